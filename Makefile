@@ -1,0 +1,55 @@
+# Everything runs from .venv, made from the locked dependencies. `make help` lists what there is.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+RUN := $(VENV)/run.stamp
+DEV := $(VENV)/dev.stamp
+CHECKED := src tests $(wildcard bench)
+PYTEST := $(BIN)/pytest -n 2
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test check soak bench lock clean
+
+help: ## show this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+demo: $(RUN) ## show the whole job on a scratch repository: no key, no network
+	@tools/system-packages.sh bubblewrap
+	@$(BIN)/legion demo
+
+test: check ## check, then every test but the long loops (LEGION_SEED=N repeats a run)
+	@tools/system-packages.sh bubblewrap postgresql
+	$(PYTEST)
+
+check: $(DEV) ## format, lint, types, import layers
+	$(BIN)/ruff format --check $(CHECKED)
+	$(BIN)/ruff check $(CHECKED)
+	$(BIN)/mypy $(CHECKED)
+	$(BIN)/lint-imports --no-cache
+	$(BIN)/pytest -q tests/house/test_shape.py tests/house/test_imports.py tests/house/test_tracked_files.py
+
+soak: $(DEV) ## every test, the long loops in full
+	@tools/system-packages.sh bubblewrap postgresql
+	$(PYTEST) -m "" --timeout=3600
+
+bench: $(DEV) ## measure, side by side with the plain way
+	@tools/system-packages.sh bubblewrap
+	@$(BIN)/python -m bench
+
+lock: $(DEV) ## choose the dependencies' versions anew; nothing younger than a week
+	@tools/lock.sh $(BIN)/uv
+
+clean: ## take away what make made
+	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	find src tests bench -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
+
+# Enough to run Legion.
+$(RUN): requirements.lock pyproject.toml tools/make-venv.sh
+	@tools/make-venv.sh "$(PYTHON)" $(VENV)
+	@touch $@
+
+# Enough to work on it.
+$(DEV): $(RUN) requirements-dev.lock
+	@echo "Installing the locked tools for tests and checks into $(VENV)"
+	@$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.lock
+	@touch $@

@@ -1,0 +1,67 @@
+"""What the routes share: how they reach the service, and which values no store can hold."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
+from typing import Annotated, TypeVar, cast
+
+from fastapi import Depends, Path, Query, Request
+from pydantic import AfterValidator, ConfigDict
+
+from legion.api.ports import Service
+from legion.wire.errors import BadInput
+from legion.wire.projects import AddProject, Where
+from legion.wire.tickets import Action, Dispatch, NewTicket
+
+BIGGEST = 2**63 - 1
+
+Body = TypeVar("Body")
+
+# A field we do not know is refused: what a newer client asks for must not be dropped in silence.
+for _body in (AddProject, Where, Dispatch, NewTicket, Action):
+    setattr(_body, "__pydantic_config__", ConfigDict(extra="forbid"))  # noqa: B010
+
+
+async def the_service(request: Request) -> Service:
+    return cast(Service, request.app.state.service)
+
+
+def _without_nul(text: str) -> str:
+    if "\0" in text:
+        raise ValueError("it holds a NUL character")
+    return text
+
+
+Asked = Annotated[Service, Depends(the_service)]
+Text = Annotated[str, AfterValidator(_without_nul)]
+TicketId = Annotated[int, Path(ge=1, le=BIGGEST)]
+Folder = Annotated[Text, Query(min_length=1, description="any folder inside the project")]
+MaybeFolder = Annotated[Text | None, Query(min_length=1, description="any folder inside the project")]
+Number = Annotated[int, Query(ge=0, le=BIGGEST)]
+
+
+def storable(body: Body) -> Body:
+    """The body as it came, or BadInput: no database keeps NUL, half characters or endless numbers."""
+    _look_at(body, "")
+    return body
+
+
+def _look_at(value: object, place: str) -> None:
+    if isinstance(value, str):
+        if "\0" in value:
+            raise BadInput(f"`{place}` holds a NUL character; take it out.")
+        if any("\ud800" <= letter <= "\udfff" for letter in value):
+            raise BadInput(f"`{place}` is not valid Unicode; send UTF-8.")
+    elif isinstance(value, int):
+        if abs(value) > BIGGEST:
+            raise BadInput(f"`{place}` is too large a number; stay within 64 bits.")
+    elif isinstance(value, list):
+        for position, item in enumerate(value):
+            _look_at(item, f"{place}[{position}]")
+    elif isinstance(value, Mapping):
+        for key, item in value.items():
+            _look_at(item, f"{place}.{key}")
+    elif is_dataclass(value):
+        for each in fields(value):
+            _look_at(getattr(value, each.name), f"{place}.{each.name}" if place else each.name)

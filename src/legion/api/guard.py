@@ -1,0 +1,159 @@
+"""The guard in front of every route: who may ask at all.
+
+In this order: the Host must be one of ours (421, stops DNS rebinding), an Origin must be the page's own (403),
+the bearer token must be right (401, all routes but /health), the body must not be too big (413).
+Pure ASGI, so that nothing of the framework sees a request that is not allowed.
+"""
+
+from __future__ import annotations
+
+import hmac
+from collections.abc import Awaitable, Callable, Collection, Iterable, MutableMapping
+from typing import Any
+
+from legion import __version__
+from legion.api.problems import problem_body
+from legion.wire.errors import BadInput, LegionError, NotAllowed
+
+Scope = MutableMapping[str, Any]
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+App = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+MOST_BODY_BYTES = 32 * 1024 * 1024
+OPEN_PATHS = frozenset({"/health"})
+
+_HEADERS_OF_EVERY_ANSWER = [
+    (b"cache-control", b"no-store"),
+    (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'"),
+    (b"legion-version", __version__.encode()),
+    (b"referrer-policy", b"no-referrer"),
+    (b"x-content-type-options", b"nosniff"),
+]
+
+
+class Refusal(Exception):
+    """An answer instead of the route's."""
+
+    def __init__(self, status: int, error: LegionError, headers: Iterable[tuple[bytes, bytes]] = ()) -> None:
+        super().__init__(error.message)
+        self.status = status
+        self.error = error
+        self.headers = headers
+
+
+class Guard:
+    """`hosts` are the names, without port, under which the daemon may be asked over TCP."""
+
+    def __init__(self, app: App, *, token: str, hosts: Collection[str], most_body_bytes: int = MOST_BODY_BYTES) -> None:
+        self.app = app
+        self.token = token.encode()
+        self.hosts = frozenset(host.lower() for host in hosts)
+        self.most_body_bytes = most_body_bytes
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            await self.app(scope, receive, send)
+            return
+        if scope["type"] != "http":
+            await send({"type": "websocket.close", "code": 1008})
+            return
+        send = _with_headers(send)
+        try:
+            self._look_at(scope)
+            receive = await self._whole_body(scope, receive)
+        except Refusal as refusal:
+            await _refuse(send, refusal)
+            return
+        await self.app(scope, receive, send)
+
+    def _look_at(self, scope: Scope) -> None:
+        headers: list[tuple[bytes, bytes]] = scope["headers"]
+        host = self._host(scope, [value for name, value in headers if name == b"host"])
+        for name, value in headers:
+            if name == b"origin" and value.lower() not in (b"http://" + host, b"https://" + host):
+                raise Refusal(
+                    403, NotAllowed("Pages of other sites may not talk to Legion; open Legion's own address.")
+                )
+        if scope["path"] not in OPEN_PATHS:
+            self._check_token([value for name, value in headers if name == b"authorization"])
+
+    def _host(self, scope: Scope, values: list[bytes]) -> bytes:
+        """Over the unix socket any name will do: no browser can reach it."""
+        host = values[0].lower() if len(values) == 1 else b""
+        if _is_unix_socket(scope) or _without_port(host) in self.hosts:
+            return host
+        raise Refusal(421, NotAllowed("Legion does not answer under this host name; ask it at 127.0.0.1 or localhost."))
+
+    def _check_token(self, values: list[bytes]) -> None:
+        scheme, _, given = (values[0] if len(values) == 1 else b"").partition(b" ")
+        right = hmac.compare_digest(given.strip(), self.token)
+        if scheme.lower() != b"bearer" or not right:
+            error = NotAllowed("The token is missing or wrong; send the one in the file `token` of the data directory.")
+            raise Refusal(401, error, [(b"www-authenticate", b"Bearer")])
+
+    async def _whole_body(self, scope: Scope, receive: Receive) -> Receive:
+        """The body, read here so that its size is known before anybody looks at it."""
+        if scope["method"] in ("GET", "HEAD"):
+            return receive
+        body = bytearray()
+        more = not self._declared_too_big(scope)
+        too_big = not more
+        while more:
+            message = await receive()
+            if message["type"] == "http.disconnect":
+                return receive
+            body += message.get("body", b"")
+            too_big = len(body) > self.most_body_bytes
+            more = message.get("more_body", False) and not too_big
+        if too_big:
+            most = self.most_body_bytes // (1024 * 1024)
+            raise Refusal(413, BadInput(f"The request is larger than {most} MB; send less at once."))
+        return _replay(bytes(body), receive)
+
+    def _declared_too_big(self, scope: Scope) -> bool:
+        lengths = [value for name, value in scope["headers"] if name == b"content-length"]
+        return any(value.isdigit() and int(value) > self.most_body_bytes for value in lengths)
+
+
+def _is_unix_socket(scope: Scope) -> bool:
+    server = scope.get("server")
+    return server is not None and server[1] is None
+
+
+def _without_port(host: bytes) -> str:
+    text = host.decode("latin-1")
+    if text.startswith("["):
+        return text[1:].partition("]")[0]
+    return text.partition(":")[0]
+
+
+def _replay(body: bytes, receive: Receive) -> Receive:
+    waiting: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
+
+    async def replayed() -> Message:
+        return waiting.pop() if waiting else await receive()
+
+    return replayed
+
+
+def _with_headers(send: Send) -> Send:
+    async def sending(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            message["headers"] = [*message.get("headers", []), *_HEADERS_OF_EVERY_ANSWER]
+        await send(message)
+
+    return sending
+
+
+async def _refuse(send: Send, refusal: Refusal) -> None:
+    body = problem_body(refusal.error)
+    headers = [
+        (b"content-type", b"application/json"),
+        (b"content-length", str(len(body)).encode()),
+        (b"connection", b"close"),
+        *refusal.headers,
+    ]
+    await send({"type": "http.response.start", "status": refusal.status, "headers": headers})
+    await send({"type": "http.response.body", "body": body})

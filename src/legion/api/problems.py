@@ -1,0 +1,81 @@
+"""Errors as answers: every one is a Problem with one sentence, whoever raised it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import Response
+from starlette.exceptions import HTTPException
+
+from legion.wire.errors import HTTP_STATUS, BadInput, LegionError, NotFound, problem_of
+
+
+def problem_body(error: LegionError) -> bytes:
+    return json.dumps(vars(problem_of(error))).encode()
+
+
+def answer(error: LegionError, status: int | None = None) -> Response:
+    if status is None:
+        status = next(HTTP_STATUS[kind] for kind in type(error).__mro__ if kind in HTTP_STATUS)
+    return Response(problem_body(error), status, media_type="application/json")
+
+
+def install(app: FastAPI) -> None:
+    app.add_exception_handler(LegionError, _on_legion_error)
+    app.add_exception_handler(RequestValidationError, _on_invalid)
+    app.add_exception_handler(HTTPException, _on_http)
+    # Starlette raises the error again after this answer, so it also reaches the daemon's log.
+    app.add_exception_handler(Exception, _on_mistake)
+
+
+async def _on_legion_error(_: Request, error: Exception) -> Response:
+    assert isinstance(error, LegionError)
+    return answer(error)
+
+
+async def _on_invalid(_: Request, error: Exception) -> Response:
+    assert isinstance(error, RequestValidationError)
+    return answer(BadInput(sentence(error.errors())))
+
+
+async def _on_http(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    asked = f"{request.method} {request.url.path}"
+    if error.status_code == 404:
+        return answer(NotFound(f"There is no {asked}; /v1/openapi.json lists what there is."))
+    if error.status_code == 405:
+        return answer(BadInput(f"{asked} is not possible; /v1/openapi.json lists what is."), 405)
+    return answer(BadInput(f"{asked} makes no sense: {error.detail}."), error.status_code)
+
+
+async def _on_mistake(_: Request, error: Exception) -> Response:
+    kind = type(error).__name__
+    return answer(LegionError(f"Legion itself failed ({kind}); daemon.log in the data directory says where."))
+
+
+def sentence(errors: Sequence[dict[str, object]]) -> str:
+    """The first thing that is wrong with a request, in words."""
+    first = errors[0]
+    place = _place(first.get("loc"))
+    kind = str(first.get("type"))
+    said = str(first.get("msg", "is not valid")).removeprefix("Value error, ")
+    more = f" ({len(errors) - 1} more like it)" if len(errors) > 1 else ""
+    if kind == "json_invalid":
+        return "The body is not valid JSON; send one JSON object."
+    if kind == "missing":
+        return f"`{place}` is missing{more}; send it."
+    if kind in ("extra_forbidden", "unexpected_keyword_argument"):
+        return f"`{place}` is not a field of this request{more}; /v1/openapi.json lists its fields."
+    return f"`{place}` is not acceptable{more}: {said[:1].lower()}{said[1:]}."
+
+
+def _place(loc: object) -> str:
+    """("body", "tickets", 0, "title") as tickets[0].title."""
+    words = list(loc) if isinstance(loc, tuple | list) else []
+    text = ""
+    for word in words[1:] or words:
+        text += f"[{word}]" if isinstance(word, int) else f".{word}" if text else str(word)
+    return text

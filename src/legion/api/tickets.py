@@ -1,0 +1,59 @@
+"""Routes about tickets."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query
+
+from legion.api.asking import BIGGEST, Asked, Number, TicketId, storable
+from legion.wire.tickets import Acted, Action, Diff, Dispatch, Dispatched, Log, TicketPage
+
+router = APIRouter(prefix="/v1/tickets", tags=["tickets"])
+
+
+@router.post("", status_code=201, summary="Create tickets, all or none")
+def dispatch(wanted: Dispatch, service: Asked) -> Dispatched:
+    return service.dispatch(storable(wanted))
+
+
+@router.get("/{id}", summary="Everything about one ticket")
+def ticket(id: TicketId, service: Asked) -> TicketPage:
+    return service.ticket(id)
+
+
+@router.get("/{id}/log", summary="What its agent printed, from an offset on")
+def log(
+    id: TicketId, service: Asked, run: Annotated[int | None, Query(ge=1, le=BIGGEST)] = None, offset: Number = 0
+) -> Log:
+    return service.log(id, run, offset)
+
+
+@router.get("/{id}/diff", summary="Its change, also while the agent is at it")
+def diff(id: TicketId, service: Asked) -> Diff:
+    return service.diff(id)
+
+
+@router.post("/{id}/stop", summary="Stop it; what was done is kept")
+def stop(id: TicketId, service: Asked, action: Action | None = None) -> Acted:
+    return service.stop(id, storable(action or Action()))
+
+
+@router.post("/{id}/retry", summary="Try it again with a fresh count of attempts")
+def retry(id: TicketId, service: Asked, action: Action | None = None) -> Acted:
+    return service.retry(id, storable(action or Action()))
+
+
+@router.post("/{id}/drop", summary="Take it off the board")
+def drop(id: TicketId, service: Asked) -> Acted:
+    return service.drop(id)
+
+
+@router.post("/{id}/pause", summary="Park it until it is resumed")
+def pause(id: TicketId, service: Asked) -> Acted:
+    return service.pause_ticket(id)
+
+
+@router.post("/{id}/resume", summary="Let it go on")
+def resume(id: TicketId, service: Asked) -> Acted:
+    return service.resume_ticket(id)

@@ -1,0 +1,64 @@
+"""Commands that act on tickets: stop, retry, drop, pause, resume."""
+
+from __future__ import annotations
+
+import click
+
+from legion.cli.command import Call, command
+from legion.cli.output import harmless
+from legion.cli.parameters import TICKET, ticket_argument
+from legion.cli.texts import given_text
+from legion.wire.projects import Where
+from legion.wire.tickets import Acted, Action
+
+
+def _tell(call: Call, acted: Acted) -> None:
+    call.answer(acted, lambda: [harmless(acted.message)])
+
+
+@command("stop", example="legion stop 12\nlegion stop all")
+@click.argument("which", metavar="N|all")
+def stop(call: Call, which: str) -> None:
+    """Stop a ticket, or all of this project's that have not ended.
+
+    What an agent did so far is kept; `legion retry N` takes it up again.
+    """
+    if which == "all":
+        _tell(call, call.legion().stop_all(Where(cwd=call.cwd)))
+    else:
+        id = TICKET.convert(which, None, click.get_current_context())
+        _tell(call, call.legion().stop(id, Action()))
+
+
+@command("retry", example="legion retry 12 --feedback 'Keep the old API working.'")
+@ticket_argument
+@click.option(
+    "--feedback", default="", metavar="TEXT", help="What the next attempt should know; - reads it from stdin."
+)
+def retry(call: Call, id: int, feedback: str) -> None:
+    """Try a failed or stopped ticket again, with a fresh count of attempts."""
+    action = Action(feedback=given_text(feedback, "--feedback"))
+    _tell(call, call.legion().retry(id, action))
+
+
+@command("drop", example="legion drop 12")
+@ticket_argument
+def drop(call: Call, id: int) -> None:
+    """Take a ticket off the board for good. Its commits stay in the hub."""
+    _tell(call, call.legion().drop(id))
+
+
+@command("pause", example="legion pause\nlegion pause 12")
+@click.argument("id", metavar="[N]", type=TICKET, required=False)
+def pause(call: Call, id: int | None) -> None:
+    """Start nothing new in this project, or hold one ticket."""
+    legion = call.legion()
+    _tell(call, legion.pause(Where(cwd=call.cwd)) if id is None else legion.pause_ticket(id))
+
+
+@command("resume", example="legion resume\nlegion resume 12")
+@click.argument("id", metavar="[N]", type=TICKET, required=False)
+def resume(call: Call, id: int | None) -> None:
+    """Go on after a pause: the project, or one ticket."""
+    legion = call.legion()
+    _tell(call, legion.resume(Where(cwd=call.cwd)) if id is None else legion.resume_ticket(id))

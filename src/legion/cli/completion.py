@@ -1,0 +1,29 @@
+"""`legion completion`: the script that makes the Tab key work."""
+
+from __future__ import annotations
+
+import click
+from click.shell_completion import get_completion_class
+
+from legion.cli.command import Call, command
+from legion.cli.shapes import Completion
+
+SHELLS = ("bash", "zsh", "fish")
+_EXAMPLE = """\
+bash:  legion completion bash > ~/.local/share/bash-completion/completions/legion
+zsh:   legion completion zsh > "${fpath[1]}/_legion"
+fish:  legion completion fish > ~/.config/fish/completions/legion.fish"""
+
+
+@command("completion", example=_EXAMPLE)
+@click.argument("shell", type=click.Choice(SHELLS))
+def completion(call: Call, shell: str) -> None:
+    """The script that completes commands, options and ticket numbers with the Tab key.
+
+    Write it where your shell looks for completions, then open a new shell.
+    """
+    found = get_completion_class(shell)
+    assert found is not None
+    maker = found(click.get_current_context().find_root().command, {}, "legion", "_LEGION_COMPLETE")
+    script = (maker.source_template % maker.source_vars()).strip()
+    call.answer(Completion(shell=shell, script=script), lambda: [script])

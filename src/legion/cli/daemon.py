@@ -1,0 +1,74 @@
+"""Commands about the daemon itself: up, down, serve."""
+
+from __future__ import annotations
+
+import importlib
+
+import click
+
+from legion.cli.command import Call, command
+from legion.cli.progress import progress
+from legion.cli.shapes import Daemon
+from legion.client.discovery import find, is_remote, read_record
+from legion.client.http import NotRunning
+from legion.client.starting import start, stop
+from legion.system.paths import DataDir
+from legion.wire.errors import BadInput, LegionError
+from legion.wire.projects import Done
+
+
+@command("up", example="legion up")
+def up(call: Call) -> None:
+    """Start Legion in the background. Other commands do it by themselves."""
+    _refuse_remote()
+    try:
+        find(call.data_dir)
+        started = False
+    except NotRunning:
+        with progress("Starting Legion"):
+            start(call.data_dir)
+        started = True
+    record = read_record(call.data_dir)
+    if record is None:
+        raise LegionError(f"Legion runs but wrote no daemon.json into {call.data_dir}; look into its daemon.log.")
+    folder = DataDir(call.data_dir)
+    answer = Daemon(
+        pid=record.pid,
+        url=record.url,
+        version=record.version,
+        data_dir=str(call.data_dir),
+        token_file=str(folder.token),
+        started=started,
+    )
+    is_up = "is up" if started else "was up already"
+    call.answer(answer, lambda: [f"Legion {record.version} {is_up}: {record.url} (pid {record.pid})"])
+    call.say(f"Data directory: {call.data_dir}")
+
+
+@command("down", example="legion down")
+def down(call: Call) -> None:
+    """End Legion in the background. Agents at work go on; `legion up` takes them over again."""
+    with progress("Ending Legion"):
+        was_up = stop(call.data_dir)
+    message = "Legion is down." if was_up else "Legion was not running."
+    call.answer(Done(message=message), lambda: [message])
+
+
+@command("serve", example="legion serve --port 6666")
+@click.option(
+    "--port", type=click.IntRange(0, 65535), metavar="N", help="6666, or as your config says; 0: any free one."
+)
+@click.option("--host", metavar="ADDRESS", help="127.0.0.1, or as your config says.")
+def serve(call: Call, port: int | None, host: str | None) -> int:
+    """Run Legion in the foreground; Ctrl-C ends it.
+
+    Prints the port and the data directory. Where the port is taken the next free one is used and recorded.
+    """
+    # By name: the command line must not depend on the daemon's code, which is slow to import.
+    code = importlib.import_module("legion.daemon.main").serve(port=port, host=host, data_dir=call.data_dir)
+    return code if isinstance(code, int) else 0
+
+
+def _refuse_remote() -> None:
+    if is_remote():
+        raise BadInput("LEGION_URL names a daemon that runs elsewhere; unset it to start one here.")

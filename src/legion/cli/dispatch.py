@@ -1,0 +1,97 @@
+"""`legion dispatch`: tickets from words or from a plan file."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import click
+
+from legion.cli.command import Call, command
+from legion.cli.output import harmless
+from legion.cli.parameters import TICKET
+from legion.cli.plan import read_plan, short_title
+from legion.cli.texts import checked, decoded, given_text, read_stdin
+from legion.wire.errors import BadInput, NotFound
+from legion.wire.tickets import Dispatch, NewTicket
+
+_EXAMPLE = """\
+legion dispatch -t 'Add /login' -c 'Sessions live in app/auth.py' -k 'make test passes' 'A page to log in.'
+legion dispatch --from plan.toml"""
+
+
+@command("dispatch", example=_EXAMPLE)
+@click.argument("text", required=False)
+@click.option("-t", "--title", help="One line; the first 40 letters of TEXT if left out.")
+@click.option("-c", "--context", default="", help="What the agent should know: where to look, what was decided.")
+@click.option("-k", "--criteria", default="", help="When it is done, in words that can be checked.")
+@click.option("-p", "--plan", default="", help="How to go about it, if you know.")
+@click.option("--after", multiple=True, metavar="N,N", help="Tickets that must have landed before it starts.")
+@click.option("--files", multiple=True, metavar="GLOB", help="Files it may touch; may be given again.")
+@click.option(
+    "--prove", multiple=True, metavar="COMMAND", help="A command that must pass on its change; may be given again."
+)
+@click.option("--checkpoint", is_flag=True, help="No agent: only run the checks on what its --after landed.")
+@click.option("--epic", default="", metavar="NAME", help="Follow it together with others of this name.")
+@click.option(
+    "--priority", type=click.IntRange(-1000, 1000), default=0, metavar="N", help="Higher starts first; 0 if left out."
+)
+@click.option("--driver", default="", metavar="NAME", help="Which kind of agent program, as named in your config.")
+@click.option("--command", default="", metavar="CMD", help="Any program as the agent, for this ticket.")
+@click.option("--model", default="", metavar="M", help="The model the agent should use.")
+@click.option("--max-attempts", type=click.IntRange(1, 100), metavar="N", help="How often it may be tried.")
+@click.option("--from", "plan_file", metavar="FILE", help="A TOML file with many tickets, all or none; - is stdin.")
+def dispatch(call: Call, plan_file: str | None, text: str | None, after: tuple[str, ...], **told: object) -> None:
+    """Create a ticket, or many from a plan file.
+
+    TEXT says what you want; - reads it from stdin. Prints one line `Ticket ID: N` per ticket.
+    A text that starts with a dash goes behind --.
+    """
+    if plan_file is not None:
+        if text is not None or after or any(told.values()):
+            raise BadInput("--from takes everything from the plan file; leave TEXT and the other options out.")
+        tickets = read_plan(_plan_text(plan_file), plan_file)
+    else:
+        tickets = [_one_ticket(text, after, told)]
+    wanted = Dispatch(cwd=call.cwd, tickets=tickets, request=os.urandom(16).hex())
+    made = call.legion().dispatch(wanted)
+    call.answer(made, lambda: [f"Ticket ID: {id}" for id in made.ids])
+    for note in made.notes:
+        call.say(f"Note: {harmless(note)}")
+    if call.screen.tty and not call.json and plan_file is None and not (told["context"] or told["criteria"]):
+        call.say("Tip: -c says what the agent should know, -k when it is done; both make a good change likelier.")
+
+
+def _one_ticket(text: str | None, after: tuple[str, ...], told: dict[str, object]) -> NewTicket:
+    title = told.pop("title")
+    if text is None and not title:
+        raise BadInput("Say what you want: legion dispatch -t TITLE TEXT, or --from FILE for many tickets.")
+    body = given_text(text, "TEXT") if text is not None else ""
+    for name, value in told.items():
+        for word in value if isinstance(value, tuple) else [value]:
+            if isinstance(word, str):
+                checked(word, f"--{name}")
+    fields = {name: list(value) if isinstance(value, tuple) else value for name, value in told.items()}
+    return NewTicket(
+        title=checked(str(title), "--title") if title else short_title(body),
+        text=body,
+        after=_after(after),
+        **fields,  # type: ignore[arg-type]  # click has already made each what its option says
+    )
+
+
+def _after(words: tuple[str, ...]) -> list[int]:
+    context = click.get_current_context()
+    every = [part.strip() for word in words for part in word.split(",") if part.strip()]
+    return list(dict.fromkeys(TICKET.convert(part, None, context) for part in every))
+
+
+def _plan_text(name: str) -> str:
+    if name == "-":
+        return checked(read_stdin("The plan"), "The plan")
+    try:
+        return checked(decoded(Path(name).read_bytes(), name), name)
+    except FileNotFoundError:
+        raise NotFound(f"There is no file {name}; name the plan file that you mean.") from None
+    except IsADirectoryError:
+        raise BadInput(f"{name} is a folder; name a plan file inside it.") from None

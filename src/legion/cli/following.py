@@ -1,0 +1,129 @@
+"""`legion log` and `legion watch`: what an agent prints, also as it happens."""
+
+from __future__ import annotations
+
+import sys
+import time
+
+import click
+
+from legion.cli.command import Call, as_json, command
+from legion.cli.live import lasting
+from legion.cli.output import duration, harmless_lines
+from legion.cli.parameters import ticket_argument
+from legion.cli.states import look, symbol
+from legion.cli.status import about
+from legion.cli.waiting import exit_code
+from legion.wire.projects import WaitState
+from legion.wire.tickets import Log
+
+GLANCE = 0.5
+"""Seconds between two looks at an agent's output; its state is told, its output is not."""
+LONGEST_LINE = 8192
+
+
+@command("log", example="legion log 12 -f")
+@ticket_argument
+@click.option("-f", "--follow", is_flag=True, help="Go on until the run has ended.")
+@click.option(
+    "--run", type=click.IntRange(min=1), metavar="R", help="Another run than the last; `legion ticket N` lists them."
+)
+def log(call: Call, id: int, follow: bool, run: int | None) -> None:
+    """What a ticket's agent printed in its last run.
+
+    Into a pipe it comes byte for byte; on a terminal without what a terminal would obey.
+    """
+    printer = _Printer(call)
+    piece = lasting(call, lambda legion: legion.log(id, run, 0))
+    printer.show(piece)
+    while not _is_over(piece, follow):
+        if piece.next_offset == piece.offset:
+            _glance(call, id, 0)
+        last = piece
+        piece = lasting(
+            call, lambda legion: legion.log(id, last.run if last.run is not None else run, last.next_offset)
+        )
+        printer.show(piece)
+    printer.finish()
+
+
+def _is_over(piece: Log, follow: bool) -> bool:
+    nothing_new = piece.next_offset == piece.offset
+    return nothing_new and (piece.ended or not follow or piece.run is None)
+
+
+def _glance(call: Call, id: int, after: int) -> WaitState:
+    """The ticket's state, at once if it changed, else after a moment."""
+    return lasting(call, lambda legion: legion.wait(None, [id], after_event=after, timeout=GLANCE))
+
+
+@command("watch", example="legion watch 12")
+@ticket_argument
+def watch(call: Call, id: int) -> int:
+    """Follow one ticket live: its state and what its agent prints, until it ends.
+
+    Ends like `legion wait`. With --json: one object per line, as they come.
+    """
+    printer = _Printer(call)
+    began = time.monotonic()
+    before, after = "", 0
+    run, offset = None, 0
+    while True:
+        state = _glance(call, id, after)
+        after = state.last_event
+        now = f"{state.tickets[0].state} {state.tickets[0].attempt} {state.tickets[0].reason}"
+        piece = lasting(call, lambda legion: legion.log(id, None, 0 if run is None else offset))
+        if piece.run != run and piece.offset > 0:
+            piece = lasting(call, lambda legion: legion.log(id, None, 0))
+        run, offset = piece.run, piece.next_offset
+        printer.show(piece)
+        if now != before:
+            printer.finish()
+            _tell_state(call, state, began)
+            before = now
+        if state.settled and piece.next_offset == piece.offset:
+            printer.finish()
+            return exit_code(call.legion(), state)
+
+
+def _tell_state(call: Call, state: WaitState, began: float) -> None:
+    if call.json:
+        call.out(as_json(state, indent=False))
+        return
+    ticket, screen = state.tickets[0], call.screen
+    said = about(ticket)
+    words = f"{symbol(screen, ticket.state)} {ticket.state}" + (f": {said}" if said else "")
+    passed = screen.dim(f"{duration(time.monotonic() - began):>7}  ")
+    call.out(passed + screen.paint(screen.cut(f"#{ticket.id} {words}", screen.width - 10), look(ticket.state).colour))
+
+
+class _Printer:
+    """Writes an agent's output piece by piece. On a terminal whole lines only: half of an escape cannot be judged."""
+
+    def __init__(self, call: Call) -> None:
+        self._call = call
+        self._rest = ""
+
+    def show(self, piece: Log) -> None:
+        if not piece.text:
+            return
+        if self._call.json:
+            self._call.out(as_json(piece, indent=False))
+        elif not self._call.screen.tty:
+            sys.stdout.write(piece.text)
+            sys.stdout.flush()
+        else:
+            whole, newline, self._rest = (self._rest + piece.text).rpartition("\n")
+            if newline:
+                self._lines(whole)
+            if len(self._rest) > LONGEST_LINE:
+                self.finish()
+
+    def finish(self) -> None:
+        if self._rest:
+            self._lines(self._rest)
+            self._rest = ""
+
+    def _lines(self, text: str) -> None:
+        for line in harmless_lines(text):
+            self._call.out(line)

@@ -1,0 +1,88 @@
+"""Commands that only look around: worktrees, doctor, config."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+import click
+
+from legion.cli.command import Call, command
+from legion.cli.output import Cell, Colour, Screen, harmless, size
+from legion.cli.progress import progress
+from legion.cli.states import look, symbol
+from legion.client.http import NotRunning
+from legion.wire.errors import LegionError
+from legion.wire.projects import Config, Doctor, Finding, Where, Worktrees
+
+
+@command("worktrees", example="legion worktrees")
+def worktrees(call: Call) -> None:
+    """Where agents work and worked, how much room it takes, and what lies in the trash."""
+    found = call.legion().worktrees(Where(cwd=call.cwd))
+    call.answer(found, lambda: _worktrees(found, call.screen))
+
+
+def _worktrees(found: Worktrees, screen: Screen) -> Iterator[str]:
+    yield screen.line(Cell(harmless(found.root), Colour.BOLD))
+    rows = [
+        [
+            Cell(harmless(tree.name)),
+            Cell(harmless(tree.state), Colour.CYAN if tree.state == "in use" else Colour.DIM),
+            Cell(f"#{tree.ticket}" if tree.ticket is not None else ""),
+            Cell(size(tree.bytes)),
+            Cell(harmless(tree.path), Colour.DIM),
+        ]
+        for tree in found.worktrees
+    ]
+    yield from screen.table(rows) or ["  There are none."]
+    total = sum(tree.bytes for tree in found.worktrees)
+    yield screen.dim(f"  {size(total)} in worktrees, {size(found.trash_bytes)} in the trash")
+
+
+@command("doctor", example="legion doctor")
+def doctor(call: Call) -> int:
+    """What holds on this machine and what does not. Ends with 1 when something is wrong."""
+    try:
+        with progress("Looking around"):
+            found = call.legion().doctor(call.cwd)
+    except NotRunning:
+        raise
+    except LegionError as error:
+        advice = "Look into daemon.log in the data directory."
+        found = Doctor(ok=False, findings=[Finding(name="daemon", ok=False, detail=error.message, advice=advice)])
+    call.answer(found, lambda: _findings(found, call.screen))
+    return 0 if found.ok else LegionError.exit_code
+
+
+def _findings(found: Doctor, screen: Screen) -> Iterator[str]:
+    for finding in found.findings:
+        state = "done" if finding.ok else "failed"
+        mark = Cell(f"{symbol(screen, state)} {'ok' if finding.ok else 'no':<3} ", look(state).colour)
+        yield screen.line(mark, Cell(f"{harmless(finding.name)}: ", Colour.BOLD), Cell(harmless(finding.detail)))
+        if finding.advice:
+            yield from screen.paragraph(finding.advice, indent=6)
+
+
+@command("config", example="legion config --explain")
+@click.option("--explain", is_flag=True, help="Also say where each setting comes from.")
+def config(call: Call, explain: bool) -> None:
+    """The settings in force: yours and the project's."""
+    found = call.legion().config(call.cwd)
+    call.answer(found, lambda: _settings(found, call.screen, explain))
+
+
+def _settings(found: Config, screen: Screen, explain: bool) -> Iterator[str]:
+    rows = []
+    for setting in found.settings:
+        row = [Cell(harmless(setting.key)), Cell(harmless(json.dumps(setting.value, ensure_ascii=False)))]
+        if explain:
+            row.append(Cell(harmless(setting.origin), Colour.DIM))
+        rows.append(row)
+    yield from screen.table(rows, indent=0)
+    if explain:
+        state = "trusted" if found.trusted else "not trusted yet: legion trust"
+        yield ""
+        yield screen.line(Cell("yours      ", Colour.DIM), Cell(harmless(found.user_file)))
+        if found.project_file:
+            yield screen.line(Cell("project's  ", Colour.DIM), Cell(f"{harmless(found.project_file)} ({state})"))

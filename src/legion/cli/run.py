@@ -1,0 +1,97 @@
+"""Runs one command and turns whatever happens into an exit code and at most one sentence.
+
+0 ok · 1 failed · 2 usage · 3 not found · 4 not allowed · 5 conflict · 6 checks failed · 75 try again · 130 interrupted
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Sequence
+
+import click
+from click.shell_completion import shell_complete
+
+from legion.cli.app import cli
+from legion.wire.errors import BadInput, LegionError, problem_of
+
+COMPLETE = "_LEGION_COMPLETE"
+INTERRUPTED = 130
+
+
+def run(words: Sequence[str]) -> int:
+    """The exit code of `legion WORDS...`."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            # A letter that this terminal lacks must not end the command.
+            stream.reconfigure(errors="replace")
+    instruction = os.environ.get(COMPLETE)
+    if instruction:
+        return shell_complete(cli, {}, "legion", COMPLETE, instruction)
+    try:
+        code = _invoke(words)
+        sys.stdout.flush()
+    except (KeyboardInterrupt, click.Abort):
+        sys.stderr.write("Interrupted.\n")
+        return INTERRUPTED
+    except BrokenPipeError:
+        _close_quietly()
+        return 0
+    except click.ClickException as error:
+        return _say(words, BadInput(_sentence(error)))
+    except LegionError as error:
+        return _say(words, error)
+    except OSError as error:
+        where = f"{error.filename}: " if error.filename else ""
+        return _say(words, LegionError(f"The system refused: {where}{error.strerror or error}."))
+    except Exception as error:  # the last resort: a person gets a sentence, never a traceback
+        if os.environ.get("LEGION_DEBUG"):
+            raise
+        kind = type(error).__name__
+        return _say(words, LegionError(f"Legion made a mistake ({kind}: {error}); LEGION_DEBUG=1 shows where."))
+    return code
+
+
+def _invoke(words: Sequence[str]) -> int:
+    try:
+        with cli.make_context("legion", list(words)) as context:
+            result = cli.invoke(context)
+    except click.exceptions.Exit as ended:
+        return ended.exit_code
+    return result if isinstance(result, int) else 0
+
+
+def _sentence(error: click.ClickException) -> str:
+    said = error.format_message().strip().rstrip(".")
+    context = getattr(error, "ctx", None)
+    if context is None:
+        return f"{said}."
+    return f"{said}; `{context.command_path} --help` says more."
+
+
+def _say(words: Sequence[str], error: LegionError) -> int:
+    try:
+        if _wants_json(words):
+            sys.stdout.write(json.dumps(vars(problem_of(error))) + "\n")
+            sys.stdout.flush()
+        else:
+            sys.stdout.flush()
+            sys.stderr.write(" ".join(error.message.split()) + "\n")
+    except BrokenPipeError:
+        _close_quietly()
+    return error.exit_code
+
+
+def _wants_json(words: Sequence[str]) -> bool:
+    """Also where the words could not be understood."""
+    meant = list(words)
+    if "--" in meant:
+        meant = meant[: meant.index("--")]
+    return "--json" in meant
+
+
+def _close_quietly() -> None:
+    """Nobody reads what we write; Python must not complain about it when it ends."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, sys.stdout.fileno())

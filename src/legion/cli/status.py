@@ -1,0 +1,164 @@
+"""`legion status`: the daemon, the project and its tickets on one screen."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+
+import click
+
+from legion.cli.command import Call, command
+from legion.cli.output import Cell, Colour, Screen, count, duration, harmless, numbers
+from legion.cli.states import LOOKS, Group, look, state_cell, symbol
+from legion.wire.projects import ProjectLine, Status
+from legion.wire.tickets import TicketLine
+
+FRAME_LINES = 14
+"""Lines of the screen that are not tickets: heads, counts, group names, hints, the prompt."""
+
+_BASELINES = {
+    "green": Cell("checks green", Colour.GREEN),
+    "red": Cell("checks red on the branch itself", Colour.RED),
+    "none": Cell("no checks", Colour.YELLOW),
+    "unknown": Cell("not checked yet", Colour.DIM),
+}
+
+
+@command("status", example="legion status -w")
+@click.option("-w", "--watch", is_flag=True, help="Stay and follow what happens; Ctrl-C ends it.")
+@click.option("--all", "all_tickets", is_flag=True, help="Also tickets that ended long ago.")
+def status(call: Call, watch: bool, all_tickets: bool) -> None:
+    """The daemon, the project and its tickets on one screen.
+
+    In a folder that belongs to no project, the tickets of all projects.
+    """
+    if watch:
+        from legion.cli.live import follow_status
+
+        follow_status(call, all_tickets)
+        return
+    now = call.legion().status(call.cwd, all_tickets)
+    call.answer(now, lambda: screen_of(now, call.screen, everything=all_tickets))
+
+
+def screen_of(status: Status, screen: Screen, *, everything: bool = False) -> list[str]:
+    lines = [_daemon_line(status, screen)]
+    projects = [status.project] if status.project else status.projects
+    for project in projects:
+        lines.append(_project_line(project, screen))
+        lines += [screen.line(Cell(harmless(note), Colour.YELLOW), indent=2) for note in project.notes]
+    lines.append("")
+    lines += _counts(status, screen)
+    room = None if everything or screen.height is None else max(6, screen.height - FRAME_LINES)
+    lines += _groups(status, screen, room)
+    lines += _hints(status, screen)
+    return lines
+
+
+def _daemon_line(status: Status, screen: Screen) -> str:
+    daemon = status.daemon
+    up = duration(time.time() - daemon.started_at)
+    said = f"  {daemon.url}  pid {daemon.pid}  up {up}  sandbox: {harmless(daemon.sandbox)}"
+    return screen.line(Cell(f"Legion {harmless(daemon.version)}", Colour.BOLD), Cell(said, Colour.DIM))
+
+
+def _project_line(project: ProjectLine, screen: Screen) -> str:
+    cells = [Cell(harmless(project.name), Colour.BOLD), Cell(f"  {harmless(project.branch)} at {project.target[:9]}  ")]
+    cells.append(_BASELINES.get(project.baseline, Cell(harmless(project.baseline))))
+    if project.paused:
+        cells.append(Cell("  paused", Colour.YELLOW))
+    if not project.trusted:
+        cells.append(Cell("  not trusted", Colour.YELLOW))
+    if project.ahead:
+        cells.append(Cell(f"  {count(project.ahead, 'landed commit')} to collect", Colour.GREEN))
+    return screen.line(*cells)
+
+
+def _counts(status: Status, screen: Screen) -> list[str]:
+    cells: list[Cell] = []
+    for state, number in sorted(
+        status.counts.items(), key=lambda pair: list(LOOKS).index(pair[0]) if pair[0] in LOOKS else 99
+    ):
+        if number:
+            cells.append(Cell(f"{symbol(screen, state)} {number} {harmless(state)}   ", look(state).colour))
+    return [screen.line(*cells, indent=2), ""] if cells else []
+
+
+def group_of(ticket: TicketLine) -> Group:
+    if ticket.held_up_by and look(ticket.state).group is Group.WAITING:
+        return Group.NEEDS_YOU
+    return look(ticket.state).group
+
+
+def _groups(status: Status, screen: Screen, room: int | None) -> list[str]:
+    lines: list[str] = []
+    several = status.project is None and len(status.projects) > 1
+    for group in Group:
+        members = [ticket for ticket in status.tickets if group_of(ticket) is group]
+        if not members:
+            continue
+        if group is Group.ENDED:
+            members.sort(key=lambda ticket: -ticket.moved_at)
+        shown = members if room is None else members[: max(3, room)]
+        hidden = len(members) - len(shown)
+        if group is Group.ENDED:
+            hidden += status.omitted
+        lines.append(screen.bold(group.value))
+        lines += screen.table([_row(ticket, screen, several) for ticket in shown])
+        if hidden:
+            lines.append(screen.dim(f"  and {hidden} more: legion status --all"))
+        if room is not None:
+            room -= len(shown) + 1
+    return [*lines, ""] if lines else []
+
+
+def _row(ticket: TicketLine, screen: Screen, several: bool) -> list[Cell]:
+    title = harmless(ticket.title)
+    place = [Cell(harmless(ticket.project), Colour.DIM)] if several else []
+    return [
+        state_cell(screen, ticket.state),
+        Cell(f"#{ticket.id}"),
+        *place,
+        Cell(title),
+        Cell(about(ticket), Colour.DIM),
+    ]
+
+
+def about(ticket: TicketLine) -> str:
+    """What it is doing or waits for, in a few words."""
+    words = []
+    if ticket.unchecked:
+        words.append("unchecked")
+    if ticket.held_up_by:
+        words.append(f"held up by {numbers(ticket.held_up_by)}")
+    if ticket.attempt > 1:
+        words.append(f"attempt {ticket.attempt}/{ticket.max_attempts}")
+    said = ticket.doing or ticket.reason
+    if said:
+        words.append(harmless(said))
+    return ", ".join(words)
+
+
+def _hints(status: Status, screen: Screen) -> list[str]:
+    return [screen.line(Cell(hint, Colour.DIM)) for hint in hints(status)]
+
+
+def hints(status: Status) -> Iterable[str]:
+    """The next step, where there is one."""
+    project = status.project
+    if project is None and not status.projects:
+        yield "No project yet: `legion init` makes the git repository you stand in one."
+        return
+    if project is not None:
+        if not project.trusted:
+            yield "The commands of legion.toml wait for your word: legion trust"
+        if project.paused:
+            yield "Nothing new starts while paused: legion resume"
+        if project.ahead:
+            yield f"{count(project.ahead, 'landed commit waits', 'landed commits wait')}: legion collect"
+    failed = [ticket.id for ticket in status.tickets if ticket.state == "failed"]
+    if failed:
+        one = failed[0]
+        yield f"{count(len(failed), 'ticket')} failed: `legion ticket {one}` says why, `legion retry {one}` tries again"
+    if not status.counts or not any(status.counts.values()):
+        yield "No tickets yet: legion dispatch -t TITLE TEXT"

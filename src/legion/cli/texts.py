@@ -1,0 +1,35 @@
+"""Texts that a person hands over: as a word, from stdin, from a file. Always valid Unicode without NUL."""
+
+from __future__ import annotations
+
+import sys
+
+from legion.wire.errors import BadInput
+
+MOST_BYTES = 16 * 1024 * 1024
+
+
+def given_text(word: str, name: str) -> str:
+    """The word itself, or all of stdin for a dash."""
+    return checked(read_stdin(name) if word == "-" else word, name)
+
+
+def read_stdin(name: str) -> str:
+    return decoded(sys.stdin.buffer.read(MOST_BYTES + 1), name)
+
+
+def decoded(content: bytes, name: str) -> str:
+    if len(content) > MOST_BYTES:
+        raise BadInput(f"{name} is larger than {MOST_BYTES // 2**20} MB; put long material into the repository.")
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise BadInput(f"{name} is not UTF-8 (byte {error.start}); convert it first.") from None
+
+
+def checked(text: str, name: str) -> str:
+    if "\0" in text:
+        raise BadInput(f"{name} holds a NUL character; take it out.")
+    if any("\ud800" <= letter <= "\udfff" for letter in text):
+        raise BadInput(f"{name} is not valid UTF-8; convert it first.")
+    return text

@@ -1,0 +1,162 @@
+"""`legion ticket N`: everything about one ticket, on one screen."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import click
+
+from legion.cli.command import Call, command
+from legion.cli.output import Cell, Colour, Screen, clock, count, fine_duration, harmless, harmless_lines, numbers
+from legion.cli.parameters import ticket_argument
+from legion.cli.states import state_cell, verdict_cell
+from legion.cli.status import about
+from legion.wire.tickets import EventLine, ReceiptLine, RunLine, TicketPage
+
+SHORT = 8
+"""Lines of one section, unless everything is asked for."""
+
+
+@command("ticket", example="legion ticket 12")
+@ticket_argument
+@click.option("--full", is_flag=True, help="Nothing cut short: whole texts, all attempts, the whole history.")
+def ticket(call: Call, id: int, full: bool) -> None:
+    """Everything about one ticket: text, state, attempts, receipts, history."""
+    page = call.legion().ticket(id)
+    call.answer(page, lambda: page_of(page, call.screen, full=full))
+
+
+def page_of(page: TicketPage, screen: Screen, *, full: bool = False) -> list[str]:
+    return [
+        *_head(page, screen),
+        *_texts(page, screen, full),
+        *_attempts(page, screen, full),
+        *_receipts(page, screen, full),
+        *_files(page, screen, full),
+        *_history(page, screen, full),
+    ]
+
+
+def _head(page: TicketPage, screen: Screen) -> Iterator[str]:
+    line = page.ticket
+    yield screen.line(Cell(f"#{line.id} ", Colour.BOLD), Cell(harmless(line.title), Colour.BOLD))
+    said = about(line)
+    yield screen.line(state_cell(screen, line.state), Cell(f"  {said}" if said else ""))
+    if line.reason and line.doing:
+        yield from screen.paragraph(line.reason)
+    facts = [
+        ("after", numbers(line.after)),
+        ("epic", harmless(line.epic)),
+        ("priority", str(line.priority) if line.priority else ""),
+        ("kind", "checkpoint" if line.checkpoint else ""),
+        ("agent", harmless(" ".join(word for word in (page.driver, page.command, page.model) if word))),
+        ("may touch", harmless(", ".join(page.files))),
+        ("proofs", harmless(" ; ".join(page.prove))),
+        ("worktree", harmless(page.worktree or "")),
+        ("change", f"{page.change[:9]} on {page.base[:9]}" if page.change and page.base else ""),
+        ("landed", page.landed[:9] if page.landed else ""),
+        ("parked until", clock(page.parked_until) if page.parked_until else ""),
+    ]
+    yield from screen.table([[Cell(name, Colour.DIM), Cell(value)] for name, value in facts if value])
+
+
+def _section(screen: Screen, title: str) -> Iterator[str]:
+    yield ""
+    yield screen.bold(title)
+
+
+def _texts(page: TicketPage, screen: Screen, full: bool) -> Iterator[str]:
+    texts = [
+        ("Text", page.text),
+        ("Context", page.context),
+        ("Criteria", page.criteria),
+        ("Plan", page.plan),
+        ("Feedback to the next attempt", page.feedback),
+    ]
+    for title, text in texts:
+        if text.strip():
+            yield from _section(screen, title)
+            yield from screen.paragraph(text, most_lines=None if full else SHORT)
+
+
+def _attempts(page: TicketPage, screen: Screen, full: bool) -> Iterator[str]:
+    if not page.runs:
+        return
+    yield from _section(screen, "Attempts")
+    shown = page.runs if full else page.runs[-SHORT:]
+    if len(shown) < len(page.runs):
+        yield screen.dim(f"  {count(len(page.runs) - len(shown), 'earlier run')} not shown: --full")
+    yield from screen.table([_run_row(run, screen) for run in shown])
+
+
+def _run_row(run: RunLine, screen: Screen) -> list[Cell]:
+    outcome = run.outcome or "at work"
+    colour = {"finished": Colour.GREEN, "at work": Colour.CYAN}.get(outcome, Colour.YELLOW)
+    lasted = fine_duration(run.ended_at - run.started_at) if run.ended_at is not None else ""
+    again = f" (start {run.generation})" if run.generation > 1 else ""
+    return [
+        Cell(f"attempt {run.attempt}{again}"),
+        Cell(f"run {run.id}", Colour.DIM),
+        Cell(clock(run.started_at), Colour.DIM),
+        Cell(lasted),
+        Cell(harmless(outcome).replace("_", " "), colour),
+        Cell(harmless(run.detail)),
+    ]
+
+
+def _receipts(page: TicketPage, screen: Screen, full: bool) -> Iterator[str]:
+    if not page.receipts:
+        return
+    yield from _section(screen, "Receipts")
+    shown = page.receipts if full else page.receipts[-SHORT:]
+    if len(shown) < len(page.receipts):
+        yield screen.dim(f"  {count(len(page.receipts) - len(shown), 'earlier receipt')} not shown: --full")
+    yield from screen.table([_receipt_row(receipt, screen) for receipt in shown])
+    last = page.receipts[-1]
+    if last.verdict != "green" and last.tail.strip():
+        yield screen.dim(f"  the end of what {harmless(last.name)} said (all of it: {harmless(last.output)})")
+        lines = [line for line in harmless_lines(last.tail) if line.strip()]
+        for line in lines if full else lines[-SHORT:]:
+            yield screen.line(Cell(line), indent=4)
+
+
+def _receipt_row(receipt: ReceiptLine, screen: Screen) -> list[Cell]:
+    code = "no exit code" if receipt.exit_code is None else f"exit {receipt.exit_code}"
+    return [
+        verdict_cell(screen, harmless(receipt.verdict)),
+        Cell(harmless(receipt.name)),
+        Cell(harmless(receipt.command)),
+        Cell(code, Colour.DIM),
+        Cell(fine_duration(receipt.duration), Colour.DIM),
+        Cell(f"on {receipt.commit[:9]}", Colour.DIM),
+    ]
+
+
+def _files(page: TicketPage, screen: Screen, full: bool) -> Iterator[str]:
+    if not page.changed_files:
+        return
+    yield from _section(screen, f"Changes in {count(len(page.changed_files), 'file')}")
+    shown = page.changed_files if full else page.changed_files[:SHORT]
+    for name in shown:
+        yield screen.line(Cell(harmless(name)), indent=2)
+    if len(shown) < len(page.changed_files):
+        yield screen.dim(f"  and {len(page.changed_files) - len(shown)} more: legion diff {page.ticket.id}")
+
+
+def _history(page: TicketPage, screen: Screen, full: bool) -> Iterator[str]:
+    if not page.history:
+        return
+    yield from _section(screen, "History")
+    shown = page.history if full else page.history[-SHORT:]
+    if len(shown) < len(page.history):
+        yield screen.dim(f"  {count(len(page.history) - len(shown), 'earlier event')} not shown: --full")
+    yield from screen.table([[Cell(clock(event.at), Colour.DIM), Cell(words_of(event))] for event in shown])
+
+
+def words_of(event: EventLine) -> str:
+    """What happened, for a person: the kind, then what its data says."""
+    kind = event.kind.rpartition(".")[2].replace("-", " ")
+    details = [
+        f"{name} {harmless(str(value))}" for name, value in event.data.items() if value not in (None, "", [], {})
+    ]
+    return f"{harmless(kind)}: {', '.join(details)}" if details else harmless(kind)

@@ -1,0 +1,91 @@
+"""Finds the daemon: the one LEGION_URL names, else the one that serves the data directory.
+
+LEGION_TOKEN goes with LEGION_URL. The token of the data directory is only ever sent to this machine.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from legion.client.http import Address, NotRunning
+from legion.client.legion import Legion
+from legion.system.paths import DataDir
+from legion.wire.errors import BadInput, NotAllowed
+
+OWN_NAMES = ("127.0.0.1", "localhost", "::1")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Record:
+    """What a daemon writes about itself into daemon.json."""
+
+    pid: int
+    url: str
+    socket: str | None
+    version: str
+
+
+def is_remote() -> bool:
+    """Whether the person named a daemon: then we never start one."""
+    return bool(os.environ.get("LEGION_URL"))
+
+
+def find(data_dir: Path) -> Legion:
+    """The daemon, if it is running; NotRunning if not."""
+    url = os.environ.get("LEGION_URL")
+    legion = Legion(_named(url, data_dir) if url else _recorded(data_dir))
+    legion.healthy()
+    return legion
+
+
+def read_record(data_dir: Path) -> Record | None:
+    """Who served this folder last; whether it still does, only asking tells."""
+    try:
+        data = json.loads(DataDir(data_dir).daemon_record.read_bytes())
+        return Record(pid=data["pid"], url=data["url"], socket=data.get("socket"), version=data["version"])
+    except (FileNotFoundError, NotADirectoryError, ValueError, KeyError, TypeError):
+        return None
+
+
+def _recorded(data_dir: Path) -> Address:
+    record = read_record(data_dir)
+    if record is None:
+        raise NotRunning(f"Legion is not running for {data_dir}; `legion up` starts it.")
+    return _of_url(record.url, _token(data_dir), socket=record.socket)
+
+
+def _named(url: str, data_dir: Path) -> Address:
+    token = os.environ.get("LEGION_TOKEN")
+    address = _of_url(url, token or "")
+    if token:
+        return address
+    if address.host not in OWN_NAMES:
+        raise NotAllowed(f"LEGION_URL names {address.host}, so set LEGION_TOKEN to the token of that daemon.")
+    return _of_url(url, _token(data_dir))
+
+
+def _of_url(url: str, token: str, socket: str | None = None) -> Address:
+    try:
+        parts = urlsplit(url)
+        host, port = parts.hostname, parts.port
+    except ValueError:
+        host, port = None, None
+    if host is None or parts.scheme != "http":
+        raise BadInput(f"LEGION_URL is `{url}`; write it like http://127.0.0.1:6666.")
+    # A path that is too long for a socket address is of no use; TCP always works.
+    usable = socket if socket and len(os.fsencode(socket)) < 104 and Path(socket).exists() else None
+    return Address(socket=usable, host=host, port=port or 80, token=token)
+
+
+def _token(data_dir: Path) -> str:
+    file = DataDir(data_dir).token
+    try:
+        return file.read_text().strip()
+    except FileNotFoundError:
+        raise NotRunning(f"Legion is not running for {data_dir}; `legion up` starts it.") from None
+    except PermissionError:
+        raise NotAllowed(f"The token in {file} is not yours to read; use the account that started Legion.") from None

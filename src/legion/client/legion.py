@@ -1,0 +1,139 @@
+"""The daemon as an object: one method per thing that can be asked, with the wire's dataclasses in and out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TypeVar
+
+from legion import __version__
+from legion.client.http import Address, Line, Query
+from legion.client.shapes import Unreadable, read
+from legion.wire.errors import LegionError
+from legion.wire.projects import (
+    AddProject,
+    Collected,
+    Config,
+    Doctor,
+    Done,
+    Graph,
+    ProjectAdded,
+    Status,
+    WaitState,
+    Where,
+    Worktrees,
+)
+from legion.wire.tickets import Acted, Action, Diff, Dispatch, Dispatched, EventLine, Log, TicketPage
+
+Shape = TypeVar("Shape")
+
+LONGEST_WAIT = 20.0
+"""Seconds of one long poll; a line that is silent for longer is dead."""
+
+
+class Legion:
+    def __init__(self, address: Address) -> None:
+        self.address = address
+        self.line = Line(address)
+
+    @property
+    def other_version(self) -> str | None:
+        """The daemon's version where it is not ours."""
+        return self.line.daemon_version if self.line.daemon_version != __version__ else None
+
+    def add_project(self, wanted: AddProject) -> ProjectAdded:
+        return self._post(ProjectAdded, "projects", wanted)
+
+    def remove_project(self, where: Where) -> Done:
+        return self._read(Done, self.line.ask("DELETE", "/v1/projects", query={"cwd": where.cwd}))
+
+    def trust(self, where: Where) -> Done:
+        return self._post(Done, "project/trust", where)
+
+    def dispatch(self, wanted: Dispatch) -> Dispatched:
+        return self._post(Dispatched, "tickets", wanted)
+
+    def status(self, cwd: str | None, all: bool = False) -> Status:
+        return self._get(Status, "status", {"cwd": cwd, "all": all})
+
+    def ticket(self, id: int) -> TicketPage:
+        return self._get(TicketPage, f"tickets/{id}")
+
+    def log(self, id: int, run: int | None = None, offset: int = 0) -> Log:
+        return self._get(Log, f"tickets/{id}/log", {"run": run, "offset": offset})
+
+    def diff(self, id: int) -> Diff:
+        return self._get(Diff, f"tickets/{id}/diff")
+
+    def graph(self, cwd: str) -> Graph:
+        return self._get(Graph, "graph", {"cwd": cwd})
+
+    def wait(
+        self, cwd: str | None, ids: list[int], *, all: bool = False, after_event: int = 0, timeout: float = LONGEST_WAIT
+    ) -> WaitState:
+        """One long poll of at most LONGEST_WAIT."""
+        timeout = max(0.0, min(timeout, LONGEST_WAIT))
+        query: Query = {"cwd": cwd, "id": ids, "all": all, "after_event": after_event, "timeout": timeout}
+        return self._read(WaitState, self.line.ask("GET", "/v1/wait", query=query, timeout=timeout + 30))
+
+    def stop(self, id: int, action: Action) -> Acted:
+        return self._post(Acted, f"tickets/{id}/stop", action)
+
+    def stop_all(self, where: Where) -> Acted:
+        return self._post(Acted, "project/stop", where)
+
+    def retry(self, id: int, action: Action) -> Acted:
+        return self._post(Acted, f"tickets/{id}/retry", action)
+
+    def drop(self, id: int) -> Acted:
+        return self._post(Acted, f"tickets/{id}/drop")
+
+    def pause(self, where: Where) -> Acted:
+        return self._post(Acted, "project/pause", where)
+
+    def resume(self, where: Where) -> Acted:
+        return self._post(Acted, "project/resume", where)
+
+    def pause_ticket(self, id: int) -> Acted:
+        return self._post(Acted, f"tickets/{id}/pause")
+
+    def resume_ticket(self, id: int) -> Acted:
+        return self._post(Acted, f"tickets/{id}/resume")
+
+    def collect(self, where: Where) -> Collected:
+        return self._post(Collected, "project/collect", where)
+
+    def worktrees(self, where: Where) -> Worktrees:
+        return self._get(Worktrees, "worktrees", {"cwd": where.cwd})
+
+    def doctor(self, cwd: str | None) -> Doctor:
+        return self._get(Doctor, "doctor", {"cwd": cwd})
+
+    def config(self, cwd: str | None) -> Config:
+        return self._get(Config, "config", {"cwd": cwd})
+
+    def shutdown(self) -> Done:
+        return self._post(Done, "shutdown")
+
+    def healthy(self) -> bool:
+        """Whether it answers at all; raises NotRunning where nobody does."""
+        return bool(self.line.ask("GET", "/health", timeout=10) == {"status": "healthy"})
+
+    def events(self, after: int, *, cwd: str | None = None, ticket: int | None = None) -> Iterator[EventLine | None]:
+        """Events after that number and then as they happen; None for each sign of life between them."""
+        for data in self.line.follow("/v1/events", query={"after": after, "cwd": cwd, "ticket": ticket}):
+            yield None if data is None else self._read(EventLine, data)
+
+    def _get(self, shape: type[Shape], path: str, query: Query | None = None) -> Shape:
+        return self._read(shape, self.line.ask("GET", f"/v1/{path}", query=query))
+
+    def _post(self, shape: type[Shape], path: str, body: object = None) -> Shape:
+        return self._read(shape, self.line.ask("POST", f"/v1/{path}", body=body))
+
+    def _read(self, shape: type[Shape], data: object) -> Shape:
+        try:
+            return read(shape, data)
+        except Unreadable:
+            raise LegionError(
+                f"The daemon is {self.line.daemon_version}, this program is {__version__}, and they do not understand "
+                "each other; restart the daemon with `legion down` and `legion up`."
+            ) from None

@@ -1,0 +1,227 @@
+"""legion.toml at the root of a repository: how its tickets are prepared, checked and landed.
+
+It is checked in, so anyone who can change the repository can write it. It can therefore never say where we listen or
+write, how agents are held in, which program an agent is, or anything else of the person's own file. Its commands run
+only after the person has trusted the hash of its text.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from legion.config import settings
+from legion.config.settings import DAY, NAME, choice, number, text, texts, whole
+from legion.config.source import Source, read
+from legion.domain.checks import Check
+from legion.domain.landing import Mode
+from legion.domain.paths import glob_fault
+
+FILE = "legion.toml"
+
+PROTECTED = (
+    FILE,
+    "**/.gitattributes",
+    ".gitmodules",
+    ".github",
+    ".gitlab-ci.yml",
+    ".circleci",
+    ".husky",
+    ".githooks",
+    ".pre-commit-config.yaml",
+    ".envrc",
+    ".vscode",
+    ".devcontainer",
+    ".claude",
+    ".mcp.json",
+)
+"""What acts by itself on the person's machine or forge once it has landed: no test would show it."""
+
+
+def _key_fault(name: str) -> str | None:
+    if "*" in name or "?" in name:
+        return "has a wildcard in it, so name the files themselves"
+    return "is a folder, so name the files themselves" if name.endswith("/") else glob_fault(name)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Setup:
+    run: str = field(
+        default="",
+        metadata=text(
+            allowed="a command, or empty for none",
+            help="A shell command that prepares dependencies in a fresh worktree.",
+        ),
+    )
+    key: tuple[str, ...] = field(
+        default=(),
+        metadata=texts(
+            allowed="a list of file names from the root of the repository",
+            fault=_key_fault,
+            help="Files whose content decides whether it must run again, lock files mostly.",
+        ),
+    )
+    timeout: float = field(default=1800.0, metadata=number(1, DAY, unit="seconds", help="How long it may take."))
+
+
+@dataclass(frozen=True, kw_only=True)
+class CheckTable:
+    """One [checks.NAME] as it is written; the rest of the program sees a Check."""
+
+    run: str = field(
+        metadata=text(
+            allowed="a command",
+            fits=lambda command: bool(command.strip()),
+            help="A shell command that ends with exit code 0 when all is well.",
+        )
+    )
+    timeout: float = field(
+        default=600.0,
+        metadata=number(1, DAY, unit="seconds", help="How long it may take before it counts as failed."),
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Agents:
+    parallel: int = field(default=4, metadata=whole(1, 64, help="How many agents work on this project at once."))
+    attempts: int = field(
+        default=5, metadata=whole(1, 20, help="How often a ticket that does not say itself is tried before it fails.")
+    )
+    timeout: float = field(
+        default=3600.0, metadata=number(1, 7 * DAY, unit="seconds", help="How long one run of an agent may take.")
+    )
+    driver: str = field(
+        default="",
+        metadata=text(
+            allowed="the name of a driver in the person's own file, or empty",
+            fits=lambda name: name == "" or NAME.fullmatch(name) is not None,
+            help="The driver for tickets that name none. Empty: the person's `default_driver`.",
+        ),
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Landing:
+    mode: Mode = field(default=Mode.MERGE, metadata=choice(Mode, help="How a change reaches the target branch."))
+    batch: int = field(default=32, metadata=whole(1, 256, help="How many changes the merge queue tries together."))
+    checks_at_once: int = field(
+        default=2, metadata=whole(1, 64, help="How many of the merge queue's candidates are checked at once.")
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Protect:
+    paths: tuple[str, ...] = field(
+        default=PROTECTED,
+        metadata=texts(
+            allowed="a list of patterns for paths from the root of the repository",
+            fault=glob_fault,
+            help="A change here needs a ticket whose `files` name it. `legion.toml` always belongs to the list.",
+        ),
+    )
+
+    def __post_init__(self) -> None:
+        if FILE not in self.paths:
+            object.__setattr__(self, "paths", (FILE, *self.paths))
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProjectConfig:
+    setup: Setup = field(default_factory=Setup)
+    checks: tuple[Check, ...] = ()
+    """In the order of the file."""
+    agents: Agents = field(default_factory=Agents)
+    landing: Landing = field(default_factory=Landing)
+    protect: Protect = field(default_factory=Protect)
+    stated: frozenset[str] = field(default=frozenset(), compare=False)
+    """The flat keys that the file sets itself; the rest are defaults."""
+
+
+DEFAULTS = ProjectConfig()
+
+SECTIONS: Mapping[str, type] = {
+    "setup": Setup,
+    "checks.NAME": CheckTable,
+    "agents": Agents,
+    "landing": Landing,
+    "protect": Protect,
+}
+"""Every table of the file by its name, for the documentation."""
+
+_PERSONS_OWN = (
+    "belongs into the person's own settings file (see `legion config`), since a repository must not decide it"
+)
+_NO_CREDENTIALS = "has no place in legion.toml: a checked-in file must never hold or choose credentials"
+
+FOREIGN: Mapping[str, str] = {
+    **dict.fromkeys(("daemon", "sandbox", "drivers", "default_driver", "worktrees"), _PERSONS_OWN),
+    **dict.fromkeys(("host", "port", "bind", "listen", "address", "slots", "database", "data_dir"), _PERSONS_OWN),
+    **dict.fromkeys(("network", "read", "write", "env", "environment", "folder", "pool"), _PERSONS_OWN),
+    **dict.fromkeys(("disk_gb", "trash_days", "command", "argv", "args", "shell", "hooks"), _PERSONS_OWN),
+    **dict.fromkeys(("permission", "permissions", "permission_mode", "approval", "trust", "trusted"), _PERSONS_OWN),
+    **dict.fromkeys(("url", "base_url", "api_url", "endpoint", "endpoints", "proxy", "gateway"), _PERSONS_OWN),
+    **dict.fromkeys(("provider", "providers", "mcp", "mcp_servers"), _PERSONS_OWN),
+    **dict.fromkeys(("key_file", "token", "tokens", "secret", "secrets", "password"), _NO_CREDENTIALS),
+    **dict.fromkeys(("api_key", "apikey", "auth", "credential", "credentials"), _NO_CREDENTIALS),
+}
+"""Names that people may try here and must not. Any other name is refused as unknown."""
+
+
+def parse(text: str, *, origin: str = FILE) -> ProjectConfig:
+    """The settings in the text of a legion.toml. Raises BadInput with the first thing that is wrong."""
+    source = read(text, origin)
+    _refuse_foreign(source)
+    _refuse_unknown_sections(source)
+    return ProjectConfig(
+        setup=settings.read_section(Setup, source, ["setup"]),
+        checks=tuple(
+            Check(name=name, command=table.run, timeout=table.timeout)
+            for name, table in settings.read_named(CheckTable, source, "checks")
+        ),
+        agents=settings.read_section(Agents, source, ["agents"]),
+        landing=settings.read_section(Landing, source, ["landing"]),
+        protect=settings.read_section(Protect, source, ["protect"]),
+        stated=settings.stated(source.table),
+    )
+
+
+def hash_of(text: str) -> str:
+    """What `legion trust` remembers: it changes with every character of the file."""
+    return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()
+
+
+def flatten(config: ProjectConfig) -> list[tuple[str, object]]:
+    """Every setting as (key, plain value), for `legion config`."""
+    rows = settings.flatten("setup", config.setup)
+    for check in config.checks:
+        rows += settings.flatten(f"checks.{check.name}", CheckTable(run=check.command, timeout=check.timeout))
+    rows += settings.flatten("agents", config.agents)
+    rows += settings.flatten("landing", config.landing)
+    rows += settings.flatten("protect", config.protect)
+    return rows
+
+
+def _refuse_unknown_sections(source: Source) -> None:
+    names = [name.split(".")[0] for name in SECTIONS]
+    for name in source.table:
+        if name not in names:
+            raise settings.unknown(source, [name], names)
+
+
+def _refuse_foreign(source: Source) -> None:
+    for path in _paths(source.table):
+        named_by_person = len(path) == 2 and path[0] == "checks"
+        why = FOREIGN.get(path[-1].lower().replace("-", "_"))
+        if path == ("agents", "run"):
+            why = _PERSONS_OWN
+        if why and not named_by_person:
+            raise source.fault(path, why)
+
+
+def _paths(table: Mapping[str, object], above: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    """Every key of the file as deep as settings go; a deeper one is refused with what holds it."""
+    for name, value in table.items():
+        yield (*above, name)
+        if isinstance(value, Mapping) and len(above) < 2:
+            yield from _paths(value, (*above, name))

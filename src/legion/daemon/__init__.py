@@ -1,0 +1,1 @@
+"""The daemon: the one place where everything is wired together."""

@@ -1,0 +1,78 @@
+"""Where the daemon can be reached: a port, a socket of the person's own, and the record that tells clients."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import json
+import os
+import secrets
+import socket
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from legion.domain.errors import NotAllowed, TryAgain
+from legion.system import files
+from legion.system.paths import DataDir
+
+_LONGEST_SOCKET_PATH = 100
+_TRIES = 100
+
+
+@dataclass(frozen=True, kw_only=True)
+class Record:
+    """daemon.json: how clients find the daemon of a data folder."""
+
+    pid: int
+    url: str
+    socket: str | None
+    version: str
+
+    def write(self, data: DataDir) -> None:
+        files.write_whole(data.daemon_record, json.dumps(asdict(self)))
+
+
+def token(data: DataDir) -> str:
+    """The person's token, made at the first start and readable by nobody else."""
+    with contextlib.suppress(FileNotFoundError):
+        if (known := data.token.read_text().strip()) != "":
+            data.token.chmod(0o600)
+            return known
+    fresh = secrets.token_urlsafe(32)
+    files.write_whole(data.token, f"{fresh}\n")
+    return fresh
+
+
+def on_port(host: str, port: int) -> socket.socket:
+    """The wanted port, or the next free one."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    for number in range(port, min(port + _TRIES, 65536)):
+        listener = socket.socket(family, socket.SOCK_STREAM)
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            listener.bind((host, number))
+            listener.listen(128)
+        except OSError as trouble:
+            listener.close()
+            if trouble.errno == errno.EADDRINUSE:
+                continue
+            raise NotAllowed(
+                f"Legion cannot listen on {host} port {number} ({trouble.strerror}): choose another."
+            ) from trouble
+        return listener
+    raise TryAgain(f"No port from {port} on is free on {host}: choose another with --port.")
+
+
+def on_socket(path: Path) -> socket.socket | None:
+    """A socket file that only the person can open; None where the path is too long for one."""
+    if len(os.fsencode(path)) > _LONGEST_SOCKET_PATH:
+        return None
+    path.unlink(missing_ok=True)
+    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    before = os.umask(0o177)
+    try:
+        listener.bind(str(path))
+    finally:
+        os.umask(before)
+    listener.listen(128)
+    return listener

@@ -1,0 +1,197 @@
+"""Starts the daemon: takes the folder, opens the store, wires every room, serves until told to end."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import platform
+import signal
+import socket
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import uvicorn
+
+from legion import __version__
+from legion.api.app import make_app
+from legion.config import user as settings
+from legion.config.user import SandboxMode, UserConfig
+from legion.daemon import listening
+from legion.domain.errors import Conflict, LegionError, NotAllowed
+from legion.jobs.conductor import Conductor
+from legion.jobs.housekeeping import Housekeeper, end_left_over_commands
+from legion.jobs.world import World
+from legion.runner import kernel
+from legion.runner.launch import Launcher
+from legion.runner.probe import probe
+from legion.service.facade import Service
+from legion.service.news import News
+from legion.store.database import Store, sqlite_url
+from legion.system import files
+from legion.system.paths import DataDir, default_data_dir
+from legion.wire.projects import DaemonLine
+
+log = logging.getLogger("legion")
+
+LOOPBACK = ("127.0.0.1", "localhost", "::1")
+
+
+def serve(port: int | None = None, host: str | None = None, data_dir: Path | None = None) -> int:
+    """Serve in the foreground until a signal or `legion down`. Returns the exit code."""
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s", stream=sys.stderr)
+    try:
+        _serve(port, host, DataDir((data_dir or default_data_dir()).expanduser().absolute()))
+    except LegionError as trouble:
+        _say_ready(f"error: {trouble.message}")
+        sys.stderr.write(f"{trouble.message}\n")
+        return trouble.exit_code
+    return 0
+
+
+def _serve(port: int | None, host: str | None, data: DataDir) -> None:
+    user = settings.load()
+    host = host or user.daemon.host
+    with _folder(data):
+        listener = listening.on_port(host, port if port is not None else user.daemon.port)
+        local = listening.on_socket(data.socket)
+        number = listener.getsockname()[1]
+        _say(f"Starting Legion service on port {number}...")
+        _say(f"Data directory: {data.root}")
+        shown = f"[{host}]" if ":" in host else host
+        url = f"http://{shown}:{number}"
+        with _wired(user, data, url) as (world, news, conductor, keeper):
+            server: uvicorn.Server | None = None
+
+            def end() -> None:
+                if server is not None:
+                    server.should_exit = True
+                news.close()
+
+            daemon = DaemonLine(
+                pid=os.getpid(),
+                url=url,
+                version=__version__,
+                data_dir=str(data.root),
+                started_at=time.time(),
+                sandbox=world.sandbox.why,
+            )
+            service = Service(world, news, daemon=daemon, end=end)
+            secret = listening.token(data)
+            app = make_app(service, token=secret, hosts=(*LOOPBACK, host))
+            config = uvicorn.Config(
+                app, log_level="warning", access_log=False, lifespan="off", timeout_graceful_shutdown=2
+            )
+            server = _Server(config, lambda: _ready(data, url, local, secret, conductor, keeper))
+            sockets = [listener] if local is None else [listener, local]
+            try:
+                server.run(sockets=sockets)
+            finally:
+                news.close()
+                data.daemon_record.unlink(missing_ok=True)
+                data.socket.unlink(missing_ok=True)
+
+
+class _Server(uvicorn.Server):
+    """Says when it answers, and ends on the signals that end a service."""
+
+    def __init__(self, config: uvicorn.Config, ready: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._ready = ready
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Both signals mean an orderly end, which is no failure."""
+        before = {number: signal.signal(number, self.handle_exit) for number in (signal.SIGINT, signal.SIGTERM)}
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets=sockets)
+        self._ready()
+
+
+def _ready(
+    data: DataDir, url: str, local: socket.socket | None, secret: str, conductor: Conductor, keeper: Housekeeper
+) -> None:
+    own_socket = str(data.socket) if local is not None else None
+    listening.Record(pid=os.getpid(), url=url, socket=own_socket, version=__version__).write(data)
+    conductor.start()
+    keeper.start()
+    # A log file is read by more eyes than a terminal.
+    _say(f"Ready at {url}/#token={secret}" if sys.stdout.isatty() else f"Ready at {url}")
+    _say_ready("ready")
+
+
+@contextlib.contextmanager
+def _folder(data: DataDir) -> Iterator[None]:
+    """The data folder is ours alone while the lock is held."""
+    try:
+        data.prepare()
+        lock = files.lock(data.daemon_lock)
+    except files.AlreadyLocked:
+        raise Conflict(
+            f"Another Legion daemon serves {data.root} already: use it, or end it with `legion down`."
+        ) from None
+    except OSError as trouble:
+        raise NotAllowed(
+            f"Legion cannot use {data.root} ({trouble.strerror}): name another folder with --data-dir."
+        ) from trouble
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+@contextlib.contextmanager
+def _wired(user: UserConfig, data: DataDir, url: str) -> Iterator[tuple[World, News, Conductor, Housekeeper]]:
+    kernel.hide_memory()
+    sandbox = probe()
+    if user.sandbox.mode is SandboxMode.REQUIRE and not sandbox.works:
+        raise NotAllowed(f"Your settings require a sandbox, and none works here: {sandbox.why}")
+    if user.sandbox.mode is SandboxMode.AUTO and not sandbox.works:
+        log.warning("agents run without a sandbox: %s", sandbox.why)
+    launcher = Launcher()
+    store = Store(user.daemon.database or sqlite_url(data.database))
+    try:
+        store.migrate()
+        world = World(
+            data=data,
+            store=store,
+            launcher=launcher,
+            user=user,
+            sandbox=sandbox,
+            url=url,
+            machine=platform.node() or "this machine",
+            clock=time.time,
+        )
+        end_left_over_commands(world)
+        conductor, keeper, news = Conductor(world), Housekeeper(world), News(store)
+        store.on_commit(keeper.poke)
+        try:
+            yield world, news, conductor, keeper
+        finally:
+            keeper.stop()
+            conductor.stop()
+    finally:
+        launcher.close()
+        store.close()
+
+
+def _say(line: str) -> None:
+    sys.stdout.write(f"{line}\n")
+    sys.stdout.flush()
+
+
+def _say_ready(word: str) -> None:
+    """Tell whoever started us in the background, once."""
+    handle = os.environ.pop("LEGION_READY_FD", None)
+    if handle is not None:
+        with contextlib.suppress(OSError):
+            os.write(int(handle), f"{word}\n".encode())
+            os.close(int(handle))

@@ -1,0 +1,1 @@
+"""The rules of Legion and nothing else: no files, no clock, no network, no await."""

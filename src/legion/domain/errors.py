@@ -1,0 +1,55 @@
+"""Everything that can go wrong on purpose.
+
+    LegionError                 exit 1
+    ├── BadInput                exit 2    the request itself makes no sense
+    ├── NotFound                exit 3    no such ticket, project, run
+    ├── NotAllowed              exit 4    understood, and refused
+    ├── Conflict                exit 5    not in this state, or somebody was faster
+    ├── ChecksFailed            exit 6    a check said no
+    └── TryAgain                exit 75   nothing is wrong, only not now
+
+Each message is one sentence that says what happened and what to do.
+"""
+
+from __future__ import annotations
+
+
+class LegionError(Exception):
+    """Base of all errors that are meant for a person. `code` is stable and machine-readable."""
+
+    exit_code = 1
+    code = "failed"
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+        self.message = message
+
+
+class BadInput(LegionError):
+    exit_code = 2
+    code = "bad_input"
+
+
+class NotFound(LegionError):
+    exit_code = 3
+    code = "not_found"
+
+
+class NotAllowed(LegionError):
+    exit_code = 4
+    code = "not_allowed"
+
+
+class Conflict(LegionError):
+    exit_code = 5
+    code = "conflict"
+
+
+class ChecksFailed(LegionError):
+    exit_code = 6
+    code = "checks_failed"
+
+
+class TryAgain(LegionError):
+    exit_code = 75
+    code = "try_again"

@@ -1,0 +1,93 @@
+"""Patterns for paths inside a repository, as `protect` and a ticket's `files` use them. Knows no disk.
+
+A path is written from the root of the repository with `/` between its parts, as git lists it. A pattern:
+
+    *      any characters within one part, none too
+    ?      exactly one character within one part
+    **     as a whole part: any number of parts, none too (inside a part it is the same as *)
+    rest   itself; there are no classes, braces or escapes, so `app/[id]/page.tsx` means just that
+
+Every pattern starts at the root: `*.py` is about the root alone, `**/*.py` about every folder. A pattern whose last
+part holds no wildcard also covers all that lies below it: `docs`, `docs/` and `docs/**` cover `docs/a/b.md`, `docs/*`
+does not. Upper and lower case differ, except where a protected path is guarded: there `.GitHub` counts as `.github`,
+since some file systems hold them for the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import TypeVar
+
+_Part = TypeVar("_Part")
+
+
+def matches(path: str, globs: Iterable[str], *, any_case: bool = False) -> bool:
+    """Whether one of the patterns covers the path."""
+    if any_case:
+        return any(_covers(glob.casefold(), path.casefold()) for glob in globs)
+    return any(_covers(glob, path) for glob in globs)
+
+
+def undeclared(changed: Iterable[str], protected: Sequence[str], declared: Sequence[str]) -> tuple[str, ...]:
+    """The changed paths that are protected and that the ticket's `files` do not name."""
+    return tuple(path for path in changed if matches(path, protected, any_case=True) and not matches(path, declared))
+
+
+def glob_fault(glob: str) -> str | None:
+    """What is wrong with a pattern, as the end of a sentence; None where nothing is."""
+    parts = glob.removesuffix("/").split("/")
+    if not glob.strip():
+        return "is empty, and would cover nothing"
+    if glob.startswith("/"):
+        return "starts with a slash, but paths are written from the root of the repository"
+    if any(part in ("", ".", "..") for part in parts):
+        return "has an empty part, `.` or `..` in it, which no path has"
+    if "\\" in glob:
+        return "has a backslash in it, but parts are divided by `/`"
+    opened = glob.find("{")
+    if opened >= 0 and "," in glob[opened : glob.find("}", opened)]:
+        return "uses braces for a choice, so write one pattern for each instead"
+    return None
+
+
+def _covers(glob: str, path: str) -> bool:
+    parts = glob.removesuffix("/").split("/")
+    if not _has_wildcard(parts[-1]):
+        parts.append("**")
+    return _wild(parts, path.split("/"), lambda part: part == "**", _part_fits)
+
+
+def _has_wildcard(part: str) -> bool:
+    return "*" in part or "?" in part
+
+
+def _part_fits(pattern: str, part: str) -> bool:
+    return _wild(pattern, part, lambda letter: letter == "*", lambda letter, other: letter in ("?", other))
+
+
+def _wild(
+    pattern: Sequence[_Part],
+    given: Sequence[_Part],
+    is_star: Callable[[_Part], bool],
+    fits: Callable[[_Part, _Part], bool],
+) -> bool:
+    """Match with stars in at most len(pattern) * len(given) steps: both come from strangers.
+
+    Going back to the last star alone is enough, since an earlier one could only swallow what the last one can.
+    """
+    here = there = 0
+    star = -1
+    resume = 0
+    while there < len(given):
+        if here < len(pattern) and is_star(pattern[here]):
+            star, resume = here, there
+            here += 1
+        elif here < len(pattern) and fits(pattern[here], given[there]):
+            here += 1
+            there += 1
+        elif star >= 0:
+            resume += 1
+            here, there = star + 1, resume
+        else:
+            return False
+    return all(is_star(left) for left in pattern[here:])

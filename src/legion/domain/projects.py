@@ -1,0 +1,64 @@
+"""A project: a git repository in our care, and what is known of its target."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+from legion.domain.checks import Verdict
+
+
+class ConfigOrigin(Enum):
+    """Where the legion.toml in force was read."""
+
+    TARGET = "target"
+    """From the target commit: the rule."""
+    CHECKOUT = "checkout"
+    """From the person's checkout, because the target has none yet."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Project:
+    id: int
+    name: str
+    root: str
+    """The person's checkout."""
+    common_dir: str
+    """The git folder that all checkouts of the repository share: one project per such folder."""
+    branch: str
+    worktrees: str
+    """The folder that holds its worktrees."""
+    config_text: str
+    """The legion.toml in force."""
+    config_hash: str
+    config_origin: ConfigOrigin
+    target: str
+    """The commit of the integration branch, as the hub has it."""
+    paused: bool = False
+    baseline_commit: str | None = None
+    """The commit on which the project's checks ran last."""
+    baseline_verdict: Verdict | None = None
+    person_tip: str | None = None
+    """The last commit seen on the person's branch."""
+    person_absorbed: str | None = None
+    """The person's last commit that the target holds."""
+    person_refused: str | None = None
+    """The person's commit that could not be absorbed; not tried again."""
+    created_at: float = 0.0
+    removed_at: float | None = None
+    version: int = 0
+
+    @property
+    def baseline_known(self) -> bool:
+        """The checks have spoken about the target as it is now."""
+        return self.baseline_commit == self.target and self.baseline_verdict is not None
+
+    @property
+    def baseline_red(self) -> bool:
+        return self.baseline_known and self.baseline_verdict is Verdict.RED
+
+    @property
+    def person_waiting(self) -> bool:
+        """The person committed something that the target lacks and that was not refused yet."""
+        settled = (None, self.target, self.person_absorbed, self.person_refused)
+        return self.person_tip not in settled

@@ -1,0 +1,130 @@
+"""Reading commits, trees and differences of a bare repository. Never writes."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+
+from legion.git.command import as_text, fields, git
+from legion.system.process import Finished
+
+
+class FileStatus(Enum):
+    """How a file differs between two commits; a rename is one file deleted and one added."""
+
+    ADDED = "A"
+    MODIFIED = "M"
+    DELETED = "D"
+    TYPE_CHANGED = "T"
+
+
+@dataclass(frozen=True, kw_only=True)
+class FileChange:
+    """One changed file. The counts are None where git sees no lines (binary or very big files)."""
+
+    path: str
+    status: FileStatus
+    additions: int | None
+    deletions: int | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class CommitFacts:
+    """One commit for a list: parents in order, the author's name and the first line of the message."""
+
+    commit: str
+    parents: tuple[str, ...]
+    author: str
+    subject: str
+
+
+class History:
+    """A bare repository, seen by readers. Names and ids given to it are data and never become options."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path.absolute()
+
+    @property
+    def objects(self) -> Path:
+        return self.path / "objects"
+
+    def _git(self, *args: str | os.PathLike[str], stdin: bytes = b"", accept: tuple[int, ...] = (0,)) -> Finished:
+        return git(*args, git_dir=self.path, stdin=stdin, accept=accept)
+
+    def resolve(self, name: str) -> str | None:
+        """The commit that a ref or an id names."""
+        return self._verify(f"{name}^{{commit}}")
+
+    def tree_of(self, commit: str) -> str:
+        return self._git("rev-parse", "--verify", "--end-of-options", f"{commit}^{{tree}}").text.split()[-1]
+
+    def _verify(self, name: str) -> str | None:
+        answer = self._git("rev-parse", "--verify", "--quiet", "--end-of-options", name, accept=(0, 1, 128))
+        return answer.text.split()[-1] if answer.code == 0 else None
+
+    def is_ancestor(self, ancestor: str, commit: str) -> bool:
+        answer = self._git("merge-base", "--is-ancestor", "--end-of-options", ancestor, commit, accept=(0, 1))
+        return answer.code == 0
+
+    def merge_base(self, one: str, other: str) -> str | None:
+        return self._git("merge-base", "--end-of-options", one, other, accept=(0, 1)).text.strip() or None
+
+    def read_file(self, commit: str, path: str) -> bytes | None:
+        """The content of a regular file in a commit; None for anything else."""
+        entry = self._git("ls-tree", "-z", "--end-of-options", commit, "--", path).stdout
+        mode, _, rest = entry.partition(b" ")
+        if mode not in (b"100644", b"100755"):
+            return None
+        return self._git("cat-file", "blob", rest.split(b"\t")[0].split(b" ")[1].decode()).stdout
+
+    def changed_files(self, base: str, head: str) -> tuple[FileChange, ...]:
+        """Every file that differs, in the order of the paths."""
+        words = ("diff-tree", "-r", "-z", "--no-renames", "--no-ext-diff", "--no-textconv")
+        raw = fields(self._git(*words, "--raw", "--end-of-options", base, head, "--").stdout)
+        counts = fields(self._git(*words, "--numstat", "--end-of-options", base, head, "--").stdout)
+        changes = []
+        for facts, path, count in zip(raw[::2], raw[1::2], counts, strict=True):
+            added, deleted, _ = count.split(b"\t", 2)
+            changes.append(
+                FileChange(
+                    path=as_text(path),
+                    status=FileStatus(facts.rsplit(b" ", 1)[1].decode()),
+                    additions=None if added == b"-" else int(added),
+                    deletions=None if deleted == b"-" else int(deleted),
+                )
+            )
+        return tuple(changes)
+
+    def diff(self, base: str, head: str) -> str:
+        """The difference as people read it."""
+        words = ("diff", "--no-color", "--no-ext-diff", "--no-textconv", "--find-renames")
+        return self._git(*words, "--end-of-options", base, head, "--").text
+
+    def commits_between(self, base: str, head: str) -> tuple[CommitFacts, ...]:
+        """What `head` has and `base` has not, the oldest first."""
+        answer = self._git(
+            "log", "-z", "--topo-order", "--reverse", "--format=%H%x01%P%x01%an%x01%s", "--end-of-options",
+            head, f"^{base}", "--",
+        )  # fmt: skip
+        commits = []
+        for line in answer.stdout.split(b"\0"):
+            if line:
+                commit, parents, author, subject = (as_text(part) for part in line.split(b"\x01", 3))
+                commits.append(
+                    CommitFacts(commit=commit, parents=tuple(parents.split()), author=author, subject=subject)
+                )
+        return tuple(commits)
+
+    def tags(self) -> str:
+        """All tags, one `id name` line each, sorted by name."""
+        return self._git("for-each-ref", "--format=%(objectname) %(refname)", "refs/tags/").text
+
+    def count_files(self, commit: str) -> int:
+        return self._git("ls-tree", "-r", "-z", "--name-only", "--end-of-options", commit).stdout.count(b"\0")
+
+    def bytes_on_disk(self, commit: str) -> int:
+        """What the files of a commit take when checked out, counted in blocks."""
+        answer = self._git("ls-tree", "-r", "-z", "--format=%(objectsize)", "--end-of-options", commit)
+        return sum(-(-int(size) // 4096) * 4096 for size in fields(answer.stdout) if size.isdigit())

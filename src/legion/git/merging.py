@@ -1,0 +1,159 @@
+"""Candidates for landing, built in memory: no checkout takes part, and the same input gives the same commit.
+
+Decides nothing about order or about what may land.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+
+from legion.git.attributes import attribute_tree
+from legion.git.command import git
+from legion.git.conflicts import ConflictFile, read_conflicts
+from legion.git.hub import Hub
+from legion.git.objects import Signature, read_commit, write_commit
+
+
+class Mode(Enum):
+    """How a change becomes part of the target."""
+
+    MERGE = "merge"
+    """A merge commit with both as parents, also where a fast-forward would do."""
+    SQUASH = "squash"
+    """One commit on the target."""
+    REBASE = "rebase"
+    """Each commit of the change again, in order, with its author. A change that holds merges is squashed."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Candidate:
+    """A commit that may become the target."""
+
+    commit: str
+    tree: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Conflict:
+    """Both sides changed the same. `tree` holds the result with conflict markers in it."""
+
+    tree: str
+    files: tuple[ConflictFile, ...]
+
+
+def merge(
+    hub: Hub,
+    target: str,
+    change: str,
+    *,
+    mode: Mode,
+    message: str,
+    author: Signature,
+    committer: Signature,
+    when: int,
+) -> Candidate | Conflict:
+    """Put `change` on `target`. Attributes are those of the target; programs that they name never run.
+
+    A change that adds nothing gives the target itself in the modes SQUASH and REBASE.
+    """
+    stamp = committer.stamp(when)
+    if mode is Mode.REBASE:
+        commits = hub.commits_between(target, change)
+        if all(len(commit.parents) == 1 for commit in commits):
+            return _replay(hub, target, tuple(commit.commit for commit in commits), committer=stamp)
+    merged = _merge_trees(hub, target, change)
+    if isinstance(merged, Conflict):
+        return merged
+    if mode is not Mode.MERGE and merged == hub.tree_of(target):
+        return Candidate(commit=target, tree=merged)
+    commit = write_commit(
+        hub,
+        tree=merged,
+        parents=(target, change) if mode is Mode.MERGE else (target,),
+        author=author.stamp(when),
+        committer=stamp,
+        message=message,
+    )
+    return Candidate(commit=commit, tree=merged)
+
+
+def merge_person(
+    hub: Hub, target: str, person: str, *, message: str, author: Signature, when: int
+) -> Candidate | Conflict | None:
+    """The person's own commits on the target: their tip itself where it holds the target, None if nothing is new."""
+    if hub.is_ancestor(person, target):
+        return None
+    if hub.is_ancestor(target, person):
+        return Candidate(commit=person, tree=hub.tree_of(person))
+    return merge(hub, target, person, mode=Mode.MERGE, message=message, author=author, committer=author, when=when)
+
+
+def _replay(hub: Hub, target: str, commits: tuple[str, ...], *, committer: bytes) -> Candidate | Conflict:
+    at, tree = target, hub.tree_of(target)
+    for commit in commits:
+        text = read_commit(hub, commit)
+        # A commit with the tree of `at` on the parent of `commit` makes that parent the base of the merge.
+        stand_in = write_commit(
+            hub, tree=tree, parents=text.parents, author=committer, committer=committer, message="stand-in"
+        )
+        merged = _merge_trees(hub, stand_in, commit)
+        if isinstance(merged, Conflict):
+            return merged
+        if merged == tree:
+            continue
+        at = write_commit(
+            hub,
+            tree=merged,
+            parents=(at,),
+            author=text.author,
+            committer=committer,
+            message=text.message,
+            encoding=text.encoding,
+        )
+        tree = merged
+    return Candidate(commit=at, tree=tree)
+
+
+def _merge_trees(hub: Hub, target: str, change: str) -> str | Conflict:
+    """The merged tree, or what stands against it."""
+    attributes = attribute_tree(hub, target)
+    with _named_sides(hub, target=target, change=change) as git_dir:
+        answer = git(
+            "merge-tree",
+            "--write-tree",
+            "-z",
+            "--messages",
+            "target",
+            "change",
+            git_dir=git_dir,
+            work_tree=attributes,
+            objects=hub.objects,
+            accept=(0, 1),
+        )
+    tree, _, rest = answer.stdout.partition(b"\0")
+    if answer.code == 0:
+        return tree.decode()
+    return Conflict(tree=tree.decode(), files=read_conflicts(hub, tree.decode(), rest))
+
+
+@contextlib.contextmanager
+def _named_sides(hub: Hub, *, target: str, change: str) -> Iterator[Path]:
+    """A repository with two branches over the hub's objects, so that conflict markers say `target` and `change`."""
+    place = hub.path / "merging" / f"{os.getpid()}.{time.monotonic_ns()}"
+    heads = place / "refs/heads"
+    heads.mkdir(parents=True)
+    try:
+        (heads / "target").write_text(f"{target}\n")
+        (heads / "change").write_text(f"{change}\n")
+        (place / "HEAD").write_text("ref: refs/heads/target\n")
+        shutil.copyfile(hub.path / "config", place / "config")
+        yield place
+    finally:
+        shutil.rmtree(place)

@@ -1,0 +1,45 @@
+"""A folder of files seen through the hub and an index of ours: how we read and write trees that hold no trust."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from legion.git.command import git
+from legion.git.hub import Hub
+from legion.system.process import Finished
+
+
+@dataclass(frozen=True)
+class Tree:
+    """`index` describes the files at `path`. The folder's own .git takes no part in anything done here."""
+
+    hub: Hub
+    path: Path
+    index: Path
+
+    def git(
+        self,
+        *args: str | os.PathLike[str],
+        stdin: bytes = b"",
+        timeout: float = 600.0,
+        accept: tuple[int, ...] = (0,),
+    ) -> Finished:
+        return git(
+            *args,
+            git_dir=self.hub.path,
+            work_tree=self.path,
+            index=self.index,
+            stdin=stdin,
+            timeout=timeout,
+            accept=accept,
+        )
+
+    def show(self, commit_or_tree: str) -> None:
+        """Make tracked files exactly these, whatever lies in their way. Other files stay."""
+        self.git("read-tree", "--reset", "-u", commit_or_tree)
+
+    def describe(self, commit: str) -> None:
+        """Make the index say `commit` and leave the files alone; what is known of unchanged files stays known."""
+        self.git("read-tree", *(("-m",) if self.index.exists() else ()), commit)

@@ -1,0 +1,82 @@
+"""The check job of one ticket: its proofs on its change, or, for a checkpoint, the project's checks on the target."""
+
+from __future__ import annotations
+
+from legion.domain.checks import Verdict
+from legion.domain.errors import LegionError
+from legion.domain.jobs import Claim
+from legion.domain.tickets import Confirm, Fail, Ground, Prove, State, Step, Ticket, next_try
+from legion.git.merging import Conflict
+from legion.jobs import checking, feedback
+from legion.jobs.candidates import candidate
+from legion.jobs.checking import Tested
+from legion.jobs.world import Workshop, World
+from legion.store import jobs, tickets
+from legion.system import crash
+from legion.system.crash import Point
+
+
+class ChecksBroken(LegionError):
+    """The checks could not be run at all. The job rests and tries again; nobody is blamed."""
+
+
+def check(world: World, claim: Claim) -> None:
+    with world.store.read() as tx:
+        ticket = tickets.get(tx, claim.subject)
+    step = None
+    if ticket.state is State.CHECKING:
+        shop = world.workshop(ticket.project)
+        step = _checkpoint(world, shop, ticket) if ticket.wish.checkpoint else _proofs(world, shop, ticket)
+    crash.reach(Point.CHECK_BEFORE_CONCLUDE)
+    with world.store.write() as tx:
+        if jobs.still_mine(tx, claim):
+            if step is not None and tickets.get(tx, ticket.id).version == ticket.version:
+                tickets.move(tx, ticket.id, step, expected_version=ticket.version)
+            jobs.finish(tx, claim)
+    crash.reach(Point.CHECK_AFTER_CONCLUDE)
+
+
+def refuse_broken(tested: Tested) -> None:
+    """A check that could not run proves nothing either way."""
+    for receipt in tested.receipts:
+        if receipt.verdict is Verdict.BROKEN:
+            raise ChecksBroken(f"The check `{receipt.command}` could not be run: {receipt.tail.strip()[-600:]}")
+
+
+def _checkpoint(world: World, shop: Workshop, ticket: Ticket) -> Step:
+    target = shop.target
+    wanted = (*checking.project_checks(shop), *checking.proofs(ticket.id, ticket.wish.proofs))
+    tested = checking.test(world, shop, target, wanted)
+    refuse_broken(tested)
+    if tested.green:
+        return Confirm(target, unchecked=not wanted)
+    named = ", ".join(f"`{receipt.command}`" for receipt in tested.red)
+    return Fail(f"checks failed on the landed code: {named}")
+
+
+def _proofs(world: World, shop: Workshop, ticket: Ticket) -> Step:
+    target = shop.target
+    merged = candidate(shop, target, ticket)
+    if isinstance(merged, Conflict):
+        return sent_back_for_conflict(ticket, target, merged)
+    tested = checking.test(world, shop, merged.commit, checking.proofs(ticket.id, ticket.wish.proofs))
+    refuse_broken(tested)
+    if tested.green:
+        return Prove()
+    return sent_back_for_red(ticket, target, merged.tree, tested)
+
+
+def sent_back_for_conflict(ticket: Ticket, target: str, conflict: Conflict) -> Step:
+    named = ", ".join(file.path for file in conflict.files[:3])
+    ground = Ground(base=target, tree=conflict.tree)
+    return next_try(
+        ticket, f"it conflicts with what landed meanwhile ({named})", feedback.conflict(conflict.files), ground
+    )
+
+
+def sent_back_for_red(ticket: Ticket, target: str, tree: str, tested: Tested) -> Step:
+    """The next attempt stands on the very tree that was red, so that the agent sees what we saw."""
+    named = ", ".join(f"`{receipt.command}`" for receipt in tested.red)
+    moved_on = ticket.change is not None and ticket.change.base != target
+    ground = Ground(base=target, tree=tree) if moved_on else None
+    return next_try(ticket, f"checks failed: {named}", feedback.red(tested.red), ground)

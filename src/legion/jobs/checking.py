@@ -1,0 +1,165 @@
+"""Running checks on a commit in a tree of its own, and keeping the receipts. What has a receipt does not run again."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from legion.domain.checks import Check, Receipt, Verdict, missing
+from legion.jobs import commands, setup
+from legion.jobs.world import Workshop, World
+from legion.store import receipts
+from legion.system import crash
+from legion.system.crash import Point
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tested:
+    """What the checks said about one commit."""
+
+    commit: str
+    receipts: tuple[Receipt, ...]
+
+    @property
+    def green(self) -> bool:
+        return all(receipt.verdict is Verdict.GREEN for receipt in self.receipts)
+
+    @property
+    def red(self) -> tuple[Receipt, ...]:
+        return tuple(receipt for receipt in self.receipts if receipt.verdict is not Verdict.GREEN)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wanted:
+    """A check, and the ticket it belongs to when it is a ticket's own proof."""
+
+    check: Check
+    ticket: int | None = None
+
+
+def project_checks(shop: Workshop) -> tuple[Wanted, ...]:
+    return tuple(Wanted(check=check) for check in shop.config.checks)
+
+
+def proofs(ticket_id: int, commands_: Sequence[str]) -> tuple[Wanted, ...]:
+    return tuple(
+        Wanted(check=Check(name=f"proof {number} of ticket {ticket_id}", command=command), ticket=ticket_id)
+        for number, command in enumerate(commands_, 1)
+    )
+
+
+def test(world: World, shop: Workshop, commit: str, wanted: Sequence[Wanted]) -> Tested:
+    """Receipts for every wanted check on this commit: those there are, and new ones for the rest."""
+    tree = shop.hub.tree_of(commit)
+    with world.store.read() as tx:
+        have = receipts.for_tree(tx, shop.project.id, tree)
+    todo = missing((want.check for want in wanted), tree, have)
+    new: list[Receipt] = []
+    if todo:
+        owners = {want.check.command: want.ticket for want in wanted}
+        slot = world.check_slots.take(shop.project.id, shop.config.landing.checks_at_once)
+        try:
+            new = _run_all(world, shop, slot, commit, tree, todo, owners)
+        finally:
+            world.check_slots.give_back(shop.project.id, slot)
+    green = [receipt for receipt in have if receipt.verdict is Verdict.GREEN]
+    by_command = {receipt.command: receipt for receipt in (*green, *new)}
+    return Tested(commit=commit, receipts=tuple(by_command[want.check.command] for want in wanted))
+
+
+def _run_all(
+    world: World,
+    shop: Workshop,
+    slot: int,
+    commit: str,
+    tree: str,
+    todo: Sequence[Check],
+    owners: dict[str, int | None],
+) -> list[Receipt]:
+    record = shop.folder / f"check-setup-{slot}.json"
+    place = shop.check_trees.prepare(str(slot), commit, keep=setup.outputs(record))
+    try:
+        setup.ensure(world, shop, place, record)
+    except setup.SetupFailed as failed:
+        return [_without_setup(world, shop, commit, tree, check, owners[check.command], failed) for check in todo]
+    made = setup.outputs(record)
+    new = []
+    for check in todo:
+        place = shop.check_trees.prepare(str(slot), commit, keep=made)
+        new.append(_run_one(world, shop, place, commit, tree, check, owners[check.command], made))
+    return new
+
+
+def _run_one(
+    world: World,
+    shop: Workshop,
+    place: Path,
+    commit: str,
+    tree: str,
+    check: Check,
+    ticket: int | None,
+    prepared: tuple[str, ...],
+) -> Receipt:
+    crash.reach(Point.CHECK_BEFORE_RUN)
+    for _ in range(2):
+        ended = commands.run(
+            world,
+            shop,
+            name=f"check {check.name}",
+            command=check.command,
+            tree=place,
+            timeout=check.timeout,
+            readable=tuple(place / name for name in prepared),
+        )
+        if not ended.lost:
+            break
+    crash.reach(Point.CHECK_BEFORE_RECEIPT)
+    verdict = Verdict.BROKEN if ended.lost else Verdict.GREEN if ended.exit_code == 0 else Verdict.RED
+    tail = ended.tail if ended.exit_code is not None else f"{ended.tail}\n[{ended.how}]"
+    with world.store.write() as tx:
+        receipt = receipts.add(
+            tx,
+            project=shop.project.id,
+            ticket=ticket,
+            name=check.name,
+            command=check.command,
+            commit=commit,
+            tree=tree,
+            verdict=verdict,
+            exit_code=ended.exit_code,
+            duration=ended.duration,
+            tail=tail,
+            output=str(ended.output.relative_to(world.data.root)),
+            digest=ended.digest,
+        )
+    crash.reach(Point.CHECK_AFTER_RECEIPT)
+    return receipt
+
+
+def _without_setup(
+    world: World,
+    shop: Workshop,
+    commit: str,
+    tree: str,
+    check: Check,
+    ticket: int | None,
+    failed: setup.SetupFailed,
+) -> Receipt:
+    """A change that breaks the setup is red like any other; a target whose own setup is broken is a red baseline."""
+    with world.store.write() as tx:
+        return receipts.add(
+            tx,
+            project=shop.project.id,
+            ticket=ticket,
+            name=check.name,
+            command=check.command,
+            commit=commit,
+            tree=tree,
+            verdict=Verdict.RED,
+            exit_code=None,
+            duration=0.0,
+            tail=failed.message,
+            output="",
+            digest="",
+        )

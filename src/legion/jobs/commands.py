@@ -1,0 +1,100 @@
+"""A command of the project (setup, check, proof) run to its end in a tree, inside the sandbox, through a runner."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from legion.drivers import Outcome, Program
+from legion.jobs import places
+from legion.jobs.world import Workshop, World
+from legion.runner import launch
+from legion.runner.launch import Lost
+from legion.runner.spec import RunFolder, Spec, write_spec
+
+TAIL_BYTES = 6000
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ended:
+    exit_code: int | None
+    """None when it did not end by itself."""
+    how: str
+    """In words: `exit code 1`, `timed out after 600 s`."""
+    lost: bool
+    duration: float
+    tail: str
+    output: Path
+    digest: str
+
+
+def run(
+    world: World,
+    shop: Workshop,
+    *,
+    name: str,
+    command: str,
+    tree: Path,
+    timeout: float,
+    writable: tuple[Path, ...] = (),
+    readable: tuple[Path, ...] = (),
+    env: Mapping[str, str] | None = None,
+) -> Ended:
+    """Every call is a run folder of its own, so that its output stays whole on disk."""
+    run_dir = world.data.runs / f"{name.replace(' ', '-')}-{shop.project.id}-{time.time_ns()}-{os.urandom(3).hex()}"
+    spec = Spec(
+        run=run_dir.name,
+        program=Program(
+            argv=("sh", "-c", command),
+            cwd=tree,
+            env=places.environment(world, {"LEGION_CHECK": name, **(env or {})}),
+        ),
+        timeout=timeout,
+        sandbox=places.sandbox(world, shop, writable=(tree, *writable), readable=readable),
+    )
+    write_spec(run_dir, spec)
+    began = time.monotonic()
+    world.launcher.start(run_dir)
+    ended = launch.wait(run_dir)
+    duration = time.monotonic() - began
+    output = RunFolder(run_dir).output
+    tail, digest = _read(output)
+    if isinstance(ended, Lost):
+        return Ended(
+            exit_code=None,
+            how="its runner was killed",
+            lost=True,
+            duration=duration,
+            tail=tail,
+            output=output,
+            digest=digest,
+        )
+    result = ended.result
+    code = result.exit_code if result.outcome is Outcome.EXITED else None
+    return Ended(
+        exit_code=code,
+        how=result.message.rstrip("."),
+        lost=result.outcome is Outcome.STOPPED,
+        duration=result.ended_at - result.started_at,
+        tail=tail,
+        output=output,
+        digest=digest,
+    )
+
+
+def _read(output: Path) -> tuple[str, str]:
+    """The last part of the output, and the digest of the whole."""
+    digest = hashlib.sha256()
+    tail = b""
+    try:
+        with output.open("rb") as file:
+            while piece := file.read(1 << 20):
+                digest.update(piece)
+                tail = (tail + piece)[-TAIL_BYTES:]
+    except FileNotFoundError:
+        pass
+    return tail.decode("utf-8", "replace"), digest.hexdigest()

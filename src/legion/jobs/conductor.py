@@ -1,0 +1,180 @@
+"""Keeps the right jobs running: loads a snapshot, asks `decide`, claims and starts what it says.
+
+One thread decides; each job has a thread of its own. A job that breaks rests for a while and is started again, so
+that a full disk or a bug costs time and never a ticket.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+
+from legion.config.project import parse
+from legion.domain.decide import Command, JobKind, StartJob, Wake, decide
+from legion.domain.errors import Conflict, LegionError
+from legion.domain.events import Kind
+from legion.domain.jobs import Claim
+from legion.domain.tickets import Inspect, Start, State, Unpark
+from legion.jobs.baseline import baseline
+from legion.jobs.check import check
+from legion.jobs.land import land
+from legion.jobs.run import run
+from legion.jobs.world import World
+from legion.store import jobs, projects, runs, snapshot, tickets
+from legion.store.database import Transaction
+from legion.system import crash
+from legion.system.crash import Point
+
+log = logging.getLogger(__name__)
+
+JOBS: Mapping[JobKind, Callable[[World, Claim], None]] = {
+    JobKind.RUN: run,
+    JobKind.CHECK: check,
+    JobKind.LAND: land,
+    JobKind.BASELINE: baseline,
+}
+
+_FIRST_REST, _LONGEST_REST = 1.0, 300.0
+
+
+@dataclass(frozen=True)
+class Rest:
+    length: float
+    until: float
+
+
+class Conductor:
+    def __init__(self, world: World) -> None:
+        self.world = world
+        self._wake = threading.Event()
+        self._stopping = threading.Event()
+        self._rests: dict[tuple[JobKind, int], Rest] = {}
+        self._left_over: list[Claim] = []
+        self._loop = threading.Thread(target=self._conduct, name="conductor", daemon=True)
+
+    def start(self) -> None:
+        """Claims of a daemon before us are void: its jobs ended with it. What they left undone is decided anew."""
+        with self.world.store.write() as tx:
+            for claim in jobs.active(tx):
+                jobs.finish(tx, claim)
+        self.world.store.on_commit(self.poke)
+        self.poke()
+        self._loop.start()
+
+    def poke(self) -> None:
+        """Something happened that may change what should be running."""
+        self._wake.set()
+
+    def stop(self) -> None:
+        """Decide nothing more. Jobs are left where they are: agents go on, and the next daemon adopts them."""
+        self._stopping.set()
+        self._wake.set()
+        if self._loop.ident is not None:
+            self._loop.join()
+
+    def _conduct(self) -> None:
+        wake_at: float | None = None
+        while not self._stopping.is_set():
+            timeout = None if wake_at is None else max(0.0, wake_at - self.world.clock())
+            self._wake.wait(timeout)
+            self._wake.clear()
+            if self._stopping.is_set():
+                return
+            try:
+                wake_at = self.decide_once()
+            except LegionError as trouble:
+                log.error("deciding failed, next try in %s s: %s", _FIRST_REST, trouble.message)
+                wake_at = self.world.clock() + _FIRST_REST
+
+    def decide_once(self) -> float | None:
+        """One round: returns when to look again even if nothing happens."""
+        now = self.world.clock()
+        self._give_back_left_over()
+        with self.world.store.read() as tx:
+            parallel = {
+                project.id: parse(project.config_text, origin=project.name).agents.parallel
+                for project in projects.all(tx)
+            }
+            facts = snapshot.load(tx, slots=self.world.user.daemon.slots, parallel=parallel)
+        resting = {job: rest.until for job, rest in self._rests.items()}
+        decision = decide(replace(facts, resting=resting), now)
+        for command in decision.commands:
+            self._apply(command)
+        return decision.wake_at
+
+    def _apply(self, command: Command) -> None:
+        """Somebody else may have changed the ticket since the snapshot: then this command is moot."""
+        try:
+            crash.reach(Point.CONDUCT_BEFORE_CLAIM)
+            with self.world.store.write() as tx:
+                claim = self._commit(tx, command)
+            crash.reach(Point.CONDUCT_AFTER_CLAIM)
+        except Conflict as moot:
+            log.debug("not applied: %s", moot.message)
+            return
+        if claim is not None:
+            thread = threading.Thread(target=self._work, args=(claim,), name=f"{claim.kind.value}-{claim.subject}")
+            thread.daemon = True
+            thread.start()
+
+    def _commit(self, tx: Transaction, command: Command) -> Claim | None:
+        match command:
+            case Wake(ticket, version):
+                tickets.move(tx, ticket, Unpark(), expected_version=version)
+                return None
+            case StartJob(kind, subject, version):
+                if version is not None:
+                    self._begin(tx, kind, subject, version)
+                return jobs.claim(tx, kind, subject, self.world.machine)
+
+    def _begin(self, tx: Transaction, kind: JobKind, ticket_id: int, version: int) -> None:
+        """A queued ticket begins; one that is in hand already only gets its job back."""
+        ticket = tickets.get(tx, ticket_id)
+        if ticket.version != version:
+            raise Conflict(f"Ticket {ticket_id} changed meanwhile.")
+        if ticket.state is not State.QUEUED:
+            return
+        if kind is JobKind.RUN:
+            project = projects.get(tx, ticket.project)
+            begun = tickets.move(tx, ticket_id, Start(project.target), expected_version=version)
+            runs.start(tx, ticket_id, begun.attempt)
+        else:
+            tickets.move(tx, ticket_id, Inspect(), expected_version=version)
+
+    def _work(self, claim: Claim) -> None:
+        job = (claim.kind, claim.subject)
+        try:
+            JOBS[claim.kind](self.world, claim)
+            self._rests.pop(job, None)
+        except Exception as trouble:  # a job may break in any way; the ticket must not be lost with it
+            self._rest(claim, trouble)
+        self.poke()
+
+    def _rest(self, claim: Claim, trouble: Exception) -> None:
+        job = (claim.kind, claim.subject)
+        before = self._rests.get(job)
+        length = min(before.length * 2, _LONGEST_REST) if before else _FIRST_REST
+        self._rests[job] = Rest(length, self.world.clock() + length)
+        known = isinstance(trouble, LegionError)
+        log.error(
+            "%s job of %s broke, rests %s s: %s", claim.kind.value, claim.subject, length, trouble, exc_info=not known
+        )
+        said = str(trouble) if known else f"{type(trouble).__name__}: {trouble}"
+        data = {"job": claim.kind.value, "subject": claim.subject, "why": said, "rests": length}
+        try:
+            with self.world.store.write() as tx:
+                jobs.finish(tx, claim)
+                ticket = claim.subject if claim.kind in (JobKind.RUN, JobKind.CHECK) else None
+                tx.record(Kind.WARNING, ticket=ticket, data=data)
+        except LegionError as worse:
+            log.error("the claim of the broken job is given back later: %s", worse.message)
+            self._left_over.append(claim)
+
+    def _give_back_left_over(self) -> None:
+        """Claims of broken jobs that could not be given back at the time, for want of a working store."""
+        while self._left_over:
+            with self.world.store.write() as tx:
+                jobs.finish(tx, self._left_over[-1])
+            self._left_over.pop()

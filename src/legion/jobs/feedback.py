@@ -1,0 +1,62 @@
+"""What an agent is told about its last attempt: precise, short, with the end of the output it has to read anyway."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from legion.domain.checks import Receipt
+from legion.git.conflicts import ConflictFile
+
+_MOST = 12_000
+
+
+def program_failed(how: str, tail: str) -> str:
+    return _fit(
+        f"Your program ended early ({how}). What you had written is still in the tree. "
+        f"Its output ended with:\n\n{_quote(tail)}"
+    )
+
+
+def changed_nothing() -> str:
+    return (
+        "You left the tree exactly as it was, so there is nothing to land. Make the change that the ticket asks for; "
+        "if it is there already, add a test that shows it."
+    )
+
+
+def touched_protected(paths: Sequence[str]) -> str:
+    listed = "\n".join(f"- {path}" for path in paths)
+    return _fit(f"You changed files that this ticket may not touch; put them back as they were:\n\n{listed}")
+
+
+def left_markers(paths: Sequence[str]) -> str:
+    listed = "\n".join(f"- {path}" for path in paths)
+    return _fit(f"Conflict markers are still in these files; decide each place and remove the markers:\n\n{listed}")
+
+
+def red(receipts: Sequence[Receipt]) -> str:
+    parts = ["These commands failed on your change, together with what has landed meanwhile:"]
+    for receipt in receipts:
+        how = f"exit code {receipt.exit_code}" if receipt.exit_code is not None else "no result"
+        parts.append(f"### `{receipt.command}` ({how}, {receipt.duration:.1f} s)\n\n{_quote(receipt.tail)}")
+    return _fit("\n\n".join(parts))
+
+
+def conflict(files: Sequence[ConflictFile]) -> str:
+    parts = [f"### {file.path}\n\n{_quote(file.hunks)}" for file in files]
+    return _fit("\n\n".join([_CONFLICT, *parts]))
+
+
+_CONFLICT = """\
+Other changes landed meanwhile and touch the same lines. The tree now holds the landed code merged with yours; each
+place where both changed the same lines stands between conflict markers. Decide each place so that both intentions
+hold, and remove the markers."""
+
+
+def _quote(text: str) -> str:
+    lines = text.rstrip().splitlines() or ["(nothing)"]
+    return "\n".join(f"    {line}" for line in lines)
+
+
+def _fit(text: str) -> str:
+    return text if len(text) <= _MOST else f"{text[: _MOST // 2]}\n\n[... cut ...]\n\n{text[-_MOST // 2 :]}"

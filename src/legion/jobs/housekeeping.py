@@ -1,0 +1,95 @@
+"""What is nobody's job and must be done: warm worktrees, worktrees of landed tickets, the trash, loose objects.
+
+Runs in a thread of its own, after every landing and now and then. Whatever it does not get done costs only speed.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from pathlib import Path
+
+from legion.domain.errors import LegionError
+from legion.domain.tickets import State
+from legion.jobs import setup
+from legion.jobs.saving import worktree_name
+from legion.jobs.world import Workshop, World
+from legion.runner import launch
+from legion.runner.launch import Living
+from legion.runner.spec import RunFolder
+from legion.store import projects, runs, tickets
+
+log = logging.getLogger(__name__)
+
+_EVERY = 600.0
+_DAY = 86_400.0
+
+
+class Housekeeper:
+    def __init__(self, world: World) -> None:
+        self.world = world
+        self._wake = threading.Event()
+        self._stopping = False
+        self._thread = threading.Thread(target=self._keep, name="housekeeper", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def poke(self) -> None:
+        self._wake.set()
+
+    def stop(self) -> None:
+        self._stopping = True
+        self._wake.set()
+
+    def _keep(self) -> None:
+        while not self._stopping:
+            self._wake.clear()
+            with self.world.store.read() as tx:
+                ready = [
+                    project
+                    for project in projects.all(tx)
+                    if project.target and projects.is_trusted(tx, project.id, project.config_hash)
+                ]
+            for project in ready:
+                try:
+                    tidy(self.world, self.world.workshop_of(project))
+                except (LegionError, OSError) as trouble:
+                    log.warning("housekeeping in %s was cut short: %s", project.name, trouble)
+            self._wake.wait(_EVERY)
+
+
+def tidy(world: World, shop: Workshop) -> None:
+    _put_away_landed(world, shop)
+    settings = world.user.worktrees
+    cap = int(settings.disk_gb * 2**30)
+    shop.worktrees.empty_trash(older_than=settings.trash_days * _DAY, keep_bytes=cap, now=world.clock())
+    shop.worktrees.freshen(shop.target)
+    count = settings.warm(shop.config.agents.parallel)
+
+    def prepare(tree: Path) -> None:
+        setup.ensure(world, shop, tree, setup.record_of(shop, tree))
+
+    shop.worktrees.fill(count, shop.target, disk_cap_bytes=cap, prepare=prepare if shop.config.setup.run else None)
+
+
+def _put_away_landed(world: World, shop: Workshop) -> None:
+    """A landed ticket needs its worktree no more; what lies in it besides the change waits in the trash."""
+    for tree in shop.worktrees.names():
+        number = tree.removeprefix("ticket-")
+        if not number.isdigit() or worktree_name(int(number)) != tree:
+            continue
+        with world.store.read() as tx:
+            state = tickets.states_of(tx, [int(number)]).get(int(number))
+            latest = runs.latest(tx, int(number))
+        if state is State.DONE and (latest is None or latest.ended_at is not None):
+            shop.worktrees.discard(tree)
+
+
+def end_left_over_commands(world: World) -> None:
+    """Checks and setups of a daemon before us: nobody waits for them, and they are made again where they are needed."""
+    for folder in world.data.runs.iterdir():
+        if folder.name.startswith("ticket-") or RunFolder(folder).result.exists():
+            continue
+        if isinstance(launch.find(folder), Living):
+            launch.stop(folder, grace=0)

@@ -1,0 +1,241 @@
+"""The land job: one project's merge queue, worked off batch by batch until it is empty.
+
+The order of effects makes every cut harmless: receipts are stored as they are made; the intent to land is stored before
+the target moves; the target moves by compare-and-swap to the tested commit; then the tickets are done. Whoever comes
+after a crash finds the intent and sees in the hub whether the move happened.
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+
+from legion.config.project import FILE, hash_of, parse
+from legion.domain import landing
+from legion.domain.checks import Verdict
+from legion.domain.errors import BadInput
+from legion.domain.events import Kind
+from legion.domain.jobs import Claim
+from legion.domain.landing import Search
+from legion.domain.projects import ConfigOrigin, Project
+from legion.domain.tickets import Fail, Land, Park, ParkReason, State, Step, Ticket
+from legion.git import merging
+from legion.git.merging import Candidate, Conflict
+from legion.jobs import baseline, checking, person
+from legion.jobs.candidates import candidate
+from legion.jobs.check import refuse_broken, sent_back_for_conflict, sent_back_for_red
+from legion.jobs.checking import Tested, Wanted
+from legion.jobs.saving import AUTHOR
+from legion.jobs.world import Workshop, World
+from legion.store import jobs, landings, projects, tickets
+from legion.store.database import Transaction
+from legion.system import crash
+from legion.system.crash import Point
+
+
+@dataclass(frozen=True, kw_only=True)
+class Link:
+    """One place in the chain: a ticket's change, or the person's commits (no ticket), on top of all before it."""
+
+    ticket: Ticket | None
+    commit: str
+    tree: str
+
+
+def land(world: World, claim: Claim) -> None:
+    """Until nothing is left to land. What arrives while the claim is being given back starts the next job."""
+    finish_begun(world, world.workshop(claim.subject))
+    while True:
+        shop = world.workshop(claim.subject)
+        shop = replace(shop, project=person.look(world, shop))
+        batch = _batch(world, shop)
+        person_waits = shop.project.person_waiting
+        if not batch and not person_waits:
+            break
+        _land_batch(world, shop, batch, person_waits)
+    with world.store.write() as tx:
+        jobs.finish(tx, claim)
+
+
+def finish_begun(world: World, shop: Workshop) -> None:
+    """Landings whose target move a crash may have cut off: the hub says whether it happened."""
+    with world.store.read() as tx:
+        begun = landings.open_ones(tx, shop.project.id)
+    target = shop.target
+    for intent in begun:
+        moved = shop.hub.is_ancestor(intent.commit, target)
+        _record(world, shop, intent.id, intent.commit, dict(intent.tickets), moved=moved)
+
+
+def _batch(world: World, shop: Workshop) -> tuple[Ticket, ...]:
+    with world.store.read() as tx:
+        live = tickets.live(tx, project=shop.project.id)
+        first = landing.order((ticket for ticket in live if ticket.state is State.LANDING), shop.config.landing.batch)
+        return tickets.get_many(tx, [ticket.id for ticket in first])
+
+
+def _land_batch(world: World, shop: Workshop, batch: tuple[Ticket, ...], person_waits: bool) -> None:
+    target = shop.target
+    chain = _chain(world, shop, target, batch, person_waits)
+    if not chain:
+        return
+    search, tests = _search(world, shop, chain)
+    landed = not search.green or _land_prefix(world, shop, target, chain[: search.green])
+    if landed and search.culprit is not None:
+        _send_back(world, shop, chain, search.culprit, tests[search.culprit + 1])
+
+
+def _chain(world: World, shop: Workshop, target: str, batch: tuple[Ticket, ...], person_waits: bool) -> list[Link]:
+    """Each change on top of the one before. Who conflicts with the target goes back; who conflicts only with a
+    companion waits for the next batch, when it is known which of them landed."""
+    chain: list[Link] = []
+    tip = target
+    if person_waits:
+        link = _persons_link(world, shop, target)
+        if link is not None:
+            chain.append(link)
+            tip = link.commit
+    for ticket in batch:
+        merged = candidate(shop, tip, ticket)
+        if isinstance(merged, Candidate):
+            chain.append(Link(ticket=ticket, commit=merged.commit, tree=merged.tree))
+            tip = merged.commit
+        elif tip == target:
+            _move(world, ticket, sent_back_for_conflict(ticket, target, merged), Kind.SENT_BACK)
+    return chain
+
+
+def _persons_link(world: World, shop: Workshop, target: str) -> Link | None:
+    tip = shop.project.person_tip
+    assert tip is not None, "somebody who waits has a tip"
+    merged = merging.merge_person(
+        shop.hub, target, tip, message=f"Merge {shop.project.branch}", author=AUTHOR, when=int(world.clock())
+    )
+    if isinstance(merged, Candidate):
+        return Link(ticket=None, commit=merged.commit, tree=merged.tree)
+    if isinstance(merged, Conflict):
+        named = ", ".join(file.path for file in merged.files[:3])
+        _refuse_person(world, shop, f"your commits conflict with landed changes in {named}")
+    return None
+
+
+def _search(world: World, shop: Workshop, chain: list[Link]) -> tuple[Search, dict[int, Tested]]:
+    """Test prefixes of the chain until it is clear how much of it may land and who is to blame for the rest."""
+    search = Search(size=len(chain))
+    tests: dict[int, Tested] = {}
+    slots = shop.config.landing.checks_at_once
+    while not search.settled:
+        prefixes = landing.probes(search, slots)
+        with ThreadPoolExecutor(max_workers=len(prefixes), thread_name_prefix="probe") as pool:
+            results = list(pool.map(lambda prefix: _probe(world, shop, chain, prefix), prefixes))
+        tests.update(zip(prefixes, results, strict=True))
+        for tested in results:
+            refuse_broken(tested)
+        search = landing.learn(search, {prefix: tests[prefix].green for prefix in prefixes})
+    return search, tests
+
+
+def _probe(world: World, shop: Workshop, chain: list[Link], prefix: int) -> Tested:
+    """The project's checks and the proofs of every ticket so far, on the tip of the prefix."""
+    crash.reach(Point.LAND_BEFORE_TEST)
+    wanted: list[Wanted] = list(checking.project_checks(shop))
+    for link in chain[:prefix]:
+        if link.ticket is not None:
+            wanted += checking.proofs(link.ticket.id, link.ticket.wish.proofs)
+    return checking.test(world, shop, chain[prefix - 1].commit, wanted)
+
+
+def _land_prefix(world: World, shop: Workshop, target: str, chain: list[Link]) -> bool:
+    """Move the target to the tested tip. False where a person stopped a member meanwhile: then a new batch is made."""
+    tip = chain[-1]
+    members = {link.ticket.id: link.commit for link in chain if link.ticket is not None}
+    with world.store.write() as tx:
+        if any(tickets.get(tx, number).state is not State.LANDING for number in members):
+            return False
+        intent = landings.open(tx, shop.project.id, base=target, commit=tip.commit, tree=tip.tree, tickets=members)
+    crash.reach(Point.LAND_BEFORE_SWAP)
+    shop.hub.move_target(tip.commit, expected=target)
+    crash.reach(Point.LAND_AFTER_SWAP)
+    _record(world, shop, intent.id, tip.commit, members, moved=True)
+    crash.reach(Point.LAND_AFTER_RECORD)
+    return True
+
+
+def _record(world: World, shop: Workshop, intent: int, commit: str, members: dict[int, str], *, moved: bool) -> None:
+    with world.store.write() as tx:
+        landings.close(tx, intent, landed=moved)
+        if moved:
+            _record_target(tx, shop, commit, sorted(members))
+            for number, own_commit in members.items():
+                _record_ticket(tx, shop, number, own_commit, tested=commit)
+
+
+def _record_target(tx: Transaction, shop: Workshop, commit: str, landed: list[int]) -> None:
+    project = projects.get(tx, shop.project.id)
+    tip = project.person_tip
+    absorbed = tip if tip is not None and shop.hub.is_ancestor(tip, commit) else project.person_absorbed
+    moved = replace(
+        project,
+        target=commit,
+        baseline_commit=commit,
+        baseline_verdict=Verdict.GREEN,
+        person_absorbed=absorbed,
+    )
+    moved = _with_landed_config(shop, moved)
+    projects.save(tx, moved, Kind.TARGET_MOVED, {"commit": commit, "tickets": landed, "absorbed": absorbed})
+
+
+def _with_landed_config(shop: Workshop, project: Project) -> Project:
+    """The target's legion.toml is in force from now on. One that makes no sense loses the trust: nothing runs by it."""
+    landed = shop.hub.read_file(project.target, FILE)
+    if landed is None:
+        return project
+    text = landed.decode("utf-8", "replace")
+    try:
+        parse(text)
+    except BadInput:
+        return replace(project, config_hash=hash_of(text))
+    return replace(project, config_text=text, config_hash=hash_of(text), config_origin=ConfigOrigin.TARGET)
+
+
+def _record_ticket(tx: Transaction, shop: Workshop, number: int, commit: str, *, tested: str) -> None:
+    """While the intent is open nobody can stop or pause the ticket, so it is still landing."""
+    ticket = tickets.get(tx, number)
+    unchecked = not shop.config.checks and not ticket.wish.proofs
+    tickets.move(tx, number, Land(commit, unchecked=unchecked))
+    tx.record(Kind.LANDED, project=ticket.project, ticket=number, data={"commit": commit, "tested": tested})
+
+
+def _send_back(world: World, shop: Workshop, chain: list[Link], culprit: int, tested: Tested) -> None:
+    link = chain[culprit]
+    if link.ticket is None:
+        failed = ", ".join(f"`{receipt.command}`" for receipt in tested.red)
+        _refuse_person(world, shop, f"your commits fail {failed}")
+        return
+    before = chain[culprit - 1].commit if culprit else shop.target
+    if culprit == 0:
+        known = baseline.learn(world, shop)
+        failing = {receipt.command for receipt in known.red}
+        if failing and {receipt.command for receipt in tested.red} <= failing:
+            detail = f"the target itself fails {', '.join(f'`{command}`' for command in sorted(failing))}"
+            _move(world, link.ticket, Park(ParkReason.RED_BASELINE, detail), Kind.BASELINE_RED)
+            return
+    step = sent_back_for_red(link.ticket, before, link.tree, tested)
+    _move(world, link.ticket, step, Kind.SENT_BACK)
+
+
+def _move(world: World, ticket: Ticket, step: Step, kind: Kind) -> None:
+    """Unless a person was faster."""
+    with world.store.write() as tx:
+        if tickets.get(tx, ticket.id).version != ticket.version:
+            return
+        tickets.move(tx, ticket.id, step, expected_version=ticket.version)
+        why = step.reason if isinstance(step, Fail) else getattr(step, "detail", getattr(step, "reason", ""))
+        tx.record(kind, project=ticket.project, ticket=ticket.id, data={"why": str(why)})
+
+
+def _refuse_person(world: World, shop: Workshop, why: str) -> None:
+    with world.store.write() as tx:
+        project = projects.get(tx, shop.project.id)
+        refused = replace(project, person_refused=shop.project.person_tip)
+        projects.save(tx, refused, Kind.NOT_ABSORBED, {"tip": shop.project.person_tip, "why": why})

@@ -1,0 +1,49 @@
+"""Where programs run: which folders they see, which variables they get. Nothing of the person's comes along unnamed."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from legion.config.user import SandboxMode
+from legion.jobs.world import Workshop, World
+from legion.runner.sandbox import Network, Sandbox
+from legion.runner.toolchains import toolchains
+
+_PASSED_ON = ("PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "USER", "LOGNAME", "SHELL", "TERM")
+
+
+def environment(world: World, extra: Mapping[str, str]) -> dict[str, str]:
+    """An allow-list: what every program needs, what the person named, what is ours to say."""
+    names = (*_PASSED_ON, *world.user.sandbox.env)
+    passed = {name: os.environ[name] for name in names if name in os.environ}
+    identity = {
+        "GIT_AUTHOR_NAME": "Legion",
+        "GIT_AUTHOR_EMAIL": "legion@localhost",
+        "GIT_COMMITTER_NAME": "Legion",
+        "GIT_COMMITTER_EMAIL": "legion@localhost",
+    }
+    return {**passed, **identity, **extra}
+
+
+def sandbox(
+    world: World,
+    shop: Workshop,
+    *,
+    writable: Iterable[Path],
+    readable: Iterable[Path] = (),
+) -> Sandbox | None:
+    """The walls around a program in this project, or None where they are off or cannot be had (doctor says so)."""
+    settings = world.user.sandbox
+    if settings.mode is SandboxMode.OFF or not world.sandbox.works:
+        return None
+    home = Path.home()
+    hidden = (world.data.root, Path(shop.project.worktrees))
+    tools = toolchains(os.environ.get("PATH", ""), home, named=settings.read, hidden=hidden)
+    return Sandbox(
+        home=home,
+        writable=(*writable, *settings.write),
+        readable=(shop.hub.objects, *tools, *readable),
+        network=Network(settings.network.value),
+    )

@@ -1,0 +1,124 @@
+"""What a job works with: the store, the launcher, the person's settings, and one workshop per project."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from legion.config.project import ProjectConfig, parse
+from legion.config.user import UserConfig
+from legion.domain.projects import Project
+from legion.git.check_trees import CheckTrees
+from legion.git.hub import Hub
+from legion.git.worktrees import Worktrees
+from legion.runner.launch import Launcher
+from legion.runner.probe import SandboxState
+from legion.store import projects
+from legion.store.database import Store
+from legion.system.paths import DataDir
+
+TRASH = ".trash"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Workshop:
+    """One project's outside things and the settings in force at its target."""
+
+    project: Project
+    config: ProjectConfig
+    hub: Hub
+    worktrees: Worktrees
+    check_trees: CheckTrees
+    folder: Path
+    """Ours alone: indexes, records, caches."""
+
+    @property
+    def target(self) -> str:
+        """The commit of the integration branch, as the hub has it at this moment."""
+        commit = self.hub.target()
+        assert commit is not None, "a registered project has a target"
+        return commit
+
+    @property
+    def trash(self) -> Path:
+        """Where worktrees go instead of being deleted."""
+        return Path(self.project.worktrees) / TRASH
+
+    @property
+    def agents(self) -> Path:
+        """State folders of agents, kept across their runs."""
+        return self.folder / "agents"
+
+    @property
+    def cache(self) -> Path:
+        """Downloads that setups share."""
+        return self.folder / "cache"
+
+
+@dataclass(kw_only=True)
+class World:
+    data: DataDir
+    store: Store
+    launcher: Launcher
+    user: UserConfig
+    sandbox: SandboxState
+    url: str
+    """Where agents reach the daemon."""
+    machine: str
+    clock: Callable[[], float]
+    check_slots: CheckSlots = field(default_factory=lambda: CheckSlots())
+    _trees: dict[int, tuple[Worktrees, CheckTrees]] = field(default_factory=dict)
+    _making: threading.Lock = field(default_factory=threading.Lock)
+
+    def workshop(self, project_id: int) -> Workshop:
+        """Read afresh each time: the target's settings may have changed since."""
+        with self.store.read() as tx:
+            project = projects.get(tx, project_id)
+        return self.workshop_of(project)
+
+    def workshop_of(self, project: Project) -> Workshop:
+        folder = self.data.project(project.id)
+        hub = Hub(folder / "hub.git")
+        worktrees, check_trees = self._trees_of(project, hub, folder)
+        return Workshop(
+            project=project,
+            config=parse(project.config_text, origin=f"legion.toml of {project.name}"),
+            hub=hub,
+            worktrees=worktrees,
+            check_trees=check_trees,
+            folder=folder,
+        )
+
+    def _trees_of(self, project: Project, hub: Hub, folder: Path) -> tuple[Worktrees, CheckTrees]:
+        """One object per project for all threads: they hold the locks between them."""
+        with self._making:
+            if project.id not in self._trees:
+                root = Path(project.worktrees)
+                worktrees = Worktrees(hub, root=root, trash=root / TRASH, side=folder)
+                worktrees.sweep()
+                self._trees[project.id] = (worktrees, CheckTrees(hub, root=folder / "trees", side=folder))
+            return self._trees[project.id]
+
+
+class CheckSlots:
+    """Which check trees are free, per project. A slot is a tree; who holds it may use that tree alone."""
+
+    def __init__(self) -> None:
+        self._condition = threading.Condition()
+        self._taken: dict[int, set[int]] = {}
+
+    def take(self, project: int, most: int) -> int:
+        """The lowest free slot below `most`, waiting for one."""
+        with self._condition:
+            taken = self._taken.setdefault(project, set())
+            self._condition.wait_for(lambda: len(taken) < most)
+            slot = next(number for number in range(most) if number not in taken)
+            taken.add(slot)
+            return slot
+
+    def give_back(self, project: int, slot: int) -> None:
+        with self._condition:
+            self._taken[project].discard(slot)
+            self._condition.notify_all()

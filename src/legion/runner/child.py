@@ -1,0 +1,162 @@
+"""The program of a run as its runner holds it: started in the sandbox, signalled as a group, swept away in the end."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import BinaryIO
+
+from legion.drivers import Program, StartFailed
+from legion.runner import kernel, tree
+from legion.runner.sandbox import Sandbox, SandboxMissing, Wrapped, wrap
+from legion.runner.spec import Spec
+
+
+class Deaths:
+    """Readable when a child process has ended: the kernel's SIGCHLD, turned into a byte in a pipe."""
+
+    def __init__(self) -> None:
+        self._read, write = os.pipe()
+        os.set_blocking(self._read, False)
+        os.set_blocking(write, False)
+        signal.signal(signal.SIGCHLD, lambda _number, _frame: None)
+        signal.set_wakeup_fd(write, warn_on_full_buffer=False)
+
+    def fileno(self) -> int:
+        return self._read
+
+    def forget(self) -> None:
+        with contextlib.suppress(BlockingIOError):
+            while os.read(self._read, 4096):
+                pass
+
+
+class RunChild:
+    """One started program. Inside a sandbox `group` is the first process of its pid namespace, else the program."""
+
+    def __init__(
+        self, process: subprocess.Popen[bytes], *, output: BinaryIO, status: BinaryIO | None, deaths: Deaths
+    ) -> None:
+        self._process = process
+        self._status = status
+        self._deaths = deaths
+        self.output = output
+        self.group = process.pid
+        if status is not None:
+            with contextlib.suppress(ValueError, KeyError):
+                self.group = json.loads(status.readline())["child-pid"]
+            os.set_blocking(status.fileno(), False)
+
+    @staticmethod
+    def start(spec: Spec, scratch: Path, deaths: Deaths) -> RunChild:
+        """Start the spec's program. Raises StartFailed, except for what only shows once bubblewrap runs."""
+        program = spec.program
+        with contextlib.ExitStack() as ours:
+            output, printed = _pipe(ours)
+            status, said = _pipe(ours) if spec.sandbox is not None else (None, None)
+            try:
+                wrapped = _command(program, spec.sandbox, said)
+                process = subprocess.Popen(
+                    wrapped.argv,
+                    cwd=program.cwd if spec.sandbox is None else "/",
+                    env=dict(wrapped.env),
+                    stdin=ours.enter_context(_stdin(program, scratch)),
+                    stdout=printed,
+                    stderr=printed,
+                    pass_fds=() if said is None else (said.fileno(),),
+                    start_new_session=True,
+                    preexec_fn=_bind_to(os.getpid()),
+                )
+            except (OSError, ValueError, subprocess.SubprocessError, SandboxMissing) as failure:
+                raise StartFailed(f"The program {program.argv[0]!r} could not be started: {failure}") from failure
+        os.set_blocking(output.fileno(), False)
+        return RunChild(process, output=output, status=status, deaths=deaths)
+
+    def signal(self, number: int) -> None:
+        try:
+            os.killpg(self.group, number)
+        except ProcessLookupError:
+            # The sandbox is still being built, or all is over: no instruction of the program is cut off.
+            self.kill()
+
+    def kill(self) -> None:
+        """A pid namespace dies with its first process; without one the rest is swept after the program's end."""
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(self.group, signal.SIGKILL)
+
+    def poll(self) -> int | None:
+        self._deaths.forget()
+        tree.reap_orphans(self._process.pid)
+        code = self._process.poll()
+        if code is None:
+            return None
+        if self._status is not None:
+            return self._exit_code_inside(code)
+        return code if code >= 0 else 128 - code
+
+    def sweep(self) -> None:
+        if sys.platform != "linux":
+            self.signal(signal.SIGKILL)
+        tree.kill_children()
+
+    def _exit_code_inside(self, code: int) -> int:
+        """bubblewrap reports an exit code only for a program that it really began."""
+        assert self._status is not None
+        for line in (self._status.read() or b"").splitlines():
+            with contextlib.suppress(ValueError):
+                told = json.loads(line)
+                if "exit-code" in told:
+                    return int(told["exit-code"])
+        if code < 0:
+            return 128 - code
+        raise StartFailed("The sandbox could not start the program.")
+
+
+def _command(program: Program, sandbox: Sandbox | None, status: BinaryIO | None) -> Wrapped:
+    if sandbox is None:
+        return Wrapped(argv=program.argv, env=program.env)
+    return wrap(
+        program.argv,
+        sandbox,
+        cwd=program.cwd,
+        env=program.env,
+        status=None if status is None else status.fileno(),
+    )
+
+
+def _pipe(ours: contextlib.ExitStack) -> tuple[BinaryIO, BinaryIO]:
+    """The reading end, and the writing end that the child gets and we then close."""
+    reading, writing = os.pipe()
+    return os.fdopen(reading, "rb", buffering=0), ours.enter_context(os.fdopen(writing, "wb", buffering=0))
+
+
+def _stdin(program: Program, scratch: Path) -> BinaryIO:
+    """A nameless copy of the file: through a handle on the file itself a program could write to it."""
+    if program.stdin is None:
+        return Path(os.devnull).open("rb")
+    handle, name = tempfile.mkstemp(dir=scratch)
+    Path(name).unlink()
+    copy = os.fdopen(handle, "w+b")
+    with program.stdin.open("rb") as original:
+        shutil.copyfileobj(original, copy)
+    copy.seek(0)
+    return copy
+
+
+class _bind_to:
+    """Runs in the child before the program does: it dies with its runner, also if that is gone by now."""
+
+    def __init__(self, runner: int) -> None:
+        self._runner = runner
+
+    def __call__(self) -> None:
+        kernel.die_with_parent(signal.SIGKILL)
+        if os.getppid() != self._runner:
+            os._exit(1)

@@ -1,0 +1,209 @@
+"""The control socket of a run: JSON lines over a unix socket in its folder. Versioned, and patient with strangers.
+
+Asks are `status`, `follow` (a line comes whenever the journal has grown), `stop` and `interrupt`. The end of the
+connection is the end of the run.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+import selectors
+import socket
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from pathlib import Path
+
+from legion.drivers import Ask, Interrupt, Stop
+from legion.runner.spec import CONTROL_SOCKET
+
+VERSION = 1
+LONGEST_LINE = 1 << 16
+_BELL = b'{"version": 1, "bell": true}\n'
+
+
+@contextlib.contextmanager
+def gate(run_dir: Path) -> Iterator[None]:
+    """Held while a runner takes its lock and opens its socket, and while somebody looks whether one has.
+
+    So a look never makes a runner believe that the lock is taken, and whoever sees the lock held finds the socket open.
+    """
+    handle = os.open(run_dir, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
+
+
+@contextlib.contextmanager
+def _address(run_dir: Path) -> Iterator[str]:
+    """A socket's address holds 107 bytes and folders may be longer, so on Linux we name the folder by a handle."""
+    if sys.platform != "linux":
+        yield str(run_dir / CONTROL_SOCKET)
+        return
+    handle = os.open(run_dir, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        yield f"/proc/self/fd/{handle}/{CONTROL_SOCKET}"
+    finally:
+        os.close(handle)
+
+
+def connect(run_dir: Path, timeout: float | None) -> socket.socket:
+    """A connection to the run's living runner; OSError if nobody listens."""
+    connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        connection.settimeout(timeout)
+        with _address(run_dir) as address:
+            connection.connect(address)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def send(connection: socket.socket, ask: str, **facts: object) -> None:
+    connection.sendall(json.dumps({"version": VERSION, "ask": ask, **facts}).encode() + b"\n")
+
+
+class _Word(Enum):
+    """What can be asked."""
+
+    STATUS = "status"
+    FOLLOW = "follow"
+    STOP = "stop"
+    INTERRUPT = "interrupt"
+
+
+class _Strange(Exception):
+    """A message that we do not understand, with the sentence to answer it."""
+
+
+def _understand(line: bytes) -> tuple[_Word, float | None]:
+    try:
+        message = json.loads(line)
+        version, ask, grace = message["version"], message["ask"], message.get("grace")
+    except (ValueError, KeyError, TypeError, AttributeError):
+        raise _Strange("This is not a message with a version and an ask; send one JSON object a line.") from None
+    if version != VERSION:
+        raise _Strange(f"This runner speaks version {VERSION}, not {version!r}; use that version.")
+    if grace is not None and (isinstance(grace, bool) or not isinstance(grace, int | float) or not grace >= 0):
+        raise _Strange(f"A grace of {grace!r} is not a number of seconds; send one, or none.")
+    try:
+        return _Word(ask), grace
+    except ValueError:
+        known = ", ".join(word.value for word in _Word)
+        raise _Strange(f"This runner does not know {ask!r}; ask one of {known}.") from None
+
+
+@dataclass(eq=False)
+class _Caller:
+    """One connection. A caller that does not read what it is told is cut off."""
+
+    socket: socket.socket
+    received: bytearray = field(default_factory=bytearray)
+    follows: bool = False
+
+
+class ControlServer:
+    """The runner's end. It has one file descriptor to wait for, whoever is connected, so any loop can host it."""
+
+    def __init__(self, run_dir: Path, run: str) -> None:
+        self._run_dir = run_dir
+        self._run = run
+        self._selector = selectors.DefaultSelector()
+        self._callers: set[_Caller] = set()
+        self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self._listener.setblocking(False)
+        with contextlib.suppress(FileNotFoundError):
+            (run_dir / CONTROL_SOCKET).unlink()
+        with _address(run_dir) as address:
+            self._listener.bind(address)
+        self._listener.listen(64)
+        self._selector.register(self._listener, selectors.EVENT_READ)
+
+    def fileno(self) -> int:
+        return self._selector.fileno()
+
+    def take(self) -> Sequence[Ask]:
+        asks: list[Ask] = []
+        for key, _ in self._selector.select(0):
+            if isinstance(key.data, _Caller):
+                asks += self._read(key.data)
+            else:
+                self._accept()
+        return asks
+
+    def ring(self) -> None:
+        """Tell the followers that the journal has grown. One bell in a full pipe is as good as two."""
+        for caller in [caller for caller in self._callers if caller.follows]:
+            try:
+                caller.socket.send(_BELL)
+            except BlockingIOError:
+                continue
+            except OSError:
+                self._drop(caller)
+
+    def close(self) -> None:
+        """Nobody can connect any more, and who was connected sees the end."""
+        with contextlib.suppress(FileNotFoundError):
+            (self._run_dir / CONTROL_SOCKET).unlink()
+        for caller in list(self._callers):
+            self._drop(caller)
+        self._listener.close()
+        self._selector.close()
+
+    def _accept(self) -> None:
+        try:
+            connection, _ = self._listener.accept()
+        except BlockingIOError:
+            return
+        connection.setblocking(False)
+        caller = _Caller(connection)
+        self._callers.add(caller)
+        self._selector.register(connection, selectors.EVENT_READ, caller)
+
+    def _read(self, caller: _Caller) -> list[Ask]:
+        try:
+            data = caller.socket.recv(LONGEST_LINE)
+        except BlockingIOError:
+            return []
+        except OSError:
+            data = b""
+        caller.received += data
+        if not data or len(caller.received) > 2 * LONGEST_LINE:
+            self._drop(caller)
+            return []
+        *lines, rest = caller.received.split(b"\n")
+        caller.received = bytearray(rest)
+        answers = [self._answer(caller, bytes(line)) for line in lines]
+        return [ask for ask in answers if ask is not None]
+
+    def _answer(self, caller: _Caller, line: bytes) -> Ask | None:
+        """Answer one line at once; what the program must feel is handed on."""
+        try:
+            ask, grace = _understand(line)
+        except _Strange as strange:
+            self._send(caller, {"version": VERSION, "ok": False, "error": str(strange)})
+            return None
+        caller.follows = caller.follows or ask is _Word.FOLLOW
+        self._send(caller, {"version": VERSION, "ok": True, "run": self._run, "runner": os.getpid()})
+        if ask is _Word.STOP:
+            return Stop(grace=grace)
+        return Interrupt() if ask is _Word.INTERRUPT else None
+
+    def _send(self, caller: _Caller, message: dict[str, object]) -> None:
+        try:
+            caller.socket.send(json.dumps(message).encode() + b"\n")
+        except OSError:
+            self._drop(caller)
+
+    def _drop(self, caller: _Caller) -> None:
+        if caller in self._callers:
+            self._callers.discard(caller)
+            self._selector.unregister(caller.socket)
+            caller.socket.close()

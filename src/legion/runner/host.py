@@ -1,0 +1,188 @@
+"""The runner: the process that holds one run. It takes the lock, starts the program once, and writes how it ended.
+
+Everything happens on its main thread, since the sandbox dies with the thread that started it. If this process is
+killed, the program dies with it. It knows nothing of the daemon, which may come and go meanwhile.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import sys
+import time
+from enum import Enum
+from pathlib import Path
+
+from legion.drivers import Child, Ending, Outcome, StartFailed
+from legion.drivers.known import driver
+from legion.runner import kernel, tree
+from legion.runner.child import Deaths, RunChild
+from legion.runner.control import ControlServer, gate
+from legion.runner.journal import Journal, Kind, read_journal
+from legion.runner.output import OutputFile
+from legion.runner.sandbox import SandboxMissing, find_bwrap, is_setuid
+from legion.runner.spec import Result, RunFolder, RunnerError, Spec, read_spec, write_result
+from legion.system import crash, files
+from legion.system.crash import Point
+
+
+class Answer(Enum):
+    """What a new runner tells whoever wants it started."""
+
+    READY = "ready"
+    """It holds the lock and its socket is open."""
+    TAKEN = "taken"
+    """Another living runner has this run."""
+    OVER = "over"
+    """The program was started before: it is never started twice."""
+    FAILED = "failed"
+    """It cannot run; a sentence follows."""
+
+
+def serve(run_dir: Path, starter: int) -> None:
+    """Be the runner of this run until its program has ended. `starter` is a pipe to whoever asked for it."""
+    kernel.hide_memory()
+    crash.reach(Point.RUNNER_RUN_BEFORE_LOCK)
+    with gate(run_dir):
+        run, answer, sentence = _open(run_dir)
+    # Nobody listens if the daemon died meanwhile; its next life adopts this run.
+    with contextlib.suppress(BrokenPipeError):
+        os.write(starter, f"{answer.value} {sentence}".encode())
+    os.close(starter)
+    if run is not None:
+        run.to_the_end()
+
+
+def _open(run_dir: Path) -> tuple[RunHost | None, Answer, str]:
+    """Take the run, or say why not. Called inside the gate."""
+    folder = RunFolder(run_dir)
+    try:
+        held = files.lock(folder.lock)
+    except files.AlreadyLocked:
+        return None, Answer.TAKEN, ""
+    crash.reach(Point.RUNNER_RUN_AFTER_LOCK)
+    begun = any(event.kind == Kind.STARTING.value for event in read_journal(run_dir))
+    if begun or folder.result.exists():
+        held.release()
+        return None, Answer.OVER, ""
+    try:
+        spec = read_spec(run_dir)
+    except RunnerError as failure:
+        held.release()
+        return None, Answer.FAILED, str(failure)
+    return RunHost(run_dir, spec, held), Answer.READY, ""
+
+
+class RunHost:
+    """What a driver sees of the runner, and what it does around the driver."""
+
+    def __init__(self, run_dir: Path, spec: Spec, held: files.Lock) -> None:
+        self._run_dir = run_dir
+        self._spec = spec
+        self._lock = held
+        self.asks = ControlServer(run_dir, spec.run)
+        self._journal = Journal(run_dir, self.asks.ring)
+        self.output = OutputFile(RunFolder(run_dir).output, spec.max_output_bytes, self._output_limited)
+        self.deaths = Deaths()
+        self.timeout = spec.timeout
+        self.grace = spec.grace
+        self.record(Kind.OPENED.value, runner=os.getpid())
+
+    def to_the_end(self) -> None:
+        kernel.adopt_orphans()
+        started_at = time.time()
+        try:
+            ending = self._drive()
+        finally:
+            tree.kill_children()
+        self.output.close()
+        self._finish(ending, started_at)
+
+    def start(self) -> Child:
+        self._enter_scope()
+        crash.reach(Point.RUNNER_PROGRAM_BEFORE_START)
+        self._journal.append(Kind.STARTING)
+        child = RunChild.start(self._spec, self._run_dir, self.deaths)
+        crash.reach(Point.RUNNER_PROGRAM_AFTER_START)
+        first = tree.look(child.group)
+        self.record(Kind.STARTED.value, pid=child.group, since=first.since if first else None)
+        return child
+
+    def record(self, kind: str, **facts: object) -> None:
+        """Journal an event. A full disk must not end a program that works, so what cannot be kept is let go."""
+        try:
+            self._journal.append(kind, **facts)
+        except OSError as failure:
+            sys.stderr.write(f"The event {kind!r} could not be written: {failure}\n")
+
+    def _drive(self) -> Ending:
+        if self._spec.sandbox is not None and self._spec.sandbox.shows(self._run_dir):
+            message = "The sandbox would show the run's own folder to its program; list narrower folders."
+            return Ending(outcome=Outcome.FAILED_TO_START, exit_code=None, message=message)
+        return driver(self._spec.driver).run(self)
+
+    def _enter_scope(self) -> None:
+        """Host sockets without a path, and processes outside, stay out of reach. The runner needs neither itself."""
+        if self._spec.sandbox is None:
+            return
+        try:
+            bwrap = find_bwrap()
+        except SandboxMissing as missing:
+            raise StartFailed(str(missing)) from missing
+        if not is_setuid(bwrap):
+            kernel.scope_self()
+
+    def _output_limited(self, why: str) -> None:
+        self.record(Kind.OUTPUT_LIMIT.value, limit=self._spec.max_output_bytes, why=why)
+
+    def _finish(self, ending: Ending, started_at: float) -> None:
+        self.record(Kind.ENDED.value, outcome=ending.outcome.value, exit_code=ending.exit_code)
+        result = Result(
+            run=self._spec.run,
+            outcome=ending.outcome,
+            exit_code=ending.exit_code,
+            started_at=started_at,
+            ended_at=time.time(),
+            output_bytes=self.output.printed,
+            message=self._explained(ending),
+        )
+        crash.reach(Point.RUNNER_RESULT_BEFORE_WRITE)
+        write_result(self._run_dir, result)
+        crash.reach(Point.RUNNER_RESULT_AFTER_WRITE)
+        self.asks.close()
+        self._lock.release()
+
+    def _explained(self, ending: Ending) -> str:
+        """A program that never began may have left bubblewrap's complaint in its output."""
+        if ending.outcome is not Outcome.FAILED_TO_START or not self.output.printed:
+            return ending.message
+        lines = RunFolder(self._run_dir).output.read_text("utf-8", "replace").splitlines()
+        return f"{ending.message} ({lines[-1]})" if lines else ending.message
+
+
+def become(run_dir: Path, starter: int) -> None:
+    """Turn this forked process into a runner: a session of its own, nobody's terminal, its own log. Never returns."""
+    code = 1
+    try:
+        os.setsid()
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        os.chdir("/")
+        nothing = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
+        log = os.open(RunFolder(run_dir).complaints, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+        for handle, standard in ((nothing, 0), (log, 1), (log, 2)):
+            os.dup2(handle, standard)
+        serve(run_dir, starter)
+        code = 0
+    except BaseException:  # whatever it is goes to the log: a forked process has nobody to raise it to
+        sys.excepthook(*sys.exc_info())
+    finally:
+        with contextlib.suppress(OSError):
+            sys.stderr.flush()
+        os._exit(code)
+
+
+if __name__ == "__main__":
+    # Where a warmed process cannot be forked from, each runner is a fresh one that leaves its starter at once.
+    if os.fork() == 0:
+        become(Path(sys.argv[1]), int(sys.argv[2]))

@@ -1,0 +1,88 @@
+"""A run's journal: numbered events, one JSON line each, only appended. The file is the truth, sockets only ring."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+from types import MappingProxyType
+
+from legion.runner.spec import RunFolder
+
+VERSION = 1
+
+
+class Kind(Enum):
+    """The events that the runner itself writes; drivers add their own."""
+
+    OPENED = "opened"
+    """A runner holds the lock: its pid."""
+    STARTING = "starting"
+    """The program is about to start. From here on it is never started again, whatever happens."""
+    STARTED = "started"
+    """It runs: the pid that its signals go to, and that process's start time."""
+    OUTPUT_LIMIT = "output-limit"
+    """It printed more than is kept."""
+    ENDED = "ended"
+    """Nothing of it lives any more; the result follows."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class JournalEvent:
+    """One fact of a run. `kind` is open text: another release's runner may write kinds that this one does not know."""
+
+    number: int
+    time: float
+    kind: str
+    facts: Mapping[str, object]
+
+
+class Journal:
+    """The writing end. One process has it: the one that holds the run's lock."""
+
+    def __init__(self, run_dir: Path, ring: Callable[[], None]) -> None:
+        earlier = read_journal(run_dir)
+        self._number = earlier[-1].number if earlier else 0
+        self._ring = ring
+        flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
+        self._handle = os.open(RunFolder(run_dir).journal, flags, 0o600)
+        self._torn = self._ends_torn()
+
+    def append(self, kind: Kind | str, **facts: object) -> None:
+        self._number += 1
+        name = kind.value if isinstance(kind, Kind) else kind
+        line = {"version": VERSION, "number": self._number, "time": time.time(), "kind": name, **facts}
+        data = b"\n" * self._torn + json.dumps(line).encode() + b"\n"
+        self._torn = True
+        self._torn = os.write(self._handle, data) < len(data)
+        self._ring()
+
+    def _ends_torn(self) -> bool:
+        """Whether half a line is at the end (a runner died, the disk was full); the next event then begins anew."""
+        size = os.fstat(self._handle).st_size
+        return size > 0 and os.pread(self._handle, 1, size - 1) != b"\n"
+
+
+def read_journal(run_dir: Path, *, after: int = 0) -> list[JournalEvent]:
+    """The events with a greater number. Half a line, and lines of a version that we do not read, are passed over."""
+    try:
+        content = RunFolder(run_dir).journal.read_bytes()
+    except FileNotFoundError:
+        return []
+    events = (_parse(line) for line in content.split(b"\n"))
+    return [event for event in events if event is not None and event.number > after]
+
+
+def _parse(line: bytes) -> JournalEvent | None:
+    try:
+        facts = json.loads(line)
+        if facts.pop("version") != VERSION:
+            return None
+        number, moment, kind = facts.pop("number"), facts.pop("time"), facts.pop("kind")
+    except (ValueError, KeyError, AttributeError):
+        return None
+    return JournalEvent(number=number, time=moment, kind=kind, facts=MappingProxyType(facts))

@@ -1,0 +1,66 @@
+"""What Linux offers beyond Python's library: prctl and Landlock scopes. Elsewhere they do nothing."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import struct
+import sys
+
+_PR_SET_PDEATHSIG = 1
+_PR_SET_DUMPABLE = 4
+_PR_SET_CHILD_SUBREAPER = 36
+_PR_SET_NO_NEW_PRIVS = 38
+_LANDLOCK_CREATE_RULESET = 444
+_LANDLOCK_RESTRICT_SELF = 446
+_LANDLOCK_WANTS_VERSION = 1
+_SCOPE_ABSTRACT_UNIX_SOCKET = 1
+_SCOPE_SIGNAL = 2
+_FIRST_ABI_WITH_SCOPES = 6
+
+_libc = ctypes.CDLL(None, use_errno=True) if sys.platform == "linux" else None
+
+
+def die_with_parent(number: int) -> None:
+    """This process gets the signal when the thread that started it ends."""
+    _prctl(_PR_SET_PDEATHSIG, number)
+
+
+def hide_memory() -> None:
+    """No ptrace, no core file, no look into /proc/<pid> for processes of the same user."""
+    _prctl(_PR_SET_DUMPABLE, 0)
+
+
+def adopt_orphans() -> None:
+    """Descendants whose parent ends become our children, so that none is lost from sight."""
+    _prctl(_PR_SET_CHILD_SUBREAPER, 1)
+
+
+def landlock_version() -> int:
+    """The kernel's Landlock ABI; 0 where there is none."""
+    if _libc is None:
+        return 0
+    return max(0, int(_libc.syscall(_LANDLOCK_CREATE_RULESET, None, 0, _LANDLOCK_WANTS_VERSION)))
+
+
+def scope_self() -> bool:
+    """From now on this process and what it starts reach no abstract socket and signal no process from before.
+
+    Only scopes, no file rules: those would forbid mounting, and with it bubblewrap. Says whether it holds.
+    """
+    if _libc is None or landlock_version() < _FIRST_ABI_WITH_SCOPES:
+        return False
+    _prctl(_PR_SET_NO_NEW_PRIVS, 1)
+    attributes = struct.pack("=QQQ", 0, 0, _SCOPE_ABSTRACT_UNIX_SOCKET | _SCOPE_SIGNAL)
+    ruleset = _libc.syscall(_LANDLOCK_CREATE_RULESET, attributes, len(attributes), 0)
+    if ruleset < 0:
+        return False
+    held = bool(_libc.syscall(_LANDLOCK_RESTRICT_SELF, ruleset, 0) == 0)
+    os.close(ruleset)
+    return held
+
+
+def _prctl(option: int, value: int) -> None:
+    if _libc is not None and _libc.prctl(option, value, 0, 0, 0) != 0:
+        number = ctypes.get_errno()
+        raise OSError(number, f"prctl {option}: {os.strerror(number)}")

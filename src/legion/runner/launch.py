@@ -1,0 +1,283 @@
+"""The daemon's side of runs: find, start, wait, stop. Adopt or start, never just start.
+
+All state is in the runs' folders, so a new daemon sees what the last one saw. It holds no run in memory, and any
+thread may call anything here.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+import select
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import legion
+from legion.runner import control, tree
+from legion.runner.host import Answer
+from legion.runner.journal import JournalEvent, Kind, read_journal
+from legion.runner.spec import Result, RunFolder, RunnerError, read_result
+from legion.system import crash, files
+from legion.system.crash import Point
+
+START_PATIENCE = 30.0
+ANSWER_PATIENCE = 2.0
+_PASSED_ON = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "LEGION_CRASH_AT", "LEGION_CRASH_LOG")
+
+
+class RunnerFailed(RunnerError):
+    pass
+
+
+class RunnerSilent(RunnerError):
+    pass
+
+
+class NotStarted(RunnerError):
+    pass
+
+
+@dataclass(frozen=True)
+class Fresh:
+    """The program was never started: start it."""
+
+
+@dataclass(frozen=True)
+class Living:
+    """A runner has it: wait for it."""
+
+
+@dataclass(frozen=True)
+class Ended:
+    result: Result
+
+
+@dataclass(frozen=True)
+class Lost:
+    """The program was started, its runner is gone and left no result. Nothing of it lives any more."""
+
+
+def find(run_dir: Path) -> Fresh | Living | Ended | Lost:
+    """What has become of a run."""
+    result = read_result(run_dir)
+    if result is not None:
+        return Ended(result)
+    if not run_dir.is_dir():
+        return Fresh()
+    with control.gate(run_dir):
+        if _has_runner(run_dir):
+            return Living()
+        # It may have ended between the two looks.
+        result = read_result(run_dir)
+        events = read_journal(run_dir)
+    if result is not None:
+        return Ended(result)
+    if not any(event.kind == Kind.STARTING.value for event in events):
+        return Fresh()
+    _end_remains(events)
+    return Lost()
+
+
+def wait(run_dir: Path, on_event: Callable[[JournalEvent], None] | None = None, *, after: int = 0) -> Ended | Lost:
+    """Block until the run has ended. Events of its journal with a number above `after` are told as they happen."""
+    if isinstance(find(run_dir), Fresh):
+        raise NotStarted(f"The run in {run_dir} was never started; start it before waiting for it.")
+    follower = _Follower(run_dir, on_event, after)
+    with contextlib.suppress(OSError), control.connect(run_dir, None) as connection:
+        control.send(connection, "follow")
+        while connection.recv(4096):
+            follower.catch_up()
+    # A runner that is just ending closes its socket a moment before it frees its lock.
+    with contextlib.suppress(FileNotFoundError):
+        _wait_for_lock(run_dir)
+    follower.catch_up()
+    state = find(run_dir)
+    return state if isinstance(state, Ended) else Lost()
+
+
+def stop(run_dir: Path, grace: float | None = None) -> bool:
+    """Ask for the end: politely now, with force after the grace. False if no runner lives."""
+    return _ask(run_dir, "stop", grace=grace)
+
+
+def interrupt(run_dir: Path) -> bool:
+    """Do to the program what Ctrl-C does. False if no runner lives."""
+    return _ask(run_dir, "interrupt")
+
+
+class Launcher:
+    """Starts runners, out of a warm process of its own where the system can fork one."""
+
+    def __init__(self) -> None:
+        self._server: _Server | None = None
+        self._lock = threading.Lock()
+
+    def start(self, run_dir: Path) -> None:
+        """Have a runner on this run, and return once it can be reached. Safe to repeat: the program starts once."""
+        crash.reach(Point.RUNNER_LAUNCH_BEFORE_START)
+        answer = self._try(run_dir)
+        if not answer and not self._server_lives():
+            answer = self._try(run_dir)
+        crash.reach(Point.RUNNER_LAUNCH_AFTER_START)
+        word, _, sentence = answer.partition(" ")
+        if word == Answer.FAILED.value:
+            raise RunnerFailed(sentence)
+        if not word:
+            raise RunnerFailed(f"The runner of {run_dir} died at once; {RunFolder(run_dir).complaints} may say why.")
+
+    def close(self) -> None:
+        """End the warm process. Runs live on."""
+        with self._lock:
+            if self._server is not None:
+                self._server.close()
+                self._server = None
+
+    def _try(self, run_dir: Path) -> str:
+        """The new runner's answer, or nothing if it died before giving one."""
+        reading, writing = os.pipe()
+        try:
+            if sys.platform == "linux":
+                self._fork(run_dir, writing)
+            else:
+                _spawn(run_dir, writing)
+        except BaseException:
+            os.close(reading)
+            raise
+        finally:
+            os.close(writing)
+        with os.fdopen(reading, "rb") as answers:
+            ready, _, _ = select.select([answers], [], [], START_PATIENCE)
+            if not ready:
+                raise RunnerSilent(
+                    f"No runner for {run_dir} answered in {START_PATIENCE:g} s; is the machine overloaded?"
+                )
+            return answers.read().decode()
+
+    def _fork(self, run_dir: Path, starter: int) -> None:
+        with self._lock:
+            if self._server is None or not self._server.lives():
+                self.__replace()
+            assert self._server is not None
+            try:
+                self._server.ask(run_dir, starter)
+            except (BrokenPipeError, ConnectionResetError):
+                self.__replace()
+                self._server.ask(run_dir, starter)
+
+    def __replace(self) -> None:
+        if self._server is not None:
+            self._server.close()
+        self._server = _Server()
+
+    def _server_lives(self) -> bool:
+        with self._lock:
+            return self._server is not None and self._server.lives()
+
+
+class _Server:
+    """One fork server process and our end of its socket."""
+
+    def __init__(self) -> None:
+        self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with theirs:
+            self._process = subprocess.Popen(
+                [*_python("legion.runner.forkserver"), str(theirs.fileno())],
+                cwd="/",
+                env=_environment(),
+                stdin=subprocess.DEVNULL,
+                pass_fds=(theirs.fileno(),),
+                start_new_session=True,
+            )
+
+    def ask(self, run_dir: Path, starter: int) -> None:
+        socket.send_fds(self._socket, [os.fsencode(run_dir.absolute())], [starter])
+
+    def lives(self) -> bool:
+        """It never writes to us, so anything to read is the end of its socket."""
+        ready, _, _ = select.select([self._socket], [], [], 0)
+        return not ready
+
+    def close(self) -> None:
+        self._socket.close()
+        self._process.wait()
+
+
+def _spawn(run_dir: Path, starter: int) -> None:
+    """The slow way: a fresh interpreter per runner."""
+    argv = [*_python("legion.runner.host"), str(run_dir.absolute()), str(starter)]
+    subprocess.run(argv, cwd="/", env=_environment(), stdin=subprocess.DEVNULL, pass_fds=(starter,), check=True)
+
+
+def _python(module: str) -> list[str]:
+    """This interpreter, which looks for modules nowhere but in its own places (-P) and in ours."""
+    return [sys.executable, "-P", "-m", module]
+
+
+def _environment() -> dict[str, str]:
+    """Little of the daemon's environment: runners need none of it, and programs get what their spec says."""
+    passed_on = {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
+    return {**passed_on, "PYTHONPATH": str(Path(legion.__file__).parent.parent)}
+
+
+def _has_runner(run_dir: Path) -> bool:
+    lock = RunFolder(run_dir).lock
+    return lock.exists() and files.is_locked(lock)
+
+
+def _wait_for_lock(run_dir: Path) -> None:
+    """Returns when no runner holds the lock. Shared, and let go at once, so that it keeps nobody out."""
+    handle = os.open(RunFolder(run_dir).lock, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_SH)
+    finally:
+        os.close(handle)
+
+
+def _end_remains(events: list[JournalEvent]) -> None:
+    """Without a sandbox a killed runner takes only its program along, not what that started."""
+    for event in events:
+        pid, since = event.facts.get("pid"), event.facts.get("since")
+        if event.kind == Kind.STARTED.value and isinstance(pid, int) and isinstance(since, int):
+            tree.end_remains(pid, since)
+
+
+def _ask(run_dir: Path, ask: str, **facts: object) -> bool:
+    try:
+        with control.connect(run_dir, ANSWER_PATIENCE) as connection:
+            control.send(connection, ask, **facts)
+            line = connection.makefile("rb").readline()
+    except TimeoutError:
+        raise RunnerSilent(
+            f"The runner of {run_dir} did not answer in {ANSWER_PATIENCE:g} s; if it never does, kill it by its pid."
+        ) from None
+    except OSError:
+        return False
+    if not line:
+        return False
+    answer = json.loads(line)
+    if not answer["ok"]:
+        raise RunnerError(answer["error"])
+    return True
+
+
+class _Follower:
+    """Tells new journal events once each."""
+
+    def __init__(self, run_dir: Path, on_event: Callable[[JournalEvent], None] | None, after: int) -> None:
+        self._run_dir = run_dir
+        self._on_event = on_event
+        self._after = after
+
+    def catch_up(self) -> None:
+        if self._on_event is None:
+            return
+        for event in read_journal(self._run_dir, after=self._after):
+            self._after = event.number
+            self._on_event(event)

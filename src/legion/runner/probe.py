@@ -1,0 +1,119 @@
+"""Does the sandbox hold on this machine? Tried for real, once per process, since bubblewrap can fail at use.
+
+A fresh interpreter tries, because what a runner does to itself before it starts bubblewrap cannot be undone.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+import socket
+import sys
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+
+import legion
+from legion.runner import kernel
+from legion.runner.sandbox import Network, Sandbox, SandboxMissing, find_bwrap, is_setuid, wrap
+from legion.system import process
+
+PATIENCE = 20.0
+_LOOK_AROUND = "readlink /proc/self/ns/pid && grep -E '^CapEff:' /proc/self/status"
+
+
+class SandboxKind(Enum):
+    BUBBLEWRAP = "bubblewrap"
+    PROCESS_GROUPS = "process-groups"
+    """No walls at all: programs are only ended together."""
+
+
+class SandboxMode(Enum):
+    """What the person wants."""
+
+    REQUIRE = "require"
+    AUTO = "auto"
+    """The sandbox where it works; where it does not, that is said."""
+    OFF = "off"
+
+
+@dataclass(frozen=True, kw_only=True)
+class SandboxState:
+    """What holds here. `why` is one sentence for a person, also when all is well."""
+
+    kind: SandboxKind
+    works: bool
+    why: str
+    pid_namespace: bool = False
+    """A run's processes see only each other, and end together even if the runner is killed."""
+    no_capabilities: bool = False
+    """Root inside can neither mount nor change the network."""
+    no_abstract_sockets: bool = False
+    """Sockets of the host that have no path do not answer inside."""
+
+
+@functools.cache
+def probe() -> SandboxState:
+    """Start a program in a sandbox and look around in it."""
+    if sys.platform != "linux":
+        return _without("There is no bubblewrap on this system, so programs run without a sandbox.")
+    environment = {**os.environ, "PYTHONPATH": str(Path(legion.__file__).parent.parent)}
+    tried = process.run([sys.executable, "-P", "-m", __name__], cwd=Path("/"), env=environment, timeout=PATIENCE)
+    if tried.timed_out:
+        return _without(f"bubblewrap did not start a program in {PATIENCE:g} s, so programs run without a sandbox.")
+    if tried.code != 0:
+        return _without(f"bubblewrap does not work here ({tried.complaint}), so programs run without a sandbox.")
+    facts = json.loads(tried.stdout)
+    leaks = "" if facts["no_abstract_sockets"] else ", but host sockets without a path answer (Linux 6.12 closes them)"
+    return SandboxState(
+        kind=SandboxKind.BUBBLEWRAP,
+        works=facts["pid_namespace"] and facts["no_capabilities"],
+        why=f"bubblewrap works{leaks}.",
+        **facts,
+    )
+
+
+def choose(mode: SandboxMode, sandbox: Sandbox) -> Sandbox | None:
+    """The sandbox to use, or None to run without. Raises SandboxMissing if one is required and does not work."""
+    if mode is SandboxMode.OFF:
+        return None
+    state = probe()
+    if not state.works and mode is SandboxMode.REQUIRE:
+        raise SandboxMissing(f"{state.why} Set sandbox = \"auto\" to allow that, or run 'legion doctor'.")
+    return sandbox if state.works else None
+
+
+def _without(why: str) -> SandboxState:
+    return SandboxState(kind=SandboxKind.PROCESS_GROUPS, works=False, why=why)
+
+
+def _try() -> dict[str, bool]:
+    """What a runner does, and what a program then sees."""
+    with socket.socket(socket.AF_UNIX) as listener, socket.socket(socket.AF_UNIX) as caller:
+        listener.bind("")  # an empty name makes the kernel choose an abstract one
+        listener.listen()
+        closed = not is_setuid(find_bwrap()) and kernel.scope_self()
+        try:
+            caller.connect(listener.getsockname())
+            closed = False
+        except PermissionError:
+            pass
+    sandbox = Sandbox(home=Path("/home/nobody"), network=Network.OPEN)
+    wrapped = wrap(["sh", "-c", _LOOK_AROUND], sandbox, cwd=Path("/tmp"), env={"PATH": "/usr/bin:/bin"})
+    seen = process.run(wrapped.argv, env=wrapped.env, timeout=PATIENCE)
+    if seen.code != 0:
+        raise SandboxMissing(seen.complaint)
+    namespace, capabilities = seen.text.splitlines()
+    return {
+        "pid_namespace": namespace != str(Path("/proc/self/ns/pid").readlink()),
+        "no_capabilities": int(capabilities.split()[1], 16) == 0,
+        "no_abstract_sockets": closed,
+    }
+
+
+if __name__ == "__main__":
+    try:
+        sys.stdout.write(json.dumps(_try()))
+    except SandboxMissing as missing:
+        sys.exit(str(missing))

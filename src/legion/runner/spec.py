@@ -1,0 +1,183 @@
+"""What a run is told (spec.json) and what it tells in the end (result.json). Releases meet here: versioned."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from legion.domain.errors import LegionError
+from legion.drivers import Outcome, Program
+from legion.drivers.known import DriverName
+from legion.runner.sandbox import Sandbox
+from legion.system.files import write_whole
+
+VERSION = 1
+DEFAULT_OUTPUT_BYTES = 256 << 20
+
+
+class RunnerError(LegionError):
+    """A run could not be started, reached or read.
+
+    RunnerError
+    ├── UnreadableSpec    spec.json is missing, damaged or of another version
+    ├── RunnerFailed      the runner died or gave up before it was ready
+    ├── RunnerSilent      the runner lives but does not answer
+    └── NotStarted        nobody ever started this run
+    """
+
+
+class UnreadableSpec(RunnerError):
+    pass
+
+
+@dataclass(frozen=True, kw_only=True)
+class Spec:
+    """Everything that a runner needs to know; nothing is taken from its surroundings."""
+
+    run: str
+    program: Program
+    driver: DriverName = DriverName.COMMAND
+    sandbox: Sandbox | None
+    timeout: float | None = None
+    grace: float = 10.0
+    max_output_bytes: int = DEFAULT_OUTPUT_BYTES
+
+
+@dataclass(frozen=True, kw_only=True)
+class Result:
+    """How a run ended. Times are seconds since 1970; the exit code is 128 + n for a program that signal n ended."""
+
+    run: str
+    outcome: Outcome
+    exit_code: int | None
+    started_at: float
+    ended_at: float
+    output_bytes: int
+    message: str
+
+    @property
+    def succeeded(self) -> bool:
+        return self.outcome is Outcome.EXITED and self.exit_code == 0
+
+
+@dataclass(frozen=True)
+class RunFolder:
+    """The files of one run. Only the runner writes here once the spec is there."""
+
+    path: Path
+
+    @property
+    def spec(self) -> Path:
+        return self.path / "spec.json"
+
+    @property
+    def journal(self) -> Path:
+        return self.path / "journal.jsonl"
+
+    @property
+    def output(self) -> Path:
+        return self.path / "output.log"
+
+    @property
+    def lock(self) -> Path:
+        return self.path / "lock"
+
+    @property
+    def result(self) -> Path:
+        return self.path / "result.json"
+
+    @property
+    def complaints(self) -> Path:
+        """What the runner itself says when it breaks."""
+        return self.path / "runner.log"
+
+
+CONTROL_SOCKET = "control.sock"
+
+
+def write_spec(run_dir: Path, spec: Spec) -> None:
+    """Prepare a run's folder. Nothing runs yet."""
+    run_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
+    program = spec.program
+    facts = {
+        "version": VERSION,
+        "run": spec.run,
+        "driver": spec.driver.value,
+        "argv": list(program.argv),
+        "cwd": str(program.cwd),
+        "env": dict(program.env),
+        "stdin": None if program.stdin is None else str(program.stdin),
+        "timeout": spec.timeout,
+        "grace": spec.grace,
+        "sandbox": None if spec.sandbox is None else spec.sandbox.to_json(),
+        "max_output_bytes": spec.max_output_bytes,
+    }
+    write_whole(RunFolder(run_dir).spec, json.dumps(facts, indent=1))
+
+
+def read_spec(run_dir: Path) -> Spec:
+    facts = _read(RunFolder(run_dir).spec)
+    try:
+        program = Program(
+            argv=tuple(facts["argv"]),
+            cwd=Path(facts["cwd"]),
+            env=dict(facts["env"]),
+            stdin=None if facts["stdin"] is None else Path(facts["stdin"]),
+        )
+        return Spec(
+            run=facts["run"],
+            program=program,
+            driver=DriverName(facts["driver"]),
+            sandbox=None if facts["sandbox"] is None else Sandbox.from_json(facts["sandbox"]),
+            timeout=facts["timeout"],
+            grace=facts["grace"],
+            max_output_bytes=facts["max_output_bytes"],
+        )
+    except (KeyError, ValueError, TypeError) as wrong:
+        raise UnreadableSpec(f"The spec in {run_dir} is damaged ({wrong!r}); start the run again.") from wrong
+
+
+def write_result(run_dir: Path, result: Result) -> None:
+    facts = {
+        "version": VERSION,
+        "run": result.run,
+        "outcome": result.outcome.value,
+        "exit_code": result.exit_code,
+        "started_at": result.started_at,
+        "ended_at": result.ended_at,
+        "output_bytes": result.output_bytes,
+        "message": result.message,
+    }
+    write_whole(RunFolder(run_dir).result, json.dumps(facts, indent=1))
+
+
+def read_result(run_dir: Path) -> Result | None:
+    """The result, or None while there is none."""
+    path = RunFolder(run_dir).result
+    if not path.exists():
+        return None
+    facts = _read(path)
+    return Result(
+        run=facts["run"],
+        outcome=Outcome(facts["outcome"]),
+        exit_code=facts["exit_code"],
+        started_at=facts["started_at"],
+        ended_at=facts["ended_at"],
+        output_bytes=facts["output_bytes"],
+        message=facts["message"],
+    )
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        facts = json.loads(path.read_bytes())
+    except FileNotFoundError:
+        raise UnreadableSpec(f"There is no {path.name} in {path.parent}; write the spec before starting.") from None
+    except ValueError as wrong:
+        raise UnreadableSpec(f"{path} is not JSON ({wrong}); start the run again.") from wrong
+    version = facts.get("version") if isinstance(facts, dict) else None
+    if version != VERSION:
+        raise UnreadableSpec(f"{path} has version {version}, this release reads {VERSION}; update Legion.")
+    return dict(facts)

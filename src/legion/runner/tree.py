@@ -1,0 +1,102 @@
+"""Process trees: who is in one, and how to make sure that nobody of it is left.
+
+Inside a sandbox the kernel does this with the pid namespace; without one we go by parents and sessions, which a
+program that tries hard can escape once its runner is gone. `probe` says which of the two holds.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import signal
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+_PROC = Path("/proc")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Process:
+    """One line of the process table. `since` (in kernel ticks) tells a process from a later one with the same pid."""
+
+    pid: int
+    parent: int
+    session: int
+    since: int
+
+
+def look(pid: int) -> Process | None:
+    """The process with this pid, or None. None everywhere without /proc."""
+    try:
+        content = (_PROC / str(pid) / "stat").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return None
+    # The program's name stands in brackets and may itself hold brackets and blanks.
+    fields = content.rpartition(")")[2].split()
+    if fields[0] in "ZX":
+        return None
+    return Process(pid=pid, parent=int(fields[1]), session=int(fields[3]), since=int(fields[19]))
+
+
+def everyone() -> list[Process]:
+    """All living processes that we can see."""
+    if not _PROC.is_dir():
+        return []
+    found = (look(int(entry.name)) for entry in _PROC.iterdir() if entry.name.isdigit())
+    return [process for process in found if process is not None]
+
+
+def children() -> list[int]:
+    """Our own children, adopted ones included; a short list even where the process table is long."""
+    try:
+        return [int(pid) for pid in (_PROC / f"self/task/{os.getpid()}/children").read_text().split()]
+    except FileNotFoundError:
+        return [process.pid for process in everyone() if process.parent == os.getpid()]
+
+
+def kill_children() -> None:
+    """Kill all our descendants and return when the last one is gone. We must have adopted orphans before.
+
+    Whoever loses its parent becomes our child and has its turn in the next round.
+    """
+    with contextlib.suppress(ChildProcessError):
+        while True:
+            for pid in children():
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+            os.waitpid(-1, 0)
+
+
+def reap_orphans(own: int) -> None:
+    """Bury dead children that we adopted, but leave our own child to whoever waits for it."""
+    if sys.platform != "linux":
+        return
+    with contextlib.suppress(ChildProcessError):
+        while True:
+            dead = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+            if dead is None or dead.si_pid == own:
+                return
+            os.waitpid(dead.si_pid, 0)
+
+
+def end_remains(pid: int, since: int) -> None:
+    """After a runner was killed: see its program's first process and session dead. Linux only, like the pidfd in it."""
+    first = look(pid)
+    if first is not None and first.since != since:
+        return
+    for process in everyone():
+        if process.session == pid:
+            _kill_and_wait(process.pid)
+
+
+def _kill_and_wait(pid: int) -> None:
+    """Returns when the process is gone; for the first process of a pid namespace that is when all in it are gone."""
+    with contextlib.suppress(ProcessLookupError):
+        handle = os.pidfd_open(pid)
+        try:
+            signal.pidfd_send_signal(handle, signal.SIGKILL)
+            select.select([handle], [], [], 5)
+        finally:
+            os.close(handle)

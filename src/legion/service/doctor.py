@@ -1,0 +1,102 @@
+"""Is everything there that Legion needs? Each finding says what is, and what to do where it is not well."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+from legion.config.user import SandboxMode
+from legion.git import command as git
+from legion.git.errors import GitProblem
+from legion.jobs.saving import worktree_name
+from legion.jobs.world import World
+from legion.service import projects as project_cases
+from legion.store import events, tickets
+from legion.wire.projects import Doctor, Finding
+
+_LOW_DISK = 2 * 2**30
+
+
+def doctor(world: World, cwd: str | None) -> Doctor:
+    findings = [_git(), _sandbox(world), _store(world), _settings(world), _disk("data folder", world.data.root)]
+    findings += [_driver(name, driver.argv[0]) for name, driver in sorted(world.user.drivers.items())]
+    project = project_cases.find_or_none(world, cwd) if cwd else None
+    if project is not None:
+        findings += _project(world, project.id)
+    return Doctor(ok=all(finding.ok for finding in findings), findings=findings)
+
+
+def _git() -> Finding:
+    try:
+        found = ".".join(str(part) for part in git.version())
+    except GitProblem as problem:
+        return Finding(name="git", ok=False, detail=str(problem), advice="install or update git")
+    return Finding(name="git", ok=True, detail=found)
+
+
+def _sandbox(world: World) -> Finding:
+    state, mode = world.sandbox, world.user.sandbox.mode
+    if mode is SandboxMode.OFF:
+        return Finding(
+            name="sandbox", ok=True, detail="switched off in your settings: agents can reach all that you can"
+        )
+    if state.works:
+        return Finding(name="sandbox", ok=True, detail=state.why)
+    advice = "install bubblewrap (Debian: apt install bubblewrap)"
+    return Finding(name="sandbox", ok=False, detail=f"none holds here: {state.why}", advice=advice)
+
+
+def _store(world: World) -> Finding:
+    with world.store.read() as tx:
+        return Finding(name="store", ok=True, detail=f"{world.store.place}, {events.last(tx)} events")
+
+
+def _settings(world: World) -> Finding:
+    there = Path(world.user.origin).exists() if world.user.origin else False
+    return Finding(name="settings", ok=True, detail=f"{world.user.origin}{'' if there else ' (not there; defaults)'}")
+
+
+def _disk(name: str, place: Path) -> Finding:
+    free = shutil.disk_usage(place).free
+    detail = f"{free / 2**30:.1f} GB free at {place}"
+    return Finding(name=name, ok=free > _LOW_DISK, detail=detail, advice="" if free > _LOW_DISK else "free some room")
+
+
+def _driver(name: str, program: str) -> Finding:
+    found = shutil.which(program)
+    detail = found or f"{program} is not on PATH"
+    return Finding(
+        name=f"driver {name}", ok=found is not None, detail=detail, advice="" if found else f"install {program}"
+    )
+
+
+def _project(world: World, project_id: int) -> list[Finding]:
+    shop = world.workshop(project_id)
+    project = shop.project
+    trusted = project_cases.is_trusted(world, project)
+    checks = ", ".join(check.name for check in shop.config.checks)
+    with world.store.read() as tx:
+        known = {worktree_name(ticket.id) for ticket in tickets.live(tx, project=project_id)}
+        ended = {worktree_name(ticket.id) for ticket in tickets.recent(tx, project_id, limit=1000)}
+    strangers = shop.worktrees.orphans(known | ended)
+    return [
+        Finding(
+            name="legion.toml",
+            ok=trusted,
+            detail=f"from the {project.config_origin.value}, {'trusted' if trusted else 'not trusted'}",
+            advice="" if trusted else "read it and run `legion trust`",
+        ),
+        Finding(
+            name="checks",
+            ok=bool(checks),
+            detail=checks or "none: landed tickets will show `unchecked`",
+            advice="" if checks else "add [checks.test] to legion.toml",
+        ),
+        _disk("worktrees", Path(project.worktrees)),
+        Finding(
+            name="worktrees of no ticket",
+            ok=not strangers,
+            detail=", ".join(strangers) or "none",
+            advice="look into them, then delete them yourself" if strangers else "",
+        ),
+    ]

@@ -1,0 +1,158 @@
+"""The service as the API sees it: one method per use case, safe to call from many threads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from legion.config import explain as explaining
+from legion.config.explain import explain
+from legion.config.project import FILE
+from legion.jobs.saving import worktree_name
+from legion.jobs.world import World
+from legion.service import collecting, doctor, output, projects, tickets, views, waiting
+from legion.service.news import News
+from legion.store import events
+from legion.store import projects as stored_projects
+from legion.store import tickets as stored_tickets
+from legion.system.files import tree_size
+from legion.wire.projects import (
+    AddProject,
+    Collected,
+    Config,
+    DaemonLine,
+    Doctor,
+    Done,
+    Graph,
+    ProjectAdded,
+    Setting,
+    Status,
+    WaitState,
+    Where,
+    WorktreeLine,
+    Worktrees,
+)
+from legion.wire.tickets import Acted, Action, Diff, Dispatch, Dispatched, EventLine, Log, TicketPage
+
+
+class Service:
+    def __init__(self, world: World, news: News, *, daemon: DaemonLine, end: Callable[[], None]) -> None:
+        self._world = world
+        self._news = news
+        self._daemon = daemon
+        self._end = end
+
+    def add_project(self, request: AddProject) -> ProjectAdded:
+        return projects.add(self._world, request)
+
+    def remove_project(self, where: Where) -> Done:
+        return projects.remove(self._world, where.cwd)
+
+    def trust(self, where: Where) -> Done:
+        return projects.trust(self._world, where.cwd)
+
+    def dispatch(self, request: Dispatch) -> Dispatched:
+        return tickets.dispatch(self._world, request)
+
+    def status(self, cwd: str | None, all: bool) -> Status:
+        return views.status(self._world, self._daemon, cwd, all)
+
+    def ticket(self, id: int) -> TicketPage:
+        return views.ticket_page(self._world, id)
+
+    def log(self, id: int, run: int | None, offset: int) -> Log:
+        return output.log(self._world, id, run, offset)
+
+    def diff(self, id: int) -> Diff:
+        return output.diff(self._world, id)
+
+    def graph(self, cwd: str) -> Graph:
+        return views.graph(self._world, cwd)
+
+    def wait(self, cwd: str | None, ids: list[int], all: bool, after_event: int, timeout: float) -> WaitState:
+        return waiting.wait(self._world, self._news, cwd, ids, after_event, timeout)
+
+    def stop(self, id: int, action: Action) -> Acted:
+        return tickets.stop(self._world, id)
+
+    def stop_all(self, where: Where) -> Acted:
+        return tickets.stop_all(self._world, where.cwd)
+
+    def retry(self, id: int, action: Action) -> Acted:
+        return tickets.retry(self._world, id, action.feedback)
+
+    def drop(self, id: int) -> Acted:
+        return tickets.drop(self._world, id)
+
+    def pause(self, where: Where) -> Acted:
+        project = projects.set_paused(self._world, where.cwd, True)
+        return Acted(tickets=[], message=f"{project.name} is paused: running agents go on, nothing new starts.")
+
+    def resume(self, where: Where) -> Acted:
+        project = projects.set_paused(self._world, where.cwd, False)
+        return Acted(tickets=[], message=f"{project.name} goes on.")
+
+    def pause_ticket(self, id: int) -> Acted:
+        return tickets.pause(self._world, id)
+
+    def resume_ticket(self, id: int) -> Acted:
+        return tickets.resume(self._world, id)
+
+    def collect(self, where: Where) -> Collected:
+        return collecting.collect(self._world, where.cwd)
+
+    def worktrees(self, where: Where) -> Worktrees:
+        project = projects.find(self._world, where.cwd)
+        shop = self._world.workshop_of(project)
+        with self._world.store.read() as tx:
+            live = {worktree_name(ticket.id): ticket for ticket in stored_tickets.live(tx, project=project.id)}
+        lines = [
+            WorktreeLine(
+                name=tree.name,
+                path=str(tree.path),
+                bytes=tree.bytes,
+                ticket=live[tree.name].id if tree.name in live else None,
+                state="warm" if tree.in_pool else "in use" if tree.name in live else "kept",
+            )
+            for tree in shop.worktrees.list()
+        ]
+        return Worktrees(root=project.worktrees, worktrees=lines, trash_bytes=tree_size(shop.trash))
+
+    def doctor(self, cwd: str | None) -> Doctor:
+        return doctor.doctor(self._world, cwd)
+
+    def config(self, cwd: str | None) -> Config:
+        project = projects.find_or_none(self._world, cwd) if cwd else None
+        if project is None:
+            return Config(
+                user_file=self._world.user.origin,
+                project_file="",
+                settings=_settings(explain(None, "", self._world.user)),
+                trusted=False,
+            )
+        shop = self._world.workshop_of(project)
+        origin = f"{FILE} of the {project.config_origin.value}"
+        return Config(
+            user_file=self._world.user.origin,
+            project_file=f"{project.root}/{FILE}",
+            settings=_settings(explain(shop.config, origin, self._world.user)),
+            trusted=projects.is_trusted(self._world, project),
+        )
+
+    def events(
+        self, after: int, limit: int, project_cwd: str | None = None, ticket: int | None = None
+    ) -> list[EventLine]:
+        project = projects.find(self._world, project_cwd).id if project_cwd else None
+        with self._world.store.read() as tx:
+            found = events.after(tx, after, project=project, ticket=ticket, limit=limit)
+            names = {one.id: one.name for one in stored_projects.all(tx)}
+        return [views.event_line(event, names) for event in found]
+
+    def wait_for_event(self, after: int, timeout: float) -> bool:
+        return self._news.wait(after, timeout)
+
+    def shutdown(self) -> None:
+        self._end()
+
+
+def _settings(rows: list[explaining.Setting]) -> list[Setting]:
+    return [Setting(key=row.key, value=row.value, origin=row.origin) for row in rows]

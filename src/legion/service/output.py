@@ -1,0 +1,76 @@
+"""What an agent printed and what it changed, also while it works."""
+
+from __future__ import annotations
+
+from legion.domain.errors import NotFound
+from legion.domain.tickets import State, Ticket
+from legion.git.snapshots import snapshot
+from legion.jobs.run import run_dir
+from legion.jobs.saving import AUTHOR, worktree_name
+from legion.jobs.world import World
+from legion.runner.spec import RunFolder
+from legion.store import runs, tickets
+from legion.wire.tickets import Diff, Log
+
+_MOST = 512 * 1024
+
+
+def log(world: World, ticket_id: int, run_id: int | None, offset: int) -> Log:
+    """A piece of the output of one run, the latest if none is named."""
+    with world.store.read() as tx:
+        ticket = tickets.get(tx, ticket_id)
+        all_runs = runs.of_ticket(tx, ticket_id)
+    if run_id is None:
+        run = all_runs[-1] if all_runs else None
+    else:
+        run = next((run for run in all_runs if run.id == run_id), None)
+        if run is None:
+            raise NotFound(f"Ticket {ticket_id} has no run {run_id}: see `legion ticket {ticket_id}`.")
+    if run is None:
+        return Log(ticket=ticket_id, run=None, offset=0, next_offset=0, text="", ended=ticket.ended)
+    try:
+        with RunFolder(run_dir(world, run)).output.open("rb") as file:
+            file.seek(offset)
+            piece = file.read(_MOST)
+            more = bool(file.read(1))
+    except FileNotFoundError:
+        piece, more = b"", False
+    if more:
+        piece = piece[: piece.rfind(b"\n") + 1] or piece
+    return Log(
+        ticket=ticket_id,
+        run=run.id,
+        offset=offset,
+        next_offset=offset + len(piece),
+        text=piece.decode("utf-8", "replace"),
+        ended=run.ended_at is not None and not more,
+    )
+
+
+def diff(world: World, ticket_id: int) -> Diff:
+    """What the ticket changes: its proposed change, or the tree of its running agent as it is now."""
+    with world.store.read() as tx:
+        ticket = tickets.get(tx, ticket_id)
+    shop = world.workshop(ticket.project)
+    if ticket.change is not None:
+        head, base, live = ticket.change.commit, ticket.change.base, False
+    else:
+        head, base, live = _current_tree(world, ticket)
+    return Diff(ticket=ticket_id, base=base, head=head, text=shop.hub.diff(base, head), live=live)
+
+
+def _current_tree(world: World, ticket: Ticket) -> tuple[str, str, bool]:
+    shop = world.workshop(ticket.project)
+    tree = shop.worktrees.path(worktree_name(ticket.id))
+    if ticket.base is None or not tree.exists():
+        raise NotFound(f"Ticket {ticket.id} has changed nothing yet: it is {ticket.state.value}.")
+    shot = snapshot(
+        shop.hub,
+        tree,
+        shop.folder / "looks" / worktree_name(ticket.id),
+        parent=ticket.base,
+        message="a look at a tree in work",
+        author=AUTHOR,
+        when=int(ticket.moved_at),
+    )
+    return shot.commit, ticket.base, ticket.state is State.WORKING

@@ -1,0 +1,254 @@
+"""Tickets are dispatched, stopped, retried, paused, dropped."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, replace
+
+from legion.config.project import ProjectConfig, parse
+from legion.domain import board
+from legion.domain.errors import BadInput, Conflict, TryAgain
+from legion.domain.paths import glob_fault
+from legion.domain.projects import Project
+from legion.domain.runs import Run
+from legion.domain.tickets import ENDED, Park, ParkReason, Retry, State, Stop, Ticket, Unpark, Wish
+from legion.jobs import person
+from legion.jobs.run import NoProgram, program, run_dir
+from legion.jobs.saving import worktree_name
+from legion.jobs.world import World
+from legion.runner import launch
+from legion.service import projects as project_cases
+from legion.store import landings, projects, requests, runs, tickets
+from legion.store.database import Transaction
+from legion.wire.tickets import Acted, Dispatch, Dispatched, NewTicket
+
+_LONGEST_TITLE = 300
+_STOP_GRACE = 1.0
+
+
+def dispatch(world: World, request: Dispatch) -> Dispatched:
+    """All of them or none."""
+    project = project_cases.find(world, request.cwd)
+    if not request.tickets:
+        raise BadInput("There is no ticket in this request: give at least one.")
+    config = parse(project.config_text, origin="legion.toml")
+    keys = _keys(request.tickets)
+    _refuse_circles(request.tickets, keys)
+    for new in request.tickets:
+        _refuse_unfit(world, config, new)
+    person.look(world, world.workshop_of(project))
+    with world.store.write() as tx:
+        if request.request and (first := requests.recall(tx, project.id, request.request)) is not None:
+            return Dispatched(**first)
+        board.refuse_unknown(
+            {number for new in request.tickets for number in new.after}, tickets.states_of(tx, _mentioned(request))
+        )
+        _refuse_foreign(tx, project, request)
+        ids = _create(tx, project, config, request.tickets)
+        answer = Dispatched(
+            ids=[ids[position] for position in range(len(request.tickets))],
+            keys={key: ids[position] for key, position in keys.items()},
+            notes=_notes(world, tx, project),
+        )
+        if request.request:
+            requests.remember(tx, project.id, request.request, asdict(answer))
+    return answer
+
+
+def stop(world: World, ticket_id: int) -> Acted:
+    with world.store.write() as tx:
+        ticket = tickets.get(tx, ticket_id)
+        _refuse_mid_landing(tx, ticket)
+        tickets.move(tx, ticket_id, Stop())
+        active = _active_run(tx, ticket_id)
+    _end_run(world, active)
+    return Acted(
+        tickets=[ticket_id], message=f"Ticket {ticket_id} is stopped; `legion retry {ticket_id}` takes it up again."
+    )
+
+
+def stop_all(world: World, cwd: str) -> Acted:
+    project = project_cases.find(world, cwd)
+    active: list[Run | None] = []
+    stopped: list[int] = []
+    with world.store.write() as tx:
+        landing = _mid_landing(tx, project.id)
+        for ticket in tickets.live(tx, project=project.id):
+            if ticket.id not in landing:
+                tickets.move(tx, ticket.id, Stop())
+                active.append(_active_run(tx, ticket.id))
+                stopped.append(ticket.id)
+    for run in active:
+        _end_run(world, run)
+    said = f"{len(stopped)} tickets are stopped." if stopped else "Nothing was in hand."
+    return Acted(tickets=stopped, message=said)
+
+
+def retry(world: World, ticket_id: int, feedback: str) -> Acted:
+    with world.store.write() as tx:
+        tickets.move(tx, ticket_id, Retry(feedback))
+    return Acted(tickets=[ticket_id], message=f"Ticket {ticket_id} is queued again.")
+
+
+def drop(world: World, ticket_id: int) -> Acted:
+    """Off the board. What its agent left goes to the trash whole; what landed stays landed."""
+    with world.store.write() as tx:
+        ticket = tickets.get(tx, ticket_id)
+        if ticket.state not in (*ENDED, State.DRAFT, State.QUEUED, State.PARKED):
+            raise Conflict(f"Ticket {ticket_id} is {ticket.state.value}: run `legion stop {ticket_id}` first.")
+        if _active_run(tx, ticket_id) is not None:
+            raise TryAgain(f"The agent of ticket {ticket_id} is being stopped: try again in a moment.")
+        waiting = tickets.dependants(tx, ticket_id)
+        if waiting and ticket.state is not State.DONE:
+            listed = ", ".join(str(other) for other in waiting)
+            raise Conflict(f"Tickets {listed} come after ticket {ticket_id}: drop them first.")
+        tickets.drop(tx, ticket_id)
+    shop = world.workshop(ticket.project)
+    shop.worktrees.discard(worktree_name(ticket_id))
+    return Acted(tickets=[ticket_id], message=f"Ticket {ticket_id} is off the board; its files lie in {shop.trash}.")
+
+
+def pause(world: World, ticket_id: int) -> Acted:
+    with world.store.write() as tx:
+        ticket = tickets.get(tx, ticket_id)
+        _refuse_mid_landing(tx, ticket)
+        tickets.move(tx, ticket_id, Park(ParkReason.PAUSED, "paused by a person"))
+        active = _active_run(tx, ticket_id)
+    _end_run(world, active)
+    return Acted(
+        tickets=[ticket_id], message=f"Ticket {ticket_id} is paused; `legion resume {ticket_id}` lets it go on."
+    )
+
+
+def resume(world: World, ticket_id: int) -> Acted:
+    with world.store.write() as tx:
+        ticket = tickets.get(tx, ticket_id)
+        if ticket.state is not State.PARKED:
+            raise Conflict(f"Ticket {ticket_id} is {ticket.state.value}, not paused: there is nothing to resume.")
+        if ticket.parked is not None and ticket.parked.reason is ParkReason.RED_BASELINE:
+            project = projects.get(tx, ticket.project)
+            projects.save(tx, replace(project, baseline_commit=None, baseline_verdict=None))
+        tickets.move(tx, ticket_id, Unpark())
+    return Acted(tickets=[ticket_id], message=f"Ticket {ticket_id} goes on.")
+
+
+def _keys(new: list[NewTicket]) -> dict[str, int]:
+    keys: dict[str, int] = {}
+    for position, ticket in enumerate(new):
+        if ticket.key:
+            if ticket.key in keys:
+                raise BadInput(f"Two tickets have the key {ticket.key!r}: give each its own.")
+            keys[ticket.key] = position
+    return keys
+
+
+def _refuse_circles(new: list[NewTicket], keys: dict[str, int]) -> None:
+    for ticket in new:
+        unknown = [key for key in ticket.after_keys if key not in keys]
+        if unknown:
+            known = ", ".join(sorted(keys)) or "none"
+            raise BadInput(
+                f"Ticket {ticket.key or ticket.title!r} comes after {unknown[0]!r}, which is no key (known: {known})."
+            )
+    by_position = {position: [keys[key] for key in ticket.after_keys] for position, ticket in enumerate(new)}
+    names = {position: ticket.key for position, ticket in enumerate(new)}
+    board.refuse_cycles(by_position, names)
+
+
+def _refuse_unfit(world: World, config: ProjectConfig, new: NewTicket) -> None:
+    shown = new.key or " ".join(new.title.split())[:40] or "without a title"
+    if not new.title.strip():
+        raise BadInput("A ticket needs a title or a text: say what should be changed.")
+    if len(new.title) > _LONGEST_TITLE:
+        raise BadInput(
+            f"The title {shown!r}... has {len(new.title)} characters: keep it under {_LONGEST_TITLE}, use the text."
+        )
+    if new.max_attempts is not None and not 1 <= new.max_attempts <= 20:
+        raise BadInput(f"Ticket {shown!r} asks for {new.max_attempts} attempts: choose 1 to 20.")
+    for glob in new.files:
+        if fault := glob_fault(glob):
+            raise BadInput(f"Ticket {shown!r}: the pattern {glob!r} {fault}.")
+    if any(not command.strip() for command in new.prove):
+        raise BadInput(f"Ticket {shown!r} has an empty proof: give a command or leave it out.")
+    if new.checkpoint:
+        if new.command or new.driver or new.model:
+            raise BadInput(
+                f"Ticket {shown!r} is a checkpoint, which has no agent: leave out command, driver and model."
+            )
+        return
+    try:
+        program(world, config, new.command, new.driver)
+    except NoProgram as missing:
+        raise BadInput(missing.message) from missing
+
+
+def _mentioned(request: Dispatch) -> list[int]:
+    return sorted({number for new in request.tickets for number in new.after})
+
+
+def _refuse_foreign(tx: Transaction, project: Project, request: Dispatch) -> None:
+    for ticket in tickets.get_many(tx, _mentioned(request)):
+        if ticket.project != project.id:
+            raise BadInput(
+                f"Ticket {ticket.id} belongs to another project: a ticket can come after tickets of its own only."
+            )
+
+
+def _create(tx: Transaction, project: Project, config: ProjectConfig, new: list[NewTicket]) -> dict[int, int]:
+    """In an order in which whatever a ticket comes after exists already; ids by position in the request."""
+    keys = _keys(new)
+    edges = {position: [keys[key] for key in ticket.after_keys] for position, ticket in enumerate(new)}
+    ids: dict[int, int] = {}
+    for position in board.topological(edges):
+        ticket = new[position]
+        after = [*ticket.after, *(ids[keys[key]] for key in ticket.after_keys)]
+        wish = Wish(
+            title=" ".join(ticket.title.split()),
+            text=ticket.text,
+            context=ticket.context,
+            criteria=ticket.criteria,
+            plan=ticket.plan,
+            after=tuple(dict.fromkeys(after)),
+            files=tuple(ticket.files),
+            proofs=tuple(ticket.prove),
+            checkpoint=ticket.checkpoint,
+            epic=ticket.epic,
+            priority=ticket.priority,
+            driver=ticket.driver,
+            command=ticket.command,
+            model=ticket.model,
+            max_attempts=ticket.max_attempts or config.agents.attempts,
+        )
+        ids[position] = tickets.create(tx, project.id, wish).id
+    return ids
+
+
+def _notes(world: World, tx: Transaction, project: Project) -> list[str]:
+    notes = []
+    if not projects.is_trusted(tx, project.id, project.config_hash):
+        notes.append("Nothing starts before you trust legion.toml: read it and run `legion trust`.")
+    if project.paused:
+        notes.append("The project is paused: `legion resume` lets it go on.")
+    if project.baseline_red:
+        notes.append("The target itself fails its checks; no ticket will be blamed for that.")
+    if not world.sandbox.works:
+        notes.append(f"Agents run without a sandbox: {world.sandbox.why}")
+    return notes
+
+
+def _active_run(tx: Transaction, ticket_id: int) -> Run | None:
+    latest = runs.latest(tx, ticket_id)
+    return latest if latest is not None and latest.ended_at is None else None
+
+
+def _end_run(world: World, active: Run | None) -> None:
+    if active is not None:
+        launch.stop(run_dir(world, active), grace=_STOP_GRACE)
+
+
+def _mid_landing(tx: Transaction, project: int) -> set[int]:
+    return {number for intent in landings.open_ones(tx, project) for number in dict(intent.tickets)}
+
+
+def _refuse_mid_landing(tx: Transaction, ticket: Ticket) -> None:
+    if ticket.state is State.LANDING and ticket.id in _mid_landing(tx, ticket.project):
+        raise TryAgain(f"Ticket {ticket.id} is reaching the target at this moment: look again in a second.")

@@ -1,0 +1,261 @@
+"""What people look at: the board, a ticket's page, the graph. Read only."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from legion.domain import board
+from legion.domain.checks import Receipt
+from legion.domain.events import Event, Kind
+from legion.domain.projects import Project
+from legion.domain.runs import Run
+from legion.domain.tickets import State, Ticket
+from legion.jobs.saving import worktree_name
+from legion.jobs.world import World
+from legion.service import projects as project_cases
+from legion.store import events, projects, receipts, runs, tickets
+from legion.store.database import ReadTransaction
+from legion.wire.projects import DaemonLine, Graph, ProjectLine, Status
+from legion.wire.tickets import EventLine, ReceiptLine, RunLine, TicketLine, TicketPage
+
+_RECENT = 50
+"""Ended tickets that a plain status lists."""
+
+
+class Lines:
+    """Turns tickets into lines, looking up once what several lines need."""
+
+    def __init__(self, tx: ReadTransaction, shown: Iterable[Ticket], now: float) -> None:
+        self._now = now
+        self._projects = {project.id: project for project in projects.all(tx)}
+        self._trusted = {
+            project.id: projects.is_trusted(tx, project.id, project.config_hash) for project in self._projects.values()
+        }
+        self._active = {run.ticket: run for run in runs.active(tx)}
+        waited_for = {other for ticket in shown for other in ticket.wish.after if not ticket.ended}
+        self._states = tickets.states_of(tx, sorted(waited_for))
+
+    def line(self, ticket: Ticket) -> TicketLine:
+        wish = ticket.wish
+        held_up = board.held_up_by(wish.after, self._states) if not ticket.ended else ()
+        project = self._projects.get(ticket.project)
+        return TicketLine(
+            id=ticket.id,
+            project=project.name if project else "",
+            title=wish.title,
+            state=ticket.state.value,
+            after=list(wish.after),
+            attempt=ticket.attempt,
+            max_attempts=wish.max_attempts,
+            checkpoint=wish.checkpoint,
+            epic=wish.epic,
+            priority=wish.priority,
+            reason=ticket.reason,
+            unchecked=ticket.unchecked,
+            held_up_by=list(held_up),
+            created_at=ticket.created_at,
+            moved_at=ticket.moved_at,
+            doing=self._doing(ticket, held_up),
+        )
+
+    def _doing(self, ticket: Ticket, held_up: tuple[int, ...]) -> str:
+        match ticket.state:
+            case State.QUEUED:
+                return self._waiting(ticket, held_up)
+            case State.WORKING:
+                run = self._active.get(ticket.id)
+                return f"agent at work for {self._now - run.started_at:.0f} s" if run else "agent starts"
+            case State.CHECKING:
+                return "checks of the landed code" if ticket.wish.checkpoint else "its proofs run"
+            case State.LANDING:
+                return "in the merge queue"
+            case State.DONE if ticket.unchecked:
+                return "landed unchecked"
+            case _:
+                return ""
+
+    def _waiting(self, ticket: Ticket, held_up: tuple[int, ...]) -> str:
+        project = self._projects.get(ticket.project)
+        if held_up:
+            return f"held up by {_numbers(held_up)}"
+        waits = [other for other in ticket.wish.after if self._states.get(other, State.DONE) is not State.DONE]
+        if waits:
+            return f"waits for {_numbers(waits)}"
+        if project and not self._trusted[project.id]:
+            return "waits for `legion trust`"
+        if project and project.paused:
+            return "waits for `legion resume`"
+        if project and project.person_waiting:
+            return "waits while your own commits are checked"
+        if ticket.id in self._active:
+            return "its last run is being stopped"
+        return "waits for a free slot"
+
+
+def status(world: World, daemon: DaemonLine, cwd: str | None, everything: bool) -> Status:
+    here = project_cases.find_or_none(world, cwd) if cwd else None
+    with world.store.read() as tx:
+        known = projects.all(tx)
+        wanted = here.id if here else None
+        live = tickets.live(tx, project=wanted)
+        counts = tickets.counts(tx, wanted)
+        ended_count = sum(count for state, count in counts.items() if state in _ENDED)
+        ended = tickets.recent(tx, wanted, limit=ended_count if everything else _RECENT)
+        shown = sorted([*live, *ended], key=lambda ticket: ticket.id)
+        lines = Lines(tx, shown, world.clock())
+        return Status(
+            daemon=daemon,
+            project=_project_line(world, tx, here) if here else None,
+            projects=[_project_line(world, tx, project) for project in known],
+            counts={state.value: count for state, count in counts.items()},
+            tickets=[lines.line(ticket) for ticket in shown],
+            omitted=max(0, ended_count - len(ended)),
+            last_event=events.last(tx),
+        )
+
+
+_ENDED = (State.DONE, State.FAILED, State.STOPPED)
+
+
+def _project_line(world: World, tx: ReadTransaction, project: Project) -> ProjectLine:
+    trusted = projects.is_trusted(tx, project.id, project.config_hash)
+    shop = world.workshop_of(project)
+    baseline = "none"
+    if shop.config.checks:
+        baseline = project.baseline_verdict.value if project.baseline_known and project.baseline_verdict else "unknown"
+    notes = []
+    if not trusted:
+        notes.append("legion.toml is not trusted: read it and run `legion trust`")
+    if project.person_refused is not None and project.person_refused == project.person_tip:
+        why = events.latest(tx, project.id, Kind.NOT_ABSORBED)
+        said = str(why.data.get("why", "")) if why else ""
+        notes.append(f"your commit {project.person_refused[:8]} is not in the target: {said}")
+    if project.baseline_red:
+        notes.append("the target itself fails its checks; no ticket is blamed for that")
+    ahead = 0
+    if project.person_absorbed and project.target and project.person_absorbed != project.target:
+        ahead = len(shop.hub.commits_between(project.person_tip or project.person_absorbed, project.target))
+    return ProjectLine(
+        name=project.name,
+        root=project.root,
+        branch=project.branch,
+        paused=project.paused,
+        trusted=trusted,
+        target=project.target,
+        baseline=baseline,
+        ahead=ahead,
+        notes=notes,
+    )
+
+
+def ticket_page(world: World, ticket_id: int) -> TicketPage:
+    with world.store.read() as tx:
+        ticket = tickets.get(tx, ticket_id)
+        line = Lines(tx, [ticket], world.clock()).line(ticket)
+        all_runs = runs.of_ticket(tx, ticket_id)
+        proofs = receipts.of_ticket(tx, ticket_id)
+        history = events.of_ticket(tx, ticket_id)
+        landing = receipts.for_commit(tx, ticket.project, _tested_commit(ticket, history)) if ticket.landed else ()
+        names = {project.id: project.name for project in projects.all(tx)}
+    shop = world.workshop(ticket.project)
+    tree = shop.worktrees.path(worktree_name(ticket_id))
+    change = ticket.change
+    changed = shop.hub.changed_files(change.base, change.commit) if change else ()
+    wish = ticket.wish
+    return TicketPage(
+        ticket=line,
+        text=wish.text,
+        context=wish.context,
+        criteria=wish.criteria,
+        plan=wish.plan,
+        files=list(wish.files),
+        prove=list(wish.proofs),
+        driver=wish.driver,
+        command=wish.command,
+        model=wish.model,
+        feedback=ticket.feedback,
+        parked_until=ticket.parked.until if ticket.parked else None,
+        base=ticket.base,
+        change=change.commit if change else None,
+        landed=ticket.landed,
+        worktree=str(tree) if tree.exists() else None,
+        runs=[run_line(run) for run in all_runs],
+        receipts=[receipt_line(world, receipt) for receipt in _without_repeats((*proofs, *landing))],
+        history=[event_line(event, names) for event in history],
+        changed_files=[file.path for file in changed],
+    )
+
+
+def _tested_commit(ticket: Ticket, history: Iterable[Event]) -> str:
+    """The commit whose checks let it land: the tip of its batch, or the commit itself."""
+    tested = [str(event.data["tested"]) for event in history if event.kind is Kind.LANDED]
+    return tested[-1] if tested else ticket.landed or ""
+
+
+def _without_repeats(all_receipts: Iterable[Receipt]) -> list[Receipt]:
+    return sorted({receipt.id: receipt for receipt in all_receipts}.values(), key=lambda receipt: receipt.id)
+
+
+def graph(world: World, cwd: str) -> Graph:
+    """The board of a project: all live tickets, what they come after, and the last ended ones."""
+    project = project_cases.find(world, cwd)
+    with world.store.read() as tx:
+        live = tickets.live(tx, project=project.id)
+        shown = {ticket.id: ticket for ticket in (*live, *tickets.recent(tx, project.id, limit=_RECENT))}
+        lines = Lines(tx, shown.values(), world.clock())
+    edges = {number: [other for other in ticket.wish.after if other in shown] for number, ticket in shown.items()}
+    cost = {number: 0.0 if ticket.state is State.DONE else 1.0 for number, ticket in shown.items()}
+    return Graph(
+        tickets=[lines.line(ticket) for _, ticket in sorted(shown.items())],
+        edges=[[number, other] for number, after in sorted(edges.items()) for other in after],
+        waves=board.waves(edges),
+        critical_path=board.critical_path(edges, cost),
+    )
+
+
+def run_line(run: Run) -> RunLine:
+    return RunLine(
+        id=run.id,
+        attempt=run.attempt,
+        generation=run.generation,
+        started_at=run.started_at,
+        ended_at=run.ended_at,
+        outcome=run.outcome.value if run.outcome else None,
+        detail=run.detail,
+        saved=run.saved,
+    )
+
+
+def receipt_line(world: World, receipt: Receipt) -> ReceiptLine:
+    return ReceiptLine(
+        name=receipt.name,
+        command=receipt.command,
+        commit=receipt.commit,
+        tree=receipt.tree,
+        verdict=receipt.verdict.value,
+        exit_code=receipt.exit_code,
+        duration=receipt.duration,
+        made_at=receipt.made_at,
+        tail=receipt.tail,
+        output=str(world.data.root / receipt.output) if receipt.output else "",
+    )
+
+
+def event_line(event: Event, names: Mapping[int, str]) -> EventLine:
+    return EventLine(
+        n=event.n,
+        at=event.at,
+        kind=event.kind.value,
+        project=names.get(event.project) if event.project is not None else None,
+        ticket=event.ticket,
+        data=dict(event.data),
+    )
+
+
+def _numbers(ids: Iterable[int]) -> str:
+    return ", ".join(str(number) for number in ids)
+
+
+def worktree_of(world: World, ticket: Ticket) -> Path:
+    return world.workshop(ticket.project).worktrees.path(worktree_name(ticket.id))

@@ -1,0 +1,63 @@
+"""Waiting until tickets are settled: ended, or in need of a person."""
+
+from __future__ import annotations
+
+import time
+
+from legion.domain import board
+from legion.domain.tickets import ENDED, ParkReason, State, Ticket
+from legion.jobs.world import World
+from legion.service import projects as project_cases
+from legion.service.news import News
+from legion.service.views import Lines
+from legion.store import events, projects, tickets
+from legion.store.database import ReadTransaction
+from legion.wire.projects import WaitState
+
+_LONGEST = 25.0
+_NEEDS_A_PERSON = (ParkReason.PAUSED, ParkReason.RED_BASELINE, ParkReason.QUESTION, ParkReason.BUDGET)
+
+
+def wait(world: World, news: News, cwd: str | None, ids: list[int], after_event: int, timeout: float) -> WaitState:
+    """Answers when all are settled, when something happened after `after_event`, or when the time is up."""
+    deadline = time.monotonic() + min(timeout, _LONGEST)
+    project = project_cases.find(world, cwd).id if cwd and not ids else None
+    while True:
+        state = _state(world, project, ids)
+        if state.settled or state.last_event > after_event:
+            return state
+        if not news.wait(state.last_event, deadline - time.monotonic()):
+            return state
+
+
+def _state(world: World, project: int | None, ids: list[int]) -> WaitState:
+    with world.store.read() as tx:
+        wanted = tickets.get_many(tx, ids) if ids else tickets.live(tx, project=project)
+        stuck = _stuck(tx, wanted)
+        lines = Lines(tx, wanted, world.clock())
+        return WaitState(
+            settled=all(ticket.ended or ticket.id in stuck for ticket in wanted),
+            tickets=[lines.line(ticket) for ticket in wanted],
+            stuck=sorted(stuck),
+            last_event=events.last(tx),
+        )
+
+
+def _stuck(tx: ReadTransaction, wanted: tuple[Ticket, ...]) -> set[int]:
+    """Who will not end by itself, and so nobody should wait for."""
+    live = {ticket.id: ticket for ticket in tickets.live(tx)}
+    edges = {number: list(ticket.wish.after) for number, ticket in live.items()}
+    states = {number: ticket.state for number, ticket in live.items()}
+    ended = tickets.states_of(tx, sorted({other for after in edges.values() for other in after} - set(live)))
+    blocked = {number for number, ticket in live.items() if _needs_a_person(tx, ticket)}
+    seen_as = {number: State.STOPPED if number in blocked else state for number, state in states.items()}
+    hopeless = board.hopeless(edges, {**ended, **seen_as}) | blocked
+    return {ticket.id for ticket in wanted if ticket.id in hopeless and ticket.state not in ENDED}
+
+
+def _needs_a_person(tx: ReadTransaction, ticket: Ticket) -> bool:
+    if ticket.parked is not None:
+        return ticket.parked.reason in _NEEDS_A_PERSON
+    project = projects.get(tx, ticket.project)
+    untrusted = not projects.is_trusted(tx, project.id, project.config_hash)
+    return untrusted or (project.paused and ticket.state is State.QUEUED)

@@ -1,0 +1,49 @@
+"""Reading what happened, by number."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sqlalchemy import Row, select
+
+from legion.domain.events import Event, Kind
+from legion.store import schema
+from legion.store.database import ReadTransaction
+
+
+def after(
+    tx: ReadTransaction, number: int, *, project: int | None = None, ticket: int | None = None, limit: int = 1000
+) -> tuple[Event, ...]:
+    """The next events behind this number, oldest first. Empty: there are none yet."""
+    table = schema.events.c
+    found = select(schema.events).where(table.n > number).order_by(table.n).limit(limit)
+    if project is not None:
+        found = found.where(table.project == project)
+    if ticket is not None:
+        found = found.where(table.ticket == ticket)
+    return tuple(_event(row) for row in tx.execute(found))
+
+
+def of_ticket(tx: ReadTransaction, ticket: int, *, limit: int = 1000) -> tuple[Event, ...]:
+    """Its latest events, oldest first."""
+    table = schema.events.c
+    found = select(schema.events).where(table.ticket == ticket).order_by(table.n.desc()).limit(limit)
+    return tuple(_event(row) for row in tx.execute(found))[::-1]
+
+
+def latest(tx: ReadTransaction, project: int, kind: Kind) -> Event | None:
+    """The last event of this kind in a project."""
+    table = schema.events.c
+    found = select(schema.events).where(table.project == project, table.kind == kind).order_by(table.n.desc()).limit(1)
+    row = tx.execute(found).one_or_none()
+    return None if row is None else _event(row)
+
+
+def last(tx: ReadTransaction) -> int:
+    """The number of the latest event; 0 before the first."""
+    number: int = tx.execute(select(schema.counters.c.value).where(schema.counters.c.name == "event")).scalar_one()
+    return number
+
+
+def _event(row: Row[Any]) -> Event:
+    return Event(n=row.n, at=row.at, kind=row.kind, project=row.project, ticket=row.ticket, data=row.data)

@@ -1,0 +1,68 @@
+"""Landings: the intent is written before the target moves, the outcome after, so a crash in between is seen."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from sqlalchemy import Row, insert, select, update
+
+from legion.domain.errors import Conflict
+from legion.domain.landing import Landing
+from legion.store import schema
+from legion.store.database import ReadTransaction, Transaction
+
+_TABLE = schema.landings.c
+
+
+def open(tx: Transaction, project: int, *, base: str, commit: str, tree: str, tickets: Mapping[int, str]) -> Landing:
+    """Say that the target is about to move from `base` to `commit`."""
+    row: dict[str, Any] = {
+        "id": tx.next("landing"),
+        "project": project,
+        "base": base,
+        "commit_id": commit,
+        "tree": tree,
+        "tickets": list(tickets.items()),
+        "opened_at": tx.now,
+    }
+    tx.execute(insert(schema.landings), [row])
+    return _one(tx, row["id"])
+
+
+def close(tx: Transaction, landing: int, *, landed: bool) -> Landing:
+    """Say whether the target moved, once. The event belongs to whoever moves project and tickets along with it."""
+    mine = update(schema.landings).where(_TABLE.id == landing, _TABLE.closed_at.is_(None))
+    if tx.execute(mine.values(closed_at=tx.now, landed=landed)).rowcount != 1:
+        raise Conflict(f"Landing {landing} is not open: look at it again.")
+    return _one(tx, landing)
+
+
+def open_ones(tx: ReadTransaction, project: int) -> tuple[Landing, ...]:
+    """Those of which the outcome is not known, oldest first."""
+    found = select(schema.landings).where(_TABLE.project == project, _TABLE.closed_at.is_(None))
+    return tuple(_landing(row) for row in tx.execute(found.order_by(_TABLE.id)))
+
+
+def history(tx: ReadTransaction, project: int, limit: int) -> tuple[Landing, ...]:
+    """Newest first."""
+    found = select(schema.landings).where(_TABLE.project == project).order_by(_TABLE.id.desc()).limit(limit)
+    return tuple(_landing(row) for row in tx.execute(found))
+
+
+def _one(tx: ReadTransaction, landing: int) -> Landing:
+    return _landing(tx.execute(select(schema.landings).where(_TABLE.id == landing)).one())
+
+
+def _landing(row: Row[Any]) -> Landing:
+    return Landing(
+        id=row.id,
+        project=row.project,
+        base=row.base,
+        commit=row.commit_id,
+        tree=row.tree,
+        tickets=dict(row.tickets),
+        opened_at=row.opened_at,
+        closed_at=row.closed_at,
+        landed=row.landed,
+    )

@@ -1,0 +1,25 @@
+"""Requests that were answered before, so that a repeated one gets the first answer and changes nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from sqlalchemy import insert, select
+
+from legion.store import schema
+from legion.store.database import ReadTransaction, Transaction
+
+
+def remember(tx: Transaction, project: int, request: str, answer: Mapping[str, Any]) -> None:
+    tx.execute(
+        insert(schema.requests), [{"project": project, "request": request, "answer": dict(answer), "at": tx.now}]
+    )
+
+
+def recall(tx: ReadTransaction, project: int, request: str) -> dict[str, Any] | None:
+    """The first answer; None where the request is new."""
+    table = schema.requests.c
+    found = select(table.answer).where(table.project == project, table.request == request)
+    answer: dict[str, Any] | None = tx.execute(found).scalar_one_or_none()
+    return answer

@@ -1,0 +1,73 @@
+"""Runs: who worked on a ticket, when, and how it ended."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, replace
+
+from sqlalchemy import func, insert, select, update
+
+from legion.domain.errors import Conflict, NotFound
+from legion.domain.events import Kind
+from legion.domain.runs import Outcome, Run
+from legion.store import schema
+from legion.store.database import ReadTransaction, Transaction
+
+_TABLE = schema.runs.c
+
+
+def start(tx: Transaction, ticket: int, attempt: int) -> Run:
+    """A new run of this attempt. Its generation counts how often the attempt was lost before."""
+    same = (_TABLE.ticket == ticket, _TABLE.attempt == attempt)
+    lost: int = tx.execute(select(func.count()).where(*same, _TABLE.outcome == Outcome.LOST)).scalar_one()
+    generation = 1 + lost
+    run = Run(id=tx.next("run"), ticket=ticket, attempt=attempt, generation=generation, started_at=tx.now)
+    tx.execute(insert(schema.runs), [asdict(run)])
+    data = {"run": run.id, "attempt": attempt, "generation": generation}
+    tx.record(Kind.RUN_STARTED, project=_project(tx, ticket), ticket=ticket, data=data)
+    return run
+
+
+def end(tx: Transaction, run: int, outcome: Outcome, detail: str = "", saved: str | None = None) -> Run:
+    """Write down how it ended. A run ends once."""
+    before = get(tx, run)
+    if before.outcome is not None:
+        raise Conflict(f"Run {run} has ended already ({before.outcome.value}): look at it again.")
+    values = {"ended_at": tx.now, "outcome": outcome, "detail": detail, "saved": saved}
+    tx.execute(update(schema.runs).where(_TABLE.id == run).values(values))
+    ended = replace(before, ended_at=tx.now, outcome=outcome, detail=detail, saved=saved)
+    data = {"run": run, "attempt": ended.attempt, "outcome": outcome.value, "detail": detail, "saved": saved}
+    tx.record(Kind.RUN_ENDED, project=_project(tx, ended.ticket), ticket=ended.ticket, data=data)
+    return ended
+
+
+def get(tx: ReadTransaction, run: int) -> Run:
+    row = tx.execute(select(schema.runs).where(_TABLE.id == run)).one_or_none()
+    if row is None:
+        raise NotFound(f"There is no run {run}: see `legion ticket N`.")
+    return Run(**row._mapping)
+
+
+def of_ticket(tx: ReadTransaction, ticket: int) -> tuple[Run, ...]:
+    """Oldest first."""
+    found = select(schema.runs).where(_TABLE.ticket == ticket).order_by(_TABLE.id)
+    return tuple(Run(**row._mapping) for row in tx.execute(found))
+
+
+def latest(tx: ReadTransaction, ticket: int) -> Run | None:
+    found = select(schema.runs).where(_TABLE.ticket == ticket).order_by(_TABLE.id.desc()).limit(1)
+    row = tx.execute(found).one_or_none()
+    return None if row is None else Run(**row._mapping)
+
+
+def active(tx: ReadTransaction) -> tuple[Run, ...]:
+    """Those of which no end is known, oldest first."""
+    found = select(schema.runs).where(_TABLE.ended_at.is_(None)).order_by(_TABLE.id)
+    return tuple(Run(**row._mapping) for row in tx.execute(found))
+
+
+def _project(tx: ReadTransaction, ticket: int) -> int:
+    table = schema.tickets.c
+    project: int | None = tx.execute(select(table.project).where(table.id == ticket)).scalar_one_or_none()
+    if project is None:
+        raise NotFound(f"There is no ticket {ticket}: see `legion status`.")
+    return project

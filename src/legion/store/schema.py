@@ -1,0 +1,235 @@
+"""The tables as the last migration leaves them, and how our values lie in their columns."""
+
+from __future__ import annotations
+
+import json
+from enum import Enum
+from typing import Any
+
+from sqlalchemy import Column, Dialect, Double, Integer, MetaData, Table, Text, TypeDecorator
+from sqlalchemy import Enum as SqlEnum
+
+from legion.domain.checks import Verdict
+from legion.domain.decide import JobKind
+from legion.domain.events import Kind
+from legion.domain.projects import ConfigOrigin
+from legion.domain.runs import Outcome
+from legion.domain.tickets import State
+
+
+class Words(TypeDecorator[str]):
+    """Any text a program may print. What no database can hold (NUL, half characters) becomes a visible mark."""
+
+    impl = Text
+    cache_ok = True
+
+    def process_bind_param(self, value: str | None, dialect: Dialect) -> str | None:
+        return None if value is None else clean(value)
+
+
+class Json(TypeDecorator[Any]):
+    impl = Text
+    cache_ok = True
+
+    def process_bind_param(self, value: object, dialect: Dialect) -> str | None:
+        return None if value is None else json.dumps(value)
+
+    def process_result_value(self, value: str | None, dialect: Dialect) -> object:
+        return None if value is None else json.loads(value)
+
+
+class Flag(TypeDecorator[bool]):
+    """True and false as 1 and 0, so that one SQL text does for both databases."""
+
+    impl = Integer
+    cache_ok = True
+
+    def process_bind_param(self, value: bool | None, dialect: Dialect) -> int | None:
+        return None if value is None else int(value)
+
+    def process_result_value(self, value: int | None, dialect: Dialect) -> bool | None:
+        return None if value is None else bool(value)
+
+
+def clean(value: str) -> str:
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        value = value.encode(errors="replace").decode()
+    return value.replace("\x00", "\N{REPLACEMENT CHARACTER}")
+
+
+def _one_of(kind: type[Enum]) -> SqlEnum:
+    """An enum by its value, not by its name."""
+    return SqlEnum(kind, native_enum=False, length=None, values_callable=lambda members: [m.value for m in members])
+
+
+metadata = MetaData()
+
+counters = Table("counters", metadata, Column("name", Text, primary_key=True), Column("value", Integer, nullable=False))
+
+events = Table(
+    "events",
+    metadata,
+    Column("n", Integer, primary_key=True, autoincrement=False),
+    Column("at", Double, nullable=False),
+    Column("kind", _one_of(Kind), nullable=False),
+    Column("project", Integer),
+    Column("ticket", Integer),
+    Column("data", Json, nullable=False),
+)
+
+projects = Table(
+    "projects",
+    metadata,
+    Column("id", Integer, primary_key=True, autoincrement=False),
+    Column("version", Integer, nullable=False),
+    Column("name", Words, nullable=False),
+    Column("root", Words, nullable=False),
+    Column("common_dir", Words, nullable=False),
+    Column("branch", Words, nullable=False),
+    Column("worktrees", Words, nullable=False),
+    Column("paused", Flag, nullable=False),
+    Column("config_text", Words, nullable=False),
+    Column("config_hash", Text, nullable=False),
+    Column("config_origin", _one_of(ConfigOrigin), nullable=False),
+    Column("target", Text, nullable=False),
+    Column("baseline_commit", Text),
+    Column("baseline_verdict", _one_of(Verdict)),
+    Column("person_tip", Text),
+    Column("person_absorbed", Text),
+    Column("person_refused", Text),
+    Column("created_at", Double, nullable=False),
+    Column("removed_at", Double),
+)
+
+trusted = Table(
+    "trusted",
+    metadata,
+    Column("project", Integer, primary_key=True, autoincrement=False),
+    Column("hash", Text, primary_key=True),
+    Column("at", Double, nullable=False),
+)
+
+requests = Table(
+    "requests",
+    metadata,
+    Column("project", Integer, primary_key=True, autoincrement=False),
+    Column("request", Words, primary_key=True),
+    Column("answer", Json, nullable=False),
+    Column("at", Double, nullable=False),
+)
+
+tickets = Table(
+    "tickets",
+    metadata,
+    Column("id", Integer, primary_key=True, autoincrement=False),
+    Column("project", Integer, nullable=False),
+    Column("version", Integer, nullable=False),
+    Column("state", _one_of(State), nullable=False),
+    Column("live", Flag, nullable=False),
+    Column("attempt", Integer, nullable=False),
+    Column("interrupted", Flag, nullable=False),
+    Column("spared", Integer, nullable=False),
+    Column("title", Words, nullable=False),
+    Column("after", Json, nullable=False),
+    Column("checkpoint", Flag, nullable=False),
+    Column("epic", Words, nullable=False),
+    Column("priority", Integer, nullable=False),
+    Column("max_attempts", Integer, nullable=False),
+    Column("driver", Words, nullable=False),
+    Column("model", Words, nullable=False),
+    Column("parked", Json),
+    Column("base", Text),
+    Column("plant", Text),
+    Column("change_base", Text),
+    Column("change_commit", Text),
+    Column("landed", Text),
+    Column("unchecked", Flag, nullable=False),
+    Column("created_at", Double, nullable=False),
+    Column("moved_at", Double, nullable=False),
+    Column("dropped_at", Double),
+    Column("files", Json, nullable=False),
+    Column("proofs", Json, nullable=False),
+    Column("command", Words, nullable=False),
+    Column("reason", Words, nullable=False),
+    Column("feedback", Words, nullable=False),
+)
+
+wishes = Table(
+    "wishes",
+    metadata,
+    Column("ticket", Integer, primary_key=True, autoincrement=False),
+    Column("text", Words, nullable=False),
+    Column("context", Words, nullable=False),
+    Column("criteria", Words, nullable=False),
+    Column("plan", Words, nullable=False),
+)
+
+edges = Table(
+    "edges",
+    metadata,
+    Column("ticket", Integer, primary_key=True, autoincrement=False),
+    Column("after", Integer, primary_key=True, autoincrement=False),
+)
+
+runs = Table(
+    "runs",
+    metadata,
+    Column("id", Integer, primary_key=True, autoincrement=False),
+    Column("ticket", Integer, nullable=False),
+    Column("attempt", Integer, nullable=False),
+    Column("generation", Integer, nullable=False),
+    Column("started_at", Double, nullable=False),
+    Column("ended_at", Double),
+    Column("outcome", _one_of(Outcome)),
+    Column("detail", Words, nullable=False),
+    Column("saved", Text),
+)
+
+claims = Table(
+    "claims",
+    metadata,
+    Column("id", Integer, primary_key=True, autoincrement=False),
+    Column("kind", _one_of(JobKind), nullable=False),
+    Column("subject", Integer, nullable=False),
+    Column("generation", Integer, nullable=False),
+    Column("machine", Words, nullable=False),
+    Column("until", Double),
+    Column("active", Flag, nullable=False),
+    Column("claimed_at", Double, nullable=False),
+    Column("finished_at", Double),
+)
+
+receipts = Table(
+    "receipts",
+    metadata,
+    Column("id", Integer, primary_key=True, autoincrement=False),
+    Column("project", Integer, nullable=False),
+    Column("ticket", Integer),
+    Column("name", Words, nullable=False),
+    Column("command", Words, nullable=False),
+    Column("commit_id", Text, nullable=False),
+    Column("tree", Text, nullable=False),
+    Column("verdict", _one_of(Verdict), nullable=False),
+    Column("exit_code", Integer),
+    Column("duration", Double, nullable=False),
+    Column("made_at", Double, nullable=False),
+    Column("tail", Words, nullable=False),
+    Column("output", Words, nullable=False),
+    Column("digest", Text, nullable=False),
+)
+
+landings = Table(
+    "landings",
+    metadata,
+    Column("id", Integer, primary_key=True, autoincrement=False),
+    Column("project", Integer, nullable=False),
+    Column("base", Text, nullable=False),
+    Column("commit_id", Text, nullable=False),
+    Column("tree", Text, nullable=False),
+    Column("tickets", Json, nullable=False),
+    Column("opened_at", Double, nullable=False),
+    Column("closed_at", Double),
+    Column("landed", Flag),
+)

@@ -1,0 +1,41 @@
+"""What the scheduler looks at, read by a handful of statements that cost no more when many tickets have ended."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from sqlalchemy import select
+
+from legion.domain.decide import ProjectView, Snapshot
+from legion.domain.projects import Project
+from legion.store import jobs, projects, schema, tickets
+from legion.store.database import ReadTransaction
+
+
+def load(tx: ReadTransaction, slots: int, parallel: Mapping[int, int]) -> Snapshot:
+    """`parallel` says by project how many agents may work at once; a project that it leaves out has all the slots."""
+    trusted = {(row.project, row.hash) for row in tx.execute(select(schema.trusted))}
+    views = tuple(
+        _view(project, parallel.get(project.id, slots), (project.id, project.config_hash) in trusted)
+        for project in projects.all(tx)
+    )
+    cared_for = {view.id for view in views}
+    return Snapshot(
+        projects=views,
+        tickets=tuple(ticket for ticket in tickets.live(tx) if ticket.project in cared_for),
+        ended=tickets.ended_before_live(tx),
+        jobs=frozenset((claim.kind, claim.subject) for claim in jobs.active(tx)),
+        slots=slots,
+    )
+
+
+def _view(project: Project, parallel: int, trusted: bool) -> ProjectView:
+    return ProjectView(
+        id=project.id,
+        parallel=parallel,
+        paused=project.paused,
+        trusted=trusted,
+        baseline_known=project.baseline_known,
+        baseline_red=project.baseline_red,
+        person_waiting=project.person_waiting,
+    )

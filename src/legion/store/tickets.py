@@ -1,0 +1,274 @@
+"""Tickets: what was asked for, where it stands, and the edges between tickets.
+
+Lists (`live`, `recent`) leave out the four long texts of the wish; `get`, `get_many` and `move` bring everything.
+No function here costs more because many tickets have ended, but `edges` and `counts`, which are about all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from typing import Any
+
+from sqlalchemy import Row, Select, func, insert, literal_column, select, update
+
+from legion.domain import tickets as rules
+from legion.domain.errors import Conflict, NotFound
+from legion.domain.events import Kind
+from legion.domain.tickets import Change, Parked, ParkReason, State, Step, Submit, Ticket, Wish
+from legion.store import schema
+from legion.store.database import ReadTransaction, Transaction
+
+_TABLE = schema.tickets.c
+_TEXTS = schema.wishes.c
+_LIVE = _TABLE.live == literal_column("1")
+"""Spelt as in the partial index: a bound value would hide the index from the planner."""
+_ENDED = _TABLE.live == literal_column("0")
+_ON_BOARD = _TABLE.dropped_at.is_(None)
+_MAY_BE_DROPPED = rules.ENDED | {State.DRAFT, State.QUEUED}
+_AT_ONCE = 500
+"""How many ids one statement names."""
+
+
+def create(tx: Transaction, project: int, wish: Wish) -> Ticket:
+    """Write the wish down and ask for it. What it comes after must exist."""
+    draft = Ticket(id=tx.next("ticket"), project=project, wish=wish, created_at=tx.now)
+    ticket = rules.move(draft, Submit(), tx.now)
+    texts = {
+        "ticket": ticket.id,
+        "text": wish.text,
+        "context": wish.context,
+        "criteria": wish.criteria,
+        "plan": wish.plan,
+    }
+    tx.execute(insert(schema.tickets), [_wish_values(ticket) | _moving_values(ticket)])
+    tx.execute(insert(schema.wishes), [texts])
+    if wish.after:
+        tx.execute(insert(schema.edges), [{"ticket": ticket.id, "after": other} for other in set(wish.after)])
+    data = {"title": wish.title, "after": list(wish.after), "state": ticket.state.value}
+    tx.record(Kind.TICKET_CREATED, project=project, ticket=ticket.id, data=data)
+    return get(tx, ticket.id)
+
+
+def get(tx: ReadTransaction, ticket: int) -> Ticket:
+    row = tx.execute(_whole().where(_TABLE.id == ticket)).one_or_none()
+    if row is None:
+        raise NotFound(f"There is no ticket {ticket}: see `legion status`.")
+    return _ticket(row)
+
+
+def get_many(tx: ReadTransaction, ids: Iterable[int]) -> tuple[Ticket, ...]:
+    """In the order asked for. Raises NotFound for the first that is not there."""
+    asked = tuple(ids)
+    found: dict[int, Ticket] = {}
+    for some in _pieces(asked):
+        found |= {row.id: _ticket(row) for row in tx.execute(_whole().where(_TABLE.id.in_(some)))}
+    for ticket in asked:
+        if ticket not in found:
+            raise NotFound(f"There is no ticket {ticket}: see `legion status`.")
+    return tuple(found[ticket] for ticket in asked)
+
+
+def move(tx: Transaction, ticket: int, step: Step, *, expected_version: int | None = None) -> Ticket:
+    """Take the step. Raises Conflict where the rules forbid it or somebody was faster than `expected_version`."""
+    before = get(tx, ticket)
+    if expected_version is not None and before.version != expected_version:
+        raise Conflict(f"Ticket {ticket} has moved on to {before.state.value} meanwhile: look at it again.")
+    moved = rules.move(before, step, tx.now)
+    mine = update(schema.tickets).where(_TABLE.id == ticket, _TABLE.version == before.version)
+    if tx.execute(mine.values(_moving_values(moved))).rowcount != 1:
+        raise Conflict(f"Ticket {ticket} was moved by somebody else meanwhile: look at it again.")
+    data = {
+        "step": type(step).__name__.lower(),
+        "from": before.state.value,
+        "to": moved.state.value,
+        "attempt": moved.attempt,
+        "reason": moved.reason,
+    }
+    tx.record(Kind.TICKET_MOVED, project=moved.project, ticket=ticket, data=data)
+    return moved
+
+
+def live(tx: ReadTransaction, project: int | None = None) -> tuple[Ticket, ...]:
+    """All that have neither ended nor been dropped, oldest first, without their long texts."""
+    found = select(schema.tickets).where(_LIVE).order_by(_TABLE.id)
+    if project is not None:
+        found = found.where(_TABLE.project == project)
+    return tuple(_ticket(row) for row in tx.execute(found))
+
+
+def recent(tx: ReadTransaction, project: int | None, limit: int, before: Ticket | None = None) -> tuple[Ticket, ...]:
+    """Those that ended last, newest first, without their long texts; `before` is the last one of the page before."""
+    found = select(schema.tickets).where(_ENDED, _ON_BOARD).order_by(_TABLE.moved_at.desc(), _TABLE.id.desc())
+    if project is not None:
+        found = found.where(_TABLE.project == project)
+    if before is not None:
+        # The first condition is what the index can use, the second what is meant.
+        found = found.where(_TABLE.moved_at <= before.moved_at)
+        found = found.where((_TABLE.moved_at < before.moved_at) | (_TABLE.id < before.id))
+    return tuple(_ticket(row) for row in tx.execute(found.limit(limit)))
+
+
+def states_of(tx: ReadTransaction, ids: Iterable[int]) -> dict[int, State]:
+    """Dropped and unknown ones are left out."""
+    states: dict[int, State] = {}
+    for some in _pieces(ids):
+        found = tx.execute(select(_TABLE.id, _TABLE.state).where(_TABLE.id.in_(some), _ON_BOARD))
+        states |= {row.id: row.state for row in found}
+    return states
+
+
+def ended_before_live(tx: ReadTransaction) -> dict[int, State]:
+    """The states of ended tickets that a live one comes after."""
+    later = schema.tickets.alias("later")
+    found = (
+        select(_TABLE.id, _TABLE.state)
+        .distinct()
+        .select_from(later)
+        .join(schema.edges, schema.edges.c.ticket == later.c.id)
+        .join(schema.tickets, _TABLE.id == schema.edges.c.after)
+        .where(later.c.live == literal_column("1"), _ENDED, _ON_BOARD)
+    )
+    return {row.id: row.state for row in tx.execute(found)}
+
+
+def counts(tx: ReadTransaction, project: int | None = None) -> dict[State, int]:
+    """How many tickets are in each state; states without any are left out."""
+    found = select(_TABLE.state, func.count().label("many")).where(_ON_BOARD).group_by(_TABLE.state)
+    if project is not None:
+        found = found.where(_TABLE.project == project)
+    return {row.state: row.many for row in tx.execute(found)}
+
+
+def edges(tx: ReadTransaction, project: int) -> dict[int, tuple[int, ...]]:
+    """What every ticket of the board comes after."""
+    found = select(_TABLE.id, _TABLE.after).where(_TABLE.project == project, _ON_BOARD).order_by(_TABLE.id)
+    return {row.id: tuple(row.after) for row in tx.execute(found)}
+
+
+def dependants(tx: ReadTransaction, ticket: int) -> tuple[int, ...]:
+    """The live tickets that come after this one."""
+    later = schema.edges.c
+    found = select(_TABLE.id).join(schema.edges, later.ticket == _TABLE.id).where(later.after == ticket, _LIVE)
+    return tuple(tx.execute(found.order_by(_TABLE.id)).scalars())
+
+
+def drop(tx: Transaction, ticket: int) -> None:
+    """Take it off the board. Refused while it is in hand or a live ticket comes after it."""
+    dropped = get(tx, ticket)
+    if dropped.state not in _MAY_BE_DROPPED:
+        raise Conflict(f"Ticket {ticket} is {dropped.state.value}: stop it first with `legion stop {ticket}`.")
+    waiting = dependants(tx, ticket)
+    if waiting:
+        listed = ", ".join(str(other) for other in waiting)
+        raise Conflict(f"Ticket {ticket} is waited for by {listed}: drop those first.")
+    values = {"dropped_at": tx.now, "live": False, "version": dropped.version + 1}
+    tx.execute(update(schema.tickets).where(_TABLE.id == ticket).values(values))
+    tx.record(Kind.TICKET_DROPPED, project=dropped.project, ticket=ticket, data={"title": dropped.wish.title})
+
+
+def _whole() -> Select[Any]:
+    joined = schema.tickets.join(schema.wishes, _TEXTS.ticket == _TABLE.id)
+    texts = (_TEXTS.text, _TEXTS.context, _TEXTS.criteria, _TEXTS.plan)
+    return select(schema.tickets, *texts).select_from(joined).where(_ON_BOARD)
+
+
+def _pieces(ids: Iterable[int]) -> Iterator[list[int]]:
+    rest = iter(sorted(set(ids)))
+    while some := list(islice(rest, _AT_ONCE)):
+        yield some
+
+
+def _wish_values(ticket: Ticket) -> dict[str, Any]:
+    """What never changes after dispatch."""
+    wish = ticket.wish
+    return {
+        "id": ticket.id,
+        "project": ticket.project,
+        "created_at": ticket.created_at,
+        "title": wish.title,
+        "after": wish.after,
+        "files": wish.files,
+        "proofs": wish.proofs,
+        "checkpoint": wish.checkpoint,
+        "epic": wish.epic,
+        "priority": wish.priority,
+        "driver": wish.driver,
+        "command": wish.command,
+        "model": wish.model,
+        "max_attempts": wish.max_attempts,
+    }
+
+
+def _moving_values(ticket: Ticket) -> dict[str, Any]:
+    """What a step may change."""
+    return {
+        "version": ticket.version,
+        "state": ticket.state,
+        "live": not ticket.ended,
+        "attempt": ticket.attempt,
+        "interrupted": ticket.interrupted,
+        "spared": ticket.spared,
+        "base": ticket.base,
+        "plant": ticket.plant,
+        "feedback": ticket.feedback,
+        "reason": ticket.reason,
+        "parked": None if ticket.parked is None else _parked_json(ticket.parked),
+        "change_base": None if ticket.change is None else ticket.change.base,
+        "change_commit": None if ticket.change is None else ticket.change.commit,
+        "landed": ticket.landed,
+        "unchecked": ticket.unchecked,
+        "moved_at": ticket.moved_at,
+    }
+
+
+def _parked_json(parked: Parked) -> dict[str, object]:
+    return {
+        "reason": parked.reason.value,
+        "detail": parked.detail,
+        "back_to": parked.back_to.value,
+        "until": parked.until,
+    }
+
+
+def _parked(data: dict[str, Any]) -> Parked:
+    reason, back_to = ParkReason(data["reason"]), State(data["back_to"])
+    return Parked(reason=reason, detail=data["detail"], back_to=back_to, until=data["until"])
+
+
+def _ticket(row: Row[Any]) -> Ticket:
+    """From a row of tickets, with the long texts where the statement asked for them."""
+    texts = {name: row._mapping.get(name, "") for name in ("text", "context", "criteria", "plan")}
+    return Ticket(
+        id=row.id,
+        project=row.project,
+        wish=Wish(
+            title=row.title,
+            after=tuple(row.after),
+            files=tuple(row.files),
+            proofs=tuple(row.proofs),
+            checkpoint=row.checkpoint,
+            epic=row.epic,
+            priority=row.priority,
+            driver=row.driver,
+            command=row.command,
+            model=row.model,
+            max_attempts=row.max_attempts,
+            **texts,
+        ),
+        state=row.state,
+        attempt=row.attempt,
+        interrupted=row.interrupted,
+        spared=row.spared,
+        base=row.base,
+        plant=row.plant,
+        feedback=row.feedback,
+        reason=row.reason,
+        parked=None if row.parked is None else _parked(row.parked),
+        change=None if row.change_commit is None else Change(base=row.change_base, commit=row.change_commit),
+        landed=row.landed,
+        unchecked=row.unchecked,
+        version=row.version,
+        created_at=row.created_at,
+        moved_at=row.moved_at,
+    )

@@ -1,0 +1,99 @@
+"""Every point at which a crash must cost nothing: before and after each commit and each outside effect.
+
+A point is named here and reached at exactly one place in the code. Tests arm one point, run until the
+process dies there, start again and look for damage; a point that no test reaches fails the suite.
+Unarmed, `reach` costs one comparison.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+from enum import Enum
+from pathlib import Path
+
+
+class Point(Enum):
+    """Named `room.what.when`. Keep each list in the order in which a ticket passes it."""
+
+    # jobs, in the order in which a ticket passes them
+    CONDUCT_BEFORE_CLAIM = "jobs.conduct.before-claim"
+    CONDUCT_AFTER_CLAIM = "jobs.conduct.after-claim"
+    RUN_BEFORE_WORKTREE = "jobs.run.before-worktree"
+    RUN_AFTER_WORKTREE = "jobs.run.after-worktree"
+    SETUP_BEFORE_RUN = "jobs.setup.before-run"
+    SETUP_AFTER_RECORD = "jobs.setup.after-record"
+    RUN_BEFORE_LAUNCH = "jobs.run.before-launch"
+    RUN_AFTER_LAUNCH = "jobs.run.after-launch"
+    SAVE_BEFORE_SNAPSHOT = "jobs.save.before-snapshot"
+    SAVE_AFTER_SNAPSHOT = "jobs.save.after-snapshot"
+    SAVE_AFTER_KEEP = "jobs.save.after-keep"
+    RUN_BEFORE_CONCLUDE = "jobs.run.before-conclude"
+    RUN_AFTER_CONCLUDE = "jobs.run.after-conclude"
+    CHECK_BEFORE_RUN = "jobs.check.before-run"
+    CHECK_BEFORE_RECEIPT = "jobs.check.before-receipt"
+    CHECK_AFTER_RECEIPT = "jobs.check.after-receipt"
+    CHECK_BEFORE_CONCLUDE = "jobs.check.before-conclude"
+    CHECK_AFTER_CONCLUDE = "jobs.check.after-conclude"
+    LAND_BEFORE_TEST = "jobs.land.before-test"
+    LAND_BEFORE_SWAP = "jobs.land.before-swap"
+    LAND_AFTER_SWAP = "jobs.land.after-swap"
+    LAND_AFTER_RECORD = "jobs.land.after-record"
+
+    # store
+    STORE_MIGRATION_BEFORE_COMMIT = "store.migration.before-commit"
+    STORE_MIGRATION_AFTER_COMMIT = "store.migration.after-commit"
+    STORE_WRITE_BEFORE_COMMIT = "store.write.before-commit"
+    STORE_WRITE_AFTER_COMMIT = "store.write.after-commit"
+
+    # runner
+    RUNNER_LAUNCH_BEFORE_START = "runner.launch.before-start"
+    RUNNER_RUN_BEFORE_LOCK = "runner.run.before-lock"
+    RUNNER_RUN_AFTER_LOCK = "runner.run.after-lock"
+    RUNNER_LAUNCH_AFTER_START = "runner.launch.after-start"
+    RUNNER_PROGRAM_BEFORE_START = "runner.program.before-start"
+    RUNNER_PROGRAM_AFTER_START = "runner.program.after-start"
+    RUNNER_RESULT_BEFORE_WRITE = "runner.result.before-write"
+    RUNNER_RESULT_AFTER_WRITE = "runner.result.after-write"
+
+    # git
+    GIT_HUB_BEFORE_PUBLISH = "git.hub.before-publish"
+    GIT_HUB_AFTER_PUBLISH = "git.hub.after-publish"
+    GIT_PERSON_AFTER_FETCH = "git.person.after-fetch"
+    GIT_POOL_BEFORE_PUBLISH = "git.pool.before-publish"
+    GIT_POOL_AFTER_CLAIM = "git.pool.after-claim"
+    GIT_TREE_BEFORE_PUBLISH = "git.tree.before-publish"
+    GIT_TREE_AFTER_PUBLISH = "git.tree.after-publish"
+    GIT_COMMITS_BEFORE_KEEP = "git.commits.before-keep"
+    GIT_SNAPSHOT_BEFORE_COMMIT = "git.snapshot.before-commit"
+    GIT_SNAPSHOT_AFTER_COMMIT = "git.snapshot.after-commit"
+    GIT_KEEP_AFTER = "git.keep.after"
+    GIT_REPLANT_AFTER_TRASH = "git.replant.after-trash"
+    GIT_CHECK_TREE_AFTER_MOVE = "git.check-tree.after-move"
+    GIT_CHECK_TREE_BEFORE_READY = "git.check-tree.before-ready"
+    GIT_TARGET_BEFORE_SWAP = "git.target.before-swap"
+    GIT_TARGET_AFTER_SWAP = "git.target.after-swap"
+    GIT_COLLECT_AFTER_FETCH = "git.collect.after-fetch"
+    GIT_COLLECT_AFTER_MOVE = "git.collect.after-move"
+    GIT_DISCARD_AFTER_TRASH = "git.discard.after-trash"
+
+
+_armed: str | None = os.environ.get("LEGION_CRASH_AT")
+_log: str | None = os.environ.get("LEGION_CRASH_LOG")
+
+
+def arm(point: Point | None, log: Path | None = None) -> None:
+    """Die at this point when it is reached next in this process and what it forks."""
+    global _armed, _log
+    _armed = point.value if point else None
+    _log = str(log) if log else None
+
+
+def reach(point: Point) -> None:
+    """Say that the point is reached, and die there if it is armed."""
+    if _log is not None:
+        handle = os.open(_log, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+        os.write(handle, f"{point.value}\n".encode())
+        os.close(handle)
+    if _armed == point.value:
+        os.kill(os.getpid(), signal.SIGKILL)

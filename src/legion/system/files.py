@@ -1,0 +1,115 @@
+"""Files that survive a crash: whole or not at all, locked by one, deleted by renaming."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import shutil
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+
+class AlreadyLocked(Exception):
+    """Another living process holds this lock."""
+
+
+def write_whole(path: Path, content: bytes | str, *, mode: int = 0o600) -> None:
+    """Replace `path` so that a reader sees the old content or the new, never a part."""
+    data = content.encode() if isinstance(content, str) else content
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.{time.monotonic_ns()}")
+    handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    except BaseException:
+        with contextlib.suppress(FileNotFoundError):
+            temporary.unlink()
+        raise
+
+
+@dataclass
+class Lock:
+    """A held flock. It is freed when the file is closed or the process ends, however it ends."""
+
+    path: Path
+    handle: int
+
+    def release(self) -> None:
+        os.close(self.handle)
+
+
+def lock(path: Path) -> Lock:
+    """Take the lock now or raise AlreadyLocked."""
+    handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(handle)
+        raise AlreadyLocked(str(path)) from None
+    return Lock(path, handle)
+
+
+def is_locked(path: Path) -> bool:
+    """Whether a living process holds the lock. The answer may be old when it arrives."""
+    try:
+        lock(path).release()
+    except FileNotFoundError:
+        return False
+    except AlreadyLocked:
+        return True
+    return False
+
+
+@contextlib.contextmanager
+def waiting_lock(path: Path) -> Iterator[None]:
+    """Hold the lock for a block, waiting for whoever has it."""
+    handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
+
+
+def throw_away(path: Path, trash: Path) -> Path:
+    """Rename into the trash of the same file system; the only way Legion removes what an agent may have written."""
+    trash.mkdir(parents=True, exist_ok=True)
+    place = trash / f"{time.time_ns()}-{path.name}"
+    path.rename(place)
+    return place
+
+
+def empty_trash(trash: Path, *, older_than: float, keep_bytes: int, now: float) -> list[Path]:
+    """Delete what is too old, then the oldest until the rest fits. Says what went."""
+    if not trash.is_dir():
+        return []
+    places = sorted(trash.iterdir(), key=lambda place: place.name)
+    sizes = {place: tree_size(place) for place in places}
+    total = sum(sizes.values())
+    gone = []
+    for place in places:
+        thrown = int(place.name.split("-", 1)[0]) / 1e9
+        if now - thrown > older_than or total > keep_bytes:
+            shutil.rmtree(place, ignore_errors=True) if place.is_dir() else place.unlink()
+            total -= sizes[place]
+            gone.append(place)
+    return gone
+
+
+def tree_size(path: Path) -> int:
+    """Bytes on disk below `path`; what vanishes meanwhile counts nothing."""
+    if not path.is_dir() or path.is_symlink():
+        with contextlib.suppress(FileNotFoundError):
+            return path.lstat().st_blocks * 512
+        return 0
+    total = 0
+    with contextlib.suppress(FileNotFoundError, PermissionError), os.scandir(path) as entries:
+        for entry in entries:
+            total += tree_size(Path(entry.path))
+    return total

@@ -1,0 +1,71 @@
+"""Where Legion keeps things for a person: XDG folders, or one folder named by --data-dir."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+
+def default_data_dir() -> Path:
+    named = os.environ.get("LEGION_DATA_DIR")
+    if named:
+        return Path(named).expanduser().absolute()
+    return Path(os.environ.get("XDG_DATA_HOME") or Path.home() / ".local/share").absolute() / "legion"
+
+
+def user_config_file() -> Path:
+    """The person's own settings; a repository can never write or replace them."""
+    named = os.environ.get("LEGION_CONFIG")
+    if named:
+        return Path(named).expanduser().absolute()
+    return Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config").absolute() / "legion" / "config.toml"
+
+
+@dataclass(frozen=True)
+class DataDir:
+    """The folder of one daemon. Everything below is private to the person (0700)."""
+
+    root: Path
+
+    def prepare(self) -> None:
+        for folder in (self.root, self.runs, self.projects):
+            folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+
+    @property
+    def database(self) -> Path:
+        return self.root / "legion.db"
+
+    @property
+    def daemon_lock(self) -> Path:
+        return self.root / "daemon.lock"
+
+    @property
+    def daemon_record(self) -> Path:
+        """Who serves this folder: pid, url, version. Clients find the daemon here."""
+        return self.root / "daemon.json"
+
+    @property
+    def daemon_log(self) -> Path:
+        return self.root / "daemon.log"
+
+    @property
+    def socket(self) -> Path:
+        return self.root / "api.sock"
+
+    @property
+    def token(self) -> Path:
+        return self.root / "token"
+
+    @property
+    def runs(self) -> Path:
+        """One folder per run of an agent or a check: spec, journal, control socket, lock, result."""
+        return self.root / "runs"
+
+    @property
+    def projects(self) -> Path:
+        """One folder per project: the hub, snapshot indexes, check trees."""
+        return self.root / "projects"
+
+    def project(self, project: int) -> Path:
+        return self.projects / str(project)

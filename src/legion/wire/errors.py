@@ -1,0 +1,44 @@
+"""Errors on the wire: which answer stands for which error, read by both sides.
+
+Clients catch the same classes that the daemon raises, and need no other room for it.
+"""
+
+from __future__ import annotations
+
+from legion.domain.errors import BadInput, ChecksFailed, Conflict, LegionError, NotAllowed, NotFound, TryAgain
+from legion.wire.projects import Problem
+
+__all__ = [
+    "HTTP_STATUS",
+    "BadInput",
+    "ChecksFailed",
+    "Conflict",
+    "LegionError",
+    "NotAllowed",
+    "NotFound",
+    "TryAgain",
+    "error_of",
+    "problem_of",
+]
+
+HTTP_STATUS: dict[type[LegionError], int] = {
+    BadInput: 422,
+    NotFound: 404,
+    NotAllowed: 403,
+    Conflict: 409,
+    ChecksFailed: 422,
+    TryAgain: 503,
+    LegionError: 500,
+}
+"""The HTTP status of each error; a subclass answers as its nearest parent."""
+
+_BY_CODE = {error.code: error for error in HTTP_STATUS}
+
+
+def problem_of(error: LegionError) -> Problem:
+    return Problem(code=error.code, message=error.message, exit_code=error.exit_code)
+
+
+def error_of(code: str, message: str) -> LegionError:
+    """The error that the other side raised; a code that we do not know is a plain failure."""
+    return _BY_CODE.get(code, LegionError)(message)

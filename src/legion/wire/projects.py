@@ -1,0 +1,184 @@
+"""Projects, the board and the daemon on the wire."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from legion.wire.tickets import TicketLine
+
+
+@dataclass(kw_only=True)
+class AddProject:
+    """`legion init`: register the repository at `path`, write legion.toml where there is none, trust what was written."""
+
+    path: str
+    dry_run: bool = False
+
+
+@dataclass(kw_only=True)
+class ProjectAdded:
+    schema: str = "legion.project/1"
+    name: str
+    root: str
+    branch: str
+    hub: str
+    worktrees: str
+    config_file: str
+    config_text: str
+    wrote_config: bool
+    trusted: bool
+    dry_run: bool
+    notes: list[str] = field(default_factory=list)
+
+
+@dataclass(kw_only=True)
+class Where:
+    """Names a project by any folder inside it."""
+
+    cwd: str
+
+
+@dataclass(kw_only=True)
+class Done:
+    schema: str = "legion.done/1"
+    message: str
+    notes: list[str] = field(default_factory=list)
+
+
+@dataclass(kw_only=True)
+class ProjectLine:
+    name: str
+    root: str
+    branch: str
+    paused: bool
+    trusted: bool
+    target: str
+    """The commit of the integration branch."""
+    baseline: str
+    """green, red, unknown or none (no checks)."""
+    ahead: int
+    """Landed commits that the person's branch lacks: `legion collect` brings them."""
+    notes: list[str] = field(default_factory=list)
+
+
+@dataclass(kw_only=True)
+class DaemonLine:
+    pid: int
+    url: str
+    version: str
+    data_dir: str
+    started_at: float
+    sandbox: str
+    """What holds agents in, in a few words."""
+
+
+@dataclass(kw_only=True)
+class Status:
+    schema: str = "legion.status/1"
+    daemon: DaemonLine
+    project: ProjectLine | None
+    """None where the caller stands in no project: then all projects' tickets are listed."""
+    projects: list[ProjectLine]
+    counts: dict[str, int]
+    """Tickets by state, all of them."""
+    tickets: list[TicketLine]
+    """All that have not ended, and the last ended ones (all of them on request)."""
+    omitted: int
+    """Ended tickets that are not listed."""
+    last_event: int
+
+
+@dataclass(kw_only=True)
+class Graph:
+    schema: str = "legion.graph/1"
+    tickets: list[TicketLine]
+    edges: list[list[int]]
+    """Pairs [ticket, comes after]."""
+    waves: list[list[int]]
+    critical_path: list[int]
+
+
+@dataclass(kw_only=True)
+class WaitState:
+    """How far the asked-for tickets are; the answer to one long poll."""
+
+    schema: str = "legion.wait/1"
+    settled: bool
+    """Nothing more will happen by itself to any of them."""
+    tickets: list[TicketLine]
+    stuck: list[int]
+    """Waiting for a ticket that failed or was stopped, for a person, or for trust."""
+    last_event: int
+
+
+@dataclass(kw_only=True)
+class Collected:
+    schema: str = "legion.collected/1"
+    branch: str
+    old: str
+    new: str
+    commits: int
+    files: int
+    message: str
+
+
+@dataclass(kw_only=True)
+class WorktreeLine:
+    name: str
+    path: str
+    bytes: int
+    ticket: int | None
+    state: str
+    """in use, kept, warm or trash."""
+
+
+@dataclass(kw_only=True)
+class Worktrees:
+    schema: str = "legion.worktrees/1"
+    root: str
+    worktrees: list[WorktreeLine]
+    trash_bytes: int
+
+
+@dataclass(kw_only=True)
+class Finding:
+    """One line of `legion doctor`."""
+
+    name: str
+    ok: bool
+    detail: str
+    advice: str = ""
+
+
+@dataclass(kw_only=True)
+class Doctor:
+    schema: str = "legion.doctor/1"
+    ok: bool
+    findings: list[Finding]
+
+
+@dataclass(kw_only=True)
+class Setting:
+    key: str
+    value: object
+    origin: str
+    """default, the user's file, legion.toml at <commit>, or legion.toml (not committed)."""
+
+
+@dataclass(kw_only=True)
+class Config:
+    schema: str = "legion.config/1"
+    user_file: str
+    project_file: str
+    settings: list[Setting]
+    trusted: bool
+
+
+@dataclass(kw_only=True)
+class Problem:
+    """Every error answer. `exit_code` is what the command line ends with."""
+
+    schema: str = "legion.problem/1"
+    code: str
+    message: str
+    exit_code: int

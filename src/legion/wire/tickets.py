@@ -1,0 +1,173 @@
+"""Tickets on the wire."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+
+@dataclass(kw_only=True)
+class NewTicket:
+    """One ticket as a person writes it. `after` holds ids; `after_keys` names tickets of the same request by key."""
+
+    title: str
+    text: str = ""
+    context: str = ""
+    criteria: str = ""
+    plan: str = ""
+    key: str = ""
+    after: list[int] = field(default_factory=list)
+    after_keys: list[str] = field(default_factory=list)
+    files: list[str] = field(default_factory=list)
+    prove: list[str] = field(default_factory=list)
+    checkpoint: bool = False
+    epic: str = ""
+    priority: int = 0
+    driver: str = ""
+    command: str = ""
+    model: str = ""
+    max_attempts: int | None = None
+
+
+@dataclass(kw_only=True)
+class Dispatch:
+    """Many tickets at once, all or none. `request` makes a repeated call answer with the first result."""
+
+    cwd: str
+    tickets: list[NewTicket]
+    request: str = ""
+
+
+@dataclass(kw_only=True)
+class Dispatched:
+    schema: str = "legion.dispatched/1"
+    ids: list[int]
+    keys: dict[str, int] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+    """Things a person should know now: not trusted yet, red baseline, no sandbox."""
+
+
+@dataclass(kw_only=True)
+class TicketLine:
+    """A ticket in a list."""
+
+    id: int
+    project: str
+    title: str
+    state: str
+    after: list[int]
+    attempt: int
+    max_attempts: int
+    checkpoint: bool
+    epic: str
+    priority: int
+    reason: str
+    unchecked: bool
+    held_up_by: list[int]
+    """Failed or stopped tickets that it waits for."""
+    created_at: float
+    moved_at: float
+    doing: str = ""
+    """What happens at this moment, in a few words: `agent at work for 12 s`, `in a batch of 4`, `waits for 3`."""
+
+
+@dataclass(kw_only=True)
+class RunLine:
+    id: int
+    attempt: int
+    generation: int
+    started_at: float
+    ended_at: float | None
+    outcome: str | None
+    detail: str
+    saved: str | None
+
+
+@dataclass(kw_only=True)
+class ReceiptLine:
+    name: str
+    command: str
+    commit: str
+    tree: str
+    verdict: str
+    exit_code: int | None
+    duration: float
+    made_at: float
+    tail: str
+    output: str
+    """The file with the whole output."""
+
+
+@dataclass(kw_only=True)
+class TicketPage:
+    """Everything about one ticket."""
+
+    schema: str = "legion.ticket/1"
+    ticket: TicketLine
+    text: str
+    context: str
+    criteria: str
+    plan: str
+    files: list[str]
+    prove: list[str]
+    driver: str
+    command: str
+    model: str
+    feedback: str
+    parked_until: float | None
+    base: str | None
+    change: str | None
+    landed: str | None
+    worktree: str | None
+    runs: list[RunLine]
+    receipts: list[ReceiptLine]
+    history: list[EventLine]
+    changed_files: list[str]
+
+
+@dataclass(kw_only=True)
+class EventLine:
+    n: int
+    at: float
+    kind: str
+    project: str | None
+    ticket: int | None
+    data: dict[str, object]
+
+
+@dataclass(kw_only=True)
+class Action:
+    """The body of stop, retry, pause and the like."""
+
+    feedback: str = ""
+
+
+@dataclass(kw_only=True)
+class Acted:
+    schema: str = "legion.acted/1"
+    tickets: list[int]
+    """The tickets it touched."""
+    message: str
+
+
+@dataclass(kw_only=True)
+class Diff:
+    schema: str = "legion.diff/1"
+    ticket: int
+    base: str
+    head: str
+    text: str
+    live: bool
+    """Taken from the working tree of a running agent just now."""
+
+
+@dataclass(kw_only=True)
+class Log:
+    """A piece of a run's output. `next_offset` continues; `ended` says that no more will come."""
+
+    schema: str = "legion.log/1"
+    ticket: int
+    run: int | None
+    offset: int
+    next_offset: int
+    text: str
+    ended: bool

@@ -1,0 +1,195 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from legion.config import project
+from legion.config.explain import explain
+from legion.config.user import (
+    DEFAULTS,
+    Driver,
+    Network,
+    SandboxMode,
+    UserConfig,
+    flatten,
+    load,
+    parse,
+    worktrees_folder,
+)
+from legion.domain.errors import BadInput, NotFound
+
+WHOLE = """\
+default_driver = "quick"
+
+[daemon]
+host = "::1"
+port = 7000
+slots = 4
+database = "postgresql://me:hunter2@localhost/legion?password=hunter3&sslmode=require"
+
+[sandbox]
+mode = "require"
+network = "none"
+read = ["~/data", "/opt/sdk"]
+write = ["/var/cache/pip"]
+env = ["LANG", "HTTPS_PROXY"]
+
+[drivers.quick]
+run = "agent --say 'hello world'"
+
+[drivers.slow]
+run = "agent"
+timeout = 60
+
+[worktrees]
+folder = "/big/{name}"
+pool = "auto"
+disk_gb = 0.5
+trash_days = 1
+"""
+
+
+def refusal(text: str) -> str:
+    with pytest.raises(BadInput) as refused:
+        parse(text, origin="config.toml")
+    assert "\n" not in refused.value.message
+    return refused.value.message
+
+
+def test_every_setting_of_a_whole_file_is_read():
+    config = parse(WHOLE, origin="config.toml")
+    assert (config.daemon.host, config.daemon.port, config.daemon.slots) == ("::1", 7000, 4)
+    assert (config.sandbox.mode, config.sandbox.network) == (SandboxMode.REQUIRE, Network.NONE)
+    assert config.sandbox.read == (Path.home() / "data", Path("/opt/sdk"))
+    assert config.sandbox.env == ("LANG", "HTTPS_PROXY")
+    assert config.drivers["quick"] == Driver(name="quick", argv=("agent", "--say", "hello world"), timeout=None)
+    assert config.drivers["slow"].timeout == 60.0
+    assert (config.worktrees.disk_gb, config.worktrees.trash_days) == (0.5, 1.0)
+
+
+def test_a_missing_file_means_the_defaults(tmp_path):
+    config = load(tmp_path / "none.toml")
+    assert config == DEFAULTS
+    assert config.origin == str(tmp_path / "none.toml")
+
+
+def test_the_file_is_found_where_the_environment_says(tmp_path, monkeypatch):
+    monkeypatch.setenv("LEGION_CONFIG", str(tmp_path / "mine.toml"))
+    (tmp_path / "mine.toml").write_text("[daemon]\nport = 7001\n")
+    assert load().daemon.port == 7001
+
+
+def test_a_bad_file_is_refused_with_its_path_and_line(tmp_path):
+    path = tmp_path / "config.toml"
+    path.write_text("\n[daemon]\nport = 0\n")
+    with pytest.raises(
+        BadInput, match=f"In {path}, line 3, `daemon.port` must be a whole number from 1 to 65535, not 0"
+    ):
+        load(path)
+
+
+@pytest.mark.parametrize("content", [b"\xff\xfe", None])
+def test_a_file_that_is_no_text_is_refused_with_its_path(tmp_path, content):
+    path = tmp_path / "config.toml"
+    if content is None:
+        path.mkdir()
+    else:
+        path.write_bytes(content)
+    with pytest.raises(BadInput, match=str(path)):
+        load(path)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("[deamon]\nport = 1", "line 1, `deamon` is not a setting; the nearest one is `daemon`"),
+        ("default_drive = 'x'", "the nearest one is `default_driver`"),
+        ("default_driver = 'x'", "line 1, `default_driver` names no driver: add [drivers.x] or change it"),
+        ('[daemon]\nhost = "example.org"', "`daemon.host` must be an IP address"),
+        ('[sandbox]\nmode = "maybe"', '"auto", "require" or "off", not "maybe"'),
+        ('[sandbox]\nread = ["data"]', '`sandbox.read` has "data", which must start with / or ~/'),
+        ('[sandbox]\nwrite = ["/"]', "is too much to open to agents"),
+        ('[sandbox]\nread = ["~/"]', "is too much to open to agents"),
+        ('[sandbox]\nenv = ["A=b"]', "is no name of an environment variable"),
+        ("[drivers.x]\ntimeout = 3", "`drivers.x` lacks `run`"),
+        ('[drivers.x]\nrun = "a \'b"', "must be a command line with balanced quotes"),
+        ('[drivers.x]\nrun = " "', "must be a command line"),
+        ('[drivers."a/b"]\nrun = "x"', "needs a name"),
+        ('[worktrees]\nfolder = "trees"', "must be a folder with {name} in it"),
+        ('[worktrees]\nfolder = "../{name}-{user}"', "must be a folder with {name} in it"),
+        ('[worktrees]\npool = "many"', 'a whole number from 0 to 64 or "auto", not "many"'),
+        ("[worktrees]\npool = -1", "not -1"),
+    ],
+)
+def test_a_bad_value_gets_one_sentence_with_place_and_remedy(text, said):
+    assert said in refusal(text)
+
+
+def test_a_password_is_never_repeated():
+    assert "hunter2" not in refusal('[daemon]\ndatabase = "mysql://me:hunter2@localhost/legion"')
+    shown = dict(flatten(parse(WHOLE, origin="x")))["daemon.database"]
+    assert shown == "postgresql://me:***@localhost/legion?password=***&sslmode=require"
+    odd = parse('[daemon]\ndatabase = "postgresql://me:hun@ter2@localhost/legion"', origin="x")
+    assert "ter2" not in str(dict(flatten(odd))["daemon.database"])
+
+
+def test_the_driver_is_the_tickets_then_the_projects_then_the_persons():
+    config = parse(WHOLE, origin="x")
+    assert config.driver("slow", "quick").name == "slow"
+    assert config.driver("", "slow").name == "slow"
+    assert config.driver("", "").name == "quick"
+
+
+def test_the_only_driver_needs_no_choice():
+    assert parse('[drivers.one]\nrun = "agent"', origin="x").driver("", "").name == "one"
+
+
+def test_a_missing_driver_says_what_to_add_and_where():
+    with pytest.raises(NotFound, match=r"no driver \"fast\": add \[drivers.fast\] with `run = ...` to config.toml"):
+        parse(WHOLE, origin="config.toml").driver("fast")
+    with pytest.raises(NotFound, match="No driver is chosen"):
+        UserConfig(origin="config.toml").driver("")
+
+
+def test_the_pool_follows_the_project_where_it_is_auto():
+    assert parse(WHOLE, origin="x").worktrees.warm(parallel=9) == 9
+    assert DEFAULTS.worktrees.warm(parallel=9) == 2
+
+
+@pytest.mark.parametrize(
+    ("folder", "place"),
+    [("../{name}-legion", "/home/me/app-legion"), ("/big/{name}", "/big/app"), ("../../x/{name}", "/home/x/app")],
+)
+def test_worktrees_lie_where_the_template_says(folder, place):
+    config = parse(f'[worktrees]\nfolder = "{folder}"', origin="x")
+    assert worktrees_folder(config, Path("/home/me/app")) == Path(place)
+
+
+@pytest.mark.parametrize("folder", ["{name}", "../{name}", "../{name}/x", "../../../{name}/.."])
+def test_worktrees_inside_or_around_the_repository_are_refused(folder):
+    config = parse(f'[worktrees]\nfolder = "{folder}"', origin="config.toml")
+    with pytest.raises(BadInput, match="neither inside nor around the repository /home/me/app"):
+        worktrees_folder(config, Path("/home/me/app"))
+
+
+def test_explain_says_where_every_setting_comes_from():
+    ours = project.parse('[checks.test]\nrun = "x"\n[agents]\nparallel = 4', origin="legion.toml")
+    rows = {row.key: row for row in explain(ours, "legion.toml at abc123", parse(WHOLE, origin="/me/config.toml"))}
+    assert rows["checks.test.run"].origin == "legion.toml at abc123"
+    assert rows["checks.test.timeout"].origin == "default"
+    assert rows["agents.parallel"].origin == "legion.toml at abc123"
+    assert rows["agents.attempts"].origin == "default"
+    assert rows["drivers.quick.run"].value == "agent --say 'hello world'"
+    assert rows["drivers.quick.run"].origin == "/me/config.toml"
+    assert rows["worktrees.pool"].value == "auto"
+    assert rows["daemon.port"].origin == "/me/config.toml"
+
+
+def test_outside_a_project_only_the_persons_settings_are_explained():
+    assert {row.key.split(".")[0] for row in explain(None, "", DEFAULTS)} == {
+        "default_driver",
+        "daemon",
+        "sandbox",
+        "worktrees",
+    }

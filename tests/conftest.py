@@ -1,0 +1,59 @@
+"""Fixtures for every room, and the seed in the report's header."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import hypothesis
+import pytest
+
+from tests.support.postgres import fresh_database
+from tests.support.sampling import SEED
+from tests.support.session import Session
+
+# Examples are judged by what they do, never by how long a busy machine takes.
+hypothesis.settings.register_profile("legion", deadline=None)
+hypothesis.settings.load_profile("legion")
+
+_SESSION = pytest.StashKey[Session]()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_configure(config: pytest.Config) -> None:
+    if config.option.hypothesis_seed is None:
+        config.option.hypothesis_seed = str(SEED)
+    if not hasattr(config, "workerinput"):
+        config.stash[_SESSION] = Session()
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    session = config.stash.get(_SESSION, None)
+    if session is not None:
+        session.close()
+
+
+def pytest_report_header() -> str:
+    return f"seed: {SEED} (repeat with LEGION_SEED={SEED})"
+
+
+@pytest.fixture(scope="session")
+def seed() -> int:
+    """The number that every sampled or random test draws from."""
+    return SEED
+
+
+@pytest.fixture
+def postgres_url() -> Iterator[str]:
+    """An empty Postgres database of this test's own."""
+    with fresh_database() as url:
+        yield url
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """An empty database of this test's own: the test runs once on SQLite and once on Postgres."""
+    if request.param == "sqlite":
+        return f"sqlite:///{tmp_path / 'legion.db'}"
+    url: str = request.getfixturevalue("postgres_url")
+    return url

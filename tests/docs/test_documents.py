@@ -1,0 +1,107 @@
+"""What the documents say about files, targets and commands is so."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import tomllib
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from tests.support.codebase import ROOT, SOURCE, place, project_files
+
+DOCUMENTS = [path for path in project_files() if path.suffix == ".md"]
+# The changelog also tells of what is gone.
+GUIDES = [path for path in DOCUMENTS if path.name != "CHANGELOG.md"]
+# The others name paths of the reader's own projects.
+MAPS = [path for path in DOCUMENTS if path.name in ("ARCHITECTURE.md", "CONTRIBUTING.md")]
+
+LINK = re.compile(r"\]\((?!https?:|mailto:|#)([^)#\s]+)[^)]*\)")
+TARGET = re.compile(r"(?:`|^\s*(?:\$ )?)make ([a-z]+)", re.MULTILINE)
+INLINE_PATH = re.compile(r"`((?:src|tests|tools|bench|docs|\.ci)/[\w./-]*)`")
+COMMAND = re.compile(r"(?:`|^[ \t]*(?:\$ )?)legion ([a-z][a-z-]*)\b([^`\n]*)", re.MULTILINE)
+OPTION = re.compile(r"(?<![\w-])(--[a-z][a-z-]*|-[a-zA-Z])(?![\w-])")
+ASIDE = re.compile(r" {3,}| # | · ")
+TOML_BLOCK = re.compile(r"^```toml\n(.*?)^```", re.MULTILINE | re.DOTALL)
+
+
+def named(path: Path) -> str:
+    return place(path)
+
+
+def commands(text: str) -> list[tuple[str, tuple[str, ...]]]:
+    """The `legion` commands that a text shows, each with its options; what stands aside as a remark is left out."""
+    return [
+        (command, tuple(OPTION.findall(ASIDE.split(rest, maxsplit=1)[0]))) for command, rest in COMMAND.findall(text)
+    ]
+
+
+@cache
+def help_of(command: str) -> str:
+    shown = subprocess.run(
+        [sys.executable, "-m", "legion", command, "--help"],
+        env={**os.environ, "PYTHONPATH": str(SOURCE.parent)},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert shown.returncode == 0, f"legion {command} --help: {shown.stderr}"
+    return shown.stdout
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=named)
+def test_every_link_leads_to_a_file(document):
+    broken = [link for link in LINK.findall(document.read_text()) if not (document.parent / link).exists()]
+    assert broken == []
+
+
+@pytest.mark.parametrize("document", MAPS, ids=named)
+def test_every_path_in_our_code_exists(document):
+    gone = [path for path in INLINE_PATH.findall(document.read_text()) if not (ROOT / path).exists()]
+    assert gone == []
+
+
+@pytest.mark.parametrize("document", GUIDES, ids=named)
+def test_every_make_target_exists(document):
+    targets = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    assert set(TARGET.findall(document.read_text())) <= targets
+
+
+@pytest.mark.parametrize("document", GUIDES, ids=named)
+def test_every_command_and_its_options_exist(document):
+    for command, options in commands(document.read_text()):
+        for option in options:
+            assert re.search(rf"(?<![\w-]){option}(?![\w-])", help_of(command)), f"legion {command} has no {option}"
+        assert help_of(command)
+
+
+@pytest.mark.parametrize("document", GUIDES, ids=named)
+def test_every_toml_example_can_be_read(document):
+    for block in TOML_BLOCK.findall(document.read_text()):
+        tomllib.loads(block)
+
+
+def test_the_guide_for_contributors_names_every_room():
+    rooms = {path.name for path in SOURCE.iterdir() if (path / "__init__.py").exists()}
+    table = set(re.findall(r"`src/legion/([a-z]+)/", (ROOT / "CONTRIBUTING.md").read_text()))
+    assert table == rooms
+
+
+def test_the_changelog_starts_with_what_is_not_released_yet():
+    headings = re.findall(r"^## (.*)$", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
+    assert headings[0] == "[Unreleased]"
+
+
+def test_commands_are_found_in_blocks_and_in_lines_of_text():
+    text = (
+        "Run `legion dispatch -t X [--after 1,3]`.\n"
+        "\n"
+        "    legion up / down      the same, not --this\n"
+        "$ legion wait --all # -x\n"
+    )
+    assert commands(text) == [("dispatch", ("-t", "--after")), ("up", ()), ("wait", ("--all",))]

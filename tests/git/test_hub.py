@@ -1,0 +1,334 @@
+"""The hub holds what Legion knows, and the person's repository never notices."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from legion.git.errors import BranchGone, GitError, TargetMoved, UnusableRepository
+from legion.git.history import FileStatus
+from legion.git.hub import Hub
+from legion.git.worktrees import Worktrees
+from legion.system.crash import Point
+from tests.git.making import Grounds, Person, change, dies_at, photograph, save
+
+
+def test_making_and_using_a_hub_leaves_the_person_untouched_to_the_byte(person: Person, tmp_path):
+    person.git("repack", "-adq")
+    person.commit({"loose.txt": "not packed\n"})
+    person.git("tag", "v1")
+    before = photograph(person.path)
+    grounds = Grounds(tmp_path / "legion", person)
+    # Saving a file that the person has as well makes git touch the objects it finds.
+    agent = grounds.agent()
+    agent.write("copy.py", (person.path / "src/app.py").read_bytes())
+    agent.write("copy.txt", (person.path / "loose.txt").read_bytes())
+    grounds.save()
+    grounds.hub.tidy()
+    grounds.hub.fetch_person(person.git_dir, "main")
+    assert photograph(person.path) == before
+
+
+def test_a_hub_that_is_there_is_adopted(grounds: Grounds, person: Person):
+    again = Hub.create(person.git_dir, grounds.hub.path)
+    assert again.target() == grounds.target
+
+
+def test_threads_that_make_the_same_hub_get_one(person: Person, tmp_path):
+    with ThreadPoolExecutor(4) as threads:
+        hubs = list(threads.map(lambda _: Hub.create(person.git_dir, tmp_path / "hubs/hub.git"), range(4)))
+    assert {hub.path for hub in hubs} == {tmp_path / "hubs/hub.git"}
+    assert [entry.name for entry in (tmp_path / "hubs").iterdir()] == ["hub.git"]
+
+
+def test_the_hub_has_no_remote_no_branch_and_no_hook(grounds: Grounds):
+    config = (grounds.hub.path / "config").read_text()
+    assert "remote" not in config
+    assert not (grounds.hub.path / "hooks").exists()
+    assert list(grounds.hub.kept()) == ["person/main", "target"]
+
+
+def test_the_hub_survives_gc_and_prune_of_the_person(grounds: Grounds, person: Person):
+    old = grounds.target
+    person.git("checkout", "-q", "--orphan", "other")
+    person.commit({"only": "this\n"})
+    person.git("branch", "-D", "main")
+    person.git("reflog", "expire", "--expire=now", "--all")
+    person.git("gc", "-q", "--prune=now")
+    person.git("cat-file", "-e", old, accept=(1, 128))
+    assert grounds.hub.read_file(old, "README.md") == b"# A project\n"
+    grounds.hub._git("fsck", "--connectivity-only")
+
+
+def test_a_repository_that_borrows_its_objects_gives_a_hub_that_stands_alone(person: Person, tmp_path):
+    person.git("clone", "-q", "--shared", ".", tmp_path / "borrower")
+    hub = Hub.create(tmp_path / "borrower/.git", tmp_path / "hub.git")
+    tip = hub.fetch_person(tmp_path / "borrower/.git", "main")
+    shutil.rmtree(person.path)
+    assert hub.read_file(tip, "README.md") == b"# A project\n"
+
+
+def test_shallow_and_partial_clones_are_refused_with_a_sentence(person: Person, tmp_path):
+    person.commit({"a": "1"})
+    person.git("config", "uploadpack.allowFilter", "true")
+    person.git("clone", "-q", "--depth=1", f"file://{person.path}", tmp_path / "shallow")
+    person.git("clone", "-q", "--filter=blob:none", f"file://{person.path}", tmp_path / "partial")
+    with pytest.raises(UnusableRepository, match="--unshallow"):
+        Hub.create(tmp_path / "shallow/.git", tmp_path / "hub.git")
+    with pytest.raises(UnusableRepository, match="full clone"):
+        Hub.create(tmp_path / "partial/.git", tmp_path / "hub.git")
+    assert not (tmp_path / "hub.git").exists()
+
+
+def test_an_empty_repository_gives_an_empty_hub(tmp_path):
+    empty = Person.with_repository(tmp_path / "repo")
+    hub = Hub.create(empty.git_dir, tmp_path / "hub.git")
+    assert hub.target() is None
+    with pytest.raises(BranchGone):
+        hub.fetch_person(empty.git_dir, "main")
+    first = empty.commit({"a": "1"})
+    assert hub.fetch_person(empty.git_dir, "main") == first
+
+
+def test_a_repository_with_long_ids_works_too(tmp_path):
+    person = Person.with_repository(tmp_path / "repo", "--object-format=sha256")
+    person.commit({"a": "1\n"})
+    grounds = Grounds(tmp_path / "legion", person)
+    agent = grounds.agent()
+    agent.commit({"b": "2\n"})
+    assert grounds.names_in(grounds.save().tree) == ["a", "b"]
+
+
+class TestFetching:
+    def test_new_commits_and_rewritten_ones_arrive(self, grounds: Grounds, person: Person):
+        new = person.commit({"new": "1"})
+        assert grounds.hub.fetch_person(person.git_dir, "main") == new
+        person.git("commit", "-q", "--amend", "-m", "rewritten")
+        assert grounds.hub.fetch_person(person.git_dir, "main") == person.head != new
+        assert grounds.hub.kept("person") == {"person/main": person.head}
+
+    def test_a_deleted_branch_is_said(self, grounds: Grounds, person: Person):
+        person.git("checkout", "-q", "-b", "other")
+        person.git("branch", "-D", "main")
+        with pytest.raises(BranchGone, match="main is not in the repository"):
+            grounds.hub.fetch_person(person.git_dir, "main")
+
+    def test_a_branch_below_a_deleted_branch_of_the_same_name_arrives(self, grounds: Grounds, person: Person):
+        person.git("branch", "feature")
+        grounds.hub.fetch_person(person.git_dir, "feature")
+        person.git("branch", "-D", "feature")
+        person.git("branch", "feature/part")
+        assert grounds.hub.fetch_person(person.git_dir, "feature/part") == person.head
+
+    def test_tags_travel_along_also_below_a_deleted_tag_of_the_same_name(self, grounds: Grounds, person: Person):
+        person.git("tag", "v1")
+        person.commit({"a": "1"})
+        grounds.hub.fetch_person(person.git_dir, "main")
+        person.git("tag", "-d", "v1")
+        person.git("tag", "v1/first")
+        person.commit({"a": "2"})
+        grounds.hub.fetch_person(person.git_dir, "main")
+        assert grounds.hub.tags().split()[1::2] == ["refs/tags/v1/first"]
+
+    def test_it_works_while_the_person_commits_and_collects_garbage(self, grounds: Grounds, person: Person):
+        stop = threading.Event()
+
+        def busy() -> None:
+            for number in range(12):
+                person.commit({"busy": f"{number}\n"})
+                person.git("gc", "-q", "--prune=now")
+            stop.set()
+
+        with ThreadPoolExecutor(1) as threads:
+            work = threads.submit(busy)
+            while not stop.is_set() and not work.done():
+                tip = grounds.hub.fetch_person(person.git_dir, "main")
+                assert grounds.hub.count_files(tip) >= 5
+            work.result()
+        assert grounds.hub.fetch_person(person.git_dir, "main") == person.head
+        grounds.hub._git("fsck", "--connectivity-only")
+
+
+class TestTarget:
+    def test_it_starts_once(self, grounds: Grounds, tmp_path):
+        first = grounds.target
+        other = change(grounds.hub, first, {"a": "1"}, tmp_path)
+        assert grounds.hub.start_target(other) == first == grounds.target
+
+    def test_it_moves_from_what_is_expected(self, grounds: Grounds, tmp_path):
+        first = grounds.target
+        second = change(grounds.hub, first, {"a": "1"}, tmp_path)
+        grounds.hub.move_target(second, expected=first)
+        assert grounds.target == second
+
+    def test_it_does_not_move_from_anywhere_else(self, grounds: Grounds, tmp_path):
+        first = grounds.target
+        second = change(grounds.hub, first, {"a": "1"}, tmp_path)
+        third = change(grounds.hub, first, {"a": "2"}, tmp_path)
+        grounds.hub.move_target(second, expected=first)
+        with pytest.raises(TargetMoved) as caught:
+            grounds.hub.move_target(third, expected=first)
+        assert caught.value.found == second == grounds.target
+
+    def test_moving_again_to_where_it_is_succeeds(self, grounds: Grounds, tmp_path):
+        first = grounds.target
+        second = change(grounds.hub, first, {"a": "1"}, tmp_path)
+        grounds.hub.move_target(second, expected=first)
+        grounds.hub.move_target(second, expected=first)
+        assert grounds.target == second
+
+    def test_of_many_threads_one_moves_it(self, grounds: Grounds, tmp_path):
+        first = grounds.target
+        commits = [change(grounds.hub, first, {"a": str(number)}, tmp_path) for number in range(6)]
+
+        def move(commit: str) -> bool:
+            try:
+                grounds.hub.move_target(commit, expected=first)
+            except TargetMoved:
+                return False
+            return True
+
+        with ThreadPoolExecutor(6) as threads:
+            moved = list(threads.map(move, commits))
+        assert moved.count(True) == 1
+        assert grounds.target == commits[moved.index(True)]
+
+    def test_it_never_points_at_what_is_not_there(self, grounds: Grounds):
+        with pytest.raises(GitError):
+            grounds.hub.move_target("1" * 40, expected=grounds.target)
+
+    def test_a_lock_that_a_killed_git_left_is_removed(self, grounds: Grounds, tmp_path):
+        first = grounds.target
+        second = change(grounds.hub, first, {"a": "1"}, tmp_path)
+        lock = grounds.hub.path / "refs/legion/target.lock"
+        lock.touch()
+        old = time.time() - 60
+        os.utime(lock, (old, old))
+        grounds.hub.move_target(second, expected=first)
+        assert grounds.target == second
+        assert not lock.exists()
+
+    @pytest.mark.parametrize("point", [Point.GIT_TARGET_BEFORE_SWAP, Point.GIT_TARGET_AFTER_SWAP])
+    def test_a_crash_around_the_swap_costs_nothing(self, grounds: Grounds, tmp_path, point: Point):
+        first = grounds.target
+        second = change(grounds.hub, first, {"a": "1"}, tmp_path)
+        assert dies_at(point, lambda: grounds.hub.move_target(second, expected=first))
+        grounds.hub.move_target(second, expected=first)
+        assert grounds.target == second
+
+
+class TestKeeping:
+    def test_a_kept_commit_is_found_and_can_move(self, grounds: Grounds, tmp_path):
+        saved = change(grounds.hub, grounds.target, {"a": "1"}, tmp_path)
+        grounds.hub.keep("wip/7", grounds.target)
+        grounds.hub.keep("wip/7", saved)
+        grounds.hub.keep("refs/legion/wip/8", saved)
+        assert grounds.hub.kept("wip") == {"wip/7": saved, "wip/8": saved}
+        assert grounds.hub.kept("wip/7") == {"wip/7": saved}
+        assert grounds.hub.resolve("refs/legion/wip/7") == saved
+
+    @pytest.mark.parametrize("name", ["target", "person/main", "../heads/x", "a b", "-x", "a//b", "a..b", "x.lock", ""])
+    def test_names_that_are_taken_or_unsafe_are_refused(self, grounds: Grounds, name: str):
+        with pytest.raises(ValueError, match=r"; use|; keep"):
+            grounds.hub.keep(name, grounds.target)
+
+    @pytest.mark.parametrize("point", [Point.GIT_KEEP_AFTER])
+    def test_a_crash_after_keeping_has_kept(self, grounds: Grounds, point: Point):
+        assert dies_at(point, lambda: grounds.hub.keep("wip/7", grounds.target))
+        grounds.hub.keep("wip/7", grounds.target)
+        assert grounds.hub.kept("wip") == {"wip/7": grounds.target}
+
+
+class TestReading:
+    def test_files_are_read_from_a_commit(self, grounds: Grounds, tmp_path):
+        commit = change(grounds.hub, grounds.target, {"-dash": b"\x00\xff", "[a]*": "glob\n"}, tmp_path)
+        assert grounds.hub.read_file(commit, "-dash") == b"\x00\xff"
+        assert grounds.hub.read_file(commit, "[a]*") == b"glob\n"
+        assert grounds.hub.read_file(commit, "src/app.py") is not None
+        assert grounds.hub.read_file(commit, "src") is None
+        assert grounds.hub.read_file(commit, "not there") is None
+        assert grounds.hub.read_file(commit, "*") is None
+
+    def test_a_link_is_not_read_as_a_file(self, grounds: Grounds):
+        agent = grounds.agent()
+        (agent.path / "legion.toml").symlink_to("/etc/passwd")
+        assert grounds.hub.read_file(grounds.save().commit, "legion.toml") is None
+
+    def test_changed_files_have_status_and_counts(self, grounds: Grounds, tmp_path):
+        files = {"README.md": "# A project\nmore\n", "run.sh": None, "new\nname": "1\n2\n", "pic.bin": b"\x00\x01"}
+        commit = change(grounds.hub, grounds.target, files, tmp_path)
+        seen = {
+            file.path: (file.status, file.additions, file.deletions)
+            for file in grounds.hub.changed_files(grounds.target, commit)
+        }
+        assert seen == {
+            "README.md": (FileStatus.MODIFIED, 1, 0),
+            "run.sh": (FileStatus.DELETED, 0, 1),
+            "new\nname": (FileStatus.ADDED, 2, 0),
+            "pic.bin": (FileStatus.ADDED, None, None),
+        }
+
+    def test_a_rename_shows_both_names(self, grounds: Grounds, person: Person, tmp_path):
+        commit = change(
+            grounds.hub, grounds.target, {"run.sh": None, "start.sh": "#!/bin/sh\n"}, tmp_path
+        )
+        assert [file.path for file in grounds.hub.changed_files(grounds.target, commit)] == ["run.sh", "start.sh"]
+
+    def test_the_difference_and_the_commits_between_are_read(self, grounds: Grounds, tmp_path):
+        one = change(grounds.hub, grounds.target, {"a": "1\n"}, tmp_path, "first words\n\nmore words")
+        two = change(grounds.hub, one, {"a": "2\n"}, tmp_path, "second")
+        assert "+2" in grounds.hub.diff(grounds.target, two)
+        commits = grounds.hub.commits_between(grounds.target, two)
+        assert [(commit.commit, commit.subject) for commit in commits] == [(one, "first words"), (two, "second")]
+        assert commits[1].parents == (one,)
+        assert grounds.hub.commits_between(two, two) == ()
+
+    def test_ancestry_is_answered(self, grounds: Grounds, tmp_path):
+        one = change(grounds.hub, grounds.target, {"a": "1\n"}, tmp_path)
+        two = change(grounds.hub, grounds.target, {"b": "1\n"}, tmp_path)
+        assert grounds.hub.is_ancestor(grounds.target, one)
+        assert not grounds.hub.is_ancestor(one, two)
+        assert grounds.hub.merge_base(one, two) == grounds.target
+        assert grounds.hub.count_files(one) == 6
+        assert grounds.hub.bytes_on_disk(one) == 6 * 4096
+
+
+def test_tidying_packs_and_never_prunes(grounds: Grounds, tmp_path):
+    unreferenced = change(grounds.hub, grounds.target, {"a": "only in a private repository\n"}, tmp_path)
+    kept = change(grounds.hub, grounds.target, {"b": "1\n"}, tmp_path)
+    grounds.hub.keep("wip/1", kept)
+    grounds.hub.tidy()
+    grounds.hub.tidy()
+    assert grounds.hub.read_file(unreferenced, "a") == b"only in a private repository\n"
+    assert grounds.hub.kept("wip") == {"wip/1": kept}
+    loose = [entry for entry in grounds.hub.objects.iterdir() if len(entry.name) == 2]
+    assert loose == []
+
+
+@pytest.mark.parametrize("point", [Point.GIT_HUB_BEFORE_PUBLISH, Point.GIT_HUB_AFTER_PUBLISH])
+def test_a_crash_while_the_hub_is_made_leaves_a_whole_one_or_none(person: Person, tmp_path, point: Point):
+    place = tmp_path / "hubs/hub.git"
+    assert dies_at(point, lambda: Hub.create(person.git_dir, place))
+    hub = Hub.create(person.git_dir, place)
+    assert hub.fetch_person(person.git_dir, "main") == person.head
+
+
+def test_a_crash_after_fetching_costs_nothing(grounds: Grounds, person: Person):
+    new = person.commit({"a": "1"})
+    assert dies_at(Point.GIT_PERSON_AFTER_FETCH, lambda: grounds.hub.fetch_person(person.git_dir, "main"))
+    assert grounds.hub.fetch_person(person.git_dir, "main") == new
+
+
+def test_the_private_repository_keeps_working_while_the_hub_is_tidied(grounds: Grounds, tmp_path):
+    worktrees: Worktrees = grounds.worktrees
+    commit = change(grounds.hub, grounds.target, {"a": "1\n"}, tmp_path)
+    agent = Person(worktrees.acquire("1", commit, "legion/1"))
+    grounds.hub.tidy()
+    agent.git("fsck", "--connectivity-only")
+    agent.write("b", "2\n")
+    assert save(grounds.hub, agent.path, worktrees.index("1"), parent=commit).changed

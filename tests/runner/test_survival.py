@@ -1,0 +1,239 @@
+"""Kill anything at any time: a program starts once, a run is never in doubt, and nothing is left behind."""
+
+from __future__ import annotations
+
+import concurrent.futures
+import os
+import signal
+import subprocess
+from pathlib import Path
+
+import psutil
+import pytest
+
+import legion
+from legion.drivers import Outcome
+from legion.runner import launch
+from legion.runner.journal import Kind
+from legion.runner.launch import Ended, Launcher, Living, Lost
+from legion.runner.spec import read_result
+from legion.system.crash import Point
+from tests.runner.runs import DEADLINE, Workbench, assert_gone, fork_server, program_of, python, runner_of, until
+
+START = """
+import sys
+from pathlib import Path
+from legion.runner.launch import Launcher
+Launcher().start(Path(sys.argv[1]))
+sys.stdout.write("started")
+"""
+
+
+def daemon_that_starts(run_dir: Path, **environment: str) -> subprocess.CompletedProcess[bytes]:
+    """Another process starts the run and is gone, as a daemon that was killed."""
+    source = str(Path(legion.__file__).parent.parent)
+    return subprocess.run(
+        python("-c", START, str(run_dir)),
+        env={**os.environ, "PYTHONPATH": source, **environment},
+        capture_output=True,
+        timeout=DEADLINE,
+        check=False,
+    )
+
+
+def counting(bench: Workbench, then: str = "") -> Path:
+    """A run that leaves one line in the worktree each time its program starts."""
+    return bench.prepare(["sh", "-c", f"echo started >> starts; {then}"])
+
+
+def starts(bench: Workbench) -> int:
+    path = bench.worktree / "starts"
+    return len(path.read_text().splitlines()) if path.exists() else 0
+
+
+def test_a_run_outlives_the_daemon_that_started_it_and_the_next_one_adopts_it(bench: Workbench):
+    bench.pipe("go")
+    run = counting(bench, "read line < go; exit 4")
+    assert daemon_that_starts(run).stdout == b"started"
+    assert launch.find(run) == Living()
+    bench.launcher.start(run)
+    (bench.worktree / "go").write_text("on\n")
+    assert bench.result(run).exit_code == 4
+    assert starts(bench) == 1
+
+
+def test_starting_a_run_again_never_starts_its_program_again(bench: Workbench):
+    run = counting(bench)
+    for _ in range(3):
+        bench.launcher.start(run)
+        bench.result(run)
+    assert starts(bench) == 1
+
+
+def test_many_starts_of_one_run_at_once_start_one_program(bench: Workbench):
+    bench.pipe("go")
+    run = counting(bench, "read line < go")
+    others = [Launcher() for _ in range(3)]
+    with concurrent.futures.ThreadPoolExecutor(16) as pool:
+        list(pool.map(lambda number: others[number % 3].start(run), range(24)))
+        # Looking must never make a runner think that the run is taken.
+        assert set(pool.map(lambda _: launch.find(run), range(100))) == {Living()}
+    (bench.worktree / "go").write_text("on\n")
+    assert bench.result(run).succeeded
+    assert starts(bench) == 1
+    for other in others:
+        other.close()
+
+
+def test_a_look_at_the_wrong_moment_keeps_no_runner_from_its_run(bench: Workbench):
+    run_dirs = [bench.prepare(["true"]) for _ in range(10)]
+    with concurrent.futures.ThreadPoolExecutor(4) as pool:
+        for run in run_dirs:
+            looks = [pool.submit(launch.find, run) for _ in range(20)]
+            bench.launcher.start(run)
+            for look in looks:
+                look.result(DEADLINE)
+            assert bench.result(run).succeeded
+
+
+def test_a_killed_runner_takes_its_program_along_and_the_run_is_lost(bench: Workbench):
+    run = counting(bench, "tail -f /dev/null & tail -f /dev/null")
+    bench.launcher.start(run)
+    program, runner = program_of(run), runner_of(run)
+    family = [program, *program.children(recursive=True)]
+    runner.kill()
+    assert bench.wait(run) == Lost()
+    assert not [process for process in family if process.is_running() and process.status() != psutil.STATUS_ZOMBIE]
+    assert launch.find(run) == Lost()
+    bench.launcher.start(run)
+    assert launch.find(run) == Lost()
+    assert not launch.stop(run)
+    assert starts(bench) == 1
+
+
+def test_a_killed_program_is_a_program_that_ended(bench: Workbench):
+    run = bench.shell("exec tail -f /dev/null")
+    program_of(run).kill()
+    result = bench.result(run)
+    assert (result.outcome, result.exit_code) == (Outcome.EXITED, 128 + signal.SIGKILL)
+
+
+def test_a_killed_bubblewrap_ends_the_run_and_all_in_it(sandboxed: Workbench):
+    run = sandboxed.shell("exec tail -f /dev/null")
+    inside = program_of(run)
+    family = [inside, *inside.children(recursive=True)]
+    (outer,) = runner_of(run).children()
+    outer.kill()
+    assert sandboxed.result(run).exit_code == 128 + signal.SIGKILL
+    assert not [process for process in family if process.is_running()]
+
+
+def test_the_death_of_the_fork_server_costs_nothing(bench: Workbench):
+    bench.pipe("go")
+    first = bench.shell("read line < go")
+    server = fork_server()
+    server.kill()
+    second = bench.shell("exit 2")
+    assert bench.result(second).exit_code == 2
+    assert fork_server() != server
+    assert launch.find(first) == Living()
+    (bench.worktree / "go").write_text("on\n")
+    assert bench.result(first).succeeded
+
+
+def test_the_fork_server_ends_with_its_daemon(bench: Workbench):
+    bench.result(bench.shell("true"))
+    server = fork_server()
+    bench.launcher.close()
+    assert_gone([server])
+
+
+def test_after_killing_everything_at_once_nothing_lives_and_the_run_is_lost(bench: Workbench):
+    run = counting(bench, "tail -f /dev/null & tail -f /dev/null")
+    bench.launcher.start(run)
+    program, runner, server = program_of(run), runner_of(run), fork_server()
+    family = [program, *program.children(recursive=True)]
+    for victim in (server, runner, program):
+        victim.kill()
+    assert bench.wait(run) == Lost()
+    assert_gone([*family, runner, server])
+    assert starts(bench) <= 1
+
+
+def test_runs_leave_no_zombie_and_no_open_handle(bench: Workbench):
+    bench.result(bench.shell("true"))
+    me, server = psutil.Process(), fork_server()
+    before = me.num_fds(), server.num_fds()
+    for _ in range(5):
+        run = bench.shell("(true &) ; true")
+        bench.result(run)
+        launch.find(run)
+        launch.stop(run)
+    assert (me.num_fds(), server.num_fds()) == before
+    assert server.children() == []
+
+
+def test_thirty_runs_start_at_once(bench: Workbench):
+    bench.pipe("go")
+    with concurrent.futures.ThreadPoolExecutor(30) as pool:
+        run_dirs = list(pool.map(lambda _: bench.shell("cat go"), range(30)))
+        assert {launch.find(run) for run in run_dirs} == {Living()}
+        assert {launch.stop(run, 5) for run in run_dirs} == {True}
+        results = list(pool.map(bench.result, run_dirs))
+    assert {result.outcome for result in results} == {Outcome.STOPPED}
+
+
+def test_a_runner_may_also_be_started_without_a_fork_server(bench: Workbench):
+    run = counting(bench, "exit 6")
+    reading, writing = os.pipe()
+    source = str(Path(legion.__file__).parent.parent)
+    try:
+        subprocess.run(
+            python("-P", "-m", "legion.runner.host", str(run), str(writing)),
+            env={"PYTHONPATH": source},
+            pass_fds=(writing,),
+            timeout=DEADLINE,
+            check=True,
+        )
+        assert os.read(reading, 100) == b"ready "
+    finally:
+        os.close(reading)
+        os.close(writing)
+    assert bench.result(run).exit_code == 6
+
+
+RUNNER_POINTS = [point for point in Point if point.value.startswith("runner.")]
+
+
+@pytest.mark.parametrize("point", RUNNER_POINTS, ids=lambda point: point.value)
+def test_a_crash_at_any_step_never_starts_the_program_twice(bench: Workbench, point: Point):
+    run = counting(bench, "exit 8")
+    log = bench.root / "reached"
+    daemon_that_starts(run, LEGION_CRASH_AT=point.value, LEGION_CRASH_LOG=str(log))
+    if launch.find(run) == Living():
+        bench.wait(run)
+    assert point.value in log.read_text().splitlines()
+
+    # The next daemon does what it always does: adopt or start.
+    bench.launcher.start(run)
+    state = bench.wait(run)
+    assert starts(bench) <= 1
+    if point in (Point.RUNNER_PROGRAM_AFTER_START, Point.RUNNER_RESULT_BEFORE_WRITE):
+        assert state == Lost()
+    else:
+        assert isinstance(state, Ended)
+        assert state.result.exit_code == 8
+        assert starts(bench) == 1
+
+
+def test_the_result_is_there_before_anybody_hears_of_the_end(bench: Workbench):
+    bench.pipe("go")
+    run = bench.shell("read line < go")
+    until(run, Kind.STARTED)
+    with concurrent.futures.ThreadPoolExecutor(8) as pool:
+        waits = [pool.submit(launch.wait, run) for _ in range(8)]
+        (bench.worktree / "go").write_text("on\n")
+        results = {wait.result(DEADLINE) for wait in waits}
+    expected = read_result(run)
+    assert expected is not None
+    assert results == {Ended(expected)}

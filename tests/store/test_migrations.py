@@ -1,0 +1,196 @@
+"""From any older database to the present one, with its data; never back, and never half a step.
+
+Every shipped step has a file of data in `data/`, written for the schema that the step leaves behind. The tests put it
+there and migrate on. Who adds a step adds its data file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import Double, Enum, Float, Integer, String, Text, TypeDecorator, create_engine, inspect, text
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.types import TypeEngine
+
+from legion.domain.checks import Verdict
+from legion.domain.decide import JobKind
+from legion.domain.runs import Outcome
+from legion.domain.tickets import ParkReason, State
+from legion.store import events, jobs, landings, projects, receipts, requests, runs, schema, snapshot, tickets
+from legion.store.database import Store
+from legion.store.errors import StoreTooNew
+from legion.store.migrations import SHIPPED, Migration, parse
+from legion.system.crash import Point
+from tests.store.making import add_project, add_ticket, dies_at
+
+DATA = Path(__file__).with_name("data")
+NEXT = SHIPPED[-1].number + 1
+
+
+def data_of(step: Migration) -> tuple[str, ...]:
+    file = DATA / f"{step.number:04}.sql"
+    return parse(file.name, file.read_text()).statements
+
+
+def run_plain(url: str, statements: tuple[str, ...]) -> None:
+    engine = create_engine(url)
+    with engine.begin() as connection:
+        for statement in statements:
+            connection.exec_driver_sql(statement)
+    engine.dispose()
+
+
+def tables_of(url: str) -> set[str]:
+    engine = create_engine(url)
+    names = set(inspect(engine).get_table_names())
+    engine.dispose()
+    return names
+
+
+@pytest.fixture(params=SHIPPED, ids=lambda step: f"from-{step.number:04}")
+def old(request, database_url) -> Iterator[Store]:
+    """A database as an older Legion left it, with data in it."""
+    step: Migration = request.param
+    store = Store(database_url)
+    store.migrate([known for known in SHIPPED if known.number <= step.number])
+    run_plain(database_url, data_of(step))
+    yield store
+    store.close()
+
+
+def test_old_data_is_migrated_and_still_says_the_same(old):
+    old.migrate()
+    with old.read() as tx:
+        (project,) = projects.all(tx)
+        assert (project.name, project.root, project.baseline_verdict) == ("shop", "/home/ada/shop", Verdict.GREEN)
+        assert projects.is_trusted(tx, project.id, "hash-1")
+        done, parked, queued = tickets.get_many(tx, (1, 2, 3))
+        assert (done.state, done.landed, done.wish.title) == (State.DONE, "c" * 40, "Tills")
+        assert done.wish.context == "The old till\nrings twice."
+        assert parked.parked is not None
+        assert (parked.state, parked.parked.reason, parked.parked.until) == (State.PARKED, ParkReason.LIMIT, 5000.0)
+        assert queued.wish.after == (1, 2)
+        assert queued.wish.files == ("src/*.py",)
+        assert tickets.counts(tx) == {State.DONE: 1, State.PARKED: 1, State.QUEUED: 1}
+        assert tickets.dependants(tx, 2) == (3,)
+        assert [run.outcome for run in runs.of_ticket(tx, 1)] == [Outcome.LOST, Outcome.FINISHED]
+        assert [(claim.kind, claim.subject) for claim in jobs.active(tx)] == [(JobKind.LAND, 1)]
+        assert [receipt.verdict for receipt in receipts.of_ticket(tx, 1)] == [Verdict.GREEN]
+        assert [dict(landing.tickets) for landing in landings.history(tx, 1, 5)] == [{1: "c" * 40}]
+        assert requests.recall(tx, 1, "again") == {"ids": [3]}
+        assert [event.n for event in events.after(tx, 0)] == [1, 2]
+        assert snapshot.load(tx, 2, {}).ended == {1: State.DONE}
+
+
+def test_work_goes_on_in_a_migrated_database(old):
+    old.migrate()
+    with old.write() as tx:
+        assert add_ticket(tx, 1, after=(3,)).id == 4
+        assert runs.start(tx, 3, 1).id == 3
+    with old.read() as tx:
+        assert [event.n for event in events.after(tx, 2)] == [3, 4]
+
+
+def test_every_shipped_step_has_data_to_be_tested_on():
+    assert [step.number for step in SHIPPED] == list(range(1, len(SHIPPED) + 1))
+    for step in SHIPPED:
+        assert data_of(step)
+
+
+def test_the_tables_are_as_the_code_believes(database_url):
+    store = Store(database_url)
+    store.migrate()
+    engine = create_engine(database_url)
+    found = inspect(engine)
+    for table in schema.metadata.tables.values():
+        columns = {column["name"]: column for column in found.get_columns(table.name)}
+        assert set(columns) == set(table.columns.keys()), table.name
+        for column in table.columns:
+            there = columns[column.name]
+            if not column.primary_key:
+                assert there["nullable"] == column.nullable, f"{table.name}.{column.name}"
+            assert isinstance(there["type"], KINDS[type(plain(column.type))]), f"{table.name}.{column.name}"
+        assert set(found.get_pk_constraint(table.name)["constrained_columns"]) == set(table.primary_key.columns.keys())
+    assert tables_of(database_url) == {*schema.metadata.tables, "schema_version"}
+    engine.dispose()
+    store.close()
+
+
+def test_migrating_twice_does_nothing(database_url):
+    store = Store(database_url)
+    assert store.migrate() == SHIPPED
+    assert store.migrate() == ()
+    store.close()
+
+
+def test_the_next_step_is_taken_alone_and_keeps_the_data(database_url):
+    store = Store(database_url)
+    store.migrate()
+    with store.write() as tx:
+        add_project(tx)
+        before = add_ticket(tx)
+    step = parse(
+        f"{NEXT:04}_mood.sql",
+        "-- How it feels.\nALTER TABLE tickets ADD COLUMN mood TEXT NOT NULL DEFAULT 'calm';\n\n"
+        "UPDATE tickets SET mood = 'eager'\nWHERE live = 1;\n",
+    )
+    assert store.migrate([*SHIPPED, step]) == (step,)
+    with store.read() as tx:
+        assert tickets.get(tx, before.id) == before
+        assert tx.execute(text("SELECT mood FROM tickets")).scalar_one() == "eager"
+    store.close()
+
+
+def test_a_step_that_fails_half_way_leaves_nothing_of_itself(database_url):
+    store = Store(database_url)
+    store.migrate()
+    with store.write() as tx:
+        add_project(tx)
+    bad = parse(f"{NEXT:04}_bad.sql", "CREATE TABLE half (a INTEGER);\nINSERT INTO nowhere (a) VALUES (1);\n")
+    with pytest.raises(DBAPIError):
+        store.migrate([*SHIPPED, bad])
+    assert "half" not in tables_of(database_url)
+    good = parse(f"{NEXT:04}_good.sql", "CREATE TABLE half (a INTEGER);\n")
+    assert store.migrate([*SHIPPED, good]) == (good,)
+    with store.read() as tx:
+        assert len(projects.all(tx)) == 1
+    store.close()
+
+
+def test_a_newer_database_is_refused_and_left_alone(database_url):
+    store = Store(database_url)
+    newer = parse(f"{NEXT:04}_future.sql", "CREATE TABLE future (a INTEGER);\n")
+    store.migrate([*SHIPPED, newer])
+    with pytest.raises(StoreTooNew, match="update Legion") as caught:
+        store.migrate()
+    assert f"schema {NEXT}, this one knows {SHIPPED[-1].number}" in caught.value.message
+    assert "future" in tables_of(database_url)
+    store.close()
+
+
+def test_a_kill_in_the_middle_of_a_step_leaves_nothing_and_the_next_start_takes_it(database_url):
+    dies_at(Point.STORE_MIGRATION_BEFORE_COMMIT, lambda: ignore(Store(database_url).migrate()))
+    assert tables_of(database_url) == set()
+    dies_at(Point.STORE_MIGRATION_AFTER_COMMIT, lambda: ignore(Store(database_url).migrate()))
+    assert "tickets" in tables_of(database_url)
+    store = Store(database_url)
+    assert store.migrate() == SHIPPED[1:]
+    store.close()
+
+
+KINDS: dict[type, type] = {Integer: Integer, Double: Float, Text: String}
+"""What a column of ours must be found as."""
+
+
+def plain(kind: TypeEngine[Any]) -> TypeEngine[Any]:
+    """Behind our own decorators; an enum is stored as its text."""
+    while isinstance(kind, TypeDecorator):
+        kind = kind.impl_instance
+    return Text() if isinstance(kind, Enum) else kind
+
+
+def ignore(_value: object) -> None:
+    pass

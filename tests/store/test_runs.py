@@ -1,0 +1,77 @@
+"""Runs: numbered, counted by generation, ended once."""
+
+from __future__ import annotations
+
+import pytest
+
+from legion.domain.errors import Conflict, NotFound
+from legion.domain.events import Kind
+from legion.domain.runs import Outcome, Run
+from legion.store import events, runs
+from tests.store.making import add_ticket
+
+
+@pytest.fixture
+def ticket(store, project) -> int:
+    with store.write() as tx:
+        number: int = add_ticket(tx, project.id).id
+    return number
+
+
+def test_a_run_starts_and_ends_with_its_events(store, project, ticket):
+    with store.write() as tx:
+        started = runs.start(tx, ticket, 1)
+    assert started == Run(id=1, ticket=ticket, attempt=1, generation=1, started_at=tx.now)
+    with store.read() as tx:
+        assert runs.active(tx) == (started,)
+        assert runs.latest(tx, ticket) == runs.get(tx, 1) == started
+    with store.write() as tx:
+        ended = runs.end(tx, 1, Outcome.FAILED, "exit code 3", saved="abc")
+    assert (ended.outcome, ended.ended_at, ended.detail, ended.saved) == (Outcome.FAILED, tx.now, "exit code 3", "abc")
+    with store.read() as tx:
+        assert runs.active(tx) == ()
+        assert runs.of_ticket(tx, ticket) == (ended,)
+        started_event, ended_event = events.of_ticket(tx, ticket)[-2:]
+    assert (started_event.kind, started_event.project) == (Kind.RUN_STARTED, project.id)
+    assert started_event.data == {"run": 1, "attempt": 1, "generation": 1}
+    assert (ended_event.kind, ended_event.project) == (Kind.RUN_ENDED, project.id)
+    assert ended_event.data == {"run": 1, "attempt": 1, "outcome": "failed", "detail": "exit code 3", "saved": "abc"}
+
+
+def test_the_generation_counts_how_often_this_attempt_was_lost(store, project, ticket):
+    with store.write() as tx:
+        other = add_ticket(tx, project.id).id
+        generations = []
+        for attempt, outcome in (
+            (1, Outcome.LOST),
+            (1, Outcome.STOPPED),
+            (1, Outcome.LOST),
+            (1, Outcome.FINISHED),
+            (2, Outcome.LOST),
+            (2, Outcome.FINISHED),
+        ):
+            run = runs.start(tx, ticket, attempt)
+            runs.end(tx, run.id, outcome)
+            generations.append(run.generation)
+        assert runs.start(tx, other, 1).generation == 1
+    assert generations == [1, 2, 2, 3, 1, 2]
+
+
+def test_a_run_ends_once(store, ticket):
+    with store.write() as tx:
+        runs.start(tx, ticket, 1)
+        runs.end(tx, 1, Outcome.LOST)
+    with pytest.raises(Conflict, match="has ended already"), store.write() as tx:
+        runs.end(tx, 1, Outcome.FINISHED)
+    with store.read() as tx:
+        assert runs.get(tx, 1).outcome is Outcome.LOST
+
+
+def test_unknown_runs_and_tickets_are_said(store):
+    with store.write() as tx:
+        with pytest.raises(NotFound):
+            runs.get(tx, 5)
+        with pytest.raises(NotFound):
+            runs.end(tx, 5, Outcome.LOST)
+        assert runs.latest(tx, 5) is None
+        assert runs.of_ticket(tx, 5) == ()

@@ -1,0 +1,222 @@
+"""The scheduler's view, and what it costs when many tickets have ended."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from sqlalchemy import Connection, Engine, event, text
+
+from legion.domain.checks import Verdict
+from legion.domain.decide import JobKind, ProjectView, Snapshot
+from legion.domain.projects import Project
+from legion.domain.runs import Outcome
+from legion.domain.tickets import Change, Land, Propose, Prove, Start, State
+from legion.store import events, jobs, landings, projects, receipts, runs, snapshot, tickets
+from legion.store.database import Store, sqlite_url
+from tests.store.making import COMMIT, TREE, add_many_landed, add_project, add_ticket, land, stop
+
+
+def test_a_snapshot_shows_live_tickets_jobs_and_what_ended_before_them(store, project):
+    with store.write() as tx:
+        other = add_project(tx, "other")
+        gone = add_project(tx, "gone")
+        for after in ((), (), (1, 2), (3,)):
+            add_ticket(tx, project.id, after=after)
+        add_ticket(tx, other.id)
+        add_ticket(tx, gone.id)
+        land(tx, 1)
+        stop(tx, 2)
+        projects.trust(tx, project.id, project.config_hash)
+        projects.trust(tx, other.id, "another hash")
+        projects.save(tx, replace(gone, removed_at=tx.now))
+        jobs.claim(tx, JobKind.LAND, project.id, "here")
+        finished = jobs.claim(tx, JobKind.RUN, 3, "here")
+        jobs.finish(tx, finished)
+    with store.read() as tx:
+        seen = snapshot.load(tx, 3, {project.id: 2})
+        live = tickets.live(tx)
+    view = ProjectView(
+        id=project.id,
+        parallel=2,
+        paused=False,
+        trusted=True,
+        baseline_known=False,
+        baseline_red=False,
+        person_waiting=False,
+    )
+    assert seen == Snapshot(
+        projects=(view, replace(view, id=other.id, parallel=3, trusted=False)),
+        tickets=live[:3],
+        ended={1: State.DONE, 2: State.STOPPED},
+        jobs=frozenset({(JobKind.LAND, project.id)}),
+        slots=3,
+    )
+    assert [ticket.id for ticket in seen.tickets] == [3, 4, 5]
+
+
+def view_of(store: Store, project: Project, **changed) -> ProjectView:
+    with store.write() as tx:
+        projects.save(tx, replace(projects.get(tx, project.id), **changed))
+    with store.read() as tx:
+        (view,) = snapshot.load(tx, 1, {}).projects
+    return view
+
+
+def test_the_baseline_is_known_only_for_the_target_as_it_is(store, project):
+    known = view_of(store, project, baseline_commit=COMMIT, baseline_verdict=Verdict.GREEN)
+    assert (known.baseline_known, known.baseline_red) == (True, False)
+    red = view_of(store, project, baseline_verdict=Verdict.RED)
+    assert (red.baseline_known, red.baseline_red) == (True, True)
+    moved = view_of(store, project, target=TREE)
+    assert (moved.baseline_known, moved.baseline_red) == (False, False)
+    unheard = view_of(store, project, baseline_commit=TREE, baseline_verdict=None)
+    assert not unheard.baseline_known
+
+
+@pytest.mark.parametrize(
+    ("changed", "waits"),
+    [
+        ({"person_tip": None}, False),
+        ({"person_tip": "new"}, True),
+        ({"person_tip": COMMIT}, False),
+        ({"person_tip": "new", "person_absorbed": "new"}, False),
+        ({"person_tip": "new", "person_refused": "new"}, False),
+        ({"person_tip": "newer", "person_absorbed": "new", "person_refused": "old"}, True),
+        ({"person_tip": "new", "paused": True}, True),
+    ],
+)
+def test_the_person_waits_until_their_tip_is_absorbed_or_refused(store, project, changed, waits):
+    view = view_of(store, project, **changed)
+    assert view.person_waiting is waits
+    assert view.paused is changed.get("paused", False)
+
+
+def life_of_a_ticket(store: Store, project: int, after: tuple[int, ...] = ()) -> None:
+    """Everything that is done per ticket, from dispatch to landed."""
+    with store.write() as tx:
+        ticket = add_ticket(tx, project, after=after).id
+    with store.read() as tx:
+        snapshot.load(tx, 3, {})
+    with store.write() as tx:
+        tickets.move(tx, ticket, Start(COMMIT))
+        runs.start(tx, ticket, 1)
+        claim = jobs.claim(tx, JobKind.RUN, ticket, "here")
+    with store.read() as tx:
+        run = runs.latest(tx, ticket)
+        assert run is not None
+        runs.active(tx)
+    with store.write() as tx:
+        assert jobs.still_mine(tx, claim)
+        runs.end(tx, run.id, Outcome.FINISHED)
+        tickets.move(tx, ticket, Propose(Change(base=COMMIT, commit=TREE)))
+        tickets.move(tx, ticket, Prove())
+        jobs.finish(tx, claim)
+    with store.write() as tx:
+        receipts.for_tree(tx, project, f"tree-{ticket}")
+        intent = landings.open(tx, project, base=COMMIT, commit=TREE, tree=TREE, tickets={ticket: TREE})
+    with store.write() as tx:
+        landings.open_ones(tx, project)
+        landings.close(tx, intent.id, landed=True)
+        tickets.move(tx, ticket, Land(COMMIT))
+        projects.save(tx, projects.get(tx, project))
+    with store.read() as tx:
+        tickets.recent(tx, project, 20)
+        tickets.states_of(tx, (ticket,))
+        tickets.dependants(tx, ticket)
+        events.of_ticket(tx, ticket)
+        events.after(tx, events.last(tx) - 3)
+
+
+@contextmanager
+def spied(watch: Callable[..., None]) -> Iterator[None]:
+    event.listen(Engine, "before_cursor_execute", watch)
+    yield
+    event.remove(Engine, "before_cursor_execute", watch)
+
+
+def test_no_statement_in_the_life_of_a_ticket_walks_through_what_has_ended(store, project):
+    """The database's own plan for each statement: only through an index, or over tables that stay small."""
+    with store.write() as tx:
+        projects.trust(tx, project.id, project.config_hash)
+    add_many_landed(store, project.id, 3000)
+    with store.write() as tx:
+        if tx.execute(text("SELECT 1")).dialect.name == "postgresql":  # type: ignore[attr-defined]
+            tx.execute(text("ANALYZE"))
+    said: dict[str, object] = {}
+
+    def remember(_c: Connection, _cursor: object, statement: str, parameters: object, *_rest: object) -> None:
+        if statement.startswith(("SELECT", "UPDATE")):
+            said[statement] = parameters
+
+    with spied(remember):
+        life_of_a_ticket(store, project.id, after=(1,))
+    assert len(said) > 20
+    walked = [(statement, line) for statement, values in said.items() for line in plan(store, statement, values)]
+    assert not walked
+
+
+BIG = ("tickets", "later", "wishes", "edges", "runs", "claims", "events", "receipts", "landings", "requests")
+
+
+def plan(store: Store, statement: str, values: object) -> list[str]:
+    """The lines of the plan that read one of the big tables from end to end."""
+    explain = "EXPLAIN " if "%(" in statement else "EXPLAIN QUERY PLAN "
+    with store.read() as tx:
+        rows = tx._connection.exec_driver_sql(explain + statement, values)  # type: ignore[arg-type]
+        lines = [str(row[-1]).strip() for row in rows]
+    return [
+        line
+        for line in lines
+        if any(
+            line.startswith((f"Seq Scan on {table} ", f"->  Seq Scan on {table} ")) or line == f"SCAN {table}"
+            for table in BIG
+        )
+    ]
+
+
+def steps_of(work: Callable[[], None], connections: list[sqlite3.Connection]) -> int:
+    """How many instructions SQLite's machine took: the same on every computer, however busy."""
+    count = 0
+
+    def tick() -> int:
+        nonlocal count
+        count += 1
+        return 0
+
+    for connection in connections:
+        connection.set_progress_handler(tick, 1)
+    work()
+    for connection in connections:
+        connection.set_progress_handler(None, 1)
+    return count
+
+
+def test_a_ticket_costs_the_same_after_many_have_ended(tmp_path: Path):
+    connections: list[sqlite3.Connection] = []
+
+    def remember(connection: sqlite3.Connection, _record: object) -> None:
+        connections.append(connection)
+
+    event.listen(Engine, "connect", remember)
+    try:
+        costs = []
+        for count in (100, 5000):
+            connections.clear()
+            store = Store(sqlite_url(tmp_path / f"{count}.db"))
+            store.migrate()
+            with store.write() as tx:
+                add_project(tx)
+            add_many_landed(store, 1, count)
+            life_of_a_ticket(store, 1)  # opens the connections
+            costs.append(steps_of(lambda: life_of_a_ticket(store, 1), connections))
+            store.close()
+    finally:
+        event.remove(Engine, "connect", remember)
+    few, many = costs
+    assert few > 1000
+    assert many <= 1.2 * few

@@ -1,0 +1,1 @@
+"""What the tests of several rooms share: one seed, one Postgres, one view of the source files."""

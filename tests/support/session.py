@@ -1,0 +1,45 @@
+"""One folder per test session, shared by its workers, and a lock that is held as long as the session lives.
+
+The keeper of the session's database waits for that lock: it comes free however the session ends.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+import tempfile
+from pathlib import Path
+
+_VARIABLE = "LEGION_TEST_SESSION"
+
+
+class Session:
+    """What the first process of a session holds."""
+
+    def __init__(self) -> None:
+        # Not below pytest's own folder: a server that runs as another user must be able to reach it.
+        self.folder = Path(tempfile.mkdtemp(prefix="legion-tests-"))
+        self.folder.chmod(0o755)
+        self._life = take(self.folder / "life")
+        os.environ[_VARIABLE] = str(self.folder)
+
+    def close(self) -> None:
+        """Let the keeper of the database go, wait for its end and take the folder away."""
+        del os.environ[_VARIABLE]
+        keeper = os.open(self.folder / "keeper", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        os.close(self._life)
+        fcntl.flock(keeper, fcntl.LOCK_EX)
+        os.close(keeper)
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def session_folder() -> Path:
+    return Path(os.environ[_VARIABLE])
+
+
+def take(lock: Path) -> int:
+    """Wait for the lock; it is free again when the returned handle is closed."""
+    handle = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    fcntl.flock(handle, fcntl.LOCK_EX)
+    return handle
