@@ -52,6 +52,15 @@ def refusal(text: str) -> str:
     return said
 
 
+def outcome(text: str) -> str:
+    """What is said against the text; empty where it is fine."""
+    try:
+        parse(text, origin="legion.toml")
+    except BadInput as refused:
+        return refused.message
+    return ""
+
+
 def test_every_setting_of_a_whole_file_is_read():
     config = parse(WHOLE, origin="legion.toml")
     assert config.setup.run == "make deps"
@@ -185,11 +194,19 @@ def test_a_check_may_be_called_like_anything():
     [
         ("a = " + "[" * 20_000, "nests its values too deeply"),
         ("a = " + "9" * 20_000, "a number that no setting can have"),
-        ("a." * 50_000 + "b = 1", "`a` is not a setting"),
-        ("agents." + "a." * 50_000 + "b = 1", "`agents.a` is not a setting"),
-        ("checks." + "a." * 50_000 + "b = 1", "`checks.a.a` is not a setting"),
-        ("# " + "x" * 300_000, "is larger than 256 KB"),
-        ("k" * 100_000 + " = 1", "..."),
+        ("a." * 20_000 + "b = 1", "more than 200 dots"),
+        ("[" + "a." * 20_000 + "b]", "more than 200 dots"),
+        ("a." * 100 + "b = 1", "`a` is not a setting"),
+        ("agents." + "a." * 100 + "b = 1", "`agents.a` is not a setting"),
+        ("checks." + "a." * 100 + "b = 1", "`checks.a.a` is not a setting"),
+        ("".join(f"{'a.' * 90}b{number} = 1\n" for number in range(300)), "`a` is not a setting"),
+        ("[a]\n" + "b.c.d = 1\n" * 5_000, "is not valid TOML"),
+        ("".join(f"[t{number}]\n" for number in range(6_000)), "`t0` is not a setting"),
+        ("x = [" + "{a=1}," * 10_000 + "]", "`x` is not a setting"),
+        ("[agents]\n" + "#\n" * 30_000 + "zzz = 1", "line 30002, `agents.zzz`"),
+        ("x = '" + "y" * 60_000 + "'", "`x` is not a setting"),
+        ("# " + "x" * 70_000, "is larger than 64 KB"),
+        ("k" * 60_000 + " = 1", "..."),
         ('"\\u001b[31m\\n" = 1', "`\\x1b[31m\\n` is not a setting"),
         ('# safe \u202e"fr- mr" = nur', "invisible character U+202E in line 1"),
         ('[setup]\nrun = "a \u2066 b"', "invisible character U+2066 in line 2"),
@@ -208,10 +225,7 @@ def test_a_hostile_file_is_refused_quickly_and_cannot_reach_the_terminal(text, s
 @example("[checks]")
 @example('[checks.""]')
 def test_any_text_is_read_or_refused_with_one_sentence(text):
-    try:
-        parse(text, origin="legion.toml")
-    except BadInput as refused:
-        assert "\n" not in refused.message
+    assert "\n" not in outcome(text)
 
 
 _values = st.recursive(
@@ -231,15 +245,12 @@ def test_any_value_for_a_known_key_is_taken_or_refused_by_name(key, value):
         tomllib.loads(text)
     except tomllib.TOMLDecodeError:
         return
-    try:
-        parse(text, origin="legion.toml")
-    except BadInput as refused:
-        assert f"`{key}`" in refused.message
+    assert outcome(text) == "" or f"`{key}`" in outcome(text)
 
 
 @pytest.mark.parametrize("section", [*project.SECTIONS.values(), *user.SECTIONS.values()])
 def test_every_default_is_allowed_by_its_own_rule(section):
-    needed = {name: ("x",) if section is user.DriverTable else "x" for name in settings.required(section)}
+    needed = dict.fromkeys(settings.required(section), ("x",) if section is user.DriverTable else "x")
     whole = section(**needed)
     for name, rule in settings.rules(section).items():
         assert rule.read(rule.show(getattr(whole, name))) == getattr(whole, name)
@@ -258,4 +269,4 @@ def test_flatten_lists_every_setting_as_plain_values():
     assert rows["checks.lint.timeout"] == 600
     assert rows["landing.mode"] == "squash"
     assert rows["protect.paths"] == ["legion.toml", "migrations/**"]
-    assert list(rows)[0] == "setup.run"
+    assert next(iter(rows)) == "setup.run"

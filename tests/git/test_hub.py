@@ -274,9 +274,7 @@ class TestReading:
         }
 
     def test_a_rename_shows_both_names(self, grounds: Grounds, person: Person, tmp_path):
-        commit = change(
-            grounds.hub, grounds.target, {"run.sh": None, "start.sh": "#!/bin/sh\n"}, tmp_path
-        )
+        commit = change(grounds.hub, grounds.target, {"run.sh": None, "start.sh": "#!/bin/sh\n"}, tmp_path)
         assert [file.path for file in grounds.hub.changed_files(grounds.target, commit)] == ["run.sh", "start.sh"]
 
     def test_the_difference_and_the_commits_between_are_read(self, grounds: Grounds, tmp_path):

@@ -97,8 +97,10 @@ def test_a_look_at_the_wrong_moment_keeps_no_runner_from_its_run(bench: Workbenc
 
 
 def test_a_killed_runner_takes_its_program_along_and_the_run_is_lost(bench: Workbench):
-    run = counting(bench, "tail -f /dev/null & tail -f /dev/null")
+    ready = bench.pipe("ready")
+    run = counting(bench, "tail -f /dev/null & echo go > ready; tail -f /dev/null")
     bench.launcher.start(run)
+    ready.line()
     program, runner = program_of(run), runner_of(run)
     family = [program, *program.children(recursive=True)]
     runner.kill()
@@ -112,14 +114,18 @@ def test_a_killed_runner_takes_its_program_along_and_the_run_is_lost(bench: Work
 
 
 def test_a_killed_program_is_a_program_that_ended(bench: Workbench):
-    run = bench.shell("exec tail -f /dev/null")
+    ready = bench.pipe("ready")
+    run = bench.shell("echo go > ready; exec tail -f /dev/null")
+    ready.line()
     program_of(run).kill()
     result = bench.result(run)
     assert (result.outcome, result.exit_code) == (Outcome.EXITED, 128 + signal.SIGKILL)
 
 
 def test_a_killed_bubblewrap_ends_the_run_and_all_in_it(sandboxed: Workbench):
-    run = sandboxed.shell("exec tail -f /dev/null")
+    ready = sandboxed.pipe("ready")
+    run = sandboxed.shell("echo go > ready; exec tail -f /dev/null")
+    ready.line()
     inside = program_of(run)
     family = [inside, *inside.children(recursive=True)]
     (outer,) = runner_of(run).children()
@@ -149,15 +155,17 @@ def test_the_fork_server_ends_with_its_daemon(bench: Workbench):
 
 
 def test_after_killing_everything_at_once_nothing_lives_and_the_run_is_lost(bench: Workbench):
-    run = counting(bench, "tail -f /dev/null & tail -f /dev/null")
+    ready = bench.pipe("ready")
+    run = counting(bench, "tail -f /dev/null & echo go > ready; tail -f /dev/null")
     bench.launcher.start(run)
+    ready.line()
     program, runner, server = program_of(run), runner_of(run), fork_server()
     family = [program, *program.children(recursive=True)]
     for victim in (server, runner, program):
         victim.kill()
     assert bench.wait(run) == Lost()
     assert_gone([*family, runner, server])
-    assert starts(bench) <= 1
+    assert starts(bench) == 1
 
 
 def test_runs_leave_no_zombie_and_no_open_handle(bench: Workbench):
@@ -170,13 +178,15 @@ def test_runs_leave_no_zombie_and_no_open_handle(bench: Workbench):
         launch.find(run)
         launch.stop(run)
     assert (me.num_fds(), server.num_fds()) == before
-    assert server.children() == []
+    _, left = psutil.wait_procs(server.children(), DEADLINE)
+    assert not left
 
 
 def test_thirty_runs_start_at_once(bench: Workbench):
     bench.pipe("go")
+    run_dirs = [bench.prepare(["cat", "go"]) for _ in range(30)]
     with concurrent.futures.ThreadPoolExecutor(30) as pool:
-        run_dirs = list(pool.map(lambda _: bench.shell("cat go"), range(30)))
+        list(pool.map(bench.launcher.start, run_dirs))
         assert {launch.find(run) for run in run_dirs} == {Living()}
         assert {launch.stop(run, 5) for run in run_dirs} == {True}
         results = list(pool.map(bench.result, run_dirs))

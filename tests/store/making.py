@@ -80,9 +80,14 @@ def add_many_landed(store: Store, project: int, count: int) -> None:
         tx.execute(insert(schema.runs), [run | {"id": n, "ticket": n} for n in ids])
         claim = {"kind": "run", "generation": 1, "machine": "here", "active": False, "claimed_at": 1.0}
         tx.execute(insert(schema.claims), [claim | {"id": n, "subject": n} for n in ids])
+        proof = {"project": project, "name": "", "command": "", "commit_id": "", "verdict": "green", "duration": 1.0}
+        proof |= {"made_at": 1.0, "tail": "", "output": "", "digest": ""}
+        tx.execute(insert(schema.receipts), [proof | {"id": n, "ticket": n, "tree": f"tree-{n}"} for n in ids])
+        landed = {"project": project, "base": "", "commit_id": "", "tree": "", "opened_at": 1.0, "closed_at": 2.0}
+        tx.execute(insert(schema.landings), [landed | {"id": n, "tickets": [], "landed": True} for n in ids])
         past = {"at": 1.0, "kind": "ticket.moved", "project": project, "data": {}}
         tx.execute(insert(schema.events), [past | {"n": 10**6 + n, "ticket": n} for n in ids])
-        for counter in ("ticket", "run", "claim"):
+        for counter in ("ticket", "run", "claim", "receipt", "landing"):
             tx.execute(update(schema.counters).where(schema.counters.c.name == counter).values(value=ids.stop))
         tx.execute(update(schema.counters).where(schema.counters.c.name == "event").values(value=10**6 + ids.stop))
 

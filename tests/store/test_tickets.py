@@ -216,7 +216,6 @@ def test_counts_states_and_edges_tell_of_the_whole_board(store, project):
         assert tickets.states_of(tx, (1, 2, 4, 99)) == {1: State.DONE, 2: State.QUEUED}
         assert tickets.states_of(tx, range(2000)) == {1: State.DONE, 2: State.QUEUED, 3: State.QUEUED}
         assert tickets.edges(tx, project.id) == {1: (), 2: (1,), 3: (2, 1)}
-        assert tickets.ended_before_live(tx) == {1: State.DONE}
         assert tickets.dependants(tx, 1) == (2, 3)
 
 

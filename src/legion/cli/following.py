@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import select
 import sys
 import time
 
@@ -14,6 +15,7 @@ from legion.cli.parameters import ticket_argument
 from legion.cli.states import look, symbol
 from legion.cli.status import about
 from legion.cli.waiting import exit_code
+from legion.client.legion import LONGEST_WAIT
 from legion.wire.projects import WaitState
 from legion.wire.tickets import Log
 
@@ -34,27 +36,32 @@ def log(call: Call, id: int, follow: bool, run: int | None) -> None:
     Into a pipe it comes byte for byte; on a terminal without what a terminal would obey.
     """
     printer = _Printer(call)
-    piece = lasting(call, lambda legion: legion.log(id, run, 0))
+    piece = _read(call, id, run, 0)
     printer.show(piece)
+    after = 0
     while not _is_over(piece, follow):
-        if piece.next_offset == piece.offset:
-            _glance(call, id, 0)
-        last = piece
-        piece = lasting(
-            call, lambda legion: legion.log(id, last.run if last.run is not None else run, last.next_offset)
-        )
+        if not piece.text:
+            after = _glance(call, id, after, GLANCE).last_event
+        piece = _read(call, id, run if piece.run is None else piece.run, piece.next_offset)
         printer.show(piece)
     printer.finish()
 
 
 def _is_over(piece: Log, follow: bool) -> bool:
-    nothing_new = piece.next_offset == piece.offset
-    return nothing_new and (piece.ended or not follow or piece.run is None)
+    return not piece.text and (piece.ended or not follow or piece.run is None)
 
 
-def _glance(call: Call, id: int, after: int) -> WaitState:
-    """The ticket's state, at once if it changed, else after a moment."""
-    return lasting(call, lambda legion: legion.wait(None, [id], after_event=after, timeout=GLANCE))
+def _read(call: Call, id: int, run: int | None, offset: int) -> Log:
+    return lasting(call, lambda legion: legion.log(id, run, offset))
+
+
+def _glance(call: Call, id: int, after: int, seconds: float) -> WaitState:
+    """The ticket's state: at once if something happened, else after that time."""
+    state = lasting(call, lambda legion: legion.wait(None, [id], after_event=after, timeout=seconds))
+    if state.settled and state.last_event == after:
+        # An answer about a settled ticket comes at once, and its run may still be writing its last words.
+        select.select([], [], [], GLANCE)
+    return state
 
 
 @command("watch", example="legion watch 12")
@@ -66,22 +73,26 @@ def watch(call: Call, id: int) -> int:
     """
     printer = _Printer(call)
     began = time.monotonic()
-    before, after = "", 0
+    before, after, patience = "", 0, 0.0
     run, offset = None, 0
     while True:
-        state = _glance(call, id, after)
-        after = state.last_event
-        now = f"{state.tickets[0].state} {state.tickets[0].attempt} {state.tickets[0].reason}"
-        piece = lasting(call, lambda legion: legion.log(id, None, 0 if run is None else offset))
-        if piece.run != run and piece.offset > 0:
-            piece = lasting(call, lambda legion: legion.log(id, None, 0))
+        state = _glance(call, id, after, patience)
+        ticket, after = state.tickets[0], state.last_event
+        patience = GLANCE if ticket.state == "working" else LONGEST_WAIT
+        piece = _read(call, id, None, offset)
+        if piece.run != run and offset > 0:
+            # Another attempt: its output begins at its own beginning.
+            piece = _read(call, id, None, 0)
         run, offset = piece.run, piece.next_offset
         printer.show(piece)
+        now = f"{ticket.state} {ticket.attempt} {ticket.reason}"
         if now != before:
             printer.finish()
             _tell_state(call, state, began)
             before = now
-        if state.settled and piece.next_offset == piece.offset:
+        if piece.text:
+            patience = 0.0
+        elif state.settled:
             printer.finish()
             return exit_code(call.legion(), state)
 

@@ -27,11 +27,10 @@ def _worktrees(found: Worktrees, screen: Screen) -> Iterator[str]:
     yield screen.line(Cell(harmless(found.root), Colour.BOLD))
     rows = [
         [
-            Cell(harmless(tree.name)),
+            Cell(harmless(tree.path.removeprefix(f"{found.root}/"))),
             Cell(harmless(tree.state), Colour.CYAN if tree.state == "in use" else Colour.DIM),
             Cell(f"#{tree.ticket}" if tree.ticket is not None else ""),
             Cell(size(tree.bytes)),
-            Cell(harmless(tree.path), Colour.DIM),
         ]
         for tree in found.worktrees
     ]

@@ -121,7 +121,7 @@ class Screen:
         while lines and not lines[-1].strip():
             lines.pop()
         shown = lines if most_lines is None else lines[:most_lines]
-        painted = [" " * indent + line for line in shown]
+        painted = [(" " * indent + line).rstrip() for line in shown]
         if len(shown) < len(lines) or (most_lines is not None and len(text) > 400 * most_lines):
             painted.append(" " * indent + self.dim("(cut; --full shows all of it)"))
         return painted

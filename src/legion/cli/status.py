@@ -91,24 +91,28 @@ def group_of(ticket: TicketLine) -> Group:
 
 
 def _groups(status: Status, screen: Screen, room: int | None) -> list[str]:
-    lines: list[str] = []
+    """Tickets under the heads of their groups, in columns that run through all of them."""
+    heads: list[tuple[Group, int, int]] = []
+    rows: list[list[Cell]] = []
     several = status.project is None and len(status.projects) > 1
     for group in Group:
         members = [ticket for ticket in status.tickets if group_of(ticket) is group]
-        if not members:
-            continue
         if group is Group.ENDED:
             members.sort(key=lambda ticket: -ticket.moved_at)
         shown = members if room is None else members[: max(3, room)]
-        hidden = len(members) - len(shown)
-        if group is Group.ENDED:
-            hidden += status.omitted
-        lines.append(screen.bold(group.value))
-        lines += screen.table([_row(ticket, screen, several) for ticket in shown])
-        if hidden:
-            lines.append(screen.dim(f"  and {hidden} more: legion status --all"))
+        hidden = len(members) - len(shown) + (status.omitted if group is Group.ENDED else 0)
+        if shown:
+            heads.append((group, len(shown), hidden))
+            rows += [_row(ticket, screen, several) for ticket in shown]
         if room is not None:
             room -= len(shown) + 1
+    table = screen.table(rows)
+    lines: list[str] = []
+    for group, number, hidden in heads:
+        lines += [screen.bold(group.value), *table[:number]]
+        table = table[number:]
+        if hidden:
+            lines.append(screen.dim(f"  and {hidden} more: legion status --all"))
     return [*lines, ""] if lines else []
 
 
@@ -126,16 +130,16 @@ def _row(ticket: TicketLine, screen: Screen, several: bool) -> list[Cell]:
 
 def about(ticket: TicketLine) -> str:
     """What it is doing or waits for, in a few words."""
+    said = harmless(ticket.doing or ticket.reason)
     words = []
-    if ticket.unchecked:
+    if ticket.unchecked and "unchecked" not in said:
         words.append("unchecked")
-    if ticket.held_up_by:
+    if ticket.held_up_by and "held up" not in said:
         words.append(f"held up by {numbers(ticket.held_up_by)}")
     if ticket.attempt > 1:
         words.append(f"attempt {ticket.attempt}/{ticket.max_attempts}")
-    said = ticket.doing or ticket.reason
     if said:
-        words.append(harmless(said))
+        words.append(said)
     return ", ".join(words)
 
 
@@ -150,8 +154,6 @@ def hints(status: Status) -> Iterable[str]:
         yield "No project yet: `legion init` makes the git repository you stand in one."
         return
     if project is not None:
-        if not project.trusted:
-            yield "The commands of legion.toml wait for your word: legion trust"
         if project.paused:
             yield "Nothing new starts while paused: legion resume"
         if project.ahead:

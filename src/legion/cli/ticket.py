@@ -71,7 +71,7 @@ def _texts(page: TicketPage, screen: Screen, full: bool) -> Iterator[str]:
         ("Context", page.context),
         ("Criteria", page.criteria),
         ("Plan", page.plan),
-        ("Feedback to the next attempt", page.feedback),
+        ("Feedback", page.feedback),
     ]
     for title, text in texts:
         if text.strip():
@@ -154,9 +154,28 @@ def _history(page: TicketPage, screen: Screen, full: bool) -> Iterator[str]:
 
 
 def words_of(event: EventLine) -> str:
-    """What happened, for a person: the kind, then what its data says."""
-    kind = event.kind.rpartition(".")[2].replace("-", " ")
-    details = [
-        f"{name} {harmless(str(value))}" for name, value in event.data.items() if value not in (None, "", [], {})
-    ]
-    return f"{harmless(kind)}: {', '.join(details)}" if details else harmless(kind)
+    """What happened, for a person. A kind that we do not know is told by its data."""
+    told = {name: harmless(str(value)) for name, value in event.data.items() if value not in (None, "", [], {})}
+    commit = told.get("commit", "")[:9]
+    match event.kind:
+        case "ticket.created":
+            return "created"
+        case "ticket.moved":
+            return _with(f"{told.get('from')} to {told.get('to')}", told.get("reason"))
+        case "run.started":
+            return f"run {told.get('run')} started, attempt {told.get('attempt')}"
+        case "run.ended":
+            outcome = told.get("outcome", "").replace("_", " ")
+            return _with(f"run {told.get('run')} ended: {outcome}", told.get("detail"))
+        case "check.receipt":
+            return f"{told.get('name')} is {told.get('verdict')} on {commit}"
+        case "landing.landed":
+            return f"landed as {commit}"
+        case "landing.sent-back":
+            return _with("sent back", told.get("why"))
+        case _:
+            return _with(harmless(event.kind), ", ".join(f"{name} {value}" for name, value in told.items()))
+
+
+def _with(said: str, why: str | None) -> str:
+    return f"{said}: {why}" if why else said

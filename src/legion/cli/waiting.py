@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 
 import click
 
@@ -15,7 +17,7 @@ from legion.cli.parameters import TICKET
 from legion.cli.states import state_cell
 from legion.cli.status import about
 from legion.client.legion import LONGEST_WAIT, Legion
-from legion.wire.errors import ChecksFailed, LegionError, TryAgain
+from legion.wire.errors import ChecksFailed, LegionError, NotFound, TryAgain
 from legion.wire.projects import WaitState
 from legion.wire.tickets import TicketLine
 
@@ -49,17 +51,41 @@ def until_settled(call: Call, ids: list[int], *, all_projects: bool, timeout: fl
     """Follow tickets until nothing more happens to them by itself; says each change."""
     cwd = None if ids or all_projects else call.cwd
     began = time.monotonic()
-    teller = _Teller(call)
+    teller, followed = _Teller(call), _Followed()
     after = 0
     while True:
         left = LONGEST_WAIT if timeout is None else timeout - (time.monotonic() - began)
-        state = lasting(call, lambda legion: legion.wait(cwd, ids, all=all_projects, after_event=after, timeout=left))
+        state = lasting(call, partial(_ask, cwd, ids, all_projects, after, left))
+        if not ids:
+            state = lasting(call, partial(followed.with_ended, state))
         teller.tell(state)
         if state.settled:
             return Settled(state=state, code=exit_code(call.legion(), state))
         if timeout is not None and time.monotonic() - began >= timeout:
             return Settled(state=state, code=TryAgain.exit_code)
         after = state.last_event
+
+
+def _ask(cwd: str | None, ids: list[int], all_projects: bool, after: int, seconds: float, legion: Legion) -> WaitState:
+    return legion.wait(cwd, ids, all=all_projects, after_event=after, timeout=seconds)
+
+
+class _Followed:
+    """Asked for all tickets, the daemon tells of the living; this remembers those that ended since we wait."""
+
+    def __init__(self) -> None:
+        self._live: set[int] = set()
+        self._ended: dict[int, TicketLine] = {}
+
+    def with_ended(self, state: WaitState, legion: Legion) -> WaitState:
+        live = {ticket.id: ticket for ticket in state.tickets}
+        for id in self._live - live.keys():
+            # A dropped ticket is nowhere any more.
+            with contextlib.suppress(NotFound):
+                self._ended[id] = legion.wait(None, [id], timeout=0).tickets[0]
+        self._live = set(live)
+        every = {**self._ended, **live}
+        return replace(state, tickets=[every[id] for id in sorted(every)])
 
 
 class _Teller:
@@ -80,9 +106,8 @@ class _Teller:
                     self._call.say(_line(ticket, self._began))
                 self._known[ticket.id] = ticket.state
         if self._first and not state.settled:
-            self._call.say(
-                f"Waiting for {count(sum(not _ended(t) for t in state.tickets), 'ticket')}; Ctrl-C ends only the waiting."
-            )
+            waited_for = count(sum(not _ended(ticket) for ticket in state.tickets), "ticket")
+            self._call.say(f"Waiting for {waited_for}; Ctrl-C ends only the waiting.")
         self._first = False
 
 
@@ -98,15 +123,17 @@ def _ended(ticket: TicketLine) -> bool:
 def exit_code(legion: Legion, state: WaitState) -> int:
     """How it went, for a script."""
     failed = [ticket for ticket in state.tickets if ticket.state == "failed"]
-    if any(failed_its_checks(legion, ticket.id) for ticket in failed):
+    if any(failed_its_checks(legion, ticket) for ticket in failed):
         return ChecksFailed.exit_code
     all_done = all(ticket.state == "done" for ticket in state.tickets)
     return 0 if all_done and not state.stuck else LegionError.exit_code
 
 
-def failed_its_checks(legion: Legion, id: int) -> bool:
-    """Whether the last thing we learned about its last attempt is a red receipt."""
-    page = legion.ticket(id)
+def failed_its_checks(legion: Legion, ticket: TicketLine) -> bool:
+    """Whether a check said no to its last attempt: one of its own, or one of the batch it was to land with."""
+    if "checks failed" in ticket.reason:
+        return True
+    page = legion.ticket(ticket.id)
     began = page.runs[-1].started_at if page.runs else 0.0
     latest = [receipt for receipt in page.receipts if receipt.made_at >= began]
     return bool(latest) and latest[-1].verdict == "red"

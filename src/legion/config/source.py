@@ -12,8 +12,11 @@ from dataclasses import dataclass
 
 from legion.domain.errors import BadInput
 
-LONGEST = 256 * 1024
-"""Characters; a settings file is read often, and no honest one is larger."""
+LONGEST = 64 * 1024
+"""Characters; no honest settings file has more."""
+
+MOST_DOTS = 200
+"""In one line: the time to read a key grows with the square of its parts, up to a minute for a file full of dots."""
 
 HIDDEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 """Control characters and those that turn the writing direction: what is read before trusting must be what runs."""
@@ -46,7 +49,9 @@ def read(text: str, origin: str) -> Source:
     """Raises BadInput where the text is not TOML or no honest settings file."""
     if len(text) > LONGEST:
         raise BadInput(f"{origin} is larger than {LONGEST // 1024} KB: keep only settings in it.")
-    unified = text.replace("\r\n", "\n")
+    unified = text.replace("\r\n", "\n").removesuffix("\n") + "\n"  # the end of a file has no line in tomllib's words
+    if any(line.count(".") > MOST_DOTS for line in unified.split("\n")):
+        raise BadInput(f"{origin} has a line with more than {MOST_DOTS} dots: no setting needs them.")
     hidden = HIDDEN.search(unified)
     if hidden:
         line = unified.count("\n", 0, hidden.start()) + 1

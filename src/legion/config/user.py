@@ -36,7 +36,7 @@ class Network(Enum):
 
 
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-_PASSWORD = re.compile(r"(?<=://)([^/@:]*):[^@]*@|(?<=[?&])(password=)[^&]*", re.IGNORECASE)
+_PASSWORD = re.compile(r"(?<=://)([^/@:]*):.*@|(?<=[?&])(password=)[^&]*", re.IGNORECASE)
 
 
 def _is_host(value: str) -> bool:

@@ -23,7 +23,7 @@ from legion.system.process import Finished
 TARGET = "refs/legion/target"
 _OURS = "refs/legion/"
 _RESERVED = ("target", "person")
-_NAME = re.compile(r"[A-Za-z0-9_%-][A-Za-z0-9._%-]*(/[A-Za-z0-9_%-][A-Za-z0-9._%-]*)*")
+_NAME = re.compile(r"[A-Za-z0-9_%][A-Za-z0-9._%-]*(/[A-Za-z0-9_%][A-Za-z0-9._%-]*)*")
 _HELD_LOCK = re.compile(r"Unable to create '(.+?\.lock)': File exists")
 # No living git holds a ref lock this long, since no hook runs while it does.
 _STALE_SECONDS = 2.0

@@ -42,4 +42,4 @@ class Tree:
 
     def describe(self, commit: str) -> None:
         """Make the index say `commit` and leave the files alone; what is known of unchanged files stays known."""
-        self.git("read-tree", *(("-m",) if self.index.exists() else ()), commit)
+        self.git("read-tree", *(("-i", "-m") if self.index.exists() else ()), commit)

@@ -87,8 +87,10 @@ def save(
     `kind` is the event that tells of it; None for what nobody needs to read about later.
     """
     saved = replace(project, version=project.version + 1)
+    # Setting the id, even to what it is, makes SQLite look through everything that refers to it.
+    values = {name: value for name, value in asdict(saved).items() if name != "id"}
     mine = update(schema.projects).where(_TABLE.id == project.id, _TABLE.version == project.version)
-    if tx.execute(mine.values(asdict(saved))).rowcount != 1:
+    if tx.execute(mine.values(values)).rowcount != 1:
         raise Conflict(f"Project {project.name} was changed by somebody else meanwhile: look at it again.")
     if kind is not None:
         tx.record(kind, project=project.id, data=data)

@@ -20,10 +20,12 @@ def load(tx: ReadTransaction, slots: int, parallel: Mapping[int, int]) -> Snapsh
         for project in projects.all(tx)
     )
     cared_for = {view.id for view in views}
+    live = tuple(ticket for ticket in tickets.live(tx) if ticket.project in cared_for)
+    before = {other for ticket in live for other in ticket.wish.after} - {ticket.id for ticket in live}
     return Snapshot(
         projects=views,
-        tickets=tuple(ticket for ticket in tickets.live(tx) if ticket.project in cared_for),
-        ended=tickets.ended_before_live(tx),
+        tickets=live,
+        ended=tickets.states_of(tx, before),
         jobs=frozenset((claim.kind, claim.subject) for claim in jobs.active(tx)),
         slots=slots,
     )

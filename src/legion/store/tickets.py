@@ -118,20 +118,6 @@ def states_of(tx: ReadTransaction, ids: Iterable[int]) -> dict[int, State]:
     return states
 
 
-def ended_before_live(tx: ReadTransaction) -> dict[int, State]:
-    """The states of ended tickets that a live one comes after."""
-    later = schema.tickets.alias("later")
-    found = (
-        select(_TABLE.id, _TABLE.state)
-        .distinct()
-        .select_from(later)
-        .join(schema.edges, schema.edges.c.ticket == later.c.id)
-        .join(schema.tickets, _TABLE.id == schema.edges.c.after)
-        .where(later.c.live == literal_column("1"), _ENDED, _ON_BOARD)
-    )
-    return {row.id: row.state for row in tx.execute(found)}
-
-
 def counts(tx: ReadTransaction, project: int | None = None) -> dict[State, int]:
     """How many tickets are in each state; states without any are left out."""
     found = select(_TABLE.state, func.count().label("many")).where(_ON_BOARD).group_by(_TABLE.state)

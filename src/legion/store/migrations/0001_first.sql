@@ -96,9 +96,12 @@ CREATE TABLE tickets (
     feedback TEXT NOT NULL
 );
 
-CREATE INDEX tickets_live ON tickets (project, id) WHERE live = 1;
+-- The flag leads its own partial index, else SQLite walks the whole table to get the order of ids for nothing.
+CREATE INDEX tickets_live ON tickets (live, id) WHERE live = 1;
 
-CREATE INDEX tickets_ended ON tickets (project, moved_at, id) WHERE live = 0;
+CREATE INDEX tickets_ended ON tickets (live, moved_at, id) WHERE live = 0;
+
+CREATE INDEX tickets_ended_of_project ON tickets (project, live, moved_at, id) WHERE live = 0;
 
 CREATE INDEX tickets_by_state ON tickets (project, state) WHERE dropped_at IS NULL;
 
@@ -134,7 +137,7 @@ CREATE TABLE runs (
 
 CREATE INDEX runs_of_ticket ON runs (ticket, id);
 
-CREATE INDEX runs_active ON runs (id) WHERE ended_at IS NULL;
+CREATE INDEX runs_active ON runs (ended_at, id) WHERE ended_at IS NULL;
 
 CREATE TABLE claims (
     id INTEGER PRIMARY KEY,
@@ -151,6 +154,8 @@ CREATE TABLE claims (
 CREATE UNIQUE INDEX claims_by_generation ON claims (kind, subject, generation);
 
 CREATE UNIQUE INDEX claims_one_at_a_time ON claims (kind, subject) WHERE active = 1;
+
+CREATE INDEX claims_active ON claims (active, id) WHERE active = 1;
 
 CREATE TABLE receipts (
     id INTEGER PRIMARY KEY,

@@ -1,0 +1,226 @@
+"""A check tree is exactly its commit, whatever the last check did in it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from legion.git.check_trees import CheckTrees
+from legion.system.crash import Point
+from tests.git.making import Grounds, Person, change, dies_at
+
+
+@pytest.fixture
+def checks(grounds: Grounds) -> CheckTrees:
+    return CheckTrees(grounds.hub, grounds.folder / "checks", grounds.side)
+
+
+def everything_in(tree: Path) -> list[str]:
+    found = []
+    for folder, folders, names in os.walk(tree):
+        if Path(folder) == tree:
+            folders.remove(".git")
+        found += [os.path.relpath(os.path.join(folder, name), tree) for name in names]
+        found += [os.path.relpath(os.path.join(folder, name), tree) + "/" for name in folders if name == ".git"]
+    return sorted(found)
+
+
+def test_a_new_tree_is_the_commit(grounds: Grounds, checks: CheckTrees):
+    tree = checks.prepare("0", grounds.target)
+    assert everything_in(tree) == grounds.names_in(grounds.target)
+    assert Person(tree).git("status", "--porcelain", "--ignored") == ""
+    assert Person(tree).head == grounds.target
+
+
+def test_a_warm_tree_moves_to_another_commit_in_place(grounds: Grounds, checks: CheckTrees, tmp_path: Path):
+    first = checks.prepare("0", grounds.target)
+    inode = first.stat().st_ino
+    later = change(grounds.hub, grounds.target, {"run.sh": None, "deep/er/new": "1\n", "README.md": "2\n"}, tmp_path)
+    tree = checks.prepare("0", later)
+    assert everything_in(tree) == grounds.names_in(later)
+    assert (tree / "README.md").read_text() == "2\n"
+    assert (tree, tree.stat().st_ino) == (first, inode)
+    assert Person(tree).head == later
+
+
+def hide(tree: Path) -> None:
+    Person(tree).git("update-index", "--skip-worktree", "README.md")
+    (tree / "README.md").write_text("evil\n")
+
+
+def disguise(tree: Path) -> None:
+    """The same size and the same times as before."""
+    file = tree / "README.md"
+    facts = file.stat()
+    file.write_text("# B project\n")
+    os.utime(file, ns=(facts.st_atime_ns, facts.st_mtime_ns))
+
+
+def nest(tree: Path) -> None:
+    Person.with_repository(tree / "nested").commit({"inner": "1\n"})
+    Person.with_repository(tree / "empty-nested")
+    Person.with_repository(tree / "src")
+
+
+def leave_ignored(tree: Path) -> None:
+    (tree / "build").mkdir()
+    (tree / "build/conftest.py").write_text("evil\n")
+    (tree / "src/stale.log").write_text("evil\n")
+
+
+def break_git(tree: Path) -> None:
+    shutil.rmtree(tree / ".git")
+    (tree / ".git").symlink_to("/etc")
+
+
+def plant_hooks(tree: Path) -> None:
+    (tree / ".git/hooks/post-checkout").write_text("#!/bin/sh\nexit 1\n")
+    (tree / ".git/config").write_text("[core]\n\tworktree = /\n")
+
+
+def swap_folder_and_file(tree: Path) -> None:
+    shutil.rmtree(tree / "src")
+    (tree / "src").write_text("a file\n")
+    (tree / "run.sh").unlink()
+    (tree / "run.sh").mkdir()
+    (tree / "run.sh/inner").write_text("1\n")
+
+
+def make_executable(tree: Path) -> None:
+    (tree / "README.md").chmod(0o777)
+
+
+def delete_all(tree: Path) -> None:
+    for entry in tree.iterdir():
+        shutil.rmtree(entry) if entry.is_dir() else entry.unlink()
+
+
+def odd_names(tree: Path) -> None:
+    for name in ("line\nbreak", "-f", "*", os.fsdecode(b"caf\xe9")):
+        (tree / name).write_text("1\n")
+    os.mkfifo(tree / "pipe")
+
+
+@pytest.mark.parametrize(
+    "deed",
+    [hide, disguise, nest, leave_ignored, break_git, plant_hooks, swap_folder_and_file, make_executable, delete_all,
+     odd_names],
+)  # fmt: skip
+def test_nothing_that_a_check_did_is_there_for_the_next(
+    grounds: Grounds, checks: CheckTrees, deed: Callable[[Path], None]
+):
+    deed(checks.prepare("0", grounds.target))
+    tree = checks.prepare("0", grounds.target)
+    assert everything_in(tree) == grounds.names_in(grounds.target)
+    assert (tree / "README.md").read_text() == "# A project\n"
+    assert (tree / "README.md").stat().st_mode & 0o111 == 0
+    assert not list((tree / ".git/hooks").iterdir())
+    assert Person(tree).git("status", "--porcelain", "--ignored") == ""
+
+
+def test_a_folder_that_became_a_link_leads_no_write_outside(grounds: Grounds, checks: CheckTrees, tmp_path: Path):
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "app.py").write_text("not yours\n")
+    (outside / "other").write_text("not yours\n")
+    tree = checks.prepare("0", grounds.target)
+    shutil.rmtree(tree / "src")
+    (tree / "src").symlink_to(outside)
+    later = change(grounds.hub, grounds.target, {"src/lib.py": None, "src/app.py": "2\n"}, tmp_path)
+    tree = checks.prepare("0", later)
+    assert not (tree / "src").is_symlink()
+    assert (tree / "src/app.py").read_text() == "2\n"
+    assert {file.name: file.read_text() for file in outside.iterdir()} == {
+        "app.py": "not yours\n",
+        "other": "not yours\n",
+    }
+
+
+def test_what_lies_in_the_folder_of_a_submodule_goes_too(person: Person, tmp_path: Path):
+    person.git("update-index", "--add", "--cacheinfo", f"160000,{person.head},lib")
+    person.git("commit", "-q", "-m", "submodule")
+    grounds = Grounds(tmp_path / "legion", person)
+    checks = CheckTrees(grounds.hub, grounds.folder / "checks", grounds.side)
+    tree = checks.prepare("0", grounds.target)
+    Person.with_repository(tree / "lib").write("evil.py", "1\n")
+    tree = checks.prepare("0", grounds.target)
+    assert list((tree / "lib").iterdir()) == []
+
+
+def test_outputs_of_setup_are_told_and_kept(grounds: Grounds, checks: CheckTrees):
+    tree = checks.prepare("0", grounds.target)
+    for name in ("build/out", "node_modules/[x]/file", "src/native.log", "new.txt"):
+        Person(tree).write(name, "1\n")
+    keep = checks.leftovers("0")
+    assert keep == ("build", "new.txt", "node_modules", "src/native.log")
+    Person(tree).write("build-2/out", "1\n")
+    Person(tree).write("src/build/out", "1\n")
+    tree = checks.prepare("0", grounds.target, keep)
+    assert checks.leftovers("0") == keep
+    assert (tree / "node_modules/[x]/file").exists()
+
+
+@pytest.mark.parametrize("name", ["*", "[b]uild", "a b", "#x", "!x", "tail "])
+def test_a_name_to_keep_is_no_pattern(grounds: Grounds, checks: CheckTrees, name: str):
+    tree = checks.prepare("0", grounds.target)
+    Person(tree).write(f"{name}/out", "1\n")
+    Person(tree).write("build/out", "1\n")
+    tree = checks.prepare("0", grounds.target, (name,))
+    assert (tree / name / "out").exists()
+    assert not (tree / "build").exists()
+
+
+def test_a_slot_that_was_never_prepared_has_no_leftovers(checks: CheckTrees):
+    assert checks.leftovers("5") == ()
+
+
+@pytest.mark.parametrize("slot", ["", ".scrap", "../x", "a~b"])
+def test_a_slot_with_an_unsafe_name_is_refused(grounds: Grounds, checks: CheckTrees, slot: str):
+    with pytest.raises(ValueError, match="no name for a slot"):
+        checks.prepare(slot, grounds.target)
+
+
+def test_slots_are_prepared_at_the_same_time(grounds: Grounds, checks: CheckTrees):
+    barrier = threading.Barrier(4)
+
+    def prepare(slot: str) -> list[str]:
+        barrier.wait(30)
+        return everything_in(checks.prepare(slot, grounds.target))
+
+    with ThreadPoolExecutor(4) as threads:
+        trees = list(threads.map(prepare, "abcd"))
+    assert trees == [grounds.names_in(grounds.target)] * 4
+
+
+def test_a_tree_that_cannot_be_moved_is_made_anew(grounds: Grounds, checks: CheckTrees):
+    tree = checks.prepare("0", grounds.target)
+    inode = tree.stat().st_ino
+    index = next((grounds.side / "check-trees").glob("0~*.index"))
+    index.write_bytes(b"broken")
+    tree = checks.prepare("0", grounds.target)
+    assert tree.stat().st_ino != inode
+    assert everything_in(tree) == grounds.names_in(grounds.target)
+    assert os.listdir(grounds.folder / "checks/.scrap") == []
+
+
+@pytest.mark.parametrize("point", [Point.GIT_CHECK_TREE_AFTER_MOVE, Point.GIT_CHECK_TREE_BEFORE_READY])
+@pytest.mark.parametrize("warm", [False, True])
+def test_a_tree_whose_making_was_killed_is_not_used(
+    grounds: Grounds, checks: CheckTrees, tmp_path: Path, point: Point, warm: bool
+):
+    if warm:
+        checks.prepare("0", grounds.target)
+    later = change(grounds.hub, grounds.target, {"a": "1\n"}, tmp_path)
+    assert dies_at(point, lambda: checks.prepare("0", later))
+    assert checks.leftovers("0") == ()
+    half = (grounds.folder / "checks/0").stat().st_ino
+    tree = checks.prepare("0", grounds.target)
+    assert tree.stat().st_ino != half
+    assert everything_in(tree) == grounds.names_in(grounds.target)
+    assert len(list((grounds.side / "check-trees").iterdir())) == 2

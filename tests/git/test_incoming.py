@@ -1,0 +1,172 @@
+"""Commits of an agent come in whole and sound, or not at all."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from legion.git.incoming import agent_commits
+from legion.system.crash import Point
+from legion.system.process import Finished
+from tests.git.making import Grounds, Person, change, dies_at, in_tree
+
+
+def fetch(grounds: Grounds, agent: Person) -> str | None:
+    return agent_commits(grounds.hub, base=grounds.target, run_sandboxed=in_tree(agent.path), keep_as="wip/1")
+
+
+def said(stdout: bytes, code: int = 0) -> Callable[[object], Finished]:
+    return lambda argv: Finished(argv=("git",), code=code, stdout=stdout, stderr=b"")
+
+
+def objects_of(grounds: Grounds) -> set[str]:
+    listed = grounds.hub._git("cat-file", "--batch-check=%(objectname)", "--batch-all-objects").text
+    return set(listed.split())
+
+
+def test_commits_of_the_agent_arrive_with_their_history(grounds: Grounds):
+    agent = grounds.agent()
+    first = agent.commit({"a": "1\n"}, "first of the agent")
+    second = agent.commit({"a": "2\n"}, "second of the agent")
+    assert fetch(grounds, agent) == second
+    assert grounds.hub.kept("wip") == {"wip/1": second}
+    assert [commit.commit for commit in grounds.hub.commits_between(grounds.target, second)] == [first, second]
+    assert list((grounds.hub.path / "incoming").iterdir()) == []
+    grounds.hub._git("fsck")
+
+
+def test_the_snapshot_goes_on_top_of_the_agents_commits(grounds: Grounds):
+    agent = grounds.agent()
+    agent.commit({"a": "1\n"})
+    agent.write("b", "not committed\n")
+    head = fetch(grounds, agent)
+    saved = grounds.save(parent=head)
+    assert grounds.hub.read_file(saved.commit, "b") == b"not committed\n"
+    assert grounds.hub.merge_base(saved.commit, agent.head) == agent.head
+
+
+def test_an_agent_that_committed_nothing_has_nothing_to_bring(grounds: Grounds):
+    agent = grounds.agent()
+    agent.write("a", "1\n")
+    assert fetch(grounds, agent) is None
+
+
+def test_a_detached_head_is_brought_too(grounds: Grounds):
+    agent = grounds.agent()
+    agent.git("checkout", "-q", "--detach")
+    assert fetch(grounds, agent) == agent.commit({"a": "1\n"})
+
+
+def test_a_history_that_does_not_hold_the_base_is_left_out(grounds: Grounds):
+    agent = grounds.agent()
+    agent.git("checkout", "-q", "--orphan", "other")
+    agent.commit({"a": "1\n"})
+    assert fetch(grounds, agent) is None
+    assert grounds.hub.kept("wip") == {}
+
+
+def test_a_broken_git_folder_brings_nothing(grounds: Grounds):
+    agent = grounds.agent()
+    agent.commit({"a": "1\n"})
+    (agent.path / ".git/HEAD").write_text("garbage")
+    assert fetch(grounds, agent) is None
+
+
+def bundle_of(grounds: Grounds) -> tuple[bytes, str]:
+    agent = grounds.agent()
+    head = agent.commit({"a": "1\n", "b": os.urandom(4000)})
+    argv = ("git", "bundle", "create", "--quiet", "-", "HEAD", "--not", grounds.target)
+    return in_tree(agent.path)(argv).stdout, head
+
+
+@pytest.mark.parametrize(
+    "deed", ["nothing", "noise", "header only", "cut", "flipped", "other id", "failed", "no newline"]
+)
+def test_garbage_never_reaches_the_hub(grounds: Grounds, deed: str):
+    bundle, head = bundle_of(grounds)
+    before = objects_of(grounds)
+    start = bundle.index(b"PACK")
+    output, code = {
+        "nothing": (b"", 0),
+        "noise": (os.urandom(10_000), 0),
+        "header only": (bundle[:start], 0),
+        "cut": (bundle[:-300], 0),
+        "flipped": (bundle[: start + 60] + bytes([bundle[start + 60] ^ 255]) + bundle[start + 61 :], 0),
+        "other id": (bundle.replace(head.encode(), b"1" * 40), 0),
+        "failed": (bundle, 1),
+        "no newline": (b"# v2 git bundle", 0),
+    }[deed]
+    taken = agent_commits(grounds.hub, base=grounds.target, run_sandboxed=said(output, code), keep_as="wip/1")
+    assert taken is None
+    assert objects_of(grounds) == before
+    assert grounds.hub.kept("wip") == {}
+
+
+def test_more_than_the_limit_is_left_out(grounds: Grounds):
+    bundle, head = bundle_of(grounds)
+    run = said(bundle)
+    assert agent_commits(grounds.hub, base=grounds.target, run_sandboxed=run, keep_as="w/1", max_bytes=1000) is None
+    assert agent_commits(grounds.hub, base=grounds.target, run_sandboxed=run, keep_as="w/1") == head
+
+
+def raw_bundle(grounds: Grounds, folder: Path, tree: bytes) -> bytes:
+    """A bundle of one commit with a hand-made tree that git itself would never write."""
+    agent = grounds.agent("evil")
+    env = {"PATH": os.environ["PATH"], "GIT_DIR": str(agent.path / ".git")}
+
+    def store(kind: str, content: bytes) -> str:
+        argv = ["git", "hash-object", "-t", kind, "-w", "--literally", "--stdin"]
+        return subprocess.run(argv, input=content, env=env, check=True, capture_output=True).stdout.decode().strip()
+
+    blob = store("blob", b"[core]\n")
+    tree_id = store("tree", tree.replace(b"BLOB", bytes.fromhex(blob)))
+    stamp = "x <x@x> 1 +0000"
+    lines = f"tree {tree_id}\nparent {grounds.target}\nauthor {stamp}\ncommitter {stamp}\n\nevil\n"
+    head = store("commit", lines.encode())
+    packed = subprocess.run(
+        ["git", "pack-objects", "--stdout", "-q"],
+        input=f"{blob}\n{tree_id}\n{head}\n".encode(),
+        env=env,
+        check=True,
+        capture_output=True,
+    ).stdout
+    return f"# v2 git bundle\n-{grounds.target} base\n{head} HEAD\n\n".encode() + packed
+
+
+@pytest.mark.parametrize(
+    "tree", [b"40000 .git\0BLOB", b"100644 ../x\0BLOB", b"100644 .git\0BLOB", b"100644 b\0BLOB100644 a\0BLOB"]
+)
+def test_objects_that_git_would_refuse_from_a_stranger_are_refused(grounds: Grounds, tmp_path: Path, tree: bytes):
+    before = objects_of(grounds)
+    run = said(raw_bundle(grounds, tmp_path, tree))
+    assert agent_commits(grounds.hub, base=grounds.target, run_sandboxed=run, keep_as="wip/1") is None
+    assert objects_of(grounds) == before
+
+
+def test_the_hand_made_bundle_is_taken_where_its_tree_is_sound(grounds: Grounds, tmp_path: Path):
+    run = said(raw_bundle(grounds, tmp_path, b"100644 a\0BLOB"))
+    head = agent_commits(grounds.hub, base=grounds.target, run_sandboxed=run, keep_as="wip/1")
+    assert head is not None
+    assert grounds.hub.read_file(head, "a") == b"[core]\n"
+
+
+def test_a_commit_whose_files_are_missing_is_left_out(grounds: Grounds, tmp_path: Path):
+    agent = grounds.agent()
+    head = agent.commit({"a": "not sent\n"})
+    env = {"PATH": os.environ["PATH"], "GIT_DIR": str(agent.path / ".git")}
+    argv = ["git", "pack-objects", "--stdout", "-q"]
+    packed = subprocess.run(argv, input=f"{head}\n".encode(), env=env, check=True, capture_output=True).stdout
+    bundle = f"# v2 git bundle\n-{grounds.target} base\n{head} HEAD\n\n".encode() + packed
+    assert agent_commits(grounds.hub, base=grounds.target, run_sandboxed=said(bundle), keep_as="wip/1") is None
+
+
+def test_a_crash_before_keeping_costs_nothing(grounds: Grounds):
+    agent = grounds.agent()
+    head = agent.commit({"a": "1\n"})
+    assert dies_at(Point.GIT_COMMITS_BEFORE_KEEP, lambda: fetch(grounds, agent))
+    assert fetch(grounds, agent) == head
+    assert change(grounds.hub, head, {"b": "1\n"}, grounds.folder)

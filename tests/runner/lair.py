@@ -1,0 +1,118 @@
+"""Sets up a host with things worth attacking, runs every attempt of the hostile agent in a run of its own, and judges.
+
+    lair.py FOLDER CODE SANDBOXED      prints JSON: attempt -> [harm done, why not]
+
+A script, because it runs as root and as an ordinary user; it needs no library but Legion's runner room.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from hostile import ATTEMPTS
+
+from legion.drivers.command import briefed
+from legion.runner import launch
+from legion.runner.launch import Ended, Launcher
+from legion.runner.sandbox import Sandbox
+from legion.runner.spec import Spec, write_spec
+
+
+class Host:
+    """The host's treasures, all owned by whoever runs this."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.home = self.file("home/letters", "private").parent
+        self.token = self.file("data/token", "secret")
+        self.ssh_key = self.file("home/.ssh/id_ed25519", "secret")
+        self.other_worktree = self.file("worktrees/2/code.py", "theirs")
+        self.readable = self.file("readable/tool", "tool").parent
+        self.worktree = self.file("worktrees/1/code.py", "ours").parent
+        self.socket = root / "host.sock"
+        self.abstract = f"legion-hostile-{os.getpid()}"
+        self.listeners = [self.listen(str(self.socket)), self.listen("\0" + self.abstract)]
+
+    def file(self, name: str, content: str) -> Path:
+        path = self.root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(content)
+        return path
+
+    def listen(self, address: str) -> socket.socket:
+        listener = socket.socket(socket.AF_UNIX)
+        listener.bind(address)
+        listener.listen(64)
+        return listener
+
+
+def living_with(marker: str) -> list[int]:
+    """Processes that have the marker on their command line."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                words = (entry / "cmdline").read_bytes().split(b"\0")
+            except OSError:
+                continue
+            if marker.encode() in words:
+                found.append(int(entry.name))
+    return found
+
+
+def attempt(name: str, host: Host, launcher: Launcher, *, sandboxed: bool) -> tuple[bool, str]:
+    run_dir = host.root / "data/runs" / name
+    briefing = host.file(f"data/briefings/{name}", "do good work")
+    marker = f"{host.abstract}-{name}"
+    victim = subprocess.Popen(["tail", "-f", "/dev/null"], env={"VICTIM": "secret", "PATH": os.environ["PATH"]})
+    facts: dict[str, Any] = {
+        **{key: str(value) for key, value in vars(host).items() if isinstance(value, Path | str)},
+        "victim": victim.pid,
+        "control": str(run_dir / "control.sock"),
+        "briefing": str(briefing),
+        "marker": marker,
+    }
+    python, code = Path(sys.base_prefix), Path(__file__).parent
+    sandbox = Sandbox(home=host.home, writable=(host.worktree,), readable=(host.readable, briefing, python, code))
+    program = briefed(
+        [sys.executable, str(code / "hostile.py"), name, json.dumps(facts)],
+        cwd=host.worktree,
+        env={"PATH": os.environ["PATH"], "HOME": str(host.home)},
+        briefing=briefing,
+    )
+    write_spec(run_dir, Spec(run=name, program=program, sandbox=sandbox if sandboxed else None, timeout=30))
+    launcher.start(run_dir)
+    state = launch.wait(run_dir)
+    assert isinstance(state, Ended), state
+    said = (run_dir / "output.log").read_text().strip().splitlines()
+    survivors = living_with(marker)
+    harm = {
+        "kill_a_host_process": victim.poll() is not None,
+        "kill_everybody": victim.poll() is not None,
+        "write_beside_its_worktree": (host.worktree.parent / "planted").exists(),
+        "rewrite_its_briefing": briefing.read_text() != "do good work",
+        "outlive_its_run": bool(survivors),
+    }.get(name, state.result.exit_code == 0)
+    for pid in survivors:
+        os.kill(pid, signal.SIGKILL)
+    victim.kill()
+    victim.wait()
+    return harm, said[-1] if said else state.result.message
+
+
+def main(root: Path, *, sandboxed: bool, only: list[str]) -> None:
+    host, launcher = Host(root), Launcher()
+    judged = {name: attempt(name, host, launcher, sandboxed=sandboxed) for name in ATTEMPTS if not only or name in only}
+    launcher.close()
+    print(json.dumps(judged))
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), sandboxed=sys.argv[2] == "sandboxed", only=sys.argv[3:])

@@ -1,0 +1,91 @@
+"""A hostile agent fails at everything it tries, as root and as an ordinary user."""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+
+import legion
+from tests.runner.hostile import ATTEMPTS
+
+HERE = Path(__file__).parent
+SOMEBODY = 65534
+# The same attempts without a sandbox do their harm, so that we know that they try hard. The rest would hurt the host.
+WORKS_OUTSIDE = (
+    *("read_the_token", "read_the_ssh_key", "look_around_at_home", "read_another_worktree"),
+    *("connect_to_a_host_socket", "connect_to_an_abstract_host_socket", "use_its_own_control_socket"),
+    *("kill_a_host_process", "trace_a_host_process", "read_the_environment_of_a_host_process"),
+    *("write_beside_its_worktree", "write_into_a_readable_folder", "rewrite_its_briefing"),
+)
+
+
+def as_somebody(uid: int) -> list[str]:
+    if os.getuid() == uid:
+        return []
+    return ["setpriv", f"--reuid={uid}", f"--regid={uid}", "--clear-groups", "--inh-caps=-all"]
+
+
+def interpreter_for(uid: int) -> str:
+    """A Python that this user may run; root's own may lie in root's home."""
+    for candidate in (sys.executable, "/usr/local/bin/python3", "/usr/bin/python3"):
+        new_enough = [*as_somebody(uid), candidate, "-c", "import sys; sys.exit(sys.version_info < (3, 11))"]
+        if Path(candidate).exists() and subprocess.run(new_enough, capture_output=True, check=False).returncode == 0:
+            return candidate
+    pytest.skip(f"no Python 3.11 that user {uid} may run")
+
+
+@functools.cache
+def judged(uid: int, how: str, *only: str) -> dict[str, tuple[bool, str]]:
+    """All attempts of one user, once per test process."""
+    with tempfile.TemporaryDirectory(prefix="legion-hostile-") as name:
+        root = Path(name)
+        shutil.copytree(Path(legion.__file__).parent, root / "src/legion", ignore=shutil.ignore_patterns("__pycache__"))
+        for script in ("hostile.py", "lair.py"):
+            (root / "scripts").mkdir(exist_ok=True)
+            shutil.copy(HERE / script, root / "scripts")
+        (root / "host").mkdir()
+        root.chmod(0o755)
+        os.chown(root / "host", uid, -1)
+        tried = subprocess.run(
+            [*as_somebody(uid), interpreter_for(uid), str(root / "scripts/lair.py"), str(root / "host"), how, *only],
+            env={"PATH": "/usr/bin:/bin", "PYTHONPATH": str(root / "src"), "PYTHONDONTWRITEBYTECODE": "1"},
+            capture_output=True,
+            text=True,
+            timeout=100,
+            check=False,
+        )
+        assert tried.returncode == 0, tried.stderr
+        return {attempt: (harm, why) for attempt, (harm, why) in json.loads(tried.stdout).items()}
+
+
+@pytest.fixture(params=["root", "user"])
+def uid(request: pytest.FixtureRequest) -> int:
+    if os.getuid() != 0:
+        if request.param == "root":
+            pytest.skip("only root can try as root")
+        return os.getuid()
+    return 0 if request.param == "root" else SOMEBODY
+
+
+@pytest.mark.parametrize("attempt", ATTEMPTS)
+def test_a_hostile_agent_cannot(attempt: str, uid: int):
+    harm, why = judged(uid, "sandboxed")[attempt]
+    print(f"{attempt}: {why}")
+    assert not harm, f"as user {uid} the agent could {attempt.replace('_', ' ')}: {why}"
+
+
+@pytest.mark.parametrize("attempt", WORKS_OUTSIDE)
+def test_the_same_attempt_succeeds_without_a_sandbox(attempt: str, uid: int):
+    harm, why = judged(uid, "bare", *WORKS_OUTSIDE)[attempt]
+    if attempt == "rewrite_its_briefing":
+        # Root or not, only the briefing's own file is in reach; stdin is a copy.
+        assert harm, why
+    assert harm, f"{attempt} proves nothing: it fails without a sandbox too ({why})"

@@ -1,0 +1,194 @@
+"""A real daemon on a folder of its own, spoken to by the real client, in the words of the domain."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import psutil
+
+from legion.client import discovery
+from legion.client.legion import Legion
+from legion.system.paths import DataDir
+from legion.wire.projects import AddProject, WaitState, Where
+from legion.wire.tickets import Dispatch, NewTicket, TicketPage
+from tests.support.repository import Repository
+
+SOURCE = Path(__file__).parents[2] / "src"
+PATIENCE = 90.0
+
+
+class Squad:
+    """One person's Legion: a daemon that can be killed and started again, and a project or more."""
+
+    def __init__(self, folder: Path, *, settings: str = "", database: str = "") -> None:
+        self.folder = folder
+        self.data = DataDir(folder / "data")
+        self.settings = folder / "config.toml"
+        lines = f'[daemon]\ndatabase = "{database}"\n' if database else ""
+        self.settings.write_text(f"{settings}\n{lines}")
+        self.process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def log(self) -> str:
+        return self.data.daemon_log.read_text() if self.data.daemon_log.exists() else ""
+
+    def start(self, extra: Mapping[str, str] | None = None) -> Squad:
+        """Start the daemon and return once it answers."""
+        self.data.prepare()
+        reading, writing = os.pipe()
+        env = {
+            **{name: value for name, value in os.environ.items() if not name.startswith("LEGION_")},
+            "PYTHONPATH": str(SOURCE),
+            "LEGION_CONFIG": str(self.settings),
+            "LEGION_READY_FD": str(writing),
+            **(extra or {}),
+        }
+        argv = [sys.executable, "-m", "legion.daemon", "--data-dir", str(self.data.root), "--port", "20000"]
+        with self.data.daemon_log.open("ab") as log:
+            self.process = subprocess.Popen(argv, env=env, pass_fds=[writing], stdout=log, stderr=log)
+        os.close(writing)
+        with os.fdopen(reading, "rb") as said:
+            word = said.readline().strip()
+        if word != b"ready" and "LEGION_CRASH_AT" not in (extra or {}):
+            raise AssertionError(f"the daemon said {word!r}; its log:\n{self.log[-3000:]}")
+        return self
+
+    @property
+    def client(self) -> Legion:
+        return discovery.find(self.data.root)
+
+    def kill(self) -> None:
+        """kill -9, and nothing else."""
+        assert self.process is not None
+        self.process.kill()
+        self.process.wait()
+
+    def end(self) -> int:
+        """An orderly end, as `legion down` or a service manager brings it."""
+        assert self.process is not None
+        self.process.send_signal(signal.SIGTERM)
+        return self.process.wait(30)
+
+    def adopt(self, repository: Repository) -> Project:
+        """`legion init` and `legion trust`."""
+        where = str(repository.root)
+        self.client.add_project(AddProject(path=where))
+        self.client.trust(Where(cwd=where))
+        return Project(self, repository)
+
+    def processes(self) -> list[psutil.Process]:
+        """Everything alive that belongs to this folder: runners, sandboxes, agents."""
+        mine = []
+        for process in psutil.process_iter():
+            with contextlib.suppress(psutil.Error):
+                words = process.cmdline()
+                if process.pid != os.getpid() and any(str(self.folder) in word for word in words):
+                    mine.append(process)
+        return mine
+
+    def close(self) -> None:
+        """Whatever the test left running ends."""
+        if self.process is not None and self.process.poll() is None:
+            with contextlib.suppress(Exception):
+                for project in self.client.status(None).projects:
+                    self.client.stop_all(Where(cwd=project.root))
+            self.process.kill()
+            self.process.wait()
+        for process in self.processes():
+            with contextlib.suppress(psutil.Error):
+                process.kill()
+
+
+class Project:
+    """A repository in this squad's care, from the person's side."""
+
+    def __init__(self, squad: Squad, repository: Repository) -> None:
+        self.squad = squad
+        self.repository = repository
+        self.cwd = str(repository.root)
+
+    def dispatch(self, title: str, command: str = "", **fields: object) -> int:
+        """A ticket whose agent is a shell command."""
+        return self.dispatch_all([new(title, command, **fields)])[0]
+
+    def dispatch_all(self, tickets: Sequence[NewTicket]) -> list[int]:
+        return self.squad.client.dispatch(Dispatch(cwd=self.cwd, tickets=list(tickets))).ids
+
+    def until_settled(self, *ids: int, patience: float = PATIENCE) -> WaitState:
+        """Wait until nothing more happens by itself to these tickets, or to any."""
+        deadline = time.monotonic() + patience
+        last = 0
+        while True:
+            state = self.squad.client.wait(self.cwd, list(ids), after_event=last, timeout=5)
+            if state.settled:
+                return state
+            last = state.last_event
+            self._refuse_silence(deadline)
+
+    def until(self, ticket: int, state: str, patience: float = PATIENCE) -> TicketPage:
+        deadline = time.monotonic() + patience
+        last = 0
+        while (page := self.ticket(ticket)).ticket.state != state:
+            last = self.squad.client.wait(self.cwd, [ticket], after_event=last, timeout=5).last_event
+            self._refuse_silence(deadline)
+        return page
+
+    def ticket(self, ticket: int) -> TicketPage:
+        return self.squad.client.ticket(ticket)
+
+    def state(self, ticket: int) -> str:
+        return self.ticket(ticket).ticket.state
+
+    def states(self) -> dict[int, str]:
+        return {line.id: line.state for line in self.squad.client.status(self.cwd, True).tickets}
+
+    @property
+    def worktrees(self) -> Path:
+        return self.repository.root.parent / f"{self.repository.root.name}-legion"
+
+    def worktree(self, ticket: int) -> Path:
+        return self.worktrees / f"ticket-{ticket}"
+
+    @property
+    def hub(self) -> Path:
+        return next(self.squad.data.projects.glob("*/hub.git"))
+
+    def landed(self, path: str) -> str | None:
+        """A file as the target has it."""
+        words = ["git", f"--git-dir={self.hub}", "show", f"refs/legion/target:{path}"]
+        done = subprocess.run(words, capture_output=True, text=True, check=False)
+        return done.stdout if done.returncode == 0 else None
+
+    def landed_titles(self) -> list[str]:
+        """The subjects of the target's first-parent history, newest first."""
+        words = ["git", f"--git-dir={self.hub}", "log", "--first-parent", "--format=%s", "refs/legion/target"]
+        return subprocess.run(words, capture_output=True, text=True, check=True).stdout.splitlines()
+
+    def collect(self) -> None:
+        self.squad.client.collect(Where(cwd=self.cwd))
+
+    def _refuse_silence(self, deadline: float) -> None:
+        if time.monotonic() > deadline:
+            raise AssertionError(f"nothing settled in time: {self.states()}\n{self.squad.log[-3000:]}")
+
+
+def new(title: str, command: str = "", **fields: object) -> NewTicket:
+    return replace(NewTicket(title=title, command=command), **fields)  # type: ignore[arg-type]
+
+
+@contextlib.contextmanager
+def squad(folder: Path, **settings: str) -> Iterator[Squad]:
+    one = Squad(folder, **settings)
+    one.start()
+    try:
+        yield one
+    finally:
+        one.close()
