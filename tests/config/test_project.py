@@ -141,8 +141,8 @@ def test_a_bad_value_gets_one_sentence_with_place_and_remedy(text, said):
 
 
 def test_the_line_is_found_behind_long_strings_that_look_like_settings():
-    text = '[setup]\nrun = """\n[agents]\nparallel = 1\n"""\n\n[agents]\n# parallel = 2\nparallel = 0\n'
-    assert "line 9, `agents.parallel`" in refusal(text)
+    text = '[setup]\nrun = """\n\n[agents]\nparallel = 1\n"""\n\n[agents]\n# parallel = 2\nparallel = 0\n'
+    assert "line 10, `agents.parallel`" in refusal(text)
 
 
 @pytest.mark.parametrize(

@@ -22,13 +22,9 @@ def checks(grounds: Grounds) -> CheckTrees:
 
 
 def everything_in(tree: Path) -> list[str]:
-    found = []
-    for folder, folders, names in os.walk(tree):
-        if Path(folder) == tree:
-            folders.remove(".git")
-        found += [os.path.relpath(os.path.join(folder, name), tree) for name in names]
-        found += [os.path.relpath(os.path.join(folder, name), tree) + "/" for name in folders if name == ".git"]
-    return sorted(found)
+    """Every file, and every .git but the tree's own."""
+    found = [path for path in tree.rglob("*") if tree / ".git" not in (path, *path.parents)]
+    return sorted(str(path.relative_to(tree)) for path in found if path.name == ".git" or not path.is_dir())
 
 
 def test_a_new_tree_is_the_commit(grounds: Grounds, checks: CheckTrees):
@@ -200,13 +196,12 @@ def test_slots_are_prepared_at_the_same_time(grounds: Grounds, checks: CheckTree
 
 def test_a_tree_that_cannot_be_moved_is_made_anew(grounds: Grounds, checks: CheckTrees):
     tree = checks.prepare("0", grounds.target)
-    inode = tree.stat().st_ino
+    Person(tree).write("build/of the old one", "1\n")
     index = next((grounds.side / "check-trees").glob("0~*.index"))
     index.write_bytes(b"broken")
-    tree = checks.prepare("0", grounds.target)
-    assert tree.stat().st_ino != inode
+    tree = checks.prepare("0", grounds.target, ("build",))
     assert everything_in(tree) == grounds.names_in(grounds.target)
-    assert os.listdir(grounds.folder / "checks/.scrap") == []
+    assert list((grounds.folder / "checks/.scrap").iterdir()) == []
 
 
 @pytest.mark.parametrize("point", [Point.GIT_CHECK_TREE_AFTER_MOVE, Point.GIT_CHECK_TREE_BEFORE_READY])
@@ -219,8 +214,7 @@ def test_a_tree_whose_making_was_killed_is_not_used(
     later = change(grounds.hub, grounds.target, {"a": "1\n"}, tmp_path)
     assert dies_at(point, lambda: checks.prepare("0", later))
     assert checks.leftovers("0") == ()
-    half = (grounds.folder / "checks/0").stat().st_ino
-    tree = checks.prepare("0", grounds.target)
-    assert tree.stat().st_ino != half
+    Person(grounds.folder / "checks/0").write("build/of the half-made one", "1\n")
+    tree = checks.prepare("0", grounds.target, ("build",))
     assert everything_in(tree) == grounds.names_in(grounds.target)
     assert len(list((grounds.side / "check-trees").iterdir())) == 2

@@ -58,7 +58,8 @@ def test_an_agent_that_committed_nothing_has_nothing_to_bring(grounds: Grounds):
 def test_a_detached_head_is_brought_too(grounds: Grounds):
     agent = grounds.agent()
     agent.git("checkout", "-q", "--detach")
-    assert fetch(grounds, agent) == agent.commit({"a": "1\n"})
+    head = agent.commit({"a": "1\n"})
+    assert fetch(grounds, agent) == head
 
 
 def test_a_history_that_does_not_hold_the_base_is_left_out(grounds: Grounds):

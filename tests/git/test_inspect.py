@@ -78,7 +78,7 @@ def test_what_is_no_repository_is_refused_with_a_sentence(tmp_path, where: str):
 
 
 def test_the_inside_of_a_git_folder_is_refused(person: Person):
-    with pytest.raises(NotARepository, match="inside a .git folder"):
+    with pytest.raises(NotARepository, match=r"inside a \.git folder"):
         look(person.git_dir / "objects")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import socket
-import subprocess
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -13,7 +13,7 @@ import pytest
 from legion.git.errors import GitTimedOut, TreeGone
 from legion.system.crash import Point
 from legion.system.process import run
-from tests.git.making import Grounds, Person, dies_at, photograph, program
+from tests.git.making import Grounds, Person, as_user, dies_at, photograph, program, save
 
 # Filters, hooks, monitors, converters: everything by which a repository can name a program.
 DRIVERS = """\
@@ -311,38 +311,18 @@ def test_a_pipe_in_the_place_of_an_ignore_file_cannot_hold_us_for_ever(grounds: 
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
-def test_a_file_that_cannot_be_read_is_reported_and_the_rest_is_saved(grounds: Grounds, tmp_path: Path):
-    agent = grounds.agent()
-    agent.write("locked", "1\n").chmod(0)
-    agent.write("open", "1\n")
-    script = (
-        "import sys; from pathlib import Path; from legion.git.hub import Hub; from tests.git.making import save\n"
-        "hub, tree, index, parent = sys.argv[1:]\n"
-        "saved = save(Hub(Path(hub)), Path(tree), Path(index), parent=parent)\n"
-        "print(saved.tree, *saved.unreadable)"
-    )
-    run(("chown", "-R", "65534", grounds.folder))
-    run(("chmod", "a+x", tmp_path, tmp_path.parent, tmp_path.parent.parent))
-    # An import path that an ordinary user may read, whatever the rights of the checkout.
-    code = tmp_path / "code"
-    root = Path(__file__).resolve().parents[2]
-    shutil.copytree(root / "src/legion", code / "legion")
-    shutil.copytree(root / "tests/git", code / "tests/git")
-    python = Path(os.path.realpath("/usr/bin/python3"))
-    finished = subprocess.run(
-        [python, "-c", script, grounds.hub.path, agent.path, grounds.worktrees.index("1"), grounds.target],
-        env={"PATH": os.environ["PATH"], "PYTHONPATH": str(code), "PYTHONDONTWRITEBYTECODE": "1"},
-        cwd="/",
-        user=65534,
-        group=65534,
-        extra_groups=[],
-        capture_output=True,
-        check=False,
-    )
-    assert finished.returncode == 0, finished.stderr.decode()
-    tree, *unreadable = finished.stdout.decode().split()
-    assert unreadable == ["locked"]
-    assert "open" in grounds.names_in(tree)
+def test_a_file_that_cannot_be_read_is_reported_and_the_rest_is_saved(person: Person):
+    nobody = 65534
+    with tempfile.TemporaryDirectory() as folder:
+        grounds = Grounds(Path(folder) / "legion", person)
+        agent = grounds.agent()
+        agent.write("locked", "1\n").chmod(0)
+        agent.write("open", "1\n")
+        run(("chown", "-R", str(nobody), folder))
+        said = as_user(nobody, lambda: " ".join((grounds.save().tree, *grounds.save().unreadable)))
+        tree, *unreadable = said.split()
+        assert unreadable == ["locked"]
+        assert grounds.hub.read_file(tree, "open") == b"1\n"
 
 
 def test_a_huge_file_is_saved_whole(grounds: Grounds):
@@ -370,16 +350,9 @@ def test_a_message_may_be_anything(grounds: Grounds):
     agent = grounds.agent()
     agent.write("a", "1\n")
     message = "--quotes ' \" \0 <b>\n" + "long " * 200_000 + "\N{ROCKET}"
-    saved = grounds.worktrees.path("1")
-    from_message = _save_with(grounds, saved, message)
-    text = grounds.hub._git("cat-file", "commit", from_message).stdout
+    saved = save(grounds.hub, agent.path, grounds.worktrees.index("1"), parent=grounds.target, message=message)
+    text = grounds.hub._git("cat-file", "commit", saved.commit).stdout
     assert text.endswith("\N{ROCKET}\n".encode())
-
-
-def _save_with(grounds: Grounds, tree: Path, message: str) -> str:
-    from tests.git.making import save
-
-    return save(grounds.hub, tree, grounds.worktrees.index("1"), parent=grounds.target, message=message).commit
 
 
 @pytest.mark.parametrize("point", [Point.GIT_SNAPSHOT_BEFORE_COMMIT, Point.GIT_SNAPSHOT_AFTER_COMMIT])

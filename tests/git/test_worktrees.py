@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -108,7 +107,7 @@ class TestAcquiring:
         agent = Person(survivors.acquire("7", grounds.target, "legion/7"))
         assert agent.git("status", "--porcelain") == ""
         assert grounds.save("7").changed is False
-        assert os.listdir(grounds.folder / "trees/.making") == []
+        assert list((grounds.folder / "trees/.making").iterdir()) == []
 
     def test_a_crash_after_the_claim_loses_only_the_warm_tree(self, grounds: Grounds):
         fill(grounds, 1)
@@ -117,7 +116,7 @@ class TestAcquiring:
         assert len(survivors.sweep()) == 1
         assert survivors.list() == ()
         assert Person(survivors.acquire("7", grounds.target, "legion/7")).git("status", "--porcelain") == ""
-        assert os.listdir(grounds.side / "pool") == []
+        assert list((grounds.side / "pool").iterdir()) == []
 
 
 class TestPool:
@@ -194,7 +193,7 @@ class TestPool:
         survivors = grounds.open()
         assert survivors.list() == ()
         assert len(survivors.sweep()) == 1
-        assert os.listdir(grounds.side / "pool") == []
+        assert list((grounds.side / "pool").iterdir()) == []
         assert survivors.fill(1, grounds.target, disk_cap_bytes=PLENTY) == 1
 
 
@@ -243,7 +242,7 @@ class TestReplanting:
         grounds.open().sweep()
         path = replant()
         assert (path / "a").exists()
-        assert [thrown for thrown in grounds.trash.glob("*/work")]
+        assert list(grounds.trash.glob("*/work"))
         assert grounds.save().tree == tree
 
 

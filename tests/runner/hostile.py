@@ -150,15 +150,10 @@ def write_into_a_readable_folder(facts: dict[str, Any]) -> None:
 
 
 def rewrite_its_briefing(facts: dict[str, Any]) -> None:
+    # Its stdin first: a handle can be opened anew for writing, and that file is on no read-only mount.
     for path in ("/proc/self/fd/0", facts["briefing"]):
-        try:
-            with Path(path).open("r+") as file:
-                file.write("x" * 100)
-        except OSError as refused:
-            last = refused
-        else:
-            return
-    raise last
+        with Path(path).open("r+") as file:
+            file.write("x" * 100)
 
 
 def outlive_its_run(facts: dict[str, Any]) -> None:

@@ -68,10 +68,25 @@ def living_with(marker: str) -> list[int]:
 
 
 def attempt(name: str, host: Host, launcher: Launcher, *, sandboxed: bool) -> tuple[bool, str]:
+    victim = subprocess.Popen(
+        ["tail", "-f", "/dev/null"],
+        env={"VICTIM": "secret", "PATH": os.environ["PATH"]},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+        return judge(name, host, launcher, victim, sandboxed=sandboxed)
+    finally:
+        victim.kill()
+        victim.wait()
+
+
+def judge(
+    name: str, host: Host, launcher: Launcher, victim: subprocess.Popen[bytes], *, sandboxed: bool
+) -> tuple[bool, str]:
     run_dir = host.root / "data/runs" / name
     briefing = host.file(f"data/briefings/{name}", "do good work")
     marker = f"{host.abstract}-{name}"
-    victim = subprocess.Popen(["tail", "-f", "/dev/null"], env={"VICTIM": "secret", "PATH": os.environ["PATH"]})
     facts: dict[str, Any] = {
         **{key: str(value) for key, value in vars(host).items() if isinstance(value, Path | str)},
         "victim": victim.pid,
@@ -102,8 +117,6 @@ def attempt(name: str, host: Host, launcher: Launcher, *, sandboxed: bool) -> tu
     }.get(name, state.result.exit_code == 0)
     for pid in survivors:
         os.kill(pid, signal.SIGKILL)
-    victim.kill()
-    victim.wait()
     return harm, said[-1] if said else state.result.message
 
 

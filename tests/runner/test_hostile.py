@@ -18,6 +18,7 @@ from tests.runner.hostile import ATTEMPTS
 
 HERE = Path(__file__).parent
 SOMEBODY = 65534
+FIT = "import os, sys; sys.exit(sys.version_info < (3, 11) or not os.access(sys.executable, os.X_OK))"
 # The same attempts without a sandbox do their harm, so that we know that they try hard. The rest would hurt the host.
 WORKS_OUTSIDE = (
     *("read_the_token", "read_the_ssh_key", "look_around_at_home", "read_another_worktree"),
@@ -36,8 +37,8 @@ def as_somebody(uid: int) -> list[str]:
 def interpreter_for(uid: int) -> str:
     """A Python that this user may run; root's own may lie in root's home."""
     for candidate in (sys.executable, "/usr/local/bin/python3", "/usr/bin/python3"):
-        new_enough = [*as_somebody(uid), candidate, "-c", "import sys; sys.exit(sys.version_info < (3, 11))"]
-        if Path(candidate).exists() and subprocess.run(new_enough, capture_output=True, check=False).returncode == 0:
+        test = [*as_somebody(uid), candidate, "-c", FIT]
+        if Path(candidate).exists() and subprocess.run(test, capture_output=True, check=False).returncode == 0:
             return candidate
     pytest.skip(f"no Python 3.11 that user {uid} may run")
 
@@ -85,7 +86,4 @@ def test_a_hostile_agent_cannot(attempt: str, uid: int):
 @pytest.mark.parametrize("attempt", WORKS_OUTSIDE)
 def test_the_same_attempt_succeeds_without_a_sandbox(attempt: str, uid: int):
     harm, why = judged(uid, "bare", *WORKS_OUTSIDE)[attempt]
-    if attempt == "rewrite_its_briefing":
-        # Root or not, only the briefing's own file is in reach; stdin is a copy.
-        assert harm, why
     assert harm, f"{attempt} proves nothing: it fails without a sandbox too ({why})"

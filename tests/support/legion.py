@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,8 +17,8 @@ import psutil
 from legion.client import discovery
 from legion.client.legion import Legion
 from legion.system.paths import DataDir
-from legion.wire.projects import AddProject, WaitState, Where
-from legion.wire.tickets import Dispatch, NewTicket, TicketPage
+from legion.wire.projects import AddProject, Collected, WaitState, Where
+from legion.wire.tickets import Acted, Action, Dispatch, NewTicket, TicketPage
 from tests.support.repository import Repository
 
 SOURCE = Path(__file__).parents[2] / "src"
@@ -28,8 +28,10 @@ PATIENCE = 90.0
 class Squad:
     """One person's Legion: a daemon that can be killed and started again, and a project or more."""
 
-    def __init__(self, folder: Path, *, settings: str = "", database: str = "") -> None:
+    def __init__(self, folder: Path, *, settings: str = "", database: str = "", launch: Sequence[str] = ()) -> None:
+        """`launch` comes before the daemon's own command line; the interpreter is its last word."""
         self.folder = folder
+        self.launch = list(launch) or [sys.executable]
         self.data = DataDir(folder / "data")
         self.settings = folder / "config.toml"
         lines = f'[daemon]\ndatabase = "{database}"\n' if database else ""
@@ -51,7 +53,7 @@ class Squad:
             "LEGION_READY_FD": str(writing),
             **(extra or {}),
         }
-        argv = [sys.executable, "-m", "legion.daemon", "--data-dir", str(self.data.root), "--port", "20000"]
+        argv = [*self.launch, "-m", "legion.daemon", "--data-dir", str(self.data.root), "--port", "20000"]
         with self.data.daemon_log.open("ab") as log:
             self.process = subprocess.Popen(argv, env=env, pass_fds=[writing], stdout=log, stderr=log)
         os.close(writing)
@@ -79,10 +81,14 @@ class Squad:
 
     def adopt(self, repository: Repository) -> Project:
         """`legion init` and `legion trust`."""
-        where = str(repository.root)
-        self.client.add_project(AddProject(path=where))
-        self.client.trust(Where(cwd=where))
-        return Project(self, repository)
+        project = self.init(repository)
+        self.client.trust(Where(cwd=project.cwd))
+        return project
+
+    def init(self, repository: Repository) -> Project:
+        """`legion init` alone: nothing of the repository may run yet."""
+        added = self.client.add_project(AddProject(path=str(repository.root)))
+        return Project(self, repository, hub=Path(added.hub))
 
     def processes(self) -> list[psutil.Process]:
         """Everything alive that belongs to this folder: runners, sandboxes, agents."""
@@ -110,9 +116,10 @@ class Squad:
 class Project:
     """A repository in this squad's care, from the person's side."""
 
-    def __init__(self, squad: Squad, repository: Repository) -> None:
+    def __init__(self, squad: Squad, repository: Repository, hub: Path) -> None:
         self.squad = squad
         self.repository = repository
+        self.hub = hub
         self.cwd = str(repository.root)
 
     def dispatch(self, title: str, command: str = "", **fields: object) -> int:
@@ -141,6 +148,19 @@ class Project:
             self._refuse_silence(deadline)
         return page
 
+    def until_true(self, holds: Callable[[], bool], patience: float = PATIENCE) -> None:
+        """Look again after every event until it holds."""
+        deadline = time.monotonic() + patience
+        for _ in self.squad.client.events(0):
+            if holds():
+                return
+            self._refuse_silence(deadline)
+
+    def until_idle(self, ticket: int) -> TicketPage:
+        """Wait until no agent is at work on the ticket any more."""
+        self.until_true(lambda: all(run.ended_at is not None for run in self.ticket(ticket).runs))
+        return self.ticket(ticket)
+
     def ticket(self, ticket: int) -> TicketPage:
         return self.squad.client.ticket(ticket)
 
@@ -152,14 +172,10 @@ class Project:
 
     @property
     def worktrees(self) -> Path:
-        return self.repository.root.parent / f"{self.repository.root.name}-legion"
+        return Path(self.squad.client.worktrees(Where(cwd=self.cwd)).root)
 
     def worktree(self, ticket: int) -> Path:
         return self.worktrees / f"ticket-{ticket}"
-
-    @property
-    def hub(self) -> Path:
-        return next(self.squad.data.projects.glob("*/hub.git"))
 
     def landed(self, path: str) -> str | None:
         """A file as the target has it."""
@@ -172,8 +188,32 @@ class Project:
         words = ["git", f"--git-dir={self.hub}", "log", "--first-parent", "--format=%s", "refs/legion/target"]
         return subprocess.run(words, capture_output=True, text=True, check=True).stdout.splitlines()
 
-    def collect(self) -> None:
-        self.squad.client.collect(Where(cwd=self.cwd))
+    def stop(self, ticket: int) -> Acted:
+        return self.squad.client.stop(ticket, Action())
+
+    def retry(self, ticket: int, feedback: str = "") -> Acted:
+        return self.squad.client.retry(ticket, Action(feedback=feedback))
+
+    def trust(self) -> None:
+        self.squad.client.trust(Where(cwd=self.cwd))
+
+    def pause(self) -> None:
+        self.squad.client.pause(Where(cwd=self.cwd))
+
+    def resume(self) -> None:
+        self.squad.client.resume(Where(cwd=self.cwd))
+
+    def collect(self) -> Collected:
+        return self.squad.client.collect(Where(cwd=self.cwd))
+
+    def notes(self) -> str:
+        """What `legion status` says about the project beside its tickets."""
+        line = self.squad.client.status(self.cwd).project
+        assert line is not None
+        return "\n".join(line.notes)
+
+    def log(self, ticket: int) -> str:
+        return self.squad.client.log(ticket).text
 
     def _refuse_silence(self, deadline: float) -> None:
         if time.monotonic() > deadline:

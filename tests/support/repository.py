@@ -62,7 +62,7 @@ class Repository:
                 facts = path.lstat()
                 digest.update(f"{path.relative_to(self.root)}\0{facts.st_mode}\0{facts.st_mtime_ns}\0".encode())
                 if path.is_symlink():
-                    digest.update(os.fsencode(os.readlink(path)))
+                    digest.update(os.fsencode(path.readlink()))
                 elif path.is_file():
                     digest.update(path.read_bytes())
         return digest.hexdigest()

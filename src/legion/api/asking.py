@@ -51,8 +51,10 @@ def _look_at(value: object, place: str) -> None:
     if isinstance(value, str):
         if "\0" in value:
             raise BadInput(f"`{place}` holds a NUL character; take it out.")
-        if any("\ud800" <= letter <= "\udfff" for letter in value):
-            raise BadInput(f"`{place}` is not valid Unicode; send UTF-8.")
+        try:
+            value.encode()
+        except UnicodeEncodeError:
+            raise BadInput(f"`{place}` is not valid Unicode; send UTF-8.") from None
     elif isinstance(value, int):
         if abs(value) > BIGGEST:
             raise BadInput(f"`{place}` is too large a number; stay within 64 bits.")

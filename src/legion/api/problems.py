@@ -65,6 +65,8 @@ def sentence(errors: Sequence[dict[str, object]]) -> str:
     more = f" ({len(errors) - 1} more like it)" if len(errors) > 1 else ""
     if kind == "json_invalid":
         return "The body is not valid JSON; send one JSON object."
+    if place == "body" and isinstance(first.get("input"), str | bytes):
+        return "The body is not marked as JSON; send it with Content-Type: application/json."
     if kind == "missing":
         return f"`{place}` is missing{more}; send it."
     if kind in ("extra_forbidden", "unexpected_keyword_argument"):

@@ -30,6 +30,8 @@ def decoded(content: bytes, name: str) -> str:
 def checked(text: str, name: str) -> str:
     if "\0" in text:
         raise BadInput(f"{name} holds a NUL character; take it out.")
-    if any("\ud800" <= letter <= "\udfff" for letter in text):
-        raise BadInput(f"{name} is not valid UTF-8; convert it first.")
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise BadInput(f"{name} is not valid UTF-8; convert it first.") from None
     return text

@@ -100,17 +100,16 @@ class CheckTrees:
         return Tree(self._hub, place, half.index)
 
     def _move(self, tree: Tree, commit: str, keep: Sequence[str]) -> None:
-        _remove(tree.path / ".git")
         tree.show(commit)
-        # `git clean` never looks at a .git inside a tracked folder, nor into the folder of a submodule.
-        folders = tree.git("ls-tree", "-r", "-d", "-z", commit).stdout
-        for mode, _, path in tree_entries(folders):
+        # `git clean` passes over pipes, sockets and a .git in tracked folders, and over all in a submodule's folder.
+        _remove_unseen(tree.path)
+        for mode, _, path in tree_entries(tree.git("ls-tree", "-r", "-d", "-z", commit).stdout):
             place = tree.path / os.fsdecode(path)
             if mode == _GITLINK:
                 _remove(place)
                 place.mkdir(parents=True)
-            elif os.path.lexists(place / ".git"):
-                _remove(place / ".git")
+            else:
+                _remove_unseen(place)
         kept = [word for path in keep for word in ("-e", _literally(path))]
         tree.git("clean", "-ffdxq", *kept)
 
@@ -118,6 +117,15 @@ class CheckTrees:
 def _literally(path: str) -> str:
     """An ignore pattern that matches this path from the top and nothing else."""
     return "/" + re.sub(r"([\\*?\[\]! #])", r"\\\1", path.strip("/"))
+
+
+def _remove_unseen(folder: Path) -> None:
+    """Remove what git never lists from one folder."""
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            plain = entry.is_symlink() or entry.is_file() or entry.is_dir()
+            if entry.name == ".git" or not plain:
+                _remove(Path(entry.path))
 
 
 def _remove(place: Path) -> None:

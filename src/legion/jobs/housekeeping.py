@@ -22,6 +22,7 @@ from legion.store import projects, runs, tickets
 log = logging.getLogger(__name__)
 
 _EVERY = 600.0
+_QUIET = 1.0
 _DAY = 86_400.0
 
 
@@ -29,7 +30,7 @@ class Housekeeper:
     def __init__(self, world: World) -> None:
         self.world = world
         self._wake = threading.Event()
-        self._stopping = False
+        self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._keep, name="housekeeper", daemon=True)
 
     def start(self) -> None:
@@ -39,11 +40,11 @@ class Housekeeper:
         self._wake.set()
 
     def stop(self) -> None:
-        self._stopping = True
+        self._stopping.set()
         self._wake.set()
 
     def _keep(self) -> None:
-        while not self._stopping:
+        while not self._stopping.is_set():
             self._wake.clear()
             with self.world.store.read() as tx:
                 ready = [
@@ -57,6 +58,8 @@ class Housekeeper:
                 except (LegionError, OSError) as trouble:
                     log.warning("housekeeping in %s was cut short: %s", project.name, trouble)
             self._wake.wait(_EVERY)
+            # Making trees ahead of time must not slow down those who start right now.
+            self._stopping.wait(_QUIET)
 
 
 def tidy(world: World, shop: Workshop) -> None:

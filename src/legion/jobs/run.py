@@ -13,11 +13,12 @@ from pathlib import Path
 from legion.config.project import ProjectConfig
 from legion.domain.errors import LegionError, NotFound
 from legion.domain.jobs import Claim
-from legion.domain.paths import matches
+from legion.domain.paths import undeclared
 from legion.domain.runs import MOST_GENERATIONS, Outcome, Run
 from legion.domain.tickets import Change, Fail, Planted, Propose, Prove, Resume, State, Step, Ticket, next_try
 from legion.drivers import Outcome as Ending
 from legion.drivers.command import briefed
+from legion.git.errors import TreeGone
 from legion.jobs import feedback, places, setup
 from legion.jobs.briefing import briefing
 from legion.jobs.saving import Saved, branch_name, save, worktree_name
@@ -50,9 +51,13 @@ def run(world: World, claim: Claim) -> None:
     except (setup.SetupFailed, NoProgram) as impossible:
         _conclude(world, claim, this_run, Outcome.NOT_STARTED, impossible.message, None, Fail(impossible.message))
         return
-    tree = shop.worktrees.path(worktree_name(ticket.id))
-    saved = save(world, shop, ticket, this_run, tree)
     outcome, detail = _outcome(ended)
+    try:
+        saved = save(world, shop, ticket, this_run, shop.worktrees.path(worktree_name(ticket.id)))
+    except TreeGone as gone:
+        again = next_try(ticket, "its worktree was removed from outside", gone.message)
+        _conclude(world, claim, this_run, outcome, detail, None, again)
+        return
     step = _judge(world, shop, ticket, this_run, outcome, detail, saved)
     _conclude(world, claim, this_run, outcome, detail, saved, step)
 
@@ -183,9 +188,7 @@ def _judge_change(shop: Workshop, ticket: Ticket, saved: Saved) -> Step:
     if saved.tree == shop.hub.tree_of(ticket.base):
         return next_try(ticket, "it changed nothing", feedback.changed_nothing())
     changed = [change.path for change in shop.hub.changed_files(ticket.base, saved.commit)]
-    protected = [
-        path for path in changed if matches(path, shop.config.protect.paths) and not matches(path, ticket.wish.files)
-    ]
+    protected = undeclared(changed, shop.config.protect.paths, ticket.wish.files)
     if protected:
         shown = ", ".join(protected[:3])
         return next_try(ticket, f"it changed protected files ({shown})", feedback.touched_protected(protected))

@@ -162,7 +162,10 @@ def set_paused(world: World, cwd: str, paused: bool) -> Project:
     project = find(world, cwd)
     kind = Kind.PROJECT_PAUSED if paused else Kind.PROJECT_RESUMED
     with world.store.write() as tx:
-        return projects.save(tx, replace(projects.get(tx, project.id), paused=paused), kind, {})
+        current = projects.get(tx, project.id)
+        # Whoever resumes has mended something: what was refused before is looked at again.
+        refused = current.person_refused if paused else None
+        return projects.save(tx, replace(current, paused=paused, person_refused=refused), kind, {})
 
 
 def is_trusted(world: World, project: Project) -> bool:

@@ -1,0 +1,31 @@
+"""`make bench`, or `python -m bench start landing ...` for parts of it."""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from pathlib import Path
+
+from bench import daemon, landing, scale, start
+from bench.report import Report
+
+PARTS = {"start": start.run, "landing": landing.run, "scale": scale.run, "daemon": daemon.run}
+
+
+def main() -> int:
+    wanted = sys.argv[1:] or list(PARTS)
+    unknown = [name for name in wanted if name not in PARTS]
+    if unknown:
+        sys.stderr.write(f"There is no part {unknown[0]!r}: choose from {', '.join(PARTS)}.\n")
+        return 2
+    report = Report()
+    for name in wanted:
+        with tempfile.TemporaryDirectory(prefix="legion-bench-", ignore_cleanup_errors=True) as folder:
+            report.part(name)
+            PARTS[name](Path(folder), report)
+    report.summary()
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,75 @@
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from legion.cli.run import run
+from tests.api.serving import Served, serving
+from tests.api.standin import StandIn
+from tests.support.codebase import SOURCE
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a command ended and what it wrote."""
+
+    code: int
+    out: str
+    err: str
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Served]:
+    with tempfile.TemporaryDirectory(prefix="legion-") as folder, serving(StandIn(), Path(folder, "data")) as running:
+        yield running
+
+
+@pytest.fixture
+def service(server: Served, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> StandIn:
+    """A service with nothing in it, found by commands in this process and below it; we stand in a folder of its project."""
+    server.service.reset()
+    for name in ("LEGION_URL", "LEGION_TOKEN", "NO_COLOR", "COLUMNS"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("LEGION_DATA_DIR", str(server.socket.parent))
+    monkeypatch.setenv("PYTHONPATH", str(SOURCE.parent))
+    monkeypatch.chdir(tmp_path)
+    return server.service
+
+
+@pytest.fixture
+def legion(service: StandIn, capsys: pytest.CaptureFixture[str]) -> Callable[..., Ended]:
+    """Runs a command in this process."""
+
+    def call(*words: str) -> Ended:
+        code = run(words)
+        out, err = capsys.readouterr()
+        return Ended(code, out, err)
+
+    return call
+
+
+@pytest.fixture
+def program(service: StandIn) -> Callable[..., Ended]:
+    """Runs a command as the program that it is."""
+
+    def call(*words: str | bytes, stdin: bytes = b"", env: dict[str, str] | None = None, **told: Any) -> Ended:
+        ended = subprocess.run(
+            [sys.executable, "-m", "legion", *words],
+            input=stdin,
+            capture_output=True,
+            env={**os.environ, **(env or {})},
+            timeout=60,
+            check=False,
+            **told,
+        )
+        return Ended(ended.returncode, ended.stdout.decode("utf-8", "replace"), ended.stderr.decode("utf-8", "replace"))
+
+    return call

@@ -1,0 +1,384 @@
+"""What `legion init` writes for sample repositories; some of the commands are really run."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import tomllib
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from legion.config.guess import Guess, guess
+from legion.config.project import ProjectConfig, parse
+from legion.system.process import Finished, run
+
+BUILT = '[build-system]\nrequires = ["hatchling"]\n[project]\nname = "a"\n'
+UNITTEST = "import unittest\n"
+PIP = "python3 -m venv .venv && echo '*' > .venv/.gitignore && .venv/bin/python -m pip install -q"
+
+
+def package(**parts: object) -> str:
+    return json.dumps(parts)
+
+
+JEST = package(scripts={"test": "jest"}, devDependencies={"jest": "^29"})
+
+
+def guessed(files: Mapping[str, str]) -> tuple[Guess, ProjectConfig]:
+    found = guess(list(files), files.__getitem__)
+    return found, parse(found.text, origin="legion.toml")
+
+
+SAMPLES: dict[str, tuple[dict[str, str], str, str, tuple[str, ...], list[str]]] = {
+    "python with extras": (
+        {"pyproject.toml": BUILT + '[project.optional-dependencies]\ndev = ["pytest>8"]', "tests/test_a.py": ""},
+        "Python",
+        f"{PIP} '.[dev]'",
+        ("pyproject.toml",),
+        [".venv/bin/python -m pytest -q"],
+    ),
+    "python with a src folder": (
+        {"pyproject.toml": BUILT, "src/a/__init__.py": "", "tests/test_a.py": ""},
+        "Python",
+        f"{PIP} . pytest",
+        ("pyproject.toml",),
+        ["PYTHONPATH=src .venv/bin/python -m pytest -q"],
+    ),
+    "python with requirements": (
+        {"requirements.txt": "x", "requirements-dev.txt": "pytest", ".gitignore": ".venv/\n", "test_a.py": ""},
+        "Python",
+        "python3 -m venv .venv && .venv/bin/python -m pip install -q -r requirements.txt -r requirements-dev.txt",
+        ("requirements.txt", "requirements-dev.txt"),
+        [".venv/bin/python -m pytest -q"],
+    ),
+    "python that is not built": (
+        {"pyproject.toml": "[project]\ndependencies = [\"requests>2; python_version>'3'\"]", "test_a.py": UNITTEST},
+        "Python",
+        f"{PIP} 'requests>2; python_version>'\"'\"'3'\"'\"''",
+        ("pyproject.toml",),
+        [".venv/bin/python -m unittest"],
+    ),
+    "python with groups": (
+        {"pyproject.toml": '[dependency-groups]\ntest = ["pytest"]', "tests/test_a.py": ""},
+        "Python",
+        f"{PIP} --upgrade pip && .venv/bin/python -m pip install -q --group test",
+        ("pyproject.toml",),
+        [".venv/bin/python -m pytest -q"],
+    ),
+    "python with uv": (
+        {"pyproject.toml": BUILT + '[dependency-groups]\ntest = ["pytest"]', "uv.lock": "", "tests/test_a.py": ""},
+        "Python",
+        "uv sync --frozen --no-editable --group test",
+        ("uv.lock", "pyproject.toml"),
+        [".venv/bin/python -m pytest -q"],
+    ),
+    "python with poetry": (
+        {
+            "pyproject.toml": '[tool.poetry.group.dev.dependencies]\npytest = "*"',
+            "poetry.lock": "",
+            "tests/a_test.py": "",
+        },
+        "Python",
+        "POETRY_VIRTUALENVS_IN_PROJECT=true poetry install --no-interaction --no-root",
+        ("poetry.lock",),
+        [".venv/bin/python -m pytest -q"],
+    ),
+    "python with setup.cfg": (
+        {"setup.cfg": "[tool:pytest]", "setup.py": "", "pkg/tests/test_a.py": ""},
+        "Python",
+        f"{PIP} . pytest",
+        ("setup.py", "setup.cfg"),
+        [".venv/bin/python -m pytest -q"],
+    ),
+    "python with tox": (
+        {"tox.ini": "pytest", "tests/test_a.py": ""},
+        "Python",
+        f"{PIP} pytest",
+        (),
+        [".venv/bin/python -m pytest -q"],
+    ),
+    "python with unittest in a package": (
+        {"a.py": "", "tests/__init__.py": "", "tests/test_a.py": UNITTEST},
+        "Python",
+        "",
+        (),
+        ["python3 -m unittest"],
+    ),
+    "python with unittest in a folder": (
+        {"a.py": "", "tests/test_a.py": UNITTEST},
+        "Python",
+        "",
+        (),
+        ["python3 -m unittest discover -s tests"],
+    ),
+    "django": (
+        {"manage.py": "", "requirements.txt": "django", "shop/tests.py": "from django.test import TestCase"},
+        "Python",
+        f"{PIP} -r requirements.txt",
+        ("requirements.txt",),
+        [".venv/bin/python manage.py test"],
+    ),
+    "node with npm": (
+        {"package.json": JEST, "package-lock.json": ""},
+        "Node",
+        "npm ci --no-audit --no-fund && echo '*' > node_modules/.gitignore",
+        ("package-lock.json", "package.json"),
+        ["CI=true npm run test"],
+    ),
+    "node without a lock": (
+        {"package.json": JEST, ".gitignore": "node_modules\n"},
+        "Node",
+        "npm install --no-package-lock --no-audit --no-fund",
+        ("package.json",),
+        ["CI=true npm run test"],
+    ),
+    "node with pnpm": (
+        {"package.json": JEST, "pnpm-lock.yaml": "", ".gitignore": "/node_modules/\n"},
+        "Node",
+        "pnpm install --frozen-lockfile",
+        ("pnpm-lock.yaml", "package.json"),
+        ["CI=true pnpm test"],
+    ),
+    "node with old yarn": (
+        {"package.json": JEST, "yarn.lock": "", ".gitignore": "node_modules/\n"},
+        "Node",
+        "yarn install --frozen-lockfile",
+        ("yarn.lock", "package.json"),
+        ["CI=true yarn test"],
+    ),
+    "node with new yarn": (
+        {"package.json": JEST, "yarn.lock": "", ".yarnrc.yml": ""},
+        "Node",
+        "yarn install --immutable",
+        ("yarn.lock", "package.json", ".yarnrc.yml"),
+        ["CI=true yarn test"],
+    ),
+    "node with bun": (
+        {"package.json": JEST, "bun.lock": "", ".gitignore": "node_modules\n"},
+        "Node",
+        "bun install --frozen-lockfile",
+        ("bun.lock", "package.json"),
+        ["CI=true bun run test"],
+    ),
+    "node whose test is npm's placeholder": (
+        {"package.json": package(scripts={"test": 'echo "Error: no test specified" && exit 1'})},
+        "",
+        "",
+        (),
+        [],
+    ),
+    "node that can only be built": (
+        {"package.json": package(scripts={"build": "tsc"})},
+        "Node",
+        "",
+        (),
+        ["CI=true npm run build"],
+    ),
+    "deno": ({"deno.json": '{"tasks": {"test": "x"}}'}, "Deno", "", (), ["deno task test"]),
+    "rust": ({"Cargo.toml": "", "Cargo.lock": ""}, "Rust", "", (), ["cargo test --locked"]),
+    "rust workspace": ({"Cargo.toml": "[workspace]"}, "Rust", "", (), ["cargo test --workspace"]),
+    "go": ({"go.mod": ""}, "Go", "", (), ["go test ./..."]),
+    "maven": ({"pom.xml": "", "mvnw": ""}, "Maven", "", (), ["sh ./mvnw -q -B test"]),
+    "gradle": ({"build.gradle.kts": ""}, "Gradle", "", (), ["gradle --no-daemon test"]),
+    "ruby": (
+        {"Gemfile": "", "Gemfile.lock": "", "spec/a_spec.rb": ""},
+        "Ruby",
+        "BUNDLE_PATH=vendor/bundle bundle install && echo '*' > vendor/bundle/.gitignore",
+        ("Gemfile.lock", "Gemfile"),
+        ["BUNDLE_PATH=vendor/bundle bundle exec rspec"],
+    ),
+    "php": (
+        {"composer.json": "{}", "phpunit.xml.dist": "", ".gitignore": "/vendor/\n"},
+        "PHP",
+        "composer install --no-interaction --no-progress",
+        ("composer.json",),
+        ["vendor/bin/phpunit"],
+    ),
+    ".net": ({"App.sln": ""}, ".NET", "", (), ["dotnet test"]),
+    "elixir": (
+        {"mix.exs": "", "mix.lock": "", "test/a_test.exs": ""},
+        "Elixir",
+        "mix local.hex --force --if-missing && mix deps.get",
+        ("mix.lock",),
+        ["mix test"],
+    ),
+    "swift": ({"Package.swift": ""}, "Swift", "", (), ["swift test"]),
+    "cmake with tests": (
+        {"CMakeLists.txt": "enable_testing()"},
+        "CMake",
+        "",
+        (),
+        ["cmake -S . -B build && cmake --build build && ctest --test-dir build --output-on-failure"],
+    ),
+    "cmake": ({"CMakeLists.txt": ""}, "CMake", "", (), ["cmake -S . -B build && cmake --build build"]),
+    "make": ({"Makefile": "all:\n\ntest: all\n\ttrue\n"}, "Make", "", (), ["make test"]),
+    "make with check": ({"makefile": "check:\n"}, "Make", "", (), ["make check"]),
+    "make without tests": ({"Makefile": "test := x\nall:\n"}, "", "", (), []),
+    "nothing": ({"README.md": ""}, "", "", (), []),
+    "broken files": ({"package.json": "[", "pyproject.toml": "=", "deno.json": "3"}, "Deno", "", (), ["deno test"]),
+}
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+def test_a_repository_is_recognised(name):
+    files, kind, setup, key, checks = SAMPLES[name]
+    found, config = guessed(files)
+    assert found.kind == kind
+    assert config.setup.run == setup
+    assert config.setup.key == key
+    assert [check.command for check in config.checks] == checks
+
+
+def test_several_kinds_at_once_are_prepared_and_checked_together():
+    found, config = guessed(
+        {"requirements.txt": "pytest", "test_a.py": "", "package.json": JEST, "Makefile": "test:\n"}
+    )
+    assert found.kind == "Python and Node"
+    assert [check.name for check in config.checks] == ["python-test", "node-test"]
+    assert config.setup.run.startswith("(python3 -m venv .venv && ")
+    assert ") && (npm install " in config.setup.run
+    assert config.setup.key == ("requirements.txt", "package.json")
+
+
+def test_a_makefile_helps_where_the_language_has_no_tests():
+    found, config = guessed({"setup.py": "", "Makefile": "test:\n"})
+    assert found.kind == "Python and Make"
+    assert [check.command for check in config.checks] == ["make test"]
+
+
+def test_parts_in_folders_are_found_where_the_root_is_nothing():
+    found, config = guessed(
+        {"back/go.mod": "", "front/package.json": JEST, "front/yarn.lock": "", "odd name/go.mod": ""}
+    )
+    assert found.kind == "Go and Node"
+    assert {check.name: check.command for check in config.checks} == {
+        "back-test": "cd back && go test ./...",
+        "front-test": "cd front && CI=true yarn test",
+    }
+    assert config.setup.key == ("front/yarn.lock", "front/package.json")
+
+
+def test_two_kinds_in_one_folder_keep_both_their_checks():
+    _, config = guessed({"app/go.mod": "", "app/package.json": JEST})
+    assert sorted(check.command for check in config.checks) == [
+        "cd app && CI=true npm run test",
+        "cd app && go test ./...",
+    ]
+
+
+def test_without_a_check_the_file_says_what_that_means():
+    found, config = guessed({})
+    assert config.checks == ()
+    assert "`unchecked`" in found.text
+    uncommented = "".join(
+        line.removeprefix("# ") for line in found.text.splitlines(keepends=True) if line.startswith(("# [", "# run"))
+    )
+    assert tomllib.loads(uncommented) == {"checks": {"test": {"run": "make test"}}}
+
+
+def test_a_file_that_cannot_be_read_is_as_good_as_empty():
+    def broken(name: str) -> str:
+        raise FileNotFoundError(name)
+
+    assert guess(["package.json", "Makefile"], broken).kind == ""
+
+
+# From here on the guessed commands are run.
+
+
+def made(root: Path, files: Mapping[str, str]) -> ProjectConfig:
+    for name, content in files.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(content)
+    names = [path.relative_to(root).as_posix() for path in root.rglob("*") if path.is_file()]
+    return parse(guess(names, lambda name: (root / name).read_text()).text, origin="legion.toml")
+
+
+def shell(command: str, root: Path) -> Finished:
+    offline = {"PIP_NO_INDEX": "1", "PIP_DISABLE_PIP_VERSION_CHECK": "1", "npm_config_offline": "true"}
+    return run(["sh", "-c", command], cwd=root, env={**os.environ, **offline}, timeout=100)
+
+
+def assert_passes_then_fails(config: ProjectConfig, root: Path, breakage: str) -> None:
+    """Every check is green, and red once the sources are broken."""
+    for check in config.checks:
+        finished = shell(check.command, root)
+        assert finished.code == 0, finished.complaint
+    source, content = breakage.split("=", 1)
+    (root / source).write_text(content)
+    assert [shell(check.command, root).code == 0 for check in config.checks] == [False]
+
+
+PYTHON_TEST = """\
+import unittest
+import code_here
+
+class Test(unittest.TestCase):
+    def test_it(self):
+        self.assertEqual(code_here.answer(), 42)
+"""
+
+
+@pytest.mark.parametrize("package_file", [{}, {"tests/__init__.py": ""}], ids=["folder", "package"])
+def test_python_without_dependencies_is_checked_as_guessed(tmp_path, package_file):
+    files = {"code_here.py": "def answer(): return 42\n", "tests/test_it.py": PYTHON_TEST, **package_file}
+    assert_passes_then_fails(made(tmp_path, files), tmp_path, "code_here.py=def answer(): return 41\n")
+
+
+@pytest.mark.slow
+def test_python_with_dependencies_is_prepared_once_and_checked_in_another_tree(tmp_path):
+    first, second = tmp_path / "first", tmp_path / "second"
+    first.mkdir()
+    with zipfile.ZipFile(first / "needed-1.0-py3-none-any.whl", "w") as wheel:
+        wheel.writestr("needed.py", "value = 42\n")
+        wheel.writestr("needed-1.0.dist-info/METADATA", "Metadata-Version: 2.1\nName: needed\nVersion: 1.0\n")
+        wheel.writestr("needed-1.0.dist-info/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+        wheel.writestr("needed-1.0.dist-info/RECORD", "")
+    code = "import needed\ndef answer(): return needed.value\n"
+    files = {"requirements.txt": "./needed-1.0-py3-none-any.whl\n", "src/code_here.py": code, "test_it.py": PYTHON_TEST}
+    config = made(first, files)
+    prepared = shell(config.setup.run, first)
+    assert prepared.code == 0, prepared.complaint
+    assert shell("git init -q . && git status --porcelain .venv", first).stdout == b""
+
+    first.rename(second)
+    assert_passes_then_fails(config, second, "src/code_here.py=def answer(): return 41\n")
+
+
+@pytest.mark.skipif(shutil.which("npm") is None, reason="npm is not installed")
+def test_node_is_prepared_and_checked_as_guessed(tmp_path):
+    lock = {
+        "name": "a",
+        "lockfileVersion": 3,
+        "requires": True,
+        "packages": {
+            "": {"name": "a", "dependencies": {"needed": "file:./needed"}},
+            "needed": {"version": "1.0.0"},
+            "node_modules/needed": {"resolved": "needed", "link": True},
+        },
+    }
+    config = made(
+        tmp_path,
+        {
+            "package.json": package(
+                name="a", scripts={"test": "node test.js"}, dependencies={"needed": "file:./needed"}
+            ),
+            "package-lock.json": json.dumps(lock),
+            "needed/package.json": package(name="needed", version="1.0.0"),
+            "needed/index.js": "module.exports = 42\n",
+            "test.js": "if (require('needed') !== 42) process.exit(1)\n",
+        },
+    )
+    prepared = shell(config.setup.run, tmp_path)
+    assert prepared.code == 0, prepared.complaint
+    assert_passes_then_fails(config, tmp_path, "needed/index.js=module.exports = 41\n")
+
+
+@pytest.mark.skipif(shutil.which("make") is None, reason="make is not installed")
+def test_make_is_checked_as_guessed(tmp_path):
+    config = made(tmp_path, {"Makefile": "test:\n\t@grep -q 42 answer\n", "answer": "42"})
+    assert_passes_then_fails(config, tmp_path, "answer=41")

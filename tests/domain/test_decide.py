@@ -1,0 +1,184 @@
+"""What should be running: one decision at a time, then whole boards played to their end by a world of dice."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from random import Random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from legion.domain import board
+from legion.domain.decide import JobKind, ProjectView, Snapshot, StartJob, Wake, decide
+from legion.domain.tickets import ENDED, Change, Parked, ParkReason, State, Ticket, Wish
+from tests.domain.world import World
+
+CHANGE = Change(base="b", commit="c")
+PROJECT = ProjectView(
+    id=1, parallel=5, paused=False, trusted=True, baseline_known=True, baseline_red=False, person_waiting=False
+)
+
+
+def ticket(number: int, state: State = State.QUEUED, *, project: int = 1, attempt: int = 0, **wish) -> Ticket:
+    asked = Wish(title="", text="", **wish)
+    return Ticket(id=number, project=project, wish=asked, state=state, attempt=attempt, version=10 + number)
+
+
+def look(*tickets: Ticket, project: ProjectView = PROJECT, slots: int = 9, **more) -> Snapshot:
+    values = {"ended": {}, "jobs": frozenset()} | more
+    return Snapshot(projects=(project,), tickets=tickets, slots=slots, **values)
+
+
+def run(number: int) -> StartJob:
+    return StartJob(JobKind.RUN, number, 10 + number)
+
+
+def check(number: int) -> StartJob:
+    return StartJob(JobKind.CHECK, number, 10 + number)
+
+
+LAND = StartJob(JobKind.LAND, 1)
+BASELINE = StartJob(JobKind.BASELINE, 1)
+
+
+def test_ready_tickets_start_attempts_that_go_on_first_then_by_priority_then_by_age():
+    waiting = (ticket(1), ticket(2, priority=1), ticket(3, attempt=1, priority=-1), ticket(4, attempt=2), ticket(5))
+    assert decide(look(*waiting), 0.0).commands == (run(4), run(3), run(2), run(1), run(5))
+    assert decide(look(*waiting, slots=2), 0.0).commands == (run(4), run(3))
+
+
+def test_no_more_run_than_there_are_slots_or_than_the_project_may():
+    waiting = [ticket(n) for n in range(1, 9)]
+    running = frozenset({(JobKind.RUN, 1), (JobKind.RUN, 2)})
+    two_work = (ticket(1, State.WORKING), ticket(2, State.WORKING), *waiting[2:])
+    assert decide(look(*two_work, jobs=running, slots=3), 0.0).commands == (run(3),)
+    assert decide(look(*two_work, jobs=running, slots=2), 0.0).commands == ()
+    assert decide(look(*two_work, jobs=running, slots=1), 0.0).commands == ()
+    few = replace(PROJECT, parallel=3)
+    assert decide(look(*two_work, jobs=running, project=few), 0.0).commands == (run(3),)
+
+
+def test_an_agent_on_its_way_out_still_takes_its_place():
+    """Its ticket was stopped a moment ago and is not among the live ones any more."""
+    leaving = frozenset({(JobKind.RUN, 1)})
+    assert decide(look(ticket(2), jobs=leaving, slots=1), 0.0).commands == ()
+    assert decide(look(ticket(2), jobs=leaving, project=replace(PROJECT, parallel=1)), 0.0).commands == ()
+    two = replace(PROJECT, parallel=2)
+    assert decide(look(ticket(2), ticket(3), jobs=leaving, project=two), 0.0).commands == (run(2),)
+
+
+def test_the_slots_are_shared_by_all_projects():
+    snapshot = Snapshot(
+        projects=(replace(PROJECT, parallel=2), replace(PROJECT, id=2)),
+        tickets=(*(ticket(n) for n in (1, 2, 3)), *(ticket(n, project=2) for n in (4, 5, 6))),
+        ended={},
+        jobs=frozenset(),
+        slots=3,
+    )
+    assert decide(snapshot, 0.0).commands == (run(1), run(2), run(4))
+
+
+def test_checks_need_no_slot():
+    tickets = (ticket(1, State.CHECKING), ticket(2, checkpoint=True), ticket(3))
+    assert decide(look(*tickets, slots=0), 0.0).commands == (check(1), check(2))
+
+
+def test_what_was_begun_goes_on_after_a_restart_without_its_job():
+    tickets = (ticket(1, State.WORKING), ticket(2, State.CHECKING), ticket(3, State.LANDING), ticket(4))
+    assert decide(look(*tickets, slots=1), 0.0).commands == (LAND, run(1), check(2)), "the begun one has the only slot"
+
+
+@pytest.mark.parametrize("state", State)
+def test_nothing_starts_before_what_it_comes_after_has_landed(state):
+    first = ticket(1, state)
+    snapshot = look(first, ticket(2, after=(1,)), jobs=frozenset((kind, 1) for kind in JobKind))
+    if state in ENDED:
+        snapshot = look(ticket(2, after=(1,)), ended={1: state})
+    assert decide(snapshot, 0.0).commands == ((run(2),) if state is State.DONE else ())
+
+
+def test_a_ticket_whose_job_runs_is_not_started_again():
+    jobs = frozenset({(JobKind.RUN, 1), (JobKind.CHECK, 2), (JobKind.LAND, 1), (JobKind.BASELINE, 1)})
+    tickets = (ticket(1, State.WORKING), ticket(2, State.CHECKING), ticket(3, State.LANDING))
+    assert decide(look(*tickets, jobs=jobs, project=replace(PROJECT, baseline_known=False)), 0.0).commands == ()
+
+
+EVERY = (
+    ticket(1),
+    ticket(2, State.WORKING),
+    ticket(3, State.CHECKING),
+    ticket(4, State.LANDING),
+    ticket(5, checkpoint=True),
+)
+
+
+def test_an_untrusted_project_starts_nothing_at_all():
+    asked = replace(PROJECT, trusted=False, baseline_known=False, person_waiting=True)
+    assert decide(look(*EVERY, project=asked), 0.0).commands == ()
+
+
+def test_a_paused_project_begins_nothing_and_goes_on_with_what_it_began():
+    assert decide(look(*EVERY, project=replace(PROJECT, paused=True)), 0.0).commands == (LAND, run(2), check(3))
+
+
+def test_nothing_begins_while_the_persons_commits_are_on_their_way():
+    waiting = replace(PROJECT, person_waiting=True)
+    assert decide(look(ticket(1), ticket(2, checkpoint=True), project=waiting), 0.0).commands == (LAND,)
+    assert decide(look(project=waiting), 0.0).commands == (LAND,), "they are absorbed also when there is no ticket"
+
+
+def test_an_unknown_baseline_is_looked_at_when_there_is_work():
+    unknown = replace(PROJECT, baseline_known=False)
+    assert decide(look(ticket(1), project=unknown), 0.0).commands == (BASELINE, run(1))
+    assert decide(look(project=unknown), 0.0).commands == ()
+
+
+def parked(number: int, reason: ParkReason, until: float | None) -> Ticket:
+    held = Parked(reason=reason, detail="", back_to=State.QUEUED, until=until)
+    return replace(ticket(number, State.PARKED), parked=held)
+
+
+def test_a_parked_ticket_wakes_when_its_time_has_come_and_not_before():
+    tickets = (parked(1, ParkReason.LIMIT, 5.0), parked(2, ParkReason.LIMIT, 9.0), parked(3, ParkReason.PAUSED, None))
+    early, on_time, late = (decide(look(*tickets), now) for now in (4.0, 5.0, 20.0))
+    assert (early.commands, early.wake_at) == ((), 5.0)
+    assert (on_time.commands, on_time.wake_at) == ((Wake(1, 11),), 9.0)
+    assert (late.commands, late.wake_at) == ((Wake(1, 11), Wake(2, 12)), None)
+
+
+def test_a_ticket_held_up_by_a_red_target_wakes_when_the_target_is_green():
+    held = parked(1, ParkReason.RED_BASELINE, None)
+    assert decide(look(held), 0.0).commands == (Wake(1, 11),)
+    assert decide(look(held, project=replace(PROJECT, baseline_red=True)), 0.0).commands == ()
+    unknown = replace(PROJECT, baseline_known=False)
+    assert decide(look(held, project=unknown), 0.0).commands == (BASELINE,)
+    assert decide(look(parked(1, ParkReason.QUESTION, None)), 0.0).commands == ()
+
+
+def test_a_job_that_broke_rests_until_its_time():
+    resting = {(JobKind.RUN, 1): 5.0, (JobKind.LAND, 1): 7.0}
+    snapshot = look(ticket(1), ticket(2), ticket(3, State.LANDING), slots=1, resting=resting)
+    before, after = decide(snapshot, 4.0), decide(snapshot, 5.0)
+    assert (before.commands, before.wake_at) == ((run(2),), 5.0), "a resting job holds no slot"
+    assert (after.commands, after.wake_at) == ((run(1),), 7.0)
+    assert decide(snapshot, 7.0).commands == (LAND, run(1))
+
+
+@settings(max_examples=200)
+@given(st.integers(0, 2**32))
+def test_any_board_is_played_to_its_end(dice):
+    """Agents fail, get lost and hit limits, checks go red, jobs break, the daemon restarts: it ends all the same."""
+    world = World(Random(dice))
+    for _ in range(2000):
+        world.settle()
+        if world.over():
+            break
+        world.something_happens()
+    assert world.over()
+    for one in world.tickets.values():
+        before = [world.tickets[other].state for other in one.wish.after]
+        if one.state is State.DONE:
+            assert all(state is State.DONE for state in before)
+        elif not one.ended:
+            assert one.id in board.hopeless(world.edges(), world.states())
