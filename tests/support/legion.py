@@ -151,10 +151,14 @@ class Project:
     def until_true(self, holds: Callable[[], bool], patience: float = PATIENCE) -> None:
         """Look again after every event until it holds."""
         deadline = time.monotonic() + patience
-        for _ in self.squad.client.events(0):
+        last = self.squad.client.status(None).last_event
+        if holds():
+            return
+        for _ in self.squad.client.events(last):
             if holds():
                 return
             self._refuse_silence(deadline)
+        raise AssertionError(f"the events ended\n{self.squad.log[-3000:]}")
 
     def until_idle(self, ticket: int) -> TicketPage:
         """Wait until no agent is at work on the ticket any more."""

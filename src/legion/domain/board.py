@@ -9,7 +9,7 @@ from legion.domain.tickets import State
 
 
 def refuse_cycles(edges: Mapping[int, Sequence[int]], names: Mapping[int, str] | None = None) -> None:
-    """`edges[ticket]` are the tickets it comes after. Raises BadInput that shows the circle, by name where there is one."""
+    """`edges[ticket]` are the tickets it comes after. Raises BadInput that shows the circle, by name where known."""
     done: set[int] = set()
     for start in edges:
         if start in done:

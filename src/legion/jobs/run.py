@@ -30,7 +30,7 @@ from legion.store import jobs, runs, tickets
 from legion.system import crash, files
 from legion.system.crash import Point
 
-_PLANTED_MARKER = re.compile(r"^\+(?:<<<<<<<|>>>>>>>) [0-9a-f]{40}\b", re.MULTILINE)
+_PLANTED_MARKER = re.compile(r"^\+(?:<{7,} target|>{7,} change)\b", re.MULTILINE)
 
 
 class NoProgram(LegionError):

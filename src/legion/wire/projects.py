@@ -9,7 +9,7 @@ from legion.wire.tickets import TicketLine
 
 @dataclass(kw_only=True)
 class AddProject:
-    """`legion init`: register the repository at `path`, write legion.toml where there is none, trust what was written."""
+    """`legion init`: register the repository at `path`; write a legion.toml where there is none and trust it."""
 
     path: str
     dry_run: bool = False

@@ -1,0 +1,134 @@
+"""The seven tickets, and what has to happen to each of them so that the demo has shown what it says."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from legion.demo.stage import Stage
+from legion.wire.tickets import NewTicket, TicketPage
+
+KILLED = "printing"
+"""The ticket whose runner the demo kills."""
+HALF_WRITTEN = "HALF WRITTEN"
+"""What its agent prints when there is something to lose."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Part:
+    """One ticket of the play: how it has to end, and what has to have happened on the way."""
+
+    ticket: NewTicket
+    ends: str
+    story: str
+    """What has happened, where `happened` says so."""
+    happened: Callable[[TicketPage], bool]
+
+
+def parts(stage: Stage) -> list[Part]:
+    return [
+        Part(
+            ticket=NewTicket(
+                key="rounding",
+                title="Round amounts to the nearest cent",
+                text="money.cents cuts off what is smaller than a cent. It should round.",
+                criteria="Half a cent goes up: 2.345 is 235 cents. A test shows it.",
+                command=stage.agent("rounding"),
+            ),
+            ends="done",
+            story="its check was red at first; it mended that from the feedback",
+            happened=lambda page: was_sent_back(page, "checks failed") and page.ticket.attempt == 2,
+        ),
+        Part(
+            ticket=NewTicket(
+                key="discount",
+                title="Take a discount off the total",
+                text="Invoice.discount is a percentage that comes off the sum of the lines.",
+                criteria="A lamp of 20.00 with a discount of 10 comes to 18.00.",
+                command=stage.agent("discount"),
+            ),
+            ends="done",
+            story="landed",
+            happened=lambda page: bool(page.landed),
+        ),
+        Part(
+            ticket=NewTicket(
+                key="tax",
+                title="Add tax by country, Norway too",
+                text="Invoice.country decides which tax the total includes. Norway has 25 percent.",
+                criteria="A lamp of 20.00 comes to 25.00 in Norway.",
+                command=stage.agent("tax"),
+            ),
+            ends="done",
+            story="landed",
+            happened=lambda page: bool(page.landed),
+        ),
+        Part(
+            ticket=NewTicket(
+                key=KILLED,
+                title="Print an invoice as text",
+                text="invoices.printing.page gives an invoice as lines of forty columns.",
+                command=stage.agent("printing"),
+            ),
+            ends="done",
+            story="killed with a half-written file; went on with that very file",
+            happened=lambda page: was_killed_and_went_on(page) and page.ticket.attempt == 1,
+        ),
+        Part(
+            ticket=NewTicket(
+                key="amounts",
+                title="All about amounts has landed",
+                checkpoint=True,
+                after_keys=["rounding", "discount", "tax"],
+            ),
+            ends="done",
+            story="a checkpoint: no agent, only the checks on what has landed",
+            happened=lambda page: not page.runs and bool(page.receipts),
+        ),
+        Part(
+            ticket=NewTicket(
+                key="export",
+                title="Export an invoice as CSV",
+                text="invoices.export.rows gives an invoice as text for spreadsheets.",
+                prove=["python3 -m unittest -q tests.test_export"],
+                command=stage.agent("export"),
+                after_keys=[KILLED, "amounts"],
+            ),
+            ends="done",
+            story="its agent crashed half way; the next attempt went on from there",
+            happened=lambda page: [run.outcome for run in page.runs] == ["failed", "finished"],
+        ),
+        Part(
+            ticket=NewTicket(
+                key="speed",
+                title="Make the total ten times faster",
+                text="Invoice.total is slow for invoices with many lines.",
+                command=stage.agent("speed"),
+                max_attempts=2,
+                after_keys=["amounts"],
+            ),
+            ends="failed",
+            story="its agent said `All done!` twice and changed nothing, so it is not done",
+            happened=lambda page: "changed nothing" in page.ticket.reason and not page.landed,
+        ),
+    ]
+
+
+def was_sent_back(page: TicketPage, why: str) -> bool:
+    """An attempt was refused for this reason and the next one began."""
+    return any(
+        event.kind == "ticket.moved" and event.data.get("to") == "queued" and why in str(event.data.get("reason"))
+        for event in page.history
+    )
+
+
+def met_a_conflict(page: TicketPage) -> bool:
+    return was_sent_back(page, "conflict") and page.ticket.state == "done"
+
+
+def was_killed_and_went_on(page: TicketPage) -> bool:
+    """The first run was lost, what it had written was saved, and the same attempt went on."""
+    if len(page.runs) != 2:
+        return False
+    first, second = page.runs
+    return first.outcome == "lost" and first.saved is not None and second.outcome == "finished"

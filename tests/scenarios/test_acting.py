@@ -1,0 +1,175 @@
+"""A person stops, retries, drops, pauses and resumes; what an agent wrote is never lost by it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from legion.wire.errors import Conflict, NotFound
+from legion.wire.projects import Where
+from tests.support.gates import Gate
+from tests.support.legion import Project, new
+
+ONE_AT_A_TIME = '[checks.test]\nrun = "sh check.sh"\n[agents]\nparallel = 1\n'
+
+
+def test_a_stopped_ticket_keeps_its_files_and_a_retry_goes_on_in_them(project: Project, gate: Gate):
+    agent = f"""
+    if [ -e half.txt ]; then grep -q 'write it out' "$LEGION_BRIEFING" && echo whole > whole.txt; exit; fi
+    echo half > half.txt; {gate.pause}
+    """
+    ticket = project.dispatch("halves", agent, max_attempts=1)
+    gate.arrived()
+    project.stop(ticket)
+    page = project.until_idle(ticket)
+    assert (page.ticket.state, page.runs[-1].outcome) == ("stopped", "stopped")
+    assert (project.worktree(ticket) / "half.txt").read_text() == "half\n"
+    project.retry(ticket, feedback="write it out")
+    project.until_settled()
+    page = project.ticket(ticket)
+    assert (page.ticket.state, page.ticket.attempt) == ("done", 2)
+    assert (project.landed("half.txt"), project.landed("whole.txt")) == ("half\n", "whole\n")
+
+
+def test_an_agent_that_ignores_signals_is_ended_all_the_same(project: Project, gate: Gate):
+    agent = f"trap '' INT TERM HUP QUIT; echo kept > a.txt; while :; do {gate.pause}; done"
+    ticket = project.dispatch("deaf", agent)
+    gate.arrived()
+    project.stop(ticket)
+    page = project.until_idle(ticket)
+    assert (page.ticket.state, page.runs[-1].outcome) == ("stopped", "stopped")
+    assert (project.worktree(ticket) / "a.txt").read_text() == "kept\n"
+
+
+def test_a_ticket_stopped_while_its_tree_is_prepared_never_starts_its_agent(
+    make: Callable[..., Project], gates: Callable[[], Gate]
+):
+    preparing, working = gates(), gates()
+    project = make(f"[setup]\nrun = '''[ -e slow.txt ] && {preparing.pause}; true'''\n")
+    project.dispatch("slow", "touch slow.txt")
+    project.until_settled()
+    ticket = project.dispatch("never", f"{working.pause}; touch a.txt")
+    preparing.arrived()
+    project.stop(ticket)
+    preparing.open(9)
+    page = project.until_idle(ticket)
+    assert page.ticket.state == "stopped"
+    assert page.runs[-1].outcome == "stopped"
+    assert project.log(ticket) == ""
+
+
+def test_a_ticket_stopped_in_the_queue_never_starts(make: Callable[..., Project], gate: Gate):
+    project = make(ONE_AT_A_TIME)
+    first = project.dispatch("first", f"{gate.pause}; touch a.txt")
+    second = project.dispatch("second", "touch b.txt")
+    gate.arrived()
+    project.stop(second)
+    gate.open()
+    project.until_settled()
+    assert project.states() == {first: "done", second: "stopped"}
+    assert project.ticket(second).runs == []
+
+
+def test_a_ticket_stopped_in_the_merge_queue_does_not_land_and_its_companion_does(
+    make: Callable[..., Project], gate: Gate
+):
+    project = make(f"[checks.test]\nrun = '''! [ -e held.txt ] || {gate.pause}'''\n")
+    held = project.dispatch("held", "touch held.txt")
+    gate.arrived()
+    project.until(held, "landing")
+    companion = project.dispatch("companion", "touch b.txt")
+    project.until(companion, "landing")
+    project.stop(held)
+    gate.open()
+    project.until_settled()
+    assert project.states() == {held: "stopped", companion: "done"}
+    assert (project.landed("held.txt"), project.landed("b.txt")) == (None, "")
+    assert (project.worktree(held) / "held.txt").exists()
+
+
+def test_stopping_all_leaves_nothing_in_hand(project: Project, gate: Gate):
+    tickets = [project.dispatch(f"ticket {n}", f"{gate.pause}; touch {n}") for n in range(6)]
+    gate.arrived(4)
+    assert sorted(project.squad.client.stop_all(Where(cwd=project.cwd)).tickets) == tickets
+    for ticket in tickets:
+        project.until_idle(ticket)
+    assert set(project.states().values()) == {"stopped"}
+
+
+def test_what_has_landed_cannot_be_stopped_or_retried(project: Project):
+    ticket = project.dispatch("done", "touch a.txt")
+    project.until_settled()
+    with pytest.raises(Conflict, match=f"Ticket {ticket} is done"):
+        project.stop(ticket)
+    with pytest.raises(Conflict, match=f"Ticket {ticket} is done"):
+        project.retry(ticket)
+
+
+def test_a_dropped_ticket_leaves_the_board_and_its_files_lie_in_the_trash(project: Project, gate: Gate):
+    first, second = project.dispatch_all(
+        [new("first", f"echo mine > a.txt; {gate.pause}", key="one"), new("second", "touch b.txt", after_keys=["one"])]
+    )
+    gate.arrived()
+    with pytest.raises(Conflict, match=f"`legion stop {first}` first"):
+        project.squad.client.drop(first)
+    project.stop(first)
+    project.until_idle(first)
+    with pytest.raises(Conflict, match=f"{second} come"):
+        project.squad.client.drop(first)
+    project.squad.client.drop(second)
+    project.squad.client.drop(first)
+    assert project.states() == {}
+    assert [file.read_text() for file in project.worktrees.glob(".trash/*/a.txt")] == ["mine\n"]
+    with pytest.raises(NotFound):
+        project.ticket(first)
+
+
+def test_a_paused_ticket_goes_on_with_the_same_attempt_in_the_same_tree(project: Project, gate: Gate):
+    agent = f"echo again >> a.txt; [ $(wc -l < a.txt) = 2 ] || {gate.pause}"
+    ticket = project.dispatch("paused", agent)
+    gate.arrived()
+    project.squad.client.pause_ticket(ticket)
+    page = project.until_idle(ticket)
+    assert (page.ticket.state, page.ticket.reason) == ("parked", "paused by a person")
+    assert project.until_settled(ticket).stuck == [ticket]
+    project.squad.client.resume_ticket(ticket)
+    project.until_settled()
+    page = project.ticket(ticket)
+    assert (page.ticket.state, page.ticket.attempt) == ("done", 1)
+    assert project.landed("a.txt") == "again\nagain\n"
+
+
+def test_in_a_paused_project_running_agents_go_on_and_nothing_new_starts(project: Project, gate: Gate):
+    first = project.dispatch("first", f"{gate.pause}; touch a.txt")
+    gate.arrived()
+    project.pause()
+    second = project.dispatch("second", "touch b.txt")
+    gate.open()
+    project.until(first, "done")
+    state = project.until_settled()
+    assert (project.states(), state.stuck) == ({first: "done", second: "queued"}, [second])
+    assert project.ticket(second).ticket.doing == "waits for `legion resume`"
+    project.resume()
+    project.until_settled()
+    assert project.state(second) == "done"
+
+
+def test_a_ticket_that_is_not_paused_cannot_be_resumed(project: Project):
+    ticket = project.dispatch("done", "touch a.txt")
+    project.until_settled()
+    with pytest.raises(Conflict, match="nothing to resume"):
+        project.squad.client.resume_ticket(ticket)
+
+
+def test_higher_priority_starts_first_and_then_who_came_first(make: Callable[..., Project]):
+    project = make(ONE_AT_A_TIME)
+    project.pause()
+    low, middle, high, later = [
+        project.dispatch(f"priority {priority}", f"echo {n} > {n}.txt", priority=priority)
+        for n, priority in enumerate((-1, 0, 5, 0))
+    ]
+    project.resume()
+    project.until_settled()
+    started = {ticket: project.ticket(ticket).runs[0].id for ticket in (low, middle, high, later)}
+    assert sorted(started, key=started.__getitem__) == [high, middle, later, low]
