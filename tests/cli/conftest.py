@@ -34,7 +34,7 @@ def server() -> Iterator[Served]:
 
 @pytest.fixture
 def service(server: Served, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> StandIn:
-    """A service with nothing in it, found by commands in this process and below it; we stand in a folder of its project."""
+    """A service with nothing in it, found by commands in this process and below; we stand in its project."""
     server.service.reset()
     for name in ("LEGION_URL", "LEGION_TOKEN", "NO_COLOR", "COLUMNS"):
         monkeypatch.delenv(name, raising=False)
@@ -73,3 +73,10 @@ def program(service: StandIn) -> Callable[..., Ended]:
         return Ended(ended.returncode, ended.stdout.decode("utf-8", "replace"), ended.stderr.decode("utf-8", "replace"))
 
     return call
+
+
+@pytest.fixture
+def short_folder() -> Iterator[Path]:
+    """A folder whose path is short enough for a socket."""
+    with tempfile.TemporaryDirectory(prefix="legion-") as folder:
+        yield Path(folder)

@@ -8,8 +8,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from legion.cli.output import Cell, Colour, Screen, clock, cut, duration, fine_duration, harmless, harmless_lines, size
-from legion.cli.output import width, wrap
+from legion.cli.output import (
+    Cell,
+    Colour,
+    Screen,
+    clock,
+    cut,
+    duration,
+    fine_duration,
+    harmless,
+    harmless_lines,
+    size,
+    width,
+    wrap,
+)
 
 HOSTILE = st.one_of(
     st.text(),

@@ -214,7 +214,7 @@ def test_steps_leave_their_evidence():
     assert go(again, Fail("no")).reason == "no"
     assert go(again, Stop()).reason == "stopped by a person"
     assert go(again, Stop(), Retry()).feedback == "look here"
-    assert go(again, Stop(), Retry("try harder")).feedback == "try harder"
+    assert go(again, Stop(), Retry("try harder")).feedback == "try harder\n\nlook here"
 
 
 def test_attempts_are_counted_from_the_last_retry():
@@ -223,12 +223,12 @@ def test_attempts_are_counted_from_the_last_retry():
     ground = Ground(base="b", tree="t")
     assert next_try(first, "red", "f", ground) == TryAgain("red", "f", ground)
     second = go(first, TryAgain("red", "f"), Start("t"))
-    assert next_try(second, "red", "f") == Fail("gave up after 2 attempts: red")
+    assert next_try(second, "red", "f") == Fail("gave up after 2 attempts: red", "f")
     third = go(second, Fail("gave up"), Retry(), Start("t"))
     assert (third.attempt, third.spared) == (3, 2)
     assert next_try(third, "red", "f") == TryAgain("red", "f")
     once = go(replace(ticket, wish=Wish(title="t", text="t", max_attempts=1)), Start("t"))
-    assert next_try(once, "red", "f") == Fail("gave up after 1 attempt: red")
+    assert next_try(once, "red", "f") == Fail("gave up after 1 attempt: red", "f")
 
 
 texts = st.text(max_size=3)

@@ -141,7 +141,8 @@ class World:
             held = project.paused or project.person_waiting or not board.ready(ticket.wish.after, self.states())
             if ticket.state is State.QUEUED and held:
                 continue
-            crowded = len(runs) >= self.slots or sum(1 for r in runs if r.project == project.id) >= project.parallel
+            beside = sum(1 for other in runs if other.ended or other.project == project.id)
+            crowded = len(runs) >= self.slots or beside >= project.parallel
             assert (kind is JobKind.RUN and crowded) or self.resting.get(job, 0.0) > self.now or not project.trusted
         for project in self.projects.values():
             landing = any(t.state is State.LANDING and t.project == project.id for t in self.tickets.values())

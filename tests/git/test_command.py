@@ -81,5 +81,11 @@ def test_a_name_that_looks_like_an_option_is_only_a_name(grounds, tmp_path):
     assert not written.exists()
 
 
+def test_a_path_is_no_pattern_unless_asked_for(person: Person):
+    assert git("ls-files", "--", "*.md", git_dir=person.git_dir, work_tree=person.path).text == ""
+    asked = git("--no-literal-pathspecs", "ls-files", "--", "*.md", git_dir=person.git_dir, work_tree=person.path)
+    assert asked.text == "README.md\n"
+
+
 def test_bytes_that_are_not_text_show_as_escapes():
     assert as_text(b"caf\xe9") == "caf\\xe9"

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from legion.git.attributes import attribute_tree
 from legion.git.errors import GitError
 from legion.git.hub import Hub
 from legion.git.merging import Candidate, Conflict, Mode, merge, merge_person
@@ -257,6 +258,9 @@ class TestAttributes:
         proposal = change(grounds.hub, base, {"src/app.py": edited(2, "mine")}, tmp_path)
         target = change(grounds.hub, base, {"src/lib.py": edited(2, "landed")}, tmp_path)
         candidate(grounds.hub, target, proposal)
+
+    def test_the_folder_of_attributes_is_never_empty_so_that_no_rename_can_replace_it(self, grounds: Grounds):
+        assert list(attribute_tree(grounds.hub, grounds.target).iterdir())
 
     def test_an_attribute_file_that_is_a_link_is_not_followed(self, grounds: Grounds, tmp_path: Path):
         outside = tmp_path / "outside"

@@ -217,7 +217,8 @@ class TestReplanting:
         )
         agent = Person(grounds.worktrees.replant("1", base, marked, "legion/1", attempt=2))
         assert agent.head == base
-        assert agent.git("status", "--porcelain").split() == ["M", "README.md", "D", "src/lib.py"]
+        assert agent.git("diff", "--cached", "--name-only") == ""
+        assert agent.git("diff", "--name-status").split() == ["M", "README.md", "D", "src/lib.py"]
         assert grounds.save("1", parent=base).tree == marked
 
     def test_repeating_an_attempt_gives_back_its_tree(self, grounds: Grounds):

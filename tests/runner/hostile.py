@@ -18,7 +18,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-MS_RDONLY, MS_REMOUNT, MS_BIND = 1, 32, 4096
+WORKED, FAILED = 0, 7
+MS_REMOUNT, MS_BIND = 32, 4096
 CLONE_NEWNS, CLONE_NEWUSER, CLONE_NEWPID = 0x20000, 0x10000000, 0x20000000
 PTRACE_SEIZE = 0x4206
 LIBC = ctypes.CDLL(None, use_errno=True)
@@ -108,7 +109,7 @@ def change_a_kernel_setting_through_a_new_proc(facts: dict[str, Any]) -> None:
         setting.write_text(setting.read_text())
         os._exit(0)
     finally:
-        os._exit(7)
+        os._exit(FAILED)
 
 
 def press_the_magic_key(_facts: dict[str, Any]) -> None:
@@ -194,5 +195,5 @@ if __name__ == "__main__":
         ATTEMPTS[sys.argv[1]](json.loads(sys.argv[2]))
     except OSError as refused:
         print(refused)
-        sys.exit(7)
+        sys.exit(FAILED)
     print(f"it worked at {time.time():.0f}")

@@ -1,6 +1,6 @@
 """Sets up a host with things worth attacking, runs every attempt of the hostile agent in a run of its own, and judges.
 
-    lair.py FOLDER CODE SANDBOXED      prints JSON: attempt -> [harm done, why not]
+    lair.py FOLDER sandboxed|bare [ATTEMPT...]      prints JSON: attempt -> [harm done, why not]
 
 A script, because it runs as root and as an ordinary user; it needs no library but Legion's runner room.
 """
@@ -16,13 +16,12 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from hostile import ATTEMPTS
-
 from legion.drivers.command import briefed
 from legion.runner import launch
 from legion.runner.launch import Ended, Launcher
 from legion.runner.sandbox import Sandbox
 from legion.runner.spec import Spec, write_spec
+from tests.runner.hostile import ATTEMPTS, FAILED, WORKED
 
 
 class Host:
@@ -97,7 +96,7 @@ def judge(
     python, code = Path(sys.base_prefix), Path(__file__).parent
     sandbox = Sandbox(home=host.home, writable=(host.worktree,), readable=(host.readable, briefing, python, code))
     program = briefed(
-        [sys.executable, str(code / "hostile.py"), name, json.dumps(facts)],
+        [str(Path(sys.executable).resolve()), str(code / "hostile.py"), name, json.dumps(facts)],
         cwd=host.worktree,
         env={"PATH": os.environ["PATH"], "HOME": str(host.home)},
         briefing=briefing,
@@ -106,6 +105,8 @@ def judge(
     launcher.start(run_dir)
     state = launch.wait(run_dir)
     assert isinstance(state, Ended), state
+    # An agent that never ran proves nothing.
+    assert state.result.exit_code in (WORKED, FAILED), (name, state.result)
     said = (run_dir / "output.log").read_text().strip().splitlines()
     survivors = living_with(marker)
     harm = {
@@ -114,7 +115,7 @@ def judge(
         "write_beside_its_worktree": (host.worktree.parent / "planted").exists(),
         "rewrite_its_briefing": briefing.read_text() != "do good work",
         "outlive_its_run": bool(survivors),
-    }.get(name, state.result.exit_code == 0)
+    }.get(name, state.result.exit_code == WORKED)
     for pid in survivors:
         os.kill(pid, signal.SIGKILL)
     return harm, said[-1] if said else state.result.message

@@ -70,7 +70,7 @@ class Workbench:
     def prepare(self, argv: Sequence[str], **changes: Any) -> Path:
         """A run's folder with its spec, not started."""
         run_dir = self.root / "runs" / str(len(self.folders))
-        sandbox = Sandbox(home=Path("/home/agent"), writable=(self.worktree,)) if self.sandboxed else None
+        sandbox = Sandbox(home=Path("/home/ada"), writable=(self.worktree,)) if self.sandboxed else None
         program = Program(argv=tuple(argv), cwd=self.worktree, env=ENV)
         facts: dict[str, Any] = {"run": run_dir.name, "program": program, "sandbox": sandbox, **changes}
         write_spec(run_dir, Spec(**facts))

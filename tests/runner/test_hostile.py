@@ -15,6 +15,7 @@ import pytest
 
 import legion
 from tests.runner.hostile import ATTEMPTS
+from tests.support.session import session_folder, take
 
 HERE = Path(__file__).parent
 SOMEBODY = 65534
@@ -45,26 +46,38 @@ def interpreter_for(uid: int) -> str:
 
 @functools.cache
 def judged(uid: int, how: str, *only: str) -> dict[str, tuple[bool, str]]:
-    """All attempts of one user, once per test process."""
+    """All attempts of one user, tried once per test session, whichever of its processes asks first."""
+    judgement = session_folder() / f"hostile-{uid}-{how}.json"
+    lock = take(judgement.with_suffix(".lock"))
+    try:
+        if not judgement.exists():
+            judgement.write_text(tried(uid, how, *only))
+    finally:
+        os.close(lock)
+    return {attempt: (harm, why) for attempt, (harm, why) in json.loads(judgement.read_text()).items()}
+
+
+def tried(uid: int, how: str, *only: str) -> str:
     with tempfile.TemporaryDirectory(prefix="legion-hostile-") as name:
         root = Path(name)
         shutil.copytree(Path(legion.__file__).parent, root / "src/legion", ignore=shutil.ignore_patterns("__pycache__"))
+        scripts = root / "src/tests/runner"
+        scripts.mkdir(parents=True)
         for script in ("hostile.py", "lair.py"):
-            (root / "scripts").mkdir(exist_ok=True)
-            shutil.copy(HERE / script, root / "scripts")
+            shutil.copy(HERE / script, scripts)
         (root / "host").mkdir()
         root.chmod(0o755)
         os.chown(root / "host", uid, -1)
-        tried = subprocess.run(
-            [*as_somebody(uid), interpreter_for(uid), str(root / "scripts/lair.py"), str(root / "host"), how, *only],
+        lair = subprocess.run(
+            [*as_somebody(uid), interpreter_for(uid), "-m", "tests.runner.lair", str(root / "host"), how, *only],
             env={"PATH": "/usr/bin:/bin", "PYTHONPATH": str(root / "src"), "PYTHONDONTWRITEBYTECODE": "1"},
             capture_output=True,
             text=True,
             timeout=100,
             check=False,
         )
-        assert tried.returncode == 0, tried.stderr
-        return {attempt: (harm, why) for attempt, (harm, why) in json.loads(tried.stdout).items()}
+        assert lair.returncode == 0, lair.stderr
+        return lair.stdout
 
 
 @pytest.fixture(params=["root", "user"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import signal
 from pathlib import Path
 
@@ -11,7 +12,7 @@ import pytest
 
 from legion.drivers import Outcome, Program
 from legion.runner import launch
-from legion.runner.journal import read_journal
+from legion.runner.journal import JournalEvent, read_journal
 from legion.runner.launch import Ended, Fresh, Living, NotStarted, RunnerFailed
 from legion.runner.spec import read_result
 from tests.runner.runs import ENV, Workbench, assert_gone, program_of, runner_of, within
@@ -142,7 +143,7 @@ def test_nothing_that_a_program_starts_outlives_its_run(bench: Workbench):
     heard = bench.pipe("heard")
     # A daemon: it has left its parent and its session, and it ignores what can be ignored.
     daemon = "trap '' HUP INT TERM; echo daemon > heard; exec tail -f /dev/null"
-    run = bench.shell(f"setsid sh -c \"({daemon}) &\" & echo main > heard; read line < go", grace=600)
+    run = bench.shell(f'setsid sh -c "({daemon}) &" & echo main > heard; read line < go', grace=600)
     bench.pipe("go")
     assert {heard.line(), heard.line()} == {"daemon", "main"}
     family = runner_of(run).children(recursive=True)
@@ -166,7 +167,7 @@ def test_waiting_tells_every_event_once_while_it_happens(bench: Workbench):
     bench.pipe("go")
     run = bench.shell("read line < go")
 
-    def let_it_end(event: launch.JournalEvent) -> None:
+    def let_it_end(event: JournalEvent) -> None:
         seen.append(event.kind)
         if event.kind == "started":
             (bench.worktree / "go").write_text("on\n")
@@ -247,3 +248,27 @@ def test_the_program_runs_in_a_session_of_its_own(bench: Workbench):
     assert os.getsid(program.pid) not in (os.getsid(0), os.getsid(runner_of(run).pid))
     assert runner_of(run).status() != psutil.STATUS_ZOMBIE
     assert read_result(run) is None
+
+
+def test_an_error_of_whoever_listens_to_the_events_is_not_swallowed(sandboxed: Workbench):
+    run = sandboxed.shell("exec tail -f /dev/null")
+
+    def refuse(event: JournalEvent) -> None:
+        raise OSError(f"no room for {event.kind}")
+
+    with pytest.raises(OSError, match="no room for opened"):
+        launch.wait(run, refuse)
+
+
+def test_a_daemon_with_thousands_of_open_files_can_still_start_runs(sandboxed: Workbench):
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if hard < 2000:
+        pytest.skip("this user may not open 2000 files")
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, 2000), hard))
+    handles = [os.open(os.devnull, os.O_RDONLY) for _ in range(1100)]
+    try:
+        assert sandboxed.result(sandboxed.shell("exit 0")).succeeded
+    finally:
+        for handle in handles:
+            os.close(handle)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))

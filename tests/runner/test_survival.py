@@ -13,10 +13,11 @@ import pytest
 
 import legion
 from legion.drivers import Outcome
-from legion.runner import launch
+from legion.runner import control, launch
 from legion.runner.journal import Kind
 from legion.runner.launch import Ended, Launcher, Living, Lost
 from legion.runner.spec import read_result
+from legion.system import files
 from legion.system.crash import Point
 from tests.runner.runs import DEADLINE, Workbench, assert_gone, fork_server, program_of, python, runner_of, until
 
@@ -96,6 +97,20 @@ def test_a_look_at_the_wrong_moment_keeps_no_runner_from_its_run(bench: Workbenc
             assert bench.result(run).succeeded
 
 
+def test_a_runner_waits_while_somebody_looks(bench: Workbench):
+    run = bench.prepare(["true"])
+    with concurrent.futures.ThreadPoolExecutor(1) as pool:
+        # A look takes the lock for a moment; this one takes a long moment.
+        with control.gate(run):
+            held = files.lock(run / "lock")
+            start = pool.submit(bench.launcher.start, run)
+            with pytest.raises(TimeoutError):
+                start.result(0.5)
+            held.release()
+        start.result(DEADLINE)
+    assert bench.result(run).succeeded
+
+
 def test_a_killed_runner_takes_its_program_along_and_the_run_is_lost(bench: Workbench):
     ready = bench.pipe("ready")
     run = counting(bench, "tail -f /dev/null & echo go > ready; tail -f /dev/null")
@@ -104,6 +119,8 @@ def test_a_killed_runner_takes_its_program_along_and_the_run_is_lost(bench: Work
     program, runner = program_of(run), runner_of(run)
     family = [program, *program.children(recursive=True)]
     runner.kill()
+    # Nobody has to notice for that: the kernel does it.
+    assert_gone([program])
     assert bench.wait(run) == Lost()
     assert not [process for process in family if process.is_running() and process.status() != psutil.STATUS_ZOMBIE]
     assert launch.find(run) == Lost()
@@ -145,6 +162,21 @@ def test_the_death_of_the_fork_server_costs_nothing(bench: Workbench):
     assert launch.find(first) == Living()
     (bench.worktree / "go").write_text("on\n")
     assert bench.result(first).succeeded
+
+
+def test_a_fork_server_that_dies_before_it_forks_is_replaced(bench: Workbench):
+    bench.result(bench.shell("true"))
+    run = counting(bench)
+    server = fork_server()
+    server.suspend()
+    with concurrent.futures.ThreadPoolExecutor(1) as pool:
+        start = pool.submit(bench.launcher.start, run)
+        with pytest.raises(TimeoutError):
+            start.result(0.5)
+        server.kill()
+        start.result(DEADLINE)
+    assert bench.result(run).succeeded
+    assert starts(bench) == 1
 
 
 def test_the_fork_server_ends_with_its_daemon(bench: Workbench):

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
 from legion.wire.errors import Conflict, NotFound
 from legion.wire.projects import Where
+from tests.scenarios.conftest import settings_with_gates
 from tests.support.gates import Gate
-from tests.support.legion import Project, new
+from tests.support.legion import Project, new, squad
+from tests.support.repository import Repository
 
 ONE_AT_A_TIME = '[checks.test]\nrun = "sh check.sh"\n[agents]\nparallel = 1\n'
 
@@ -42,20 +45,16 @@ def test_an_agent_that_ignores_signals_is_ended_all_the_same(project: Project, g
     assert (project.worktree(ticket) / "a.txt").read_text() == "kept\n"
 
 
-def test_a_ticket_stopped_while_its_tree_is_prepared_never_starts_its_agent(
-    make: Callable[..., Project], gates: Callable[[], Gate]
-):
-    preparing, working = gates(), gates()
-    project = make(f"[setup]\nrun = '''[ -e slow.txt ] && {preparing.pause}; true'''\n")
-    project.dispatch("slow", "touch slow.txt")
-    project.until_settled()
-    ticket = project.dispatch("never", f"{working.pause}; touch a.txt")
-    preparing.arrived()
+def test_a_ticket_stopped_while_its_tree_is_prepared_never_starts_its_agent(make: Callable[..., Project], gate: Gate):
+    setup = f"if [ -e second ]; then {gate.pause}; fi"
+    project = make(f"[setup]\nrun = '''{setup}'''\nkey = ['second']\n")
+    ticket = project.dispatch("twice", "echo attempt $LEGION_ATTEMPT; echo 2 > second; exit 1")
+    gate.arrived()
     project.stop(ticket)
-    preparing.open(9)
+    gate.open()
     page = project.until_idle(ticket)
     assert page.ticket.state == "stopped"
-    assert page.runs[-1].outcome == "stopped"
+    assert [run.outcome for run in page.runs] == ["failed", "stopped"]
     assert project.log(ticket) == ""
 
 
@@ -120,7 +119,8 @@ def test_a_dropped_ticket_leaves_the_board_and_its_files_lie_in_the_trash(projec
     project.squad.client.drop(second)
     project.squad.client.drop(first)
     assert project.states() == {}
-    assert [file.read_text() for file in project.worktrees.glob(".trash/*/a.txt")] == ["mine\n"]
+    assert not project.worktree(first).exists()
+    assert project.kept(first, "a.txt") == "mine\n"
     with pytest.raises(NotFound):
         project.ticket(first)
 
@@ -173,3 +173,20 @@ def test_higher_priority_starts_first_and_then_who_came_first(make: Callable[...
     project.until_settled()
     started = {ticket: project.ticket(ticket).runs[0].id for ticket in (low, middle, high, later)}
     assert sorted(started, key=started.__getitem__) == [high, middle, later, low]
+
+
+def test_an_agent_that_was_being_stopped_when_the_daemon_died_is_ended_by_the_next_one(tmp_path: Path):
+    with squad(tmp_path, settings=settings_with_gates(tmp_path)) as legion:
+        project = legion.adopt(Repository(tmp_path / "ada"))
+        gate = Gate(tmp_path / "gates", "gate")
+        ticket = project.dispatch("deaf", f"trap '' INT TERM; echo kept > a.txt; while :; do {gate.pause}; done")
+        gate.arrived()
+        project.stop(ticket)
+        legion.kill()
+        legion.start()
+        page = project.until_idle(ticket)
+        assert (page.ticket.state, page.runs[-1].outcome) == ("stopped", "stopped")
+        assert page.runs[-1].saved is not None
+        legion.client.drop(ticket)
+        assert project.kept(ticket, "a.txt") == "kept\n"
+        gate.close()

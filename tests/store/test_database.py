@@ -17,7 +17,7 @@ from legion.domain.decide import JobKind
 from legion.domain.events import Kind
 from legion.store import events, jobs, projects, schema, tickets
 from legion.store.database import Store, sqlite_url
-from legion.store.errors import StoreReadOnly
+from legion.store.errors import StoreBusy, StoreReadOnly
 from legion.system.crash import Point
 from tests.store.making import add_project, add_ticket, dies_at, in_a_process
 
@@ -183,6 +183,16 @@ def test_event_numbers_have_no_gaps_between_processes(database_url, store):
     assert codes == [0]
     with store.read() as tx:
         assert [item.n for item in events.after(tx, 0)] == list(range(1, 61))
+
+
+def test_a_writer_of_another_process_waits_before_it_reads(database_url, store):
+    """Else two could decide on the same facts. Another store has other connections, as another process has."""
+    other = Store(database_url, patience=0.2)
+    with store.write(), pytest.raises(StoreBusy), other.write() as tx:
+        events.last(tx)
+    with other.write() as tx:
+        assert tx.record(Kind.WARNING) == 1
+    other.close()
 
 
 def test_a_kill_before_the_commit_leaves_nothing_half(database_url, store, project):

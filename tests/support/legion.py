@@ -181,16 +181,32 @@ class Project:
     def worktree(self, ticket: int) -> Path:
         return self.worktrees / f"ticket-{ticket}"
 
+    def kept(self, ticket: int, path: str) -> str | None:
+        """A file that the ticket's agent left, in its worktree or since then in the trash."""
+        with contextlib.suppress(FileNotFoundError):
+            return (self.worktree(ticket) / path).read_text()
+        # A worktree only ever moves from there to here, so looking in this order misses nothing.
+        found = [place / path for place in self.worktrees.glob(f".trash/*-ticket-{ticket}") if (place / path).exists()]
+        return found[-1].read_text() if found else None
+
     def landed(self, path: str) -> str | None:
         """A file as the target has it."""
         words = ["git", f"--git-dir={self.hub}", "show", f"refs/legion/target:{path}"]
         done = subprocess.run(words, capture_output=True, text=True, check=False)
         return done.stdout if done.returncode == 0 else None
 
+    def hub_git(self, *words: str) -> str:
+        """Plain git, for a look into the hub."""
+        argv = ["git", f"--git-dir={self.hub}", *words]
+        return subprocess.run(argv, capture_output=True, text=True, check=True).stdout
+
     def landed_titles(self) -> list[str]:
         """The subjects of the target's first-parent history, newest first."""
-        words = ["git", f"--git-dir={self.hub}", "log", "--first-parent", "--format=%s", "refs/legion/target"]
-        return subprocess.run(words, capture_output=True, text=True, check=True).stdout.splitlines()
+        return self.hub_git("log", "--first-parent", "--format=%s", "refs/legion/target").splitlines()
+
+    def history(self) -> list[str]:
+        """The subjects of all commits in the target."""
+        return self.hub_git("log", "--format=%s", "refs/legion/target").splitlines()
 
     def stop(self, ticket: int) -> Acted:
         return self.squad.client.stop(ticket, Action())

@@ -44,7 +44,10 @@ def retry(call: Call, id: int, feedback: str) -> None:
 @command("drop", example="legion drop 12")
 @ticket_argument
 def drop(call: Call, id: int) -> None:
-    """Take a ticket off the board for good. Its commits stay in the hub."""
+    """Take a ticket off the board for good.
+
+    What its agent left lies in the trash for a while; what landed stays landed.
+    """
     _tell(call, call.legion().drop(id))
 
 

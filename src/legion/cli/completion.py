@@ -10,13 +10,13 @@ from legion.cli.shapes import Completion
 
 SHELLS = ("bash", "zsh", "fish")
 _EXAMPLE = """\
-bash:  legion completion bash > ~/.local/share/bash-completion/completions/legion
-zsh:   legion completion zsh > "${fpath[1]}/_legion"
-fish:  legion completion fish > ~/.config/fish/completions/legion.fish"""
+legion completion bash > ~/.local/share/bash-completion/completions/legion
+legion completion zsh > "${fpath[1]}/_legion"
+legion completion fish > ~/.config/fish/completions/legion.fish"""
 
 
 @command("completion", example=_EXAMPLE)
-@click.argument("shell", type=click.Choice(SHELLS))
+@click.argument("shell", metavar="SHELL", type=click.Choice(SHELLS))
 def completion(call: Call, shell: str) -> None:
     """The script that completes commands, options and ticket numbers with the Tab key.
 

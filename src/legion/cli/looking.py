@@ -36,7 +36,8 @@ def _worktrees(found: Worktrees, screen: Screen) -> Iterator[str]:
     ]
     yield from screen.table(rows) or ["  There are none."]
     total = sum(tree.bytes for tree in found.worktrees)
-    yield screen.dim(f"  {size(total)} in worktrees, {size(found.trash_bytes)} in the trash")
+    rest = f"{size(total)} in worktrees, {size(found.trash_bytes)} in the trash"
+    yield screen.aside(rest)
 
 
 @command("doctor", example="legion doctor")

@@ -90,6 +90,10 @@ class Screen:
             painted += self.paint(text, cell.colour)
         return painted.rstrip()
 
+    def aside(self, text: str) -> str:
+        """A quiet line below what it belongs to."""
+        return self.line(Cell(text, Colour.DIM), indent=2)
+
     def cut(self, text: str, columns: int) -> str:
         return cut(text, columns, "…" if self.unicode else "~")
 
@@ -105,12 +109,11 @@ class Screen:
             widths[widest] = max(4, room - sum(others), max(others, default=0) - 1 if others else 4)
         lines = []
         for row in rows:
-            padded = [
-                self.paint(text, cell.colour) + " " * (size - width(text))
-                for cell, size in zip(row, widths, strict=True)
-                for text in [self.cut(cell.text, size)]
-            ]
-            lines.append((" " * indent + (" " * gap).join(padded)).rstrip())
+            cells: list[Cell] = []
+            for cell, size in zip(row, widths, strict=True):
+                text = self.cut(cell.text, size)
+                cells += [Cell(text, cell.colour), Cell(" " * (size - width(text) + gap))]
+            lines.append(self.line(*cells[:-1], indent=indent))
         return lines
 
     def paragraph(self, text: str, *, indent: int = 2, most_lines: int | None = None) -> list[str]:
@@ -123,7 +126,7 @@ class Screen:
         shown = lines if most_lines is None else lines[:most_lines]
         painted = [(" " * indent + line).rstrip() for line in shown]
         if len(shown) < len(lines) or (most_lines is not None and len(text) > 400 * most_lines):
-            painted.append(" " * indent + self.dim("(cut; --full shows all of it)"))
+            painted.append(self.line(Cell("(cut; --full shows all of it)", Colour.DIM), indent=indent))
         return painted
 
 

@@ -13,9 +13,6 @@ from legion.cli.states import LOOKS, Group, look, state_cell, symbol
 from legion.wire.projects import ProjectLine, Status
 from legion.wire.tickets import TicketLine
 
-FRAME_LINES = 14
-"""Lines of the screen that are not tickets: heads, counts, group names, hints, the prompt."""
-
 _BASELINES = {
     "green": Cell("checks green", Colour.GREEN),
     "red": Cell("checks red on the branch itself", Colour.RED),
@@ -49,10 +46,10 @@ def screen_of(status: Status, screen: Screen, *, everything: bool = False) -> li
         lines += [screen.line(Cell(harmless(note), Colour.YELLOW), indent=2) for note in project.notes]
     lines.append("")
     lines += _counts(status, screen)
-    room = None if everything or screen.height is None else max(6, screen.height - FRAME_LINES)
-    lines += _groups(status, screen, room)
-    lines += _hints(status, screen)
-    return lines
+    below = [screen.line(Cell(hint, Colour.DIM)) for hint in hints(status)]
+    # A blank line before the hints and one for the prompt.
+    room = None if everything or screen.height is None else screen.height - len(lines) - len(below) - 2
+    return [*lines, *_groups(status, screen, room), *below]
 
 
 def _daemon_line(status: Status, screen: Screen) -> str:
@@ -92,28 +89,34 @@ def group_of(ticket: TicketLine) -> Group:
 
 def _groups(status: Status, screen: Screen, room: int | None) -> list[str]:
     """Tickets under the heads of their groups, in columns that run through all of them."""
-    heads: list[tuple[Group, int, int]] = []
-    rows: list[list[Cell]] = []
+    groups = {group: [ticket for ticket in status.tickets if group_of(ticket) is group] for group in Group}
+    groups[Group.ENDED].sort(key=lambda ticket: -ticket.moved_at)
+    shares = _shares({group: len(members) for group, members in groups.items() if members}, room)
     several = status.project is None and len(status.projects) > 1
-    for group in Group:
-        members = [ticket for ticket in status.tickets if group_of(ticket) is group]
-        if group is Group.ENDED:
-            members.sort(key=lambda ticket: -ticket.moved_at)
-        shown = members if room is None else members[: max(3, room)]
-        hidden = len(members) - len(shown) + (status.omitted if group is Group.ENDED else 0)
-        if shown:
-            heads.append((group, len(shown), hidden))
-            rows += [_row(ticket, screen, several) for ticket in shown]
-        if room is not None:
-            room -= len(shown) + 1
-    table = screen.table(rows)
+    table = screen.table([_row(one, screen, several) for group in shares for one in groups[group][: shares[group]]])
     lines: list[str] = []
-    for group, number, hidden in heads:
-        lines += [screen.bold(group.value), *table[:number]]
-        table = table[number:]
+    for group, share in shares.items():
+        lines += [screen.bold(group.value), *table[:share]]
+        table = table[share:]
+        hidden = len(groups[group]) - share + (status.omitted if group is Group.ENDED else 0)
         if hidden:
-            lines.append(screen.dim(f"  and {hidden} more: legion status --all"))
+            lines.append(screen.aside(f"and {hidden} more: legion status --all"))
     return [*lines, ""] if lines else []
+
+
+def _shares(sizes: dict[Group, int], room: int | None) -> dict[Group, int]:
+    """How many tickets of each group are shown: all, or line by line in turn until the screen is full."""
+    if room is None:
+        return sizes
+    # A head and a line about the rest for each.
+    left = max(len(sizes), room - 2 * len(sizes))
+    shares = dict.fromkeys(sizes, 0)
+    while left > 0 and shares != sizes:
+        for group in sizes:
+            if left > 0 and shares[group] < sizes[group]:
+                shares[group] += 1
+                left -= 1
+    return shares
 
 
 def _row(ticket: TicketLine, screen: Screen, several: bool) -> list[Cell]:
@@ -141,10 +144,6 @@ def about(ticket: TicketLine) -> str:
     if said:
         words.append(said)
     return ", ".join(words)
-
-
-def _hints(status: Status, screen: Screen) -> list[str]:
-    return [screen.line(Cell(hint, Colour.DIM)) for hint in hints(status)]
 
 
 def hints(status: Status) -> Iterable[str]:

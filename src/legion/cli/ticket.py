@@ -43,7 +43,7 @@ def _head(page: TicketPage, screen: Screen) -> Iterator[str]:
     said = about(line)
     yield screen.line(state_cell(screen, line.state), Cell(f"  {said}" if said else ""))
     if line.reason and line.doing:
-        yield from screen.paragraph(line.reason)
+        yield from screen.paragraph(line.reason, most_lines=3)
     facts = [
         ("after", numbers(line.after)),
         ("epic", harmless(line.epic)),
@@ -85,7 +85,7 @@ def _attempts(page: TicketPage, screen: Screen, full: bool) -> Iterator[str]:
     yield from _section(screen, "Attempts")
     shown = page.runs if full else page.runs[-SHORT:]
     if len(shown) < len(page.runs):
-        yield screen.dim(f"  {count(len(page.runs) - len(shown), 'earlier run')} not shown: --full")
+        yield screen.aside(f"{count(len(page.runs) - len(shown), 'earlier run')} not shown: --full")
     yield from screen.table([_run_row(run, screen) for run in shown])
 
 
@@ -110,11 +110,11 @@ def _receipts(page: TicketPage, screen: Screen, full: bool) -> Iterator[str]:
     yield from _section(screen, "Receipts")
     shown = page.receipts if full else page.receipts[-SHORT:]
     if len(shown) < len(page.receipts):
-        yield screen.dim(f"  {count(len(page.receipts) - len(shown), 'earlier receipt')} not shown: --full")
+        yield screen.aside(f"{count(len(page.receipts) - len(shown), 'earlier receipt')} not shown: --full")
     yield from screen.table([_receipt_row(receipt, screen) for receipt in shown])
     last = page.receipts[-1]
     if last.verdict != "green" and last.tail.strip():
-        yield screen.dim(f"  the end of what {harmless(last.name)} said (all of it: {harmless(last.output)})")
+        yield screen.aside(f"the end of what {harmless(last.name)} said (all of it: {harmless(last.output)})")
         lines = [line for line in harmless_lines(last.tail) if line.strip()]
         for line in lines if full else lines[-SHORT:]:
             yield screen.line(Cell(line), indent=4)
@@ -140,7 +140,7 @@ def _files(page: TicketPage, screen: Screen, full: bool) -> Iterator[str]:
     for name in shown:
         yield screen.line(Cell(harmless(name)), indent=2)
     if len(shown) < len(page.changed_files):
-        yield screen.dim(f"  and {len(page.changed_files) - len(shown)} more: legion diff {page.ticket.id}")
+        yield screen.aside(f"and {len(page.changed_files) - len(shown)} more: legion diff {page.ticket.id}")
 
 
 def _history(page: TicketPage, screen: Screen, full: bool) -> Iterator[str]:
@@ -149,7 +149,7 @@ def _history(page: TicketPage, screen: Screen, full: bool) -> Iterator[str]:
     yield from _section(screen, "History")
     shown = page.history if full else page.history[-SHORT:]
     if len(shown) < len(page.history):
-        yield screen.dim(f"  {count(len(page.history) - len(shown), 'earlier event')} not shown: --full")
+        yield screen.aside(f"{count(len(page.history) - len(shown), 'earlier event')} not shown: --full")
     yield from screen.table([[Cell(clock(event.at), Colour.DIM), Cell(words_of(event))] for event in shown])
 
 

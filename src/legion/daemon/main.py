@@ -36,6 +36,9 @@ from legion.wire.projects import DaemonLine
 
 log = logging.getLogger("legion")
 
+_LOCK_PATIENCE = 2.0
+"""Seconds: a program that a killed daemon was just starting holds its lock until it has begun."""
+
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
@@ -54,7 +57,7 @@ def serve(port: int | None = None, host: str | None = None, data_dir: Path | Non
 def _serve(port: int | None, host: str | None, data: DataDir) -> None:
     user = settings.load()
     host = host or user.daemon.host
-    with _folder(data):
+    with taken(data):
         listener = listening.on_port(host, port if port is not None else user.daemon.port)
         local = listening.on_socket(data.socket)
         number = listener.getsockname()[1]
@@ -62,7 +65,7 @@ def _serve(port: int | None, host: str | None, data: DataDir) -> None:
         _say(f"Data directory: {data.root}")
         shown = f"[{host}]" if ":" in host else host
         url = f"http://{shown}:{number}"
-        with _wired(user, data, url) as (world, news, conductor, keeper):
+        with wired(user, data, url) as (world, news, conductor, keeper):
             server: uvicorn.Server | None = None
 
             def end() -> None:
@@ -129,11 +132,11 @@ def _ready(
 
 
 @contextlib.contextmanager
-def _folder(data: DataDir) -> Iterator[None]:
+def taken(data: DataDir) -> Iterator[None]:
     """The data folder is ours alone while the lock is held."""
     try:
         data.prepare()
-        lock = files.lock(data.daemon_lock)
+        lock = files.lock(data.daemon_lock, patience=_LOCK_PATIENCE)
     except files.AlreadyLocked:
         raise Conflict(
             f"Another Legion daemon serves {data.root} already: use it, or end it with `legion down`."
@@ -149,7 +152,8 @@ def _folder(data: DataDir) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _wired(user: UserConfig, data: DataDir, url: str) -> Iterator[tuple[World, News, Conductor, Housekeeper]]:
+def wired(user: UserConfig, data: DataDir, url: str) -> Iterator[tuple[World, News, Conductor, Housekeeper]]:
+    """Everything but the API, put together and not yet at work."""
     kernel.hide_memory()
     sandbox = probe()
     if user.sandbox.mode is SandboxMode.REQUIRE and not sandbox.works:

@@ -26,6 +26,11 @@ class Part:
 
 
 def parts(stage: Stage) -> list[Part]:
+    return [*_at_once(stage), *_afterwards(stage)]
+
+
+def _at_once(stage: Stage) -> list[Part]:
+    """Nothing comes before these."""
     return [
         Part(
             ticket=NewTicket(
@@ -74,6 +79,11 @@ def parts(stage: Stage) -> list[Part]:
             story="killed with a half-written file; went on with that very file",
             happened=lambda page: was_killed_and_went_on(page) and page.ticket.attempt == 1,
         ),
+    ]
+
+
+def _afterwards(stage: Stage) -> list[Part]:
+    return [
         Part(
             ticket=NewTicket(
                 key="amounts",

@@ -38,6 +38,8 @@ class ProjectView:
     baseline_red: bool
     person_waiting: bool
     """The person committed something that the target lacks and that was not refused yet."""
+    landing_begun: bool = False
+    """The target was about to move, and it is not written down whether it did."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -117,7 +119,8 @@ def _wakes(project: ProjectView, tickets: list[Ticket], now: float) -> list[Wake
 
 def _project_jobs(project: ProjectView, tickets: list[Ticket]) -> list[StartJob]:
     jobs = []
-    if project.person_waiting or any(ticket.state is State.LANDING for ticket in tickets):
+    waits = project.person_waiting or any(ticket.state is State.LANDING for ticket in tickets)
+    if project.landing_begun or waits:
         jobs.append(StartJob(JobKind.LAND, project.id))
     if tickets and not project.baseline_known:
         jobs.append(StartJob(JobKind.BASELINE, project.id))

@@ -235,7 +235,11 @@ class Unpark:
 
 @dataclass(frozen=True)
 class Fail:
+    """The end; a later retry still gets what is known of the last attempt."""
+
     reason: str
+    feedback: str = ""
+    ground: Ground | None = None
 
 
 @dataclass(frozen=True)
@@ -323,18 +327,19 @@ def move(ticket: Ticket, step: Step, now: float) -> Ticket:
             return replace(moved, change=change)
         case Land(commit, unchecked) | Confirm(commit, unchecked):
             return replace(moved, landed=commit, unchecked=unchecked, feedback="")
-        case TryAgain(reason, feedback, ground):
-            sent_back = replace(moved, reason=reason, feedback=feedback)
+        case TryAgain(reason, feedback, ground) | Fail(reason, feedback, ground):
+            sent_back = replace(moved, reason=reason, feedback=feedback or ticket.feedback)
             return replace(sent_back, base=ground.base, plant=ground.tree) if ground else sent_back
         case Park(reason, detail, until):
             parked = Parked(reason=reason, detail=detail, back_to=_RESUMES_AT[ticket.state], until=until)
             return replace(moved, parked=parked, reason=detail, interrupted=_cut_off(ticket))
         case Resume(reason):
             return replace(moved, reason=reason, interrupted=True)
-        case Fail(reason) | Stop(reason):
+        case Stop(reason):
             return replace(moved, reason=reason)
         case Retry(feedback):
-            return replace(moved, spared=ticket.attempt, interrupted=False, feedback=feedback or ticket.feedback)
+            told = "\n\n".join(words for words in (feedback, ticket.feedback) if words)
+            return replace(moved, spared=ticket.attempt, interrupted=False, feedback=told)
         case _:
             return moved
 
@@ -363,4 +368,4 @@ def next_try(ticket: Ticket, reason: str, feedback: str, ground: Ground | None =
     if used < ticket.wish.max_attempts:
         return TryAgain(reason, feedback, ground)
     tries = "1 attempt" if used == 1 else f"{used} attempts"
-    return Fail(f"gave up after {tries}: {reason}")
+    return Fail(f"gave up after {tries}: {reason}", feedback, ground)

@@ -10,7 +10,7 @@ import json
 import os
 import re
 import shutil
-import time
+import uuid
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -19,7 +19,7 @@ from legion.git.errors import GitError
 from legion.git.hub import Hub
 from legion.git.objects import Signature, tree_entries
 from legion.git.private import write_private
-from legion.git.trees import Tree
+from legion.git.trees import Tree, exactly
 from legion.system import crash, files
 from legion.system.crash import Point
 
@@ -87,7 +87,7 @@ class CheckTrees:
 
     def _cold(self, slot: str, commit: str) -> Tree:
         # Slot names hold no '~', so everything that starts like this belongs to this slot.
-        token = f"{slot}~{os.getpid()}.{time.monotonic_ns()}"
+        token = f"{slot}~{uuid.uuid4().hex}"
         place = self._root / slot
         if os.path.lexists(place):
             place.rename(self._scrap / f"{token}.old")
@@ -110,13 +110,8 @@ class CheckTrees:
                 place.mkdir(parents=True)
             else:
                 _remove_unseen(place)
-        kept = [word for path in keep for word in ("-e", _literally(path))]
+        kept = [word for path in keep for word in ("-e", exactly(path))]
         tree.git("clean", "-ffdxq", *kept)
-
-
-def _literally(path: str) -> str:
-    """An ignore pattern that matches this path from the top and nothing else."""
-    return "/" + re.sub(r"([\\*?\[\]! #])", r"\\\1", path.strip("/"))
 
 
 def _remove_unseen(folder: Path) -> None:

@@ -10,6 +10,7 @@ import os
 import re
 import shutil
 import time
+import uuid
 from pathlib import Path
 from urllib.parse import quote
 
@@ -167,7 +168,7 @@ def _refuse_incomplete(repo_common_dir: Path) -> None:
 
 def _clone(repo_common_dir: Path, hub_path: Path) -> Path:
     """A bare copy under a temporary name: no remote, no template, no branches of the person."""
-    half = hub_path.with_name(f".{hub_path.name}.{os.getpid()}.{time.monotonic_ns()}")
+    half = hub_path.with_name(f".{hub_path.name}.{uuid.uuid4().hex}")
     for attempt in range(_TRIES):
         before = _packs(repo_common_dir)
         try:

@@ -6,10 +6,9 @@ their own, and the hub sees them only when they turned out to be whole, sound an
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
-import time
+import uuid
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -41,7 +40,7 @@ def agent_commits(
     if bundle.code != 0 or header is None or len(bundle.stdout) > max_bytes:
         return None
     head = header[1].decode()
-    folder = hub.path / "incoming" / f"{os.getpid()}.{time.monotonic_ns()}"
+    folder = hub.path / "incoming" / uuid.uuid4().hex
     (folder / "pack").mkdir(parents=True)
     try:
         if not _is_sound(hub, folder, bundle.stdout[header.end() :], base=base, head=head):

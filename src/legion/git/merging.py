@@ -6,9 +6,8 @@ Decides nothing about order or about what may land.
 from __future__ import annotations
 
 import contextlib
-import os
 import shutil
-import time
+import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
@@ -146,7 +145,7 @@ def _merge_trees(hub: Hub, target: str, change: str) -> str | Conflict:
 @contextlib.contextmanager
 def _named_sides(hub: Hub, *, target: str, change: str) -> Iterator[Path]:
     """A repository with two branches over the hub's objects, so that conflict markers say `target` and `change`."""
-    place = hub.path / "merging" / f"{os.getpid()}.{time.monotonic_ns()}"
+    place = hub.path / "merging" / uuid.uuid4().hex
     heads = place / "refs/heads"
     heads.mkdir(parents=True)
     try:

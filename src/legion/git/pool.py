@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 import threading
-import time
+import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -135,7 +135,7 @@ class Pool:
         return Tree(self._hub, place, self._side / f"{waiting.token}.index")
 
     def _make(self, commit: str) -> Tree:
-        token = f"{os.getpid()}-{time.monotonic_ns()}-{threading.get_ident()}"
+        token = uuid.uuid4().hex
         tree = Tree(self._hub, self._making / token, self._side / f"{token}.index")
         tree.path.mkdir()
         try:

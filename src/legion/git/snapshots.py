@@ -7,9 +7,8 @@ anywhere to stand. Does not know what a ticket is.
 from __future__ import annotations
 
 import contextlib
-import os
 import shutil
-import time
+import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -87,7 +86,7 @@ def snapshot(
 def _own_copy(index_file: Path) -> Iterator[Path]:
     """Work on a copy and put it back when all went well: no lock to be left behind, no half-written index."""
     index_file.parent.mkdir(parents=True, exist_ok=True)
-    copy = index_file.with_name(f".{index_file.name}.{os.getpid()}.{time.monotonic_ns()}")
+    copy = index_file.with_name(f".{index_file.name}.{uuid.uuid4().hex}")
     try:
         with contextlib.suppress(FileNotFoundError):
             # The time of an index decides which files git looks at twice, so the copy keeps it.

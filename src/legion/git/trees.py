@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import re
+import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from legion.git.command import git
+from legion.git.command import fields, git
 from legion.git.hub import Hub
 from legion.system.process import Finished
 
@@ -43,3 +45,17 @@ class Tree:
     def describe(self, commit: str) -> None:
         """Make the index say `commit` and leave the files alone; what is known of unchanged files stays known."""
         self.git("read-tree", *(("-i", "-m") if self.index.exists() else ()), commit)
+
+
+def untracked(hub: Hub, folder: Path, commit: str) -> tuple[str, ...]:
+    """What lies in the folder beside the files of `commit`, ignored or not; a whole new folder counts as one."""
+    with tempfile.TemporaryDirectory(prefix="legion-index-") as scratch:
+        tree = Tree(hub, folder, Path(scratch) / "index")
+        tree.describe(commit)
+        found = tree.git("ls-files", "-z", "--others", "--directory").stdout
+    return tuple(os.fsdecode(path.rstrip(b"/")) for path in fields(found))
+
+
+def exactly(path: str) -> str:
+    """An ignore pattern that matches this path from the top and nothing else."""
+    return "/" + re.sub(r"([\\*?\[\]! #])", r"\\\1", path.strip("/"))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from legion.domain.checks import Check, Receipt, Verdict, missing
 from legion.jobs import commands, setup
@@ -84,25 +83,22 @@ def _run_all(
     except setup.SetupFailed as failed:
         return [_without_setup(world, shop, commit, tree, check, owners[check.command], failed) for check in todo]
     made = setup.outputs(record)
-    new = []
-    for check in todo:
-        place = shop.check_trees.prepare(str(slot), commit, keep=made)
-        new.append(_run_one(world, shop, place, commit, tree, check, owners[check.command], made))
-    return new
+    return [_run_one(world, shop, slot, commit, tree, check, owners[check.command], made) for check in todo]
 
 
 def _run_one(
     world: World,
     shop: Workshop,
-    place: Path,
+    slot: int,
     commit: str,
     tree: str,
     check: Check,
     ticket: int | None,
     prepared: tuple[str, ...],
 ) -> Receipt:
-    crash.reach(Point.CHECK_BEFORE_RUN)
     for _ in range(2):
+        place = shop.check_trees.prepare(str(slot), commit, keep=prepared)
+        crash.reach(Point.CHECK_BEFORE_RUN)
         ended = commands.run(
             world,
             shop,

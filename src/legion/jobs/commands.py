@@ -9,14 +9,20 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from legion.domain.errors import LegionError
 from legion.drivers import Outcome, Program
 from legion.jobs import places
 from legion.jobs.world import Workshop, World
 from legion.runner import launch
 from legion.runner.launch import Lost
 from legion.runner.spec import RunFolder, Spec, write_spec
+from legion.store import projects
 
 TAIL_BYTES = 6000
+
+
+class NotTrusted(LegionError):
+    """The legion.toml in force changed under a job. It rests, and goes on when the person trusts the new one."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,6 +32,7 @@ class Ended:
     how: str
     """In words: `exit code 1`, `timed out after 600 s`."""
     lost: bool
+    """It was never run to its end, through no fault of its own: this says nothing about what it tests."""
     duration: float
     tail: str
     output: Path
@@ -45,6 +52,9 @@ def run(
     env: Mapping[str, str] | None = None,
 ) -> Ended:
     """Every call is a run folder of its own, so that its output stays whole on disk."""
+    with world.store.read() as tx:
+        if not projects.is_trusted(tx, shop.project.id, shop.project.config_hash):
+            raise NotTrusted(f"`{command}` is not run: legion.toml changed, so read it and run `legion trust`.")
     run_dir = world.data.runs / f"{name.replace(' ', '-')}-{shop.project.id}-{time.time_ns()}-{os.urandom(3).hex()}"
     spec = Spec(
         run=run_dir.name,
@@ -78,7 +88,7 @@ def run(
     return Ended(
         exit_code=code,
         how=result.message.rstrip("."),
-        lost=result.outcome is Outcome.STOPPED,
+        lost=result.outcome in (Outcome.STOPPED, Outcome.FAILED_TO_START),
         duration=result.ended_at - result.started_at,
         tail=tail,
         output=output,

@@ -29,6 +29,12 @@ def touched_protected(paths: Sequence[str]) -> str:
     return _fit(f"You changed files that this ticket may not touch; put them back as they were:\n\n{listed}")
 
 
+def nonsense(wrong: str) -> str:
+    return _fit(
+        f"You changed the project's settings so that they cannot be read any more; mend this:\n\n{_quote(wrong)}"
+    )
+
+
 def left_markers(paths: Sequence[str]) -> str:
     listed = "\n".join(f"- {path}" for path in paths)
     return _fit(f"Conflict markers are still in these files; decide each place and remove the markers:\n\n{listed}")

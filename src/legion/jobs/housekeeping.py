@@ -10,13 +10,15 @@ import threading
 from pathlib import Path
 
 from legion.domain.errors import LegionError
+from legion.domain.projects import Project
 from legion.domain.tickets import State
 from legion.jobs import setup
+from legion.jobs.lookout import Lookout
 from legion.jobs.saving import worktree_name
 from legion.jobs.world import Workshop, World
 from legion.runner import launch
 from legion.runner.launch import Living
-from legion.runner.spec import RunFolder
+from legion.runner.spec import RunFolder, RunnerError
 from legion.store import projects, runs, tickets
 
 log = logging.getLogger(__name__)
@@ -31,35 +33,46 @@ class Housekeeper:
         self.world = world
         self._wake = threading.Event()
         self._stopping = threading.Event()
+        self._lookout = Lookout(world)
         self._thread = threading.Thread(target=self._keep, name="housekeeper", daemon=True)
 
     def start(self) -> None:
         self._thread.start()
+        self._lookout.start()
 
     def poke(self) -> None:
         self._wake.set()
 
     def stop(self) -> None:
         self._stopping.set()
+        self._lookout.stop()
         self._wake.set()
 
     def _keep(self) -> None:
         while not self._stopping.is_set():
             self._wake.clear()
-            with self.world.store.read() as tx:
-                ready = [
-                    project
-                    for project in projects.all(tx)
-                    if project.target and projects.is_trusted(tx, project.id, project.config_hash)
-                ]
-            for project in ready:
-                try:
-                    tidy(self.world, self.world.workshop_of(project))
-                except (LegionError, OSError) as trouble:
-                    log.warning("housekeeping in %s was cut short: %s", project.name, trouble)
+            try:
+                for project in self._ready():
+                    self._tidy(project)
+            except LegionError as trouble:
+                log.warning("housekeeping waits: %s", trouble)
             self._wake.wait(_EVERY)
             # Making trees ahead of time must not slow down those who start right now.
             self._stopping.wait(_QUIET)
+
+    def _ready(self) -> list[Project]:
+        with self.world.store.read() as tx:
+            return [
+                project
+                for project in projects.all(tx)
+                if project.target and projects.is_trusted(tx, project.id, project.config_hash)
+            ]
+
+    def _tidy(self, project: Project) -> None:
+        try:
+            tidy(self.world, self.world.workshop_of(project))
+        except (LegionError, OSError) as trouble:
+            log.warning("housekeeping in %s was cut short: %s", project.name, trouble)
 
 
 def tidy(world: World, shop: Workshop) -> None:
@@ -90,9 +103,18 @@ def _put_away_landed(world: World, shop: Workshop) -> None:
 
 
 def end_left_over_commands(world: World) -> None:
-    """Checks and setups of a daemon before us: nobody waits for them, and they are made again where they are needed."""
+    """Checks and setups of a daemon before us: nobody waits for them, and they are made again where they are needed.
+
+    Their trees are needed at once, so we wait for their end. A runner that is only just being born finds no spec.
+    """
     for folder in world.data.runs.iterdir():
         if folder.name.startswith("ticket-") or RunFolder(folder).result.exists():
             continue
-        if isinstance(launch.find(folder), Living):
+        RunFolder(folder).spec.unlink(missing_ok=True)
+        if not isinstance(launch.find(folder), Living):
+            continue
+        try:
             launch.stop(folder, grace=0)
+            launch.wait(folder)
+        except RunnerError as trouble:
+            log.warning("a check of the last daemon goes on: %s", trouble.message)

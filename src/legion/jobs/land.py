@@ -2,7 +2,7 @@
 
 The order of effects makes every cut harmless: receipts are stored as they are made; the intent to land is stored before
 the target moves; the target moves by compare-and-swap to the tested commit; then the tickets are done. Whoever comes
-after a crash finds the intent and sees in the hub whether the move happened.
+after a crash finds the intent and completes it.
 """
 
 from __future__ import annotations
@@ -18,10 +18,11 @@ from legion.domain.events import Kind
 from legion.domain.jobs import Claim
 from legion.domain.landing import Search
 from legion.domain.projects import ConfigOrigin, Project
-from legion.domain.tickets import Fail, Land, Park, ParkReason, State, Step, Ticket
+from legion.domain.tickets import Fail, Land, Park, ParkReason, State, Step, Ticket, next_try
 from legion.git import merging
+from legion.git.errors import TargetMoved
 from legion.git.merging import Candidate, Conflict
-from legion.jobs import baseline, checking, person
+from legion.jobs import baseline, checking, feedback, person
 from legion.jobs.candidates import candidate
 from legion.jobs.check import refuse_broken, sent_back_for_conflict, sent_back_for_red
 from legion.jobs.checking import Tested, Wanted
@@ -50,20 +51,32 @@ def land(world: World, claim: Claim) -> None:
         shop = replace(shop, project=person.look(world, shop))
         batch = _batch(world, shop)
         person_waits = shop.project.person_waiting
-        if not batch and not person_waits:
+        if not _trusted(world, shop) or not (batch or person_waits):
             break
         _land_batch(world, shop, batch, person_waits)
     with world.store.write() as tx:
         jobs.finish(tx, claim)
 
 
+def _trusted(world: World, shop: Workshop) -> bool:
+    """The last batch may have brought a legion.toml that the person has not seen."""
+    with world.store.read() as tx:
+        return projects.is_trusted(tx, shop.project.id, shop.project.config_hash)
+
+
 def finish_begun(world: World, shop: Workshop) -> None:
-    """Landings whose target move a crash may have cut off: the hub says whether it happened."""
+    """Landings that a crash cut off: everything was tested and nobody could withdraw since, so the target moves now.
+
+    It may have moved before. It may even be moving: a git that outlived its daemon does the same, with the same end.
+    """
     with world.store.read() as tx:
         begun = landings.open_ones(tx, shop.project.id)
-    target = shop.target
     for intent in begun:
-        moved = shop.hub.is_ancestor(intent.commit, target)
+        try:
+            shop.hub.move_target(intent.commit, expected=intent.base)
+            moved = True
+        except TargetMoved:
+            moved = shop.hub.is_ancestor(intent.commit, shop.target)
         _record(world, shop, intent.id, intent.commit, dict(intent.tickets), moved=moved)
 
 
@@ -77,7 +90,7 @@ def _batch(world: World, shop: Workshop) -> tuple[Ticket, ...]:
 def _land_batch(world: World, shop: Workshop, batch: tuple[Ticket, ...], person_waits: bool) -> None:
     target = shop.target
     chain = _chain(world, shop, target, batch, person_waits)
-    if not chain:
+    if not chain or _refuse_nonsense(world, shop, chain):
         return
     search, tests = _search(world, shop, chain)
     landed = not search.green or _land_prefix(world, shop, target, chain[: search.green])
@@ -103,6 +116,29 @@ def _chain(world: World, shop: Workshop, target: str, batch: tuple[Ticket, ...],
         elif tip == target:
             _move(world, ticket, sent_back_for_conflict(ticket, target, merged), Kind.SENT_BACK)
     return chain
+
+
+def _refuse_nonsense(world: World, shop: Workshop, chain: list[Link]) -> bool:
+    """A legion.toml that cannot be read would stop everything once it is the target's: who brings it goes back."""
+    if _nonsense(shop, chain[-1]) is None:
+        return False
+    link, wrong = next((link, wrong) for link in chain if (wrong := _nonsense(shop, link)) is not None)
+    if link.ticket is None:
+        _refuse_person(world, shop, f"your {FILE} cannot be read ({wrong.rstrip('.')})")
+    else:
+        step = next_try(link.ticket, f"its {FILE} cannot be read", feedback.nonsense(wrong))
+        _move(world, link.ticket, step, Kind.SENT_BACK)
+    return True
+
+
+def _nonsense(shop: Workshop, link: Link) -> str | None:
+    """What is wrong with the legion.toml that would be in force."""
+    text = shop.hub.read_file(link.commit, FILE)
+    try:
+        parse("" if text is None else text.decode("utf-8", "replace"))
+    except BadInput as wrong:
+        return wrong.message
+    return None
 
 
 def _persons_link(world: World, shop: Workshop, target: str) -> Link | None:
@@ -148,9 +184,11 @@ def _probe(world: World, shop: Workshop, chain: list[Link], prefix: int) -> Test
 def _land_prefix(world: World, shop: Workshop, target: str, chain: list[Link]) -> bool:
     """Move the target to the tested tip. False where a person stopped a member meanwhile: then a new batch is made."""
     tip = chain[-1]
+    batch = [link.ticket for link in chain if link.ticket is not None]
     members = {link.ticket.id: link.commit for link in chain if link.ticket is not None}
     with world.store.write() as tx:
-        if any(tickets.get(tx, number).state is not State.LANDING for number in members):
+        # Not only the state: one that was stopped and taken up again may wait here with another change.
+        if any(tickets.get(tx, ticket.id).version != ticket.version for ticket in batch):
             return False
         intent = landings.open(tx, shop.project.id, base=target, commit=tip.commit, tree=tip.tree, tickets=members)
     crash.reach(Point.LAND_BEFORE_SWAP)

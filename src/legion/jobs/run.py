@@ -32,6 +32,8 @@ from legion.system.crash import Point
 
 _PLANTED_MARKER = re.compile(r"^\+(?:<{7,} target|>{7,} change)\b", re.MULTILINE)
 
+_TOO_LATE = "stopped before its program was started"
+
 
 class NoProgram(LegionError):
     """Nobody said which program is the agent."""
@@ -51,6 +53,9 @@ def run(world: World, claim: Claim) -> None:
     except (setup.SetupFailed, NoProgram) as impossible:
         _conclude(world, claim, this_run, Outcome.NOT_STARTED, impossible.message, None, Fail(impossible.message))
         return
+    if ended is None:
+        _conclude(world, claim, this_run, Outcome.STOPPED, _TOO_LATE, None, Resume(_TOO_LATE))
+        return
     outcome, detail = _outcome(ended)
     try:
         saved = save(world, shop, ticket, this_run, shop.worktrees.path(worktree_name(ticket.id)))
@@ -66,27 +71,31 @@ def run_dir(world: World, this_run: Run) -> Path:
     return world.data.runs / this_run.name
 
 
-def _end(world: World, shop: Workshop, ticket: Ticket, this_run: Run) -> Ended | Lost:
-    """Adopt the runner of this run, or start it, and wait for its end."""
+def _end(world: World, shop: Workshop, ticket: Ticket, this_run: Run) -> Ended | Lost | None:
+    """Adopt the runner of this run, or start it, and wait for its end. None where nobody wants it started any more."""
     folder = run_dir(world, this_run)
     found = launch.find(folder)
     if isinstance(found, Ended | Lost):
         return found
     if isinstance(found, Fresh):
+        if not _wanted(world, ticket):
+            return None
         _prepare(world, shop, ticket, this_run)
+        if not _wanted(world, ticket):
+            return None
         crash.reach(Point.RUN_BEFORE_LAUNCH)
         world.launcher.start(folder)
         crash.reach(Point.RUN_AFTER_LAUNCH)
-        _stop_if_unwanted(world, ticket, folder)
+    if not _wanted(world, ticket):
+        # Whoever stopped it did so before its runner could hear of it, or died before telling.
+        launch.stop(folder, grace=0)
     return launch.wait(folder)
 
 
-def _stop_if_unwanted(world: World, ticket: Ticket, folder: Path) -> None:
-    """A person may have stopped the ticket before its runner could hear of it."""
+def _wanted(world: World, ticket: Ticket) -> bool:
+    """A person may have stopped or paused the ticket since this job began."""
     with world.store.read() as tx:
-        wanted = tickets.get(tx, ticket.id).state is State.WORKING
-    if not wanted:
-        launch.stop(folder, grace=0)
+        return tickets.get(tx, ticket.id).state is State.WORKING
 
 
 def _prepare(world: World, shop: Workshop, ticket: Ticket, this_run: Run) -> None:
@@ -97,7 +106,8 @@ def _prepare(world: World, shop: Workshop, ticket: Ticket, this_run: Run) -> Non
     if ticket.plant is not None:
         tree = shop.worktrees.replant(name, ticket.base, ticket.plant, branch, attempt=ticket.attempt)
         with world.store.write() as tx:
-            tickets.move(tx, ticket.id, Planted(), expected_version=ticket.version)
+            if tickets.get(tx, ticket.id).version == ticket.version:
+                tickets.move(tx, ticket.id, Planted())
     else:
         tree = shop.worktrees.acquire(name, ticket.base, branch)
     crash.reach(Point.RUN_AFTER_WORKTREE)

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from legion.domain.errors import LegionError
+from legion.git.trees import exactly, untracked
 from legion.jobs import commands
 from legion.jobs.world import Workshop, World
 from legion.system import crash, files
@@ -15,6 +18,10 @@ from legion.system.crash import Point
 
 class SetupFailed(LegionError):
     """The project's own [setup] command did not work: nobody's change is to blame."""
+
+
+class SetupCutOff(LegionError):
+    """Its runner was killed. The job rests and tries again; nothing is known of the command."""
 
 
 def key_of(shop: Workshop, tree: Path) -> str:
@@ -35,11 +42,8 @@ def record_of(shop: Workshop, tree: Path) -> Path:
 
 
 def outputs(record: Path) -> tuple[str, ...]:
-    """The top-level names that setup made in the tree of this record."""
-    try:
-        return tuple(json.loads(record.read_text())["outputs"])
-    except (FileNotFoundError, ValueError, KeyError):
-        return ()
+    """The paths that setup made in the tree of this record; a whole new folder is one of them."""
+    return _read(record).outputs
 
 
 def ensure(world: World, shop: Workshop, tree: Path, record: Path) -> None:
@@ -47,9 +51,12 @@ def ensure(world: World, shop: Workshop, tree: Path, record: Path) -> None:
     if not shop.config.setup.run:
         return
     key = key_of(shop, tree)
-    before = _top_level(tree)
-    if _recorded_key(record) == key and before.issuperset(outputs(record)):
+    last = _read(record)
+    if last.key == key and all(os.path.lexists(tree / path) for path in last.outputs):
         return
+    before = untracked(shop.hub, tree, shop.target) if last.before is None else last.before
+    # From here on the tree holds a mixture; nobody may take it for what the last setup made.
+    _write(record, _Record(outputs=last.outputs, before=tuple(before)))
     crash.reach(Point.SETUP_BEFORE_RUN)
     shop.cache.mkdir(parents=True, exist_ok=True)
     ended = commands.run(
@@ -62,36 +69,49 @@ def ensure(world: World, shop: Workshop, tree: Path, record: Path) -> None:
         writable=(shop.cache,),
         env={"XDG_CACHE_HOME": str(shop.cache), "PIP_CACHE_DIR": str(shop.cache / "pip")},
     )
+    if ended.lost:
+        raise SetupCutOff(f"The project's setup was cut off ({ended.how}); it is run again in a moment.")
     if ended.exit_code != 0:
         raise SetupFailed(
             f"The project's setup `{shop.config.setup.run}` failed ({ended.how}): mend [setup] in legion.toml; "
             f"its output ends with: {ended.tail[-400:].strip() or 'nothing'}"
         )
-    made = sorted(set(outputs(record)) | (_top_level(tree) - before))
-    made = [name for name in made if name in _top_level(tree)]
+    after = untracked(shop.hub, tree, shop.target)
+    made = sorted((set(last.outputs) & set(after)) | (set(after) - set(before)))
     _leave_out_of_changes(shop, made)
-    record.parent.mkdir(parents=True, exist_ok=True)
-    files.write_whole(record, json.dumps({"key": key, "outputs": made}))
+    _write(record, _Record(key=key, outputs=tuple(made)))
     crash.reach(Point.SETUP_AFTER_RECORD)
 
 
-def _recorded_key(record: Path) -> str | None:
+@dataclass(frozen=True, kw_only=True)
+class _Record:
+    key: str = ""
+    """Empty while setup runs, and for ever where it was cut off."""
+    outputs: tuple[str, ...] = ()
+    before: tuple[str, ...] | None = None
+    """What lay in the tree beside its tracked files when a setup began that has not ended yet."""
+
+
+def _read(record: Path) -> _Record:
     try:
-        return str(json.loads(record.read_text())["key"])
-    except (FileNotFoundError, ValueError, KeyError):
-        return None
+        known = json.loads(record.read_text())
+    except (FileNotFoundError, ValueError):
+        return _Record()
+    before = known.get("before")
+    return _Record(key=known["key"], outputs=tuple(known["outputs"]), before=None if before is None else tuple(before))
 
 
-def _top_level(tree: Path) -> set[str]:
-    return {entry.name for entry in tree.iterdir() if entry.name != ".git"}
+def _write(record: Path, known: _Record) -> None:
+    record.parent.mkdir(parents=True, exist_ok=True)
+    files.write_whole(record, json.dumps(asdict(known)))
 
 
-def _leave_out_of_changes(shop: Workshop, names: list[str]) -> None:
+def _leave_out_of_changes(shop: Workshop, paths: list[str]) -> None:
     """Snapshots are taken with the hub's own exclude file, which no agent can reach."""
     exclude = shop.hub.path / "info" / "exclude"
     with files.waiting_lock(shop.folder / "exclude.lock"):
         lines = exclude.read_text().splitlines() if exclude.exists() else []
-        new = [f"/{name}" for name in names if f"/{name}" not in lines]
+        new = [line for line in map(exactly, paths) if line not in lines]
         if new:
             exclude.parent.mkdir(exist_ok=True)
             files.write_whole(exclude, "\n".join([*lines, *new]) + "\n", mode=0o644)

@@ -10,12 +10,11 @@ import contextlib
 import fcntl
 import json
 import os
-import select
 import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -90,10 +89,8 @@ def wait(run_dir: Path, on_event: Callable[[JournalEvent], None] | None = None, 
     if isinstance(find(run_dir), Fresh):
         raise NotStarted(f"The run in {run_dir} was never started; start it before waiting for it.")
     follower = _Follower(run_dir, on_event, after)
-    with contextlib.suppress(OSError), control.connect(run_dir, None) as connection:
-        control.send(connection, "follow")
-        while connection.recv(4096):
-            follower.catch_up()
+    for _ in _bells(run_dir):
+        follower.catch_up()
     # A runner that is just ending closes its socket a moment before it frees its lock.
     with contextlib.suppress(FileNotFoundError):
         _wait_for_lock(run_dir)
@@ -153,8 +150,7 @@ class Launcher:
         finally:
             os.close(writing)
         with os.fdopen(reading, "rb") as answers:
-            ready, _, _ = select.select([answers], [], [], START_PATIENCE)
-            if not ready:
+            if not tree.readable(answers.fileno(), START_PATIENCE):
                 raise RunnerSilent(
                     f"No runner for {run_dir} answered in {START_PATIENCE:g} s; is the machine overloaded?"
                 )
@@ -163,18 +159,17 @@ class Launcher:
     def _fork(self, run_dir: Path, starter: int) -> None:
         with self._lock:
             if self._server is None or not self._server.lives():
-                self.__replace()
-            assert self._server is not None
+                self._server = self._replacement()
             try:
                 self._server.ask(run_dir, starter)
             except (BrokenPipeError, ConnectionResetError):
-                self.__replace()
+                self._server = self._replacement()
                 self._server.ask(run_dir, starter)
 
-    def __replace(self) -> None:
+    def _replacement(self) -> _Server:
         if self._server is not None:
             self._server.close()
-        self._server = _Server()
+        return _Server()
 
     def _server_lives(self) -> bool:
         with self._lock:
@@ -201,8 +196,7 @@ class _Server:
 
     def lives(self) -> bool:
         """It never writes to us, so anything to read is the end of its socket."""
-        ready, _, _ = select.select([self._socket], [], [], 0)
-        return not ready
+        return not tree.readable(self._socket.fileno(), 0)
 
     def close(self) -> None:
         self._socket.close()
@@ -240,6 +234,14 @@ def _wait_for_lock(run_dir: Path) -> None:
         os.close(handle)
 
 
+def _bells(run_dir: Path) -> Iterator[None]:
+    """One for every time that the journal may have grown, until the runner ends or if it has already."""
+    with contextlib.suppress(OSError), control.connect(run_dir, None) as connection:
+        control.send(connection, "follow")
+        while connection.recv(4096):
+            yield
+
+
 def _end_remains(events: list[JournalEvent]) -> None:
     """Without a sandbox a killed runner takes only its program along, not what that started."""
     for event in events:
@@ -252,7 +254,8 @@ def _ask(run_dir: Path, ask: str, **facts: object) -> bool:
     try:
         with control.connect(run_dir, ANSWER_PATIENCE) as connection:
             control.send(connection, ask, **facts)
-            line = connection.makefile("rb").readline()
+            with connection.makefile("rb") as answers:
+                line = answers.readline()
     except TimeoutError:
         raise RunnerSilent(
             f"The runner of {run_dir} did not answer in {ANSWER_PATIENCE:g} s; if it never does, kill it by its pid."

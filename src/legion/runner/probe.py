@@ -99,7 +99,7 @@ def _try() -> dict[str, bool]:
             closed = False
         except PermissionError:
             pass
-    sandbox = Sandbox(home=Path("/home/nobody"), network=Network.OPEN)
+    sandbox = Sandbox(home=Path("/home/ada"), network=Network.OPEN)
     wrapped = wrap(["sh", "-c", _LOOK_AROUND], sandbox, cwd=Path("/tmp"), env={"PATH": "/usr/bin:/bin"})
     seen = process.run(wrapped.argv, env=wrapped.env, timeout=PATIENCE)
     if seen.code != 0:

@@ -82,6 +82,8 @@ class _Search:
             return
         self._seen_bins.add(real)
         if not any(real.is_relative_to(place) for place in _SYSTEM):
+            if self._shows_too_much(real):
+                return
             self._add_installation(real)
             if path != real:
                 self._add(path)
@@ -146,11 +148,13 @@ class _Search:
     def _add(self, path: Path) -> bool:
         """List the path unless it would show too much; says whether it is listed."""
         real = path.resolve()
-        too_much = real in self._whole or self._home.is_relative_to(real)
-        secret = any(real.is_relative_to(place) or place.is_relative_to(real) for place in self._secret)
-        if too_much or secret or not os.access(real, os.R_OK):
+        if self._shows_too_much(real) or not os.access(real, os.R_OK):
             return False
         self._found |= {path.absolute(), real}
         if real.is_relative_to(self._home):
             self._found.add(self._home_as_named / real.relative_to(self._home))
         return True
+
+    def _shows_too_much(self, real: Path) -> bool:
+        whole = real in self._whole or self._home.is_relative_to(real)
+        return whole or any(real.is_relative_to(place) or place.is_relative_to(real) for place in self._secret)

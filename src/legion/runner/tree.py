@@ -91,12 +91,19 @@ def end_remains(pid: int, since: int) -> None:
             _kill_and_wait(process.pid)
 
 
+def readable(handle: int, seconds: float) -> bool:
+    """Whether there is something to read within this time. Not select: that fails in a process with many files."""
+    poll = select.poll()
+    poll.register(handle, select.POLLIN)
+    return bool(poll.poll(seconds * 1000))
+
+
 def _kill_and_wait(pid: int) -> None:
     """Returns when the process is gone; for the first process of a pid namespace that is when all in it are gone."""
     with contextlib.suppress(ProcessLookupError):
         handle = os.pidfd_open(pid)
         try:
             signal.pidfd_send_signal(handle, signal.SIGKILL)
-            select.select([handle], [], [], 5)
+            readable(handle, 5)
         finally:
             os.close(handle)

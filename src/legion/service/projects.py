@@ -56,6 +56,7 @@ def add(world: World, request: AddProject) -> ProjectAdded:
     there = file.read_text(encoding="utf-8", errors="replace") if file.exists() else None
     text = there if there is not None else guess.guess(_names(facts.root), lambda name: _read(facts.root / name)).text
     parse(text, origin=str(file))
+    _refuse_committed_nonsense(facts)
     worktrees = worktrees_folder(world.user, facts.root)
     notes = _notes(facts, there, known=project is not None)
     if not request.dry_run:
@@ -95,6 +96,14 @@ def refuse_unfit(facts: RepositoryFacts) -> None:
         raise NotAllowed(
             "This repository keeps files in Git LFS, which Legion does not handle yet: agents would see pointers only."
         )
+
+
+def _refuse_committed_nonsense(facts: RepositoryFacts) -> None:
+    """The committed file is the one in force, whatever lies in the checkout."""
+    assert facts.head is not None, "an unfit repository was refused"
+    committed = Hub(facts.common_dir).read_file(facts.head, FILE)
+    if committed is not None:
+        parse(committed.decode("utf-8", "replace"), origin=f"{FILE} as it is committed")
 
 
 def remove(world: World, cwd: str) -> Done:

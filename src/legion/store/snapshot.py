@@ -8,7 +8,7 @@ from sqlalchemy import select
 
 from legion.domain.decide import ProjectView, Snapshot
 from legion.domain.projects import Project
-from legion.store import jobs, projects, schema, tickets
+from legion.store import jobs, landings, projects, schema, tickets
 from legion.store.database import ReadTransaction
 
 
@@ -16,7 +16,12 @@ def load(tx: ReadTransaction, slots: int, parallel: Mapping[int, int]) -> Snapsh
     """`parallel` says by project how many agents may work at once; a project that it leaves out has all the slots."""
     trusted = {(row.project, row.hash) for row in tx.execute(select(schema.trusted))}
     views = tuple(
-        _view(project, parallel.get(project.id, slots), (project.id, project.config_hash) in trusted)
+        _view(
+            project,
+            parallel.get(project.id, slots),
+            trusted=(project.id, project.config_hash) in trusted,
+            landing_begun=bool(landings.open_ones(tx, project.id)),
+        )
         for project in projects.all(tx)
     )
     cared_for = {view.id for view in views}
@@ -31,7 +36,7 @@ def load(tx: ReadTransaction, slots: int, parallel: Mapping[int, int]) -> Snapsh
     )
 
 
-def _view(project: Project, parallel: int, trusted: bool) -> ProjectView:
+def _view(project: Project, parallel: int, *, trusted: bool, landing_begun: bool) -> ProjectView:
     return ProjectView(
         id=project.id,
         parallel=parallel,
@@ -40,4 +45,5 @@ def _view(project: Project, parallel: int, trusted: bool) -> ProjectView:
         baseline_known=project.baseline_known,
         baseline_red=project.baseline_red,
         person_waiting=project.person_waiting,
+        landing_begun=landing_begun,
     )

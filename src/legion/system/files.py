@@ -44,15 +44,20 @@ class Lock:
         os.close(self.handle)
 
 
-def lock(path: Path) -> Lock:
-    """Take the lock now or raise AlreadyLocked."""
+def lock(path: Path, *, patience: float = 0.0) -> Lock:
+    """Take the lock now, or within so many seconds, or raise AlreadyLocked."""
     handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        os.close(handle)
-        raise AlreadyLocked(str(path)) from None
-    return Lock(path, handle)
+    deadline = time.monotonic() + patience
+    while True:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() >= deadline:
+                os.close(handle)
+                raise AlreadyLocked(str(path)) from None
+            time.sleep(0.02)
+        else:
+            return Lock(path, handle)
 
 
 def is_locked(path: Path) -> bool:

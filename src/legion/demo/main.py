@@ -1,0 +1,233 @@
+"""Plays the demo from beginning to end: sets the stage, dispatches, watches, kills one runner, collects, sums up."""
+
+from __future__ import annotations
+
+import json
+import os
+import queue
+import signal
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, replace
+from pathlib import Path
+from types import FrameType
+
+from legion.cli.output import Cell, Colour, Screen, harmless
+from legion.cli.progress import progress
+from legion.client import starting
+from legion.client.legion import Legion
+from legion.demo.stage import Stage, prepare, use_own_settings
+from legion.demo.summary import Outcome, Summary, lines_of, summarise
+from legion.demo.telling import Happening, Teller, happening_of
+from legion.demo.tickets import HALF_WRITTEN, KILLED, parts
+from legion.system.paths import DataDir
+from legion.wire.errors import LegionError
+from legion.wire.projects import AddProject, Collected, Graph, WaitState, Where
+from legion.wire.tickets import Dispatch, EventLine
+
+TICK = 0.2
+"""Seconds between two looks where nothing is told: an agent's output, and the times on the board."""
+PATIENCE = 240.0
+"""Seconds after which a demo that takes a quarter of a minute is given up."""
+
+
+def main(folder: Path | None, *, as_json: bool, screen: Screen) -> int:
+    """0 where everything ended as it should."""
+    stream = sys.stderr if as_json else sys.stdout
+    teller = Teller(stream, replace(screen, tty=False, colours=False) if as_json else screen, board=not as_json)
+    stage = prepare(folder)
+    use_own_settings(stage)
+    _introduce(stage, teller, screen)
+    with _ended_by_signals(), _daemon(stage) as legion:
+        summary, graph = _Play(stage, legion, teller).run()
+    if as_json:
+        sys.stdout.write(json.dumps(asdict(summary), indent=2 if screen.tty else None) + "\n")
+    else:
+        for line in lines_of(summary, graph, screen):
+            teller.say(line)
+    return 0 if summary.ok else LegionError.exit_code
+
+
+def _introduce(stage: Stage, teller: Teller, screen: Screen) -> None:
+    teller.say(screen.bold("Legion demo: seven tickets for a small library, up to four agents at once"))
+    teller.say("The agents are scripts; no model is used, no key, no network.")
+    teller.say(screen.line(Cell(f"All of it lies in {stage.folder}", Colour.DIM)))
+    teller.say()
+
+
+@contextmanager
+def _ended_by_signals() -> Iterator[None]:
+    """A polite kill unwinds like Ctrl-C does, so that the daemon is ended too."""
+
+    def end(number: int, frame: FrameType | None) -> None:
+        raise SystemExit(128 + number)
+
+    before = {number: signal.signal(number, end) for number in (signal.SIGTERM, signal.SIGHUP)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+@contextmanager
+def _daemon(stage: Stage) -> Iterator[Legion]:
+    """A daemon of the demo's own. Whatever happens, nothing of it stays behind."""
+    with progress("Starting Legion"):
+        legion = starting.start(stage.data)
+    try:
+        yield legion
+    finally:
+        with suppress(LegionError):
+            legion.stop_all(Where(cwd=str(stage.repository)))
+        starting.stop(stage.data)
+
+
+class _Play:
+    def __init__(self, stage: Stage, legion: Legion, teller: Teller) -> None:
+        self._stage = stage
+        self._legion = legion
+        self._teller = teller
+        self._cwd = str(stage.repository)
+        self._parts = parts(stage)
+        self._ids: dict[str, int] = {}
+        self._killed = False
+        self._verdicts: list[str] = []
+        self._problems: list[str] = []
+
+    def run(self) -> tuple[Summary, Graph]:
+        with self._teller.on_stage():
+            self._show_that_setup_matters()
+            self._adopt()
+            self._dispatch()
+            self._watch()
+            collected = self._collect()
+            graph = self._legion.graph(self._cwd)
+            return summarise(self._outcome(collected, graph)), graph
+
+    def _show_that_setup_matters(self) -> None:
+        missing = self._stage.check()
+        if missing.code == 0:
+            self._problems.append("The check passed without [setup]; it should not.")
+            return
+        said = missing.complaint.strip().splitlines()
+        error = next((line for line in said if "No module" in line), said[-1]).partition("Error: ")[2]
+        self._teller.tell(Happening(f"without [setup] the check is red: {error}", "failed"))
+
+    def _adopt(self) -> None:
+        self._legion.add_project(AddProject(path=self._cwd))
+        self._legion.trust(Where(cwd=self._cwd))
+        self._teller.tell(Happening("legion init, legion trust: the repository is a project", "done"))
+        if all(finding.ok for finding in self._legion.doctor(None).findings if finding.name == "sandbox"):
+            self._teller.tell(Happening("every agent and every check runs in a sandbox of its own", "done"))
+        else:
+            self._teller.tell(Happening("no sandbox: install bubblewrap to have agents held in", "parked"))
+
+    def _dispatch(self) -> None:
+        tickets = [part.ticket for part in self._parts]
+        self._ids = self._legion.dispatch(Dispatch(cwd=self._cwd, tickets=tickets)).keys
+        edges = sum(len(ticket.after_keys) for ticket in tickets)
+        said = f"legion dispatch: {len(tickets)} tickets, {edges} edges between them"
+        self._teller.tell(Happening(said, "queued"))
+
+    def _watch(self) -> None:
+        """Until nothing more happens to any ticket by itself."""
+        news = _News(self._legion)
+        state = self._look()
+        while not (state.settled and news.caught_up(state.last_event)):
+            told = {ticket.id: ticket for ticket in state.tickets}
+            for event in news.wait(TICK):
+                if event.kind == "check.receipt":
+                    self._verdicts.append(str(event.data.get("verdict")))
+                happening = happening_of(event, told)
+                if happening is not None:
+                    self._teller.tell(happening)
+            self._kill_when_it_hurts_most()
+            state = self._look()
+            self._teller.show(state.tickets)
+            if self._teller.seconds > PATIENCE:
+                self._problems.append(f"It was given up after {PATIENCE:.0f} s.")
+                return
+
+    def _look(self) -> WaitState:
+        return self._legion.wait(None, sorted(self._ids.values()), timeout=0)
+
+    def _kill_when_it_hurts_most(self) -> None:
+        """kill -9, as soon as the agent has written something that nobody has committed."""
+        if self._killed:
+            return
+        number = self._ids[KILLED]
+        log = self._legion.log(number)
+        if log.run is None or HALF_WRITTEN not in log.text:
+            return
+        self._killed = True
+        pid = _runner(DataDir(self._stage.data), number, log.run)
+        os.kill(pid, signal.SIGKILL)
+        self._teller.tell(
+            Happening(f"kill -9 {pid}: its runner and its agent die, nothing committed", "failed", number)
+        )
+
+    def _collect(self) -> Collected | None:
+        try:
+            collected = self._legion.collect(Where(cwd=self._cwd))
+        except LegionError as error:
+            self._problems.append(f"Collecting was refused: {error.message}")
+            return None
+        self._teller.tell(Happening(f"legion collect: {harmless(collected.message)}", "done"))
+        self._teller.say()
+        return collected
+
+    def _outcome(self, collected: Collected | None, graph: Graph) -> Outcome:
+        pages = [(part, self._legion.ticket(self._ids[part.ticket.key])) for part in self._parts]
+        return Outcome(
+            stage=self._stage,
+            sandbox=self._legion.status(self._cwd).daemon.sandbox,
+            seconds=self._teller.seconds,
+            pages=pages,
+            graph=graph,
+            verdicts=self._verdicts,
+            collected=collected,
+            problems=self._problems,
+        )
+
+
+class _News:
+    """Events as they happen, from a thread that only listens."""
+
+    def __init__(self, legion: Legion) -> None:
+        self._queue: queue.Queue[EventLine] = queue.Queue()
+        self._last = 0
+        threading.Thread(target=self._listen, args=(legion,), daemon=True, name="news").start()
+
+    def wait(self, seconds: float) -> Iterator[EventLine]:
+        """What has happened since the last call; waits for the first."""
+        with suppress(queue.Empty):
+            yield self._take(self._queue.get(timeout=seconds))
+            while True:
+                yield self._take(self._queue.get_nowait())
+
+    def caught_up(self, last: int) -> bool:
+        return self._last >= last
+
+    def _take(self, event: EventLine) -> EventLine:
+        self._last = event.n
+        return event
+
+    def _listen(self, legion: Legion) -> None:
+        # The daemon ends before we do; then there is nothing more to hear.
+        with suppress(LegionError):
+            for event in legion.events(0):
+                if event is not None:
+                    self._queue.put(event)
+
+
+def _runner(data: DataDir, ticket: int, run: int) -> int:
+    """The process that holds the run, as the run's own journal tells it."""
+    journal = data.runs / f"ticket-{ticket}-run-{run}" / "journal.jsonl"
+    for line in journal.read_text().splitlines():
+        event = json.loads(line)
+        if event["kind"] == "opened":
+            return int(event["runner"])
+    raise LegionError(f"{journal} does not say which process runs the agent.")

@@ -1,0 +1,206 @@
+"""How it went: judged by what the daemon remembers, never by what was meant to happen."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from legion.cli.graph import drawing_of
+from legion.cli.output import Cell, Colour, Screen, count, fine_duration, harmless, numbers
+from legion.cli.states import state_cell
+from legion.demo.stage import Stage
+from legion.demo.tickets import Part, met_a_conflict
+from legion.wire.projects import Collected, Graph
+from legion.wire.tickets import TicketPage
+
+_PAIR = ("discount", "tax")
+
+
+@dataclass(kw_only=True)
+class TicketSummary:
+    id: int
+    key: str
+    title: str
+    state: str
+    after: list[int]
+    attempts: int
+    runs: list[str]
+    """How each run of its agent ended."""
+    green_receipts: int
+    red_receipts: int
+    """Of its own proofs and of the commit that it landed with."""
+    seconds: float
+    """From the start of its first run to its end."""
+    landed: str | None
+    story: str
+
+
+@dataclass(kw_only=True)
+class Summary:
+    """`legion demo --json`."""
+
+    schema: str = "legion.demo/1"
+    ok: bool
+    problems: list[str]
+    """What did not go as it should; empty where all did."""
+    seconds: float
+    folder: str
+    repository: str
+    data_dir: str
+    sandbox: str
+    commits: int
+    """That `collect` brought into the repository."""
+    receipts: int
+    red_receipts: int
+    tickets: list[TicketSummary]
+    edges: list[list[int]] = field(default_factory=list)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outcome:
+    """What the summary is made of."""
+
+    stage: Stage
+    sandbox: str
+    seconds: float
+    pages: Sequence[tuple[Part, TicketPage]]
+    graph: Graph
+    verdicts: Sequence[str]
+    """Of all receipts, those of batches included."""
+    collected: Collected | None
+    problems: Sequence[str]
+    """Found on the way."""
+
+
+def summarise(outcome: Outcome) -> Summary:
+    problems = [*outcome.problems, *_problems(outcome)]
+    return Summary(
+        ok=not problems,
+        problems=problems,
+        seconds=round(outcome.seconds, 1),
+        folder=str(outcome.stage.folder),
+        repository=str(outcome.stage.repository),
+        data_dir=str(outcome.stage.data),
+        sandbox=outcome.sandbox,
+        commits=outcome.collected.commits if outcome.collected else 0,
+        receipts=len(outcome.verdicts),
+        red_receipts=sum(verdict != "green" for verdict in outcome.verdicts),
+        tickets=[_ticket(part, page) for part, page in outcome.pages],
+        edges=outcome.graph.edges,
+    )
+
+
+def _problems(outcome: Outcome) -> Iterator[str]:
+    for part, page in outcome.pages:
+        number, state = page.ticket.id, page.ticket.state
+        if state != part.ends:
+            why = f" ({page.ticket.reason})" if page.ticket.reason else ""
+            yield f"Ticket {number} is {state}{why}; it should be {part.ends}."
+        elif not part.happened(page):
+            yield f"Ticket {number} is {state}, but not this way: {part.story}."
+    pair = [page for part, page in outcome.pages if part.ticket.key in _PAIR]
+    if pair and not any(met_a_conflict(page) for page in pair):
+        named = numbers(page.ticket.id for page in pair)
+        yield f"Tickets {named} change the same lines, and none of them had to resolve a conflict."
+    if outcome.collected is None:
+        yield "The landed work did not reach the repository."
+
+
+def _ticket(part: Part, page: TicketPage) -> TicketSummary:
+    line = page.ticket
+    verdicts = [receipt.verdict for receipt in page.receipts]
+    began = page.runs[0].started_at if page.runs else line.moved_at
+    return TicketSummary(
+        id=line.id,
+        key=part.ticket.key,
+        title=line.title,
+        state=line.state,
+        after=line.after,
+        attempts=line.attempt,
+        runs=[run.outcome or "at work" for run in page.runs],
+        green_receipts=verdicts.count("green"),
+        red_receipts=len(verdicts) - verdicts.count("green"),
+        seconds=round(max(0.0, line.moved_at - began), 1),
+        landed=page.landed,
+        story=_story(part, page),
+    )
+
+
+def _story(part: Part, page: TicketPage) -> str:
+    if page.ticket.state != part.ends or not part.happened(page):
+        return page.ticket.reason or page.ticket.state
+    if part.ticket.key in _PAIR:
+        if met_a_conflict(page):
+            return "conflicted with the other one; resolved from the feedback"
+        return "changed the same lines as another ticket, and landed first"
+    return part.story
+
+
+def lines_of(summary: Summary, graph: Graph, screen: Screen) -> Iterable[str]:
+    yield screen.bold("The board")
+    yield from (f"  {line}" if line else "" for line in drawing_of(graph, _narrower(screen)))
+    yield ""
+    yield screen.bold("What happened")
+    yield from _table(summary, screen)
+    yield ""
+    yield from _totals(summary, screen)
+    yield ""
+    yield from _next_steps(summary, screen)
+
+
+def _narrower(screen: Screen) -> Screen:
+    return Screen(
+        tty=screen.tty, colours=screen.colours, unicode=screen.unicode, width=screen.width - 2, height=screen.height
+    )
+
+
+def _table(summary: Summary, screen: Screen) -> Iterator[str]:
+    """Two lines each, so that a story is not cut on a narrow screen."""
+    heads = [Cell(head, Colour.DIM) for head in ("", "", "", "attempts", "receipts", "time")]
+    rows = [heads]
+    for ticket in summary.tickets:
+        red = f", {ticket.red_receipts} red" if ticket.red_receipts else ""
+        rows.append(
+            [
+                state_cell(screen, ticket.state),
+                Cell(f"#{ticket.id}", Colour.BOLD),
+                Cell(harmless(ticket.title)),
+                Cell(str(ticket.attempts) if ticket.runs else "no agent"),
+                Cell(f"{ticket.green_receipts} green{red}" if ticket.green_receipts + ticket.red_receipts else "none"),
+                Cell(fine_duration(ticket.seconds)),
+            ]
+        )
+    head, *lines = screen.table(rows)
+    yield head
+    for line, ticket in zip(lines, summary.tickets, strict=True):
+        yield line
+        yield screen.line(Cell(harmless(ticket.story), Colour.DIM), indent=6)
+
+
+def _totals(summary: Summary, screen: Screen) -> Iterator[str]:
+    landed = sum(ticket.landed is not None and bool(ticket.runs) for ticket in summary.tickets)
+    checkpoints = sum(ticket.state == "done" and not ticket.runs for ticket in summary.tickets)
+    failed = sum(ticket.state == "failed" for ticket in summary.tickets)
+    runs = sum(len(ticket.runs) for ticket in summary.tickets)
+    tickets = count(len(summary.tickets), "ticket")
+    yield f"  {tickets}: {landed} landed, {checkpoints} checkpoint passed, {failed} failed."
+    receipts = f"{count(summary.receipts, 'receipt')} ({summary.red_receipts} red)"
+    yield f"  {count(runs, 'run')} of agents, {receipts}, {summary.seconds:.0f} s in all."
+    if summary.ok:
+        yield screen.line(Cell("  Everything ended as it should, and nothing was lost.", Colour.GREEN))
+    for problem in summary.problems:
+        yield screen.line(Cell(f"  Not as it should be: {harmless(problem)}", Colour.RED))
+
+
+def _next_steps(summary: Summary, screen: Screen) -> Iterator[str]:
+    yield screen.bold("All of it is still there, for a look")
+    steps = [
+        (f"cd {summary.repository}", ""),
+        ("git log --graph --oneline", f"{count(summary.commits, 'commit')} that Legion landed and collected"),
+        ("../legion status", "the board; starts the demo's own daemon again"),
+        ("../legion ticket 1", "what went wrong at first, and the receipts"),
+        ("../legion diff 3", "a change; `../legion log 7` is what that agent said"),
+        ("../legion down", f"when you are done; then delete {summary.folder}"),
+    ]
+    yield f"  {steps[0][0]}"
+    yield from screen.table([[Cell(step), Cell(why, Colour.DIM)] for step, why in steps[1:]])

@@ -1,0 +1,341 @@
+"""Every command: what it asks, what it writes where, how it ends."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from legion.domain.errors import BadInput, ChecksFailed, Conflict, LegionError, NotAllowed, NotFound, TryAgain
+from legion.wire.projects import Finding
+from tests.api.standin import StandIn, a_receipt, a_run
+
+JSON_OF_EACH = [
+    (["init"], "legion.project/1"),
+    (["init", "--dry-run"], "legion.project/1"),
+    (["init", "--remove"], "legion.done/1"),
+    (["trust"], "legion.done/1"),
+    (["trust", "--show"], "legion.config/1"),
+    (["dispatch", "-t", "A", "Do it"], "legion.dispatched/1"),
+    (["status"], "legion.status/1"),
+    (["status", "--all"], "legion.status/1"),
+    (["ticket", "1"], "legion.ticket/1"),
+    (["ticket", "1", "--full"], "legion.ticket/1"),
+    (["log", "1"], "legion.log/1"),
+    (["diff", "1"], "legion.diff/1"),
+    (["graph"], "legion.graph/1"),
+    (["wait", "1"], "legion.wait/1"),
+    (["stop", "2"], "legion.acted/1"),
+    (["stop", "all"], "legion.acted/1"),
+    (["retry", "1"], "legion.acted/1"),
+    (["drop", "1"], "legion.acted/1"),
+    (["pause"], "legion.acted/1"),
+    (["pause", "1"], "legion.acted/1"),
+    (["resume"], "legion.acted/1"),
+    (["resume", "1"], "legion.acted/1"),
+    (["collect"], "legion.collected/1"),
+    (["worktrees"], "legion.worktrees/1"),
+    (["doctor"], "legion.doctor/1"),
+    (["config"], "legion.config/1"),
+    (["config", "--explain"], "legion.config/1"),
+    (["up"], "legion.daemon/1"),
+    (["version"], "legion.version/1"),
+    (["completion", "bash"], "legion.completion/1"),
+]
+
+
+def two_tickets(service: StandIn) -> None:
+    service.put(1, "First", "done")
+    service.put(2, "Second", "working", after=[1], attempt=2, doing="agent at work for 3 s")
+    service.log_text = "hello\n"
+
+
+@pytest.mark.parametrize(("words", "schema"), JSON_OF_EACH, ids=[" ".join(words) for words, _ in JSON_OF_EACH])
+def test_each_command_answers_with_one_json_object(legion, service: StandIn, words, schema):
+    two_tickets(service)
+    ended = legion(*words, "--json")
+    assert ended.code == 0
+    assert json.loads(ended.out)["schema"] == schema
+
+
+@pytest.mark.parametrize(("words", "schema"), JSON_OF_EACH, ids=[" ".join(words) for words, _ in JSON_OF_EACH])
+def test_each_command_answers_a_person_without_json_or_colours(legion, service: StandIn, words, schema):
+    two_tickets(service)
+    ended = legion(*words)
+    assert ended.code == 0
+    assert ended.out.strip()
+    assert "legion." + "x" not in ended.out
+    assert "\x1b" not in ended.out + ended.err
+    assert schema not in ended.out
+
+
+def test_common_options_also_stand_before_the_command(legion, service: StandIn):
+    assert json.loads(legion("--json", "status").out)["schema"] == "legion.status/1"
+
+
+EXITS = [
+    (LegionError("It failed."), 1),
+    (BadInput("Nonsense."), 2),
+    (NotFound("Not there."), 3),
+    (NotAllowed("No."), 4),
+    (Conflict("Too late."), 5),
+    (ChecksFailed("Red."), 6),
+    (TryAgain("Later."), 75),
+]
+
+
+@pytest.mark.parametrize(("error", "code"), EXITS)
+def test_errors_are_one_sentence_on_stderr_and_an_exit_code(legion, service: StandIn, error, code):
+    service.trouble = error
+    ended = legion("status")
+    assert (ended.code, ended.out, ended.err) == (code, "", f"{error.message}\n")
+
+
+@pytest.mark.parametrize(("error", "code"), EXITS)
+def test_errors_with_json_are_a_problem_on_stdout(legion, service: StandIn, error, code):
+    service.trouble = error
+    ended = legion("status", "--json")
+    assert (ended.code, ended.err) == (code, "")
+    assert json.loads(ended.out) == {
+        "schema": "legion.problem/1",
+        "code": error.code,
+        "message": error.message,
+        "exit_code": code,
+    }
+
+
+BAD_WORDS: list[tuple[list[str], int, str]] = [
+    (["nonsense"], 2, "no command `nonsense`"),
+    (["statsu"], 2, "did you mean `legion status`?"),
+    (["status", "--nope"], 2, "--nope"),
+    (["status", "extra"], 2, "extra"),
+    (["ticket"], 2, "N"),
+    (["ticket", "x"], 2, "`x` is no ticket number"),
+    (["ticket", "0"], 2, "no ticket number"),
+    (["ticket", "-1"], 2, "-1"),
+    (["ticket", "9" * 30], 2, "no ticket number"),
+    (["ticket", "٣"], 2, "no ticket number"),
+    (["ticket", "99"], 3, "no ticket 99"),
+    (["log", "99"], 3, "no ticket 99"),
+    (["log", "1", "--run", "7"], 3, "no run 7"),
+    (["log", "1", "--run", "zero"], 2, "zero"),
+    (["watch", "99"], 3, "no ticket 99"),
+    (["wait", "99"], 3, "no ticket 99"),
+    (["wait", "1", "--all"], 2, "not both"),
+    (["wait", "--timeout", "soon"], 2, "soon"),
+    (["stop"], 2, "N|all"),
+    (["stop", "some"], 2, "`some` is no ticket number"),
+    (["stop", "1"], 5, "ended already"),
+    (["dispatch"], 2, "Say what you want"),
+    (["dispatch", ""], 2, "empty"),
+    (["dispatch", "-t", "A", "--after", "1,x", "B"], 2, "`x` is no ticket number"),
+    (["dispatch", "-t", "A", "--after", "77", "B"], 2, "comes after ticket 77"),
+    (["dispatch", "-t", "A", "--max-attempts", "0", "B"], 2, "0"),
+    (["dispatch", "-t", "A", "--priority", "high", "B"], 2, "high"),
+    (["dispatch", "a", "b"], 2, "b"),
+    (["dispatch", "--from", "none.toml"], 3, "no file none.toml"),
+    (["dispatch", "--from", "."], 2, "folder"),
+    (["dispatch", "--from", "none.toml", "text"], 2, "leave TEXT"),
+    (["dispatch", "--from", "none.toml", "--epic", "e"], 2, "leave TEXT"),
+    (["init", "/no/such/folder"], 3, "no folder"),
+    (["init", "--dry-run", "--remove"], 2, "do not go together"),
+    (["graph", "--dot", "--mermaid"], 2, "Choose"),
+    (["completion", "tcsh"], 2, "tcsh"),
+    (["completion"], 2, "SHELL"),
+    (["serve", "--port", "99999999"], 2, "99999999"),
+    (["status", "--data-dir"], 2, "--data-dir"),
+]
+
+
+@pytest.mark.parametrize(("words", "code", "said"), BAD_WORDS, ids=[" ".join(words)[:40] for words, _, _ in BAD_WORDS])
+def test_bad_input_gets_one_sentence_and_changes_nothing(legion, service: StandIn, words, code, said):
+    service.put(1, state="done")
+    before = dict(service.tickets)
+    ended = legion(*words)
+    assert ended.code == code
+    assert said in ended.err
+    assert ended.err.count("\n") == 1
+    assert ended.out == ""
+    assert "Traceback" not in ended.err
+    assert service.tickets == before
+
+
+@pytest.mark.parametrize(("words", "code", "said"), BAD_WORDS, ids=[" ".join(words)[:40] for words, _, _ in BAD_WORDS])
+def test_bad_input_with_json_is_a_problem(legion, service: StandIn, words, code, said):
+    service.put(1, state="done")
+    ended = legion("--json", *words)
+    problem = json.loads(ended.out)
+    assert (problem["schema"], problem["exit_code"], ended.code) == ("legion.problem/1", code, code)
+    assert ended.err == ""
+
+
+def test_dispatch_prints_exactly_one_line_per_ticket_and_talks_elsewhere(
+    legion, service: StandIn, tmp_path, monkeypatch
+):
+    red = tmp_path / "red"
+    red.mkdir()
+    monkeypatch.chdir(red)
+    ended = legion("dispatch", "-t", "A", "Do it")
+    assert ended.out == "Ticket ID: 1\n"
+    assert ended.err == "Note: The target fails its checks.\n"
+
+
+def test_dispatch_hands_everything_over(legion, service: StandIn):
+    service.put(1)
+    service.put(3)
+    words = ["-t", "-x 'quoted'", "-c", "C", "-k", "K", "-p", "P", "--after", "1,3", "--after", "#1", "--files", "a/**"]
+    words += [
+        "--files",
+        "b",
+        "--prove",
+        "make x",
+        "--epic",
+        "E",
+        "--priority",
+        "5",
+        "--driver",
+        "d",
+        "--command",
+        "cmd",
+    ]
+    words += ["--model", "m", "--max-attempts", "2", "--checkpoint", "--", "-the text"]
+    assert legion("dispatch", *words).code == 0
+    (ticket,) = service.dispatched[0].tickets
+    assert (ticket.title, ticket.text, ticket.context, ticket.criteria) == ("-x 'quoted'", "-the text", "C", "K")
+    assert (ticket.plan, ticket.after, ticket.files, ticket.prove) == ("P", [1, 3], ["a/**", "b"], ["make x"])
+    assert (ticket.epic, ticket.priority, ticket.driver, ticket.command) == ("E", 5, "d", "cmd")
+    assert (ticket.model, ticket.max_attempts, ticket.checkpoint) == ("m", 2, True)
+    assert len(service.dispatched[0].request) == 32
+
+
+def test_a_plan_file_makes_its_tickets_in_order(legion, service: StandIn, tmp_path):
+    plan = tmp_path / "plan.toml"
+    plan.write_text('[[ticket]]\nkey="a"\ntitle="A"\n[[ticket]]\nkey="b"\ntitle="B"\nafter=["a"]\n')
+    assert legion("dispatch", "--from", str(plan)).out == "Ticket ID: 1\nTicket ID: 2\n"
+    assert service.tickets[2].after == [1]
+
+
+def test_a_plan_with_one_bad_ticket_makes_none(legion, service: StandIn, tmp_path):
+    plan = tmp_path / "plan.toml"
+    plan.write_text('[[ticket]]\nkey="a"\ntitle="A"\n[[ticket]]\nkey="b"\ntitle="B"\nprove="x"\n')
+    ended = legion("dispatch", "--from", str(plan))
+    assert (ended.code, service.tickets) == (2, {})
+    assert "ticket `b`: `prove`" in ended.err
+
+
+def test_retry_hands_the_feedback_over(legion, service: StandIn):
+    service.put(1, state="failed")
+    assert legion("retry", "1", "--feedback", "Keep the API.").out == "Ticket 1 is queued.\n"
+    assert service.feedback == ["Keep the API."]
+
+
+def test_doctor_ends_with_one_when_something_is_wrong(legion, service: StandIn):
+    service.findings = [Finding(name="sandbox", ok=False, detail="none works", advice="install bubblewrap")]
+    ended = legion("doctor")
+    assert ended.code == 1
+    assert "sandbox: none works" in ended.out
+    assert "install bubblewrap" in ended.out
+
+
+@pytest.mark.parametrize(
+    ("states", "code"),
+    [
+        (["done", "done"], 0),
+        (["done", "failed"], 1),
+        (["done", "stopped"], 1),
+        (["done", "parked"], 1),
+        ([], 0),
+    ],
+)
+def test_wait_tells_how_it_went_by_its_exit_code(legion, service: StandIn, states, code):
+    for id, state in enumerate(states, 1):
+        service.put(id, state=state)
+    assert legion("wait", *(str(id) for id in service.tickets)).code == code
+
+
+def test_wait_ends_with_six_when_a_check_said_no(legion, service: StandIn):
+    service.put(1, state="done")
+    service.put(2, state="failed", reason="gave up after 5 attempts: checks failed: `make test`")
+    assert legion("wait", "1", "2").code == 6
+
+
+def test_wait_ends_with_six_when_the_last_receipt_is_red(legion, service: StandIn):
+    service.put(1, state="failed", reason="gave up")
+    service.runs = [a_run(1)]
+    service.receipts = [a_receipt("test", "green"), a_receipt("prove", "red")]
+    assert legion("wait", "1").code == 6
+    service.receipts = [a_receipt("prove", "red", made_at=1.0)]
+    assert legion("wait", "1").code == 1, "a receipt from before the last run says nothing about it"
+
+
+def test_wait_gives_up_in_time(legion, service: StandIn):
+    service.put(1, "Slow one", "working")
+    ended = legion("wait", "1", "--timeout", "0.05")
+    assert ended.code == 75
+    assert "#1" in ended.out
+    assert "Waiting for 1 ticket" in ended.err
+
+
+def test_a_log_in_a_pipe_is_byte_for_byte(legion, service: StandIn):
+    service.put(1)
+    service.log_text = "\x1b[31mred\x1b[0m\r\nno newline at the end"
+    assert legion("log", "1").out == service.log_text
+
+
+def test_a_diff_in_a_pipe_is_byte_for_byte(legion, service: StandIn):
+    service.put(1, state="working")
+    ended = legion("diff", "1")
+    assert ended.out == service.diff_text
+    assert "still at it" in ended.err
+
+
+def test_an_empty_diff_is_said_and_not_shown(legion, service: StandIn):
+    service.put(1)
+    service.diff_text = ""
+    ended = legion("diff", "1")
+    assert (ended.code, ended.out, ended.err) == (0, "", "It has no change.\n")
+
+
+def test_trust_shows_the_commands_before_it_trusts_them(legion, service: StandIn):
+    ended = legion("trust")
+    assert "make test" in ended.err
+    assert ended.out == "shop is trusted.\n"
+    shown = legion("trust", "--show")
+    assert "make test" in shown.out
+    assert service.asked == ["config", "trust", "config"]
+
+
+def test_init_dry_run_prints_the_file_and_nothing_else_on_stdout(legion, service: StandIn):
+    assert legion("init", "--dry-run").out == '[checks.test]\nrun = "make test"\n'
+
+
+def test_the_graph_for_other_programs_cannot_be_broken_by_a_title(legion, service: StandIn):
+    service.put(1, 'say "hi" \\ <b>')
+    service.put(2, "next", after=[1])
+    dot = legion("graph", "--dot").out
+    assert """1 [label="#1 say 'hi' / <b> (queued)", style=bold];""" in dot
+    assert "1 -> 2;" in dot
+    mermaid = legion("graph", "--mermaid").out
+    assert """t1["#35;1 say 'hi' / #lt;b#gt; (queued)"]""" in mermaid
+    assert "t1 --> t2" in mermaid
+
+
+HOSTILE = "\x1b]0;owned\x07\x1b[2J evil\n\u202e title 🎉" + "x" * 1_000_000
+
+
+@pytest.mark.parametrize("words", [["status"], ["ticket", "1"], ["graph"], ["wait", "1"], ["graph", "--dot"]])
+def test_hostile_titles_are_shown_harmless_and_short(legion, service: StandIn, words):
+    service.put(1, HOSTILE, "done", reason=HOSTILE, doing=HOSTILE, epic=HOSTILE)
+    service.texts[1] = HOSTILE
+    ended = legion(*words)
+    assert ended.code == 0
+    assert "evil" in ended.out
+    assert len(ended.out) < 10_000
+    assert not any(letter in ended.out for letter in "\x1b\x07\u202e")
+
+
+def test_without_arguments_the_help_is_shown(legion):
+    ended = legion()
+    assert ended.code == 0
+    assert "legion init" in ended.out
+    assert "dispatch" in ended.out

@@ -1,0 +1,125 @@
+"""The documents about commands and JSON say what is so, and all of it; the help of every command has an example."""
+
+from __future__ import annotations
+
+import inspect
+import re
+import shlex
+from dataclasses import fields, is_dataclass
+from types import ModuleType
+
+import click
+import pytest
+
+from legion.cli import shapes
+from legion.cli.app import ENTRIES, cli
+from legion.cli.plan import FIELDS, read_plan
+from legion.demo import summary
+from legion.wire import projects, tickets
+from tests.support.codebase import ROOT
+
+COMMON = ("json", "data_dir", "no_color")
+# What clients send; the OpenAPI document describes it.
+REQUESTS = (projects.AddProject, projects.Where, tickets.NewTicket, tickets.Dispatch, tickets.Action)
+INSIDE = (*REQUESTS, summary.Outcome)
+CONTEXT = click.Context(cli, info_name="legion")
+
+
+def command(name: str) -> click.Command:
+    found = cli.get_command(CONTEXT, name)
+    assert found is not None
+    return found
+
+
+def options(name: str) -> list[click.Option]:
+    return [one for one in command(name).params if isinstance(one, click.Option) and one.name not in COMMON]
+
+
+def sections(document: str) -> dict[str, str]:
+    """The text below each `## head`."""
+    parts = re.split(r"^## (.*)\n", (ROOT / "docs" / document).read_text(), flags=re.MULTILINE)
+    return dict(zip(parts[1::2], parts[2::2], strict=True))
+
+
+def rows(section: str) -> list[list[str]]:
+    lines = [line for line in section.splitlines() if line.startswith("| `")]
+    return [[cell.strip().replace("\\|", "|") for cell in re.split(r"(?<!\\)\|", line)[1:-1]] for line in lines]
+
+
+def test_the_document_has_a_section_for_every_command_and_no_other():
+    assert set(sections("commands.md")) == {f"legion {name}" for name in ENTRIES}
+
+
+@pytest.mark.parametrize("name", ENTRIES)
+def test_the_document_lists_the_options_with_the_words_of_the_help(name):
+    listed = {row[0]: row[1] for row in rows(sections("commands.md")[f"legion {name}"])}
+    assert listed == {", ".join(f"`{word}`" for word in one.opts): one.help for one in options(name)}
+
+
+@pytest.mark.parametrize("name", ENTRIES)
+def test_the_document_shows_the_examples_of_the_help(name):
+    shown = re.findall(r"^```sh\n(.*?)^```", sections("commands.md")[f"legion {name}"], re.MULTILINE | re.DOTALL)
+    assert "".join(shown).splitlines() == examples(name)
+
+
+def examples(name: str) -> list[str]:
+    epilog = command(name).epilog or ""
+    assert "Example:" in epilog
+    return [line.strip() for line in epilog.splitlines()[2:]]
+
+
+@pytest.mark.parametrize("name", ENTRIES)
+def test_every_command_explains_itself_with_an_example_that_can_be_typed(name):
+    context = click.Context(command(name), info_name=name, parent=CONTEXT)
+    shown = command(name).get_help(context)
+    assert "Example:" in shown
+    assert all(isinstance(one.help, str) and one.help.endswith(".") for one in options(name))
+    assert {"--json", "--data-dir", "--no-color"} <= {word for one in command(name).params for word in one.opts}
+    for line in examples(name):
+        words = shlex.split(re.split(r" [|>] ", line)[0])
+        assert words[:2] == ["legion", name]
+        command(name).make_context(name, words[2:], parent=CONTEXT)
+
+
+def test_each_line_of_the_main_help_is_the_beginning_of_the_commands_own():
+    help_text = cli.get_help(CONTEXT)
+    for name, entry in ENTRIES.items():
+        assert entry.help.endswith(".")
+        assert re.search(rf"^  {name} ", help_text, re.MULTILINE), name
+
+
+def test_the_plan_in_the_document_is_one_and_all_its_fields_are_named():
+    section = sections("commands.md")["legion dispatch"]
+    (plan,) = re.findall(r"^```toml\n(.*?)^```", section, re.MULTILINE | re.DOTALL)
+    assert [ticket.key for ticket in read_plan(plan, "the document")] == ["schema", "login"]
+    named = section[section.index("Its fields are") : section.index("One bad ticket")]
+    assert set(re.findall(r"`(\w+)`", named)) == set(FIELDS)
+
+
+def shapes_of(module: ModuleType) -> list[type]:
+    found = [one for _, one in inspect.getmembers(module, inspect.isclass) if is_dataclass(one)]
+    return [one for one in found if one.__module__ == module.__name__]
+
+
+ANSWERS = [one for module in (projects, tickets, shapes, summary) for one in shapes_of(module) if one not in INSIDE]
+
+
+def head_of(shape: type) -> str:
+    return str(getattr(shape, "schema", shape.__name__))
+
+
+def test_the_json_document_has_a_section_for_every_shape_and_no_other():
+    assert set(sections("json.md")) == {head_of(shape) for shape in ANSWERS}
+
+
+@pytest.mark.parametrize("shape", ANSWERS, ids=head_of)
+def test_the_json_document_lists_the_fields_with_their_types(shape):
+    told = [(row[0], row[1]) for row in rows(sections("json.md")[head_of(shape)])]
+    assert told == [(f"`{field.name}`", f"`{field.type}`") for field in fields(shape)]
+    assert all(row[2] for row in rows(sections("json.md")[head_of(shape)]))
+
+
+def test_every_schema_is_named_once_and_in_its_version():
+    names = [head_of(shape) for shape in ANSWERS if hasattr(shape, "schema")]
+    assert len(set(names)) == len(names)
+    assert all(re.fullmatch(r"legion\.[a-z]+/\d+", name) for name in names)

@@ -1,0 +1,175 @@
+"""Finding the daemon, starting it, ending it: with the real one."""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+
+import pytest
+
+from tests.api.serving import TOKEN, Served
+from tests.api.standin import StandIn
+from tests.support.codebase import SOURCE
+
+
+@pytest.fixture
+def alone(short_folder: Path) -> Iterator[dict[str, str]]:
+    """The environment of a person with nothing running; what was started is ended."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("LEGION_")}
+    env = {
+        **kept,
+        "PYTHONPATH": str(SOURCE.parent),
+        "LEGION_DATA_DIR": str(short_folder / "data"),
+        "LEGION_CONFIG": str(short_folder / "config.toml"),
+        "COLUMNS": "200",
+    }
+    (short_folder / "config.toml").write_text("[daemon]\nport = 21666\n")
+    yield env
+    if (short_folder / "data" / "daemon.json").exists():
+        legion(env, "down")
+
+
+def legion(env: dict[str, str], *words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "legion", *words],
+        env=env,
+        cwd="/",
+        capture_output=True,
+        text=True,
+        timeout=100,
+        check=False,
+    )
+
+
+def test_many_who_ask_at_once_start_one_daemon_and_it_goes_down_again(alone: dict[str, str]):
+    with ThreadPoolExecutor() as pool:
+        ended = list(pool.map(lambda _: legion(alone, "status", "--json"), range(3)))
+    assert [one.stderr.replace("Starting Legion ...\n", "") for one in ended] == [""] * 3
+    assert len({json.loads(one.stdout)["daemon"]["pid"] for one in ended}) == 1
+    log = Path(alone["LEGION_DATA_DIR"], "daemon.log").read_text()
+    assert "Another" not in log, "nobody else was started in vain"
+    again = json.loads(legion(alone, "up", "--json").stdout)
+    assert again["started"] is False
+    token = Path(again["token_file"])
+    assert token.stat().st_mode & 0o777 == 0o600
+    assert len(token.read_text()) > 30
+    second = legion(alone, "serve", "--port", "0")
+    assert second.returncode == 5
+    assert "another" in second.stderr.lower()
+    process = os.pidfd_open(again["pid"])
+    assert legion(alone, "down").stdout == "Legion is down.\n"
+    assert select.select([process], [], [], 20)[0], "it goes on although it is down"
+    os.close(process)
+    assert legion(alone, "down").stdout == "Legion was not running.\n"
+
+
+def test_a_daemon_that_cannot_start_says_why_and_doctor_lists_it(alone: dict[str, str]):
+    Path(alone["LEGION_CONFIG"]).write_text("[daemon\n")
+    ended = legion(alone, "status")
+    assert ended.returncode != 0
+    assert alone["LEGION_CONFIG"] in ended.stderr
+    assert "Traceback" not in ended.stderr
+    looked = legion(alone, "doctor")
+    assert looked.returncode == 1
+    assert "daemon:" in looked.stdout
+    assert "config.toml" in looked.stdout
+
+
+def test_a_record_of_a_dead_daemon_is_no_obstacle(alone: dict[str, str]):
+    data = Path(alone["LEGION_DATA_DIR"])
+    data.mkdir()
+    (data / "token").write_text("old\n")
+    dead = {"pid": 1, "url": "http://127.0.0.1:9", "socket": str(data / "api.sock"), "version": "0.0.1"}
+    (data / "daemon.json").write_text(json.dumps(dead))
+    ended = legion(alone, "up", "--json")
+    assert json.loads(ended.stdout)["started"] is True
+
+
+def test_a_data_directory_that_is_a_file_is_refused(alone: dict[str, str], tmp_path: Path):
+    (tmp_path / "file").write_text("")
+    ended = legion(alone, "status", "--data-dir", str(tmp_path / "file"))
+    assert ended.returncode in (2, 4)
+    assert ended.stderr.count("\n") == 1
+
+
+def test_a_named_daemon_is_asked_with_its_token(legion, server: Served, service: StandIn, monkeypatch, tmp_path):
+    monkeypatch.setenv("LEGION_DATA_DIR", str(tmp_path / "empty"))
+    monkeypatch.setenv("LEGION_URL", f"http://127.0.0.1:{server.port}")
+    monkeypatch.setenv("LEGION_TOKEN", TOKEN)
+    assert legion("status").code == 0
+    monkeypatch.setenv("LEGION_TOKEN", "wrong")
+    assert legion("status").code == 4
+
+
+@pytest.mark.parametrize(
+    ("url", "code", "said"),
+    [
+        ("http://legion.example:6666", 4, "LEGION_TOKEN"),
+        ("nonsense", 2, "http://127.0.0.1:6666"),
+        ("ftp://127.0.0.1", 2, "http://127.0.0.1:6666"),
+        ("http://127.0.0.1:99999", 2, "http://127.0.0.1:6666"),
+        ("http://127.0.0.1:9", 75, "not running"),
+    ],
+)
+def test_a_bad_address_is_said(legion, service: StandIn, monkeypatch, url, code, said):
+    monkeypatch.setenv("LEGION_URL", url)
+    ended = legion("status")
+    assert (ended.code, ended.out) == (code, "")
+    assert said in ended.err
+
+
+def test_the_own_token_is_never_sent_to_another_machine(legion, service: StandIn, monkeypatch):
+    monkeypatch.setenv("LEGION_URL", "http://192.0.2.1:6666")
+    ended = legion("status")
+    assert ended.code == 4
+    assert "LEGION_TOKEN" in ended.err
+
+
+@pytest.fixture
+def stranger() -> Iterator[tuple[int, dict[str, str]]]:
+    """A web server that answers everything alike, with these headers."""
+    headers: dict[str, str] = {}
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200)
+            for name, value in headers.items():
+                self.send_header(name, value)
+            self.end_headers()
+            self.wfile.write(b'{"status": "healthy"}')
+
+        def log_message(self, format: str, *args: object) -> None:
+            """Quiet."""
+
+    with HTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield server.server_port, headers
+        server.shutdown()
+        thread.join()
+
+
+def test_what_answers_but_is_not_legion_is_said(legion, service: StandIn, stranger, monkeypatch):
+    monkeypatch.setenv("LEGION_URL", f"http://127.0.0.1:{stranger[0]}")
+    ended = legion("status")
+    assert ended.code == 1
+    assert "is not Legion" in ended.err
+
+
+def test_another_version_is_mentioned_and_nonsense_from_it_is_explained(
+    legion, service: StandIn, stranger, monkeypatch
+):
+    monkeypatch.setenv("LEGION_URL", f"http://127.0.0.1:{stranger[0]}")
+    stranger[1]["Legion-Version"] = "9.9.9"
+    ended = legion("status")
+    assert ended.code == 1
+    assert "the daemon is version 9.9.9" in ended.err
+    assert "do not understand each other" in ended.err

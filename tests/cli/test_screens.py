@@ -1,0 +1,185 @@
+"""How the screens look. These pictures are read by people: change them with care."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from legion.cli.graph import drawing_of
+from legion.cli.output import Screen, width
+from legion.cli.status import screen_of
+from legion.cli.ticket import page_of
+from legion.wire.projects import Graph
+from tests.api.standin import StandIn, a_receipt, a_run
+
+PLAIN = Screen(tty=False, colours=False, unicode=True, width=80, height=None)
+ASCII = replace(PLAIN, unicode=False)
+COLOURED = replace(PLAIN, colours=True, tty=True)
+
+
+def a_board() -> StandIn:
+    service = StandIn()
+    service.put(1, "Tables for users", "done", unchecked=True)
+    service.put(2, "The HTTP side", "working", after=[1], attempt=2, doing="agent at work for 12 s")
+    service.put(3, "A page to log in", "landing", after=[1], doing="in a batch of 4")
+    service.put(4, "Rate limits", "failed", after=[1], attempt=5, reason="gave up after 5 attempts: conflict")
+    service.put(5, "End to end", "queued", after=[2, 3], doing="waits for 2, 3")
+    service.put(6, "Metrics", "queued", after=[4], held_up_by=[4], doing="held up by 4")
+    service.put(7, "Everything holds", "queued", after=[5], checkpoint=True, doing="waits for 5")
+    return service
+
+
+def test_the_status_screen():
+    lines = screen_of(a_board().status("/src/shop", False), PLAIN)
+    assert (
+        "\n".join(lines)
+        == """\
+Legion 0.1.0  http://127.0.0.1:6666  pid 4242  up 1m 05s  sandbox: bubblewrap w…
+shop  main at 3f2a1c9d3  checks green  2 landed commits to collect
+
+  ○ 3 queued   ● 1 working   ▲ 1 landing   ✓ 1 done   ✗ 1 failed
+
+Needs you
+  ✗ failed   #4  Rate limits       attempt 5/5, gave up after 5 attempts: confl…
+  ○ queued   #6  Metrics           held up by 4
+At work
+  ● working  #2  The HTTP side     attempt 2/5, agent at work for 12 s
+  ▲ landing  #3  A page to log in  in a batch of 4
+Waiting
+  ○ queued   #5  End to end        waits for 2, 3
+  ○ queued   #7  Everything holds  waits for 5
+Ended
+  ✓ done     #1  Tables for users  unchecked
+  and 7 more: legion status --all
+
+2 landed commits wait: legion collect
+1 ticket failed: `legion ticket 4` says why, `legion retry 4` tries again"""
+    )
+
+
+def test_the_ticket_screen():
+    service = a_board()
+    service.runs = [a_run(1, "failed", detail="exit code 1"), a_run(2, None)]
+    service.receipts = [a_receipt("lint", "green"), a_receipt("test", "red")]
+    page = replace(service.ticket(2), history=[])
+    lines = [line for line in page_of(page, PLAIN) if "attempt 1 " not in line and "attempt 2 " not in line]
+    assert (
+        "\n".join(lines)
+        == """\
+#2 The HTTP side
+● working  attempt 2/5, agent at work for 12 s
+  after      1
+  agent      agent --fast
+  may touch  app/**
+  proofs     make login-test
+  worktree   /src/shop-legion/ticket-1
+  change     3f2a1c9d3 on 0123abcd0
+
+Text
+  Make it so.
+
+Context
+  Look into app/.
+
+Criteria
+  make test passes
+
+Attempts
+
+Receipts
+  ✓ green  lint  make lint  exit 0  2.5s  on 3f2a1c9d3
+  ✗ red    test  make test  exit 1  2.5s  on 3f2a1c9d3
+  the end of what test said (all of it: /data/receipts/1)
+    E   assert 1 == 2
+    1 failed
+
+Changes in 1 file
+  app/login.py"""
+    )
+
+
+def test_the_graph_is_drawn_as_a_tree_with_the_longest_chain_marked():
+    assert (
+        "\n".join(drawing_of(a_board().graph("/src/shop"), PLAIN))
+        == """\
+✓ #1 ★ Tables for users  done  unchecked
+├─ ● #2 ★ The HTTP side  working  attempt 2/5, agent at work for 12 s
+│  ↓ ○ #5 ★ End to end  queued  also after 3, waits for 2, 3
+│  ↓ ○ #7 ★ Everything holds  queued  checkpoint, waits for 5
+├─ ▲ #3 A page to log in  landing  in a batch of 4
+└─ ✗ #4 Rate limits  failed  attempt 5/5, gave up after 5 attempts: conflict
+   ↓ ○ #6 Metrics  queued  held up by 4
+
+★ the longest chain: 1 → 2 → 5 → 7"""
+    )
+
+
+def test_the_graph_without_unicode():
+    lines = drawing_of(a_board().graph("/src/shop"), ASCII)
+    assert lines[1] == "|- * #2 * The HTTP side  working  attempt 2/5, agent at work for 12 s"
+    assert all(line.isascii() for line in lines)
+
+
+def test_a_graph_that_is_too_deep_for_the_screen_is_drawn_wave_by_wave():
+    service = StandIn()
+    for id in range(1, 200, 2):
+        service.put(id, after=[id - 2] if id > 1 else [])
+        service.put(id + 1, after=[id - 2] if id > 1 else [])
+    lines = drawing_of(service.graph("/src/shop"), PLAIN)
+    assert lines[0] == "Wave 1"
+    assert "after 1" in "\n".join(lines)
+    assert all(width(line) <= 80 for line in lines)
+
+
+def test_a_chain_of_ten_thousand_tickets_is_drawn():
+    service = StandIn()
+    for id in range(1, 10_001):
+        service.put(id, after=[id - 1] if id > 1 else [])
+    assert len(drawing_of(service.graph("/src/shop"), PLAIN)) == 10_002
+
+
+def test_an_empty_board_says_what_to_do():
+    empty = Graph(tickets=[], edges=[], waves=[], critical_path=[])
+    assert drawing_of(empty, PLAIN) == ["The board is empty: legion dispatch -t TITLE TEXT"]
+
+
+def test_every_screen_fits_every_width():
+    service = a_board()
+    service.put(8, "漢字 🎉 " * 30, "parked", reason="waits for a person " * 10)
+    service.runs = [a_run(1)]
+    service.receipts = [a_receipt("test", "red", command="make " + "x" * 200)]
+    for columns in (20, 30, 40, 60, 80, 200):
+        screen = replace(PLAIN, width=columns)
+        for lines in (
+            screen_of(service.status("/src/shop", False), screen),
+            page_of(service.ticket(8), screen),
+            drawing_of(service.graph("/src/shop"), screen),
+        ):
+            assert [line for line in lines if width(line) > columns] == []
+
+
+def test_status_fits_a_small_terminal_however_many_tickets_there_are():
+    service = StandIn()
+    for id in range(1, 300):
+        service.put(id, state=["queued", "working", "done", "failed", "landing"][id % 5])
+    lines = screen_of(service.status("/src/shop", False), replace(COLOURED, height=24))
+    assert len(lines) < 24
+    assert "more: legion status --all" in "\n".join(lines)
+    assert len(screen_of(service.status("/src/shop", True), replace(COLOURED, height=24), everything=True)) > 290
+
+
+def test_outside_of_any_project_the_tickets_of_all_are_shown():
+    service = a_board()
+    lines = screen_of(service.status(None, False), PLAIN)
+    assert lines[1].startswith("shop  main")
+
+
+def test_an_unknown_state_of_a_newer_daemon_is_shown_as_it_is():
+    service = StandIn()
+    service.put(1, "New", "pondering")
+    assert "? pondering  #1  New" in "\n".join(screen_of(service.status("/src/shop", False), PLAIN))
+    assert "? #1 New  pondering" in "\n".join(drawing_of(service.graph("/src/shop"), PLAIN))
+
+
+def test_colours_come_with_a_symbol_and_a_word():
+    line = next(line for line in screen_of(a_board().status("/x", False), COLOURED) if "#4" in line)
+    assert "\x1b[31m✗ failed\x1b[0m" in line

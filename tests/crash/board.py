@@ -1,0 +1,201 @@
+"""One small board that passes every crash point, and the person who works with it.
+
+The person repeats everything after a crash, as people do: nothing here asks how far the last try got. There is no
+daemon and no HTTP, but all that the daemon wires together is real.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import subprocess
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from legion.config import user as settings
+from legion.daemon.main import taken, wired
+from legion.domain.errors import LegionError, TryAgain
+from legion.jobs.conductor import Conductor
+from legion.jobs.housekeeping import Housekeeper, tidy
+from legion.jobs.world import World
+from legion.service import collecting, projects, tickets, waiting
+from legion.service.news import News
+from legion.store.database import sqlite_url
+from legion.system.paths import DataDir
+from legion.wire.projects import AddProject
+from legion.wire.tickets import Dispatch, NewTicket
+from tests.support.repository import Repository
+
+PATIENCE = 90.0
+
+CONFIG = """\
+[setup]
+run = "mkdir -p deps && cp lock.txt deps/ready"
+key = ["lock.txt"]
+
+[checks.test]
+run = "sh check.sh"
+
+[agents]
+parallel = 4
+attempts = 4
+"""
+CHECK = "test -f deps/ready && ! grep -rl BROKEN --include='*.txt' .\n"
+"""Red without setup, and as soon as a text file holds the word."""
+
+PROOF = "test -s a.txt"
+
+BEGIN = """
+run=$(basename "$(dirname "$(dirname "$LEGION_BRIEFING")")")
+echo "$run $LEGION_TICKET $LEGION_ATTEMPT" >> "$SHARED/starts"
+echo "$run" > "$run.ignored"
+"""
+"""Every agent says that it was started, and leaves a file that no commit will ever hold."""
+
+COMMITS = """
+echo a > a.txt
+git add a.txt && git commit --quiet -m 'My own commit' || true
+echo later > later.txt
+git init --quiet nested && echo nested > nested/kept.txt
+"""
+MENDS = 'if [ "$LEGION_ATTEMPT" = 1 ]; then echo BROKEN > m.txt; else echo fine > m.txt; fi'
+CLASHES = """
+if grep -q '<<<<<<<' README.txt; then
+    sed -i '/^<<<<<<<\\|^=======\\|^>>>>>>>/d' README.txt
+elif ! grep -q "$LEGION_TICKET was here" README.txt; then
+    echo "$LEGION_TICKET was here" > README.txt
+fi
+"""
+
+
+@dataclass(frozen=True)
+class Ground:
+    """The folders of one case."""
+
+    folder: Path
+    database: str = ""
+    """A Postgres URL; empty for SQLite."""
+
+    @property
+    def repository(self) -> Path:
+        return self.folder / "ada"
+
+    @property
+    def worktrees(self) -> Path:
+        return self.folder / "ada-legion"
+
+    @property
+    def data(self) -> DataDir:
+        return DataDir(self.folder / "data")
+
+    @property
+    def shared(self) -> Path:
+        """The one folder outside of their worktrees that agents and checks may write."""
+        return self.folder / "shared"
+
+    @property
+    def settings(self) -> Path:
+        return self.folder / "config.toml"
+
+    @property
+    def url(self) -> str:
+        return self.database or sqlite_url(self.data.database)
+
+    @property
+    def hub(self) -> Path:
+        return self.data.project(1) / "hub.git"
+
+
+def prepare(ground: Ground) -> None:
+    """What is there before Legion comes."""
+    ground.shared.mkdir(parents=True)
+    ground.settings.write_text(settings_text(ground))
+    ada = Repository(ground.repository, CONFIG)
+    ada.commit("setup", {"check.sh": CHECK, "lock.txt": "1\n", ".gitignore": "*.ignored\n"})
+
+
+def settings_text(ground: Ground) -> str:
+    database = f"[daemon]\ndatabase = {json.dumps(ground.database)}\n" if ground.database else ""
+    return f"[sandbox]\nwrite = [{json.dumps(str(ground.shared))}]\n\n[worktrees]\npool = 2\n\n{database}"
+
+
+def agent(ground: Ground, script: str) -> str:
+    return f"SHARED='{ground.shared}'\n{BEGIN}\n{script}"
+
+
+def board(ground: Ground) -> list[NewTicket]:
+    return [
+        NewTicket(title="commits", key="commits", command=agent(ground, COMMITS), prove=[PROOF]),
+        NewTicket(title="mends", command=agent(ground, MENDS)),
+        NewTicket(title="one", command=agent(ground, CLASHES)),
+        NewTicket(title="other", command=agent(ground, CLASHES)),
+        NewTicket(title="look", checkpoint=True, after_keys=["commits"]),
+    ]
+
+
+def work(ground: Ground) -> None:
+    """One life of the daemon: from wherever the last one was cut off to the end."""
+    with alive(ground) as (world, news, conductor, keeper):
+        cwd = str(ground.repository)
+        projects.add(world, AddProject(path=cwd))
+        projects.trust(world, cwd)
+        _commit_by_hand(ground)
+        _tidy(world, cwd)
+        asked = tickets.dispatch(world, Dispatch(cwd=cwd, tickets=board(ground), request="the board"))
+        conductor.start()
+        keeper.start()
+        _until_settled(world, news, asked.ids)
+        _collect(world, news, cwd)
+        _tidy(world, cwd)
+
+
+def look_again(ground: Ground) -> None:
+    """A life of the daemon in which nobody asks for anything."""
+    with alive(ground) as (world, _, conductor, _keeper):
+        conductor.start()
+        assert conductor.decide_once() is None, "nothing is left to wait for"
+        _tidy(world, str(ground.repository))
+
+
+@contextlib.contextmanager
+def alive(ground: Ground) -> Iterator[tuple[World, News, Conductor, Housekeeper]]:
+    user = settings.load(ground.settings)
+    with taken(ground.data), wired(user, ground.data, "http://127.0.0.1:9") as all_parts:
+        yield all_parts
+
+
+def _commit_by_hand(ground: Ground) -> None:
+    mine = ground.repository / "mine.txt"
+    if not mine.exists():
+        mine.write_text("mine\n")
+        for words in (["add", "mine.txt"], ["commit", "--quiet", "-m", "mine"]):
+            subprocess.run(["git", *words], cwd=ground.repository, check=True)
+
+
+def _tidy(world: World, cwd: str) -> None:
+    # As the housekeeper does: what it does not get done costs only speed.
+    with contextlib.suppress(LegionError):
+        tidy(world, world.workshop_of(projects.find(world, cwd)))
+
+
+def _until_settled(world: World, news: News, ids: list[int]) -> None:
+    deadline = time.monotonic() + PATIENCE
+    last = 0
+    while not (state := waiting.wait(world, news, None, ids, last, 5.0)).settled:
+        last = state.last_event
+        assert time.monotonic() < deadline, [(line.id, line.state, line.reason) for line in state.tickets]
+
+
+def _collect(world: World, news: News, cwd: str) -> None:
+    deadline = time.monotonic() + PATIENCE
+    while True:
+        seen = news.last()
+        try:
+            collecting.collect(world, cwd)
+        except TryAgain:
+            assert time.monotonic() < deadline, "the person's own commits were not absorbed in time"
+            news.wait(seen, 5.0)
+        else:
+            return

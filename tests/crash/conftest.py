@@ -1,0 +1,16 @@
+"""A nursery for each worker, since warming it takes longer than a life in it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.crash.nursery import Nursery
+
+
+@pytest.fixture(scope="session")
+def nursery() -> Iterator[Nursery]:
+    one = Nursery()
+    yield one
+    one.close()

@@ -1,0 +1,119 @@
+"""Lives of a daemon, forked from one warm process: each is a process of its own that may die anywhere.
+
+The nursery has one thread, holds nothing and knows nothing of the tests; it forks, waits and tells how the life ended.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from legion.runner.probe import probe
+from legion.system import crash
+from legion.system.crash import Point
+from tests.crash import board
+from tests.crash.board import Ground
+
+ROOT = Path(__file__).parents[2]
+PATIENCE = 100
+LIVES: dict[str, Callable[[Ground], None]] = {"work": board.work, "look_again": board.look_again}
+
+
+@dataclass(frozen=True)
+class Life:
+    """How one life ended, and the points that it and its runners reached, in order."""
+
+    code: int
+    """0: it did all it had to. Negative: the signal that ended it."""
+    reached: list[Point]
+
+    @property
+    def was_killed(self) -> bool:
+        return self.code == -signal.SIGKILL
+
+
+class Nursery:
+    def __init__(self) -> None:
+        env = {name: value for name, value in os.environ.items() if not name.startswith("LEGION_")}
+        env["PYTHONPATH"] = f"{ROOT / 'src'}:{ROOT}"
+        words = [sys.executable, "-m", __name__]
+        self._process = subprocess.Popen(words, env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        self._lives = 0
+
+    def live(self, ground: Ground, what: str = "work", *, die_at: Point | None = None, nth: int = 1) -> Life:
+        """One life from its start to its end. Whoever passes the point for the nth time dies there, be it a runner."""
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._lives += 1
+        log = ground.folder / f"reached-{self._lives}"
+        log.touch()
+        facts = {
+            "folder": str(ground.folder),
+            "database": ground.database,
+            "what": what,
+            "log": str(log),
+            "die_at": die_at.value if die_at else None,
+            "nth": nth,
+        }
+        self._process.stdin.write(json.dumps(facts).encode() + b"\n")
+        self._process.stdin.flush()
+        code = int(self._process.stdout.readline())
+        return Life(code=code, reached=[Point(line) for line in log.read_text().splitlines()])
+
+    def close(self) -> None:
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.close()
+        self._process.stdout.close()
+        self._process.wait(PATIENCE)
+
+
+def main() -> None:
+    probe()
+    for line in sys.stdin:
+        pid = os.fork()
+        if pid == 0:
+            _live(json.loads(line))
+        _, status = os.waitpid(pid, 0)
+        sys.stdout.write(f"{os.waitstatus_to_exitcode(status)}\n")
+        sys.stdout.flush()
+
+
+def _live(facts: dict[str, Any]) -> None:
+    """Never returns."""
+    code = 1
+    try:
+        signal.alarm(PATIENCE)
+        ground = Ground(Path(facts["folder"]), facts["database"])
+        log = os.open(ground.folder / "daemon.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+        os.dup2(log, 1)
+        os.dup2(log, 2)
+        logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(threadName)s: %(message)s")
+        _arm(Path(facts["log"]), Point(facts["die_at"]) if facts["die_at"] else None, facts["nth"])
+        LIVES[facts["what"]](ground)
+        code = 0
+    except BaseException:  # a forked process has nobody to raise it to
+        sys.excepthook(*sys.exc_info())
+    finally:
+        sys.stderr.flush()
+        os._exit(code)
+
+
+def _arm(log: Path, point: Point | None, nth: int) -> None:
+    """Ourselves, and by the environment, which the launcher passes on, our runners."""
+    os.environ["LEGION_CRASH_LOG"] = str(log)
+    if point is not None:
+        os.environ["LEGION_CRASH_AT"] = f"{point.value}#{nth}"
+    crash.arm(point, log, nth=nth)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,238 @@
+"""kill -9, with a real daemon, to each kind of process and to all at once."""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from legion.system.crash import Point
+from legion.wire import errors
+from legion.wire.tickets import Dispatch
+from tests.crash import invariants
+from tests.crash.squads import PATIENCE, Site, site
+from tests.support.legion import new
+from tests.support.sampling import sampled
+
+
+@pytest.fixture
+def here(tmp_path: Path) -> Iterator[Site]:
+    with site(tmp_path) as one:
+        yield one
+
+
+def test_an_agent_works_on_while_its_daemon_is_killed(here: Site):
+    project, gate = here.open(), here.gate()
+    ticket = project.dispatch("waits", here.agent(f"{gate.script}; echo done > a.txt"))
+    gate.wait()
+    program, server = here.program(ticket), here.fork_server()
+    here.squad.kill()
+    invariants.wait_until_gone([server])
+    assert program.is_running()
+    here.squad.start()
+    assert project.state(ticket) == "working"
+    assert program.is_running()
+    gate.open()
+    project.until_settled()
+    page = project.ticket(ticket)
+    assert (page.ticket.state, page.ticket.attempt, len(page.runs)) == ("done", 1, 1)
+    assert here.starts(ticket) == 1
+    here.is_sound(lost_allowed=False)
+
+
+def test_a_daemon_may_be_killed_ten_times_during_one_run(here: Site):
+    project, gate = here.open(), here.gate()
+    ticket = project.dispatch("waits", here.agent(f"{gate.script}; echo done > a.txt"))
+    gate.wait()
+    for _ in range(10):
+        here.restart()
+    gate.open()
+    project.until_settled()
+    assert here.starts(ticket) == 1
+    here.is_sound(lost_allowed=False)
+
+
+def test_an_agent_that_ended_while_no_daemon_lived_is_not_started_again(here: Site):
+    project, gate = here.open(), here.gate()
+    ticket = project.dispatch("waits", here.agent(f"{gate.script}; echo done > a.txt"))
+    gate.wait()
+    runner = here.runner(ticket)
+    here.squad.kill()
+    gate.open()
+    invariants.wait_until_gone([runner])
+    here.squad.start()
+    project.until_settled()
+    assert here.starts(ticket) == 1
+    here.is_sound(lost_allowed=False)
+
+
+def test_an_orderly_end_leaves_agents_at_work(here: Site):
+    project, gate = here.open(), here.gate()
+    ticket = project.dispatch("waits", here.agent(f"{gate.script}; echo done > a.txt"))
+    gate.wait()
+    program = here.program(ticket)
+    assert here.squad.end() == 0
+    assert program.is_running()
+    here.squad.start()
+    gate.open()
+    project.until_settled()
+    assert here.starts(ticket) == 1
+    here.is_sound(lost_allowed=False)
+
+
+HALF_WAY = """
+if [ -e half.txt ]; then
+    cat half.txt half.txt > whole.txt
+else
+    echo half > half.txt
+    git init --quiet nested && echo kept > nested/kept.txt
+    {gate}
+fi
+"""
+"""Goes on with what the killed one left: a file that is not committed, and a repository inside the tree."""
+
+
+def test_a_killed_runner_takes_its_agent_along_and_the_same_attempt_goes_on(here: Site):
+    project, gate = here.open(), here.gate()
+    ticket = project.dispatch("half way", here.agent(HALF_WAY.format(gate=gate.script)))
+    gate.wait()
+    program, runner = here.program(ticket), here.runner(ticket)
+    runner.kill()
+    invariants.wait_until_gone([program])
+    project.until_settled()
+    page = project.ticket(ticket)
+    assert [run.outcome for run in page.runs] == ["lost", "finished"]
+    assert (page.ticket.attempt, [run.generation for run in page.runs]) == (1, [1, 2])
+    assert project.landed("whole.txt") == "half\nhalf\n"
+    assert here.starts(ticket) == 2
+    here.is_sound()
+
+
+def test_a_killed_agent_is_an_agent_that_failed_and_what_it_left_is_kept(here: Site):
+    project, gate = here.open(), here.gate()
+    ticket = project.dispatch("half way", here.agent(HALF_WAY.format(gate=gate.script)))
+    gate.wait()
+    here.program(ticket).kill()
+    project.until_settled()
+    page = project.ticket(ticket)
+    assert [(run.attempt, run.outcome) for run in page.runs] == [(1, "failed"), (2, "finished")]
+    assert project.landed("whole.txt") == "half\nhalf\n"
+    here.is_sound()
+
+
+def test_a_killed_fork_server_costs_nothing(here: Site):
+    project, gate = here.open(), here.gate()
+    waits = project.dispatch("waits", here.agent(f"{gate.script}; echo done > a.txt"))
+    gate.wait()
+    here.fork_server().kill()
+    other = project.dispatch("other", here.agent("echo b > b.txt"))
+    project.until(other, "done")
+    gate.open()
+    project.until_settled()
+    assert (here.starts(waits), here.starts(other)) == (1, 1)
+    here.is_sound(lost_allowed=False)
+
+
+def test_after_a_power_cut_every_attempt_goes_on_with_what_it_had(here: Site):
+    project, gate = here.open(), here.gate()
+    ids = [
+        project.dispatch(f"half {name}", here.agent(HALF_WAY.format(gate=gate.script).replace("whole", name)))
+        for name in ("one", "two", "three")
+    ]
+    for _ in ids:
+        gate.wait()
+    victims = here.everything()
+    for victim in victims:
+        victim.kill()
+    here.squad.kill()
+    invariants.wait_until_gone(victims)
+    here.squad.start()
+    project.until_settled()
+    for ticket, name in zip(ids, ("one", "two", "three"), strict=True):
+        assert [run.outcome for run in project.ticket(ticket).runs] == ["lost", "finished"]
+        assert project.landed(f"{name}.txt") == "half\nhalf\n"
+    nested = list(project.worktrees.rglob("nested/kept.txt"))
+    assert [place.read_text() for place in nested] == ["kept\n"] * 3
+    here.is_sound()
+
+
+def test_a_daemon_killed_during_a_landing_lands_once(here: Site):
+    project = here.open()
+    gate = here.gate("check")
+    here.repository.commit("slow check", {"check.sh": f"grep -q slow a.txt 2>/dev/null || exit 0; {gate.script}\n"})
+    ticket = project.dispatch("slow", here.agent("echo slow > a.txt"))
+    gate.wait()
+    checks = [process for process in here.everything() if "check.sh" in " ".join(process.cmdline())]
+    assert checks
+    here.restart()
+    invariants.wait_until_gone(checks)
+    gate.wait()
+    gate.open()
+    project.until_settled()
+    assert project.landed_titles().count("slow") == 1
+    assert here.starts(ticket) == 1
+    here.is_sound(lost_allowed=False)
+
+
+def test_a_killed_check_blames_nobody(here: Site):
+    project = here.open()
+    gate = here.gate("check")
+    here.repository.commit("slow check", {"check.sh": f"grep -q slow a.txt 2>/dev/null || exit 0; {gate.script}\n"})
+    ticket = project.dispatch("slow", here.agent("echo slow > a.txt"))
+    for _ in range(3):
+        gate.wait()
+        here.check_runner().kill()
+    gate.wait()
+    gate.open()
+    project.until_settled()
+    page = project.ticket(ticket)
+    assert (page.ticket.state, page.ticket.attempt) == ("done", 1)
+    here.is_sound(lost_allowed=False)
+
+
+def test_killed_gits_cost_only_time(here: Site):
+    """Each git that the daemon starts may be the one that dies."""
+    here.repository.commit("many files", {f"many/{n % 40}/{n}.txt": f"{n}\n" for n in range(2000)})
+    project = here.open()
+    ids = [project.dispatch(f"ticket {n}", here.agent(f"echo {n} > {n}.txt")) for n in range(3)]
+    daemon, killed = here.daemon(), 0
+    while killed < 6 and not project.squad.client.wait(project.cwd, ids, after_event=10**9, timeout=0).settled:
+        for child in daemon.children():
+            if child.name() == "git" and killed < 6:
+                child.kill()
+                killed += 1
+    assert killed
+    project.until_settled(patience=2 * PATIENCE)
+    assert {project.state(ticket) for ticket in ids} == {"done"}
+    assert [here.starts(ticket) for ticket in ids] == [1, 1, 1]
+    here.is_sound(lost_allowed=False)
+
+
+WITH_SETUP = '[setup]\nrun = "mkdir -p deps"\n\n[checks.test]\nrun = "sh check.sh"\n'
+JOBS = [point for point in Point if point.value.startswith("jobs.")]
+
+
+@pytest.mark.parametrize("point", sampled(JOBS, 3), ids=lambda point: point.value)
+def test_a_real_daemon_that_dies_at_a_point_goes_on_after_its_start(here: Site, point: Point):
+    here.repository.commit("setup", {"legion.toml": WITH_SETUP})
+    project = here.open()
+    assert here.squad.end() == 0
+    here.squad.start({"LEGION_CRASH_AT": point.value})
+    asked = Dispatch(
+        cwd=project.cwd,
+        tickets=[new("one", here.agent("echo 1 > 1.txt"), prove=["test -s 1.txt"])],
+        request="one ticket",
+    )
+    # Whether the answer still comes depends on the point, so the person asks again.
+    with contextlib.suppress(errors.LegionError):
+        here.squad.client.dispatch(asked)
+    assert here.squad.process is not None
+    assert here.squad.process.wait(PATIENCE) == -signal.SIGKILL
+    here.squad.start()
+    here.squad.client.dispatch(asked)
+    project.until_settled()
+    assert project.landed("1.txt") == "1\n"
+    here.is_sound(lost_allowed=False)

@@ -1,0 +1,139 @@
+"""Kill the daemon, or a runner, at every registered point; start again; look for damage."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from legion.domain.runs import Outcome
+from legion.system.crash import Point
+from tests.crash import invariants
+from tests.crash.board import Ground, prepare
+from tests.crash.invariants import Scene
+from tests.crash.nursery import Nursery
+from tests.support.sampling import sampled
+
+
+def is_in_runner(point: Point) -> bool:
+    """Reached by the process that holds a run, not by the daemon."""
+    return point.value.startswith(("runner.run.", "runner.program.", "runner.result."))
+
+
+class Case:
+    """One board on its own ground, lived through by one daemon after the other."""
+
+    def __init__(self, folder: Path, nursery: Nursery, database: str = "") -> None:
+        self.nursery = nursery
+        self.ground = Ground(folder / "case", database)
+        prepare(self.ground)
+        self.first_target = (self.ground.repository / ".git/refs/heads/main").read_text().strip()
+
+    def dies_at(self, point: Point, nth: int = 1) -> bool:
+        """Whether somebody died there: the daemon, or a runner of its, which it has to live with."""
+        life = self.nursery.live(self.ground, die_at=point, nth=nth)
+        passed = life.reached.count(point)
+        assert passed, f"{point} was never reached"
+        died = passed >= nth
+        assert life.was_killed if died and not is_in_runner(point) else life.code == 0, self.log()
+        return died
+
+    def goes_on(self) -> None:
+        life = self.nursery.live(self.ground)
+        assert life.code == 0, self.log()
+
+    def is_sound(self, *, lost_allowed: bool = False) -> None:
+        scene = self.scene(lost_allowed)
+        invariants.check(scene)
+        self._holds_what_was_asked_for(scene)
+        before = invariants.fingerprint(scene)
+        assert self.nursery.live(self.ground, "look_again").code == 0, self.log()
+        assert invariants.fingerprint(scene) == before, "a restart changes nothing once all is done"
+        invariants.check(scene)
+
+    def scene(self, lost_allowed: bool) -> Scene:
+        return Scene(
+            data=self.ground.data,
+            url=self.ground.url,
+            repository=self.ground.repository,
+            worktrees=self.ground.worktrees,
+            shared=self.ground.shared,
+            first_target=self.first_target,
+            lost_allowed=lost_allowed,
+        )
+
+    def log(self) -> str:
+        return (self.ground.folder / "daemon.log").read_text()[-6000:]
+
+    def _holds_what_was_asked_for(self, scene: Scene) -> None:
+        told = scene.told()
+        landed = {path.name: path.read_text() for path in self.ground.repository.glob("*.txt")}
+        readme = landed.pop("README.txt").splitlines()
+        assert landed == {
+            "a.txt": "a\n",
+            "later.txt": "later\n",
+            "lock.txt": "1\n",
+            "m.txt": "fine\n",
+            "mine.txt": "mine\n",
+        }
+        assert sorted(readme) == ["3 was here", "4 was here"]
+        assert not (self.ground.repository / "deps").exists(), "what setup makes is no part of any change"
+        assert scene.git("log", "--format=%s", "refs/legion/target").split("\n").count("My own commit") == 1
+        attempts = {ticket.wish.title: ticket.attempt for ticket in told.tickets}
+        assert (attempts["commits"], attempts["mends"], attempts["look"]) == (1, 2, 0), "no attempt is spent on a crash"
+        assert attempts["one"] + attempts["other"] <= 3
+        kept = [path.read_text() for path in self.ground.worktrees.rglob("nested/kept.txt")]
+        assert kept == ["nested\n"] * len(kept)
+        assert kept, "the nested repository lies in the trash"
+        assert {run.outcome for run in told.runs} <= {Outcome.FINISHED, Outcome.LOST}
+
+
+@pytest.fixture
+def case(tmp_path: Path, nursery: Nursery) -> Case:
+    return Case(tmp_path, nursery)
+
+
+def test_one_board_passes_every_registered_point(case: Case):
+    life = case.nursery.live(case.ground)
+    assert life.code == 0, case.log()
+    reached = Counter(life.reached)
+    assert [point.value for point in Point if point not in reached] == [], "no test can kill where nobody comes by"
+    case.is_sound()
+
+
+@pytest.mark.parametrize("point", sampled(Point, 18), ids=lambda point: point.value)
+def test_a_crash_at_a_point_costs_nothing(case: Case, point: Point):
+    assert case.dies_at(point)
+    case.goes_on()
+    case.is_sound(lost_allowed=is_in_runner(point))
+
+
+LATER = [(point, nth) for point in Point for nth in ((4, 8, 16) if is_in_runner(point) else (2, 3, 5))]
+"""The first runners prepare trees and test the target; agents come later."""
+
+
+@pytest.mark.parametrize("moment", sampled(LATER, 4), ids=lambda moment: f"{moment[0].value}-{moment[1]}")
+def test_a_crash_at_a_later_pass_of_a_point_costs_nothing(case: Case, moment: tuple[Point, int]):
+    case.dies_at(*moment)
+    case.goes_on()
+    case.is_sound(lost_allowed=is_in_runner(moment[0]))
+
+
+OURS = [point for point in Point if not is_in_runner(point)]
+
+
+@pytest.mark.parametrize("point", sampled(OURS, 2), ids=lambda point: point.value)
+def test_a_crash_on_the_second_life_costs_nothing_either(case: Case, point: Point):
+    case.dies_at(Point.RUN_AFTER_LAUNCH, 2)
+    case.dies_at(point)
+    case.goes_on()
+    case.is_sound()
+
+
+@pytest.mark.parametrize("point", sampled(Point, 2), ids=lambda point: point.value)
+def test_postgres_costs_nothing_either(tmp_path: Path, nursery: Nursery, postgres_url: str, point: Point):
+    case = Case(tmp_path, nursery, postgres_url)
+    assert case.dies_at(point)
+    case.goes_on()
+    case.is_sound(lost_allowed=is_in_runner(point))

@@ -1,0 +1,188 @@
+"""Any program is an agent: what it is told, what counts as its change, and what happens when it fails."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from legion.wire.errors import BadInput
+from tests.support.legion import Project, Squad, new, squad
+from tests.support.repository import Repository
+
+
+def test_the_briefing_comes_on_stdin_and_in_a_file_with_everything_the_person_said(project: Project):
+    agent = """
+    cat > stdin.txt
+    cp "$LEGION_BRIEFING" file.txt
+    echo "ticket $LEGION_TICKET attempt $LEGION_ATTEMPT in $(git rev-parse --abbrev-ref HEAD)" > who.txt
+    """
+    ticket = project.dispatch(
+        "a title",
+        agent,
+        text="the text",
+        context="the context",
+        criteria="the criteria",
+        plan="the plan",
+        files=["docs/**"],
+        prove=["true"],
+    )
+    project.until_settled()
+    told = project.landed("stdin.txt") or ""
+    assert told == project.landed("file.txt")
+    for words in ("a title", "the text", "the context", "the criteria", "the plan", "docs/**", "sh check.sh", "`true`"):
+        assert words in told
+    assert project.landed("who.txt") == f"ticket {ticket} attempt 1 in legion/{ticket}\n"
+
+
+def test_commits_uncommitted_and_untracked_files_land_and_the_agents_own_commits_stay_visible(project: Project):
+    agent = """
+    echo one > one.txt && git add one.txt && git commit -qm 'my first step'
+    echo two > two.txt && git add two.txt && git commit -qm 'my second step'
+    echo staged > staged.txt && git add staged.txt
+    mkdir -p deep/er && echo untracked > deep/er/untracked.txt
+    echo changed > README.txt
+    """
+    project.dispatch("steps", agent)
+    project.until_settled()
+    expected = {"one": "one", "two": "two", "staged": "staged", "deep/er/untracked": "untracked", "README": "changed"}
+    assert {name: project.landed(f"{name}.txt") for name in expected} == {k: f"{v}\n" for k, v in expected.items()}
+    history = project.history()
+    assert "my first step" in history
+    assert "my second step" in history
+
+
+def test_ignored_files_do_not_land_and_are_not_lost_either(make: Callable[..., Project]):
+    project = make(files={".gitignore": "*.log\nbuild/\n"})
+    ticket = project.dispatch("noise", "echo noise > a.log; mkdir build; echo made > build/it; echo a > a.txt")
+    project.until_settled()
+    assert [project.landed(name) for name in ("a.txt", "a.log", "build/it")] == ["a\n", None, None]
+    assert project.kept(ticket, "a.log") == "noise\n"
+    assert project.kept(ticket, "build/it") == "made\n"
+
+
+def test_deleted_renamed_executable_and_linked_files_land_as_they_are(make: Callable[..., Project]):
+    project = make(files={"old.txt": "old\n", "gone.txt": "gone\n", "tool.sh": "true\n"})
+    project.dispatch("shuffle", "rm gone.txt; mv old.txt new.txt; chmod +x tool.sh; ln -s new.txt link.txt")
+    project.until_settled()
+    listed = project.hub_git("ls-tree", "-r", "--format=%(objectmode) %(path)", "refs/legion/target").splitlines()
+    assert {"100644 new.txt", "100755 tool.sh", "120000 link.txt"} <= set(listed)
+    assert not {"100644 old.txt", "100644 gone.txt"} & set(listed)
+
+
+def test_a_nested_repository_is_said_and_stays_on_disk(project: Project):
+    agent = (
+        "git init -q inner && echo in > inner/a.txt && git -C inner add . && git -C inner commit -qm in; touch b.txt"
+    )
+    ticket = project.dispatch("nested", agent)
+    project.until_settled()
+    page = project.ticket(ticket)
+    assert page.ticket.state == "done"
+    assert "nested repositories inner" in page.runs[-1].detail
+    assert project.landed("inner/a.txt") is None
+    assert project.kept(ticket, "inner/a.txt") == "in\n"
+
+
+def test_an_agent_that_crashes_half_way_goes_on_with_what_it_left(project: Project):
+    agent = """
+    if [ -e half.txt ]; then grep -q 'exit code 3' "$LEGION_BRIEFING" && echo whole > whole.txt; exit; fi
+    echo half > half.txt; echo something broke >&2; exit 3
+    """
+    ticket = project.dispatch("crash", agent)
+    project.until_settled()
+    page = project.ticket(ticket)
+    assert (page.ticket.state, page.ticket.attempt) == ("done", 2)
+    assert [run.outcome for run in page.runs] == ["failed", "finished"]
+    assert (project.landed("half.txt"), project.landed("whole.txt")) == ("half\n", "whole\n")
+
+
+def test_a_ticket_fails_when_its_attempts_are_used_up_and_says_why(project: Project):
+    ticket = project.dispatch("hopeless", "echo BROKEN > a.txt", max_attempts=2)
+    project.until_settled()
+    page = project.ticket(ticket)
+    assert (page.ticket.state, page.ticket.attempt) == ("failed", 2)
+    assert page.ticket.reason == "gave up after 2 attempts: checks failed: `sh check.sh`"
+    assert project.landed("a.txt") is None
+
+
+def test_a_retry_after_the_last_attempt_counts_anew_and_knows_what_went_wrong(project: Project):
+    agent = """
+    if grep -q './a.txt' "$LEGION_BRIEFING" && grep -q 'no bad words' "$LEGION_BRIEFING"; then
+        echo fine > a.txt
+    else
+        echo BROKEN > a.txt
+    fi
+    """
+    ticket = project.dispatch("hopeless", agent, max_attempts=1)
+    project.until_settled()
+    assert project.state(ticket) == "failed"
+    project.retry(ticket, feedback="no bad words")
+    project.until_settled()
+    page = project.ticket(ticket)
+    assert (page.ticket.state, page.ticket.attempt) == ("done", 2)
+
+
+def test_an_agent_that_takes_too_long_is_ended_and_told_so(make: Callable[..., Project]):
+    project = make("[agents]\ntimeout = 1\nattempts = 2\n")
+    agent = """
+    if [ -e slow.txt ]; then grep -q 'limit of 1 s' "$LEGION_BRIEFING" && touch quick.txt; exit; fi
+    touch slow.txt; exec sleep 60
+    """
+    ticket = project.dispatch("slow", agent)
+    project.until_settled()
+    page = project.ticket(ticket)
+    assert [run.outcome for run in page.runs] == ["timed_out", "finished"]
+    assert (page.ticket.state, project.landed("quick.txt")) == ("done", "")
+
+
+def test_what_an_agent_prints_is_kept_whole_and_can_be_read(project: Project):
+    agent = "echo to stdout; echo to stderr >&2; seq 1 100000; printf 'no newline \\342\\202\\254'; touch a.txt"
+    ticket = project.dispatch("talk", agent)
+    project.until_settled()
+    text, offset = "", 0
+    while not (piece := project.squad.client.log(ticket, offset=offset)).ended or piece.text:
+        text, offset = text + piece.text, piece.next_offset
+    assert text.startswith("to stdout\nto stderr\n1\n2\n")
+    assert text.endswith("\n100000\nno newline €")
+    assert text.count("\n") == 100_002
+
+
+@pytest.fixture
+def equipped(tmp_path: Path) -> Iterator[Squad]:
+    """A daemon whose person has drivers of their own."""
+    (tmp_path / "agent.sh").write_text('echo "$1 was briefed: $(head -1)" > "$1.txt"\n')
+    settings = f"""
+    default_driver = "first"
+    [drivers.first]
+    run = "sh {tmp_path}/agent.sh first"
+    [drivers.second]
+    run = "sh '{tmp_path}/agent.sh' 'second one'"
+    timeout = 30
+    [drivers.missing]
+    run = "no-such-program --flag"
+    [sandbox]
+    read = ["{tmp_path}/agent.sh"]
+    """
+    with squad(tmp_path, settings=settings) as one:
+        yield one
+
+
+def test_drivers_come_from_the_persons_settings(equipped: Squad, tmp_path: Path):
+    project = equipped.adopt(Repository(tmp_path / "ada"))
+    default, named = project.dispatch_all([new("by default"), new("by name", driver="second")])
+    missing = project.dispatch("cannot start", driver="missing")
+    project.until_settled()
+    assert project.landed("first.txt") == f"first was briefed: # Ticket {default}: by default\n"
+    assert project.landed("second one.txt") == f"second one was briefed: # Ticket {named}: by name\n"
+    page = project.ticket(missing)
+    assert (page.ticket.state, page.ticket.attempt, page.runs[-1].outcome) == ("failed", 1, "not_started")
+    assert "no-such-program" in page.ticket.reason
+    with pytest.raises(BadInput, match=r"There is no driver .nobody.*\[drivers.nobody\]"):
+        project.dispatch("unknown", driver="nobody")
+
+
+def test_a_ticket_without_any_program_is_refused(project: Project):
+    with pytest.raises(BadInput, match="No driver is chosen.*--command"):
+        project.dispatch("no program")
+    assert project.states() == {}

@@ -1,0 +1,172 @@
+"""What counts: proofs, checkpoints, protected files, and the word `unchecked` where nothing was checked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from legion.wire.errors import BadInput
+from tests.support.gates import Gate
+from tests.support.legion import Project, new
+
+
+def test_a_proof_must_be_green_on_the_change_and_has_a_receipt(project: Project):
+    agent = """
+    if [ "$LEGION_ATTEMPT" = 1 ]; then echo wrong > answer.txt; exit; fi
+    grep -q 'the answer is wrong' "$LEGION_BRIEFING" && echo 42 > answer.txt
+    """
+    proof = "grep -q 42 answer.txt || { echo the answer is $(cat answer.txt); exit 9; }"
+    ticket = project.dispatch("the answer", agent, prove=[proof, "test -s answer.txt"])
+    project.until_settled()
+    page = project.ticket(ticket)
+    assert (page.ticket.state, page.ticket.attempt, page.ticket.unchecked) == ("done", 2, False)
+    seen = [(receipt.command, receipt.verdict, receipt.exit_code) for receipt in page.receipts]
+    assert (proof, "red", 9) in seen
+    assert (proof, "green", 0) in seen
+    assert ("test -s answer.txt", "green", 0) in seen
+    assert ("sh check.sh", "green", 0) in seen
+
+
+def test_a_proof_sees_the_change_together_with_what_landed_meanwhile(project: Project, gate: Gate):
+    slow = project.dispatch("slow", f"{gate.pause}; echo 2 > two.txt", prove=["cat one.txt two.txt"])
+    gate.arrived()
+    quick = project.dispatch("quick", "echo 1 > one.txt")
+    project.until(quick, "done")
+    gate.open()
+    project.until_settled()
+    assert project.state(slow) == "done"
+
+
+def test_a_ticket_whose_proof_never_passes_fails_and_does_not_land(project: Project):
+    ticket = project.dispatch("unproven", "touch a.txt", prove=["false"], max_attempts=2)
+    project.until_settled()
+    page = project.ticket(ticket)
+    assert page.ticket.reason == "gave up after 2 attempts: checks failed: `false`"
+    assert project.landed("a.txt") is None
+
+
+def test_the_whole_output_of_a_check_is_kept_on_disk(project: Project):
+    ticket = project.dispatch("loud", "touch a.txt", prove=["seq 1 20000"])
+    project.until_settled()
+    receipt = next(receipt for receipt in project.ticket(ticket).receipts if receipt.command == "seq 1 20000")
+    assert receipt.tail.endswith("\n20000\n")
+    assert len(receipt.tail) < 7000
+    with open(receipt.output) as whole:
+        assert whole.read() == "".join(f"{n}\n" for n in range(1, 20001))
+
+
+def test_what_a_check_leaves_behind_is_no_part_of_anything(make: Callable[..., Project]):
+    project = make(
+        '[checks.test]\nrun = "! [ -e left.txt ] && ! git log -1 | grep sneaky && echo x > left.txt && git add -A && git commit -qm sneaky"\n'
+    )
+    tickets = [project.dispatch(f"ticket {n}", f"touch {n}.txt") for n in range(2)]
+    project.until_settled()
+    assert [project.state(ticket) for ticket in tickets] == ["done", "done"]
+    assert project.landed("left.txt") is None
+
+
+def test_a_green_checkpoint_lets_those_behind_it_start(project: Project):
+    before, checkpoint, after = project.dispatch_all(
+        [
+            new("before", "echo 1 > a.txt", key="before"),
+            new("all is well", key="gate", checkpoint=True, after_keys=["before"], prove=["test -e a.txt"]),
+            new("after", "cp a.txt b.txt", after_keys=["gate"]),
+        ]
+    )
+    project.until_settled()
+    assert project.states() == {before: "done", checkpoint: "done", after: "done"}
+    commands = {receipt.command for receipt in project.ticket(checkpoint).receipts}
+    assert "test -e a.txt" in commands
+
+
+def test_what_comes_after_a_red_checkpoint_waits_and_a_retry_frees_it(project: Project):
+    checkpoint, after = project.dispatch_all(
+        [
+            new("is it there", key="gate", checkpoint=True, prove=["test -e wanted.txt"]),
+            new("after", "touch b.txt", after_keys=["gate"]),
+        ]
+    )
+    state = project.until_settled()
+    assert project.states() == {checkpoint: "failed", after: "queued"}
+    assert state.stuck == [after]
+    assert project.ticket(checkpoint).ticket.reason == "checks failed on the landed code: `test -e wanted.txt`"
+    assert project.ticket(after).ticket.doing == f"held up by {checkpoint}"
+    wanted = project.dispatch("wanted", "touch wanted.txt")
+    project.until(wanted, "done")
+    project.retry(checkpoint)
+    project.until_settled()
+    assert project.states() == {checkpoint: "done", after: "done", wanted: "done"}
+
+
+def test_a_checkpoint_has_no_agent(project: Project):
+    with pytest.raises(BadInput, match="which has no agent"):
+        project.dispatch("gate", "true", checkpoint=True)
+
+
+def test_a_change_of_protected_files_goes_back_and_must_be_undone(project: Project):
+    agent = """
+    if [ "$LEGION_ATTEMPT" = 1 ]; then echo '# weaker' >> legion.toml; echo a > a.txt; exit; fi
+    grep -q -e '- legion.toml' "$LEGION_BRIEFING" && git checkout -q legion.toml
+    """
+    ticket = project.dispatch("sneak", agent)
+    project.until_settled()
+    page = project.ticket(ticket)
+    assert (page.ticket.state, page.ticket.attempt) == ("done", 2)
+    reasons = [event.data["reason"] for event in page.history if event.kind == "ticket.moved"]
+    assert "it changed protected files (legion.toml)" in reasons
+    assert project.landed("a.txt") == "a\n"
+    assert "weaker" not in (project.landed("legion.toml") or "")
+
+
+def test_protected_files_may_change_where_the_ticket_names_them(make: Callable[..., Project]):
+    project = make("[protect]\npaths = ['ci/**', 'secret.txt']\n[agents]\nattempts = 1\n")
+    named = project.dispatch("named", "mkdir -p ci/deep && touch ci/deep/a.yml", files=["ci/**"])
+    other = project.dispatch("other", "touch secret.txt", files=["ci/**"])
+    project.until_settled()
+    assert project.states() == {named: "done", other: "failed"}
+
+
+def test_a_landed_ticket_that_nothing_checked_says_so(make: Callable[..., Project]):
+    project = make("[agents]\nattempts = 1\n")
+    bare = project.dispatch("bare", "touch a.txt")
+    proven = project.dispatch("proven", "touch b.txt", prove=["test -e b.txt"])
+    project.until_settled()
+    line = project.ticket(bare).ticket
+    assert (line.state, line.unchecked, line.doing) == ("done", True, "landed unchecked")
+    assert project.ticket(proven).ticket.unchecked is False
+
+
+@pytest.mark.parametrize(
+    ("mode", "subjects", "parents"),
+    [
+        ("merge", ["two things", "step two", "step one"], 2),
+        ("squash", ["two things"], 1),
+        ("rebase", ["step two", "step one"], 1),
+    ],
+)
+def test_each_landing_mode_shapes_the_history(
+    make: Callable[..., Project], gate: Gate, mode: str, subjects: list[str], parents: int
+):
+    project = make(f'[landing]\nmode = "{mode}"\n[checks.test]\nrun = "sh check.sh"\n')
+    steps = 'for n in one two; do echo $n > $n.txt; git add -A; git commit -qm "step $n"; done'
+    project.dispatch("two things", f"{gate.pause}; {steps}")
+    gate.arrived()
+    other = project.dispatch("meanwhile", "touch other.txt; git add -A; git commit -qm other")
+    project.until(other, "done")
+    gate.open()
+    project.until_settled()
+    history = project.history()
+    assert [subject for subject in history if subject not in ("other", "meanwhile", "first")] == subjects
+    tip = project.hub_git("log", "-1", "--format=%P", "refs/legion/target").split()
+    assert len(tip) == parents
+    assert [project.landed(f"{name}.txt") for name in ("one", "two", "other")] == ["one\n", "two\n", ""]
+
+
+def test_receipts_name_the_commit_that_the_target_moved_to(project: Project):
+    ticket = project.dispatch("a", "touch a.txt")
+    project.until_settled()
+    target = project.hub_git("rev-parse", "refs/legion/target").strip()
+    page = project.ticket(ticket)
+    assert [receipt.commit for receipt in page.receipts if receipt.verdict == "green"] == [target]
+    assert page.landed == target

@@ -1,0 +1,70 @@
+"""[setup]: dependencies are there for agents and checks, belong to no change, and are made again only when needed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from tests.support.legion import Project
+
+
+def test_a_repository_that_is_red_without_its_setup_lands_tickets(make: Callable[..., Project]):
+    project = make("[setup]\nrun = 'mkdir deps && echo yes > deps/there'\n[checks.test]\nrun = 'grep yes deps/there'\n")
+    ticket = project.dispatch("uses it", "cat deps/there > a.txt")
+    project.until_settled()
+    assert project.state(ticket) == "done"
+    assert project.landed("a.txt") == "yes\n"
+    assert project.landed("deps/there") is None
+
+
+def test_what_setup_makes_inside_folders_of_the_project_serves_checks_and_is_no_change_either(
+    make: Callable[..., Project],
+):
+    project = make(
+        "[setup]\nrun = 'mkdir web/deps && echo yes > web/deps/there && echo made > web/generated.txt'\n"
+        "[checks.test]\nrun = 'grep yes web/deps/there && grep made web/generated.txt'\n",
+        files={"web/page.txt": "page\n"},
+    )
+    ticket = project.dispatch("uses it", "cat web/deps/there > web/a.txt")
+    project.until_settled()
+    assert project.state(ticket) == "done"
+    assert project.landed("web/a.txt") == "yes\n"
+    assert (project.landed("web/deps/there"), project.landed("web/generated.txt")) == (None, None)
+
+
+def test_checks_cannot_write_to_what_setup_made(make: Callable[..., Project]):
+    project = make(
+        "[setup]\nrun = 'mkdir deps && echo yes > deps/there'\n"
+        "[checks.test]\nrun = '! touch deps/poison 2>&1 && ! rm deps/there && touch elsewhere && grep yes deps/there'\n"
+    )
+    ticket = project.dispatch("a", "touch a.txt")
+    project.until_settled()
+    assert project.state(ticket) == "done"
+
+
+def test_setup_runs_again_only_where_a_key_file_changed(make: Callable[..., Project]):
+    project = make(
+        "[setup]\nrun = 'mkdir -p deps && cp lock.txt deps/installed && date +%s%N > deps/when'\nkey = ['lock.txt']\n"
+        "[checks.test]\nrun = 'cmp lock.txt deps/installed && cat deps/when'\n"
+        "[landing]\nchecks_at_once = 1\n",
+        files={"lock.txt": "1\n"},
+    )
+    first = project.dispatch("first", "touch a.txt")
+    project.until_settled()
+    second = project.dispatch("second", "touch b.txt")
+    project.until_settled()
+    locked = project.dispatch("locked", "echo 2 > lock.txt")
+    project.until_settled()
+    assert {project.state(ticket) for ticket in (first, second, locked)} == {"done"}
+    made = [project.ticket(ticket).receipts[-1].tail for ticket in (first, second, locked)]
+    assert made[0] == made[1]
+    assert made[1] != made[2]
+
+
+def test_a_setup_that_fails_is_said_and_blames_no_agent(make: Callable[..., Project]):
+    project = make("[setup]\nrun = 'echo the mirror is down; exit 4'\n[checks.test]\nrun = 'true'\n")
+    ticket = project.dispatch("a", "touch a.txt")
+    project.until_settled()
+    page = project.ticket(ticket)
+    assert page.ticket.state == "failed"
+    assert "setup `echo the mirror is down; exit 4` failed" in page.ticket.reason
+    assert "mend [setup] in legion.toml" in page.ticket.reason
