@@ -13,12 +13,12 @@ import pytest
 
 from legion.cli import shapes
 from legion.cli.app import ENTRIES, cli
+from legion.cli.command import COMMON
 from legion.cli.plan import FIELDS, read_plan
 from legion.demo import summary
 from legion.wire import projects, tickets
 from tests.support.codebase import ROOT
 
-COMMON = ("json", "data_dir", "no_color")
 # What clients send; the OpenAPI document describes it.
 REQUESTS = (projects.AddProject, projects.Where, tickets.NewTicket, tickets.Dispatch, tickets.Action)
 INSIDE = (*REQUESTS, summary.Outcome)

@@ -94,7 +94,9 @@ def test_ctrl_c_is_one_line_and_130(service: StandIn):
 def test_a_reader_that_goes_away_is_no_trouble(service: StandIn):
     service.put(1)
     service.log_text = "line\n" * 500_000
-    with running("log", "1") as process:
+    # Unbuffered, Python itself would hide what happens.
+    buffered = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+    with running("log", "1", env=buffered) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == "line\n"
         process.stdout.close()

@@ -49,10 +49,10 @@ PROOF = "test -s a.txt"
 
 BEGIN = """
 run=$(basename "$(dirname "$(dirname "$LEGION_BRIEFING")")")
-echo "$run $LEGION_TICKET $LEGION_ATTEMPT" >> "$SHARED/starts"
 echo "$run" > "$run.ignored"
+echo "$run $LEGION_TICKET $LEGION_ATTEMPT" >> "$SHARED/starts"
 """
-"""Every agent says that it was started, and leaves a file that no commit will ever hold."""
+"""Every agent leaves a file that no commit will ever hold, and says that it was started."""
 
 COMMITS = """
 echo a > a.txt

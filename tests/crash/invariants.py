@@ -142,7 +142,8 @@ def every_agent_was_started_once_per_run(scene: Scene, told: Told) -> None:
     known = {run.name: run for run in told.runs}
     assert set(started) <= set(known), "only runs that the store knows were started"
     not_started = [run for name, run in known.items() if name not in started]
-    assert all(run.outcome in (Outcome.LOST, Outcome.STOPPED) for run in not_started), not_started
+    cut_off = (Outcome.LOST, Outcome.STOPPED, Outcome.FAILED)
+    assert all(run.outcome in cut_off for run in not_started), not_started
 
 
 def no_run_was_lost_while_its_runner_lived(scene: Scene, told: Told) -> None:
@@ -164,13 +165,17 @@ def no_file_is_gone(scene: Scene, told: Told) -> None:
     """Each agent left a file that git ignores, named after its run. It lies in its worktree or in the trash."""
     started = {line.split()[0] for line in (scene.shared / "starts").read_text().splitlines()}
     found = {path.stem for path in scene.worktrees.rglob("*.ignored") if path.read_text().strip() == path.stem}
-    assert found == started
+    assert started <= found
     assert not scene.git("ls-tree", "-r", "--name-only", "refs/legion/target", "--", "*.ignored")
 
 
 def no_worktree_is_left_over(scene: Scene, told: Told) -> None:
     assert {place.name for place in scene.worktrees.iterdir()} <= {".pool", ".making", ".trash"}
     assert list((scene.worktrees / ".making").iterdir()) == []
+
+
+def no_record_is_left_over(scene: Scene) -> None:
+    """Only after one more start: a git that outlives its daemon may write what the next one has just swept."""
     pool = {place.name for place in (scene.worktrees / ".pool").iterdir()}
     records = {place.name for place in (scene.data.project(1) / "pool").iterdir()}
     assert records == {f"{name}.{kind}" for name in pool for kind in ("json", "index")}

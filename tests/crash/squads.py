@@ -128,6 +128,15 @@ class Site:
                 found |= {process.pid: process for process in root.children(recursive=True)}
         return list(found.values())
 
+    def cut_the_power(self) -> None:
+        """Kill all of it at once."""
+        victims = self.everything()
+        for victim in victims:
+            with contextlib.suppress(psutil.NoSuchProcess):
+                victim.kill()
+        self.squad.kill()
+        invariants.wait_until_gone(victims)
+
     def is_sound(self, *, lost_allowed: bool = True) -> None:
         """Everything landed and is collected; end the daemon and look at what it leaves."""
         worktrees = self.project.worktrees

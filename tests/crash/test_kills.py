@@ -144,11 +144,7 @@ def test_after_a_power_cut_every_attempt_goes_on_with_what_it_had(here: Site):
     ]
     for _ in ids:
         gate.wait()
-    victims = here.everything()
-    for victim in victims:
-        victim.kill()
-    here.squad.kill()
-    invariants.wait_until_gone(victims)
+    here.cut_the_power()
     here.squad.start()
     project.until_settled()
     for ticket, name in zip(ids, ("one", "two", "three"), strict=True):

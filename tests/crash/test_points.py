@@ -50,6 +50,7 @@ class Case:
         before = invariants.fingerprint(scene)
         assert self.nursery.live(self.ground, "look_again").code == 0, self.log()
         assert invariants.fingerprint(scene) == before, "a restart changes nothing once all is done"
+        invariants.no_record_is_left_over(scene)
         invariants.check(scene)
 
     def scene(self, lost_allowed: bool) -> Scene:

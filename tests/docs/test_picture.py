@@ -6,6 +6,8 @@ import subprocess
 import sys
 from xml.etree import ElementTree
 
+import pytest
+
 from tests.support.codebase import ROOT
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -24,9 +26,8 @@ def test_every_text_keeps_its_words_its_colour_and_its_column():
     assert [done.text, bold.text, plain.text] == ["✓ done", "a < b", "plain"]
     assert done.get("fill") != plain.get("fill") == bold.get("fill")
     assert bold.get("font-weight") == "bold"
-    assert float(bold.get("x", 0)) - float(done.get("x", 0)) == 8 * (
-        (float(plain.get("x", 0)) - float(done.get("x", 0))) / 2
-    )
+    start, second, indented = (float(text.get("x", 0)) for text in (done, bold, plain))
+    assert second - start == pytest.approx(4 * (indented - start))
 
 
 def test_the_picture_in_the_readme_is_one_of_the_demo_as_it_is():

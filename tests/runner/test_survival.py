@@ -29,6 +29,9 @@ Launcher().start(Path(sys.argv[1]))
 sys.stdout.write("started")
 """
 
+# Two processes that wait for ever, and do not notice on their own that nobody reads what they print.
+FAMILY = "(read line < never) & echo go > ready; read line < never"
+
 
 def daemon_that_starts(run_dir: Path, **environment: str) -> subprocess.CompletedProcess[bytes]:
     """Another process starts the run and is gone, as a daemon that was killed."""
@@ -103,17 +106,19 @@ def test_a_runner_waits_while_somebody_looks(bench: Workbench):
         # A look takes the lock for a moment; this one takes a long moment.
         with control.gate(run):
             held = files.lock(run / "lock")
-            start = pool.submit(bench.launcher.start, run)
-            with pytest.raises(TimeoutError):
-                start.result(0.5)
-            held.release()
+            try:
+                start = pool.submit(bench.launcher.start, run)
+                with pytest.raises(TimeoutError):
+                    start.result(0.5)
+            finally:
+                held.release()
         start.result(DEADLINE)
     assert bench.result(run).succeeded
 
 
 def test_a_killed_runner_takes_its_program_along_and_the_run_is_lost(bench: Workbench):
-    ready = bench.pipe("ready")
-    run = counting(bench, "tail -f /dev/null & echo go > ready; tail -f /dev/null")
+    ready, _ = bench.pipe("ready"), bench.pipe("never")
+    run = counting(bench, FAMILY)
     bench.launcher.start(run)
     ready.line()
     program, runner = program_of(run), runner_of(run)
@@ -187,8 +192,8 @@ def test_the_fork_server_ends_with_its_daemon(bench: Workbench):
 
 
 def test_after_killing_everything_at_once_nothing_lives_and_the_run_is_lost(bench: Workbench):
-    ready = bench.pipe("ready")
-    run = counting(bench, "tail -f /dev/null & echo go > ready; tail -f /dev/null")
+    ready, _ = bench.pipe("ready"), bench.pipe("never")
+    run = counting(bench, FAMILY)
     bench.launcher.start(run)
     ready.line()
     program, runner, server = program_of(run), runner_of(run), fork_server()

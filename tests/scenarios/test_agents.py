@@ -183,6 +183,6 @@ def test_drivers_come_from_the_persons_settings(equipped: Squad, tmp_path: Path)
 
 
 def test_a_ticket_without_any_program_is_refused(project: Project):
-    with pytest.raises(BadInput, match="No driver is chosen.*--command"):
+    with pytest.raises(BadInput, match=r"No driver is chosen.*--command"):
         project.dispatch("no program")
     assert project.states() == {}

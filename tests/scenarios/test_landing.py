@@ -25,7 +25,8 @@ def test_a_dependant_starts_from_the_landed_code(project: Project):
 
 def test_a_red_check_goes_back_with_its_output_and_the_next_attempt_mends_it(project: Project):
     agent = """
-    if [ "$LEGION_ATTEMPT" = 1 ]; then echo BROKEN > a.txt; else grep -q a.txt "$LEGION_BRIEFING" && echo fine > a.txt; fi
+    if [ "$LEGION_ATTEMPT" = 1 ]; then echo BROKEN > a.txt; exit; fi
+    grep -q a.txt "$LEGION_BRIEFING" && echo fine > a.txt
     """
     ticket = project.dispatch("mend", agent)
     project.until_settled()

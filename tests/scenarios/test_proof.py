@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
@@ -52,14 +53,13 @@ def test_the_whole_output_of_a_check_is_kept_on_disk(project: Project):
     receipt = next(receipt for receipt in project.ticket(ticket).receipts if receipt.command == "seq 1 20000")
     assert receipt.tail.endswith("\n20000\n")
     assert len(receipt.tail) < 7000
-    with open(receipt.output) as whole:
-        assert whole.read() == "".join(f"{n}\n" for n in range(1, 20001))
+    assert Path(receipt.output).read_text() == "".join(f"{n}\n" for n in range(1, 20001))
 
 
 def test_what_a_check_leaves_behind_is_no_part_of_anything(make: Callable[..., Project]):
-    project = make(
-        '[checks.test]\nrun = "! [ -e left.txt ] && ! git log -1 | grep sneaky && echo x > left.txt && git add -A && git commit -qm sneaky"\n'
-    )
+    look = "! [ -e left.txt ] && ! git log -1 | grep sneaky"
+    leave = "echo x > left.txt && git add -A && git commit -qm sneaky"
+    project = make(f"[checks.test]\nrun = '{look} && {leave}'\n")
     tickets = [project.dispatch(f"ticket {n}", f"touch {n}.txt") for n in range(2)]
     project.until_settled()
     assert [project.state(ticket) for ticket in tickets] == ["done", "done"]

@@ -108,7 +108,7 @@ def test_a_legion_toml_that_is_committed_broken_is_refused_though_the_checkout_h
 ):
     repository = Repository(tmp_path / "ada", "[checks")
     repository.write({"legion.toml": WEAKER})
-    with pytest.raises(BadInput, match="legion.toml as it is committed"):
+    with pytest.raises(BadInput, match=r"legion\.toml as it is committed"):
         house.init(repository)
     assert house.client.status(str(repository.root)).project is None
 

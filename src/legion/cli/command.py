@@ -21,6 +21,8 @@ from legion.client.legion import Legion
 from legion.system.paths import default_data_dir
 from legion.wire.errors import LegionError
 
+COMMON = ("json", "data_dir", "no_color")
+
 
 @dataclass(kw_only=True)
 class Call:
@@ -108,7 +110,10 @@ def command(name: str, *, example: str) -> Callable[[Callable[..., int | None]],
 
         indented = "\n".join(f"  {line}" for line in example.splitlines())
         settings = {"help_option_names": ["-h", "--help"]}
-        return click.command(name, epilog=f"\b\nExample:\n{indented}", context_settings=settings)(invoked)
+        made = click.command(name, epilog=f"\b\nExample:\n{indented}", context_settings=settings)(invoked)
+        # What is the command's own stands first in its help.
+        made.params.sort(key=lambda one: one.name in COMMON)
+        return made
 
     return decorate
 

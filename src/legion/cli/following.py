@@ -38,6 +38,8 @@ def log(call: Call, id: int, follow: bool, run: int | None) -> None:
     printer = _Printer(call)
     piece = _read(call, id, run, 0)
     printer.show(piece)
+    if piece.run is None and not call.json:
+        call.say(f"No agent has begun ticket {id} yet.")
     after = 0
     while not _is_over(piece, follow):
         if not piece.text:
@@ -48,7 +50,7 @@ def log(call: Call, id: int, follow: bool, run: int | None) -> None:
 
 
 def _is_over(piece: Log, follow: bool) -> bool:
-    return not piece.text and (piece.ended or not follow or piece.run is None)
+    return not piece.text and (piece.ended or not follow)
 
 
 def _read(call: Call, id: int, run: int | None, offset: int) -> Log:

@@ -120,8 +120,9 @@ class Pool:
         half_made = [*self._making.iterdir()]
         half_made += [place for place in self._pool.iterdir() if not (self._side / f"{place.name}.json").exists()]
         thrown = tuple(files.throw_away(place, self._trash) for place in half_made)
+        kept = {f"{place.name}.{kind}" for place in self._pool.iterdir() for kind in ("json", "index")}
         for record in self._side.iterdir():
-            if not (self._pool / record.name.split(".")[0]).exists():
+            if record.name not in kept:
                 record.unlink()
         return thrown
 

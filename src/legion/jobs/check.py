@@ -5,7 +5,7 @@ from __future__ import annotations
 from legion.domain.checks import Verdict
 from legion.domain.errors import LegionError
 from legion.domain.jobs import Claim
-from legion.domain.tickets import Confirm, Fail, Ground, Prove, State, Step, Ticket, next_try
+from legion.domain.tickets import Confirm, Fail, Ground, Prove, State, Step, Ticket, TryAgain, next_try
 from legion.git.merging import Conflict
 from legion.jobs import checking, feedback
 from legion.jobs.candidates import candidate
@@ -66,7 +66,7 @@ def _proofs(world: World, shop: Workshop, ticket: Ticket) -> Step:
     return sent_back_for_red(ticket, target, merged.tree, tested)
 
 
-def sent_back_for_conflict(ticket: Ticket, target: str, conflict: Conflict) -> Step:
+def sent_back_for_conflict(ticket: Ticket, target: str, conflict: Conflict) -> TryAgain | Fail:
     named = ", ".join(file.path for file in conflict.files[:3])
     ground = Ground(base=target, tree=conflict.tree)
     return next_try(
@@ -74,7 +74,7 @@ def sent_back_for_conflict(ticket: Ticket, target: str, conflict: Conflict) -> S
     )
 
 
-def sent_back_for_red(ticket: Ticket, target: str, tree: str, tested: Tested) -> Step:
+def sent_back_for_red(ticket: Ticket, target: str, tree: str, tested: Tested) -> TryAgain | Fail:
     """The next attempt stands on the very tree that was red, so that the agent sees what we saw."""
     named = ", ".join(f"`{receipt.command}`" for receipt in tested.red)
     moved_on = ticket.change is not None and ticket.change.base != target

@@ -76,7 +76,7 @@ class Housekeeper:
 
 
 def tidy(world: World, shop: Workshop) -> None:
-    _put_away_landed(world, shop)
+    _put_away(world, shop)
     settings = world.user.worktrees
     cap = int(settings.disk_gb * 2**30)
     shop.worktrees.empty_trash(older_than=settings.trash_days * _DAY, keep_bytes=cap, now=world.clock())
@@ -89,16 +89,17 @@ def tidy(world: World, shop: Workshop) -> None:
     shop.worktrees.fill(count, shop.target, disk_cap_bytes=cap, prepare=prepare if shop.config.setup.run else None)
 
 
-def _put_away_landed(world: World, shop: Workshop) -> None:
-    """A landed ticket needs its worktree no more; what lies in it besides the change waits in the trash."""
+def _put_away(world: World, shop: Workshop) -> None:
+    """A landed or dropped ticket needs its worktree no more; what lies in it besides the change waits in the trash."""
     for tree in shop.worktrees.names():
         number = tree.removeprefix("ticket-")
         if not number.isdigit() or worktree_name(int(number)) != tree:
             continue
         with world.store.read() as tx:
-            state = tickets.states_of(tx, [int(number)]).get(int(number))
+            landed = tickets.states_of(tx, [int(number)]).get(int(number)) is State.DONE
+            dropped = bool(tickets.dropped(tx, [int(number)]))
             latest = runs.latest(tx, int(number))
-        if state is State.DONE and (latest is None or latest.ended_at is not None):
+        if (landed or dropped) and (latest is None or latest.ended_at is not None):
             shop.worktrees.discard(tree)
 
 

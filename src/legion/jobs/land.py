@@ -7,18 +7,19 @@ after a crash finds the intent and completes it.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
 from legion.config.project import FILE, hash_of, parse
 from legion.domain import landing
-from legion.domain.checks import Verdict
+from legion.domain.checks import Receipt, Verdict
 from legion.domain.errors import BadInput
 from legion.domain.events import Kind
 from legion.domain.jobs import Claim
 from legion.domain.landing import Search
 from legion.domain.projects import ConfigOrigin, Project
-from legion.domain.tickets import Fail, Land, Park, ParkReason, State, Step, Ticket, next_try
+from legion.domain.tickets import Fail, Land, Park, ParkReason, State, Ticket, TryAgain, next_try
 from legion.git import merging
 from legion.git.errors import TargetMoved
 from legion.git.merging import Candidate, Conflict
@@ -256,20 +257,23 @@ def _send_back(world: World, shop: Workshop, chain: list[Link], culprit: int, te
         failing = {receipt.command for receipt in known.red}
         if failing and {receipt.command for receipt in tested.red} <= failing:
             detail = f"the target itself fails {', '.join(f'`{command}`' for command in sorted(failing))}"
-            _move(world, link.ticket, Park(ParkReason.RED_BASELINE, detail), Kind.BASELINE_RED)
+            _move(world, link.ticket, Park(ParkReason.RED_BASELINE, detail), Kind.BASELINE_RED, tested.red)
             return
     step = sent_back_for_red(link.ticket, before, link.tree, tested)
-    _move(world, link.ticket, step, Kind.SENT_BACK)
+    _move(world, link.ticket, step, Kind.SENT_BACK, tested.red)
 
 
-def _move(world: World, ticket: Ticket, step: Step, kind: Kind) -> None:
+def _move(
+    world: World, ticket: Ticket, step: TryAgain | Fail | Park, kind: Kind, because: Sequence[Receipt] = ()
+) -> None:
     """Unless a person was faster."""
     with world.store.write() as tx:
         if tickets.get(tx, ticket.id).version != ticket.version:
             return
         tickets.move(tx, ticket.id, step, expected_version=ticket.version)
-        why = step.reason if isinstance(step, Fail) else getattr(step, "detail", getattr(step, "reason", ""))
-        tx.record(kind, project=ticket.project, ticket=ticket.id, data={"why": str(why)})
+        why = step.detail if isinstance(step, Park) else step.reason
+        data = {"why": why, "receipts": [receipt.id for receipt in because]}
+        tx.record(kind, project=ticket.project, ticket=ticket.id, data=data)
 
 
 def _refuse_person(world: World, shop: Workshop, why: str) -> None:

@@ -7,6 +7,7 @@ outlives us: after a crash the next generation of this job finds it living, ende
 from __future__ import annotations
 
 import re
+import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -135,8 +136,14 @@ def _spec(world: World, shop: Workshop, ticket: Ticket, this_run: Run, tree: Pat
         run=this_run.name,
         program=briefed(agent.argv, cwd=tree, env=env, briefing=given / "briefing.md"),
         timeout=agent.timeout,
-        sandbox=places.sandbox(world, shop, writable=(tree, state), readable=(given,)),
+        sandbox=places.sandbox(world, shop, writable=(tree, state), readable=(given, *_own_file(agent))),
     )
+
+
+def _own_file(agent: Program) -> tuple[Path, ...]:
+    """The agent program itself, which may lie where no toolchain is."""
+    found = shutil.which(agent.argv[0])
+    return (Path(found).absolute(), Path(found).resolve()) if found else ()
 
 
 @dataclass(frozen=True)

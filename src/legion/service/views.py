@@ -157,6 +157,7 @@ def ticket_page(world: World, ticket_id: int) -> TicketPage:
         proofs = receipts.of_ticket(tx, ticket_id)
         history = events.of_ticket(tx, ticket_id)
         landing = receipts.for_commit(tx, ticket.project, _tested_commit(ticket, history)) if ticket.landed else ()
+        blamed = receipts.get_many(tx, _blamed_by(history))
         names = {project.id: project.name for project in projects.all(tx)}
     shop = world.workshop(ticket.project)
     tree = shop.worktrees.path(worktree_name(ticket_id))
@@ -181,7 +182,7 @@ def ticket_page(world: World, ticket_id: int) -> TicketPage:
         landed=ticket.landed,
         worktree=str(tree) if tree.exists() else None,
         runs=[run_line(run) for run in all_runs],
-        receipts=[receipt_line(world, receipt) for receipt in _without_repeats((*proofs, *landing))],
+        receipts=[receipt_line(world, receipt) for receipt in _without_repeats((*proofs, *blamed, *landing))],
         history=[event_line(event, names) for event in history],
         changed_files=[file.path for file in changed],
     )
@@ -191,6 +192,12 @@ def _tested_commit(ticket: Ticket, history: Iterable[Event]) -> str:
     """The commit whose checks let it land: the tip of its batch, or the commit itself."""
     tested = [str(event.data["tested"]) for event in history if event.kind is Kind.LANDED]
     return tested[-1] if tested else ticket.landed or ""
+
+
+def _blamed_by(history: Iterable[Event]) -> list[int]:
+    """The red receipts that sent it back from the merge queue."""
+    listed = [event.data.get("receipts") for event in history]
+    return [number for numbers in listed if isinstance(numbers, list) for number in numbers]
 
 
 def _without_repeats(all_receipts: Iterable[Receipt]) -> list[Receipt]:

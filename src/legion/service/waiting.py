@@ -15,6 +15,7 @@ from legion.store.database import ReadTransaction
 from legion.wire.projects import WaitState
 
 _LONGEST = 25.0
+_RECENT = 200
 _NEEDS_A_PERSON = (ParkReason.PAUSED, ParkReason.RED_BASELINE, ParkReason.QUESTION, ParkReason.BUDGET)
 
 
@@ -32,7 +33,7 @@ def wait(world: World, news: News, cwd: str | None, ids: list[int], after_event:
 
 def _state(world: World, project: int | None, ids: list[int]) -> WaitState:
     with world.store.read() as tx:
-        wanted = tickets.get_many(tx, ids) if ids else tickets.live(tx, project=project)
+        wanted = tickets.get_many(tx, ids) if ids else _unresolved(tx, project)
         stuck = _stuck(tx, wanted)
         lines = Lines(tx, wanted, world.clock())
         return WaitState(
@@ -41,6 +42,12 @@ def _state(world: World, project: int | None, ids: list[int]) -> WaitState:
             stuck=sorted(stuck),
             last_event=events.last(tx),
         )
+
+
+def _unresolved(tx: ReadTransaction, project: int | None) -> tuple[Ticket, ...]:
+    """All that have not landed. One that failed before somebody began to wait must not pass for success."""
+    ended = tickets.recent(tx, project, limit=_RECENT)
+    return (*tickets.live(tx, project=project), *(ticket for ticket in ended if ticket.state is not State.DONE))
 
 
 def _stuck(tx: ReadTransaction, wanted: tuple[Ticket, ...]) -> set[int]:

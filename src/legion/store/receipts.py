@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sqlalchemy import ColumnElement, insert, select
@@ -72,6 +72,10 @@ def for_commit(tx: ReadTransaction, project: int, commit: str) -> tuple[Receipt,
 def of_ticket(tx: ReadTransaction, ticket: int) -> tuple[Receipt, ...]:
     """Its own proofs; those of the batch it landed with are found by the landed commit."""
     return _found(tx, _TABLE.ticket == ticket)
+
+
+def get_many(tx: ReadTransaction, ids: Sequence[int]) -> tuple[Receipt, ...]:
+    return _found(tx, _TABLE.id.in_(ids)) if ids else ()
 
 
 def latest_for(tx: ReadTransaction, project: int, command: str, tree: str) -> Receipt | None:

@@ -118,6 +118,14 @@ def states_of(tx: ReadTransaction, ids: Iterable[int]) -> dict[int, State]:
     return states
 
 
+def dropped(tx: ReadTransaction, ids: Iterable[int]) -> set[int]:
+    """Those that were taken off the board."""
+    gone: set[int] = set()
+    for some in _pieces(ids):
+        gone |= set(tx.execute(select(_TABLE.id).where(_TABLE.id.in_(some), ~_ON_BOARD)).scalars())
+    return gone
+
+
 def counts(tx: ReadTransaction, project: int | None = None) -> dict[State, int]:
     """How many tickets are in each state; states without any are left out."""
     found = select(_TABLE.state, func.count().label("many")).where(_ON_BOARD).group_by(_TABLE.state)

@@ -109,12 +109,15 @@ def empty_trash(trash: Path, *, older_than: float, keep_bytes: int, now: float) 
 
 def tree_size(path: Path) -> int:
     """Bytes on disk below `path`; what vanishes meanwhile counts nothing."""
-    if not path.is_dir() or path.is_symlink():
-        with contextlib.suppress(FileNotFoundError):
-            return path.lstat().st_blocks * 512
-        return 0
     total = 0
-    with contextlib.suppress(FileNotFoundError, PermissionError), os.scandir(path) as entries:
-        for entry in entries:
-            total += tree_size(Path(entry.path))
+    with contextlib.suppress(FileNotFoundError):
+        total = path.lstat().st_blocks * 512
+    folders = [str(path)] if path.is_dir() and not path.is_symlink() else []
+    while folders:
+        with contextlib.suppress(FileNotFoundError, PermissionError), os.scandir(folders.pop()) as entries:
+            for entry in entries:
+                with contextlib.suppress(FileNotFoundError):
+                    total += entry.stat(follow_symlinks=False).st_blocks * 512
+                if entry.is_dir(follow_symlinks=False):
+                    folders.append(entry.path)
     return total

@@ -1,0 +1,129 @@
+"""Short lives that end in one narrow window each, and a life that only goes on with what it finds."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+
+from legion.domain.errors import TryAgain
+from legion.jobs.world import World
+from legion.service import collecting, projects, tickets, waiting
+from legion.service.news import News
+from legion.store import landings, runs
+from legion.system import crash
+from legion.system.crash import Point
+from legion.wire.projects import AddProject
+from legion.wire.tickets import Dispatch, NewTicket
+from tests.crash.board import PATIENCE, Ground, agent, alive
+
+WAITS = """
+echo mine > mine.txt
+if [ "$(grep -c . "$SHARED/starts")" = 1 ]; then
+    echo here > "$SHARED/arrived"
+    read word < "$SHARED/never"
+fi
+"""
+"""The first to be started waits for ever; whoever comes later finds what it left."""
+
+
+def die_before_the_runner_hears_of_the_stop(ground: Ground) -> None:
+    with alive(ground) as (world, _, conductor, _keeper):
+        ticket = _ask(ground, world, agent(ground, WAITS))
+        conductor.start()
+        _until_arrived(ground)
+        crash.arm(Point.STORE_WRITE_AFTER_COMMIT)
+        tickets.stop(world, ticket)
+
+
+def die_before_the_runner_hears_of_the_pause(ground: Ground) -> None:
+    with alive(ground) as (world, _, conductor, _keeper):
+        ticket = _ask(ground, world, agent(ground, WAITS))
+        conductor.start()
+        _until_arrived(ground)
+        crash.arm(Point.STORE_WRITE_AFTER_COMMIT)
+        tickets.pause(world, ticket)
+
+
+def die_before_a_dropped_worktree_is_put_away(ground: Ground) -> None:
+    with alive(ground) as (world, news, conductor, _keeper):
+        ticket = _ask(ground, world, agent(ground, "exit 1"), max_attempts=1)
+        conductor.start()
+        until_settled(world, news, ticket)
+        crash.arm(Point.STORE_WRITE_AFTER_COMMIT)
+        tickets.drop(world, ticket)
+
+
+def die_while_the_persons_commits_land(ground: Ground) -> None:
+    """Once the target has moved, before that is written down, with no ticket on the board."""
+    with alive(ground) as (world, news, conductor, _keeper):
+        projects.add(world, AddProject(path=str(ground.repository)))
+        projects.trust(world, str(ground.repository))
+        (ground.folder / "added").touch()
+        ask_for_a_commit(ground)
+        conductor.start()
+        crash.arm(Point.LAND_AFTER_SWAP)
+        _collect(ground, world, news)
+
+
+def go_on(ground: Ground) -> None:
+    """What the person asks for first, as `wish.json` says, then the end of everything that was begun."""
+    with alive(ground) as (world, news, conductor, _keeper):
+        wish = json.loads((ground.folder / "wish.json").read_text())
+        if wish["early"] == "collect":
+            collecting.collect(world, str(ground.repository))
+        conductor.start()
+        _until_nothing_runs(world, news)
+        if wish["late"] == "retry":
+            tickets.retry(world, 1, "")
+        if wish["late"] == "resume":
+            tickets.resume(world, 1)
+        if wish["late"]:
+            until_settled(world, news, 1)
+
+
+def ask_for_a_commit(ground: Ground) -> None:
+    """The test is the person: it hears that the project is there, and says when it has committed."""
+    Path(ground.shared / "arrived").write_text("here\n")
+    assert Path(ground.shared / "go").read_text()
+
+
+def until_settled(world: World, news: News, ticket: int) -> None:
+    deadline, last = time.monotonic() + PATIENCE, 0
+    while not (state := waiting.wait(world, news, None, [ticket], last, 5.0)).settled:
+        last = state.last_event
+        assert time.monotonic() < deadline, state
+
+
+def _ask(ground: Ground, world: World, command: str, **fields: int) -> int:
+    cwd = str(ground.repository)
+    projects.add(world, AddProject(path=cwd))
+    projects.trust(world, cwd)
+    wish = NewTicket(title="waits", command=command, **fields)  # type: ignore[arg-type]
+    return tickets.dispatch(world, Dispatch(cwd=cwd, tickets=[wish])).ids[0]
+
+
+def _until_arrived(ground: Ground) -> None:
+    assert (ground.shared / "arrived").read_text() == "here\n"
+
+
+def _until_nothing_runs(world: World, news: News) -> None:
+    deadline = time.monotonic() + PATIENCE
+    while True:
+        seen = news.last()
+        with world.store.read() as tx:
+            busy = bool(runs.active(tx)) or bool(landings.open_ones(tx, 1))
+        if not busy:
+            return
+        assert time.monotonic() < deadline, "something that was begun never ended"
+        news.wait(seen, 5.0)
+
+
+def _collect(ground: Ground, world: World, news: News) -> None:
+    """Never returns: absorbing what the person committed is what it waits for."""
+    while True:
+        seen = news.last()
+        try:
+            collecting.collect(world, str(ground.repository))
+        except TryAgain:
+            news.wait(seen, 5.0)

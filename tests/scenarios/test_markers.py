@@ -1,0 +1,19 @@
+"""Conflict markers that an agent leaves behind never land."""
+
+from __future__ import annotations
+
+from tests.support.legion import Project
+
+
+def test_an_agent_that_leaves_conflict_markers_is_sent_back_until_its_attempts_are_used_up(project: Project):
+    agent = """
+    test "$LEGION_ATTEMPT" = 1 && echo "$LEGION_TICKET was here" > README.txt
+    echo "$LEGION_ATTEMPT" > "$LEGION_TICKET.txt"
+    """
+    one, two = project.dispatch("one", agent), project.dispatch("two", agent)
+    project.until_settled()
+    states = project.states()
+    assert sorted(states.values()) == ["done", "failed"]
+    (lost,) = (ticket for ticket in (one, two) if states[ticket] == "failed")
+    assert "left conflict markers" in project.ticket(lost).ticket.reason
+    assert "<<<<<<<" not in (project.landed("README.txt") or "")

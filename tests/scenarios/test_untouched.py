@@ -1,0 +1,209 @@
+"""The person's repository is theirs: byte for byte untouched by everything but collect, whatever they do in it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from legion.wire.errors import Conflict
+from legion.wire.projects import AddProject, Where
+from tests.support.gates import Gate
+from tests.support.legion import Project, Squad, new
+from tests.support.repository import Repository
+
+
+def test_a_whole_life_of_tickets_leaves_the_repository_byte_for_byte_as_it_was(
+    house: Squad, tmp_path: Path, gate: Gate
+):
+    repository = Repository(tmp_path / "ada")
+    repository.write({"notes.txt": "not committed\n", "README.txt": "changed\n"})
+    repository.git("stash", "--quiet")
+    repository.write({"notes.txt": "not committed\n", "README.txt": "changed again\n"})
+    repository.git("add", "notes.txt")
+    before = repository.fingerprint()
+    project = house.adopt(repository)
+    client = house.client
+    good, bad, held = project.dispatch_all(
+        [
+            new("good", "echo a > README.txt; git stash list > a.txt; git gc -q --prune=now; git tag mine", key="good"),
+            new("bad", "echo BROKEN > b.txt", max_attempts=2),
+            new("held", f"touch c.txt; {gate.pause}"),
+        ]
+    )
+    gate.arrived()
+    client.diff(held)
+    project.stop(held)
+    project.until_settled()
+    project.until_idle(held)
+    assert project.states() == {good: "done", bad: "failed", held: "stopped"}
+    client.status(project.cwd, True)
+    client.graph(project.cwd)
+    client.doctor(project.cwd)
+    client.config(project.cwd)
+    client.worktrees(Where(cwd=project.cwd))
+    client.drop(bad)
+    client.drop(held)
+    project.pause()
+    project.resume()
+    assert repository.fingerprint() == before
+    assert project.landed("a.txt") == ""
+
+
+def test_init_writes_its_own_file_and_nothing_else(house: Squad, tmp_path: Path):
+    repository = Repository(tmp_path / "ada")
+    repository.git("rm", "-q", "legion.toml")
+    repository.commit("no config", {})
+    before = repository.fingerprint()
+    house.client.add_project(AddProject(path=str(repository.root), dry_run=True))
+    assert repository.fingerprint() == before
+    house.client.add_project(AddProject(path=str(repository.root)))
+    (repository.root / "legion.toml").unlink()
+    assert repository.fingerprint() == before
+
+
+def commits(repository: Repository) -> None:
+    repository.commit("mine", {"mine.txt": "mine\n"})
+
+
+def rebases(repository: Repository) -> None:
+    repository.git("switch", "-q", "-c", "side", "HEAD~1")
+    repository.commit("side", {"side.txt": "side\n"})
+    repository.git("rebase", "-q", "main")
+    repository.git("switch", "-q", "main")
+
+
+def collects_garbage(repository: Repository) -> None:
+    repository.commit("amended", {"amended.txt": "1\n"})
+    repository.git("commit", "-q", "--amend", "-m", "amended again")
+    repository.git("reflog", "expire", "--expire=now", "--all")
+    repository.git("gc", "-q", "--prune=now", "--aggressive")
+
+
+def switches_branches(repository: Repository) -> None:
+    repository.git("switch", "-q", "-c", "other", "HEAD~1")
+    repository.commit("elsewhere", {"elsewhere.txt": "1\n"})
+
+
+def deletes_worktrees(repository: Repository) -> None:
+    linked = repository.root.parent / "linked"
+    repository.git("worktree", "add", "-q", "-b", "linked", str(linked))
+    repository.git("worktree", "remove", "--force", str(linked))
+    repository.git("branch", "-q", "-D", "linked")
+    repository.git("worktree", "prune", "--expire=now")
+
+
+def stashes_and_cleans(repository: Repository) -> None:
+    repository.write({"half.txt": "half\n", "README.txt": "half\n"})
+    repository.git("stash", "--quiet", "--include-untracked")
+    repository.git("clean", "-qffdx")
+
+
+DEEDS = (commits, rebases, collects_garbage, switches_branches, deletes_worktrees, stashes_and_cleans)
+
+
+def test_agents_go_on_whatever_the_person_does_in_their_repository_meanwhile(
+    make: Callable[..., Project], gates: Callable[[], Gate]
+):
+    """All deeds one after the other, each with an agent in the middle of its work that then lands."""
+    project = make(files={"second.txt": "2\n"})
+    for number, deed in enumerate(DEEDS):
+        gate = gates()
+        ticket = project.dispatch(deed.__name__, f"{gate.pause}; git log -1 --format=%s; echo {number} > {number}.txt")
+        gate.arrived()
+        deed(project.repository)
+        before = project.repository.fingerprint()
+        gate.open()
+        project.until_settled()
+        assert project.state(ticket) == "done", deed.__name__
+        assert project.repository.fingerprint() == before, deed.__name__
+        project.repository.git("fsck", "--strict")
+    assert [project.landed(f"{number}.txt") for number in range(len(DEEDS))] == [f"{n}\n" for n in range(len(DEEDS))]
+    project.hub_git("fsck", "--strict", "--full")
+
+
+@pytest.fixture
+def ahead(project: Project) -> Project:
+    """A project with something to collect."""
+    project.dispatch("landed", "echo landed > landed.txt; echo changed > README.txt")
+    project.until_settled()
+    return project
+
+
+def test_collect_fast_forwards_the_checkout_that_has_the_branch(ahead: Project):
+    repository = ahead.repository
+    repository.write({"notes.txt": "mine, not committed\n"})
+    done = ahead.collect()
+    assert (done.branch, done.files) == ("main", 2)
+    assert repository.head() == done.new
+    assert repository.git("status", "--porcelain") == "?? notes.txt"
+    assert ahead.collect().commits == 0
+
+
+def refused(project: Project, words: str) -> None:
+    """Collect says no with these words and changes nothing, but for objects that it has fetched by then."""
+    before = project.repository.fingerprint(beside=".git/objects")
+    with pytest.raises(Conflict, match=words):
+        project.collect()
+    assert project.repository.fingerprint(beside=".git/objects") == before
+
+
+def test_collect_refuses_where_uncommitted_changes_are_in_the_way(ahead: Project):
+    ahead.repository.write({"README.txt": "my own words\n"})
+    refused(ahead, r"README\.txt")
+    ahead.repository.git("checkout", "-q", "README.txt")
+    ahead.repository.write({"landed.txt": "my own new file\n"})
+    refused(ahead, r"landed\.txt")
+
+
+def test_collect_refuses_in_the_middle_of_a_rebase_or_merge(ahead: Project):
+    repository = ahead.repository
+    repository.git("switch", "-q", "-c", "side")
+    repository.commit("side", {"README.txt": "side\n"})
+    repository.git("switch", "-q", "main")
+    repository.git("merge", "-q", "--no-ff", "--no-commit", "side")
+    refused(ahead, "merge is in progress")
+    repository.git("merge", "--abort")
+    repository.git("rebase", "-q", "--exec", "false", "HEAD~0", check=False)
+    repository.git("switch", "-q", "side", check=False)
+    ahead.collect()
+
+
+def test_collect_refuses_while_the_branch_is_being_rebased(project: Project):
+    repository = project.repository
+    repository.commit("second", {"README.txt": "second\n"})
+    project.dispatch("landed", "echo landed > landed.txt")
+    project.until_settled()
+    repository.git("branch", "base", "HEAD~1")
+    repository.git("switch", "-q", "base")
+    repository.commit("other", {"README.txt": "other\n"})
+    repository.git("switch", "-q", "main")
+    repository.git("rebase", "-q", "base", check=False)
+    refused(project, "being rebased")
+    repository.git("rebase", "--abort")
+    project.collect()
+    assert (repository.root / "landed.txt").exists()
+
+
+def test_collect_moves_a_branch_that_no_checkout_has(ahead: Project):
+    ahead.repository.git("switch", "-q", "-c", "other")
+    done = ahead.collect()
+    assert ahead.repository.git("rev-parse", "main") == done.new
+    assert not (ahead.repository.root / "landed.txt").exists()
+
+
+def test_collect_moves_the_branch_in_the_linked_checkout_that_has_it(ahead: Project):
+    repository = ahead.repository
+    linked = repository.root.parent / "linked"
+    repository.git("switch", "-q", "-c", "other")
+    repository.git("worktree", "add", "-q", str(linked), "main")
+    ahead.collect()
+    assert (linked / "landed.txt").read_text() == "landed\n"
+    assert not (repository.root / "landed.txt").exists()
+
+
+def test_collect_says_so_where_the_branch_is_gone(ahead: Project):
+    ahead.repository.git("switch", "-q", "-c", "other")
+    ahead.repository.git("branch", "-q", "-D", "main")
+    refused(ahead, "main is not in the repository any more")
