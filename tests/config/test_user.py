@@ -159,18 +159,18 @@ def test_the_pool_follows_the_project_where_it_is_auto():
 
 @pytest.mark.parametrize(
     ("folder", "place"),
-    [("../{name}-legion", "/home/me/app-legion"), ("/big/{name}", "/big/app"), ("../../x/{name}", "/home/x/app")],
+    [("../{name}-legion", "/src/ada/app-legion"), ("/big/{name}", "/big/app"), ("../../x/{name}", "/src/x/app")],
 )
 def test_worktrees_lie_where_the_template_says(folder, place):
     config = parse(f'[worktrees]\nfolder = "{folder}"', origin="x")
-    assert worktrees_folder(config, Path("/home/me/app")) == Path(place)
+    assert worktrees_folder(config, Path("/src/ada/app")) == Path(place)
 
 
 @pytest.mark.parametrize("folder", ["{name}", "../{name}", "../{name}/x", "../../../{name}/.."])
 def test_worktrees_inside_or_around_the_repository_are_refused(folder):
     config = parse(f'[worktrees]\nfolder = "{folder}"', origin="config.toml")
-    with pytest.raises(BadInput, match="neither inside nor around the repository /home/me/app"):
-        worktrees_folder(config, Path("/home/me/app"))
+    with pytest.raises(BadInput, match="neither inside nor around the repository /src/ada/app"):
+        worktrees_folder(config, Path("/src/ada/app"))
 
 
 def test_explain_says_where_every_setting_comes_from():

@@ -141,7 +141,7 @@ def work(ground: Ground) -> None:
         cwd = str(ground.repository)
         projects.add(world, AddProject(path=cwd))
         projects.trust(world, cwd)
-        _commit_by_hand(ground)
+        commit_by_hand(ground)
         _tidy(world, cwd)
         asked = tickets.dispatch(world, Dispatch(cwd=cwd, tickets=board(ground), request="the board"))
         conductor.start()
@@ -166,7 +166,7 @@ def alive(ground: Ground) -> Iterator[tuple[World, News, Conductor, Housekeeper]
         yield all_parts
 
 
-def _commit_by_hand(ground: Ground) -> None:
+def commit_by_hand(ground: Ground) -> None:
     mine = ground.repository / "mine.txt"
     if not mine.exists():
         mine.write_text("mine\n")

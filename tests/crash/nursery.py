@@ -19,12 +19,17 @@ from typing import Any
 from legion.runner.probe import probe
 from legion.system import crash
 from legion.system.crash import Point
-from tests.crash import board
+from tests.crash import board, windows
 from tests.crash.board import Ground
 
 ROOT = Path(__file__).parents[2]
 PATIENCE = 100
-LIVES: dict[str, Callable[[Ground], None]] = {"work": board.work, "look_again": board.look_again}
+LIVES: dict[str, Callable[[Ground], None]] = {
+    "work": board.work,
+    "look_again": board.look_again,
+    "go_on": windows.go_on,
+    **windows.LIVES,
+}
 
 
 @dataclass(frozen=True)

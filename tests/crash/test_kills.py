@@ -207,6 +207,39 @@ def test_killed_gits_cost_only_time(here: Site):
     here.is_sound(lost_allowed=False)
 
 
+HALF_SETUP = """
+[setup]
+run = "mkdir -p deps && cp lock.txt deps/copy && {{ grep -q one lock.txt || {{ {gate}; }} ; }}"
+key = ["lock.txt"]
+
+[checks.test]
+run = "cmp lock.txt deps/copy"
+"""
+
+
+def test_a_setup_that_was_cut_off_is_never_taken_for_done(here: Site):
+    gate = here.gate()
+    config = HALF_SETUP.format(gate=gate.script.replace("'", ""))
+    here.repository.commit("setup", {"legion.toml": config, "lock.txt": "one\n"})
+    project = here.open()
+    project.dispatch("first", here.agent("echo 1 > 1.txt"))
+    project.until_settled()
+    project.collect()
+    before = here.repository.head()
+    # The person's own commit needs another setup. They take it back while that is half done.
+    here.repository.commit("another lock", {"lock.txt": "two\n"})
+    with pytest.raises(errors.TryAgain):
+        project.collect()
+    gate.wait()
+    here.squad.kill()
+    here.repository.git("reset", "--quiet", "--hard", before)
+    here.squad.start()
+    ticket = project.dispatch("second", here.agent("echo 2 > 2.txt"))
+    project.until_settled()
+    assert (project.state(ticket), project.ticket(ticket).ticket.attempt) == ("done", 1)
+    here.is_sound(lost_allowed=False)
+
+
 WITH_SETUP = '[setup]\nrun = "mkdir -p deps"\n\n[checks.test]\nrun = "sh check.sh"\n'
 JOBS = [point for point in Point if point.value.startswith("jobs.")]
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import time
-from pathlib import Path
 
 from legion.domain.errors import TryAgain
 from legion.jobs.world import World
@@ -15,7 +14,7 @@ from legion.system import crash
 from legion.system.crash import Point
 from legion.wire.projects import AddProject
 from legion.wire.tickets import Dispatch, NewTicket
-from tests.crash.board import PATIENCE, Ground, agent, alive
+from tests.crash.board import PATIENCE, Ground, agent, alive, commit_by_hand
 
 WAITS = """
 echo mine > mine.txt
@@ -59,11 +58,21 @@ def die_while_the_persons_commits_land(ground: Ground) -> None:
     with alive(ground) as (world, news, conductor, _keeper):
         projects.add(world, AddProject(path=str(ground.repository)))
         projects.trust(world, str(ground.repository))
-        (ground.folder / "added").touch()
-        ask_for_a_commit(ground)
+        commit_by_hand(ground)
         conductor.start()
         crash.arm(Point.LAND_AFTER_SWAP)
         _collect(ground, world, news)
+
+
+LIVES = {
+    life.__name__: life
+    for life in (
+        die_before_the_runner_hears_of_the_stop,
+        die_before_the_runner_hears_of_the_pause,
+        die_before_a_dropped_worktree_is_put_away,
+        die_while_the_persons_commits_land,
+    )
+}
 
 
 def go_on(ground: Ground) -> None:
@@ -80,12 +89,6 @@ def go_on(ground: Ground) -> None:
             tickets.resume(world, 1)
         if wish["late"]:
             until_settled(world, news, 1)
-
-
-def ask_for_a_commit(ground: Ground) -> None:
-    """The test is the person: it hears that the project is there, and says when it has committed."""
-    Path(ground.shared / "arrived").write_text("here\n")
-    assert Path(ground.shared / "go").read_text()
 
 
 def until_settled(world: World, news: News, ticket: int) -> None:

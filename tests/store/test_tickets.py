@@ -190,12 +190,13 @@ def test_ended_tickets_come_in_pages_newest_first(store, project):
             stop(tx, number)
     expected = [8, 2, 3, 9, 1, 5]
     with store.read() as tx:
-        seen: list[int] = []
-        page = tickets.recent(tx, project.id, 2)
-        while page:
-            seen += [ticket.id for ticket in page]
-            page = tickets.recent(tx, project.id, 2, before=page[-1])
-        assert seen == expected
+        for size in (1, 2, 4):
+            seen: list[int] = []
+            page = tickets.recent(tx, project.id, size)
+            while page:
+                seen += [ticket.id for ticket in page]
+                page = tickets.recent(tx, project.id, size, before=page[-1])
+            assert seen == expected, "also where a page ends between two that ended at the same moment"
         assert [ticket.id for ticket in tickets.recent(tx, None, 99)] == [8, 2, 10, 3, 9, 1, 5]
 
 

@@ -52,11 +52,11 @@ class Repository:
     def head(self) -> str:
         return self.git("rev-parse", "HEAD")
 
-    def fingerprint(self, beside: str = "") -> str:
-        """Every byte, mode and time of the checkout and its .git, leaving out the folder `beside`."""
+    def fingerprint(self) -> str:
+        """Every byte, mode and time of the checkout and its .git."""
         digest = hashlib.sha256()
         for folder, names, files in os.walk(self.root):
-            names[:] = sorted(name for name in names if Path(folder, name) != self.root / beside)
+            names.sort()
             for name in sorted([*names, *files]):
                 path = Path(folder, name)
                 facts = path.lstat()

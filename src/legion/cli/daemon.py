@@ -41,7 +41,8 @@ def up(call: Call) -> None:
         started=started,
     )
     is_up = "is up" if started else "was up already"
-    call.answer(answer, lambda: [f"Legion {record.version} {is_up}: {record.url} (pid {record.pid})"])
+    token = folder.token.read_text().strip()
+    call.answer(answer, lambda: [f"Legion {record.version} {is_up}: {record.url}/#token={token} (pid {record.pid})"])
     call.say(f"Data directory: {call.data_dir}")
 
 

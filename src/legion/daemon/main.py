@@ -126,8 +126,8 @@ def _ready(
     listening.Record(pid=os.getpid(), url=url, socket=own_socket, version=__version__).write(data)
     conductor.start()
     keeper.start()
-    # A log file is read by more eyes than a terminal.
-    _say(f"Ready at {url}/#token={secret}" if sys.stdout.isatty() else f"Ready at {url}")
+    # In the background this goes to a log, which is read by more eyes than a terminal.
+    _say(f"Ready at {url}" if "LEGION_READY_FD" in os.environ else f"Ready at {url}/#token={secret}")
     _say_ready("ready")
 
 
@@ -161,6 +161,7 @@ def wired(user: UserConfig, data: DataDir, url: str) -> Iterator[tuple[World, Ne
     if user.sandbox.mode is SandboxMode.AUTO and not sandbox.works:
         log.warning("agents run without a sandbox: %s", sandbox.why)
     launcher = Launcher()
+    launcher.warm()
     store = Store(user.daemon.database or sqlite_url(data.database))
     try:
         store.migrate()

@@ -53,6 +53,8 @@ class Snapshot:
     """What runs: kind and ticket (run, check) or project (land, baseline)."""
     slots: int
     """Room for agents on this machine, all projects together."""
+    open_runs: frozenset[int] = frozenset()
+    """Tickets with a run of which no end is known."""
     resting: Mapping[tuple[JobKind, int], float] = field(default_factory=dict)
     """Jobs that broke (disk full, a bug), and until when they rest before they are started again."""
 
@@ -90,7 +92,9 @@ def decide(snapshot: Snapshot, now: float) -> Decision:
     # The agent of a stopped ticket may still be on its way out. Whose it was is not known, so it counts for everybody.
     live = {ticket.id for ticket in snapshot.tickets}
     leaving = sum(1 for kind, subject in snapshot.jobs if kind is JobKind.RUN and subject not in live)
-    commands: list[Command] = []
+    ending = _to_end(snapshot, busy)
+    busy |= {(start.kind, start.subject) for start in ending}
+    commands: list[Command] = [*ending]
     for project in snapshot.projects:
         tickets = [ticket for ticket in snapshot.tickets if ticket.project == project.id]
         commands += _wakes(project, tickets, now)
@@ -103,6 +107,16 @@ def decide(snapshot: Snapshot, now: float) -> Decision:
         room -= sum(1 for start in admitted if start.kind is JobKind.RUN)
         commands += admitted
     return Decision(tuple(commands), _wake_at(snapshot, now))
+
+
+def _to_end(snapshot: Snapshot, busy: frozenset[tuple[JobKind, int]]) -> list[StartJob]:
+    """Runs of tickets that a person took out of work while nobody looked: they still need an end, before a new one."""
+    working = {ticket.id for ticket in snapshot.tickets if ticket.state is State.WORKING}
+    return [
+        StartJob(JobKind.RUN, ticket)
+        for ticket in sorted(snapshot.open_runs - working)
+        if (JobKind.RUN, ticket) not in busy
+    ]
 
 
 def _wakes(project: ProjectView, tickets: list[Ticket], now: float) -> list[Wake]:

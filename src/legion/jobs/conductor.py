@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 from legion.config.project import parse
-from legion.domain.decide import Command, JobKind, Snapshot, StartJob, Wake, decide
+from legion.domain.decide import Command, JobKind, StartJob, Wake, decide
 from legion.domain.errors import Conflict, LegionError
 from legion.domain.events import Kind
 from legion.domain.jobs import Claim
@@ -98,11 +98,9 @@ class Conductor:
                 for project in projects.all(tx)
             }
             facts = snapshot.load(tx, slots=self.world.user.daemon.slots, parallel=parallel)
-            open_runs = {run.ticket for run in runs.active(tx)}
         resting = {job: rest.until for job, rest in self._rests.items()}
-        unwanted = _unwanted_runs(facts, open_runs, resting, now)
-        decision = decide(replace(facts, jobs=facts.jobs | unwanted, resting=resting), now)
-        for command in (*(StartJob(*job) for job in sorted(unwanted, key=lambda job: job[1])), *decision.commands):
+        decision = decide(replace(facts, resting=resting), now)
+        for command in decision.commands:
             self._apply(command)
         return decision.wake_at
 
@@ -180,12 +178,3 @@ class Conductor:
             with self.world.store.write() as tx:
                 jobs.finish(tx, self._left_over[-1])
             self._left_over.pop()
-
-
-def _unwanted_runs(
-    facts: Snapshot, open_runs: set[int], resting: Mapping[tuple[JobKind, int], float], now: float
-) -> frozenset[tuple[JobKind, int]]:
-    """Runs of tickets that a person took out of work, whose job a crash or a break cut off: they still need an end."""
-    working = {ticket.id for ticket in facts.tickets if ticket.state is State.WORKING}
-    jobs = {(JobKind.RUN, ticket) for ticket in open_runs - working}
-    return frozenset(job for job in jobs - facts.jobs if resting.get(job, now) <= now)

@@ -116,6 +116,13 @@ class Launcher:
         self._server: _Server | None = None
         self._lock = threading.Lock()
 
+    def warm(self) -> None:
+        """Have the warm process ready before the first run needs it."""
+        if sys.platform == "linux":
+            with self._lock:
+                if self._server is None or not self._server.lives():
+                    self.__replace()
+
     def start(self, run_dir: Path) -> None:
         """Have a runner on this run, and return once it can be reached. Safe to repeat: the program starts once."""
         crash.reach(Point.RUNNER_LAUNCH_BEFORE_START)

@@ -8,7 +8,7 @@ from sqlalchemy import select
 
 from legion.domain.decide import ProjectView, Snapshot
 from legion.domain.projects import Project
-from legion.store import jobs, landings, projects, schema, tickets
+from legion.store import jobs, landings, projects, runs, schema, tickets
 from legion.store.database import ReadTransaction
 
 
@@ -33,6 +33,7 @@ def load(tx: ReadTransaction, slots: int, parallel: Mapping[int, int]) -> Snapsh
         ended=tickets.states_of(tx, before),
         jobs=frozenset((claim.kind, claim.subject) for claim in jobs.active(tx)),
         slots=slots,
+        open_runs=frozenset(run.ticket for run in runs.active(tx)),
     )
 
 

@@ -1,0 +1,173 @@
+"""The next release takes over in the middle of everything: runs of the last one, each kind of job, the database."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import legion
+from legion.drivers import Outcome
+from legion.runner import control, launch
+from legion.runner.journal import read_journal
+from legion.runner.launch import Ended, Fresh, Launcher, Living
+from tests.crash import invariants
+from tests.crash.squads import PATIENCE, Site, site
+
+V1 = Path(__file__).with_name("data") / "v1"
+NEXT = "99.0.0"
+
+
+@pytest.fixture
+def here(tmp_path: Path) -> Iterator[Site]:
+    with site(tmp_path) as one:
+        yield one
+
+
+@pytest.fixture
+def next_release(tmp_path: Path) -> Path:
+    """A copy of the package with another version and one more migration."""
+    source = Path(legion.__file__).parent
+    copy = tmp_path / "next"
+    shutil.copytree(source, copy / "legion", ignore=shutil.ignore_patterns("__pycache__"))
+    (copy / "legion/__init__.py").write_text(f'"""The next release."""\n\n__version__ = "{NEXT}"\n')
+    (copy / "legion/store/migrations/9999_later.sql").write_text("CREATE TABLE later (id INTEGER PRIMARY KEY);\n")
+    return copy
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return tmp_path / "ticket-7-run-9"
+
+
+def test_a_spec_of_version_1_is_run(folder: Path):
+    shutil.copytree(V1 / "fresh", folder)
+    assert launch.find(folder) == Fresh()
+    launcher = Launcher()
+    launcher.start(folder)
+    ended = launch.wait(folder)
+    launcher.close()
+    assert isinstance(ended, Ended)
+    assert (ended.result.run, ended.result.exit_code) == ("ticket-7-run-9", 3)
+    assert (folder / "output.log").read_text() == "hello\n"
+
+
+def test_a_result_and_a_journal_of_version_1_are_read(folder: Path):
+    shutil.copytree(V1 / "ended", folder)
+    found = launch.find(folder)
+    assert isinstance(found, Ended)
+    assert found.result.succeeded
+    assert (found.result.run, found.result.ended_at) == ("ticket-7-run-8", 1763000004.0)
+    assert [event.kind for event in read_journal(folder)] == ["opened", "starting", "started", "ended"]
+
+
+def test_a_journal_of_version_1_without_a_result_is_a_lost_run(folder: Path):
+    shutil.copytree(V1 / "ended", folder)
+    (folder / "result.json").unlink()
+    assert launch.find(folder) == launch.Lost()
+
+
+def test_a_runner_of_version_1_is_found_followed_and_stopped(folder: Path):
+    folder.mkdir()
+    runner = subprocess.Popen([sys.executable, str(V1 / "runner.py"), str(folder)], stdout=subprocess.PIPE)
+    assert runner.stdout is not None
+    with runner.stdout as said:
+        assert said.readline() == b"ready\n"
+    assert launch.find(folder) == Living()
+    launcher = Launcher()
+    launcher.start(folder)
+    launcher.close()
+    assert launch.find(folder) == Living(), "a second runner leaves it alone"
+    assert launch.stop(folder)
+    ended = launch.wait(folder)
+    assert isinstance(ended, Ended)
+    assert ended.result.outcome is Outcome.STOPPED
+    assert runner.wait(PATIENCE) == 0
+
+
+def test_a_runner_of_today_understands_what_version_1_asks(folder: Path):
+    shutil.copytree(V1 / "fresh", folder)
+    spec = json.loads((folder / "spec.json").read_text())
+    spec["argv"] = ["sh", "-c", "trap : INT; tail -f /dev/null & while :; do wait; done"]
+    (folder / "spec.json").write_text(json.dumps(spec))
+    launcher = Launcher()
+    launcher.start(folder)
+    with control.connect(folder, PATIENCE) as connection, connection.makefile("rb") as heard:
+        for ask in (V1 / "asks.jsonl").read_bytes().splitlines(keepends=True):
+            connection.sendall(ask)
+            answer = {"bell": True}
+            while "bell" in answer:
+                answer = json.loads(heard.readline())
+            assert answer["version"] == 1
+            assert (answer["ok"], answer["run"]) == (True, "ticket-7-run-9")
+            assert isinstance(answer["runner"], int)
+    ended = launch.wait(folder)
+    launcher.close()
+    assert isinstance(ended, Ended)
+    assert ended.result.outcome is Outcome.STOPPED
+
+
+def kill_in_a_run(here: Site) -> None:
+    project, gate = here.open(), here.gate()
+    project.dispatch("upgraded", here.agent(f"{gate.script}; echo done > a.txt"))
+    gate.wait()
+    here.squad.kill()
+    gate.open()
+
+
+def kill_in_a_check(here: Site) -> None:
+    project, gate = here.open(), here.gate()
+    project.dispatch("upgraded", here.agent("echo done > a.txt"), prove=[gate.script])
+    gate.wait()
+    here.squad.kill()
+    gate.open(2)
+
+
+def kill_in_a_landing(here: Site) -> None:
+    gate = here.gate()
+    here.repository.commit("slow", {"check.sh": f"test ! -e a.txt || {{ {gate.script}; }}\n"})
+    project = here.open()
+    project.dispatch("upgraded", here.agent("echo done > a.txt"))
+    gate.wait()
+    here.squad.kill()
+    gate.open()
+
+
+def kill_in_a_baseline(here: Site) -> None:
+    gate = here.gate()
+    here.repository.commit("slow", {"check.sh": f"test -e a.txt || {{ {gate.script}; }}\n"})
+    project = here.open()
+    project.dispatch("upgraded", here.agent("echo done > a.txt"))
+    gate.wait()
+    here.squad.kill()
+    gate.open()
+
+
+@pytest.mark.parametrize("kill", [kill_in_a_run, kill_in_a_check, kill_in_a_landing, kill_in_a_baseline])
+def test_the_next_release_goes_on_in_the_middle_of_a_job(here: Site, next_release: Path, kill: object):
+    assert callable(kill)
+    kill(here)
+    here.squad.start({"PYTHONPATH": str(next_release)})
+    assert here.squad.client.status(None).daemon.version == NEXT
+    here.project.until_settled()
+    page = here.project.ticket(1)
+    assert (page.ticket.state, page.ticket.attempt) == ("done", 1)
+    assert here.starts(1) == 1
+    here.is_sound(lost_allowed=False)
+
+
+def test_agents_started_by_the_last_release_are_ended_by_the_next(here: Site, next_release: Path):
+    project, gate = here.open(), here.gate()
+    ticket = project.dispatch("stopped", here.agent(gate.script))
+    gate.wait()
+    program = here.program(ticket)
+    here.squad.kill()
+    here.squad.start({"PYTHONPATH": str(next_release)})
+    project.squad.client.stop(ticket)
+    invariants.wait_until_gone([program])
+    project.until(ticket, "stopped")
