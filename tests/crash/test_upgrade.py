@@ -16,6 +16,7 @@ from legion.drivers import Outcome
 from legion.runner import control, launch
 from legion.runner.journal import read_journal
 from legion.runner.launch import Ended, Fresh, Launcher, Living
+from legion.wire.tickets import Action
 from tests.crash import invariants
 from tests.crash.squads import PATIENCE, Site, site
 
@@ -168,6 +169,6 @@ def test_agents_started_by_the_last_release_are_ended_by_the_next(here: Site, ne
     program = here.program(ticket)
     here.squad.kill()
     here.squad.start({"PYTHONPATH": str(next_release)})
-    project.squad.client.stop(ticket)
+    project.squad.client.stop(ticket, Action())
     invariants.wait_until_gone([program])
     project.until(ticket, "stopped")

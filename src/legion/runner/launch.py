@@ -120,8 +120,7 @@ class Launcher:
         """Have the warm process ready before the first run needs it."""
         if sys.platform == "linux":
             with self._lock:
-                if self._server is None or not self._server.lives():
-                    self.__replace()
+                self._living_server()
 
     def start(self, run_dir: Path) -> None:
         """Have a runner on this run, and return once it can be reached. Safe to repeat: the program starts once."""
@@ -165,13 +164,16 @@ class Launcher:
 
     def _fork(self, run_dir: Path, starter: int) -> None:
         with self._lock:
-            if self._server is None or not self._server.lives():
-                self._server = self._replacement()
             try:
-                self._server.ask(run_dir, starter)
+                self._living_server().ask(run_dir, starter)
             except (BrokenPipeError, ConnectionResetError):
                 self._server = self._replacement()
                 self._server.ask(run_dir, starter)
+
+    def _living_server(self) -> _Server:
+        if self._server is None or not self._server.lives():
+            self._server = self._replacement()
+        return self._server
 
     def _replacement(self) -> _Server:
         if self._server is not None:
