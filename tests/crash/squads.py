@@ -151,11 +151,7 @@ class Site:
             first_target=self._first_target,
             lost_allowed=lost_allowed,
         )
-        told = scene.told()
-        for invariant in invariants.INVARIANTS:
-            # Housekeeping may have been cut off by the end.
-            if invariant is not invariants.no_worktree_is_left_over:
-                invariant(scene, told)
+        invariants.check(scene)
 
     def close(self) -> None:
         self.squad.close()

@@ -237,6 +237,8 @@ def test_a_setup_that_was_cut_off_is_never_taken_for_done(here: Site):
     ticket = project.dispatch("second", here.agent("echo 2 > 2.txt"))
     project.until_settled()
     assert (project.state(ticket), project.ticket(ticket).ticket.attempt) == ("done", 1)
+    excluded = (project.hub / "info/exclude").read_text().splitlines()
+    assert [line for line in excluded if not line.startswith("#")] == ["/deps"], "only setup's own work is left out"
     here.is_sound(lost_allowed=False)
 
 

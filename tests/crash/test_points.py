@@ -45,13 +45,12 @@ class Case:
 
     def is_sound(self, *, lost_allowed: bool = False) -> None:
         scene = self.scene(lost_allowed)
-        invariants.check(scene)
+        invariants.check(scene, invariants.AFTER_TIDYING)
         self._holds_what_was_asked_for(scene)
         before = invariants.fingerprint(scene)
         assert self.nursery.live(self.ground, "look_again").code == 0, self.log()
         assert invariants.fingerprint(scene) == before, "a restart changes nothing once all is done"
-        invariants.no_record_is_left_over(scene)
-        invariants.check(scene)
+        invariants.check(scene, invariants.AFTER_A_QUIET_LIFE)
 
     def scene(self, lost_allowed: bool) -> Scene:
         return Scene(

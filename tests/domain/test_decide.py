@@ -165,6 +165,27 @@ def test_a_job_that_broke_rests_until_its_time():
     assert decide(snapshot, 7.0).commands == (LAND, run(1))
 
 
+def test_a_run_that_nobody_looks_after_is_brought_to_its_end_before_anything_else():
+    """A person stopped or paused the ticket while the daemon was away: the agent may still be there."""
+    bring = StartJob(JobKind.RUN, 1)
+    gone, waits = look(ticket(2), open_runs=frozenset({1})), look(ticket(1), ticket(2), open_runs=frozenset({1}))
+    assert decide(gone, 0.0).commands == (bring, run(2))
+    assert decide(waits, 0.0).commands == (bring, run(2)), "its own next attempt waits for that"
+    for crowded in (replace(gone, slots=1), replace(gone, projects=(replace(PROJECT, parallel=1),))):
+        assert decide(crowded, 0.0).commands == (bring,), "it has its place until it is gone"
+    assert decide(replace(gone, projects=(replace(PROJECT, trusted=False),)), 0.0).commands == (bring,)
+    assert decide(replace(gone, jobs=frozenset({(JobKind.RUN, 1)})), 0.0).commands == (run(2),)
+    assert decide(replace(gone, resting={(JobKind.RUN, 1): 5.0}), 1.0).commands == (run(2),)
+    working = look(ticket(1, State.WORKING), open_runs=frozenset({1}))
+    assert decide(working, 0.0).commands == (run(1),), "a ticket at work simply goes on"
+
+
+def test_a_landing_that_was_cut_off_is_finished_even_when_no_ticket_waits_for_it():
+    assert decide(look(project=replace(PROJECT, landing_begun=True)), 0.0).commands == (LAND,)
+    busy = look(project=replace(PROJECT, landing_begun=True), jobs=frozenset({(JobKind.LAND, 1)}))
+    assert decide(busy, 0.0).commands == ()
+
+
 @settings(max_examples=200)
 @given(st.integers(0, 2**32))
 def test_any_board_is_played_to_its_end(dice):

@@ -41,6 +41,7 @@ class World:
         self.slots = chance.randint(1, 4)
         self.jobs: set[Job] = set()
         self.resting: dict[Job, float] = {}
+        self.open_runs: set[int] = set()
         self.projects = {
             number: ProjectView(
                 id=number,
@@ -86,6 +87,7 @@ class World:
             ended={other: self.tickets[other].state for other in before if self.tickets[other].ended},
             jobs=frozenset(self.jobs),
             slots=self.slots,
+            open_runs=frozenset(self.open_runs),
             resting=dict(self.resting),
         )
 
@@ -97,7 +99,9 @@ class World:
                 break
             for command in commands:
                 self._apply(command)
-            self._keep_the_limits()
+            self._keep_the_limits(
+                [c for c in commands if isinstance(c, StartJob) and c.kind is JobKind.RUN and c.version]
+            )
         # Waking a ticket is news, and so is what its start leads to; then there is nothing left to say.
         assert decide(self.snapshot(), self.now).commands == ()
         self._nobody_is_forgotten()
@@ -122,12 +126,16 @@ class World:
             assert not project.person_waiting
             assert all(self.tickets[other].state is State.DONE for other in ticket.wish.after)
             self._move(ticket.id, Start("target") if command.kind is JobKind.RUN else Inspect())
+            if command.kind is JobKind.RUN:
+                assert ticket.id not in self.open_runs, "never two agents in one worktree"
+                self.open_runs.add(ticket.id)
 
-    def _keep_the_limits(self) -> None:
+    def _keep_the_limits(self, started: list[StartJob]) -> None:
+        """Nobody is started beyond them. Runs that only have to be brought to their end need no room."""
         runs = [self.tickets[subject] for kind, subject in self.jobs if kind is JobKind.RUN]
-        assert len(runs) <= self.slots
-        for project in self.projects.values():
-            assert sum(1 for ticket in runs if ticket.project == project.id) <= project.parallel
+        assert not started or len(runs) <= self.slots
+        for project in {self.tickets[start.subject].project for start in started}:
+            assert sum(1 for ticket in runs if ticket.project == project) <= self.projects[project].parallel
 
     def _nobody_is_forgotten(self) -> None:
         """Whoever could run and does not must have a reason."""
@@ -144,6 +152,10 @@ class World:
             beside = sum(1 for other in runs if other.ended or other.project == project.id)
             crowded = len(runs) >= self.slots or beside >= project.parallel
             assert (kind is JobKind.RUN and crowded) or self.resting.get(job, 0.0) > self.now or not project.trusted
+        for number in self.open_runs:
+            job = (JobKind.RUN, number)
+            ended_by_somebody = job in self.jobs or self.resting.get(job, 0.0) > self.now
+            assert ended_by_somebody or self.tickets[number].state is State.WORKING, "every run gets an end"
         for project in self.projects.values():
             landing = any(t.state is State.LANDING and t.project == project.id for t in self.tickets.values())
             job = (JobKind.LAND, project.id)
@@ -153,7 +165,9 @@ class World:
     def over(self) -> bool:
         """Everything has ended or waits for what never will; nothing runs and nothing is about to wake."""
         hopeless = board.hopeless(self.edges(), self.states())
-        return all(one.ended or (one.id in hopeless and one.state is State.QUEUED) for one in self.tickets.values())
+        return not self.open_runs and all(
+            one.ended or (one.id in hopeless and one.state is State.QUEUED) for one in self.tickets.values()
+        )
 
     def something_happens(self) -> None:
         """Mostly a job ends; sometimes the world interferes. Troubles grow rare, so that it can end."""
@@ -210,6 +224,8 @@ class World:
         elif kind is JobKind.LAND:
             self._land(subject, calm)
         else:
+            if kind is JobKind.RUN:
+                self.open_runs.discard(subject)
             step = self._outcome(self.tickets[subject], kind, calm)
             if step is not None:
                 self._move(subject, step)

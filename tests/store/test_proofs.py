@@ -65,6 +65,7 @@ def test_receipts_are_found_by_tree_commit_ticket_and_command(store, project):
         assert receipts.for_tree(tx, other.id, "t1") == (foreign,)
         assert receipts.for_commit(tx, project.id, "c1") == (first, proof)
         assert receipts.of_ticket(tx, 1) == (proof,)
+        assert receipts.get_many(tx, (again.id, first.id, 99)) == (first, again)
         assert receipts.latest_for(tx, project.id, "make test", "t1") == again
         assert receipts.latest_for(tx, project.id, "make test", "t2") == elsewhere
         assert receipts.latest_for(tx, project.id, "make", "t1") is None

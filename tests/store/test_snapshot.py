@@ -38,6 +38,8 @@ def test_a_snapshot_shows_live_tickets_jobs_and_what_ended_before_them(store, pr
         jobs.claim(tx, JobKind.LAND, project.id, "here")
         finished = jobs.claim(tx, JobKind.RUN, 3, "here")
         jobs.finish(tx, finished)
+        runs.end(tx, runs.start(tx, 3, 1).id, Outcome.LOST)
+        runs.start(tx, 4, 1)
     with store.read() as tx:
         seen = snapshot.load(tx, 3, {project.id: 2})
         live = tickets.live(tx)
@@ -56,6 +58,7 @@ def test_a_snapshot_shows_live_tickets_jobs_and_what_ended_before_them(store, pr
         ended={1: State.DONE, 2: State.STOPPED},
         jobs=frozenset({(JobKind.LAND, project.id)}),
         slots=3,
+        open_runs=frozenset({4}),
     )
     assert [ticket.id for ticket in seen.tickets] == [3, 4, 5]
 
@@ -77,6 +80,16 @@ def test_the_baseline_is_known_only_for_the_target_as_it_is(store, project):
     assert (moved.baseline_known, moved.baseline_red) == (False, False)
     unheard = view_of(store, project, baseline_commit=TREE, baseline_verdict=None)
     assert not unheard.baseline_known
+
+
+def test_a_landing_is_begun_until_it_is_closed(store, project):
+    assert not view_of(store, project).landing_begun
+    with store.write() as tx:
+        intent = landings.open(tx, project.id, base=COMMIT, commit=TREE, tree=TREE, tickets={})
+    assert view_of(store, project).landing_begun
+    with store.write() as tx:
+        landings.close(tx, intent.id, landed=False)
+    assert not view_of(store, project).landing_begun
 
 
 @pytest.mark.parametrize(

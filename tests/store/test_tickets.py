@@ -228,6 +228,7 @@ def test_a_dropped_ticket_is_off_the_board_and_its_story_stays(store, project):
         with pytest.raises(NotFound):
             tickets.get(tx, 1)
         assert tickets.live(tx) == tickets.recent(tx, project.id, 9) == ()
+        assert tickets.dropped(tx, (1, 2)) == {1}
         assert tickets.edges(tx, project.id) == {}
         assert [event.kind for event in events.of_ticket(tx, 1)] == [Kind.TICKET_CREATED, Kind.TICKET_DROPPED]
     with store.write() as tx:

@@ -247,8 +247,8 @@ def new(title: str, command: str = "", **fields: object) -> NewTicket:
 @contextlib.contextmanager
 def squad(folder: Path, **settings: str) -> Iterator[Squad]:
     one = Squad(folder, **settings)
-    one.start()
     try:
+        one.start()
         yield one
     finally:
         one.close()

@@ -86,14 +86,14 @@ class Decision:
 
 
 def decide(snapshot: Snapshot, now: float) -> Decision:
-    busy = snapshot.jobs | {job for job, until in snapshot.resting.items() if until > now}
-    room = snapshot.slots - sum(1 for kind, _ in snapshot.jobs if kind is JobKind.RUN)
+    resting = {job for job, until in snapshot.resting.items() if until > now}
+    ending = _to_end(snapshot, snapshot.jobs | resting)
+    jobs = snapshot.jobs | {(start.kind, start.subject) for start in ending}
+    room = snapshot.slots - sum(1 for kind, _ in jobs if kind is JobKind.RUN)
     states = dict(snapshot.ended) | {ticket.id: ticket.state for ticket in snapshot.tickets}
     # The agent of a stopped ticket may still be on its way out. Whose it was is not known, so it counts for everybody.
     live = {ticket.id for ticket in snapshot.tickets}
-    leaving = sum(1 for kind, subject in snapshot.jobs if kind is JobKind.RUN and subject not in live)
-    ending = _to_end(snapshot, busy)
-    busy |= {(start.kind, start.subject) for start in ending}
+    leaving = sum(1 for kind, subject in jobs if kind is JobKind.RUN and subject not in live)
     commands: list[Command] = [*ending]
     for project in snapshot.projects:
         tickets = [ticket for ticket in snapshot.tickets if ticket.project == project.id]
@@ -101,8 +101,8 @@ def decide(snapshot: Snapshot, now: float) -> Decision:
         if not project.trusted:
             continue
         wanted = _project_jobs(project, tickets) + _in_hand(tickets) + _waiting(project, tickets, states)
-        starts = [start for start in wanted if (start.kind, start.subject) not in busy]
-        running = leaving + sum(1 for ticket in tickets if (JobKind.RUN, ticket.id) in snapshot.jobs)
+        starts = [start for start in wanted if (start.kind, start.subject) not in jobs | resting]
+        running = leaving + sum(1 for ticket in tickets if (JobKind.RUN, ticket.id) in jobs)
         admitted = _within(starts, min(room, project.parallel - running))
         room -= sum(1 for start in admitted if start.kind is JobKind.RUN)
         commands += admitted
