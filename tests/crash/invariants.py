@@ -254,7 +254,7 @@ def wait_until_gone(processes: Sequence[psutil.Process]) -> None:
             handle = os.pidfd_open(process.pid)
             try:
                 ready, _, _ = select.select([handle], [], [], PATIENCE)
-                assert ready, f"{process.pid} is left over: {words}"
+                assert ready, f"{process.pid} is left over: {words[:1]} ... {words[-3:]}"
             finally:
                 os.close(handle)
 

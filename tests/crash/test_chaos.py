@@ -14,7 +14,6 @@ from tests.crash.board import CLASHES, MENDS
 from tests.crash.squads import Site, site
 from tests.support.legion import Project, new
 
-TICKETS = 12
 WORK = """
 echo {name} > {name}.txt
 sleep 0.2
@@ -71,9 +70,9 @@ class Chaos:
                 return words[:2] == ["sh", "-c"]
 
 
-def board(here: Site, draw: random.Random) -> list[NewTicket]:
+def board(here: Site, draw: random.Random, count: int) -> list[NewTicket]:
     tickets = []
-    for number in range(TICKETS):
+    for number in range(count):
         script = {0: MENDS, 1: CLASHES, 2: CLASHES}.get(number, WORK.format(name=f"t{number}"))
         after = draw.sample(range(number), k=min(number, draw.randrange(3))) if number > 2 else []
         tickets.append(
@@ -100,18 +99,18 @@ def struck_while_working(project: Project, chaos: Chaos, strikes: int) -> None:
         chaos.strike()
 
 
-@pytest.mark.parametrize("strikes", [6, pytest.param(60, marks=pytest.mark.soak)])
-@pytest.mark.timeout(600)
-def test_whatever_is_killed_everything_lands_exactly_once(tmp_path: Path, seed: int, strikes: int):
+@pytest.mark.parametrize(("count", "strikes"), [(12, 6), pytest.param(48, 60, marks=pytest.mark.soak)])
+@pytest.mark.timeout(900)
+def test_whatever_is_killed_everything_lands_exactly_once(tmp_path: Path, seed: int, count: int, strikes: int):
     draw = random.Random(seed)
     with site(tmp_path) as here:
         project = here.open()
-        ids = project.dispatch_all(board(here, draw))
+        ids = project.dispatch_all(board(here, draw, count))
         chaos = Chaos(here, draw)
         struck_while_working(project, chaos, strikes)
         project.until_settled(patience=300)
-        assert [project.state(ticket) for ticket in ids] == ["done"] * TICKETS, chaos.killed
-        for number in range(3, TICKETS):
+        assert [project.state(ticket) for ticket in ids] == ["done"] * count, chaos.killed
+        for number in range(3, count):
             assert project.landed(f"t{number}.txt") == f"more\nt{number}\n"
         assert sorted((project.landed("README.txt") or "").splitlines()) == [f"{n} was here" for n in ids[1:3]]
         here.is_sound()

@@ -50,7 +50,7 @@ def dispatch(call: Call, plan_file: str | None, text: str | None, after: tuple[s
     if plan_file is not None:
         if text is not None or after or any(told.values()):
             raise BadInput("--from takes everything from the plan file; leave TEXT and the other options out.")
-        tickets = read_plan(_plan_text(plan_file), plan_file)
+        tickets = read_plan(_plan_text(plan_file), "The plan" if plan_file == "-" else plan_file)
     else:
         tickets = [_one_ticket(text, after, told)]
     wanted = Dispatch(cwd=call.cwd, tickets=tickets, request=os.urandom(16).hex())

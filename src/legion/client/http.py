@@ -1,14 +1,17 @@
-"""One request to the daemon over its unix socket or TCP: JSON in, JSON out, a Problem as the error it was."""
+"""One request to the daemon over its unix socket or TCP: JSON in, JSON out, a Problem as the error it was.
+
+It speaks HTTP/1.0, where an answer ends with its connection, and so needs no library: importing one would cost more
+than all the rest of a command.
+"""
 
 from __future__ import annotations
 
 import contextlib
-import http.client
 import json
 import socket
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, BinaryIO
 from urllib.parse import quote, urlencode
 
 from legion import __version__
@@ -18,6 +21,10 @@ Query = Mapping[str, str | int | float | bool | list[int] | None]
 
 ANSWER_TIMEOUT = 600.0
 """Making a hub of a large repository takes a while; a daemon that died is noticed at once anyway."""
+
+
+_LONGEST_HEAD_LINE = 1 << 16
+_MOST_HEADERS = 100
 
 
 class NotRunning(TryAgain):
@@ -37,15 +44,27 @@ class Address:
         return self.socket or f"http://{self.host}:{self.port}"
 
 
-class _OverSocket(http.client.HTTPConnection):
-    def __init__(self, path: str, timeout: float) -> None:
-        super().__init__("localhost", timeout=timeout)
-        self._path = path
+class NotHttp(Exception):
+    """What came back is no HTTP answer."""
 
-    def connect(self) -> None:
-        self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        self.sock.settimeout(self.timeout)
-        self.sock.connect(self._path)
+
+class CutOff(Exception):
+    """The connection ended in the middle of an answer."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    status: int
+    headers: Mapping[str, str]
+    """By lower-case name."""
+    body: BinaryIO
+
+    def read(self) -> bytes:
+        content = self.body.read()
+        promised = self.headers.get("content-length", "")
+        if promised.isdigit() and len(content) < int(promised):
+            raise CutOff
+        return content
 
 
 class Line:
@@ -66,64 +85,59 @@ class Line:
         timeout: float = ANSWER_TIMEOUT,
     ) -> Any:  # noqa: ANN401
         """The JSON of the answer, or the error that the daemon answered with."""
-        with self._connected(timeout) as connection:
-            answer = self._send(connection, method, path, query, body)
-            return self._content(answer)
+        with self._connected(timeout) as (connection, answers):
+            self._send(connection, method, path, query, body)
+            return self._content(_answer(answers))
 
     def follow(self, path: str, *, query: Query | None = None, silence: float = 60.0) -> Iterator[Any]:
         """The data of server-sent events as they come; None for each sign of life between them."""
-        with self._connected(silence) as connection:
-            answer = self._send(connection, "GET", path, query, None)
+        with self._connected(silence) as (connection, answers):
+            self._send(connection, "GET", path, query, None)
+            answer = _answer(answers)
             if answer.status != 200:
                 self._content(answer)
-            for line in answer:
+            for line in answer.body:
                 if line.startswith(b"data: "):
                     yield json.loads(line[6:])
                 elif line.startswith(b":"):
                     yield None
 
     @contextlib.contextmanager
-    def _connected(self, timeout: float) -> Iterator[http.client.HTTPConnection]:
+    def _connected(self, timeout: float) -> Iterator[tuple[socket.socket, BinaryIO]]:
         address = self.address
-        connection: http.client.HTTPConnection
-        if address.socket is not None:
-            connection = _OverSocket(address.socket, timeout)
-        else:
-            connection = http.client.HTTPConnection(address.host, address.port, timeout=timeout)
         try:
-            yield connection
+            with _connect(address, timeout) as connection, connection.makefile("rb") as answers:
+                yield connection, answers
         except TimeoutError:
             raise TryAgain(
                 f"Legion at {address} did not answer in {timeout:.0f} s; look into its daemon.log."
             ) from None
         except (FileNotFoundError, ConnectionRefusedError):
             raise NotRunning(f"Legion is not running at {address}; `legion up` starts it.") from None
-        except (ConnectionError, http.client.IncompleteRead, http.client.RemoteDisconnected):
+        except (ConnectionError, CutOff):
             raise NotRunning(f"Legion at {address} went away in the middle of an answer; try again.") from None
-        except http.client.HTTPException:
+        except NotHttp:
             raise LegionError(f"What answers at {address} is not Legion; look at LEGION_URL or the port.") from None
         except OSError as error:
             raise TryAgain(f"Legion at {address} cannot be reached: {error.strerror or error}.") from None
-        finally:
-            connection.close()
 
-    def _send(
-        self, connection: http.client.HTTPConnection, method: str, path: str, query: Query | None, body: object
-    ) -> http.client.HTTPResponse:
-        headers = {"Authorization": f"Bearer {self.address.token}", "Connection": "close"}
-        content = None
+    def _send(self, connection: socket.socket, method: str, path: str, query: Query | None, body: object) -> None:
+        host = "localhost" if self.address.socket is not None else _host_header(self.address)
+        headers = {"Host": host, "Authorization": f"Bearer {self.address.token}"}
+        content = b""
         if body is not None:
-            headers["Content-Type"] = "application/json"
             content = json.dumps(body, default=vars).encode()
-        target = quote(path) + _query_string(query)
+            headers["Content-Type"] = "application/json"
+        if method != "GET":
+            headers["Content-Length"] = str(len(content))
+        lines = [f"{method} {quote(path)}{_query_string(query)} HTTP/1.0", *(f"{k}: {v}" for k, v in headers.items())]
         # The daemon may refuse early, for example a body that is too big; its answer says why.
         with contextlib.suppress(BrokenPipeError, ConnectionResetError):
-            connection.request(method, target, content, headers)
-        return connection.getresponse()
+            connection.sendall("\r\n".join([*lines, "", ""]).encode("latin-1") + content)
 
-    def _content(self, answer: http.client.HTTPResponse) -> Any:  # noqa: ANN401
+    def _content(self, answer: Answer) -> Any:  # noqa: ANN401
         raw = answer.read()
-        self.daemon_version = answer.getheader("Legion-Version", "")
+        self.daemon_version = answer.headers.get("legion-version", "")
         try:
             content = json.loads(raw)
         except ValueError:
@@ -131,8 +145,48 @@ class Line:
         if not self.daemon_version or content is None:
             raise LegionError(f"What answers at {self.address} is not Legion; look at LEGION_URL or the port.")
         if answer.status >= 400:
-            raise error_of(content["code"], content["message"])
+            raise error_of(content)
         return content
+
+
+def _connect(address: Address, timeout: float) -> socket.socket:
+    if address.socket is None:
+        return socket.create_connection((address.host, address.port), timeout)
+    connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        connection.settimeout(timeout)
+        connection.connect(address.socket)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _host_header(address: Address) -> str:
+    return f"[{address.host}]:{address.port}" if ":" in address.host else f"{address.host}:{address.port}"
+
+
+def _answer(body: BinaryIO) -> Answer:
+    """Read the head; the body is what follows until the connection ends."""
+    words = _head_line(body).split(" ", 2)
+    if len(words) < 2 or not words[0].startswith("HTTP/") or not words[1].isdigit():
+        raise NotHttp
+    headers: dict[str, str] = {}
+    while line := _head_line(body):
+        name, colon, value = line.partition(":")
+        if not colon or len(headers) > _MOST_HEADERS:
+            raise NotHttp
+        headers[name.strip().lower()] = value.strip()
+    return Answer(int(words[1]), headers, body)
+
+
+def _head_line(body: BinaryIO) -> str:
+    line = body.readline(_LONGEST_HEAD_LINE)
+    if not line:
+        raise CutOff
+    if not line.endswith(b"\n"):
+        raise NotHttp
+    return line.decode("latin-1").rstrip("\r\n")
 
 
 def _query_string(query: Query | None) -> str:

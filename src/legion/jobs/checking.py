@@ -77,6 +77,7 @@ def _run_all(
     owners: dict[str, int | None],
 ) -> list[Receipt]:
     record = shop.folder / f"check-setup-{slot}.json"
+    setup.forget_cut_off(record)
     place = shop.check_trees.prepare(str(slot), commit, keep=setup.outputs(record))
     try:
         setup.ensure(world, shop, place, record)

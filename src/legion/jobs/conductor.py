@@ -7,9 +7,11 @@ that a full disk or a bug costs time and never a ticket.
 from __future__ import annotations
 
 import logging
+import shutil
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from pathlib import Path
 
 from legion.config.project import parse
 from legion.domain.decide import Command, JobKind, StartJob, Wake, decide
@@ -21,7 +23,7 @@ from legion.jobs.baseline import baseline
 from legion.jobs.check import check
 from legion.jobs.land import land
 from legion.jobs.run import run
-from legion.jobs.world import World
+from legion.jobs.world import Rest, World
 from legion.store import jobs, projects, runs, snapshot, tickets
 from legion.store.database import Transaction
 from legion.system import crash
@@ -37,12 +39,9 @@ JOBS: Mapping[JobKind, Callable[[World, Claim], None]] = {
 }
 
 _FIRST_REST, _LONGEST_REST = 1.0, 300.0
-
-
-@dataclass(frozen=True)
-class Rest:
-    length: float
-    until: float
+_LONGEST_REST_WITHOUT_ROOM = 10.0
+_NO_ROOM = 1 << 20
+_LONGEST_WORDS = 500
 
 
 class Conductor:
@@ -50,7 +49,6 @@ class Conductor:
         self.world = world
         self._wake = threading.Event()
         self._stopping = threading.Event()
-        self._rests: dict[tuple[JobKind, int], Rest] = {}
         self._left_over: list[Claim] = []
         self._loop = threading.Thread(target=self._conduct, name="conductor", daemon=True)
 
@@ -98,7 +96,7 @@ class Conductor:
                 for project in projects.all(tx)
             }
             facts = snapshot.load(tx, slots=self.world.user.daemon.slots, parallel=parallel)
-        resting = {job: rest.until for job, rest in self._rests.items()}
+        resting = {job: rest.until for job, rest in self.world.rests.items()}
         decision = decide(replace(facts, resting=resting), now)
         for command in decision.commands:
             self._apply(command)
@@ -147,22 +145,28 @@ class Conductor:
         job = (claim.kind, claim.subject)
         try:
             JOBS[claim.kind](self.world, claim)
-            self._rests.pop(job, None)
+            self.world.rests.pop(job, None)
         except Exception as trouble:  # a job may break in any way; the ticket must not be lost with it
             self._rest(claim, trouble)
         self.poke()
 
     def _rest(self, claim: Claim, trouble: Exception) -> None:
         job = (claim.kind, claim.subject)
-        before = self._rests.get(job)
-        length = min(before.length * 2, _LONGEST_REST) if before else _FIRST_REST
-        self._rests[job] = Rest(length, self.world.clock() + length)
+        full = self._full_disk()
+        before, longest = self.world.rests.get(job), _LONGEST_REST_WITHOUT_ROOM if full else _LONGEST_REST
+        length = min(before.length * 2, longest) if before else _FIRST_REST
         known = isinstance(trouble, LegionError)
+        why = full or " ".join((str(trouble) if known else f"{type(trouble).__name__}: {trouble}").split())
+        self.world.rests[job] = Rest(length=length, until=self.world.clock() + length, why=why[:_LONGEST_WORDS])
         log.error(
-            "%s job of %s broke, rests %s s: %s", claim.kind.value, claim.subject, length, trouble, exc_info=not known
+            "the %s job of %s is tried again in %g s: %s",
+            claim.kind.value,
+            claim.subject,
+            length,
+            why,
+            exc_info=None if known or full else trouble,
         )
-        said = str(trouble) if known else f"{type(trouble).__name__}: {trouble}"
-        data = {"job": claim.kind.value, "subject": claim.subject, "why": said, "rests": length}
+        data = {"job": claim.kind.value, "subject": claim.subject, "why": why, "rests": length}
         try:
             with self.world.store.write() as tx:
                 jobs.finish(tx, claim)
@@ -171,6 +175,16 @@ class Conductor:
         except LegionError as worse:
             log.error("the claim of the broken job is given back later: %s", worse.message)
             self._left_over.append(claim)
+
+    def _full_disk(self) -> str | None:
+        """Programs say in many ways that there is no room; this says it plainly."""
+        try:
+            with self.world.store.read() as tx:
+                places = [self.world.data.root, *(Path(project.worktrees) for project in projects.all(tx))]
+            full = [place for place in places if place.exists() and shutil.disk_usage(place).free < _NO_ROOM]
+        except (LegionError, OSError):
+            return None
+        return f"the disk that holds {full[0]} is full; free some room and it goes on by itself" if full else None
 
     def _give_back_left_over(self) -> None:
         """Claims of broken jobs that could not be given back at the time, for want of a working store."""

@@ -72,7 +72,7 @@ class Housekeeper:
         try:
             tidy(self.world, self.world.workshop_of(project))
         except (LegionError, OSError) as trouble:
-            log.warning("housekeeping in %s was cut short: %s", project.name, trouble)
+            log.warning("housekeeping in %s was cut short: %s", project.name, " ".join(str(trouble).split()))
 
 
 def tidy(world: World, shop: Workshop) -> None:

@@ -54,9 +54,10 @@ def ensure(world: World, shop: Workshop, tree: Path, record: Path) -> None:
     last = _read(record)
     if last.key == key and all(os.path.lexists(tree / path) for path in last.outputs):
         return
-    before = untracked(shop.hub, tree, shop.target) if last.before is None else last.before
+    begun = last.before if last.place == str(tree) else None
+    before = untracked(shop.hub, tree, shop.target) if begun is None else begun
     # From here on the tree holds a mixture; nobody may take it for what the last setup made.
-    _write(record, _Record(outputs=last.outputs, before=tuple(before)))
+    _write(record, _Record(outputs=last.outputs, before=before, place=str(tree)))
     crash.reach(Point.SETUP_BEFORE_RUN)
     shop.cache.mkdir(parents=True, exist_ok=True)
     ended = commands.run(
@@ -83,6 +84,12 @@ def ensure(world: World, shop: Workshop, tree: Path, record: Path) -> None:
     crash.reach(Point.SETUP_AFTER_RECORD)
 
 
+def forget_cut_off(record: Path) -> None:
+    """For a tree that is cleaned before each use: a setup that was cut off leaves nothing there that counts."""
+    if _read(record).before is not None:
+        record.unlink()
+
+
 @dataclass(frozen=True, kw_only=True)
 class _Record:
     key: str = ""
@@ -90,6 +97,8 @@ class _Record:
     outputs: tuple[str, ...] = ()
     before: tuple[str, ...] | None = None
     """What lay in the tree beside its tracked files when a setup began that has not ended yet."""
+    place: str = ""
+    """Where that tree was: only there does it still hold what the setup began to make."""
 
 
 def _read(record: Path) -> _Record:
@@ -98,7 +107,12 @@ def _read(record: Path) -> _Record:
     except (FileNotFoundError, ValueError):
         return _Record()
     before = known.get("before")
-    return _Record(key=known["key"], outputs=tuple(known["outputs"]), before=None if before is None else tuple(before))
+    return _Record(
+        key=known["key"],
+        outputs=tuple(known["outputs"]),
+        before=None if before is None else tuple(before),
+        place=known.get("place", ""),
+    )
 
 
 def _write(record: Path, known: _Record) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from legion.config.project import ProjectConfig, parse
 from legion.config.user import UserConfig
+from legion.domain.decide import JobKind
 from legion.domain.projects import Project
 from legion.git.check_trees import CheckTrees
 from legion.git.hub import Hub
@@ -57,6 +58,16 @@ class Workshop:
         return self.folder / "cache"
 
 
+@dataclass(frozen=True, kw_only=True)
+class Rest:
+    """A job broke through no fault of a ticket. It is started again when it has rested."""
+
+    length: float
+    until: float
+    why: str
+    """One line, for people."""
+
+
 @dataclass(kw_only=True)
 class World:
     data: DataDir
@@ -69,6 +80,8 @@ class World:
     machine: str
     clock: Callable[[], float]
     check_slots: CheckSlots = field(default_factory=lambda: CheckSlots())
+    rests: dict[tuple[JobKind, int], Rest] = field(default_factory=dict)
+    """Jobs that broke and rest, by kind and subject."""
     _trees: dict[int, tuple[Worktrees, CheckTrees]] = field(default_factory=dict)
     _making: threading.Lock = field(default_factory=threading.Lock)
 

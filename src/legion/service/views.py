@@ -7,12 +7,13 @@ from pathlib import Path
 
 from legion.domain import board
 from legion.domain.checks import Receipt
+from legion.domain.decide import JobKind
 from legion.domain.events import Event, Kind
 from legion.domain.projects import Project
 from legion.domain.runs import Run
 from legion.domain.tickets import State, Ticket
 from legion.jobs.saving import worktree_name
-from legion.jobs.world import World
+from legion.jobs.world import Rest, World
 from legion.service import projects as project_cases
 from legion.store import events, projects, receipts, runs, tickets
 from legion.store.database import ReadTransaction
@@ -26,8 +27,9 @@ _RECENT = 50
 class Lines:
     """Turns tickets into lines, looking up once what several lines need."""
 
-    def __init__(self, tx: ReadTransaction, shown: Iterable[Ticket], now: float) -> None:
-        self._now = now
+    def __init__(self, world: World, tx: ReadTransaction, shown: Iterable[Ticket]) -> None:
+        self._now = world.clock()
+        self._rests = dict(world.rests)
         self._projects = {project.id: project for project in projects.all(tx)}
         self._trusted = {
             project.id: projects.is_trusted(tx, project.id, project.config_hash) for project in self._projects.values()
@@ -60,6 +62,9 @@ class Lines:
         )
 
     def _doing(self, ticket: Ticket, held_up: tuple[int, ...]) -> str:
+        job = _JOBS.get(ticket.state)
+        if job is not None and (rest := self._rests.get((job, ticket.id))) is not None:
+            return resting(rest, self._now)
         match ticket.state:
             case State.QUEUED:
                 return self._waiting(ticket, held_up)
@@ -93,6 +98,13 @@ class Lines:
         return "waits for a free slot"
 
 
+_JOBS = {State.WORKING: JobKind.RUN, State.CHECKING: JobKind.CHECK}
+
+
+def resting(rest: Rest, now: float) -> str:
+    return f"tried again in {max(0.0, rest.until - now):.0f} s: {rest.why}"
+
+
 def status(world: World, daemon: DaemonLine, cwd: str | None, everything: bool) -> Status:
     here = project_cases.find_or_none(world, cwd) if cwd else None
     with world.store.read() as tx:
@@ -103,7 +115,7 @@ def status(world: World, daemon: DaemonLine, cwd: str | None, everything: bool) 
         ended_count = sum(count for state, count in counts.items() if state in _ENDED)
         ended = tickets.recent(tx, wanted, limit=ended_count if everything else _RECENT)
         shown = sorted([*live, *ended], key=lambda ticket: ticket.id)
-        lines = Lines(tx, shown, world.clock())
+        lines = Lines(world, tx, shown)
         return Status(
             daemon=daemon,
             project=_project_line(world, tx, here) if here else None,
@@ -133,6 +145,10 @@ def _project_line(world: World, tx: ReadTransaction, project: Project) -> Projec
         notes.append(f"your commit {project.person_refused[:8]} is not in the target: {said}")
     if project.baseline_red:
         notes.append("the target itself fails its checks; no ticket is blamed for that")
+    for kind, work in ((JobKind.LAND, "landing"), (JobKind.BASELINE, "checking the target")):
+        rest = world.rests.get((kind, project.id))
+        if rest is not None:
+            notes.append(f"{work} is {resting(rest, world.clock())}")
     ahead = 0
     if project.person_absorbed and project.target and project.person_absorbed != project.target:
         ahead = len(shop.hub.commits_between(project.person_tip or project.person_absorbed, project.target))
@@ -152,7 +168,7 @@ def _project_line(world: World, tx: ReadTransaction, project: Project) -> Projec
 def ticket_page(world: World, ticket_id: int) -> TicketPage:
     with world.store.read() as tx:
         ticket = tickets.get(tx, ticket_id)
-        line = Lines(tx, [ticket], world.clock()).line(ticket)
+        line = Lines(world, tx, [ticket]).line(ticket)
         all_runs = runs.of_ticket(tx, ticket_id)
         proofs = receipts.of_ticket(tx, ticket_id)
         history = events.of_ticket(tx, ticket_id)
@@ -210,7 +226,7 @@ def graph(world: World, cwd: str) -> Graph:
     with world.store.read() as tx:
         live = tickets.live(tx, project=project.id)
         shown = {ticket.id: ticket for ticket in (*live, *tickets.recent(tx, project.id, limit=_RECENT))}
-        lines = Lines(tx, shown.values(), world.clock())
+        lines = Lines(world, tx, shown.values())
     edges = {number: [other for other in ticket.wish.after if other in shown] for number, ticket in shown.items()}
     cost = {number: 0.0 if ticket.state is State.DONE else 1.0 for number, ticket in shown.items()}
     return Graph(

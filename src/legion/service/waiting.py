@@ -35,7 +35,7 @@ def _state(world: World, project: int | None, ids: list[int]) -> WaitState:
     with world.store.read() as tx:
         wanted = tickets.get_many(tx, ids) if ids else _unresolved(tx, project)
         stuck = _stuck(tx, wanted)
-        lines = Lines(tx, wanted, world.clock())
+        lines = Lines(world, tx, wanted)
         return WaitState(
             settled=all(ticket.ended or ticket.id in stuck for ticket in wanted),
             tickets=[lines.line(ticket) for ticket in wanted],

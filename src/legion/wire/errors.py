@@ -5,6 +5,9 @@ Clients catch the same classes that the daemon raises, and need no other room fo
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from legion.domain.errors import BadInput, ChecksFailed, Conflict, LegionError, NotAllowed, NotFound, TryAgain
 from legion.wire.projects import Problem
 
@@ -32,13 +35,15 @@ HTTP_STATUS: dict[type[LegionError], int] = {
 }
 """The HTTP status of each error; a subclass answers as its nearest parent."""
 
-_BY_CODE = {error.code: error for error in HTTP_STATUS}
+_BY_EXIT_CODE = {error.exit_code: error for error in HTTP_STATUS}
 
 
 def problem_of(error: LegionError) -> Problem:
     return Problem(code=error.code, message=error.message, exit_code=error.exit_code)
 
 
-def error_of(code: str, message: str) -> LegionError:
-    """The error that the other side raised; a code that we do not know is a plain failure."""
-    return _BY_CODE.get(code, LegionError)(message)
+def error_of(problem: Mapping[str, Any]) -> LegionError:
+    """The error that the other side raised, or its nearest parent that both sides know."""
+    error = _BY_EXIT_CODE.get(problem["exit_code"], LegionError)(problem["message"])
+    error.code = problem["code"]
+    return error
