@@ -120,7 +120,7 @@ def test_the_text_may_come_from_stdin(program, service: StandIn):
         (["dispatch", "-"], b"  \n", "The text is empty"),
         (["dispatch", "-t", b"\xff", "x"], b"", "--title is not valid UTF-8"),
         (["dispatch", "-t", "A", "-c", b"\xff", "x"], b"", "--context is not valid UTF-8"),
-        (["dispatch", "--from", "-"], b"nope", "- is not valid TOML"),
+        (["dispatch", "--from", "-"], b"nope", "The plan is not valid TOML"),
         (["retry", "1", "--feedback", b"\xff"], b"", "--feedback is not valid UTF-8"),
         (["ticket", b"\xff"], b"", "no ticket number"),
         (["init", b"\xff"], b"", "no folder"),

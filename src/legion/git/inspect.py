@@ -120,3 +120,11 @@ def _uses_lfs(git_dir: Path) -> bool:
         accept=(0, 1),
     )
     return found.code == 0
+
+
+def loose_tip(common_dir: Path, branch: str) -> str | None:
+    """The branch's tip where git keeps it in a file of its own, as it does after every commit. Needs no process."""
+    try:
+        return (common_dir / "refs" / "heads" / branch).read_text().strip()
+    except OSError:
+        return None

@@ -1,52 +1,40 @@
 """The land job: one project's merge queue, worked off batch by batch until it is empty.
 
-The order of effects makes every cut harmless: receipts are stored as they are made; the intent to land is stored before
-the target moves; the target moves by compare-and-swap to the tested commit; then the tickets are done. Whoever comes
-after a crash finds the intent and completes it.
+A batch is a chain of candidates; prefixes of it are tested until it is clear what may land and who is to blame. How the
+target then moves is `target`'s business.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
-from legion.config.project import FILE, hash_of, parse
+from legion.config.project import FILE, parse
 from legion.domain import landing
-from legion.domain.checks import Receipt, Verdict
+from legion.domain.checks import Receipt
 from legion.domain.errors import BadInput
 from legion.domain.events import Kind
 from legion.domain.jobs import Claim
 from legion.domain.landing import Search
-from legion.domain.projects import ConfigOrigin, Project
-from legion.domain.tickets import Fail, Land, Park, ParkReason, State, Ticket, TryAgain, next_try
+from legion.domain.tickets import Fail, Park, ParkReason, State, Ticket, TryAgain, next_try
 from legion.git import merging
-from legion.git.errors import TargetMoved
 from legion.git.merging import Candidate, Conflict
-from legion.jobs import baseline, checking, feedback, person
+from legion.jobs import baseline, checking, feedback, person, target
 from legion.jobs.candidates import candidate
 from legion.jobs.check import refuse_broken, sent_back_for_conflict, sent_back_for_red
 from legion.jobs.checking import Tested, Wanted
 from legion.jobs.saving import AUTHOR
+from legion.jobs.target import Link
 from legion.jobs.world import Workshop, World
-from legion.store import jobs, landings, projects, tickets
-from legion.store.database import Transaction
+from legion.store import jobs, projects, tickets
 from legion.system import crash
 from legion.system.crash import Point
 
 
-@dataclass(frozen=True, kw_only=True)
-class Link:
-    """One place in the chain: a ticket's change, or the person's commits (no ticket), on top of all before it."""
-
-    ticket: Ticket | None
-    commit: str
-    tree: str
-
-
 def land(world: World, claim: Claim) -> None:
     """Until nothing is left to land. What arrives while the claim is being given back starts the next job."""
-    finish_begun(world, world.workshop(claim.subject))
+    target.finish_begun(world, world.workshop(claim.subject))
     while True:
         shop = world.workshop(claim.subject)
         shop = replace(shop, project=person.look(world, shop))
@@ -65,22 +53,6 @@ def _trusted(world: World, shop: Workshop) -> bool:
         return projects.is_trusted(tx, shop.project.id, shop.project.config_hash)
 
 
-def finish_begun(world: World, shop: Workshop) -> None:
-    """Landings that a crash cut off: everything was tested and nobody could withdraw since, so the target moves now.
-
-    It may have moved before. It may even be moving: a git that outlived its daemon does the same, with the same end.
-    """
-    with world.store.read() as tx:
-        begun = landings.open_ones(tx, shop.project.id)
-    for intent in begun:
-        try:
-            shop.hub.move_target(intent.commit, expected=intent.base)
-            moved = True
-        except TargetMoved:
-            moved = shop.hub.is_ancestor(intent.commit, shop.target)
-        _record(world, shop, intent.id, intent.commit, dict(intent.tickets), moved=moved)
-
-
 def _batch(world: World, shop: Workshop) -> tuple[Ticket, ...]:
     with world.store.read() as tx:
         live = tickets.live(tx, project=shop.project.id)
@@ -89,23 +61,23 @@ def _batch(world: World, shop: Workshop) -> tuple[Ticket, ...]:
 
 
 def _land_batch(world: World, shop: Workshop, batch: tuple[Ticket, ...], person_waits: bool) -> None:
-    target = shop.target
-    chain = _chain(world, shop, target, batch, person_waits)
+    start = shop.target
+    chain = _chain(world, shop, start, batch, person_waits)
     if not chain or _refuse_nonsense(world, shop, chain):
         return
     search, tests = _search(world, shop, chain)
-    landed = not search.green or _land_prefix(world, shop, target, chain[: search.green])
+    landed = not search.green or target.move(world, shop, start, chain[: search.green])
     if landed and search.culprit is not None:
         _send_back(world, shop, chain, search.culprit, tests[search.culprit + 1])
 
 
-def _chain(world: World, shop: Workshop, target: str, batch: tuple[Ticket, ...], person_waits: bool) -> list[Link]:
+def _chain(world: World, shop: Workshop, start: str, batch: tuple[Ticket, ...], person_waits: bool) -> list[Link]:
     """Each change on top of the one before. Who conflicts with the target goes back; who conflicts only with a
     companion waits for the next batch, when it is known which of them landed."""
     chain: list[Link] = []
-    tip = target
+    tip = start
     if person_waits:
-        link = _persons_link(world, shop, target)
+        link = _persons_link(world, shop, start)
         if link is not None:
             chain.append(link)
             tip = link.commit
@@ -114,8 +86,8 @@ def _chain(world: World, shop: Workshop, target: str, batch: tuple[Ticket, ...],
         if isinstance(merged, Candidate):
             chain.append(Link(ticket=ticket, commit=merged.commit, tree=merged.tree))
             tip = merged.commit
-        elif tip == target:
-            _move(world, ticket, sent_back_for_conflict(ticket, target, merged), Kind.SENT_BACK)
+        elif tip == start:
+            _move(world, ticket, sent_back_for_conflict(ticket, start, merged), Kind.SENT_BACK)
     return chain
 
 
@@ -142,11 +114,11 @@ def _nonsense(shop: Workshop, link: Link) -> str | None:
     return None
 
 
-def _persons_link(world: World, shop: Workshop, target: str) -> Link | None:
+def _persons_link(world: World, shop: Workshop, start: str) -> Link | None:
     tip = shop.project.person_tip
     assert tip is not None, "somebody who waits has a tip"
     merged = merging.merge_person(
-        shop.hub, target, tip, message=f"Merge {shop.project.branch}", author=AUTHOR, when=int(world.clock())
+        shop.hub, start, tip, message=f"Merge {shop.project.branch}", author=AUTHOR, when=int(world.clock())
     )
     if isinstance(merged, Candidate):
         return Link(ticket=None, commit=merged.commit, tree=merged.tree)
@@ -180,69 +152,6 @@ def _probe(world: World, shop: Workshop, chain: list[Link], prefix: int) -> Test
         if link.ticket is not None:
             wanted += checking.proofs(link.ticket.id, link.ticket.wish.proofs)
     return checking.test(world, shop, chain[prefix - 1].commit, wanted)
-
-
-def _land_prefix(world: World, shop: Workshop, target: str, chain: list[Link]) -> bool:
-    """Move the target to the tested tip. False where a person stopped a member meanwhile: then a new batch is made."""
-    tip = chain[-1]
-    batch = [link.ticket for link in chain if link.ticket is not None]
-    members = {link.ticket.id: link.commit for link in chain if link.ticket is not None}
-    with world.store.write() as tx:
-        # Not only the state: one that was stopped and taken up again may wait here with another change.
-        if any(tickets.get(tx, ticket.id).version != ticket.version for ticket in batch):
-            return False
-        intent = landings.open(tx, shop.project.id, base=target, commit=tip.commit, tree=tip.tree, tickets=members)
-    crash.reach(Point.LAND_BEFORE_SWAP)
-    shop.hub.move_target(tip.commit, expected=target)
-    crash.reach(Point.LAND_AFTER_SWAP)
-    _record(world, shop, intent.id, tip.commit, members, moved=True)
-    crash.reach(Point.LAND_AFTER_RECORD)
-    return True
-
-
-def _record(world: World, shop: Workshop, intent: int, commit: str, members: dict[int, str], *, moved: bool) -> None:
-    with world.store.write() as tx:
-        landings.close(tx, intent, landed=moved)
-        if moved:
-            _record_target(tx, shop, commit, sorted(members))
-            for number, own_commit in members.items():
-                _record_ticket(tx, shop, number, own_commit, tested=commit)
-
-
-def _record_target(tx: Transaction, shop: Workshop, commit: str, landed: list[int]) -> None:
-    project = projects.get(tx, shop.project.id)
-    tip = project.person_tip
-    absorbed = tip if tip is not None and shop.hub.is_ancestor(tip, commit) else project.person_absorbed
-    moved = replace(
-        project,
-        target=commit,
-        baseline_commit=commit,
-        baseline_verdict=Verdict.GREEN,
-        person_absorbed=absorbed,
-    )
-    moved = _with_landed_config(shop, moved)
-    projects.save(tx, moved, Kind.TARGET_MOVED, {"commit": commit, "tickets": landed, "absorbed": absorbed})
-
-
-def _with_landed_config(shop: Workshop, project: Project) -> Project:
-    """The target's legion.toml is in force from now on. One that makes no sense loses the trust: nothing runs by it."""
-    landed = shop.hub.read_file(project.target, FILE)
-    if landed is None:
-        return project
-    text = landed.decode("utf-8", "replace")
-    try:
-        parse(text)
-    except BadInput:
-        return replace(project, config_hash=hash_of(text))
-    return replace(project, config_text=text, config_hash=hash_of(text), config_origin=ConfigOrigin.TARGET)
-
-
-def _record_ticket(tx: Transaction, shop: Workshop, number: int, commit: str, *, tested: str) -> None:
-    """While the intent is open nobody can stop or pause the ticket, so it is still landing."""
-    ticket = tickets.get(tx, number)
-    unchecked = not shop.config.checks and not ticket.wish.proofs
-    tickets.move(tx, number, Land(commit, unchecked=unchecked))
-    tx.record(Kind.LANDED, project=ticket.project, ticket=number, data={"commit": commit, "tested": tested})
 
 
 def _send_back(world: World, shop: Workshop, chain: list[Link], culprit: int, tested: Tested) -> None:

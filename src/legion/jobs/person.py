@@ -8,14 +8,18 @@ from pathlib import Path
 from legion.domain.events import Kind
 from legion.domain.projects import Project
 from legion.git.errors import BranchGone
+from legion.git.inspect import loose_tip
 from legion.jobs.world import Workshop, World
 from legion.store import projects
 
 
 def look(world: World, shop: Workshop) -> Project:
     """Bring the person's branch into the hub and remember its tip. A deleted branch is simply not looked at."""
+    common_dir, branch = Path(shop.project.common_dir), shop.project.branch
+    if shop.project.person_tip is not None and loose_tip(common_dir, branch) == shop.project.person_tip:
+        return shop.project
     try:
-        tip = shop.hub.fetch_person(Path(shop.project.common_dir), shop.project.branch)
+        tip = shop.hub.fetch_person(common_dir, branch)
     except BranchGone:
         return shop.project
     target = shop.target

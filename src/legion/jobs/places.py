@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -27,6 +28,12 @@ def environment(world: World, extra: Mapping[str, str]) -> dict[str, str]:
     return {**passed, **identity, **extra}
 
 
+@functools.lru_cache(maxsize=64)
+def _tools(path: str, home: Path, named: tuple[Path, ...], hidden: tuple[Path, ...], minute: int) -> tuple[Path, ...]:
+    """Looked up once a minute: what a person installs is soon seen, and thirty starts at once look only once."""
+    return toolchains(path, home, named=named, hidden=hidden)
+
+
 def sandbox(
     world: World,
     shop: Workshop,
@@ -40,7 +47,8 @@ def sandbox(
         return None
     home = Path.home()
     hidden = (world.data.root, Path(shop.project.worktrees))
-    tools = toolchains(os.environ.get("PATH", ""), home, named=settings.read, hidden=hidden)
+    minute = int(world.clock() // 60)
+    tools = _tools(os.environ.get("PATH", ""), home, settings.read, hidden, minute)
     return Sandbox(
         home=home,
         writable=(*writable, *settings.write),

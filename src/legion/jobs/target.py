@@ -1,0 +1,112 @@
+"""The target moves: intent, compare-and-swap, record.
+
+The order makes every cut harmless: receipts are there before; the intent is stored before the target moves; the target
+moves to exactly the tested commit; then the tickets are done. Whoever comes after a crash finds the intent and
+completes it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from legion.config.project import FILE, hash_of, parse
+from legion.domain.checks import Verdict
+from legion.domain.errors import BadInput
+from legion.domain.events import Kind
+from legion.domain.projects import ConfigOrigin, Project
+from legion.domain.tickets import Land, Ticket
+from legion.git.errors import TargetMoved
+from legion.jobs.world import Workshop, World
+from legion.store import landings, projects, tickets
+from legion.store.database import Transaction
+from legion.system import crash
+from legion.system.crash import Point
+
+
+@dataclass(frozen=True, kw_only=True)
+class Link:
+    """One place in the chain: a ticket's change, or the person's commits (no ticket), on top of all before it."""
+
+    ticket: Ticket | None
+    commit: str
+    tree: str
+
+
+def move(world: World, shop: Workshop, start: str, chain: Sequence[Link]) -> bool:
+    """Move the target to the tested tip. False where a person stopped a member meanwhile: then a new batch is made."""
+    tip = chain[-1]
+    batch = [link.ticket for link in chain if link.ticket is not None]
+    members = {link.ticket.id: link.commit for link in chain if link.ticket is not None}
+    with world.store.write() as tx:
+        # Not only the state: one that was stopped and taken up again may wait here with another change.
+        if any(tickets.get(tx, ticket.id).version != ticket.version for ticket in batch):
+            return False
+        intent = landings.open(tx, shop.project.id, base=start, commit=tip.commit, tree=tip.tree, tickets=members)
+    crash.reach(Point.LAND_BEFORE_SWAP)
+    shop.hub.move_target(tip.commit, expected=start)
+    crash.reach(Point.LAND_AFTER_SWAP)
+    _record(world, shop, intent.id, tip.commit, members, moved=True)
+    crash.reach(Point.LAND_AFTER_RECORD)
+    return True
+
+
+def finish_begun(world: World, shop: Workshop) -> None:
+    """Landings that a crash cut off: everything was tested and nobody could withdraw since, so the target moves now.
+
+    It may have moved before. It may even be moving: a git that outlived its daemon does the same, with the same end.
+    """
+    with world.store.read() as tx:
+        begun = landings.open_ones(tx, shop.project.id)
+    for intent in begun:
+        try:
+            shop.hub.move_target(intent.commit, expected=intent.base)
+            moved = True
+        except TargetMoved:
+            moved = shop.hub.is_ancestor(intent.commit, shop.target)
+        _record(world, shop, intent.id, intent.commit, dict(intent.tickets), moved=moved)
+
+
+def _record(world: World, shop: Workshop, intent: int, commit: str, members: dict[int, str], *, moved: bool) -> None:
+    with world.store.write() as tx:
+        landings.close(tx, intent, landed=moved)
+        if moved:
+            _record_target(tx, shop, commit, sorted(members))
+            for number, own_commit in members.items():
+                _record_ticket(tx, shop, number, own_commit, tested=commit)
+
+
+def _record_target(tx: Transaction, shop: Workshop, commit: str, landed: list[int]) -> None:
+    project = projects.get(tx, shop.project.id)
+    tip = project.person_tip
+    absorbed = tip if tip is not None and shop.hub.is_ancestor(tip, commit) else project.person_absorbed
+    moved = replace(
+        project,
+        target=commit,
+        baseline_commit=commit,
+        baseline_verdict=Verdict.GREEN,
+        person_absorbed=absorbed,
+    )
+    moved = _with_landed_config(shop, moved)
+    projects.save(tx, moved, Kind.TARGET_MOVED, {"commit": commit, "tickets": landed, "absorbed": absorbed})
+
+
+def _with_landed_config(shop: Workshop, project: Project) -> Project:
+    """The target's legion.toml is in force from now on. One that makes no sense loses the trust: nothing runs by it."""
+    landed = shop.hub.read_file(project.target, FILE)
+    if landed is None:
+        return project
+    text = landed.decode("utf-8", "replace")
+    try:
+        parse(text)
+    except BadInput:
+        return replace(project, config_hash=hash_of(text))
+    return replace(project, config_text=text, config_hash=hash_of(text), config_origin=ConfigOrigin.TARGET)
+
+
+def _record_ticket(tx: Transaction, shop: Workshop, number: int, commit: str, *, tested: str) -> None:
+    """While the intent is open nobody can stop or pause the ticket, so it is still landing."""
+    ticket = tickets.get(tx, number)
+    unchecked = not shop.config.checks and not ticket.wish.proofs
+    tickets.move(tx, number, Land(commit, unchecked=unchecked))
+    tx.record(Kind.LANDED, project=ticket.project, ticket=number, data={"commit": commit, "tested": tested})
