@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 import threading
 import time
 from dataclasses import replace
 
-from legion.domain.errors import BadInput, Conflict, NotFound
+from legion.domain.errors import BadInput, Conflict, NotFound, TryAgain
 from legion.wire.projects import (
     AddProject,
     Collected,
@@ -20,6 +21,9 @@ from legion.wire.projects import (
     ProjectLine,
     Setting,
     Status,
+    Trust,
+    Trustable,
+    TrustText,
     WaitState,
     Where,
     WorktreeLine,
@@ -38,8 +42,6 @@ from legion.wire.tickets import (
     TicketLine,
     TicketPage,
 )
-
-everything = all  # the service has parameters of that name
 
 COMMIT = "3f2a1c9d" * 5
 OLD = "0123abcd" * 5
@@ -66,6 +68,11 @@ def a_ticket(id: int, title: str = "", state: str = "queued", **told: object) ->
     return replace(base, **told)  # type: ignore[arg-type]
 
 
+def a_text(place: str, text: str, *, trusted: bool) -> TrustText:
+    digest = hashlib.sha256(text.encode()).hexdigest()
+    return TrustText(place=place, file="/shop/legion.toml", hash=digest, text=text, trusted=trusted)
+
+
 class StandIn:
     """Tickets and events in lists. `trouble` is raised by everything that is asked next."""
 
@@ -87,6 +94,11 @@ class StandIn:
         self.requests: dict[str, Dispatched] = {}
         self.dispatched: list[Dispatch] = []
         self.feedback: list[str] = []
+        self.config_texts = [a_text("landed", '[checks.test]\nrun = "make test"\n', trusted=False)]
+        self.trusted: list[str] = []
+        self.being_checked = False
+        """Commits of the person, so that `collect` says not now."""
+        self.told_to_wait = threading.Event()
         self.down = threading.Event()
         self.waiting = threading.Semaphore(0)
         """Released each time somebody begins to wait."""
@@ -150,9 +162,18 @@ class StandIn:
         self._ask("remove_project")
         return Done(message=f"{self._project(where.cwd)} is no project any more.")
 
-    def trust(self, where: Where, /) -> Done:
+    def trustable(self, where: Where, /) -> Trustable:
+        self._ask("trustable")
+        self._project(where.cwd)
+        return Trustable(texts=self.config_texts)
+
+    def trust(self, wanted: Trust, /) -> Done:
         self._ask("trust")
-        return Done(message=f"{self._project(where.cwd)} is trusted.")
+        name = self._project(wanted.cwd)
+        if not set(wanted.hashes) <= {text.hash for text in self.config_texts}:
+            raise Conflict("legion.toml changed since it was shown: look at it again.")
+        self.trusted += wanted.hashes
+        return Done(message=f"{name} is trusted.")
 
     def dispatch(self, wanted: Dispatch, /) -> Dispatched:
         self._ask("dispatch")
@@ -269,7 +290,7 @@ class StandIn:
                 path.insert(0, at)
         return Graph(tickets=list(self.tickets.values()), edges=edges, waves=waves, critical_path=path)
 
-    def wait(self, cwd: str | None, ids: list[int], all: bool, after_event: int, timeout: float, /) -> WaitState:
+    def wait(self, cwd: str | None, ids: list[int], after_event: int, timeout: float, /) -> WaitState:
         self._ask("wait")
         deadline = time.monotonic() + timeout
         self.waiting.release()
@@ -277,7 +298,7 @@ class StandIn:
             while True:
                 wanted = [self._line(id) for id in ids] if ids else [t for t in self.tickets.values() if not _ended(t)]
                 stuck = [ticket.id for ticket in wanted if ticket.state == "parked"]
-                settled = everything(_ended(ticket) or ticket.id in stuck for ticket in wanted)
+                settled = all(_ended(ticket) or ticket.id in stuck for ticket in wanted)
                 state = WaitState(settled=settled, tickets=wanted, stuck=stuck, last_event=len(self._events))
                 left = deadline - time.monotonic()
                 if settled or state.last_event > after_event or left <= 0 or self._closed:
@@ -333,6 +354,9 @@ class StandIn:
     def collect(self, where: Where, /) -> Collected:
         self._ask("collect")
         self._project(where.cwd)
+        if self.being_checked:
+            self.told_to_wait.set()
+            raise TryAgain("Your own commits are being checked: try again in a moment.")
         return Collected(branch="main", old=OLD, new=COMMIT, commits=2, files=3, message="main has 2 new commits.")
 
     def worktrees(self, where: Where, /) -> Worktrees:

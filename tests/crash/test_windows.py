@@ -11,8 +11,15 @@ import pytest
 from legion.domain.projects import Project
 from legion.domain.runs import Run
 from legion.domain.tickets import State, Ticket
+from legion.drivers import Program
+from legion.runner import launch
+from legion.runner.launch import Launcher, Lost
+from legion.runner.sandbox import Sandbox
+from legion.runner.spec import Spec, write_spec
 from legion.store import landings, projects, runs, tickets
 from legion.store.database import Store
+from legion.system.crash import Point
+from legion.system.paths import DataDir
 from tests.crash import invariants
 from tests.crash.board import Ground, prepare
 from tests.crash.nursery import Nursery
@@ -77,6 +84,24 @@ def test_a_ticket_paused_in_a_crash_goes_on_with_the_same_attempt(window: Window
     _, ticket, both = window.told()
     assert (ticket.state, ticket.attempt) == (State.DONE, 1)
     assert [run.attempt for run in both] == [1, 1]
+
+
+def test_a_sandbox_that_was_only_half_built_does_not_outlive_its_runner(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("LEGION_CRASH_AT", Point.RUNNER_PROGRAM_AFTER_START.value)
+    data = DataDir(tmp_path / "data")
+    launcher = Launcher()
+    for number in range(20):
+        run = data.runs / str(number)
+        program = Program(argv=("tail", "-f", "/dev/null"), cwd=tmp_path, env={"PATH": "/usr/bin:/bin"})
+        sandbox = Sandbox(home=Path("/home/agent"), writable=(tmp_path / "data/projects",))
+        data.prepare()
+        write_spec(run, Spec(run=run.name, program=program, sandbox=sandbox))
+        launcher.start(run)
+        assert launch.wait(run) == Lost()
+    launcher.close()
+    invariants.wait_until_gone(invariants.processes_of(tmp_path, data))
 
 
 def test_the_worktree_of_a_dropped_ticket_is_put_away_by_the_next_daemon(window: Window):

@@ -119,8 +119,8 @@ def test_a_retry_after_the_last_attempt_counts_anew_and_knows_what_went_wrong(pr
     assert project.state(ticket) == "failed"
     project.retry(ticket, feedback="no bad words")
     project.until_settled()
-    page = project.ticket(ticket)
-    assert (page.ticket.state, page.ticket.attempt) == ("done", 2)
+    line = project.ticket(ticket).ticket
+    assert (line.state, line.attempt, line.max_attempts) == ("done", 2, 2)
 
 
 def test_an_agent_that_takes_too_long_is_ended_and_told_so(make: Callable[..., Project]):

@@ -90,7 +90,8 @@ def test_a_full_disk_under_the_data_folder_is_said_loses_nothing_and_work_goes_o
         )
         filler.unlink()
         project.until_settled()
-        assert project.state(running) == "done"
+        page = project.ticket(running)
+        assert (page.ticket.state, len(page.runs)) == ("done", 1)
         assert project.landed("a.txt") == "1\n"
         assert list(project.states()) == [running]
         gate.close()

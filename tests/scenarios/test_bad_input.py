@@ -249,7 +249,7 @@ def test_texts_of_a_megabyte_reach_the_agent_whole(project: Project):
 
 
 def test_texts_that_are_far_too_long_or_no_text_at_all_are_refused(project: Project):
-    with pytest.raises(BadInput, match="larger than"):
+    with pytest.raises(BadInput, match="send less at once"):
         project.dispatch("huge", "true", text="x" * 70_000_000)
     with pytest.raises(BadInput, match="NUL"):
         project.dispatch("nul", "true", text="a\0b")

@@ -63,8 +63,10 @@ def test_setup_runs_again_only_where_a_key_file_changed(make: Callable[..., Proj
 def test_a_setup_that_fails_is_said_and_blames_no_agent(make: Callable[..., Project]):
     project = make("[setup]\nrun = 'echo the mirror is down; exit 4'\n[checks.test]\nrun = 'true'\n")
     ticket = project.dispatch("a", "touch a.txt")
-    project.until_settled()
-    page = project.ticket(ticket)
-    assert page.ticket.state == "failed"
-    assert "setup `echo the mirror is down; exit 4` failed" in page.ticket.reason
-    assert "mend [setup] in legion.toml" in page.ticket.reason
+    settled = project.until_settled()
+    assert settled.stuck == [ticket]
+    assert "setup `echo the mirror is down; exit 4` failed" in project.ticket(ticket).ticket.doing
+    project.repository.commit("mended", {"legion.toml": "[setup]\nrun = 'true'\n[checks.test]\nrun = 'true'\n"})
+    project.trust()
+    project.until(ticket, "done")
+    assert project.ticket(ticket).ticket.attempt == 1

@@ -17,7 +17,7 @@ import psutil
 from legion.client import discovery
 from legion.client.legion import Legion
 from legion.system.paths import DataDir
-from legion.wire.projects import AddProject, Collected, WaitState, Where
+from legion.wire.projects import AddProject, Collected, Trust, WaitState, Where
 from legion.wire.tickets import Acted, Action, Dispatch, NewTicket, TicketPage
 from tests.support.repository import Repository
 
@@ -82,7 +82,7 @@ class Squad:
     def adopt(self, repository: Repository) -> Project:
         """`legion init` and `legion trust`."""
         project = self.init(repository)
-        self.client.trust(Where(cwd=project.cwd))
+        self.client.trust(Trust(cwd=project.cwd, hashes=[]))
         return project
 
     def init(self, repository: Repository) -> Project:
@@ -226,7 +226,7 @@ class Project:
         return self.squad.client.retry(ticket, Action(feedback=feedback))
 
     def trust(self) -> None:
-        self.squad.client.trust(Where(cwd=self.cwd))
+        self.squad.client.trust(Trust(cwd=self.cwd, hashes=[]))
 
     def pause(self) -> None:
         self.squad.client.pause(Where(cwd=self.cwd))

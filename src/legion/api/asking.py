@@ -11,7 +11,7 @@ from pydantic import AfterValidator, ConfigDict
 
 from legion.api.ports import Service
 from legion.wire.errors import BadInput
-from legion.wire.projects import AddProject, Where
+from legion.wire.projects import AddProject, Trust, Where
 from legion.wire.tickets import Action, Dispatch, NewTicket
 
 BIGGEST = 2**63 - 1
@@ -19,7 +19,7 @@ BIGGEST = 2**63 - 1
 Body = TypeVar("Body")
 
 # A field we do not know is refused: what a newer client asks for must not be dropped in silence.
-for _body in (AddProject, Where, Dispatch, NewTicket, Action):
+for _body in (AddProject, Where, Trust, Dispatch, NewTicket, Action):
     setattr(_body, "__pydantic_config__", ConfigDict(extra="forbid"))  # noqa: B010
 
 

@@ -18,6 +18,8 @@ from legion.wire.projects import (
     Graph,
     ProjectAdded,
     Status,
+    Trust,
+    Trustable,
     WaitState,
     Where,
     Worktrees,
@@ -45,12 +47,11 @@ async def wait(
     service: Asked,
     id: Annotated[list[Annotated[int, Query(ge=1, le=BIGGEST)]] | None, Query()] = None,
     cwd: MaybeFolder = None,
-    all: bool = False,
     after_event: Number = 0,
     seconds: Annotated[float, Query(alias="timeout", ge=0, le=LONGEST_WAIT)] = LONGEST_WAIT,
 ) -> WaitState:
     waiters: Waiters = request.app.state.waiters
-    return await waiters.run(partial(service.wait, cwd, id or [], all, after_event, seconds))
+    return await waiters.run(partial(service.wait, cwd, id or [], after_event, seconds))
 
 
 @router.get("/worktrees", summary="Where agents work and worked")
@@ -78,9 +79,14 @@ def remove_project(service: Asked, cwd: Folder) -> Done:
     return service.remove_project(Where(cwd=cwd))
 
 
-@router.post("/project/trust", summary="Allow the commands of legion.toml as it is now")
-def trust(where: Where, service: Asked) -> Done:
-    return service.trust(storable(where))
+@router.get("/project/trustable", summary="The texts of legion.toml that can be trusted, whole")
+def trustable(service: Asked, cwd: Folder) -> Trustable:
+    return service.trustable(Where(cwd=cwd))
+
+
+@router.post("/project/trust", summary="Allow the commands of the texts with these hashes")
+def trust(wanted: Trust, service: Asked) -> Done:
+    return service.trust(storable(wanted))
 
 
 @router.post("/project/pause", summary="Start nothing new")

@@ -6,7 +6,7 @@ import click
 
 from legion.cli.command import Call, command
 from legion.cli.output import harmless
-from legion.cli.parameters import TICKET, ticket_argument
+from legion.cli.parameters import TICKET, TICKET_OR_ALL, ticket_argument
 from legion.cli.texts import given_text
 from legion.wire.projects import Where
 from legion.wire.tickets import Acted, Action
@@ -17,17 +17,14 @@ def _tell(call: Call, acted: Acted) -> None:
 
 
 @command("stop", example="legion stop 12\nlegion stop all")
-@click.argument("which", metavar="N|all")
-def stop(call: Call, which: str) -> None:
+@click.argument("which", metavar="N|all", type=TICKET_OR_ALL)
+def stop(call: Call, which: int | None) -> None:
     """Stop a ticket, or all of this project's that have not ended.
 
     What an agent did so far is kept; `legion retry N` takes it up again.
     """
-    if which == "all":
-        _tell(call, call.legion().stop_all(Where(cwd=call.cwd)))
-    else:
-        id = TICKET.convert(which, None, click.get_current_context())
-        _tell(call, call.legion().stop(id, Action()))
+    legion = call.legion()
+    _tell(call, legion.stop_all(Where(cwd=call.cwd)) if which is None else legion.stop(which, Action()))
 
 
 @command("retry", example="legion retry 12 --feedback 'Keep the old API working.'")

@@ -75,7 +75,7 @@ class LazyGroup(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         if args and not args[0].startswith("-") and args[0] not in ENTRIES:
             near = difflib.get_close_matches(args[0], ENTRIES, 1)
-            hint = f"; did you mean `legion {near[0]}`?" if near else "."
+            hint = f"; did you mean `legion {near[0]}`?" if near else ""
             raise click.UsageError(f"There is no command `{args[0][:40]}`{hint}", ctx)
         return super().resolve_command(ctx, args)
 

@@ -7,9 +7,10 @@ import importlib
 import click
 
 from legion.cli.command import Call, command
+from legion.cli.output import harmless
 from legion.cli.progress import progress
 from legion.cli.shapes import Daemon
-from legion.client.discovery import find, is_remote, read_record
+from legion.client.discovery import OWN_NAMES, find, is_remote, read_record
 from legion.client.http import NotRunning
 from legion.client.starting import start, stop
 from legion.system.paths import DataDir
@@ -59,12 +60,17 @@ def down(call: Call) -> None:
 @click.option(
     "--port", type=click.IntRange(0, 65535), metavar="N", help="6666, or as your config says; 0: any free one."
 )
-@click.option("--host", metavar="ADDRESS", help="127.0.0.1, or as your config says.")
+@click.option("--host", metavar="ADDRESS", help="127.0.0.1, or as your config says; it answers only under that name.")
 def serve(call: Call, port: int | None, host: str | None) -> int:
     """Run Legion in the foreground; Ctrl-C ends it.
 
     Prints the port and the data directory. Where the port is taken the next free one is used and recorded.
     """
+    if host is not None and host not in OWN_NAMES:
+        call.say(
+            f"Note: {harmless(host)} is not only this machine: whoever has the token can run programs as you. Others "
+            "must ask for exactly this address, so 0.0.0.0 or :: serve only this machine."
+        )
     # By name: the command line must not depend on the daemon's code, which is slow to import.
     code = importlib.import_module("legion.daemon.main").serve(port=port, host=host, data_dir=call.data_dir)
     return code if isinstance(code, int) else 0

@@ -9,8 +9,8 @@ import click
 
 from legion.cli.command import Call, command
 from legion.cli.output import harmless
-from legion.cli.parameters import TICKET
-from legion.cli.plan import read_plan, short_title
+from legion.cli.parameters import TICKETS, drivers, files
+from legion.cli.plan import MOST_ATTEMPTS, read_plan, short_title
 from legion.cli.texts import checked, decoded, given_text, read_stdin
 from legion.wire.errors import BadInput, NotFound
 from legion.wire.tickets import Dispatch, NewTicket
@@ -26,8 +26,10 @@ legion dispatch --from plan.toml"""
 @click.option("-c", "--context", default="", help="What the agent should know: where to look, what was decided.")
 @click.option("-k", "--criteria", default="", help="When it is done, in words that can be checked.")
 @click.option("-p", "--plan", default="", help="How to go about it, if you know.")
-@click.option("--after", multiple=True, metavar="N,N", help="Tickets that must have landed before it starts.")
-@click.option("--files", multiple=True, metavar="GLOB", help="Files it may touch; may be given again.")
+@click.option(
+    "--after", multiple=True, metavar="N,N", type=TICKETS, help="Tickets that must have landed before it starts."
+)
+@click.option("--files", multiple=True, metavar="GLOB", help="Protected files it may touch; may be given again.")
 @click.option(
     "--prove", multiple=True, metavar="COMMAND", help="A command that must pass on its change; may be given again."
 )
@@ -36,12 +38,24 @@ legion dispatch --from plan.toml"""
 @click.option(
     "--priority", type=click.IntRange(-1000, 1000), default=0, metavar="N", help="Higher starts first; 0 if left out."
 )
-@click.option("--driver", default="", metavar="NAME", help="Which kind of agent program, as named in your config.")
+@click.option(
+    "--driver",
+    default="",
+    metavar="NAME",
+    shell_complete=drivers,
+    help="Which kind of agent program, as named in your config.",
+)
 @click.option("--command", default="", metavar="CMD", help="Any program as the agent, for this ticket.")
 @click.option("--model", default="", metavar="M", help="The model the agent should use.")
-@click.option("--max-attempts", type=click.IntRange(1, 100), metavar="N", help="How often it may be tried.")
-@click.option("--from", "plan_file", metavar="FILE", help="A TOML file with many tickets, all or none; - is stdin.")
-def dispatch(call: Call, plan_file: str | None, text: str | None, after: tuple[str, ...], **told: object) -> None:
+@click.option("--max-attempts", type=click.IntRange(1, MOST_ATTEMPTS), metavar="N", help="How often it may be tried.")
+@click.option(
+    "--from",
+    "plan_file",
+    metavar="FILE",
+    shell_complete=files,
+    help="A TOML file with many tickets, all or none; - is stdin.",
+)
+def dispatch(call: Call, plan_file: str | None, text: str | None, after: tuple[list[int], ...], **told: object) -> None:
     """Create a ticket, or many from a plan file.
 
     TEXT says what you want; - reads it from stdin. Prints one line `Ticket ID: N` per ticket.
@@ -62,7 +76,7 @@ def dispatch(call: Call, plan_file: str | None, text: str | None, after: tuple[s
         call.say("Tip: -c says what the agent should know, -k when it is done; both make a good change likelier.")
 
 
-def _one_ticket(text: str | None, after: tuple[str, ...], told: dict[str, object]) -> NewTicket:
+def _one_ticket(text: str | None, after: tuple[list[int], ...], told: dict[str, object]) -> NewTicket:
     title = told.pop("title")
     if text is None and not title:
         raise BadInput("Say what you want: legion dispatch -t TITLE TEXT, or --from FILE for many tickets.")
@@ -75,15 +89,9 @@ def _one_ticket(text: str | None, after: tuple[str, ...], told: dict[str, object
     return NewTicket(
         title=checked(str(title), "--title") if title else short_title(body),
         text=body,
-        after=_after(after),
+        after=list(dict.fromkeys(id for ids in after for id in ids)),
         **fields,  # type: ignore[arg-type]  # click has already made each what its option says
     )
-
-
-def _after(words: tuple[str, ...]) -> list[int]:
-    context = click.get_current_context()
-    every = [part.strip() for word in words for part in word.split(",") if part.strip()]
-    return list(dict.fromkeys(TICKET.convert(part, None, context) for part in every))
 
 
 def _plan_text(name: str) -> str:

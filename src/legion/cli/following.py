@@ -33,13 +33,13 @@ LONGEST_LINE = 8192
 def log(call: Call, id: int, follow: bool, run: int | None) -> None:
     """What a ticket's agent printed in its last run.
 
-    Into a pipe it comes byte for byte; on a terminal without what a terminal would obey.
+    Into a pipe it comes as it is, as text; on a terminal without what a terminal would obey.
     """
     printer = _Printer(call)
     piece = _read(call, id, run, 0)
     printer.show(piece)
     if piece.run is None and not call.json:
-        call.say(f"No agent has begun ticket {id} yet.")
+        call.say(_no_run(call, id))
     after = 0
     while not _is_over(piece, follow):
         if not piece.text:
@@ -47,6 +47,14 @@ def log(call: Call, id: int, follow: bool, run: int | None) -> None:
         piece = _read(call, id, run if piece.run is None else piece.run, piece.next_offset)
         printer.show(piece)
     printer.finish()
+    if call.json and not printer.showed:
+        call.out(as_json(piece, indent=False))
+
+
+def _no_run(call: Call, id: int) -> str:
+    if call.legion().ticket(id).ticket.checkpoint:
+        return f"Ticket {id} is a checkpoint: no agent works on it."
+    return f"No agent has begun ticket {id} yet."
 
 
 def _is_over(piece: Log, follow: bool) -> bool:
@@ -116,10 +124,12 @@ class _Printer:
     def __init__(self, call: Call) -> None:
         self._call = call
         self._rest = ""
+        self.showed = False
 
     def show(self, piece: Log) -> None:
         if not piece.text:
             return
+        self.showed = True
         if self._call.json:
             self._call.out(as_json(piece, indent=False))
         elif not self._call.screen.tty:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import sys
 
 
 def main() -> None:
     words = sys.argv[1:]
+    _open_what_is_closed()
     try:
         if words in (["version"], ["--version"], ["-V"]):
             from legion import __version__
@@ -21,3 +23,10 @@ def main() -> None:
         sys.stderr.write("Interrupted.\n")
         code = 130
     sys.exit(code)
+
+
+def _open_what_is_closed() -> None:
+    """A stream that the caller closed is None in Python; what goes there is lost, and the rest still works."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode))  # noqa: SIM115

@@ -144,6 +144,12 @@ def harmless_lines(text: str) -> list[str]:
     return [_without_unseen(line) if not line.isprintable() else line for line in _ESCAPES.sub("", text).split("\n")]
 
 
+def revealed_lines(text: str) -> list[str]:
+    """For a text that somebody has to judge: nothing is left out, and what cannot be seen is written as its code."""
+    lines = text.replace("\r\n", "\n").expandtabs(4).split("\n")
+    return ["".join(one if one.isprintable() else f"<U+{ord(one):04X}>" for one in line) for line in lines]
+
+
 def _without_unseen(text: str) -> str:
     kept = []
     for letter in text:

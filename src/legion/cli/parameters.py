@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import math
+
 import click
 from click.shell_completion import CompletionItem
 
 from legion.cli.output import harmless
 from legion.client.discovery import find
+from legion.client.legion import Legion
 from legion.system.paths import default_data_dir
 from legion.wire.errors import LegionError
 
@@ -33,13 +36,79 @@ class TicketNumber(click.ParamType[int]):
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
         """Living tickets by number; nothing where the daemon is not running, for a Tab must start nothing."""
         try:
-            tickets = find(ctx.params.get("data_dir") or default_data_dir()).status(None).tickets
+            tickets = _running(ctx).status(None).tickets
         except LegionError:
             return []
         found = [ticket for ticket in tickets if str(ticket.id).startswith(incomplete.removeprefix("#"))]
         return [CompletionItem(str(ticket.id), help=harmless(ticket.title)[:60]) for ticket in found]
 
 
+class TicketOrAll(click.ParamType[int | None]):
+    """12, or `all` as None."""
+
+    name = "N|all"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> int | None:
+        return None if value is None or value == "all" else TICKET.convert(value, param, ctx)
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        every = [CompletionItem("all")] if "all".startswith(incomplete) else []
+        return [*TICKET.shell_complete(ctx, param, incomplete), *every]
+
+
+class TicketNumbers(click.ParamType[list[int]]):
+    """3,4"""
+
+    name = "N,N"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> list[int]:
+        if isinstance(value, list):
+            return value
+        words = [word.strip() for word in str(value).split(",")]
+        return [TICKET.convert(word, param, ctx) for word in words if word]
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        """The last number; what stands before it stays."""
+        before, comma, last = incomplete.rpartition(",")
+        found = TICKET.shell_complete(ctx, param, last)
+        return [CompletionItem(f"{before}{comma}{item.value}", help=item.help) for item in found]
+
+
+class Seconds(click.FloatRange):
+    """How long; `nan` is a number for Python and for nobody else."""
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        number: float = super().convert(value, param, ctx)
+        if not math.isfinite(number):
+            self.fail(f"`{harmless(str(value))[:40]}` is no number of seconds: write one like 600", param, ctx)
+        return number
+
+
+def files(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    return [CompletionItem(incomplete, type="file")]
+
+
+def folders(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    return [CompletionItem(incomplete, type="dir")]
+
+
+def drivers(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Those that the person's settings name."""
+    try:
+        settings = _running(ctx).config(None).settings
+    except LegionError:
+        return []
+    keys = [setting.key.split(".") for setting in settings]
+    names = dict.fromkeys(key[1] for key in keys if key[0] == "drivers" and len(key) > 2)
+    return [CompletionItem(name) for name in names if name.startswith(incomplete)]
+
+
+def _running(ctx: click.Context) -> Legion:
+    return find(ctx.params.get("data_dir") or default_data_dir())
+
+
 TICKET = TicketNumber()
+TICKET_OR_ALL = TicketOrAll()
+TICKETS = TicketNumbers()
 
 ticket_argument = click.argument("id", metavar="N", type=TICKET)

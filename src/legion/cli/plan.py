@@ -21,6 +21,7 @@ from legion.wire.errors import BadInput
 from legion.wire.tickets import NewTicket
 
 TITLE_LETTERS = 40
+MOST_ATTEMPTS = 20
 
 _TEXTS = ("title", "text", "context", "criteria", "plan", "key", "epic", "driver", "command", "model")
 _LISTS = ("files", "prove")
@@ -97,8 +98,8 @@ def _value(name: str, value: object, where: str) -> object:
     }[name]
     if not right:
         raise BadInput(f"{where}: `{name}` must be {kind}.")
-    if name == "max_attempts" and isinstance(value, int) and not 1 <= value <= 100:
-        raise BadInput(f"{where}: `max_attempts` must be between 1 and 100.")
+    if name == "max_attempts" and isinstance(value, int) and not 1 <= value <= MOST_ATTEMPTS:
+        raise BadInput(f"{where}: `max_attempts` must be between 1 and {MOST_ATTEMPTS}.")
     return value
 
 

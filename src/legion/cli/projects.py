@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import click
 
 from legion.cli.command import Call, command
-from legion.cli.output import Cell, Colour, Screen, count, harmless, harmless_lines
+from legion.cli.output import Cell, Colour, Screen, count, harmless, harmless_lines, revealed_lines
+from legion.cli.parameters import folders
 from legion.cli.progress import progress
-from legion.wire.errors import NotFound
-from legion.wire.projects import AddProject, Config, ProjectAdded, Where
+from legion.client.http import NotRunning
+from legion.client.legion import Legion
+from legion.wire.errors import NotFound, TryAgain
+from legion.wire.projects import AddProject, Collected, ProjectAdded, Trust, TrustText, Where
 
 
 @command("init", example="legion init\nlegion init ~/src/shop --dry-run")
-@click.argument("path", default=".")
+@click.argument("path", default=".", shell_complete=folders)
 @click.option("--dry-run", is_flag=True, help="Show what would be written; change nothing.")
 @click.option("--remove", is_flag=True, help="Forget the project; the repository stays as it is.")
 def init(call: Call, path: str, dry_run: bool, remove: bool) -> None:
@@ -65,39 +69,39 @@ def _added(added: ProjectAdded, screen: Screen) -> Iterator[str]:
 
 
 @command("trust", example="legion trust --show\nlegion trust")
-@click.option("--show", is_flag=True, help="Only show the commands that would be trusted.")
+@click.option("--show", is_flag=True, help="Only show the texts that can be trusted, whole.")
 def trust(call: Call, show: bool) -> None:
-    """Allow the commands of this project's legion.toml, as the file is now.
+    """Allow the commands of this project's legion.toml: exactly the texts that it shows.
 
-    None of them runs before. When the file changes, Legion asks again.
+    There are two where the landed file and the one in your checkout differ. No command of a text runs before it is
+    trusted.
     """
     legion = call.legion()
-    config = legion.config(call.cwd)
+    found = legion.trustable(Where(cwd=call.cwd))
     if show:
-        call.answer(config, lambda: _commands(config, call.screen))
+        call.answer(found, lambda: _texts(found.texts, call.screen))
         return
-    if not call.json:
-        for line in _commands(config, call.screen):
-            call.say(line)
-    done = legion.trust(Where(cwd=call.cwd))
+    # A text that was trusted once is put in force again, so where none is new all are meant.
+    shown = [text for text in found.texts if not text.trusted] or found.texts
+    # Also with --json: nobody trusts what they could not see.
+    for line in _texts(shown, call.screen):
+        call.say(line)
+    done = legion.trust(Trust(cwd=call.cwd, hashes=[text.hash for text in shown]))
     call.answer(done, lambda: [harmless(done.message)])
     _notes(call, done.notes)
 
 
-def _commands(config: Config, screen: Screen) -> Iterator[str]:
-    """The commands of the repository's file: what trust is about."""
-    state = "trusted" if config.trusted else "not trusted yet"
-    yield screen.line(Cell(f"{harmless(config.project_file)} ({state})", Colour.BOLD))
-    rows = [
-        [Cell(harmless(setting.key)), Cell(harmless(str(setting.value)))]
-        for setting in config.settings
-        if setting.key.endswith("run") and setting.key.split(".")[0] in ("setup", "checks") and setting.value
-    ]
-    yield from screen.table(rows) or ["  It has no commands."]
+def _texts(texts: list[TrustText], screen: Screen) -> Iterator[str]:
+    """Whole and uncut: what trust is about."""
+    for text in texts:
+        state = "trusted" if text.trusted else "not trusted yet"
+        place = {"landed": "as landed", "checkout": "in your checkout"}.get(text.place, harmless(text.place))
+        yield screen.bold(f"{harmless(text.file)}, {place} ({text.hash[:12]}, {state})")
+        yield from (f"  {line}".rstrip() for line in revealed_lines(text.text.rstrip("\n")))
 
 
 @command("collect", example="legion collect --wait")
-@click.option("--wait", is_flag=True, help="First wait until all tickets of the project have ended.")
+@click.option("--wait", is_flag=True, help="First wait until all tickets of the project have ended and your own commits are checked.")
 def collect(call: Call, wait: bool) -> int:
     """Bring landed changes into your branch, by fast-forward only.
 
@@ -108,13 +112,42 @@ def collect(call: Call, wait: bool) -> int:
         from legion.cli.waiting import until_settled
 
         code = until_settled(call, [], all_projects=False, timeout=None).code
-    with progress("Collecting"):
-        got = call.legion().collect(Where(cwd=call.cwd))
+        got = _collect_in_time(call)
+    else:
+        got = _collect(call.cwd, call.legion())
     call.answer(got, lambda: [harmless(got.message)])
     if got.commits and not call.json:
         moved = f"{harmless(got.branch)}: {got.old[:9]} to {got.new[:9]}"
         call.say(f"{moved}, {count(got.commits, 'commit')}, {count(got.files, 'file')}.")
     return code
+
+
+def _collect(cwd: str, legion: Legion) -> Collected:
+    with progress("Collecting"):
+        return legion.collect(Where(cwd=cwd))
+
+
+def _collect_in_time(call: Call) -> Collected:
+    """Where the daemon says not now, again after each event of the project."""
+    from legion.cli.live import lasting
+
+    told = False
+    while True:
+        seen = lasting(call, lambda legion: legion.wait(call.cwd, [], timeout=0)).last_event
+        try:
+            return lasting(call, partial(_collect, call.cwd))
+        except NotRunning:
+            raise
+        except TryAgain:
+            if not told:
+                call.say("Waiting until your own commits are checked; Ctrl-C ends only the waiting.")
+            told = True
+        lasting(call, partial(_next_event, call.cwd, seen))
+
+
+def _next_event(cwd: str, after: int, legion: Legion) -> None:
+    """Until something happened in the project, or the daemon went away."""
+    next((event for event in legion.events(after, cwd=cwd) if event is not None), None)
 
 
 def _notes(call: Call, notes: list[str]) -> None:

@@ -65,6 +65,8 @@ def _invoke(words: Sequence[str]) -> int:
 def _sentence(error: click.ClickException) -> str:
     said = error.format_message().strip().rstrip(".")
     context = getattr(error, "ctx", None)
+    if said.endswith("?"):
+        return said
     if context is None:
         return f"{said}."
     return f"{said}; `{context.command_path} --help` says more."

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import click
 
@@ -40,7 +41,8 @@ def page_of(page: TicketPage, screen: Screen, *, full: bool = False) -> list[str
 def _head(page: TicketPage, screen: Screen) -> Iterator[str]:
     line = page.ticket
     yield screen.line(Cell(f"#{line.id} ", Colour.BOLD), Cell(harmless(line.title), Colour.BOLD))
-    said = about(line)
+    # The reason stands below, in full.
+    said = about(replace(line, reason="") if line.doing else line)
     yield screen.line(state_cell(screen, line.state), Cell(f"  {said}" if said else ""))
     if line.reason and line.doing:
         yield from screen.paragraph(line.reason, most_lines=3)

@@ -13,7 +13,7 @@ import click
 from legion.cli.command import Call, command
 from legion.cli.live import lasting
 from legion.cli.output import Cell, Screen, count, duration, harmless
-from legion.cli.parameters import TICKET
+from legion.cli.parameters import TICKET, Seconds
 from legion.cli.states import state_cell
 from legion.cli.status import about
 from legion.client.legion import LONGEST_WAIT, Legion
@@ -32,13 +32,14 @@ class Settled:
 @click.argument("ids", metavar="[N]...", type=TICKET, nargs=-1)
 @click.option("--all", "all_projects", is_flag=True, help="The tickets of all projects.")
 @click.option(
-    "--timeout", type=click.FloatRange(min=0), metavar="S", help="Give up after so many seconds, with exit code 75."
+    "--timeout", type=Seconds(min=0), metavar="S", help="Give up after so many seconds, with exit code 75."
 )
 def wait(call: Call, ids: tuple[int, ...], all_projects: bool, timeout: float | None) -> int:
     """Wait until tickets have ended: the named ones, or all of this project.
 
     Ends with 0 when all are done, 6 when one failed its checks, 1 when one failed otherwise, was stopped or
-    cannot go on by itself, and 75 when the time is over.
+    cannot go on by itself, and 75 when the time is over. Without numbers, tickets that had failed before count too,
+    and those that were stopped before do not.
     """
     if ids and all_projects:
         raise click.UsageError("Name tickets or say --all, not both", click.get_current_context())
@@ -55,7 +56,7 @@ def until_settled(call: Call, ids: list[int], *, all_projects: bool, timeout: fl
     after = 0
     while True:
         left = LONGEST_WAIT if timeout is None else timeout - (time.monotonic() - began)
-        state = lasting(call, partial(_ask, cwd, ids, all_projects, after, left))
+        state = lasting(call, partial(_ask, cwd, ids, after, left))
         if not ids:
             state = lasting(call, partial(followed.with_ended, state))
         teller.tell(state)
@@ -66,8 +67,8 @@ def until_settled(call: Call, ids: list[int], *, all_projects: bool, timeout: fl
         after = state.last_event
 
 
-def _ask(cwd: str | None, ids: list[int], all_projects: bool, after: int, seconds: float, legion: Legion) -> WaitState:
-    return legion.wait(cwd, ids, all=all_projects, after_event=after, timeout=seconds)
+def _ask(cwd: str | None, ids: list[int], after: int, seconds: float, legion: Legion) -> WaitState:
+    return legion.wait(cwd, ids, after_event=after, timeout=seconds)
 
 
 class _Followed:

@@ -38,7 +38,12 @@ def find(data_dir: Path) -> Legion:
     """The daemon, if it is running; NotRunning if not."""
     url = os.environ.get("LEGION_URL")
     legion = Legion(_named(url, data_dir) if url else _recorded(data_dir))
-    legion.healthy()
+    try:
+        legion.healthy()
+    except NotRunning:
+        if not url:
+            raise
+        raise NotRunning(f"Nobody answers at {url}, which LEGION_URL names; start Legion there or unset it.") from None
     return legion
 
 

@@ -15,7 +15,7 @@ from typing import Any, BinaryIO
 from urllib.parse import quote, urlencode
 
 from legion import __version__
-from legion.wire.errors import LegionError, TryAgain, error_of
+from legion.wire.errors import BadInput, LegionError, TryAgain, error_of
 
 Query = Mapping[str, str | int | float | bool | list[int] | None]
 
@@ -86,8 +86,13 @@ class Line:
     ) -> Any:  # noqa: ANN401
         """The JSON of the answer, or the error that the daemon answered with."""
         with self._connected(timeout) as (connection, answers):
-            self._send(connection, method, path, query, body)
-            return self._content(_answer(answers))
+            sent = self._send(connection, method, path, query, body)
+            try:
+                return self._content(_answer(answers))
+            except (ConnectionError, CutOff):
+                if sent:
+                    raise
+                raise BadInput("Legion refused this request before it had read all of it; send less at once.") from None
 
     def follow(self, path: str, *, query: Query | None = None, silence: float = 60.0) -> Iterator[Any]:
         """The data of server-sent events as they come; None for each sign of life between them."""
@@ -121,7 +126,8 @@ class Line:
         except OSError as error:
             raise TryAgain(f"Legion at {address} cannot be reached: {error.strerror or error}.") from None
 
-    def _send(self, connection: socket.socket, method: str, path: str, query: Query | None, body: object) -> None:
+    def _send(self, connection: socket.socket, method: str, path: str, query: Query | None, body: object) -> bool:
+        """Whether all of it went out."""
         host = "localhost" if self.address.socket is not None else _host_header(self.address)
         headers = {"Host": host, "Authorization": f"Bearer {self.address.token}"}
         content = b""
@@ -132,8 +138,11 @@ class Line:
             headers["Content-Length"] = str(len(content))
         lines = [f"{method} {quote(path)}{_query_string(query)} HTTP/1.0", *(f"{k}: {v}" for k, v in headers.items())]
         # The daemon may refuse early, for example a body that is too big; its answer says why.
-        with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+        try:
             connection.sendall("\r\n".join([*lines, "", ""]).encode("latin-1") + content)
+        except (BrokenPipeError, ConnectionResetError):
+            return False
+        return True
 
     def _content(self, answer: Answer) -> Any:  # noqa: ANN401
         raw = answer.read()

@@ -18,6 +18,8 @@ from legion.wire.projects import (
     Graph,
     ProjectAdded,
     Status,
+    Trust,
+    Trustable,
     WaitState,
     Where,
     Worktrees,
@@ -46,8 +48,11 @@ class Legion:
     def remove_project(self, where: Where) -> Done:
         return self._read(Done, self.line.ask("DELETE", "/v1/projects", query={"cwd": where.cwd}))
 
-    def trust(self, where: Where) -> Done:
-        return self._post(Done, "project/trust", where)
+    def trustable(self, where: Where) -> Trustable:
+        return self._get(Trustable, "project/trustable", {"cwd": where.cwd})
+
+    def trust(self, wanted: Trust) -> Done:
+        return self._post(Done, "project/trust", wanted)
 
     def dispatch(self, wanted: Dispatch) -> Dispatched:
         return self._post(Dispatched, "tickets", wanted)
@@ -68,11 +73,11 @@ class Legion:
         return self._get(Graph, "graph", {"cwd": cwd})
 
     def wait(
-        self, cwd: str | None, ids: list[int], *, all: bool = False, after_event: int = 0, timeout: float = LONGEST_WAIT
+        self, cwd: str | None, ids: list[int], *, after_event: int = 0, timeout: float = LONGEST_WAIT
     ) -> WaitState:
         """One long poll of at most LONGEST_WAIT."""
         timeout = max(0.0, min(timeout, LONGEST_WAIT))
-        query: Query = {"cwd": cwd, "id": ids, "all": all, "after_event": after_event, "timeout": timeout}
+        query: Query = {"cwd": cwd, "id": ids, "after_event": after_event, "timeout": timeout}
         return self._read(WaitState, self.line.ask("GET", "/v1/wait", query=query, timeout=timeout + 30))
 
     def stop(self, id: int, action: Action) -> Acted:

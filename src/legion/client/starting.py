@@ -14,26 +14,20 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
-from legion.client.discovery import find, is_remote
+from legion.client.discovery import find, is_remote, read_record
 from legion.client.http import NotRunning
 from legion.client.legion import Legion
 from legion.system.paths import DataDir
-from legion.wire.errors import LegionError, NotAllowed, TryAgain
+from legion.wire.errors import LegionError, NotAllowed, TryAgain, kind_of
 
 PATIENCE = 60.0
 """Seconds to wait for a start or an end; both take one or two."""
-
-
-def ensure(data_dir: Path) -> Legion:
-    """The running daemon, started if need be."""
-    try:
-        return find(data_dir)
-    except NotRunning:
-        if is_remote():
-            raise
-    return start(data_dir)
+_SEEING_OFF = 2.0
+_LAST_MOMENTS = 10.0
+"""Seconds that a process may take to be gone, or another to answer, after it said that it would."""
 
 
 def start(data_dir: Path) -> Legion:
@@ -43,14 +37,15 @@ def start(data_dir: Path) -> Legion:
         try:
             return find(data_dir)
         except NotRunning:
-            said = _launch(folder)
-        if said == "ready":
+            launched = _launch(folder)
+        if launched.said == "ready":
             return find(data_dir)
-        return _find_other(data_dir, said)
+        return _find_other(data_dir, launched)
 
 
 def stop(data_dir: Path) -> bool:
     """End the daemon and wait until it is gone. False if there was none."""
+    record = read_record(data_dir)
     try:
         find(data_dir).shutdown()
     except NotRunning:
@@ -66,7 +61,23 @@ def stop(data_dir: Path) -> bool:
             )
         # A lock cannot be waited for with a deadline.
         select.select([], [], [], 0.02)
+    if record is not None:
+        _see_off(record.pid)
     return True
+
+
+def _see_off(pid: int) -> None:
+    """Its lock is free a moment before the process is gone. Where that cannot be waited for, nothing is lost."""
+    if sys.platform != "linux":
+        return
+    try:
+        process = os.pidfd_open(pid)
+    except OSError:
+        return
+    try:
+        select.select([process], [], [], _SEEING_OFF)
+    finally:
+        os.close(process)
 
 
 def _prepared(data_dir: Path) -> DataDir:
@@ -80,8 +91,15 @@ def _prepared(data_dir: Path) -> DataDir:
     return folder
 
 
-def _launch(folder: DataDir) -> str:
-    """What the new daemon says about its start; empty if it died without a word."""
+@dataclass(frozen=True, kw_only=True)
+class _Launched:
+    said: str
+    """What the new daemon said about its start; empty if it died without a word."""
+    exit_code: int | None
+    """None where it runs."""
+
+
+def _launch(folder: DataDir) -> _Launched:
     ours, theirs = os.pipe()
     with os.fdopen(ours, "rb", buffering=0) as reading, folder.daemon_log.open("ab") as log:
         try:
@@ -98,7 +116,8 @@ def _launch(folder: DataDir) -> str:
         finally:
             os.close(theirs)
         # It outlives us; if we outlive it, it must not stay behind as a zombie.
-        threading.Thread(target=child.wait, daemon=True, name="reaper").start()
+        reaper = threading.Thread(target=child.wait, daemon=True, name="reaper")
+        reaper.start()
         said = b""
         deadline = time.monotonic() + PATIENCE
         while not said.endswith(b"\n"):
@@ -108,20 +127,25 @@ def _launch(folder: DataDir) -> str:
             if not piece:
                 break
             said += piece
-    return said.decode("utf-8", "replace").strip()
+    words = said.decode("utf-8", "replace").strip()
+    if words != "ready":
+        reaper.join(_LAST_MOMENTS)
+    return _Launched(said=words, exit_code=child.poll())
 
 
-def _find_other(data_dir: Path, said: str) -> Legion:
+def _find_other(data_dir: Path, launched: _Launched) -> Legion:
     """Our daemon gave way or failed. If another one holds the folder it may need a moment until it answers."""
-    deadline = time.monotonic() + 10.0
+    deadline = time.monotonic() + _LAST_MOMENTS
     while _is_held(DataDir(data_dir).daemon_lock) and time.monotonic() < deadline:
         try:
             return find(data_dir)
         except NotRunning:
             select.select([], [], [], 0.05)
-    sentence = said.removeprefix("error:").strip()
-    log = DataDir(data_dir).daemon_log
-    raise LegionError(sentence or f"Legion died while it started; the last lines of {log} say why.")
+    sentence = launched.said.removeprefix("error:").strip()
+    if not sentence:
+        log = DataDir(data_dir).daemon_log
+        raise LegionError(f"Legion died while it started; the last lines of {log} say why.")
+    raise kind_of(launched.exit_code or LegionError.exit_code)(sentence)
 
 
 @contextmanager

@@ -18,6 +18,7 @@ import uvicorn
 from legion import __version__
 from legion.api.app import make_app
 from legion.config import user as settings
+from legion.config.current import CurrentSettings
 from legion.config.user import SandboxMode, UserConfig
 from legion.daemon import listening
 from legion.domain.errors import Conflict, LegionError, NotAllowed
@@ -169,7 +170,7 @@ def wired(user: UserConfig, data: DataDir, url: str) -> Iterator[tuple[World, Ne
             data=data,
             store=store,
             launcher=launcher,
-            user=user,
+            settings=CurrentSettings(user),
             sandbox=sandbox,
             url=url,
             machine=platform.node() or "this machine",

@@ -350,6 +350,8 @@ def _cut_off(ticket: Ticket) -> bool:
 
 _ONLY_CHECKPOINTS = (Inspect, Confirm)
 _ONLY_WITH_AGENT = (Start, Planted, Propose, Prove, AskReview, Approve, Land)
+_ASKED_FOR = {Park: "paused", Unpark: "resumed", Retry: "tried again", Stop: "stopped", Start: "started"}
+"""What a person calls the steps that they ask for."""
 
 
 def _goal(ticket: Ticket, step: Step) -> State:
@@ -358,7 +360,10 @@ def _goal(ticket: Ticket, step: Step) -> State:
     goal = MOVES.get((ticket.state, type(step)))
     foreign = _ONLY_WITH_AGENT if ticket.wish.checkpoint else _ONLY_CHECKPOINTS
     if goal is None or isinstance(step, foreign):
-        raise Conflict(f"Ticket {ticket.id} is {ticket.state.value}, so it cannot {type(step).__name__.lower()} now.")
+        asked = f"be {_ASKED_FOR[type(step)]}" if type(step) in _ASKED_FOR else "go that way"
+        raise Conflict(
+            f"Ticket {ticket.id} is {ticket.state.value}, so it cannot {asked} now: see `legion ticket {ticket.id}`."
+        )
     return goal
 
 

@@ -122,6 +122,12 @@ def _uses_lfs(git_dir: Path) -> bool:
     return found.code == 0
 
 
+def branches(common_dir: Path) -> frozenset[str]:
+    """The names of all branches."""
+    listed = git("for-each-ref", "--format=%(refname:lstrip=2)", "refs/heads/", git_dir=common_dir)
+    return frozenset(listed.text.splitlines())
+
+
 def loose_tip(common_dir: Path, branch: str) -> str | None:
     """The branch's tip where git keeps it in a file of its own, as it does after every commit. Needs no process."""
     try:

@@ -63,6 +63,8 @@ def merge(
     A change that adds nothing gives the target itself in the modes SQUASH and REBASE.
     """
     stamp = committer.stamp(when)
+    if hub.merge_base(target, change) is None:
+        return Conflict(tree=hub.tree_of(target), files=(_NO_COMMON_HISTORY,))
     if mode is Mode.REBASE:
         commits = hub.commits_between(target, change)
         if all(len(commit.parents) == 1 for commit in commits):
@@ -81,6 +83,11 @@ def merge(
         message=message,
     )
     return Candidate(commit=commit, tree=merged)
+
+
+_NO_COMMON_HISTORY = ConflictFile(
+    path="all files", hunks="The branch was rewritten meanwhile: the change and the target share no history."
+)
 
 
 def merge_person(

@@ -41,6 +41,10 @@ class Pool:
         self._side = side / "pool"
         self._author = author
         self._filling = threading.Lock()
+        self._make_folders()
+
+    def _make_folders(self) -> None:
+        """Also later: people delete folders that they think they do not need."""
         for folder in (self._pool, self._making, self._side):
             folder.mkdir(parents=True, exist_ok=True)
 
@@ -93,6 +97,7 @@ class Pool:
         return moved
 
     def waiting(self) -> tuple[Waiting, ...]:
+        self._make_folders()
         found = []
         for entry in sorted(os.scandir(self._pool), key=lambda entry: entry.name):
             try:
@@ -117,6 +122,7 @@ class Pool:
 
     def sweep(self) -> tuple[Path, ...]:
         """Throw away what a killed process left half-made. Only at start, before anyone takes a tree."""
+        self._make_folders()
         half_made = [*self._making.iterdir()]
         half_made += [place for place in self._pool.iterdir() if not (self._side / f"{place.name}.json").exists()]
         thrown = tuple(files.throw_away(place, self._trash) for place in half_made)

@@ -145,7 +145,8 @@ class Worktrees:
         return tuple(files.empty_trash(self._trash, older_than=older_than, keep_bytes=keep_bytes, now=now))
 
     def names(self) -> tuple[str, ...]:
-        return tuple(sorted(place.name for place in self._root.iterdir() if _NAME.fullmatch(place.name)))
+        places = self._root.iterdir() if self._root.is_dir() else ()
+        return tuple(sorted(place.name for place in places if _NAME.fullmatch(place.name)))
 
     def _attempt(self, name: str) -> tuple[int, int] | None:
         try:

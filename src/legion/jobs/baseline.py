@@ -29,7 +29,8 @@ def learn(world: World, shop: Workshop) -> Tested:
     verdict = Verdict.GREEN if tested.green else Verdict.RED
     with world.store.write() as tx:
         project = projects.get(tx, shop.project.id)
-        if project.target == target and project.baseline_commit != target:
+        known = project.baseline_commit == target and project.baseline_verdict is verdict
+        if project.target == target and not known:
             kind = Kind.BASELINE_GREEN if tested.green else Kind.BASELINE_RED
             failed = [receipt.command for receipt in tested.red]
             projects.save(

@@ -82,8 +82,9 @@ class Conductor:
                 return
             try:
                 wake_at = self.decide_once()
-            except LegionError as trouble:
-                log.error("deciding failed, next try in %s s: %s", _FIRST_REST, trouble.message)
+            except Exception as trouble:  # whatever it is, a daemon that decides nothing more would be worse
+                known = isinstance(trouble, LegionError)
+                log.error("deciding failed, next try in %s s: %s", _FIRST_REST, trouble, exc_info=not known)
                 wake_at = self.world.clock() + _FIRST_REST
 
     def decide_once(self) -> float | None:
@@ -115,7 +116,9 @@ class Conductor:
         if claim is not None:
             thread = threading.Thread(target=self._work, args=(claim,), name=f"{claim.kind.value}-{claim.subject}")
             thread.daemon = True
+            self._left_over.append(claim)
             thread.start()
+            self._left_over.remove(claim)
 
     def _commit(self, tx: Transaction, command: Command) -> Claim | None:
         match command:

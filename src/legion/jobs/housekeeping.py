@@ -25,6 +25,7 @@ log = logging.getLogger(__name__)
 
 _EVERY = 600.0
 _QUIET = 1.0
+_PACK_EVERY = 3600.0
 _DAY = 86_400.0
 
 
@@ -34,6 +35,9 @@ class Housekeeper:
         self._wake = threading.Event()
         self._stopping = threading.Event()
         self._lookout = Lookout(world)
+        self._rests: dict[int, tuple[float, float]] = {}
+        """By project: how long it is left alone after trouble, and until when."""
+        self._packed: dict[int, float] = {}
         self._thread = threading.Thread(target=self._keep, name="housekeeper", daemon=True)
 
     def start(self) -> None:
@@ -69,10 +73,20 @@ class Housekeeper:
             ]
 
     def _tidy(self, project: Project) -> None:
+        now = self.world.clock()
+        length, until = self._rests.get(project.id, (_QUIET, 0.0))
+        if now < until:
+            return
         try:
-            tidy(self.world, self.world.workshop_of(project))
-        except (LegionError, OSError) as trouble:
+            shop = self.world.workshop_of(project)
+            tidy(self.world, shop)
+            if now - self._packed.setdefault(project.id, now) > _PACK_EVERY:
+                shop.hub.tidy()
+                self._packed[project.id] = now
+            self._rests.pop(project.id, None)
+        except Exception as trouble:  # the next round may work, and nobody else tidies up
             log.warning("housekeeping in %s was cut short: %s", project.name, " ".join(str(trouble).split()))
+            self._rests[project.id] = (min(length * 4, _EVERY), now + min(length * 4, _EVERY))
 
 
 def tidy(world: World, shop: Workshop) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
-from legion.config.project import FILE, parse
+from legion.config.project import FILE, hash_of, parse
 from legion.domain import landing
 from legion.domain.checks import Receipt
 from legion.domain.errors import BadInput
@@ -19,6 +19,7 @@ from legion.domain.jobs import Claim
 from legion.domain.landing import Search
 from legion.domain.tickets import Fail, Park, ParkReason, State, Ticket, TryAgain, next_try
 from legion.git import merging
+from legion.git.hub import TARGET
 from legion.git.merging import Candidate, Conflict
 from legion.jobs import baseline, checking, feedback, person, target
 from legion.jobs.candidates import candidate
@@ -65,6 +66,7 @@ def _land_batch(world: World, shop: Workshop, batch: tuple[Ticket, ...], person_
     chain = _chain(world, shop, start, batch, person_waits)
     if not chain or _refuse_nonsense(world, shop, chain):
         return
+    shop = _under_persons_config(world, shop, chain[0])
     search, tests = _search(world, shop, chain)
     landed = not search.green or target.move(world, shop, start, chain[: search.green])
     if landed and search.culprit is not None:
@@ -91,13 +93,28 @@ def _chain(world: World, shop: Workshop, start: str, batch: tuple[Ticket, ...], 
     return chain
 
 
+def _under_persons_config(world: World, shop: Workshop, first: Link) -> Workshop:
+    """A legion.toml that the person wrote and trusts holds for their own commits already, or they could never mend it.
+
+    A change of an agent is always tested by the target's.
+    """
+    text = shop.hub.read_file(first.commit, FILE) if first.ticket is None else None
+    if text is None:
+        return shop
+    words = text.decode("utf-8", "replace")
+    with world.store.read() as tx:
+        trusted = projects.is_trusted(tx, shop.project.id, hash_of(words))
+    return replace(shop, config=parse(words)) if trusted else shop
+
+
 def _refuse_nonsense(world: World, shop: Workshop, chain: list[Link]) -> bool:
     """A legion.toml that cannot be read would stop everything once it is the target's: who brings it goes back."""
     if _nonsense(shop, chain[-1]) is None:
         return False
     link, wrong = next((link, wrong) for link in chain if (wrong := _nonsense(shop, link)) is not None)
     if link.ticket is None:
-        _refuse_person(world, shop, f"your {FILE} cannot be read ({wrong.rstrip('.')})")
+        why = f"your {FILE} cannot be read ({wrong.rstrip('.')})"
+        _refuse_person(world, shop, why, "mend that and commit again")
     else:
         step = next_try(link.ticket, f"its {FILE} cannot be read", feedback.nonsense(wrong))
         _move(world, link.ticket, step, Kind.SENT_BACK)
@@ -117,6 +134,9 @@ def _nonsense(shop: Workshop, link: Link) -> str | None:
 def _persons_link(world: World, shop: Workshop, start: str) -> Link | None:
     tip = shop.project.person_tip
     assert tip is not None, "somebody who waits has a tip"
+    if start == shop.project.person_absorbed:
+        # Nothing but their own commits is there, so they may rewrite them as they like.
+        return Link(ticket=None, commit=tip, tree=shop.hub.tree_of(tip))
     merged = merging.merge_person(
         shop.hub, start, tip, message=f"Merge {shop.project.branch}", author=AUTHOR, when=int(world.clock())
     )
@@ -124,7 +144,12 @@ def _persons_link(world: World, shop: Workshop, start: str) -> Link | None:
         return Link(ticket=None, commit=merged.commit, tree=merged.tree)
     if isinstance(merged, Conflict):
         named = ", ".join(file.path for file in merged.files[:3])
-        _refuse_person(world, shop, f"your commits conflict with landed changes in {named}")
+        _refuse_person(
+            world,
+            shop,
+            f"your commits conflict with landed changes in {named}",
+            f"run `git fetch {shop.hub.path} {TARGET}` and `git merge FETCH_HEAD`, settle it and commit",
+        )
     return None
 
 
@@ -158,7 +183,7 @@ def _send_back(world: World, shop: Workshop, chain: list[Link], culprit: int, te
     link = chain[culprit]
     if link.ticket is None:
         failed = ", ".join(f"`{receipt.command}`" for receipt in tested.red)
-        _refuse_person(world, shop, f"your commits fail {failed}")
+        _refuse_person(world, shop, f"your commits fail {failed}", "mend that and commit again")
         return
     before = chain[culprit - 1].commit if culprit else shop.target
     if culprit == 0:
@@ -185,8 +210,9 @@ def _move(
         tx.record(kind, project=ticket.project, ticket=ticket.id, data=data)
 
 
-def _refuse_person(world: World, shop: Workshop, why: str) -> None:
+def _refuse_person(world: World, shop: Workshop, why: str, remedy: str) -> None:
     with world.store.write() as tx:
         project = projects.get(tx, shop.project.id)
         refused = replace(project, person_refused=shop.project.person_tip)
-        projects.save(tx, refused, Kind.NOT_ABSORBED, {"tip": shop.project.person_tip, "why": why})
+        data = {"tip": shop.project.person_tip, "why": why, "remedy": remedy}
+        projects.save(tx, refused, Kind.NOT_ABSORBED, data)

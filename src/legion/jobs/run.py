@@ -51,7 +51,7 @@ def run(world: World, claim: Claim) -> None:
     shop = world.workshop(ticket.project)
     try:
         ended = _end(world, shop, ticket, this_run)
-    except (setup.SetupFailed, NoProgram) as impossible:
+    except NoProgram as impossible:
         _conclude(world, claim, this_run, Outcome.NOT_STARTED, impossible.message, None, Fail(impossible.message))
         return
     if ended is None:

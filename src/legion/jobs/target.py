@@ -14,11 +14,12 @@ from legion.config.project import FILE, hash_of, parse
 from legion.domain.checks import Verdict
 from legion.domain.errors import BadInput
 from legion.domain.events import Kind
+from legion.domain.landing import Landing
 from legion.domain.projects import ConfigOrigin, Project
 from legion.domain.tickets import Land, Ticket
 from legion.git.errors import TargetMoved
 from legion.jobs.world import Workshop, World
-from legion.store import landings, projects, tickets
+from legion.store import landings, projects, receipts, tickets
 from legion.store.database import Transaction
 from legion.system import crash
 from legion.system.crash import Point
@@ -43,10 +44,13 @@ def move(world: World, shop: Workshop, start: str, chain: Sequence[Link]) -> boo
         if any(tickets.get(tx, ticket.id).version != ticket.version for ticket in batch):
             return False
         intent = landings.open(tx, shop.project.id, base=start, commit=tip.commit, tree=tip.tree, tickets=members)
+    if not shop.hub.is_ancestor(start, tip.commit):
+        # The person rewrote their branch. What it was before stays, under a name.
+        shop.hub.keep(f"before/{start}", start)
     crash.reach(Point.LAND_BEFORE_SWAP)
     shop.hub.move_target(tip.commit, expected=start)
     crash.reach(Point.LAND_AFTER_SWAP)
-    _record(world, shop, intent.id, tip.commit, members, moved=True)
+    _record(world, shop, intent, moved=True)
     crash.reach(Point.LAND_AFTER_RECORD)
     return True
 
@@ -64,30 +68,25 @@ def finish_begun(world: World, shop: Workshop) -> None:
             moved = True
         except TargetMoved:
             moved = shop.hub.is_ancestor(intent.commit, shop.target)
-        _record(world, shop, intent.id, intent.commit, dict(intent.tickets), moved=moved)
+        _record(world, shop, intent, moved=moved)
 
 
-def _record(world: World, shop: Workshop, intent: int, commit: str, members: dict[int, str], *, moved: bool) -> None:
+def _record(world: World, shop: Workshop, intent: Landing, *, moved: bool) -> None:
     with world.store.write() as tx:
-        landings.close(tx, intent, landed=moved)
+        landings.close(tx, intent.id, landed=moved)
         if moved:
-            _record_target(tx, shop, commit, sorted(members))
-            for number, own_commit in members.items():
-                _record_ticket(tx, shop, number, own_commit, tested=commit)
+            _record_target(tx, shop, intent.commit, sorted(intent.tickets))
+            for number, own_commit in intent.tickets.items():
+                _record_ticket(tx, shop, intent, number, own_commit)
 
 
 def _record_target(tx: Transaction, shop: Workshop, commit: str, landed: list[int]) -> None:
     project = projects.get(tx, shop.project.id)
     tip = project.person_tip
     absorbed = tip if tip is not None and shop.hub.is_ancestor(tip, commit) else project.person_absorbed
-    moved = replace(
-        project,
-        target=commit,
-        baseline_commit=commit,
-        baseline_verdict=Verdict.GREEN,
-        person_absorbed=absorbed,
-    )
-    moved = _with_landed_config(shop, moved)
+    moved = _with_landed_config(shop, replace(project, target=commit, person_absorbed=absorbed))
+    if moved.config_text == shop.project.config_text:
+        moved = replace(moved, baseline_commit=commit, baseline_verdict=Verdict.GREEN)
     projects.save(tx, moved, Kind.TARGET_MOVED, {"commit": commit, "tickets": landed, "absorbed": absorbed})
 
 
@@ -104,9 +103,20 @@ def _with_landed_config(shop: Workshop, project: Project) -> Project:
     return replace(project, config_text=text, config_hash=hash_of(text), config_origin=ConfigOrigin.TARGET)
 
 
-def _record_ticket(tx: Transaction, shop: Workshop, number: int, commit: str, *, tested: str) -> None:
+def _record_ticket(tx: Transaction, shop: Workshop, intent: Landing, number: int, commit: str) -> None:
     """While the intent is open nobody can stop or pause the ticket, so it is still landing."""
     ticket = tickets.get(tx, number)
-    unchecked = not shop.config.checks and not ticket.wish.proofs
-    tickets.move(tx, number, Land(commit, unchecked=unchecked))
-    tx.record(Kind.LANDED, project=ticket.project, ticket=number, data={"commit": commit, "tested": tested})
+    commands = {*(check.command for check in shop.config.checks), *ticket.wish.proofs}
+    tickets.move(tx, number, Land(commit, unchecked=not commands))
+    data = {"commit": commit, "tested": intent.commit, "receipts": _proof(tx, intent, commands)}
+    tx.record(Kind.LANDED, project=ticket.project, ticket=number, data=data)
+
+
+def _proof(tx: Transaction, intent: Landing, commands: set[str]) -> list[int]:
+    """The receipts that let it land: the latest green one of each command on the tree that was tested."""
+    latest = {
+        receipt.command: receipt.id
+        for receipt in receipts.for_tree(tx, intent.project, intent.tree)
+        if receipt.verdict is Verdict.GREEN and receipt.command in commands
+    }
+    return sorted(latest.values())

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from legion.config.current import CurrentSettings
 from legion.config.project import ProjectConfig, parse
 from legion.config.user import UserConfig
 from legion.domain.decide import JobKind
@@ -73,7 +74,7 @@ class World:
     data: DataDir
     store: Store
     launcher: Launcher
-    user: UserConfig
+    settings: CurrentSettings
     sandbox: SandboxState
     url: str
     """Where agents reach the daemon."""
@@ -84,6 +85,10 @@ class World:
     """Jobs that broke and rest, by kind and subject."""
     _trees: dict[int, tuple[Worktrees, CheckTrees]] = field(default_factory=dict)
     _making: threading.Lock = field(default_factory=threading.Lock)
+
+    @property
+    def user(self) -> UserConfig:
+        return self.settings.get()
 
     def workshop(self, project_id: int) -> Workshop:
         """Read afresh each time: the target's settings may have changed since."""
@@ -103,6 +108,16 @@ class World:
             check_trees=check_trees,
             folder=folder,
         )
+
+    def rested(self) -> None:
+        """Whoever mended something does not want to wait until broken jobs have rested."""
+        self.rests.clear()
+        self.store.tell()
+
+    def forget(self, project: int) -> None:
+        """The project is gone, and its folders with it."""
+        with self._making:
+            self._trees.pop(project, None)
 
     def _trees_of(self, project: Project, hub: Hub, folder: Path) -> tuple[Worktrees, CheckTrees]:
         """One object per project for all threads: they hold the locks between them."""

@@ -16,7 +16,7 @@ from typing import BinaryIO
 from legion.drivers import Program, StartFailed
 from legion.runner import kernel, tree
 from legion.runner.sandbox import Sandbox, SandboxMissing, Wrapped, wrap
-from legion.runner.spec import Spec
+from legion.runner.spec import RunFolder, Spec
 
 
 class Deaths:
@@ -72,7 +72,7 @@ class RunChild:
                     stderr=printed,
                     pass_fds=() if said is None else (said.fileno(),),
                     start_new_session=True,
-                    preexec_fn=_bind_to(os.getpid()),
+                    preexec_fn=_bind_to(os.getpid(), RunFolder(scratch).session),
                 )
             except (OSError, ValueError, subprocess.SubprocessError, SandboxMissing) as failure:
                 raise StartFailed(f"The program {program.argv[0]!r} could not be started: {failure}") from failure
@@ -151,12 +151,19 @@ def _stdin(program: Program, scratch: Path) -> BinaryIO:
 
 
 class _bind_to:
-    """Runs in the child before the program does: it dies with its runner, also if that is gone by now."""
+    """Runs in the child before the program does: it dies with its runner, also if that is gone by now.
 
-    def __init__(self, runner: int) -> None:
+    A sandbox that is only half built does not, so it is written down first whose session everything begins in.
+    """
+
+    def __init__(self, runner: int, session: Path) -> None:
         self._runner = runner
+        self._session = session
 
     def __call__(self) -> None:
         kernel.die_with_parent(signal.SIGKILL)
         if os.getppid() != self._runner:
             os._exit(1)
+        own = tree.look(os.getpid())
+        if own is not None:
+            self._session.write_text(f"{own.pid} {own.since}")

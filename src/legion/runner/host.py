@@ -7,6 +7,7 @@ killed, the program dies with it. It knows nothing of the daemon, which may come
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import signal
 import sys
@@ -25,6 +26,8 @@ from legion.runner.sandbox import SandboxMissing, find_bwrap, is_setuid
 from legion.runner.spec import Result, RunFolder, RunnerError, Spec, read_spec, write_result
 from legion.system import crash, files
 from legion.system.crash import Point
+
+_UNTIL_THERE_IS_ROOM = 0.5
 
 
 class Answer(Enum):
@@ -148,10 +151,21 @@ class RunHost:
             message=self._explained(ending),
         )
         crash.reach(Point.RUNNER_RESULT_BEFORE_WRITE)
-        write_result(self._run_dir, result)
+        self._write(result)
         crash.reach(Point.RUNNER_RESULT_AFTER_WRITE)
         self.asks.close()
         self._lock.release()
+
+    def _write(self, result: Result) -> None:
+        """Without a result the run would count as lost and its program run again, so a full disk is waited out."""
+        while True:
+            try:
+                write_result(self._run_dir, result)
+                return
+            except OSError as failure:
+                if failure.errno not in (errno.ENOSPC, errno.EDQUOT):
+                    raise
+            time.sleep(_UNTIL_THERE_IS_ROOM)
 
     def _explained(self, ending: Ending) -> str:
         """A program that never began may have left bubblewrap's complaint in its output."""

@@ -80,7 +80,7 @@ def find(run_dir: Path) -> Fresh | Living | Ended | Lost:
         return Ended(result)
     if not any(event.kind == Kind.STARTING.value for event in events):
         return Fresh()
-    _end_remains(events)
+    _end_remains(run_dir, events)
     return Lost()
 
 
@@ -251,12 +251,15 @@ def _bells(run_dir: Path) -> Iterator[None]:
             yield
 
 
-def _end_remains(events: list[JournalEvent]) -> None:
-    """Without a sandbox a killed runner takes only its program along, not what that started."""
+def _end_remains(run_dir: Path, events: list[JournalEvent]) -> None:
+    """A killed runner takes neither a half-built sandbox along nor, without a sandbox, what its program started."""
+    with contextlib.suppress(FileNotFoundError, ValueError):
+        pid, since = RunFolder(run_dir).session.read_text().split()
+        tree.end_remains(int(pid), int(since))
     for event in events:
-        pid, since = event.facts.get("pid"), event.facts.get("since")
-        if event.kind == Kind.STARTED.value and isinstance(pid, int) and isinstance(since, int):
-            tree.end_remains(pid, since)
+        first, born = event.facts.get("pid"), event.facts.get("since")
+        if event.kind == Kind.STARTED.value and isinstance(first, int) and isinstance(born, int):
+            tree.end_remains(first, born)
 
 
 def _ask(run_dir: Path, ask: str, **facts: object) -> bool:

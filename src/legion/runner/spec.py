@@ -89,6 +89,11 @@ class RunFolder:
         return self.path / "result.json"
 
     @property
+    def session(self) -> Path:
+        """Pid and start time of the process that became the program or its sandbox, written before it did."""
+        return self.path / "session"
+
+    @property
     def complaints(self) -> Path:
         """What the runner itself says when it breaks."""
         return self.path / "runner.log"

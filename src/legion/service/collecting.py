@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from legion.domain.errors import Conflict, TryAgain
+from legion.domain.errors import Conflict, NotAllowed, TryAgain
 from legion.domain.events import Kind
 from legion.git.collect import collect as fast_forward
 from legion.jobs import person
@@ -21,9 +21,11 @@ def collect(world: World, cwd: str) -> Collected:
     if project.person_refused is not None and project.person_refused == project.person_tip:
         with world.store.read() as tx:
             refused = events.latest(tx, project.id, Kind.NOT_ABSORBED)
-        why = str(refused.data.get("why", "")) if refused else ""
-        raise Conflict(
-            f"Your branch {project.branch} cannot be fast-forwarded, because {why}: mend that and commit again."
+        why, remedy = (refused.data["why"], refused.data["remedy"]) if refused else ("", "")
+        raise Conflict(f"Your branch {project.branch} cannot be fast-forwarded, because {why}: {remedy}.")
+    if project.person_waiting and not project_cases.is_trusted(world, project):
+        raise NotAllowed(
+            "Your own commits cannot be checked before you trust legion.toml: read it, run `legion trust`."
         )
     if project.person_waiting:
         raise TryAgain(

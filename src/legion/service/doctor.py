@@ -52,12 +52,16 @@ def _store(world: World) -> Finding:
 
 
 def _settings(world: World) -> Finding:
-    there = Path(world.user.origin).exists() if world.user.origin else False
-    return Finding(name="settings", ok=True, detail=f"{world.user.origin}{'' if there else ' (not there; defaults)'}")
+    user = world.user
+    if world.settings.complaint:
+        return Finding(name="settings", ok=False, detail=world.settings.complaint, advice="mend the file")
+    there = Path(user.origin).exists() if user.origin else False
+    return Finding(name="settings", ok=True, detail=f"{user.origin}{'' if there else ' (not there; defaults)'}")
 
 
 def _disk(name: str, place: Path) -> Finding:
-    free = shutil.disk_usage(place).free
+    there = next(folder for folder in (place, *place.parents) if folder.exists())
+    free = shutil.disk_usage(there).free
     detail = f"{free / 2**30:.1f} GB free at {place}"
     return Finding(name=name, ok=free > _LOW_DISK, detail=detail, advice="" if free > _LOW_DISK else "free some room")
 

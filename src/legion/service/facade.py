@@ -9,7 +9,7 @@ from legion.config.explain import explain
 from legion.config.project import FILE
 from legion.jobs.saving import worktree_name
 from legion.jobs.world import World
-from legion.service import collecting, doctor, output, projects, tickets, views, waiting
+from legion.service import collecting, doctor, output, projects, tickets, trusting, views, waiting
 from legion.service.news import News
 from legion.store import events
 from legion.store import projects as stored_projects
@@ -26,6 +26,8 @@ from legion.wire.projects import (
     ProjectAdded,
     Setting,
     Status,
+    Trust,
+    Trustable,
     WaitState,
     Where,
     WorktreeLine,
@@ -47,8 +49,11 @@ class Service:
     def remove_project(self, where: Where) -> Done:
         return projects.remove(self._world, where.cwd)
 
-    def trust(self, where: Where) -> Done:
-        return projects.trust(self._world, where.cwd)
+    def trustable(self, where: Where) -> Trustable:
+        return trusting.trustable(self._world, where.cwd)
+
+    def trust(self, request: Trust) -> Done:
+        return trusting.trust(self._world, request)
 
     def dispatch(self, request: Dispatch) -> Dispatched:
         return tickets.dispatch(self._world, request)
@@ -68,7 +73,7 @@ class Service:
     def graph(self, cwd: str) -> Graph:
         return views.graph(self._world, cwd)
 
-    def wait(self, cwd: str | None, ids: list[int], all: bool, after_event: int, timeout: float) -> WaitState:
+    def wait(self, cwd: str | None, ids: list[int], after_event: int, timeout: float) -> WaitState:
         return waiting.wait(self._world, self._news, cwd, ids, after_event, timeout)
 
     def stop(self, id: int, action: Action) -> Acted:

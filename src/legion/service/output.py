@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from codecs import getincrementaldecoder
+
 from legion.domain.errors import NotFound
 from legion.domain.tickets import State, Ticket
 from legion.git.snapshots import snapshot
@@ -37,13 +39,18 @@ def log(world: World, ticket_id: int, run_id: int | None, offset: int) -> Log:
         piece, more = b"", False
     if more:
         piece = piece[: piece.rfind(b"\n") + 1] or piece
+    ended = run.ended_at is not None and not more
+    # The last letter may be half written: the next piece begins with it.
+    decoder = getincrementaldecoder("utf-8")("replace")
+    text = decoder.decode(piece, final=ended)
+    half, _ = decoder.getstate()
     return Log(
         ticket=ticket_id,
         run=run.id,
         offset=offset,
-        next_offset=offset + len(piece),
-        text=piece.decode("utf-8", "replace"),
-        ended=run.ended_at is not None and not more,
+        next_offset=offset + len(piece) - len(half),
+        text=text,
+        ended=ended,
     )
 
 
@@ -52,6 +59,8 @@ def diff(world: World, ticket_id: int) -> Diff:
     with world.store.read() as tx:
         ticket = tickets.get(tx, ticket_id)
     shop = world.workshop(ticket.project)
+    if shop.project.removed_at is not None:
+        raise NotFound(f"The project of ticket {ticket_id} was removed, and its changes with it.")
     if ticket.change is not None:
         head, base, live = ticket.change.commit, ticket.change.base, False
     else:
@@ -62,6 +71,8 @@ def diff(world: World, ticket_id: int) -> Diff:
 def _current_tree(world: World, ticket: Ticket) -> tuple[str, str, bool]:
     shop = world.workshop(ticket.project)
     tree = shop.worktrees.path(worktree_name(ticket.id))
+    if ticket.wish.checkpoint:
+        raise NotFound(f"Ticket {ticket.id} is a checkpoint, which changes nothing: see `legion ticket {ticket.id}`.")
     if ticket.base is None or not tree.exists():
         raise NotFound(f"Ticket {ticket.id} has changed nothing yet: it is {ticket.state.value}.")
     shot = snapshot(

@@ -9,16 +9,17 @@ from pathlib import Path
 from legion.config import guess
 from legion.config.project import FILE, hash_of, parse
 from legion.config.user import worktrees_folder
+from legion.domain import board
 from legion.domain.errors import BadInput, Conflict, NotAllowed, NotFound
 from legion.domain.events import Kind
 from legion.domain.projects import ConfigOrigin, Project
 from legion.domain.tickets import State
 from legion.git.errors import NotARepository
-from legion.git.hub import Hub
-from legion.git.inspect import RepositoryFacts, look
+from legion.git.hub import TARGET, Hub
+from legion.git.inspect import RepositoryFacts, branches, look
 from legion.jobs import person
-from legion.jobs.world import World
-from legion.store import projects, tickets
+from legion.jobs.world import Workshop, World
+from legion.store import projects, runs, tickets
 from legion.system import files
 from legion.wire.projects import AddProject, Done, ProjectAdded
 
@@ -35,12 +36,20 @@ def find_or_none(world: World, cwd: str) -> Project | None:
     place = Path(cwd)
     with world.store.read() as tx:
         known = projects.all(tx)
-    here = {place, *place.parents}
-    by_folder = [project for project in known if here & {Path(project.root), Path(project.worktrees)}]
-    if by_folder:
-        return max(by_folder, key=lambda project: len(project.root))
+    ours = {Path(project.worktrees): project for project in known}
+    checkouts = {Path(project.root): project for project in known}
+    for folder in (place, *place.parents):
+        if folder in ours:
+            return ours[folder]
+        if (folder / ".git").exists():
+            return checkouts.get(folder) or _by_git(folder, known)
+    return None
+
+
+def _by_git(folder: Path, known: tuple[Project, ...]) -> Project | None:
+    """Another checkout of a known repository, or a repository of its own that happens to lie in one."""
     try:
-        facts = look(place)
+        facts = look(folder)
     except NotARepository:
         return None
     return next((project for project in known if project.common_dir == str(facts.common_dir)), None)
@@ -49,25 +58,30 @@ def find_or_none(world: World, cwd: str) -> Project | None:
 def add(world: World, request: AddProject) -> ProjectAdded:
     facts = look(Path(request.path))
     refuse_unfit(facts)
-    assert facts.branch is not None, "an unfit repository was refused"
     with world.store.read() as tx:
         project = projects.by_common_dir(tx, str(facts.common_dir))
-    file = facts.root / FILE
-    there = file.read_text(encoding="utf-8", errors="replace") if file.exists() else None
-    text = there if there is not None else guess.guess(_names(facts.root), lambda name: _read(facts.root / name)).text
+    root = Path(project.root) if project else facts.root
+    file = root / FILE
+    there = _read(file) if file.exists() else None
+    text = there if there is not None else guess.guess(_names(root), lambda name: _read(root / name)).text
     parse(text, origin=str(file))
     _refuse_committed_nonsense(facts)
-    worktrees = worktrees_folder(world.user, facts.root)
+    worktrees = Path(project.worktrees) if project else worktrees_folder(world.user, root)
     notes = _notes(facts, there, known=project is not None)
     if not request.dry_run:
         _refuse_unwritable(worktrees)
         if there is None:
             _write_config(file, text)
-        project = _register(world, project, facts, worktrees, text, trust=there is None)
+        try:
+            project = _register(world, project, facts, worktrees, text, trust=there is None)
+        except BaseException:
+            if there is None:
+                file.unlink(missing_ok=True)
+            raise
     return ProjectAdded(
-        name=facts.root.name,
-        root=str(facts.root),
-        branch=project.branch if project else facts.branch,
+        name=root.name,
+        root=str(root),
+        branch=project.branch if project else str(facts.branch),
         hub=str(world.data.project(project.id) / "hub.git") if project else "",
         worktrees=str(worktrees),
         config_file=str(file),
@@ -109,62 +123,36 @@ def _refuse_committed_nonsense(facts: RepositoryFacts) -> None:
 def remove(world: World, cwd: str) -> Done:
     """Forget the project. Its worktrees and its hub go to the trash, legion.toml stays."""
     project = find(world, cwd)
-    with world.store.read() as tx:
-        live = [ticket.id for ticket in tickets.live(tx, project=project.id) if ticket.state is not State.QUEUED]
-    if live:
-        listed = ", ".join(str(number) for number in live[:5])
-        raise Conflict(f"Tickets are still in hand here ({listed}): run `legion stop all` first.")
     shop = world.workshop_of(project)
-    ahead = _uncollected(world, project)
+    ahead = _uncollected(world, shop)
     if ahead:
-        raise Conflict(f"{ahead} landed commits are not on {project.branch} yet: run `legion collect` first.")
+        raise Conflict(
+            f"{ahead} landed commits are not on {project.branch} yet: run `legion collect` first, or bring them over "
+            f"yourself with `git fetch {shop.hub.path} {TARGET}` and `git merge FETCH_HEAD`."
+        )
     with world.store.write() as tx:
-        for ticket in tickets.live(tx, project=project.id):
-            tickets.drop(tx, ticket.id)
-        projects.save(tx, replace(project, removed_at=tx.now), Kind.PROJECT_REMOVED, {"root": project.root})
-    for tree in shop.worktrees.list():
-        shop.worktrees.discard(tree.name)
-    if shop.folder.exists():
-        files.throw_away(shop.folder, world.data.root / "trash")
+        live = tickets.live(tx, project=project.id)
+        in_hand = [ticket.id for ticket in live if ticket.state is not State.QUEUED]
+        in_hand += [run.ticket for run in runs.active(tx) if tickets.get(tx, run.ticket).project == project.id]
+        if in_hand:
+            listed = ", ".join(str(number) for number in sorted(set(in_hand))[:5])
+            raise Conflict(f"Tickets are still in hand here ({listed}): run `legion stop all` first.")
+        for ticket in reversed(board.topological({ticket.id: ticket.wish.after for ticket in live})):
+            tickets.drop(tx, ticket)
+        current = projects.get(tx, project.id)
+        projects.save(tx, replace(current, removed_at=tx.now), Kind.PROJECT_REMOVED, {"root": project.root})
+    world.forget(project.id)
+    hub = files.throw_away(shop.folder, world.data.root / "trash") / shop.hub.path.name
+    for place in Path(project.worktrees).iterdir():
+        if place != shop.trash:
+            files.throw_away(place, shop.trash)
     return Done(
         message=f"{project.name} is no Legion project any more.",
         notes=[
-            f"What agents left in their worktrees lies in {shop.trash}.",
+            f"What agents left in their worktrees lies in {shop.trash}, the hub in {hub}.",
             f"{FILE} is yours: delete it if you want.",
         ],
     )
-
-
-def trust(world: World, cwd: str) -> Done:
-    """The person has read the commands in legion.toml, as landed and as it lies in the checkout, and means them."""
-    project = find(world, cwd)
-    shop = world.workshop_of(project)
-    file = Path(project.root) / FILE
-    in_checkout = file.read_text(encoding="utf-8", errors="replace") if file.exists() else None
-    landed = shop.hub.read_file(project.target, FILE)
-    text = landed.decode("utf-8", "replace") if landed is not None else in_checkout
-    if text is None:
-        raise NotFound(f"There is no {FILE} to trust: run `legion init` to write one.")
-    parse(text, origin=FILE)
-    notes = []
-    with world.store.write() as tx:
-        current = projects.get(tx, project.id)
-        projects.trust(tx, project.id, hash_of(text))
-        if in_checkout is not None and in_checkout != text:
-            parse(in_checkout, origin=str(file))
-            projects.trust(tx, project.id, hash_of(in_checkout))
-            notes.append(f"{FILE} in your checkout differs from the landed one; it takes effect when you commit it.")
-        origin = ConfigOrigin.TARGET if landed is not None else ConfigOrigin.CHECKOUT
-        trusted = replace(
-            current,
-            config_text=text,
-            config_hash=hash_of(text),
-            config_origin=origin,
-            baseline_commit=None,
-            baseline_verdict=None,
-        )
-        projects.save(tx, trusted, Kind.PROJECT_TRUSTED, {"hash": hash_of(text)})
-    return Done(message=f"The commands in {FILE} of {project.name} are trusted.", notes=notes)
 
 
 def set_paused(world: World, cwd: str, paused: bool) -> Project:
@@ -187,6 +175,7 @@ def _register(
 ) -> Project:
     """Row, hub, target, in this order; each step finds what an interrupted one left."""
     assert facts.branch is not None, "an unfit repository was refused"
+    branch = facts.branch if known is None or known.branch not in branches(facts.common_dir) else known.branch
     if known is None:
         with world.store.write() as tx:
             known = projects.add(
@@ -194,7 +183,7 @@ def _register(
                 name=facts.root.name,
                 root=str(facts.root),
                 common_dir=str(facts.common_dir),
-                branch=facts.branch,
+                branch=branch,
                 worktrees=str(worktrees),
                 config_text=text,
                 config_hash=hash_of(text),
@@ -204,7 +193,7 @@ def _register(
     folder = world.data.project(known.id)
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     hub = Hub.create(facts.common_dir, folder / "hub.git")
-    tip = hub.fetch_person(facts.common_dir, known.branch)
+    tip = hub.fetch_person(facts.common_dir, branch)
     target = hub.start_target(tip)
     landed = hub.read_file(target, FILE)
     in_force = landed.decode("utf-8", "replace") if landed is not None else text
@@ -212,6 +201,7 @@ def _register(
         current = projects.get(tx, known.id)
         ready = replace(
             current,
+            branch=branch,
             target=target,
             config_text=in_force,
             config_hash=hash_of(in_force),
@@ -253,9 +243,10 @@ def _notes(facts: RepositoryFacts, there: str | None, *, known: bool) -> list[st
     if there is not None:
         notes.append(f"{FILE} was here already: read its commands and run `legion trust` to let Legion run them.")
     else:
-        notes.append(f"Commit {FILE} when you are happy with it; until then Legion uses the file as it lies here.")
+        notes.append(f"Read {FILE} and commit it; after a change to it run `legion trust`.")
     if facts.dirty_files:
-        notes.append(f"{facts.dirty_files} files are not committed; agents see only what is committed.")
+        what = "1 file is" if facts.dirty_files == 1 else f"{facts.dirty_files} files are"
+        notes.append(f"{what} not committed; agents see only what is committed.")
     if facts.submodules:
         notes.append("Submodules are not checked out in worktrees; their entries stay as they are.")
     return notes
@@ -272,9 +263,7 @@ def _read(file: Path) -> str:
     return file.read_text(encoding="utf-8", errors="replace")
 
 
-def _uncollected(world: World, project: Project) -> int:
-    shop = world.workshop_of(project)
+def _uncollected(world: World, shop: Workshop) -> int:
+    """Landed commits that the person's branch lacks, also where the two have parted."""
     tip = person.look(world, shop).person_tip
-    if tip is None or not shop.hub.is_ancestor(tip, project.target):
-        return 0
-    return len(shop.hub.commits_between(tip, project.target))
+    return len(shop.hub.commits_between(tip, shop.target)) if tip is not None else 0

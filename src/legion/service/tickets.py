@@ -6,6 +6,7 @@ from dataclasses import asdict, replace
 
 from legion.config.project import ProjectConfig, parse
 from legion.domain import board
+from legion.domain.decide import JobKind
 from legion.domain.errors import BadInput, Conflict, TryAgain
 from legion.domain.paths import glob_fault
 from legion.domain.projects import Project
@@ -17,6 +18,7 @@ from legion.jobs.saving import worktree_name
 from legion.jobs.world import World
 from legion.runner import launch
 from legion.service import projects as project_cases
+from legion.service import trusting
 from legion.store import landings, projects, requests, runs, tickets
 from legion.store.database import Transaction
 from legion.wire.tickets import Acted, Dispatch, Dispatched, NewTicket
@@ -56,7 +58,7 @@ def dispatch(world: World, request: Dispatch) -> Dispatched:
 
 def stop(world: World, ticket_id: int) -> Acted:
     with world.store.write() as tx:
-        ticket = tickets.get(tx, ticket_id)
+        ticket = _in_our_care(tx, ticket_id)
         _refuse_mid_landing(tx, ticket)
         tickets.move(tx, ticket_id, Stop())
         active = _active_run(tx, ticket_id)
@@ -85,6 +87,7 @@ def stop_all(world: World, cwd: str) -> Acted:
 
 def retry(world: World, ticket_id: int, feedback: str) -> Acted:
     with world.store.write() as tx:
+        _in_our_care(tx, ticket_id)
         tickets.move(tx, ticket_id, Retry(feedback))
     return Acted(tickets=[ticket_id], message=f"Ticket {ticket_id} is queued again.")
 
@@ -92,7 +95,7 @@ def retry(world: World, ticket_id: int, feedback: str) -> Acted:
 def drop(world: World, ticket_id: int) -> Acted:
     """Off the board. What its agent left goes to the trash whole; what landed stays landed."""
     with world.store.write() as tx:
-        ticket = tickets.get(tx, ticket_id)
+        ticket = _in_our_care(tx, ticket_id)
         if ticket.state not in (*ENDED, State.DRAFT, State.QUEUED, State.PARKED):
             raise Conflict(f"Ticket {ticket_id} is {ticket.state.value}: run `legion stop {ticket_id}` first.")
         if _active_run(tx, ticket_id) is not None:
@@ -109,7 +112,7 @@ def drop(world: World, ticket_id: int) -> Acted:
 
 def pause(world: World, ticket_id: int) -> Acted:
     with world.store.write() as tx:
-        ticket = tickets.get(tx, ticket_id)
+        ticket = _in_our_care(tx, ticket_id)
         _refuse_mid_landing(tx, ticket)
         tickets.move(tx, ticket_id, Park(ParkReason.PAUSED, "paused by a person"))
         active = _active_run(tx, ticket_id)
@@ -121,7 +124,7 @@ def pause(world: World, ticket_id: int) -> Acted:
 
 def resume(world: World, ticket_id: int) -> Acted:
     with world.store.write() as tx:
-        ticket = tickets.get(tx, ticket_id)
+        ticket = _in_our_care(tx, ticket_id)
         if ticket.state is not State.PARKED:
             raise Conflict(f"Ticket {ticket_id} is {ticket.state.value}, not paused: there is nothing to resume.")
         if ticket.parked is not None and ticket.parked.reason is ParkReason.RED_BASELINE:
@@ -226,6 +229,8 @@ def _notes(world: World, tx: Transaction, project: Project) -> list[str]:
     notes = []
     if not projects.is_trusted(tx, project.id, project.config_hash):
         notes.append("Nothing starts before you trust legion.toml: read it and run `legion trust`.")
+    elif trusting.stale(project):
+        notes.append("legion.toml changed since you trusted it and is not in force: run `legion trust`.")
     if project.paused:
         notes.append("The project is paused: `legion resume` lets it go on.")
     if project.baseline_red:
@@ -235,6 +240,17 @@ def _notes(world: World, tx: Transaction, project: Project) -> list[str]:
     return notes
 
 
+def _in_our_care(tx: Transaction, ticket_id: int) -> Ticket:
+    """The ticket, unless its project is gone: then nothing can be done with it any more."""
+    ticket = tickets.get(tx, ticket_id)
+    project = projects.get(tx, ticket.project)
+    if project.removed_at is not None:
+        raise Conflict(
+            f"Ticket {ticket_id} belongs to {project.name}, which is no project any more: run `legion init`."
+        )
+    return ticket
+
+
 def _active_run(tx: Transaction, ticket_id: int) -> Run | None:
     latest = runs.latest(tx, ticket_id)
     return latest if latest is not None and latest.ended_at is None else None
@@ -242,6 +258,7 @@ def _active_run(tx: Transaction, ticket_id: int) -> Run | None:
 
 def _end_run(world: World, active: Run | None) -> None:
     if active is not None:
+        world.rests.pop((JobKind.RUN, active.ticket), None)
         launch.stop(run_dir(world, active), grace=_STOP_GRACE)
 
 

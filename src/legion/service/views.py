@@ -15,6 +15,7 @@ from legion.domain.tickets import State, Ticket
 from legion.jobs.saving import worktree_name
 from legion.jobs.world import Rest, World
 from legion.service import projects as project_cases
+from legion.service import trusting
 from legion.store import events, projects, receipts, runs, tickets
 from legion.store.database import ReadTransaction
 from legion.wire.projects import DaemonLine, Graph, ProjectLine, Status
@@ -29,7 +30,7 @@ class Lines:
 
     def __init__(self, world: World, tx: ReadTransaction, shown: Iterable[Ticket]) -> None:
         self._now = world.clock()
-        self._rests = dict(world.rests)
+        self._rests = _resting(world)
         self._projects = {project.id: project for project in projects.all(tx)}
         self._trusted = {
             project.id: projects.is_trusted(tx, project.id, project.config_hash) for project in self._projects.values()
@@ -49,7 +50,7 @@ class Lines:
             state=ticket.state.value,
             after=list(wish.after),
             attempt=ticket.attempt,
-            max_attempts=wish.max_attempts,
+            max_attempts=ticket.spared + wish.max_attempts,
             checkpoint=wish.checkpoint,
             epic=wish.epic,
             priority=wish.priority,
@@ -64,7 +65,7 @@ class Lines:
     def _doing(self, ticket: Ticket, held_up: tuple[int, ...]) -> str:
         job = _JOBS.get(ticket.state)
         if job is not None and (rest := self._rests.get((job, ticket.id))) is not None:
-            return resting(rest, self._now)
+            return _told(rest, self._now)
         match ticket.state:
             case State.QUEUED:
                 return self._waiting(ticket, held_up)
@@ -101,8 +102,13 @@ class Lines:
 _JOBS = {State.WORKING: JobKind.RUN, State.CHECKING: JobKind.CHECK}
 
 
-def resting(rest: Rest, now: float) -> str:
-    return f"tried again in {max(0.0, rest.until - now):.0f} s: {rest.why}"
+def _resting(world: World) -> dict[tuple[JobKind, int], Rest]:
+    """The jobs that would go on if they could."""
+    return {job: rest for job, rest in list(world.rests.items()) if rest.until > world.clock()}
+
+
+def _told(rest: Rest, now: float) -> str:
+    return f"tried again in {rest.until - now:.0f} s: {rest.why}"
 
 
 def status(world: World, daemon: DaemonLine, cwd: str | None, everything: bool) -> Status:
@@ -139,16 +145,18 @@ def _project_line(world: World, tx: ReadTransaction, project: Project) -> Projec
     notes = []
     if not trusted:
         notes.append("legion.toml is not trusted: read it and run `legion trust`")
+    elif trusting.stale(project):
+        notes.append("legion.toml changed since you trusted it and is not in force: run `legion trust`")
     if project.person_refused is not None and project.person_refused == project.person_tip:
         why = events.latest(tx, project.id, Kind.NOT_ABSORBED)
-        said = str(why.data.get("why", "")) if why else ""
+        said = f"{why.data['why']}; {why.data['remedy']}" if why else ""
         notes.append(f"your commit {project.person_refused[:8]} is not in the target: {said}")
     if project.baseline_red:
         notes.append("the target itself fails its checks; no ticket is blamed for that")
     for kind, work in ((JobKind.LAND, "landing"), (JobKind.BASELINE, "checking the target")):
-        rest = world.rests.get((kind, project.id))
+        rest = _resting(world).get((kind, project.id))
         if rest is not None:
-            notes.append(f"{work} is {resting(rest, world.clock())}")
+            notes.append(f"{work} is {_told(rest, world.clock())}")
     ahead = 0
     if project.person_absorbed and project.target and project.person_absorbed != project.target:
         ahead = len(shop.hub.commits_between(project.person_tip or project.person_absorbed, project.target))
@@ -172,14 +180,11 @@ def ticket_page(world: World, ticket_id: int) -> TicketPage:
         all_runs = runs.of_ticket(tx, ticket_id)
         proofs = receipts.of_ticket(tx, ticket_id)
         history = events.of_ticket(tx, ticket_id)
-        landing = receipts.for_commit(tx, ticket.project, _tested_commit(ticket, history)) if ticket.landed else ()
-        blamed = receipts.get_many(tx, _blamed_by(history))
+        named = receipts.get_many(tx, _named_receipts(history))
+        confirmed = receipts.for_commit(tx, ticket.project, ticket.landed or "") if ticket.wish.checkpoint else ()
         names = {project.id: project.name for project in projects.all(tx)}
-    shop = world.workshop(ticket.project)
-    tree = shop.worktrees.path(worktree_name(ticket_id))
-    change = ticket.change
-    changed = shop.hub.changed_files(change.base, change.commit) if change else ()
-    wish = ticket.wish
+    wish, change = ticket.wish, ticket.change
+    worktree, changed = _on_disk(world, ticket)
     return TicketPage(
         ticket=line,
         text=wish.text,
@@ -196,22 +201,27 @@ def ticket_page(world: World, ticket_id: int) -> TicketPage:
         base=ticket.base,
         change=change.commit if change else None,
         landed=ticket.landed,
-        worktree=str(tree) if tree.exists() else None,
+        worktree=worktree,
         runs=[run_line(run) for run in all_runs],
-        receipts=[receipt_line(world, receipt) for receipt in _without_repeats((*proofs, *blamed, *landing))],
+        receipts=[receipt_line(world, receipt) for receipt in _without_repeats((*proofs, *named, *confirmed))],
         history=[event_line(event, names) for event in history],
-        changed_files=[file.path for file in changed],
+        changed_files=changed,
     )
 
 
-def _tested_commit(ticket: Ticket, history: Iterable[Event]) -> str:
-    """The commit whose checks let it land: the tip of its batch, or the commit itself."""
-    tested = [str(event.data["tested"]) for event in history if event.kind is Kind.LANDED]
-    return tested[-1] if tested else ticket.landed or ""
+def _on_disk(world: World, ticket: Ticket) -> tuple[str | None, list[str]]:
+    """Its worktree and what its change touches. A removed project has neither any more."""
+    shop = world.workshop(ticket.project)
+    if shop.project.removed_at is not None:
+        return None, []
+    tree = shop.worktrees.path(worktree_name(ticket.id))
+    change = ticket.change
+    changed = shop.hub.changed_files(change.base, change.commit) if change else ()
+    return (str(tree) if tree.exists() else None), [file.path for file in changed]
 
 
-def _blamed_by(history: Iterable[Event]) -> list[int]:
-    """The red receipts that sent it back from the merge queue."""
+def _named_receipts(history: Iterable[Event]) -> list[int]:
+    """The receipts that sent it back from the merge queue, and those that let it land."""
     listed = [event.data.get("receipts") for event in history]
     return [number for numbers in listed if isinstance(numbers, list) for number in numbers]
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import time
 
 from legion.domain import board
+from legion.domain.decide import JobKind
+from legion.domain.projects import Project
 from legion.domain.tickets import ENDED, ParkReason, State, Ticket
 from legion.jobs.world import World
 from legion.service import projects as project_cases
@@ -16,6 +18,8 @@ from legion.wire.projects import WaitState
 
 _LONGEST = 25.0
 _RECENT = 200
+_LONG_REST = 8.0
+"""Seconds: the fourth rest in a row."""
 _NEEDS_A_PERSON = (ParkReason.PAUSED, ParkReason.RED_BASELINE, ParkReason.QUESTION, ParkReason.BUDGET)
 
 
@@ -34,7 +38,7 @@ def wait(world: World, news: News, cwd: str | None, ids: list[int], after_event:
 def _state(world: World, project: int | None, ids: list[int]) -> WaitState:
     with world.store.read() as tx:
         wanted = tickets.get_many(tx, ids) if ids else _unresolved(tx, project)
-        stuck = _stuck(tx, wanted)
+        stuck = _stuck(world, tx, wanted)
         lines = Lines(world, tx, wanted)
         return WaitState(
             settled=all(ticket.ended or ticket.id in stuck for ticket in wanted),
@@ -45,26 +49,43 @@ def _state(world: World, project: int | None, ids: list[int]) -> WaitState:
 
 
 def _unresolved(tx: ReadTransaction, project: int | None) -> tuple[Ticket, ...]:
-    """All that have not landed. One that failed before somebody began to wait must not pass for success."""
+    """The living and the failed: one that failed before somebody began to wait must not pass for success."""
     ended = tickets.recent(tx, project, limit=_RECENT)
-    return (*tickets.live(tx, project=project), *(ticket for ticket in ended if ticket.state is not State.DONE))
+    return (*tickets.live(tx, project=project), *(ticket for ticket in ended if ticket.state is State.FAILED))
 
 
-def _stuck(tx: ReadTransaction, wanted: tuple[Ticket, ...]) -> set[int]:
+def _stuck(world: World, tx: ReadTransaction, wanted: tuple[Ticket, ...]) -> set[int]:
     """Who will not end by itself, and so nobody should wait for."""
     live = {ticket.id: ticket for ticket in tickets.live(tx)}
     edges = {number: list(ticket.wish.after) for number, ticket in live.items()}
     states = {number: ticket.state for number, ticket in live.items()}
     ended = tickets.states_of(tx, sorted({other for after in edges.values() for other in after} - set(live)))
-    blocked = {number for number, ticket in live.items() if _needs_a_person(tx, ticket)}
+    standing = {project.id for project in projects.all(tx) if _stands_still(world, tx, project)}
+    blocked = {number for number, ticket in live.items() if _needs_a_person(world, ticket, standing)}
+    blocked |= {ticket.id for ticket in live.values() if ticket.state is State.QUEUED and _is_paused(tx, ticket)}
     seen_as = {number: State.STOPPED if number in blocked else state for number, state in states.items()}
     hopeless = board.hopeless(edges, {**ended, **seen_as}) | blocked
     return {ticket.id for ticket in wanted if ticket.id in hopeless and ticket.state not in ENDED}
 
 
-def _needs_a_person(tx: ReadTransaction, ticket: Ticket) -> bool:
+def _needs_a_person(world: World, ticket: Ticket, standing: set[int]) -> bool:
     if ticket.parked is not None:
         return ticket.parked.reason in _NEEDS_A_PERSON
-    project = projects.get(tx, ticket.project)
+    kind = JobKind.CHECK if ticket.state is State.CHECKING else JobKind.RUN
+    return ticket.project in standing or _keeps_breaking(world, kind, ticket.id)
+
+
+def _stands_still(world: World, tx: ReadTransaction, project: Project) -> bool:
+    """Nothing moves in it before a person did something: it is not trusted, or its merge queue cannot work."""
     untrusted = not projects.is_trusted(tx, project.id, project.config_hash)
-    return untrusted or (project.paused and ticket.state is State.QUEUED)
+    return untrusted or _keeps_breaking(world, JobKind.LAND, project.id)
+
+
+def _keeps_breaking(world: World, kind: JobKind, subject: int) -> bool:
+    """A job that broke several times in a row is tried again, but nobody should wait for it without a word."""
+    rest = world.rests.get((kind, subject))
+    return rest is not None and rest.length >= _LONG_REST
+
+
+def _is_paused(tx: ReadTransaction, ticket: Ticket) -> bool:
+    return projects.get(tx, ticket.project).paused

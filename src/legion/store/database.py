@@ -123,8 +123,7 @@ class Store:
             self._inside.writing = False
         crash.reach(Point.STORE_WRITE_AFTER_COMMIT)
         if transaction.tells:
-            for listener in self._listeners:
-                listener()
+            self.tell()
 
     @contextmanager
     def read(self) -> Iterator[ReadTransaction]:
@@ -135,6 +134,11 @@ class Store:
         """Call it after every commit that brought news, in the thread that wrote: it must be quick and thread-safe."""
         with self._listening:
             self._listeners = (*self._listeners, listener)
+
+    def tell(self) -> None:
+        """Have everybody look, as after a commit: something outside the store has changed."""
+        for listener in self._listeners:
+            listener()
 
     def close(self) -> None:
         self._reader.dispose()

@@ -74,8 +74,8 @@ def by_root(tx: ReadTransaction, root: str) -> Project | None:
 
 
 def all(tx: ReadTransaction) -> tuple[Project, ...]:
-    """Those in our care, oldest first."""
-    found = select(schema.projects).where(_TABLE.removed_at.is_(None)).order_by(_TABLE.id)
+    """Those in our care, oldest first. One whose hub could not be made yet is not among them."""
+    found = select(schema.projects).where(_TABLE.removed_at.is_(None), _TABLE.target != "").order_by(_TABLE.id)
     return tuple(Project(**row._mapping) for row in tx.execute(found))
 
 

@@ -21,6 +21,7 @@ __all__ = [
     "NotFound",
     "TryAgain",
     "error_of",
+    "kind_of",
     "problem_of",
 ]
 
@@ -42,8 +43,13 @@ def problem_of(error: LegionError) -> Problem:
     return Problem(code=error.code, message=error.message, exit_code=error.exit_code)
 
 
+def kind_of(exit_code: int) -> type[LegionError]:
+    """The error that a program ended with."""
+    return _BY_EXIT_CODE.get(exit_code, LegionError)
+
+
 def error_of(problem: Mapping[str, Any]) -> LegionError:
     """The error that the other side raised, or its nearest parent that both sides know."""
-    error = _BY_EXIT_CODE.get(problem["exit_code"], LegionError)(problem["message"])
+    error = kind_of(problem["exit_code"])(problem["message"])
     error.code = problem["code"]
     return error

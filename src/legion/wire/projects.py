@@ -46,6 +46,32 @@ class Done:
 
 
 @dataclass(kw_only=True)
+class TrustText:
+    """One text of legion.toml, whole: what a person reads before they trust it."""
+
+    place: str
+    """landed or checkout."""
+    file: str
+    hash: str
+    text: str
+    trusted: bool
+
+
+@dataclass(kw_only=True)
+class Trustable:
+    schema: str = "legion.trustable/1"
+    texts: list[TrustText]
+
+
+@dataclass(kw_only=True)
+class Trust:
+    """`legion trust`: exactly the texts with these hashes, which the person has seen."""
+
+    cwd: str
+    hashes: list[str]
+
+
+@dataclass(kw_only=True)
 class ProjectLine:
     name: str
     root: str
@@ -129,7 +155,7 @@ class WorktreeLine:
     bytes: int
     ticket: int | None
     state: str
-    """in use, kept, warm or trash."""
+    """in use, kept or warm."""
 
 
 @dataclass(kw_only=True)
@@ -162,7 +188,7 @@ class Setting:
     key: str
     value: object
     origin: str
-    """default, the user's file, legion.toml at <commit>, or legion.toml (not committed)."""
+    """default, the path of the user's file, legion.toml of the target, or legion.toml of the checkout."""
 
 
 @dataclass(kw_only=True)

@@ -67,7 +67,7 @@ class TicketLine:
     created_at: float
     moved_at: float
     doing: str = ""
-    """What happens at this moment, in a few words: `agent at work for 12 s`, `in a batch of 4`, `waits for 3`."""
+    """What happens at this moment, in a few words: `agent at work for 12 s`, `in the merge queue`, `waits for 3`."""
 
 
 @dataclass(kw_only=True)

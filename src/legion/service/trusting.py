@@ -1,0 +1,91 @@
+"""No command of a repository runs before the person has seen the file that names it and said yes to its very text."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from legion.config.project import FILE, hash_of, parse
+from legion.domain.errors import Conflict, NotFound
+from legion.domain.events import Kind
+from legion.domain.projects import ConfigOrigin, Project
+from legion.jobs.world import World
+from legion.service import projects as project_cases
+from legion.store import projects
+from legion.wire.projects import Done, Trust, Trustable, TrustText
+
+
+def trustable(world: World, cwd: str) -> Trustable:
+    """The texts that `trust` is about: the landed one, and the checkout's where it differs."""
+    project = project_cases.find(world, cwd)
+    landed, in_checkout = _landed(world, project), in_the_checkout(project)
+    if landed is None and in_checkout is None:
+        raise NotFound(f"There is no {FILE} to trust: run `legion init` to write one.")
+    texts = [("landed", landed)] if landed is not None else []
+    if in_checkout is not None and in_checkout != landed:
+        texts.append(("checkout", in_checkout))
+    with world.store.read() as tx:
+        return Trustable(
+            texts=[
+                TrustText(
+                    place=place,
+                    file=str(Path(project.root) / FILE),
+                    hash=hash_of(text),
+                    text=text,
+                    trusted=projects.is_trusted(tx, project.id, hash_of(text)),
+                )
+                for place, text in texts
+            ]
+        )
+
+
+def trust(world: World, request: Trust) -> Done:
+    """Trust what the person was shown, by hash. What changed since is refused; without hashes, what lies there now."""
+    project = project_cases.find(world, request.cwd)
+    there = trustable(world, request.cwd)
+    known = {text.hash for text in there.texts}
+    if unknown := [asked for asked in request.hashes if asked not in known]:
+        raise Conflict(f"{FILE} changed since it was shown ({unknown[0][:12]} is not there now): look at it again.")
+    meant = [text for text in there.texts if not request.hashes or text.hash in request.hashes]
+    for text in meant:
+        parse(text.text, origin=f"{FILE} ({text.place})")
+    with world.store.write() as tx:
+        current = projects.get(tx, project.id)
+        if current.target != project.target:
+            raise Conflict("Something landed at this moment: look at it again.")
+        for text in meant:
+            projects.trust(tx, project.id, text.hash)
+        first = there.texts[0]
+        if first in meant:
+            in_force = replace(
+                current,
+                config_text=first.text,
+                config_hash=first.hash,
+                config_origin=ConfigOrigin.TARGET if first.place == "landed" else ConfigOrigin.CHECKOUT,
+                baseline_commit=None,
+                baseline_verdict=None,
+            )
+            projects.save(tx, in_force, Kind.PROJECT_TRUSTED, {"hash": first.hash})
+    world.rested()
+    notes = [
+        f"{FILE} in your checkout differs from the landed one; it takes effect when you commit it."
+        for text in meant
+        if text.place == "checkout" and len(there.texts) > 1
+    ]
+    return Done(message=f"The commands in {FILE} of {project.name} are trusted.", notes=notes)
+
+
+def stale(project: Project) -> bool:
+    """The file in the checkout is in force until one is committed, and it is not what was trusted any more."""
+    text = in_the_checkout(project)
+    return project.config_origin is ConfigOrigin.CHECKOUT and text is not None and hash_of(text) != project.config_hash
+
+
+def in_the_checkout(project: Project) -> str | None:
+    file = Path(project.root) / FILE
+    return file.read_text(encoding="utf-8", errors="replace") if file.exists() else None
+
+
+def _landed(world: World, project: Project) -> str | None:
+    landed = world.workshop_of(project).hub.read_file(project.target, FILE)
+    return landed.decode("utf-8", "replace") if landed is not None else None

@@ -1,0 +1,123 @@
+"""What a person can do that nobody thinks of first: rewriting history, deleting folders, changing settings under way."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from legion.client.legion import Legion
+from legion.wire.errors import Conflict
+from legion.wire.projects import AddProject, Trust, Where
+from tests.support.legion import Project, Squad
+from tests.support.repository import CHECK, Repository
+
+
+def test_trust_is_about_the_very_texts_that_were_shown(project: Project):
+    client = project.squad.client
+    project.repository.write({"legion.toml": CHECK.replace("sh check.sh", "echo evil")})
+    shown = client.trustable(Where(cwd=project.cwd))
+    assert [(text.place, text.trusted) for text in shown.texts] == [("landed", True), ("checkout", False)]
+    assert "echo evil" in shown.texts[1].text
+    project.repository.write({"legion.toml": CHECK.replace("sh check.sh", "echo worse")})
+    with pytest.raises(Conflict, match="changed since it was shown"):
+        client.trust(Trust(cwd=project.cwd, hashes=[shown.texts[1].hash]))
+
+
+def test_new_checks_that_the_target_fails_park_tickets_once_and_not_in_a_loop(project: Project):
+    project.repository.commit("stricter", {"legion.toml": CHECK.replace("sh check.sh", "test -f wanted.txt")})
+    project.trust()
+    ticket = project.dispatch("a", "echo a > a.txt")
+    state = project.until_settled()
+    assert state.stuck == [ticket] or project.state(ticket) == "parked"
+    seen = len(project.ticket(ticket).history)
+    project.dispatch("b", "echo b > b.txt")
+    project.until_settled()
+    assert len(project.ticket(ticket).history) == seen
+
+
+def test_an_amended_first_commit_is_taken_as_it_is(legion: Squad, tmp_path: Path):
+    project = legion.adopt(Repository(tmp_path / "young"))
+    project.repository.git("commit", "--quiet", "--amend", "-m", "another first")
+    ticket = project.dispatch("a", "echo a > a.txt")
+    project.until_settled()
+    assert project.state(ticket) == "done"
+    assert "another first" in project.landed_titles()
+    project.collect()
+
+
+def test_deleted_worktree_folders_are_made_again(project: Project):
+    project.until_settled(project.dispatch("a", "echo a > a.txt"))
+    shutil.rmtree(project.worktrees)
+    ticket = project.dispatch("b", "echo b > b.txt")
+    project.until_settled()
+    assert project.state(ticket) == "done"
+    assert project.squad.client.doctor(project.cwd).findings
+
+
+def test_a_change_back_to_an_earlier_tree_has_its_receipts(project: Project):
+    project.until_settled(project.dispatch("there", "echo other > README.txt"))
+    back = project.dispatch("and back", "echo hello > README.txt")
+    project.until_settled()
+    page = project.ticket(back)
+    assert page.ticket.state == "done"
+    assert [receipt.verdict for receipt in page.receipts] == ["green"]
+
+
+def test_landed_work_that_the_branch_lacks_keeps_the_project(project: Project):
+    project.until_settled(project.dispatch("a", "echo agent > README.txt"))
+    project.repository.commit("mine", {"README.txt": "person\n"})
+    client = project.squad.client
+    with pytest.raises(Conflict, match="landed commits are not on main yet"):
+        client.remove_project(Where(cwd=project.cwd))
+    hub = str(project.hub)
+    with pytest.raises(Conflict, match=f"git fetch {hub} refs/legion/target"):
+        _until_refused(client, project)
+    project.repository.git("fetch", "--quiet", hub, "refs/legion/target")
+    project.repository.git("merge", "--quiet", "-X", "ours", "-m", "settled", "FETCH_HEAD")
+    client.remove_project(Where(cwd=project.cwd))
+    with pytest.raises(Conflict, match="no project any more"):
+        client.pause_ticket(1)
+    assert client.ticket(1).ticket.state == "done"
+
+
+def test_a_removed_project_can_come_back(project: Project):
+    client = project.squad.client
+    client.remove_project(Where(cwd=project.cwd))
+    project.squad.adopt(project.repository)
+    ticket = project.dispatch("a", "echo a > a.txt")
+    project.until_settled()
+    assert project.state(ticket) == "done"
+
+
+def test_the_settings_file_is_read_again_when_it_changes(project: Project):
+    with pytest.raises(Exception, match="No driver is chosen"):
+        project.dispatch("a")
+    project.squad.settings.write_text('[drivers.mine]\nrun = "sh -c \'cat > briefing.txt\'"\n')
+    ticket = project.dispatch("a")
+    project.until_settled()
+    assert project.state(ticket) == "done"
+
+
+def test_init_in_another_checkout_of_a_project_answers_with_the_project(project: Project, tmp_path: Path):
+    linked = tmp_path / "linked"
+    project.repository.git("worktree", "add", "--quiet", "-b", "side", str(linked))
+    added = project.squad.client.add_project(AddProject(path=str(linked)))
+    assert (added.root, added.branch) == (project.cwd, "main")
+    assert not (tmp_path / "linked-legion").exists()
+
+
+def test_a_renamed_branch_is_followed_by_init(project: Project):
+    project.repository.git("branch", "--quiet", "-m", "main", "trunk")
+    assert project.squad.client.add_project(AddProject(path=project.cwd)).branch == "trunk"
+    project.until_settled(project.dispatch("a", "echo a > a.txt"))
+    project.collect()
+    assert (project.repository.root / "a.txt").exists()
+
+
+def _until_refused(client: Legion, project: Project) -> None:
+    """The person's commit is looked at by the merge queue first."""
+    project.dispatch("later", "echo later > later.txt")
+    project.until_settled()
+    client.collect(Where(cwd=project.cwd))
