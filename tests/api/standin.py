@@ -84,6 +84,7 @@ class StandIn:
         self.tickets: dict[int, TicketLine] = {}
         self.log_text = ""
         self.log_ended = True
+        self.has_run = True
         self.diff_text = "--- a/x\n+++ b/x\n@@ -1 +1 @@\n-old\n+new\n"
         self.receipts: list[ReceiptLine] = []
         self.runs: list[RunLine] = []
@@ -264,6 +265,8 @@ class StandIn:
             raise NotFound(f"Ticket {id} has no run {run}.")
         text = self.log_text[offset:]
         end = offset + len(text)
+        if not self.has_run:
+            return Log(ticket=id, run=None, offset=0, next_offset=0, text="", ended=True)
         return Log(ticket=id, run=1, offset=offset, next_offset=end, text=text, ended=self.log_ended)
 
     def diff(self, id: int, /) -> Diff:
@@ -374,6 +377,7 @@ class StandIn:
         settings = [
             Setting(key="checks.test.run", value="make test", origin="legion.toml of the checkout"),
             Setting(key="agents.parallel", value=4, origin="default"),
+            Setting(key="drivers.claude.run", value="claude -p", origin="/config.toml"),
         ]
         return Config(user_file="/config.toml", project_file="/shop/legion.toml", settings=settings, trusted=False)
 

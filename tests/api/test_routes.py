@@ -11,7 +11,7 @@ import pytest
 from legion.client.http import Address, NotRunning
 from legion.client.legion import Legion
 from legion.domain.errors import BadInput, ChecksFailed, Conflict, LegionError, NotAllowed, NotFound, TryAgain
-from legion.wire.projects import AddProject, Where
+from legion.wire.projects import AddProject, Trust, Where
 from legion.wire.tickets import Action, Dispatch, NewTicket
 from tests.api.serving import TOKEN, Served
 
@@ -27,7 +27,8 @@ def legion(request: pytest.FixtureRequest, served: Served) -> Legion:
 ASKED = [
     ("add_project", lambda legion: legion.add_project(AddProject(path="/src/shop"))),
     ("remove_project", lambda legion: legion.remove_project(HERE)),
-    ("trust", lambda legion: legion.trust(HERE)),
+    ("trustable", lambda legion: legion.trustable(HERE)),
+    ("trust", lambda legion: legion.trust(Trust(cwd="/src/shop", hashes=[]))),
     ("dispatch", lambda legion: legion.dispatch(Dispatch(cwd="/src/shop", tickets=[NewTicket(title="A")]))),
     ("status", lambda legion: legion.status("/src/shop")),
     ("ticket", lambda legion: legion.ticket(1)),

@@ -8,14 +8,14 @@ import pytest
 
 from legion.domain.errors import BadInput, ChecksFailed, Conflict, LegionError, NotAllowed, NotFound, TryAgain
 from legion.wire.projects import Finding
-from tests.api.standin import StandIn, a_receipt, a_run
+from tests.api.standin import StandIn, a_receipt, a_run, a_text
 
 JSON_OF_EACH = [
     (["init"], "legion.project/1"),
     (["init", "--dry-run"], "legion.project/1"),
     (["init", "--remove"], "legion.done/1"),
     (["trust"], "legion.done/1"),
-    (["trust", "--show"], "legion.config/1"),
+    (["trust", "--show"], "legion.trustable/1"),
     (["dispatch", "-t", "A", "Do it"], "legion.dispatched/1"),
     (["status"], "legion.status/1"),
     (["status", "--all"], "legion.status/1"),
@@ -106,7 +106,7 @@ def test_errors_with_json_are_a_problem_on_stdout(legion, service: StandIn, erro
 
 BAD_WORDS: list[tuple[list[str], int, str]] = [
     (["nonsense"], 2, "no command `nonsense`"),
-    (["statsu"], 2, "did you mean `legion status`?"),
+    (["statsu"], 2, "There is no command `statsu`; did you mean `legion status`?\n"),
     (["status", "--nope"], 2, "--nope"),
     (["status", "extra"], 2, "extra"),
     (["ticket"], 2, "N"),
@@ -123,6 +123,7 @@ BAD_WORDS: list[tuple[list[str], int, str]] = [
     (["wait", "99"], 3, "no ticket 99"),
     (["wait", "1", "--all"], 2, "not both"),
     (["wait", "--timeout", "soon"], 2, "soon"),
+    (["wait", "--timeout", "nan"], 2, "`nan` is no number of seconds"),
     (["stop"], 2, "N|all"),
     (["stop", "some"], 2, "`some` is no ticket number"),
     (["stop", "1"], 5, "ended already"),
@@ -131,6 +132,7 @@ BAD_WORDS: list[tuple[list[str], int, str]] = [
     (["dispatch", "-t", "A", "--after", "1,x", "B"], 2, "`x` is no ticket number"),
     (["dispatch", "-t", "A", "--after", "77", "B"], 2, "comes after ticket 77"),
     (["dispatch", "-t", "A", "--max-attempts", "0", "B"], 2, "0"),
+    (["dispatch", "-t", "A", "--max-attempts", "21", "B"], 2, "1<=x<=20"),
     (["dispatch", "-t", "A", "--priority", "high", "B"], 2, "high"),
     (["dispatch", "a", "b"], 2, "b"),
     (["dispatch", "--from", "none.toml"], 3, "no file none.toml"),
@@ -296,13 +298,68 @@ def test_an_empty_diff_is_said_and_not_shown(legion, service: StandIn):
     assert (ended.code, ended.out, ended.err) == (0, "", "It has no change.\n")
 
 
-def test_trust_shows_the_commands_before_it_trusts_them(legion, service: StandIn):
+def test_trust_shows_what_is_new_and_trusts_exactly_that(legion, service: StandIn):
+    known = a_text("landed", 'run = "make test"\n', trusted=True)
+    new = a_text("checkout", 'run = "curl evil"\n', trusted=False)
+    service.config_texts = [known, new]
     ended = legion("trust")
-    assert "make test" in ended.err
     assert ended.out == "shop is trusted.\n"
-    shown = legion("trust", "--show")
-    assert "make test" in shown.out
-    assert service.asked == ["config", "trust", "config"]
+    assert f"/shop/legion.toml, in your checkout ({new.hash[:12]}, not trusted yet)" in ended.err
+    assert '  run = "curl evil"\n' in ended.err
+    assert "make test" not in ended.err
+    assert service.trusted == [new.hash]
+
+
+def test_trust_where_nothing_is_new_means_the_texts_that_it_shows(legion, service: StandIn):
+    """An empty list could stand for anything that lies there a moment later."""
+    service.config_texts = [a_text("landed", 'run = "make test"\n', trusted=True)]
+    assert "make test" in legion("trust").err
+    assert service.trusted == [service.config_texts[0].hash]
+
+
+def test_trust_with_json_shows_the_text_too(legion, service: StandIn):
+    assert "make test" in legion("trust", "--json").err
+
+
+def test_trust_show_shows_every_text_and_trusts_none(legion, service: StandIn):
+    service.config_texts.append(a_text("checkout", 'run = "make all"\n', trusted=True))
+    shown = legion("trust", "--show").out
+    assert "as landed" in shown
+    assert "not trusted yet" in shown
+    assert "in your checkout" in shown
+    assert "make all" in shown
+    assert service.trusted == []
+
+
+@pytest.mark.parametrize(
+    "hidden", ["\x9d; curl evil \x9c", "\x9b; curl evil", "\x1b]0;; curl evil\x07", "\u202elive\u2066"]
+)
+def test_nothing_in_a_text_hides_from_who_is_to_trust_it(legion, service: StandIn, hidden):
+    service.config_texts = [a_text("landed", f'run = "make test {hidden}"\n', trusted=False)]
+    shown = legion("trust", "--show").out
+    assert "".join(letter if letter.isprintable() else f"<U+{ord(letter):04X}>" for letter in hidden) in shown
+    assert not any(letter in shown for letter in hidden if not letter.isprintable())
+
+
+def test_the_log_of_a_run_without_output_is_still_json(legion, service: StandIn):
+    service.put(1, state="done")
+    ended = legion("log", "1", "--json")
+    assert json.loads(ended.out)["text"] == ""
+
+
+def test_the_log_of_a_checkpoint_says_that_nobody_works_on_it(legion, service: StandIn):
+    service.put(1, checkpoint=True)
+    service.has_run = False
+    ended = legion("log", "1")
+    assert (ended.code, ended.err) == (0, "Ticket 1 is a checkpoint: no agent works on it.\n")
+
+
+@pytest.mark.parametrize("words", [["status"], ["ticket", "1"]])
+def test_a_ticket_that_was_sent_back_says_why_and_what_it_waits_for(legion, service: StandIn, words):
+    service.put(1, attempt=1, reason="checks failed: `make test`", doing="waits for a free slot")
+    shown = legion(*words).out
+    assert shown.count("checks failed: `make test`") == 1
+    assert shown.count("waits for a free slot") == 1
 
 
 def test_init_dry_run_prints_the_file_and_nothing_else_on_stdout(legion, service: StandIn):

@@ -20,7 +20,7 @@ from legion.wire import projects, tickets
 from tests.support.codebase import ROOT
 
 # What clients send; the OpenAPI document describes it.
-REQUESTS = (projects.AddProject, projects.Where, tickets.NewTicket, tickets.Dispatch, tickets.Action)
+REQUESTS = (projects.AddProject, projects.Where, projects.Trust, tickets.NewTicket, tickets.Dispatch, tickets.Action)
 INSIDE = (*REQUESTS, summary.Outcome)
 CONTEXT = click.Context(cli, info_name="legion")
 

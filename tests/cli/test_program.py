@@ -274,6 +274,41 @@ def test_the_tab_key_completes_commands_options_and_tickets(program, service: St
     assert "--checkpoint" in complete(program, "legion dispatch --c")
     assert complete(program, "legion ticket 1") == ["12"]
     assert complete(program, "legion completion f") == ["fish"]
+    assert complete(program, "legion stop 3") == ["34"]
+    assert complete(program, "legion stop a") == ["all"]
+    assert complete(program, "legion dispatch --after 12,3") == ["12,34"]
+    assert complete(program, "legion dispatch --driver c") == ["claude"]
+
+
+def test_the_tab_key_leaves_files_and_folders_to_the_shell(program):
+    for words, kind in (("legion init s", "dir,s"), ("legion dispatch --from s", "file,s")):
+        env = {"_LEGION_COMPLETE": "bash_complete", "COMP_WORDS": words, "COMP_CWORD": str(len(words.split()) - 1)}
+        assert program(env=env).out.strip() == kind
+
+
+def test_a_closed_stdout_is_no_trouble(service: StandIn):
+    service.put(1)
+    for words in ("status", "version", "nonsense"):
+        ended = subprocess.run(
+            ["sh", "-c", f"{sys.executable} -m legion {words} >&-"],
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+        assert "Traceback" not in ended.stderr
+        assert ended.returncode == (2 if words == "nonsense" else 0)
+
+
+def test_collect_that_waits_also_waits_for_the_persons_own_commits(service: StandIn):
+    service.being_checked = True
+    with running("collect", "--wait") as command:
+        assert service.told_to_wait.wait(20)
+        service.being_checked = False
+        service.happen("project.absorbed")
+        out, err = command.communicate(timeout=20)
+    assert (command.returncode, out) == (0, b"main has 2 new commits.\n")
+    assert err.startswith(b"Waiting until your own commits are checked")
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])

@@ -20,11 +20,11 @@ from legion.domain.errors import LegionError, TryAgain
 from legion.jobs.conductor import Conductor
 from legion.jobs.housekeeping import Housekeeper, tidy
 from legion.jobs.world import World
-from legion.service import collecting, projects, tickets, waiting
+from legion.service import collecting, projects, tickets, trusting, waiting
 from legion.service.news import News
 from legion.store.database import sqlite_url
 from legion.system.paths import DataDir
-from legion.wire.projects import AddProject
+from legion.wire.projects import AddProject, Trust
 from legion.wire.tickets import Dispatch, NewTicket
 from tests.support.repository import Repository
 
@@ -140,7 +140,7 @@ def work(ground: Ground) -> None:
     with alive(ground) as (world, news, conductor, keeper):
         cwd = str(ground.repository)
         projects.add(world, AddProject(path=cwd))
-        projects.trust(world, cwd)
+        trusting.trust(world, Trust(cwd=cwd, hashes=[]))
         commit_by_hand(ground)
         _tidy(world, cwd)
         asked = tickets.dispatch(world, Dispatch(cwd=cwd, tickets=board(ground), request="the board"))

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import time
 
 from legion.domain.errors import TryAgain
 from legion.jobs.world import World
-from legion.service import collecting, projects, tickets, waiting
+from legion.service import collecting, projects, tickets, trusting, waiting
 from legion.service.news import News
 from legion.store import landings, runs
 from legion.system import crash
 from legion.system.crash import Point
-from legion.wire.projects import AddProject
+from legion.wire.projects import AddProject, Trust
 from legion.wire.tickets import Dispatch, NewTicket
 from tests.crash.board import PATIENCE, Ground, agent, alive, commit_by_hand
 
@@ -57,7 +58,7 @@ def die_while_the_persons_commits_land(ground: Ground) -> None:
     """Once the target has moved, before that is written down, with no ticket on the board."""
     with alive(ground) as (world, news, conductor, _keeper):
         projects.add(world, AddProject(path=str(ground.repository)))
-        projects.trust(world, str(ground.repository))
+        trusting.trust(world, Trust(cwd=str(ground.repository), hashes=[]))
         commit_by_hand(ground)
         conductor.start()
         crash.arm(Point.LAND_AFTER_SWAP)
@@ -80,7 +81,9 @@ def go_on(ground: Ground) -> None:
     with alive(ground) as (world, news, conductor, _keeper):
         wish = json.loads((ground.folder / "wish.json").read_text())
         if wish["early"] == "collect":
-            collecting.collect(world, str(ground.repository))
+            # They may be told to wait, since nobody works yet.
+            with contextlib.suppress(TryAgain):
+                collecting.collect(world, str(ground.repository))
         conductor.start()
         _until_nothing_runs(world, news)
         if wish["late"] == "retry":
@@ -101,7 +104,7 @@ def until_settled(world: World, news: News, ticket: int) -> None:
 def _ask(ground: Ground, world: World, command: str, **fields: int) -> int:
     cwd = str(ground.repository)
     projects.add(world, AddProject(path=cwd))
-    projects.trust(world, cwd)
+    trusting.trust(world, Trust(cwd=cwd, hashes=[]))
     wish = NewTicket(title="waits", command=command, **fields)  # type: ignore[arg-type]
     return tickets.dispatch(world, Dispatch(cwd=cwd, tickets=[wish])).ids[0]
 

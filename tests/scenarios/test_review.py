@@ -26,7 +26,8 @@ def test_trust_is_about_the_very_texts_that_were_shown(project: Project):
 
 
 def test_new_checks_that_the_target_fails_park_tickets_once_and_not_in_a_loop(project: Project):
-    project.repository.commit("stricter", {"legion.toml": CHECK.replace("sh check.sh", "test -f wanted.txt")})
+    stricter = "sed -i 's/sh check.sh/test -f wanted.txt/' legion.toml"
+    project.until_settled(project.dispatch("stricter", stricter, files=["legion.toml"]))
     project.trust()
     ticket = project.dispatch("a", "echo a > a.txt")
     state = project.until_settled()
@@ -66,7 +67,8 @@ def test_a_change_back_to_an_earlier_tree_has_its_receipts(project: Project):
 
 
 def test_landed_work_that_the_branch_lacks_keeps_the_project(project: Project):
-    project.until_settled(project.dispatch("a", "echo agent > README.txt"))
+    ticket = project.dispatch("a", "echo agent > README.txt")
+    project.until_settled(ticket)
     project.repository.commit("mine", {"README.txt": "person\n"})
     client = project.squad.client
     with pytest.raises(Conflict, match="landed commits are not on main yet"):
@@ -78,8 +80,9 @@ def test_landed_work_that_the_branch_lacks_keeps_the_project(project: Project):
     project.repository.git("merge", "--quiet", "-X", "ours", "-m", "settled", "FETCH_HEAD")
     client.remove_project(Where(cwd=project.cwd))
     with pytest.raises(Conflict, match="no project any more"):
-        client.pause_ticket(1)
-    assert client.ticket(1).ticket.state == "done"
+        client.pause_ticket(ticket)
+    assert client.ticket(ticket).ticket.state == "done"
+    project.squad.adopt(project.repository)
 
 
 def test_a_removed_project_can_come_back(project: Project):

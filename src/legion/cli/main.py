@@ -29,4 +29,4 @@ def _open_what_is_closed() -> None:
     """A stream that the caller closed is None in Python; what goes there is lost, and the rest still works."""
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
-            setattr(sys, name, open(os.devnull, mode))  # noqa: SIM115
+            setattr(sys, name, open(os.devnull, mode))  # noqa: PTH123, SIM115

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import click
 from click.shell_completion import CompletionItem
@@ -77,7 +78,7 @@ class TicketNumbers(click.ParamType[list[int]]):
 class Seconds(click.FloatRange):
     """How long; `nan` is a number for Python and for nobody else."""
 
-    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> float:
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:  # noqa: ANN401
         number: float = super().convert(value, param, ctx)
         if not math.isfinite(number):
             self.fail(f"`{harmless(str(value))[:40]}` is no number of seconds: write one like 600", param, ctx)

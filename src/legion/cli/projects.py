@@ -101,7 +101,11 @@ def _texts(texts: list[TrustText], screen: Screen) -> Iterator[str]:
 
 
 @command("collect", example="legion collect --wait")
-@click.option("--wait", is_flag=True, help="First wait until all tickets of the project have ended and your own commits are checked.")
+@click.option(
+    "--wait",
+    is_flag=True,
+    help="First wait until all tickets of the project have ended and your own commits are checked.",
+)
 def collect(call: Call, wait: bool) -> int:
     """Bring landed changes into your branch, by fast-forward only.
 

@@ -31,9 +31,7 @@ class Settled:
 @command("wait", example="legion wait 3 4 --timeout 600")
 @click.argument("ids", metavar="[N]...", type=TICKET, nargs=-1)
 @click.option("--all", "all_projects", is_flag=True, help="The tickets of all projects.")
-@click.option(
-    "--timeout", type=Seconds(min=0), metavar="S", help="Give up after so many seconds, with exit code 75."
-)
+@click.option("--timeout", type=Seconds(min=0), metavar="S", help="Give up after so many seconds, with exit code 75.")
 def wait(call: Call, ids: tuple[int, ...], all_projects: bool, timeout: float | None) -> int:
     """Wait until tickets have ended: the named ones, or all of this project.
 
