@@ -74,7 +74,7 @@ def test_many_who_ask_at_once_start_one_daemon_and_it_goes_down_again(alone: dic
 def test_a_daemon_that_cannot_start_says_why_and_doctor_lists_it(alone: dict[str, str]):
     Path(alone["LEGION_CONFIG"]).write_text("[daemon\n")
     ended = legion(alone, "status")
-    assert ended.returncode != 0
+    assert ended.returncode == 2
     assert alone["LEGION_CONFIG"] in ended.stderr
     assert "Traceback" not in ended.stderr
     looked = legion(alone, "doctor")
@@ -116,7 +116,7 @@ def test_a_named_daemon_is_asked_with_its_token(legion, server: Served, service:
         ("nonsense", 2, "http://127.0.0.1:6666"),
         ("ftp://127.0.0.1", 2, "http://127.0.0.1:6666"),
         ("http://127.0.0.1:99999", 2, "http://127.0.0.1:6666"),
-        ("http://127.0.0.1:9", 75, "not running"),
+        ("http://127.0.0.1:9", 75, "Nobody answers at http://127.0.0.1:9, which LEGION_URL names"),
     ],
 )
 def test_a_bad_address_is_said(legion, service: StandIn, monkeypatch, url, code, said):

@@ -307,8 +307,8 @@ def test_collect_that_waits_also_waits_for_the_persons_own_commits(service: Stan
         service.being_checked = False
         service.happen("project.absorbed")
         out, err = command.communicate(timeout=20)
-    assert (command.returncode, out) == (0, b"main has 2 new commits.\n")
-    assert err.startswith(b"Waiting until your own commits are checked")
+    assert (command.returncode, out) == (0, "main has 2 new commits.\n")
+    assert err.startswith("Waiting until your own commits are checked")
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])

@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from legion.domain.landing import Mode
 from legion.git.attributes import attribute_tree
 from legion.git.errors import GitError
 from legion.git.hub import Hub
-from legion.git.merging import Candidate, Conflict, Mode, merge, merge_person
+from legion.git.merging import Candidate, Conflict, merge, merge_person
 from tests.git.conftest import LINES
 from tests.git.making import AGENT, LEGION, WHEN, Grounds, Person, change, program
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from legion.drivers import Program
-from legion.runner.probe import SandboxKind, SandboxMode, choose, probe
+from legion.runner.probe import SandboxKind, probe
 from legion.runner.sandbox import Network, Sandbox, wrap
 from tests.runner.runs import ENV, Workbench
 
@@ -124,13 +124,6 @@ def test_the_probe_says_what_holds():
     assert state.pid_namespace
     assert state.no_capabilities
     assert state.why.startswith("bubblewrap works")
-
-
-def test_the_person_chooses_whether_to_use_it():
-    sandbox = Sandbox(home=HOME)
-    assert choose(SandboxMode.OFF, sandbox) is None
-    assert choose(SandboxMode.AUTO, sandbox) is sandbox
-    assert choose(SandboxMode.REQUIRE, sandbox) is sandbox
 
 
 def test_processes_inside_see_only_each_other(sandboxed: Workbench):

@@ -97,7 +97,7 @@ def test_a_removed_project_can_come_back(project: Project):
 def test_the_settings_file_is_read_again_when_it_changes(project: Project):
     with pytest.raises(Exception, match="No driver is chosen"):
         project.dispatch("a")
-    project.squad.settings.write_text('[drivers.mine]\nrun = "sh -c \'cat > briefing.txt\'"\n')
+    project.squad.settings.write_text("[drivers.mine]\nrun = \"sh -c 'cat > briefing.txt'\"\n")
     ticket = project.dispatch("a")
     project.until_settled()
     assert project.state(ticket) == "done"

@@ -19,7 +19,6 @@ def test_a_project_comes_back_as_it_was_added(store):
         added = add_project(tx, person_tip="abc", person_absorbed="abc")
     with store.read() as tx:
         assert projects.get(tx, added.id) == added
-        assert projects.by_root(tx, added.root) == added
         assert projects.by_common_dir(tx, added.common_dir) == added
         assert projects.all(tx) == (added,)
     assert (added.id, added.version, added.created_at) == (1, 0, added.created_at)
@@ -75,7 +74,6 @@ def test_a_repository_is_a_project_once_until_it_is_removed(store, project):
         projects.save(tx, replace(project, removed_at=tx.now), Kind.PROJECT_REMOVED)
     with store.read() as tx:
         assert projects.all(tx) == ()
-        assert projects.by_root(tx, project.root) is None
         assert projects.by_common_dir(tx, project.common_dir) is None
         assert projects.get(tx, project.id).removed_at is not None
     with store.write() as tx:

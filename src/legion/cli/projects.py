@@ -63,7 +63,7 @@ def _added(added: ProjectAdded, screen: Screen) -> Iterator[str]:
         ("branch", added.branch),
         ("settings", f"{added.config_file} ({written})"),
         ("worktrees", added.worktrees),
-        ("hub", added.hub),
+        ("hub", f"{added.hub} (Legion's own copy: work lands there)"),
     ]
     yield from screen.table([[Cell(name, Colour.DIM), Cell(harmless(value))] for name, value in facts])
 

@@ -24,7 +24,7 @@ from legion.demo.telling import Happening, Teller, happening_of
 from legion.demo.tickets import HALF_WRITTEN, KILLED, parts
 from legion.system.paths import DataDir
 from legion.wire.errors import LegionError
-from legion.wire.projects import AddProject, Collected, Graph, WaitState, Where
+from legion.wire.projects import AddProject, Collected, Graph, Trust, WaitState, Where
 from legion.wire.tickets import Dispatch, EventLine
 
 TICK = 0.2
@@ -118,7 +118,8 @@ class _Play:
 
     def _adopt(self) -> None:
         self._legion.add_project(AddProject(path=self._cwd))
-        self._legion.trust(Where(cwd=self._cwd))
+        shown = self._legion.trustable(Where(cwd=self._cwd))
+        self._legion.trust(Trust(cwd=self._cwd, hashes=[text.hash for text in shown.texts]))
         self._teller.tell(Happening("legion init, legion trust: the repository is a project", "done"))
         if all(finding.ok for finding in self._legion.doctor(None).findings if finding.name == "sandbox"):
             self._teller.tell(Happening("every agent and every check runs in a sandbox of its own", "done"))

@@ -25,8 +25,6 @@ class Kind(Enum):
     BASELINE_RED = "target.red"
     """The target itself fails a check; no ticket is blamed for it."""
     BASELINE_GREEN = "target.green"
-    CANDIDATE = "landing.candidate"
-    """A batch was put together and is being tested."""
     TARGET_MOVED = "target.moved"
     """The target is at a commit that passed its checks."""
     LANDED = "landing.landed"

@@ -20,7 +20,7 @@ class Mode(Enum):
     SQUASH = "squash"
     """One commit per change."""
     REBASE = "rebase"
-    """The agent's commits replayed on the target; no merge commits."""
+    """The agent's commits replayed on the target, or squashed where they hold merges; no merge commits."""
 
 
 def order(tickets: Iterable[Ticket], most: int) -> tuple[Ticket, ...]:

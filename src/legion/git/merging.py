@@ -10,25 +10,14 @@ import shutil
 import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass
-from enum import Enum
 from pathlib import Path
 
+from legion.domain.landing import Mode
 from legion.git.attributes import attribute_tree
 from legion.git.command import git
 from legion.git.conflicts import ConflictFile, read_conflicts
 from legion.git.hub import Hub
 from legion.git.objects import Signature, read_commit, write_commit
-
-
-class Mode(Enum):
-    """How a change becomes part of the target."""
-
-    MERGE = "merge"
-    """A merge commit with both as parents, also where a fast-forward would do."""
-    SQUASH = "squash"
-    """One commit on the target."""
-    REBASE = "rebase"
-    """Each commit of the change again, in order, with its author. A change that holds merges is squashed."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -16,7 +16,7 @@ def candidate(shop: Workshop, target: str, ticket: Ticket) -> Candidate | Confli
         shop.hub,
         target,
         ticket.change.commit,
-        mode=merging.Mode(shop.config.landing.mode.value),
+        mode=shop.config.landing.mode,
         message=message(ticket),
         author=AUTHOR,
         committer=AUTHOR,

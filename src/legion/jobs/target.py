@@ -87,7 +87,9 @@ def _record_target(tx: Transaction, shop: Workshop, commit: str, landed: list[in
     moved = _with_landed_config(shop, replace(project, target=commit, person_absorbed=absorbed))
     if moved.config_text == shop.project.config_text:
         moved = replace(moved, baseline_commit=commit, baseline_verdict=Verdict.GREEN)
-    projects.save(tx, moved, Kind.TARGET_MOVED, {"commit": commit, "tickets": landed, "absorbed": absorbed})
+    projects.save(tx, moved, Kind.TARGET_MOVED, {"commit": commit, "tickets": landed})
+    if absorbed != project.person_absorbed:
+        tx.record(Kind.ABSORBED, project=project.id, data={"tip": absorbed})
 
 
 def _with_landed_config(shop: Workshop, project: Project) -> Project:

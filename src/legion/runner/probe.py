@@ -29,15 +29,6 @@ class SandboxKind(Enum):
     """No walls at all: programs are only ended together."""
 
 
-class SandboxMode(Enum):
-    """What the person wants."""
-
-    REQUIRE = "require"
-    AUTO = "auto"
-    """The sandbox where it works; where it does not, that is said."""
-    OFF = "off"
-
-
 @dataclass(frozen=True, kw_only=True)
 class SandboxState:
     """What holds here. `why` is one sentence for a person, also when all is well."""
@@ -72,16 +63,6 @@ def probe() -> SandboxState:
         why=f"bubblewrap works{leaks}.",
         **facts,
     )
-
-
-def choose(mode: SandboxMode, sandbox: Sandbox) -> Sandbox | None:
-    """The sandbox to use, or None to run without. Raises SandboxMissing if one is required and does not work."""
-    if mode is SandboxMode.OFF:
-        return None
-    state = probe()
-    if not state.works and mode is SandboxMode.REQUIRE:
-        raise SandboxMissing(f"{state.why} Set sandbox = \"auto\" to allow that, or run 'legion doctor'.")
-    return sandbox if state.works else None
 
 
 def _without(why: str) -> SandboxState:

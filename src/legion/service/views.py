@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from pathlib import Path
 
 from legion.domain import board
 from legion.domain.checks import Receipt
@@ -288,7 +287,3 @@ def event_line(event: Event, names: Mapping[int, str]) -> EventLine:
 
 def _numbers(ids: Iterable[int]) -> str:
     return ", ".join(str(number) for number in ids)
-
-
-def worktree_of(world: World, ticket: Ticket) -> Path:
-    return world.workshop(ticket.project).worktrees.path(worktree_name(ticket.id))

@@ -67,12 +67,6 @@ def by_common_dir(tx: ReadTransaction, common_dir: str) -> Project | None:
     return None if row is None else Project(**row._mapping)
 
 
-def by_root(tx: ReadTransaction, root: str) -> Project | None:
-    found = tx.execute(select(schema.projects).where(_TABLE.root == root, _TABLE.removed_at.is_(None)))
-    row = found.first()
-    return None if row is None else Project(**row._mapping)
-
-
 def all(tx: ReadTransaction) -> tuple[Project, ...]:
     """Those in our care, oldest first. One whose hub could not be made yet is not among them."""
     found = select(schema.projects).where(_TABLE.removed_at.is_(None), _TABLE.target != "").order_by(_TABLE.id)

@@ -78,11 +78,6 @@ def get_many(tx: ReadTransaction, ids: Sequence[int]) -> tuple[Receipt, ...]:
     return _found(tx, _TABLE.id.in_(ids)) if ids else ()
 
 
-def latest_for(tx: ReadTransaction, project: int, command: str, tree: str) -> Receipt | None:
-    found = _found(tx, _TABLE.project == project, _TABLE.tree == tree, _TABLE.command == command)
-    return found[-1] if found else None
-
-
 def _found(tx: ReadTransaction, *conditions: ColumnElement[bool]) -> tuple[Receipt, ...]:
     found = tx.execute(select(schema.receipts).where(*conditions).order_by(_TABLE.id))
     return tuple(_receipt(row._asdict()) for row in found)
