@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import json
+import threading
 import time
 
+from legion.domain.decide import JobKind
 from legion.domain.errors import TryAgain
 from legion.jobs.world import World
 from legion.service import collecting, projects, tickets, trusting, waiting
 from legion.service.news import News
-from legion.store import landings, runs
+from legion.store import jobs, landings, runs
 from legion.system import crash
 from legion.system.crash import Point
 from legion.wire.projects import AddProject, Trust
@@ -32,6 +34,7 @@ def die_before_the_runner_hears_of_the_stop(ground: Ground) -> None:
         ticket = _ask(ground, world, agent(ground, WAITS))
         conductor.start()
         _until_arrived(ground)
+        _until_only_agents_work(world)
         crash.arm(Point.STORE_WRITE_AFTER_COMMIT)
         tickets.stop(world, ticket)
 
@@ -41,6 +44,7 @@ def die_before_the_runner_hears_of_the_pause(ground: Ground) -> None:
         ticket = _ask(ground, world, agent(ground, WAITS))
         conductor.start()
         _until_arrived(ground)
+        _until_only_agents_work(world)
         crash.arm(Point.STORE_WRITE_AFTER_COMMIT)
         tickets.pause(world, ticket)
 
@@ -50,6 +54,7 @@ def die_before_a_dropped_worktree_is_put_away(ground: Ground) -> None:
         ticket = _ask(ground, world, agent(ground, "exit 1"), max_attempts=1)
         conductor.start()
         until_settled(world, news, ticket)
+        _until_only_agents_work(world)
         crash.arm(Point.STORE_WRITE_AFTER_COMMIT)
         tickets.drop(world, ticket)
 
@@ -111,6 +116,20 @@ def _ask(ground: Ground, world: World, command: str, **fields: int) -> int:
 
 def _until_arrived(ground: Ground) -> None:
     assert (ground.shared / "arrived").read_text() == "here\n"
+
+
+def _until_only_agents_work(world: World) -> None:
+    """So that the next commit is the person's."""
+    news = threading.Event()
+    world.store.on_commit(news.set)
+    deadline = time.monotonic() + PATIENCE
+    while True:
+        news.clear()
+        with world.store.read() as tx:
+            if all(claim.kind is JobKind.RUN for claim in jobs.active(tx)):
+                return
+        assert time.monotonic() < deadline, "a job never ended"
+        news.wait(5.0)
 
 
 def _until_nothing_runs(world: World, news: News) -> None:

@@ -9,7 +9,6 @@ import pytest
 
 from legion.domain.landing import Mode
 from legion.git.attributes import attribute_tree
-from legion.git.errors import GitError
 from legion.git.hub import Hub
 from legion.git.merging import Candidate, Conflict, merge, merge_person
 from tests.git.conftest import LINES
@@ -120,13 +119,14 @@ class TestModes:
         assert len({one.commit for one in landed}) == 8
         assert list((grounds.hub.path / "merging").iterdir()) == []
 
-    def test_histories_without_a_common_commit_are_an_error(self, grounds: Grounds):
+    def test_histories_without_a_common_commit_are_a_conflict_in_words(self, grounds: Grounds):
         agent = grounds.agent()
         agent.git("checkout", "-q", "--orphan", "other")
         agent.commit({"a": "1\n"})
         grounds.hub._git("fetch", "-q", str(agent.path), "HEAD")
-        with pytest.raises(GitError, match="unrelated histories"):
-            land(grounds.hub, grounds.target, agent.head)
+        stands = conflict(grounds.hub, grounds.target, agent.head)
+        assert stands.tree == grounds.hub.tree_of(grounds.target)
+        assert "share no history" in stands.files[0].hunks
 
 
 class TestConflicts:

@@ -119,7 +119,7 @@ def test_a_move_is_told_with_its_reason(store, project):
 def test_an_illegal_move_changes_nothing(store, project):
     with store.write() as tx:
         before = add_ticket(tx, project.id)
-    with pytest.raises(Conflict, match="cannot propose now"), store.write() as tx:
+    with pytest.raises(Conflict, match="cannot go that way now"), store.write() as tx:
         tickets.move(tx, 1, Propose(Change(base=COMMIT, commit=TREE)))
     with store.read() as tx:
         assert tickets.get(tx, 1) == before
