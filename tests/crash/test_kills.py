@@ -7,6 +7,7 @@ import signal
 from collections.abc import Iterator
 from pathlib import Path
 
+import psutil
 import pytest
 
 from legion.system.crash import Point
@@ -197,9 +198,10 @@ def test_killed_gits_cost_only_time(here: Site):
     daemon, killed = here.daemon(), 0
     while killed < 6 and not project.squad.client.wait(project.cwd, ids, after_event=10**9, timeout=0).settled:
         for child in daemon.children():
-            if child.name() == "git" and killed < 6:
-                child.kill()
-                killed += 1
+            with contextlib.suppress(psutil.NoSuchProcess):
+                if child.name() == "git" and killed < 6:
+                    child.kill()
+                    killed += 1
     assert killed
     project.until_settled(patience=2 * PATIENCE)
     assert {project.state(ticket) for ticket in ids} == {"done"}

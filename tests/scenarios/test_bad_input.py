@@ -190,7 +190,10 @@ BAD_PLANS = {
     "no TOML": ("[[ticket\n", "is not valid TOML"),
     "no title": ('[[ticket]]\ntitle = "  "\ncommand = "true"\n', "neither `title` nor `text`"),
     "a strange glob": ('[[ticket]]\ntitle = "a"\ncommand = "true"\nfiles = ["../up"]\n', "../up"),
-    "too many attempts": ('[[ticket]]\ntitle = "a"\ncommand = "true"\nmax_attempts = 50\n', "choose 1 to 20"),
+    "too many attempts": (
+        '[[ticket]]\ntitle = "a"\ncommand = "true"\nmax_attempts = 50\n',
+        "`max_attempts` must be between 1 and 20",
+    ),
 }
 
 

@@ -1,4 +1,4 @@
-"""What a person can do that nobody thinks of first: rewriting history, deleting folders, changing settings under way."""
+"""What people do that nobody thinks of first: rewriting history, deleting folders, changing settings under way."""
 
 from __future__ import annotations
 

@@ -82,7 +82,7 @@ class Squad:
     def adopt(self, repository: Repository) -> Project:
         """`legion init` and `legion trust`."""
         project = self.init(repository)
-        self.client.trust(Trust(cwd=project.cwd, hashes=[]))
+        project.trust()
         return project
 
     def init(self, repository: Repository) -> Project:
@@ -226,7 +226,8 @@ class Project:
         return self.squad.client.retry(ticket, Action(feedback=feedback))
 
     def trust(self) -> None:
-        self.squad.client.trust(Trust(cwd=self.cwd, hashes=[]))
+        shown = self.squad.client.trustable(Where(cwd=self.cwd))
+        self.squad.client.trust(Trust(cwd=self.cwd, hashes=[text.hash for text in shown.texts]))
 
     def pause(self) -> None:
         self.squad.client.pause(Where(cwd=self.cwd))

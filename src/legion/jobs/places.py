@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from legion.config.user import SandboxMode
+from legion.domain.errors import NotAllowed
 from legion.jobs.world import Workshop, World
 from legion.runner.sandbox import Network, Sandbox
 from legion.runner.toolchains import toolchains
@@ -43,6 +44,8 @@ def sandbox(
 ) -> Sandbox | None:
     """The walls around a program in this project, or None where they are off or cannot be had (doctor says so)."""
     settings = world.user.sandbox
+    if settings.mode is SandboxMode.REQUIRE and not world.sandbox.works:
+        raise NotAllowed(f"Your settings require a sandbox, and none works here: {world.sandbox.why}")
     if settings.mode is SandboxMode.OFF or not world.sandbox.works:
         return None
     home = Path.home()

@@ -38,7 +38,7 @@ def collect(world: World, cwd: str) -> Collected:
     with world.store.write() as tx:
         tx.record(Kind.COLLECTED, project=project.id, data={"old": done.old, "new": done.new})
     said = (
-        f"{project.branch} has {commits} new commits."
+        f"{project.branch} has {commits} new commit{'s' if commits != 1 else ''}."
         if commits
         else f"{project.branch} holds all landed work already."
     )

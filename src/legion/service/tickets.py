@@ -81,7 +81,8 @@ def stop_all(world: World, cwd: str) -> Acted:
                 stopped.append(ticket.id)
     for run in active:
         _end_run(world, run)
-    said = f"{len(stopped)} tickets are stopped." if stopped else "Nothing was in hand."
+    count = "1 ticket is" if len(stopped) == 1 else f"{len(stopped)} tickets are"
+    said = f"{count} stopped." if stopped else "Nothing was in hand."
     return Acted(tickets=stopped, message=said)
 
 
@@ -103,7 +104,7 @@ def drop(world: World, ticket_id: int) -> Acted:
         waiting = tickets.dependants(tx, ticket_id)
         if waiting and ticket.state is not State.DONE:
             listed = ", ".join(str(other) for other in waiting)
-            raise Conflict(f"Tickets {listed} come after ticket {ticket_id}: drop them first.")
+            raise Conflict(f"Others come after ticket {ticket_id} ({listed}): drop them first.")
         tickets.drop(tx, ticket_id)
     shop = world.workshop(ticket.project)
     shop.worktrees.discard(worktree_name(ticket_id))
@@ -181,7 +182,7 @@ def _refuse_unfit(world: World, config: ProjectConfig, new: NewTicket) -> None:
     try:
         program(world, config, new.command, new.driver)
     except NoProgram as missing:
-        raise BadInput(missing.message) from missing
+        raise BadInput(f"Ticket {shown!r}: {missing.message}") from missing
 
 
 def _mentioned(request: Dispatch) -> list[int]:

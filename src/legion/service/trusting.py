@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from legion.config.project import FILE, hash_of, parse
-from legion.domain.errors import Conflict, NotFound
+from legion.domain.errors import BadInput, Conflict, NotFound
 from legion.domain.events import Kind
 from legion.domain.projects import ConfigOrigin, Project
 from legion.jobs.world import World
@@ -40,13 +40,15 @@ def trustable(world: World, cwd: str) -> Trustable:
 
 
 def trust(world: World, request: Trust) -> Done:
-    """Trust what the person was shown, by hash. What changed since is refused; without hashes, what lies there now."""
+    """Trust what the person was shown, by hash. What changed since is refused."""
+    if not request.hashes:
+        raise BadInput("Say which text you trust, by its hash: `legion trust --show` shows what there is.")
     project = project_cases.find(world, request.cwd)
     there = trustable(world, request.cwd)
     known = {text.hash for text in there.texts}
     if unknown := [asked for asked in request.hashes if asked not in known]:
         raise Conflict(f"{FILE} changed since it was shown ({unknown[0][:12]} is not there now): look at it again.")
-    meant = [text for text in there.texts if not request.hashes or text.hash in request.hashes]
+    meant = [text for text in there.texts if text.hash in request.hashes]
     for text in meant:
         parse(text.text, origin=f"{FILE} ({text.place})")
     with world.store.write() as tx:

@@ -5,6 +5,7 @@ Called with a run's folder. It holds the lock, answers on the socket, rings for 
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import json
 import os
@@ -41,7 +42,8 @@ def main(folder: Path) -> None:
             break
     tell(4, "stopping", grace=None)
     for caller in callers:
-        caller.sendall(b'{"version": 1, "bell": true}\n')
+        with contextlib.suppress(BrokenPipeError):
+            caller.sendall(b'{"version": 1, "bell": true}\n')
     tell(5, "ended", outcome="stopped", exit_code=130)
     Path(".result").write_text(
         json.dumps(
