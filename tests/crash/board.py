@@ -139,8 +139,7 @@ def work(ground: Ground) -> None:
     """One life of the daemon: from wherever the last one was cut off to the end."""
     with alive(ground) as (world, news, conductor, keeper):
         cwd = str(ground.repository)
-        projects.add(world, AddProject(path=cwd))
-        trusting.trust(world, Trust(cwd=cwd, hashes=[]))
+        adopt(world, cwd)
         commit_by_hand(ground)
         _tidy(world, cwd)
         asked = tickets.dispatch(world, Dispatch(cwd=cwd, tickets=board(ground), request="the board"))
@@ -164,6 +163,13 @@ def alive(ground: Ground) -> Iterator[tuple[World, News, Conductor, Housekeeper]
     user = settings.load(ground.settings)
     with taken(ground.data), wired(user, ground.data, "http://127.0.0.1:9") as all_parts:
         yield all_parts
+
+
+def adopt(world: World, cwd: str) -> None:
+    """`legion init` and `legion trust`."""
+    projects.add(world, AddProject(path=cwd))
+    shown = trusting.trustable(world, cwd)
+    trusting.trust(world, Trust(cwd=cwd, hashes=[text.hash for text in shown.texts]))
 
 
 def commit_by_hand(ground: Ground) -> None:

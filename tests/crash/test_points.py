@@ -34,7 +34,7 @@ class Case:
         """Whether somebody died there: the daemon, or a runner of its, which it has to live with."""
         life = self.nursery.live(self.ground, die_at=point, nth=nth)
         passed = life.reached.count(point)
-        assert passed, f"{point} was never reached"
+        assert passed, f"{point} was never reached:\n{self.log()}"
         died = passed >= nth
         assert life.was_killed if died and not is_in_runner(point) else life.code == 0, self.log()
         return died

@@ -10,14 +10,13 @@ import time
 from legion.domain.decide import JobKind
 from legion.domain.errors import TryAgain
 from legion.jobs.world import World
-from legion.service import collecting, projects, tickets, trusting, waiting
+from legion.service import collecting, tickets, waiting
 from legion.service.news import News
 from legion.store import jobs, landings, runs
 from legion.system import crash
 from legion.system.crash import Point
-from legion.wire.projects import AddProject, Trust
 from legion.wire.tickets import Dispatch, NewTicket
-from tests.crash.board import PATIENCE, Ground, agent, alive, commit_by_hand
+from tests.crash.board import PATIENCE, Ground, adopt, agent, alive, commit_by_hand
 
 WAITS = """
 echo mine > mine.txt
@@ -62,8 +61,7 @@ def die_before_a_dropped_worktree_is_put_away(ground: Ground) -> None:
 def die_while_the_persons_commits_land(ground: Ground) -> None:
     """Once the target has moved, before that is written down, with no ticket on the board."""
     with alive(ground) as (world, news, conductor, _keeper):
-        projects.add(world, AddProject(path=str(ground.repository)))
-        trusting.trust(world, Trust(cwd=str(ground.repository), hashes=[]))
+        adopt(world, str(ground.repository))
         commit_by_hand(ground)
         conductor.start()
         crash.arm(Point.LAND_AFTER_SWAP)
@@ -108,8 +106,7 @@ def until_settled(world: World, news: News, ticket: int) -> None:
 
 def _ask(ground: Ground, world: World, command: str, **fields: int) -> int:
     cwd = str(ground.repository)
-    projects.add(world, AddProject(path=cwd))
-    trusting.trust(world, Trust(cwd=cwd, hashes=[]))
+    adopt(world, cwd)
     wish = NewTicket(title="waits", command=command, **fields)  # type: ignore[arg-type]
     return tickets.dispatch(world, Dispatch(cwd=cwd, tickets=[wish])).ids[0]
 

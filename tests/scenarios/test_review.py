@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from legion.client.legion import Legion
-from legion.wire.errors import Conflict
+from legion.wire.errors import BadInput, Conflict
 from legion.wire.projects import AddProject, Trust, Where
 from tests.support.legion import Project, Squad
 from tests.support.repository import CHECK, Repository
@@ -94,10 +94,11 @@ def test_a_removed_project_can_come_back(project: Project):
     assert project.state(ticket) == "done"
 
 
-def test_the_settings_file_is_read_again_when_it_changes(project: Project):
-    with pytest.raises(Exception, match="No driver is chosen"):
+def test_the_settings_file_is_read_again_when_it_changes(legion: Squad, repository: Repository):
+    project = legion.adopt(repository)
+    with pytest.raises(BadInput, match="No driver is chosen"):
         project.dispatch("a")
-    project.squad.settings.write_text("[drivers.mine]\nrun = \"sh -c 'cat > briefing.txt'\"\n")
+    legion.settings.write_text("[drivers.mine]\nrun = \"sh -c 'cat > briefing.txt'\"\n")
     ticket = project.dispatch("a")
     project.until_settled()
     assert project.state(ticket) == "done"
