@@ -76,6 +76,8 @@ def _run_all(
     todo: Sequence[Check],
     owners: dict[str, int | None],
 ) -> list[Receipt]:
+    if not shop.config.setup.run:
+        return [_run_one(world, shop, slot, commit, tree, check, owners[check.command], ()) for check in todo]
     record = shop.folder / f"check-setup-{slot}.json"
     setup.forget_cut_off(record)
     place = shop.check_trees.prepare(str(slot), commit, keep=setup.outputs(record))

@@ -6,6 +6,7 @@ target then moves is `target`'s business.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -32,6 +33,9 @@ from legion.store import jobs, projects, tickets
 from legion.system import crash
 from legion.system.crash import Point
 
+_PATIENCE, _LONGEST_PATIENCE = 0.1, 1.0
+"""Seconds without an arrival after which a batch is closed, and the most that the first of it waits."""
+
 
 def land(world: World, claim: Claim) -> None:
     """Until nothing is left to land. What arrives while the claim is being given back starts the next job."""
@@ -55,10 +59,24 @@ def _trusted(world: World, shop: Workshop) -> bool:
 
 
 def _batch(world: World, shop: Workshop) -> tuple[Ticket, ...]:
+    _let_companions_arrive(world, shop)
     with world.store.read() as tx:
         live = tickets.live(tx, project=shop.project.id)
         first = landing.order((ticket for ticket in live if ticket.state is State.LANDING), shop.config.landing.batch)
         return tickets.get_many(tx, [ticket.id for ticket in first])
+
+
+def _let_companions_arrive(world: World, shop: Workshop) -> None:
+    """While others of the project are about to end, a moment's patience saves a whole round of checks."""
+    queued = -1
+    deadline = time.monotonic() + _LONGEST_PATIENCE
+    while time.monotonic() < deadline:
+        with world.store.read() as tx:
+            states = [ticket.state for ticket in tickets.live(tx, project=shop.project.id)]
+        before, queued = queued, states.count(State.LANDING)
+        if queued == before or not {State.WORKING, State.CHECKING}.intersection(states):
+            return
+        time.sleep(_PATIENCE)
 
 
 def _land_batch(world: World, shop: Workshop, batch: tuple[Ticket, ...], person_waits: bool) -> None:
