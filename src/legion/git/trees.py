@@ -49,7 +49,10 @@ class Tree:
 
 def untracked(hub: Hub, folder: Path, commit: str) -> tuple[str, ...]:
     """What lies in the folder beside the files of `commit`, ignored or not; a whole new folder counts as one."""
-    with tempfile.TemporaryDirectory(prefix="legion-index-") as scratch:
+    # In the hub, where `tidy` sweeps away what a killed process leaves.
+    place = hub.path / "incoming"
+    place.mkdir(exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix="index-", dir=place) as scratch:
         tree = Tree(hub, folder, Path(scratch) / "index")
         tree.describe(commit)
         found = tree.git("ls-files", "-z", "--others", "--directory").stdout
