@@ -48,6 +48,16 @@ class TestAcquiring:
         assert photograph(grounds.person.path) == before
         assert grounds.hub.resolve("refs/stash") is None
 
+    def test_a_folder_of_that_name_that_is_not_ours_goes_to_the_trash_and_is_not_taken_over(self, grounds: Grounds):
+        place = grounds.worktrees.path("ticket-7")
+        place.mkdir(parents=True)
+        (place / "stranger.txt").write_text("of another ticket 7\n")
+        assert grounds.worktrees.acquire("ticket-7", grounds.target, "legion/7") == place
+        assert not (place / "stranger.txt").exists()
+        assert (
+            len(list(place.parent.glob(".trash/*/stranger.txt")) + list(place.parent.parent.rglob("stranger.txt"))) > 0
+        )
+
     def test_tags_of_the_person_are_there(self, grounds: Grounds):
         grounds.person.git("tag", "-a", "-m", "one", "v1.0")
         grounds.person.commit({"a": "1\n"})

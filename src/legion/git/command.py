@@ -36,6 +36,9 @@ _SETTINGS: Mapping[str, str] = {
     "core.quotePath": "false",
     # Above this size git streams a file instead of loading it, and never tries to show its lines.
     "core.bigFileThreshold": "32m",
+    # What we call saved or landed must survive a power cut, as the store does.
+    "core.fsync": "committed,reference",
+    "core.fsyncMethod": "batch",
     "core.filesRefLockTimeout": "2500",
     "core.packedRefsTimeout": "2500",
     # Writing files waits for the disk; more workers than cores pay off in big trees and cost nothing in small ones.

@@ -57,14 +57,17 @@ class Worktrees:
     def acquire(self, name: str, commit: str, branch: str) -> Path:
         """The worktree of this name as it is, or a new one at `commit` on `branch`."""
         place = self.path(name)
-        if place.exists():
+        if place.exists() and self.index(name).exists():
             return place
         tree = self._pool.take(commit)
         self._pool.plant(tree, commit=commit, branch=branch)
         with self._publishing:
-            if place.exists():
+            if place.exists() and self.index(name).exists():
                 self._pool.throw_away(tree)
                 return place
+            if place.exists():
+                # Left by a Legion whose data are gone, so it belongs to another ticket.
+                files.throw_away(place, self._trash)
             tree.index.replace(self.index(name))
             crash.reach(Point.GIT_TREE_BEFORE_PUBLISH)
             tree.path.rename(place)
