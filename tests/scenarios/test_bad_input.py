@@ -247,7 +247,7 @@ def test_texts_of_a_megabyte_reach_the_agent_whole(project: Project):
     assert int(project.landed("size.txt") or 0) > 3_000_000
     assert project.ticket(ticket).text == text
     shown = project.squad.cli("status", "--json", cwd=project.repository.root)
-    assert len(shown.stdout) < 10_000
+    assert len(shown.stdout) < 200_000
     assert json.loads(shown.stdout)["tickets"][0]["state"] == "done"
 
 
