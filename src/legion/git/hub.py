@@ -170,23 +170,22 @@ def _clone(repo_common_dir: Path, hub_path: Path) -> Path:
     """A bare copy under a temporary name: no remote, no template, no branches of the person."""
     half = hub_path.with_name(f".{hub_path.name}.{uuid.uuid4().hex}")
     for attempt in range(_TRIES):
+        # Copying files is fastest, but the person's gc may remove what is just being copied. Asking their git is safe.
+        last = attempt + 1 == _TRIES
+        how = ("--no-local",) if last else ("--local", "--no-hardlinks", "--dissociate")
         before = _packs(repo_common_dir)
         try:
             git(
-                "clone", "--quiet", "--bare", "--local", "--no-hardlinks", "--dissociate", "--template=",
+                "clone", "--quiet", "--bare", *how, "--template=",
                 "--end-of-options", repo_common_dir, half, git_dir=None, cwd=hub_path.parent,
             )  # fmt: skip
         except GitError:
-            # The person's gc may remove what is just being copied.
             shutil.rmtree(half, ignore_errors=True)
-            if attempt + 1 == _TRIES:
+            if last:
                 raise
             continue
         # A repack in the middle could hide objects from a copy that git itself does not verify.
-        if before == _packs(repo_common_dir):
-            break
-        if attempt + 1 == _TRIES:
-            git("rev-list", "--objects", "--quiet", "--all", git_dir=half)
+        if last or before == _packs(repo_common_dir):
             break
         shutil.rmtree(half)
     git("config", "--remove-section", "remote.origin", git_dir=half)
