@@ -8,7 +8,8 @@ import sys
 import time
 from pathlib import Path
 
-from tests.support.legion import SOURCE, Project, Squad
+from legion.wire.tickets import Dispatch
+from tests.support.legion import SOURCE, Project, Squad, new
 from tests.support.repository import Repository
 
 _TIME_IT = "date +%s.%N > started-at"
@@ -52,6 +53,16 @@ def legion_start(project: Project, title: str) -> float:
     )
     ticket = int(said.split("Ticket ID: ")[1].split()[0])
     project.until(ticket, "done")
+    return started(project, ticket) - began
+
+
+def request_start(project: Project, title: str) -> float:
+    """The same by the daemon's interface, as a program that is running already asks."""
+    client = project.squad.client
+    wanted = Dispatch(cwd=project.cwd, tickets=[new(title, _TIME_IT, max_attempts=1)])
+    began = time.time()
+    (ticket,) = client.dispatch(wanted).ids
+    project.until_settled(ticket)
     return started(project, ticket) - began
 
 
