@@ -190,8 +190,10 @@ class Conductor:
         return f"the disk that holds {full[0]} is full; free some room and it goes on by itself" if full else None
 
     def _give_back_left_over(self) -> None:
-        """Claims of broken jobs that could not be given back at the time, for want of a working store."""
+        """Claims of broken jobs that could not be given back at the time, for want of a working store or a thread."""
         while self._left_over:
             with self.world.store.write() as tx:
-                jobs.finish(tx, self._left_over[-1])
+                # The answer to the first try may be all that was lost.
+                if jobs.still_mine(tx, self._left_over[-1]):
+                    jobs.finish(tx, self._left_over[-1])
             self._left_over.pop()
