@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 
 class Outcome(Enum):
@@ -19,6 +19,20 @@ class Outcome(Enum):
 
     EXITED = "exited"
     """The program ended by itself; the exit code says how."""
+    FINISHED = "finished"
+    """It said that it is through. Only a claim."""
+    FAILED = "failed"
+    """It said that it broke, or its end cannot be understood; the message says which."""
+    GAVE_UP = "gave-up"
+    """It said that it cannot do this; the message holds its reason."""
+    INTERRUPTED = "interrupted"
+    """Somebody interrupted it and said nothing further. Its conversation can go on."""
+    LIMITED = "limited"
+    """The model's usage limit, or its overload, stopped it; `until` says when it may go on."""
+    OUT_OF_BUDGET = "out-of-budget"
+    """It spent what it was given."""
+    REFUSED = "refused"
+    """The provider would not serve it at all (key, model, access): nothing changes until a person mends that."""
     TIMED_OUT = "timed-out"
     """Its time limit passed and it was ended."""
     STOPPED = "stopped"
@@ -35,6 +49,8 @@ class Program:
     cwd: Path
     env: Mapping[str, str]
     stdin: Path | None = None
+    talks: bool = False
+    """Its stdin stays open for the driver, and its stderr comes apart from its stdout."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,6 +60,8 @@ class Ending:
     outcome: Outcome
     exit_code: int | None
     message: str
+    until: float | None = None
+    """When a limit ends, in seconds since 1970, where that is known."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,11 +72,30 @@ class Stop:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Tell:
+    """Asked for: words for the agent, in the turn that it is in. The same id again is the same message."""
+
+    id: str
+    text: str
+
+
+@dataclass(frozen=True, kw_only=True)
 class Interrupt:
-    """Asked for: what Ctrl-C does. The program decides what follows."""
+    """Asked for: what Ctrl-C does, and what the agent is told then. Told nothing, it comes to its end."""
+
+    then: Tell | None = None
 
 
-Ask = Stop | Interrupt
+@dataclass(frozen=True, kw_only=True)
+class Permit:
+    """Asked for: a person's answer to a question of this run, by the question's id."""
+
+    question: str
+    allowed: bool
+    why: str = ""
+
+
+Ask = Stop | Interrupt | Tell | Permit
 
 
 class StartFailed(Exception):
@@ -84,7 +121,17 @@ class Child(Protocol):
 
     @property
     def output(self) -> Readable:
-        """Stdout and stderr, to be read without blocking."""
+        """Stdout and stderr, to be read without blocking; only stdout of a program that talks."""
+        ...
+
+    @property
+    def input(self) -> Readable | None:
+        """The stdin of a program that talks, to be written to without blocking."""
+        ...
+
+    @property
+    def errors(self) -> Readable | None:
+        """The stderr of a program that talks, to be read without blocking."""
         ...
 
     def signal(self, number: int) -> None:
@@ -134,8 +181,18 @@ class Host(Protocol):
         """Seconds between the first polite signal and SIGKILL."""
         ...
 
-    def start(self) -> Child:
-        """Start the run's program inside its sandbox and journal it. Raises StartFailed."""
+    @property
+    def program(self) -> Program:
+        """The program as the run's spec has it."""
+        ...
+
+    @property
+    def options(self) -> Mapping[str, Any]:
+        """What the spec tells this kind of driver beside the program; as JSON has it."""
+        ...
+
+    def start(self, program: Program | None = None) -> Child:
+        """Start the run's program (or what the driver made of it) inside its sandbox. Raises StartFailed."""
         ...
 
     def record(self, kind: str, **facts: object) -> None:

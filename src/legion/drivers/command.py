@@ -12,7 +12,7 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from legion.drivers import Ask, Child, Ending, Host, Interrupt, Outcome, Program, StartFailed
+from legion.drivers import Ask, Child, Ending, Host, Interrupt, Outcome, Program, StartFailed, Stop
 
 CHUNK = 1 << 16
 
@@ -85,6 +85,9 @@ class _Watch:
         if isinstance(ask, Interrupt):
             self._host.record("interrupted")
             self._child.signal(signal.SIGINT)
+            return
+        if not isinstance(ask, Stop):
+            self._host.record("not-heard", ask=type(ask).__name__.lower())
             return
         grace = self._host.grace if ask.grace is None else ask.grace
         self._host.record("stopping", grace=grace)

@@ -16,7 +16,7 @@ from typing import BinaryIO
 from legion.drivers import Program, StartFailed
 from legion.runner import kernel, tree
 from legion.runner.sandbox import Sandbox, SandboxMissing, Wrapped, wrap
-from legion.runner.spec import RunFolder, Spec
+from legion.runner.spec import RunFolder
 
 
 class Deaths:
@@ -42,12 +42,21 @@ class RunChild:
     """One started program. Inside a sandbox `group` is the first process of its pid namespace, else the program."""
 
     def __init__(
-        self, process: subprocess.Popen[bytes], *, output: BinaryIO, status: BinaryIO | None, deaths: Deaths
+        self,
+        process: subprocess.Popen[bytes],
+        *,
+        output: BinaryIO,
+        status: BinaryIO | None,
+        deaths: Deaths,
+        input: BinaryIO | None = None,
+        errors: BinaryIO | None = None,
     ) -> None:
         self._process = process
         self._status = status
         self._deaths = deaths
         self.output = output
+        self.input = input
+        self.errors = errors
         self.group = process.pid
         if status is not None:
             with contextlib.suppress(ValueError, KeyError):
@@ -55,29 +64,32 @@ class RunChild:
             os.set_blocking(status.fileno(), False)
 
     @staticmethod
-    def start(spec: Spec, scratch: Path, deaths: Deaths) -> RunChild:
-        """Start the spec's program. Raises StartFailed, except for what only shows once bubblewrap runs."""
-        program = spec.program
+    def start(program: Program, sandbox: Sandbox | None, scratch: Path, deaths: Deaths) -> RunChild:
+        """Start the program. Raises StartFailed, except for what only shows once bubblewrap runs."""
         with contextlib.ExitStack() as ours:
             output, printed = _pipe(ours)
-            status, said = _pipe(ours) if spec.sandbox is not None else (None, None)
+            status, said = _pipe(ours) if sandbox is not None else (None, None)
+            errors, complained = _pipe(ours) if program.talks else (None, printed)
+            stdin, input = _talking(ours) if program.talks else (ours.enter_context(_stdin(program, scratch)), None)
             try:
-                wrapped = _command(program, spec.sandbox, said)
+                wrapped = _command(program, sandbox, said)
                 process = subprocess.Popen(
                     wrapped.argv,
-                    cwd=program.cwd if spec.sandbox is None else "/",
+                    cwd=program.cwd if sandbox is None else "/",
                     env=dict(wrapped.env),
-                    stdin=ours.enter_context(_stdin(program, scratch)),
+                    stdin=stdin,
                     stdout=printed,
-                    stderr=printed,
+                    stderr=complained,
                     pass_fds=() if said is None else (said.fileno(),),
                     start_new_session=True,
                     preexec_fn=_bind_to(os.getpid(), RunFolder(scratch).session),
                 )
             except (OSError, ValueError, subprocess.SubprocessError, SandboxMissing) as failure:
                 raise StartFailed(f"The program {program.argv[0]!r} could not be started: {failure}") from failure
-        os.set_blocking(output.fileno(), False)
-        return RunChild(process, output=output, status=status, deaths=deaths)
+        for pipe in (output, input, errors):
+            if pipe is not None:
+                os.set_blocking(pipe.fileno(), False)
+        return RunChild(process, output=output, status=status, deaths=deaths, input=input, errors=errors)
 
     def signal(self, number: int) -> None:
         try:
@@ -135,6 +147,12 @@ def _pipe(ours: contextlib.ExitStack) -> tuple[BinaryIO, BinaryIO]:
     """The reading end, and the writing end that the child gets and we then close."""
     reading, writing = os.pipe()
     return os.fdopen(reading, "rb", buffering=0), ours.enter_context(os.fdopen(writing, "wb", buffering=0))
+
+
+def _talking(ours: contextlib.ExitStack) -> tuple[BinaryIO, BinaryIO]:
+    """The reading end that the child gets and we then close, and the writing end, which stays ours."""
+    reading, writing = os.pipe()
+    return ours.enter_context(os.fdopen(reading, "rb", buffering=0)), os.fdopen(writing, "wb", buffering=0)
 
 
 def _stdin(program: Program, scratch: Path) -> BinaryIO:

@@ -1,7 +1,7 @@
 """The control socket of a run: JSON lines over a unix socket in its folder. Versioned, and patient with strangers.
 
-Asks are `status`, `follow` (a line comes whenever the journal has grown), `stop` and `interrupt`. The end of the
-connection is the end of the run.
+Asks are `status`, `follow` (a line comes whenever the journal has grown), `stop`, `interrupt`, `tell` (words for the
+agent) and `permit` (a person's answer to its question). The end of the connection is the end of the run.
 """
 
 from __future__ import annotations
@@ -13,16 +13,17 @@ import os
 import selectors
 import socket
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
 
-from legion.drivers import Ask, Interrupt, Stop
+from legion.drivers import Ask, Interrupt, Permit, Stop, Tell
 from legion.runner.spec import CONTROL_SOCKET
 
 VERSION = 1
-LONGEST_LINE = 1 << 16
+LONGEST_LINE = 1 << 21
+_CHUNK = 1 << 16
 _BELL = b'{"version": 1, "bell": true}\n'
 
 
@@ -77,27 +78,60 @@ class _Word(Enum):
     FOLLOW = "follow"
     STOP = "stop"
     INTERRUPT = "interrupt"
+    TELL = "tell"
+    PERMIT = "permit"
 
 
 class _Strange(Exception):
     """A message that we do not understand, with the sentence to answer it."""
 
 
-def _understand(line: bytes) -> tuple[_Word, float | None]:
+def _understand(line: bytes) -> tuple[_Word, Ask | None]:
+    """What is asked, and what of it the program must feel."""
     try:
         message = json.loads(line)
-        version, ask, grace = message["version"], message["ask"], message.get("grace")
-    except (ValueError, KeyError, TypeError, AttributeError):
+        version, ask = message["version"], message["ask"]
+    except (ValueError, KeyError, TypeError):
         raise _Strange("This is not a message with a version and an ask; send one JSON object a line.") from None
     if version != VERSION:
         raise _Strange(f"This runner speaks version {VERSION}, not {version!r}; use that version.")
-    if grace is not None and (isinstance(grace, bool) or not isinstance(grace, int | float) or not grace >= 0):
-        raise _Strange(f"A grace of {grace!r} is not a number of seconds; send one, or none.")
     try:
-        return _Word(ask), grace
+        word = _Word(ask)
     except ValueError:
         known = ", ".join(word.value for word in _Word)
         raise _Strange(f"This runner does not know {ask!r}; ask one of {known}.") from None
+    match word:
+        case _Word.STOP:
+            return word, Stop(grace=_grace(message))
+        case _Word.INTERRUPT:
+            return word, Interrupt(then=_tell(message) if "text" in message else None)
+        case _Word.TELL:
+            return word, _tell(message)
+        case _Word.PERMIT:
+            why = _text(message, "why") if "why" in message else ""
+            return word, Permit(question=_text(message, "question"), allowed=message.get("allowed") is True, why=why)
+        case _:
+            return word, None
+
+
+def _grace(message: Mapping[str, object]) -> float | None:
+    grace = message.get("grace")
+    if grace is None:
+        return None
+    if isinstance(grace, bool) or not isinstance(grace, int | float) or not grace >= 0:
+        raise _Strange(f"A grace of {grace!r} is not a number of seconds; send one, or none.")
+    return grace
+
+
+def _tell(message: Mapping[str, object]) -> Tell:
+    return Tell(id=_text(message, "id"), text=_text(message, "text"))
+
+
+def _text(message: Mapping[str, object], name: str) -> str:
+    value = message.get(name)
+    if not isinstance(value, str):
+        raise _Strange(f"This ask needs {name!r} as text; send it.")
+    return value
 
 
 @dataclass(eq=False)
@@ -169,13 +203,13 @@ class ControlServer:
 
     def _read(self, caller: _Caller) -> list[Ask]:
         try:
-            data = caller.socket.recv(LONGEST_LINE)
+            data = caller.socket.recv(_CHUNK)
         except BlockingIOError:
             return []
         except OSError:
             data = b""
         caller.received += data
-        if not data or len(caller.received) > 2 * LONGEST_LINE:
+        if not data or len(caller.received) > LONGEST_LINE:
             self._drop(caller)
             return []
         *lines, rest = caller.received.split(b"\n")
@@ -186,15 +220,13 @@ class ControlServer:
     def _answer(self, caller: _Caller, line: bytes) -> Ask | None:
         """Answer one line at once; what the program must feel is handed on."""
         try:
-            ask, grace = _understand(line)
+            word, ask = _understand(line)
         except _Strange as strange:
             self._send(caller, {"version": VERSION, "ok": False, "error": str(strange)})
             return None
-        caller.follows = caller.follows or ask is _Word.FOLLOW
+        caller.follows = caller.follows or word is _Word.FOLLOW
         self._send(caller, {"version": VERSION, "ok": True, "run": self._run, "runner": os.getpid()})
-        if ask is _Word.STOP:
-            return Stop(grace=grace)
-        return Interrupt() if ask is _Word.INTERRUPT else None
+        return ask
 
     def _send(self, caller: _Caller, message: dict[str, object]) -> None:
         try:

@@ -13,6 +13,7 @@ import socket
 import sys
 from pathlib import Path
 
+from legion.drivers import known
 from legion.runner.host import become
 
 LONGEST_PATH = 1 << 16
@@ -22,6 +23,7 @@ def main(handle: int) -> None:
     """Fork a runner for every message: the path of a run's folder, and a pipe on which its runner answers."""
     # Runners are our children while we live; the kernel buries them without being asked.
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    known.warm()
     gc.collect()
     gc.freeze()
     with socket.socket(fileno=handle) as asks:

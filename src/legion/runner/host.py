@@ -15,7 +15,7 @@ import time
 from enum import Enum
 from pathlib import Path
 
-from legion.drivers import Child, Ending, Outcome, StartFailed
+from legion.drivers import Child, Ending, Outcome, Program, StartFailed
 from legion.drivers.known import driver
 from legion.runner import kernel, tree
 from legion.runner.child import Deaths, RunChild
@@ -88,6 +88,8 @@ class RunHost:
         self._journal = Journal(run_dir, self.asks.ring)
         self.output = OutputFile(RunFolder(run_dir).output, spec.max_output_bytes, self._output_limited)
         self.deaths = Deaths()
+        self.program = spec.program
+        self.options = spec.options
         self.timeout = spec.timeout
         self.grace = spec.grace
         self.record(Kind.OPENED.value, runner=os.getpid())
@@ -102,11 +104,11 @@ class RunHost:
         self.output.close()
         self._finish(ending, started_at)
 
-    def start(self) -> Child:
+    def start(self, program: Program | None = None) -> Child:
         self._enter_scope()
         crash.reach(Point.RUNNER_PROGRAM_BEFORE_START)
         self._journal.append(Kind.STARTING)
-        child = RunChild.start(self._spec, self._run_dir, self.deaths)
+        child = RunChild.start(program or self.program, self._spec.sandbox, self._run_dir, self.deaths)
         crash.reach(Point.RUNNER_PROGRAM_AFTER_START)
         first = tree.look(child.group)
         self.record(Kind.STARTED.value, pid=child.group, since=first.since if first else None)
@@ -123,7 +125,11 @@ class RunHost:
         if self._spec.sandbox is not None and self._spec.sandbox.shows(self._run_dir):
             message = "The sandbox would show the run's own folder to its program; list narrower folders."
             return Ending(outcome=Outcome.FAILED_TO_START, exit_code=None, message=message)
-        return driver(self._spec.driver).run(self)
+        try:
+            chosen = driver(self._spec.driver)
+        except StartFailed as missing:
+            return Ending(outcome=Outcome.FAILED_TO_START, exit_code=None, message=str(missing))
+        return chosen.run(self)
 
     def _enter_scope(self) -> None:
         """Host sockets without a path, and processes outside, stay out of reach. The runner needs neither itself."""
@@ -149,6 +155,7 @@ class RunHost:
             ended_at=time.time(),
             output_bytes=self.output.printed,
             message=self._explained(ending),
+            until=ending.until,
         )
         crash.reach(Point.RUNNER_RESULT_BEFORE_WRITE)
         self._write(result)

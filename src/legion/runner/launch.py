@@ -104,9 +104,19 @@ def stop(run_dir: Path, grace: float | None = None) -> bool:
     return _ask(run_dir, "stop", grace=grace)
 
 
-def interrupt(run_dir: Path) -> bool:
-    """Do to the program what Ctrl-C does. False if no runner lives."""
-    return _ask(run_dir, "interrupt")
+def interrupt(run_dir: Path, id: str = "", text: str = "") -> bool:
+    """Do to the program what Ctrl-C does, and tell it how to go on, if so. False if no runner lives."""
+    return _ask(run_dir, "interrupt", **({"id": id, "text": text} if text else {}))
+
+
+def tell(run_dir: Path, id: str, text: str) -> bool:
+    """Words for the agent, in the turn that it is in. False if no runner lives."""
+    return _ask(run_dir, "tell", id=id, text=text)
+
+
+def permit(run_dir: Path, question: str, allowed: bool, why: str = "") -> bool:
+    """A person's answer to a question of this run. False if no runner lives."""
+    return _ask(run_dir, "permit", question=question, allowed=allowed, why=why)
 
 
 class Launcher:

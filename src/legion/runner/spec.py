@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +40,8 @@ class Spec:
     run: str
     program: Program
     driver: DriverName = DriverName.COMMAND
+    options: Mapping[str, Any] = field(default_factory=dict)
+    """What this kind of driver wants to know beside the program; as JSON has it."""
     sandbox: Sandbox | None
     timeout: float | None = None
     grace: float = 10.0
@@ -56,6 +59,8 @@ class Result:
     ended_at: float
     output_bytes: int
     message: str
+    until: float | None = None
+    """When a usage limit ends, where that is known."""
 
     @property
     def succeeded(self) -> bool:
@@ -110,6 +115,7 @@ def write_spec(run_dir: Path, spec: Spec) -> None:
         "version": VERSION,
         "run": spec.run,
         "driver": spec.driver.value,
+        "options": dict(spec.options),
         "argv": list(program.argv),
         "cwd": str(program.cwd),
         "env": dict(program.env),
@@ -135,6 +141,7 @@ def read_spec(run_dir: Path) -> Spec:
             run=facts["run"],
             program=program,
             driver=DriverName(facts["driver"]),
+            options=facts.get("options", {}),
             sandbox=None if facts["sandbox"] is None else Sandbox.from_json(facts["sandbox"]),
             timeout=facts["timeout"],
             grace=facts["grace"],
@@ -154,6 +161,7 @@ def write_result(run_dir: Path, result: Result) -> None:
         "ended_at": result.ended_at,
         "output_bytes": result.output_bytes,
         "message": result.message,
+        "until": result.until,
     }
     write_whole(RunFolder(run_dir).result, json.dumps(facts, indent=1))
 
@@ -172,6 +180,7 @@ def read_result(run_dir: Path) -> Result | None:
         ended_at=facts["ended_at"],
         output_bytes=facts["output_bytes"],
         message=facts["message"],
+        until=facts.get("until"),
     )
 
 

@@ -1,0 +1,75 @@
+"""What a run of Claude Code is told, as it lies in the run's spec. No SDK here: the daemon writes it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from enum import Enum
+from pathlib import Path
+from typing import Any
+
+
+class PermissionMode(Enum):
+    """What it may do without asking, in Claude Code's own words."""
+
+    DEFAULT = "default"
+    ACCEPT_EDITS = "acceptEdits"
+    DONT_ASK = "dontAsk"
+    BYPASS = "bypassPermissions"
+    PLAN = "plan"
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClaudeOptions:
+    conversation: str
+    """A uuid of ours: the conversation begins with it, and goes on where its transcript is there already."""
+    config_dir: Path
+    """Where Claude Code keeps its transcripts; the agent's own, kept across its runs."""
+    prompt: Path
+    """A file with the words that begin a conversation."""
+    again: Path
+    """A file with the words for a conversation that goes on."""
+    rules: str
+    """Added to Claude Code's own system prompt."""
+    model: str = ""
+    fallback_model: str = ""
+    permission_mode: PermissionMode = PermissionMode.ACCEPT_EDITS
+    allowed_tools: tuple[str, ...] = ()
+    """Used without asking."""
+    tools: tuple[str, ...] | None = None
+    """The tools that there are; None: all of Claude Code's own."""
+    max_turns: int | None = None
+    budget_usd: float | None = None
+    asks: bool = False
+    """Whether a tool that is not allowed becomes a question to a person; else it is denied."""
+    patience: float = 3600.0
+    """Seconds that a question waits for its answer; then it is denied."""
+
+    def to_json(self) -> dict[str, Any]:
+        facts = asdict(self)
+        for name in ("config_dir", "prompt", "again"):
+            facts[name] = str(facts[name])
+        facts["permission_mode"] = self.permission_mode.value
+        return facts
+
+    @staticmethod
+    def from_json(facts: Mapping[str, Any]) -> ClaudeOptions:
+        """Options of another release may hold names that this one does not know; they are passed over."""
+        known = {field.name: facts[field.name] for field in fields(ClaudeOptions) if field.name in facts}
+        for name in ("config_dir", "prompt", "again"):
+            known[name] = Path(known[name])
+        known["permission_mode"] = PermissionMode(known["permission_mode"])
+        known["allowed_tools"] = tuple(known["allowed_tools"])
+        known["tools"] = None if known["tools"] is None else tuple(known["tools"])
+        return ClaudeOptions(**known)
+
+
+def has_begun(options: ClaudeOptions) -> bool:
+    """Whether this conversation has a transcript that it can go on from."""
+    return transcript(options.config_dir, options.conversation) is not None
+
+
+def transcript(config_dir: Path, conversation: str) -> Path | None:
+    """Claude Code files transcripts by folder; a conversation has one, whatever the folder is called."""
+    found = sorted(config_dir.glob(f"projects/*/{conversation}.jsonl"))
+    return next((path for path in found if path.is_file() and path.stat().st_size), None)

@@ -1,0 +1,285 @@
+"""One run of Claude Code: begins or resumes its conversation, passes on what it is told, and hears it to the end.
+
+It may say several times that it is through (subagents in the background begin new turns), so it is heard until its
+pipe closes; what it said last counts.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import signal
+import uuid
+from collections.abc import AsyncIterator
+from typing import Any
+
+from claude_agent_sdk import (
+    AssistantMessage,
+    ClaudeAgentOptions,
+    ClaudeSDKClient,
+    ClaudeSDKError,
+    HookContext,
+    HookInput,
+    HookJSONOutput,
+    HookMatcher,
+    Message,
+    PermissionResult,
+    PermissionResultAllow,
+    PermissionResultDeny,
+    RateLimitEvent,
+    ResultMessage,
+    ToolPermissionContext,
+)
+
+from legion.drivers import Ask, Ending, Host, Interrupt, Permit, StartFailed, Stop, Tell
+from legion.drivers.claude.notes import Notes, summary
+from legion.drivers.claude.options import ClaudeOptions, has_begun
+from legion.drivers.claude.transport import HostTransport
+from legion.drivers.claude.verdict import Asked, Final, Heard, judge
+
+_LAST_WORDS = 2000
+
+
+class Talk:
+    """A conversation, and everything that can happen around it."""
+
+    def __init__(self, host: Host, options: ClaudeOptions) -> None:
+        self._host = host
+        self._options = options
+        self._resumed = has_begun(options)
+        self._notes = Notes(host)
+        self._complaints = bytearray()
+        self._client_options = self._told()
+        self._transport = HostTransport(host, self._client_options, complain=self._complain)
+        self._client = ClaudeSDKClient(self._client_options, self._transport)
+        self._final: Final | None = None
+        self._error = ""
+        self._resets_at: float | None = None
+        self._asked = Asked.NOTHING
+        self._unheard: dict[str, str] = {}
+        """Messages that were sent and not yet echoed, by their id."""
+        self._questions: dict[str, asyncio.Future[Permit]] = {}
+        self._exit: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+        self._obeying: set[asyncio.Task[None]] = set()
+
+    async def until_end(self) -> Ending:
+        loop = asyncio.get_running_loop()
+        loop.add_reader(self._host.asks.fileno(), self._take_asks)
+        try:
+            await self._begin()
+            await self._listen()
+        except ClaudeSDKError as broken:
+            self._complain(f"{broken}\n".encode())
+        finally:
+            loop.remove_reader(self._host.asks.fileno())
+        code = await self._leave()
+        return judge(
+            Heard(
+                final=self._final,
+                error=self._error,
+                resets_at=self._resets_at,
+                asked=self._asked,
+                timeout=self._host.timeout,
+                exit_code=code,
+                complaint=" ".join(self._complaints[-_LAST_WORDS:].decode("utf-8", "replace").split()),
+            )
+        )
+
+    async def _begin(self) -> None:
+        loop = asyncio.get_running_loop()
+        connecting = asyncio.create_task(self._client.connect())
+        if self._host.timeout is not None:
+            loop.call_later(self._host.timeout, self._out_of_time)
+        loop.add_reader(self._host.deaths.fileno(), self._look_for_death)
+        await connecting
+        self._host.record("conversation", id=self._options.conversation, resumed=self._resumed)
+        prompt = self._options.again if self._resumed else self._options.prompt
+        await self._tell(Tell(id=str(uuid.uuid4()), text=prompt.read_text("utf-8")))
+
+    async def _listen(self) -> None:
+        async for message in self._client.receive_messages():
+            self._notes.take(message)
+            self._learn(message)
+            if isinstance(message, ResultMessage) and not self._unheard:
+                await self._transport.end_input()
+
+    def _learn(self, message: Message) -> None:
+        match message:
+            case AssistantMessage():
+                self._error = message.error or ""
+            case RateLimitEvent() if message.rate_limit_info.status == "rejected":
+                self._resets_at = message.rate_limit_info.resets_at
+            case ResultMessage():
+                self._final = Final(
+                    subtype=message.subtype,
+                    is_error=message.is_error,
+                    reason=message.terminal_reason or "",
+                    text=message.result or " ".join(message.errors or []),
+                    status=message.api_error_status,
+                    denials=tuple(str(denial.get("tool_name")) for denial in message.permission_denials or []),
+                )
+            case _:
+                uuid_of_echo = getattr(message, "uuid", None)
+                if uuid_of_echo in self._unheard:
+                    del self._unheard[uuid_of_echo]
+                    self._host.record("heard", id=uuid_of_echo)
+
+    def _told(self) -> ClaudeAgentOptions:
+        options = self._options
+        return ClaudeAgentOptions(
+            system_prompt={"type": "preset", "preset": "claude_code", "append": options.rules},
+            session_id=None if self._resumed else options.conversation,
+            resume=options.conversation if self._resumed else None,
+            model=options.model or None,
+            fallback_model=options.fallback_model or None,
+            permission_mode=options.permission_mode.value,
+            allowed_tools=list(options.allowed_tools),
+            tools=None if options.tools is None else list(options.tools),
+            max_turns=options.max_turns,
+            max_budget_usd=options.budget_usd,
+            # The repository's CLAUDE.md belongs to the work; the person's own hooks and settings do not.
+            setting_sources=["project"],
+            strict_mcp_config=True,
+            verbatim_prompts=True,
+            can_use_tool=self._may_use if options.asks else None,
+            hooks={"PreToolUse": [HookMatcher(hooks=[self._about_to_use])]},
+            extra_args={"replay-user-messages": None},
+            cwd=self._host.program.cwd,
+        )
+
+    def _take_asks(self) -> None:
+        """One task per ask, begun in the order in which they came."""
+        for ask in self._host.asks.take():
+            task = asyncio.create_task(self._obey(ask))
+            self._obeying.add(task)
+            task.add_done_callback(self._obeying.discard)
+
+    async def _obey(self, ask: Ask) -> None:
+        match ask:
+            case Tell():
+                await self._tell(ask)
+            case Interrupt(then=then):
+                await self._interrupt(then)
+            case Permit():
+                waiting = self._questions.get(ask.question)
+                if waiting is not None and not waiting.done():
+                    waiting.set_result(ask)
+            case Stop(grace=grace):
+                grace = self._host.grace if grace is None else grace
+                self._host.record("stopping", grace=grace)
+                await self._end(Asked.STOP, grace)
+
+    async def _tell(self, message: Tell) -> None:
+        """The message counts as told once the program echoes it; until then the run does not end by itself."""
+        self._unheard[message.id] = message.text
+        try:
+            await self._client.query(_one(message))
+        except ClaudeSDKError:
+            del self._unheard[message.id]
+            self._host.record("not-heard", id=message.id)
+
+    async def _interrupt(self, then: Tell | None) -> None:
+        self._host.record("interrupted")
+        if then is not None:
+            self._unheard[then.id] = then.text
+        else:
+            self._asked = Asked.INTERRUPT
+        with contextlib.suppress(ClaudeSDKError, TimeoutError):
+            await asyncio.wait_for(self._client.interrupt(), self._host.grace)
+        if then is not None:
+            await self._tell(then)
+
+    async def _may_use(self, tool: str, input: dict[str, Any], context: ToolPermissionContext) -> PermissionResult:
+        """A person decides; without an answer in time it is denied."""
+        question = str(uuid.uuid4())
+        answer: asyncio.Future[Permit] = asyncio.get_running_loop().create_future()
+        self._questions[question] = answer
+        self._host.record("asked", question=question, tool=tool, input=summary(input))
+        self._notes.say(f"  asks a person: may it use {tool}: {summary(input)}")
+        try:
+            permit = await asyncio.wait_for(answer, self._options.patience)
+        except TimeoutError:
+            permit = Permit(question=question, allowed=False, why="Nobody answered in time.")
+        del self._questions[question]
+        self._host.record("answered", question=question, allowed=permit.allowed)
+        if permit.allowed:
+            return PermissionResultAllow()
+        return PermissionResultDeny(message=permit.why or "A person said no; find another way.")
+
+    async def _about_to_use(self, facts: HookInput, call: str | None, context: HookContext) -> HookJSONOutput:
+        """What begins here and never returns was cut off, and whoever resumes the conversation is told so."""
+        self._host.record("begins", call=call, tool=facts.get("tool_name"), input=summary(facts.get("tool_input")))
+        return {}
+
+    def _out_of_time(self) -> None:
+        self._host.record("out-of-time", timeout=self._host.timeout)
+        self._obeying.add(asyncio.create_task(self._end(Asked.TIME, self._host.grace)))
+
+    async def _end(self, why: Asked, grace: float) -> None:
+        """Ask politely, close its input, and set the times for SIGTERM and SIGKILL."""
+        if self._asked in (Asked.NOTHING, Asked.INTERRUPT):
+            self._asked = why
+        if not self._transport.started:
+            return
+        loop = asyncio.get_running_loop()
+        if grace <= 0:
+            self._transport.child.kill()
+            return
+        loop.call_later(grace / 2, self._signal, signal.SIGTERM)
+        loop.call_later(grace, self._kill)
+        with contextlib.suppress(ClaudeSDKError, TimeoutError):
+            await asyncio.wait_for(self._client.interrupt(), grace / 4)
+        await self._transport.end_input()
+
+    def _signal(self, number: int) -> None:
+        if not self._exit.done():
+            self._transport.child.signal(number)
+
+    def _kill(self) -> None:
+        if not self._exit.done():
+            self._transport.child.kill()
+
+    def _look_for_death(self) -> None:
+        if not self._transport.started or self._exit.done():
+            return
+        try:
+            code = self._transport.child.poll()
+        except StartFailed as never:
+            self._exit.set_exception(never)
+            return
+        if code is not None:
+            self._exit.set_result(code)
+
+    async def _leave(self) -> int:
+        """Until nothing of it lives. Raises StartFailed where it turns out that it never began."""
+        self._look_for_death()
+        loop = asyncio.get_running_loop()
+        killing = loop.call_later(self._host.grace, self._kill)
+        try:
+            code = await self._exit
+        finally:
+            killing.cancel()
+            loop.remove_reader(self._host.deaths.fileno())
+            if self._transport.started:
+                self._transport.child.sweep()
+        with contextlib.suppress(ClaudeSDKError):
+            await self._client.disconnect()
+        for id in self._unheard:
+            self._host.record("not-heard", id=id)
+        return code
+
+    def _complain(self, data: bytes) -> None:
+        """What it prints beside the conversation: kept for people, its end for the verdict."""
+        self._host.output.write(data)
+        self._complaints += data
+        del self._complaints[:-_LAST_WORDS]
+
+
+async def _one(message: Tell) -> AsyncIterator[dict[str, Any]]:
+    """A user message that carries our id, so that its echo can be known."""
+    yield {
+        "type": "user",
+        "message": {"role": "user", "content": message.text},
+        "parent_tool_use_id": None,
+        "uuid": message.id,
+    }

@@ -1,0 +1,111 @@
+"""How a run of Claude Code ended, from what it said. Its exit code lies, so it counts for nothing here. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+from legion.drivers import Ending, Outcome
+
+BUDGET_MARK = "legion: budget reached"
+"""How the gateway says that a ticket has spent what it was given."""
+REFUSED_MARKS = ("legion: no key", "legion: model not allowed", "legion: no pass", "credit balance is too low")
+
+_STUCK = re.compile(r"^\W*STUCK\W*:\s*(.+)", re.MULTILINE | re.DOTALL)
+_LONGEST = 1000
+
+
+class Asked(Enum):
+    """What we asked of it, which explains an end that would be strange otherwise."""
+
+    NOTHING = "nothing"
+    STOP = "stop"
+    TIME = "time"
+    INTERRUPT = "interrupt"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Final:
+    """Its last word: one `result` event."""
+
+    subtype: str
+    is_error: bool
+    reason: str
+    """What it calls terminal_reason."""
+    text: str
+    status: int | None
+    """The HTTP status of the API error that ended it."""
+    denials: tuple[str, ...] = ()
+    """The tools that it was denied, in order."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Heard:
+    """Everything that counts for the verdict."""
+
+    final: Final | None
+    error: str = ""
+    """The kind of API error that its last message names."""
+    resets_at: float | None = None
+    """When the limit that it last ran into ends."""
+    asked: Asked = Asked.NOTHING
+    timeout: float | None = None
+    exit_code: int | None = None
+    complaint: str = ""
+    """The end of what it wrote to stderr."""
+
+
+def judge(heard: Heard) -> Ending:
+    if heard.asked is Asked.STOP:
+        return _ending(heard, Outcome.STOPPED, "The run was stopped as asked.")
+    if heard.asked is Asked.TIME:
+        limit = "" if heard.timeout is None else f" of {heard.timeout:g} s"
+        return _ending(heard, Outcome.TIMED_OUT, f"The agent was ended because its limit{limit} had passed.")
+    final = heard.final
+    if final is None:
+        words = f": {heard.complaint}" if heard.complaint else ""
+        return _ending(
+            heard, Outcome.FAILED, f"Claude Code ended without a last word (exit code {heard.exit_code}){words}."
+        )
+    if BUDGET_MARK in final.text or final.subtype == "error_max_budget_usd" or final.reason == "budget_exhausted":
+        return _ending(heard, Outcome.OUT_OF_BUDGET, "The agent has spent its budget.")
+    if final.reason == "api_error" or (final.is_error and heard.error):
+        return _api_error(heard, final)
+    if final.subtype == "error_max_turns" or final.reason == "max_turns":
+        return _ending(heard, Outcome.FAILED, "The agent used up its turns.")
+    if heard.asked is Asked.INTERRUPT:
+        return _ending(heard, Outcome.INTERRUPTED, "The agent was interrupted.")
+    if final.is_error or final.subtype != "success":
+        return _ending(heard, Outcome.FAILED, _short(final.text) or f"Claude Code ended with {final.subtype}.")
+    stuck = _STUCK.search(final.text)
+    if stuck:
+        return _ending(heard, Outcome.GAVE_UP, _short(stuck[1]))
+    return _ending(heard, Outcome.FINISHED, _finished(final.denials))
+
+
+def _api_error(heard: Heard, final: Final) -> Ending:
+    text = _short(final.text)
+    if any(mark in final.text.lower() for mark in REFUSED_MARKS):
+        return _ending(heard, Outcome.REFUSED, text)
+    if final.status in (429, 529) or heard.error in ("rate_limit", "overloaded"):
+        return _ending(heard, Outcome.LIMITED, text, until=heard.resets_at)
+    if final.status in (401, 403, 404) or heard.error in ("authentication_failed", "billing_error", "model_not_found"):
+        return _ending(heard, Outcome.REFUSED, text)
+    return _ending(heard, Outcome.FAILED, text)
+
+
+def _ending(heard: Heard, outcome: Outcome, message: str, until: float | None = None) -> Ending:
+    return Ending(outcome=outcome, exit_code=heard.exit_code, message=message, until=until)
+
+
+def _finished(denials: Sequence[str]) -> str:
+    if not denials:
+        return "The agent says that it is through."
+    return f"The agent says that it is through; it was denied {', '.join(dict.fromkeys(denials))}."
+
+
+def _short(text: str) -> str:
+    words = " ".join(text.split())
+    return words if len(words) <= _LONGEST else f"{words[:_LONGEST]}..."
