@@ -29,8 +29,9 @@ def run(folder: Path, report: Report) -> None:
         wall_aim = None if bad is not None and slots == 1 else aim
         report.value(f"20 ready changes, {name}: wall", seconds / _CHECK, "check times", aim=wall_aim)
         report.value(f"20 ready changes, {name}: in sequence", rounds, "checks", aim=aim)
-    arrivals = _arrivals(folder / "arrivals")
-    report.value("20 changes arriving within 20 s, after the last", arrivals / _CHECK, "check times", aim=3.0)
+    for name, bad, slots, aim in (("all good", None, 2, 3.0), ("one bad, four slots", 13, 4, 4.0)):
+        arrivals = _arrivals(folder / f"arrivals-{slots}", bad, slots)
+        report.value(f"20 changes within 20 s, {name}: after the last", arrivals / _CHECK, "check times", aim=aim)
 
 
 def _config(slots: int) -> str:
@@ -50,7 +51,7 @@ def _ready(folder: Path, bad: int | None, slots: int) -> tuple[float, int]:
         project = one.adopt(repository)
         project.until_settled(project.dispatch("baseline", "echo > baseline.txt"))
         wait = f"while [ ! -e {gate}/open ]; do sleep 0.02; done"
-        agents = [f"{wait}; echo {'BROKEN' if n == bad else n} > change{n}.txt" for n in range(_CHANGES)]
+        agents = [f"{wait}; {_write(n, bad)}" for n in range(_CHANGES)]
         ids = project.dispatch_all([new(f"change {n}", agent) for n, agent in enumerate(agents)])
         for ticket in ids:
             project.until(ticket, "working")
@@ -59,6 +60,10 @@ def _ready(folder: Path, bad: int | None, slots: int) -> tuple[float, int]:
         project.until_settled(patience=300)
         ready = max(project.ticket(ticket).runs[-1].ended_at or 0.0 for ticket in ids)
         return _last_landing(project, ids) - ready, _in_sequence(project, opened)
+
+
+def _write(number: int, bad: int | None) -> str:
+    return f"echo {'BROKEN' if number == bad else number} > change{number}.txt"
 
 
 def _in_sequence(project: Project, since: float) -> int:
@@ -77,17 +82,15 @@ def _in_sequence(project: Project, since: float) -> int:
     return rounds
 
 
-def _arrivals(folder: Path) -> float:
+def _arrivals(folder: Path, bad: int | None, slots: int) -> float:
+    """Changes become ready at random moments: seconds from the last of them to the last landing."""
     folder.mkdir(parents=True)
-    repository = ground.repository(folder / "repo", 200, _config(2))
+    repository = ground.repository(folder / "repo", 200, _config(slots))
     chance = random.Random(7)
     with squad(folder) as one:
         project = one.adopt(repository)
         ids = project.dispatch_all(
-            [
-                new(f"change {n}", f"sleep {chance.uniform(0, 20):.2f}; echo {n} > change{n}.txt")
-                for n in range(_CHANGES)
-            ]
+            [new(f"change {n}", f"sleep {chance.uniform(0, 20):.2f}; {_write(n, bad)}") for n in range(_CHANGES)]
         )
         project.until_settled(patience=300)
         return _last_landing(project, ids) - max(project.ticket(ticket).runs[-1].ended_at or 0.0 for ticket in ids)

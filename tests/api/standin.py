@@ -87,6 +87,7 @@ class StandIn:
         self.has_run = True
         self.diff_text = "--- a/x\n+++ b/x\n@@ -1 +1 @@\n-old\n+new\n"
         self.receipts: list[ReceiptLine] = []
+        self.cause = ""
         self.runs: list[RunLine] = []
         self.texts: dict[int, str] = {}
         self.trouble: BaseException | None = None
@@ -256,6 +257,7 @@ class StandIn:
             receipts=self.receipts,
             history=[event for event in self._events if event.ticket == id],
             changed_files=["app/login.py"],
+            cause=self.cause,
         )
 
     def log(self, id: int, run: int | None, offset: int, /) -> Log:

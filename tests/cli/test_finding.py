@@ -71,6 +71,25 @@ def test_many_who_ask_at_once_start_one_daemon_and_it_goes_down_again(alone: dic
     assert legion(alone, "down").stdout == "Legion was not running.\n"
 
 
+def test_in_the_foreground_json_is_one_line_when_it_answers_and_a_problem_when_it_cannot(alone: dict[str, str]):
+    words = [sys.executable, "-m", "legion", "serve", "--port", "0", "--json"]
+    with subprocess.Popen(words, env=alone, cwd="/", stdout=subprocess.PIPE, text=True) as served:
+        try:
+            assert served.stdout is not None
+            said = json.loads(served.stdout.readline())
+            up = json.loads(legion(alone, "up", "--json").stdout)
+            second = legion(alone, "serve", "--port", "0", "--json")
+            served.terminate()
+            rest = served.stdout.read()
+        finally:
+            served.kill()
+    assert said == {**up, "started": True}
+    assert said["pid"] == served.pid
+    assert (rest, served.returncode) == ("", 0)
+    problem = json.loads(second.stdout)
+    assert (problem["schema"], problem["exit_code"], second.returncode) == ("legion.problem/1", 5, 5)
+
+
 def test_a_daemon_that_cannot_start_says_why_and_doctor_lists_it(alone: dict[str, str]):
     Path(alone["LEGION_CONFIG"]).write_text("[daemon\n")
     ended = legion(alone, "status")

@@ -10,90 +10,170 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from legion.domain.checks import Check, Receipt, Verdict, missing
-from legion.domain.landing import Search, learn, order, probes
+from legion.domain.landing import Probe, Search, learn, order, probes
 from legion.domain.tickets import Ticket, Wish
 
 
-def search_through(size: int, bad: Collection[int], slots: int) -> tuple[Search, int]:
-    """Until it is settled; with the number of rounds. A prefix is green when it holds no bad change."""
-    first_bad = min(bad, default=size)
+def holds(probe: Probe) -> set[int]:
+    return set(range(probe.prefix)) - {probe.without}
+
+
+Fault = frozenset[int]
+"""Changes that are red together: one that is bad by itself, or a pair that does not get along."""
+
+
+def alone(bad: Collection[int]) -> list[Fault]:
+    return [frozenset({one}) for one in bad]
+
+
+def search_through(
+    size: int, faults: Collection[Fault], slots: int, unbuildable: Collection[int] = ()
+) -> tuple[Search, int]:
+    """Until it is settled; with the number of rounds. `unbuildable` cannot be left out: the others would conflict."""
     search = Search(size=size)
+    tested: dict[Probe, bool | None] = {}
     rounds = 0
     while not search.settled:
         tried = probes(search, slots)
         assert 1 <= len(tried) <= slots
         assert len(set(tried)) == len(tried)
-        low, high = search.green, search.size + 1 if search.red is None else search.red
-        assert all(low < prefix < high for prefix in tried), "only what is not known yet"
-        search = learn(search, {prefix: prefix <= first_bad for prefix in tried})
+        assert not tested.keys() & set(tried), "only what is not known yet"
+        assert all(one.without is None or one.prefix == size for one in tried)
+        results = {one: None if one.without in unbuildable else is_green(one, faults) for one in tried}
+        tested |= results
+        search = learn(search, results)
         rounds += 1
+        assert rounds <= size + 2
     assert probes(search, slots) == ()
+    assert search.lands is None or tested[search.lands] is True, "only what was tested green lands"
+    if search.culprit is not None:
+        assert tested[search.convicted_by] is False
+        assert search.culprit in holds(search.convicted_by)
+        assert search.lands is None or search.culprit not in holds(search.lands)
     return search, rounds
 
 
-def rounds_bound(size: int, slots: int) -> int:
-    """The whole batch first; then every round leaves at most one part of slots + 1."""
-    rounds, left = 1, size
-    while left > 1:
+def is_green(probe: Probe, faults: Collection[Fault]) -> bool:
+    return not any(fault <= holds(probe) for fault in faults)
+
+
+def narrowing(size: int, slots: int, down_to: int) -> int:
+    """Rounds until at most so many suspects are left, if every round leaves at most one part of slots + 1."""
+    rounds, left = 0, size
+    while left > down_to:
         left = -(-left // (slots + 1))
         rounds += 1
     return rounds
 
 
-@pytest.mark.parametrize("slots", range(1, 9))
-def test_the_first_culprit_is_found_whoever_it_is(slots):
+SLOTS = range(1, 7)
+
+
+@pytest.mark.parametrize("slots", SLOTS)
+def test_the_only_culprit_is_found_whoever_it_is(slots):
     for size in range(1, 41):
-        most = rounds_bound(size, slots)
-        for bad in ({one} for one in range(size)):
-            search, rounds = search_through(size, bad, slots)
-            assert search.culprit == search.green == min(bad)
+        most = 1 + narrowing(size, slots, down_to=1)
+        for bad in range(size):
+            search, rounds = search_through(size, alone({bad}), slots)
+            assert search.culprit == bad
             assert rounds <= most, (size, bad)
 
 
-@pytest.mark.parametrize("slots", range(1, 9))
+@pytest.mark.parametrize("slots", SLOTS)
 def test_of_two_culprits_the_first_is_found_first(slots):
-    for size in range(2, 41):
+    for size in range(2, 21):
+        most = 2 + narrowing(size, slots, down_to=1)
         for bad in combinations(range(size), 2):
-            search, _ = search_through(size, bad, slots)
-            assert search.culprit == search.green == bad[0]
+            search, rounds = search_through(size, alone(bad), slots)
+            assert search.culprit == bad[0]
+            assert search.lands == (Probe(bad[0]) if bad[0] else None)
+            assert rounds <= most, (size, bad)
 
 
-@pytest.mark.parametrize("slots", range(1, 9))
+@pytest.mark.parametrize("slots", SLOTS)
+def test_of_two_that_do_not_get_along_the_later_goes_back(slots):
+    for size in range(2, 21):
+        for pair in combinations(range(size), 2):
+            search, _ = search_through(size, [frozenset(pair)], slots)
+            assert search.culprit == pair[1]
+
+
+@pytest.mark.parametrize("slots", SLOTS)
+def test_a_culprit_that_cannot_be_left_out_is_found_by_prefixes(slots):
+    for size in range(1, 21):
+        for bad in range(size):
+            search, rounds = search_through(size, alone({bad}), slots, unbuildable=range(size))
+            assert search.culprit == bad
+            assert search.lands == (Probe(bad) if bad else None)
+            assert rounds <= 2 + narrowing(size, slots, down_to=1)
+
+
+@pytest.mark.parametrize("slots", SLOTS)
 def test_a_good_batch_is_tested_once_and_lands_whole(slots):
     for size in range(1, 41):
         search, rounds = search_through(size, (), slots)
-        assert (search.green, search.culprit, rounds) == (size, None, 1)
+        assert (search.lands, search.culprit, rounds) == (Probe(size), None, 1)
 
 
-def land_everything(size: int, bad: Collection[int], slots: int) -> tuple[list[int], list[int], int]:
+def land_everything(size: int, faults: Collection[Fault], slots: int) -> tuple[list[int], list[int], int]:
     """As the queue does it: what is green lands, the culprit goes back, the rest is the next batch."""
     waiting = list(range(size))
     landed: list[int] = []
     blamed: list[int] = []
     rounds = 0
     while waiting:
-        search, took = search_through(len(waiting), [waiting.index(one) for one in bad if one in waiting], slots)
+        inside = [fault - set(landed) for fault in faults if fault <= {*landed, *waiting}]
+        left = [frozenset(waiting.index(one) for one in fault) for fault in inside]
+        search, took = search_through(len(waiting), left, slots)
         rounds += took
-        landed += waiting[: search.green]
-        if search.culprit is not None:
-            blamed.append(waiting[search.culprit])
-        waiting = waiting[search.green + (search.culprit is not None) :]
+        lands = [] if search.lands is None else [waiting[position] for position in sorted(holds(search.lands))]
+        landed += lands
+        blamed += [] if search.culprit is None else [waiting[search.culprit]]
+        waiting = [one for one in waiting if one not in landed and one not in blamed]
     return landed, blamed, rounds
 
 
-@pytest.mark.parametrize(("slots", "most"), [(1, 7), (4, 4)])
-def test_twenty_changes_with_one_bad_take_few_checks(slots, most):
-    for bad in range(20):
-        landed, blamed, rounds = land_everything(20, {bad}, slots)
-        assert landed == [one for one in range(20) if one != bad]
-        assert blamed == [bad]
-        assert rounds <= most, bad
+@pytest.mark.parametrize("slots", SLOTS)
+def test_with_one_culprit_all_others_land_and_few_rounds_are_needed(slots):
+    """The whole batch, then narrowing until each suspect has a slot, then all without one of them. Where a slot is too
+    few for that, what stood behind the culprit is a batch of its own."""
+    for size in range(1, 21):
+        most = 2 + narrowing(size, slots, down_to=slots)
+        for bad in range(size):
+            landed, blamed, rounds = land_everything(size, alone({bad}), slots)
+            assert landed == [one for one in range(size) if one != bad]
+            assert blamed == [bad]
+            assert rounds <= most, (size, bad)
+
+
+@pytest.mark.parametrize("slots", SLOTS)
+def test_with_two_culprits_all_others_land_in_order_and_only_those_two_go_back(slots):
+    for size in range(2, 21):
+        most = 5 + 2 * narrowing(size, slots, down_to=1)
+        for bad in combinations(range(size), 2):
+            landed, blamed, rounds = land_everything(size, alone(bad), slots)
+            assert landed == [one for one in range(size) if one not in bad]
+            assert blamed == list(bad)
+            assert rounds <= most, (size, bad)
+
+
+@pytest.mark.parametrize("slots", SLOTS)
+def test_of_two_that_do_not_get_along_only_the_later_stays_behind(slots):
+    for size in range(2, 21):
+        for pair in combinations(range(size), 2):
+            landed, blamed, _ = land_everything(size, [frozenset(pair)], slots)
+            assert (landed, blamed) == ([one for one in range(size) if one != pair[1]], [pair[1]])
+
+
+@pytest.mark.parametrize(("slots", "most"), [(1, 7), (2, 5), (4, 3)])
+def test_twenty_changes_with_one_bad_take_few_rounds(slots, most):
+    assert max(land_everything(20, alone({bad}), slots)[2] for bad in range(20)) == most
 
 
 @given(size=st.integers(1, 30), slots=st.integers(1, 8), data=st.data())
 def test_all_good_changes_land_in_order_and_only_bad_ones_go_back(size, slots, data):
     bad = data.draw(st.sets(st.integers(0, size - 1)))
-    landed, blamed, _ = land_everything(size, bad, slots)
+    landed, blamed, _ = land_everything(size, alone(bad), slots)
     assert landed == [one for one in range(size) if one not in bad]
     assert blamed == sorted(bad)
 
@@ -102,24 +182,44 @@ def test_all_good_changes_land_in_order_and_only_bad_ones_go_back(size, slots, d
 def test_whatever_the_checks_say_the_search_ends_and_lands_only_what_was_green(size, slots, data):
     """Checks may contradict each other: a flaky one, or a later change that hides an earlier fault."""
     search = Search(size=size)
-    told: dict[int, bool] = {}
-    for _ in range(size + 1):
+    told: dict[Probe, bool | None] = {}
+    for _ in range(size + 2):
         if search.settled:
             break
-        results = {prefix: data.draw(st.booleans()) for prefix in probes(search, slots)}
+        # Only what leaves a change out may turn out to be impossible to put together.
+        results = {
+            probe: data.draw(st.booleans() if probe.without is None else st.none() | st.booleans())
+            for probe in probes(search, slots)
+        }
         told |= results
         search = learn(search, results)
     assert search.settled
-    assert search.green == 0 or told[search.green]
+    assert search.lands is None or told[search.lands] is True
     if search.culprit is not None:
-        assert told[search.culprit + 1] is False
+        assert told[search.convicted_by] is False
+        assert search.culprit in holds(search.convicted_by)
 
 
 def test_an_earlier_red_outweighs_a_later_green():
-    assert learn(Search(size=9, red=9), {3: False, 6: True}) == Search(size=9, green=0, red=3)
-    assert learn(Search(size=9, red=9), {3: True, 6: True}) == Search(size=9, green=6, red=9)
-    assert learn(Search(size=9, green=2, red=9), {3: False, 6: False}) == Search(size=9, green=2, red=3)
-    assert learn(Search(size=9), {9: True}) == Search(size=9, green=9)
+    assert learn(Search(size=9, red=9), {Probe(3): False, Probe(6): True}) == Search(size=9, green=0, red=3)
+    assert learn(Search(size=9, red=9), {Probe(3): True, Probe(6): True}) == Search(size=9, green=6, red=9)
+    assert learn(Search(size=9, green=2, red=9), {Probe(3): False, Probe(6): False}) == Search(size=9, green=2, red=3)
+    assert learn(Search(size=9), {Probe(9): True}) == Search(size=9, green=9)
+
+
+def test_as_soon_as_each_suspect_has_a_slot_all_but_one_are_tested_together():
+    twenty = learn(Search(size=20), {Probe(20): False})
+    assert probes(twenty, 4) == (Probe(4), Probe(8), Probe(12), Probe(16))
+    narrowed = learn(twenty, {Probe(4): True, Probe(8): True, Probe(12): False, Probe(16): False})
+    assert probes(narrowed, 4) == tuple(Probe(20, without=suspect) for suspect in (8, 9, 10, 11))
+    found = learn(narrowed, {one: one.without == 10 for one in probes(narrowed, 4)})
+    assert (found.culprit, found.lands, found.convicted_by) == (10, Probe(20, without=10), Probe(20))
+
+
+def test_slots_that_are_left_over_test_prefixes_in_case_there_are_two_culprits():
+    two = Search(size=9, green=3, red=5)
+    assert probes(two, 2) == (Probe(9, without=3), Probe(9, without=4))
+    assert probes(two, 3) == (Probe(9, without=3), Probe(9, without=4), Probe(4))
 
 
 def test_the_batch_goes_by_priority_then_by_waiting_then_by_number():

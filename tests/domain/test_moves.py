@@ -14,6 +14,7 @@ from legion.domain.errors import Conflict
 from legion.domain.tickets import (
     Approve,
     AskReview,
+    Cause,
     Change,
     Confirm,
     Fail,
@@ -40,6 +41,7 @@ from legion.domain.tickets import (
     allowed,
     move,
     next_try,
+    rest,
 )
 
 # Written from the design, not from the code: who may go where, by which step.
@@ -229,6 +231,29 @@ def test_attempts_are_counted_from_the_last_retry():
     assert next_try(third, "red", "f") == TryAgain("red", "f")
     once = go(replace(ticket, wish=Wish(title="t", text="t", max_attempts=1)), Start("t"))
     assert next_try(once, "red", "f") == Fail("gave up after 1 attempt: red", "f")
+
+
+@pytest.mark.parametrize("cause", Cause)
+def test_the_cause_goes_along_to_the_next_attempt_and_to_the_end(cause):
+    first = go(queued(wish=Wish(title="t", text="t", max_attempts=2)), Start("t"))
+    assert next_try(first, "r", "f", cause=cause) == TryAgain("r", "f", cause=cause)
+    second = go(first, TryAgain("r", "f"), Start("t"))
+    assert next_try(second, "r", "f", cause=cause) == Fail("gave up after 2 attempts: r", "f", cause=cause)
+
+
+def test_the_rest_after_an_attempt_that_ended_at_once_doubles_up_to_a_minute_and_starts_anew_after_a_retry():
+    ticket, rests = go(queued(), Start("t")), []
+    for _ in range(8):
+        stopped = rest(ticket, "it failed", now=100.0)
+        assert (stopped.reason, "it failed" in stopped.detail) == (ParkReason.RESTING, True)
+        rests.append((stopped.until or 0.0) - 100.0)
+        resting = go(ticket, TryAgain("it failed", "f"), stopped)
+        assert (resting.state, resting.feedback, resting.reason) == (State.PARKED, "f", stopped.detail)
+        ticket = go(resting, Unpark(), Start("t"))
+    assert rests == [1, 2, 4, 8, 16, 32, 60, 60]
+    assert ticket.attempt == 9
+    anew = go(ticket, Fail("no"), Retry(), Start("t"))
+    assert rest(anew, "it failed", now=0.0).until == 1.0
 
 
 texts = st.text(max_size=3)

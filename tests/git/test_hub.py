@@ -10,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from legion.git.command import git
 from legion.git.errors import BranchGone, GitError, TargetMoved, UnusableRepository
 from legion.git.history import FileStatus
 from legion.git.hub import Hub
@@ -133,7 +134,29 @@ class TestFetching:
         person.git("tag", "v1/first")
         person.commit({"a": "2"})
         grounds.hub.fetch_person(person.git_dir, "main")
-        assert grounds.hub.tags().split()[1::2] == ["refs/tags/v1/first"]
+        assert grounds.hub.tags().split()[1::2] == [b"refs/tags/v1/first"]
+
+    def test_tags_are_read_as_git_reads_them(self, grounds: Grounds, person: Person):
+        def said_by_git() -> bytes:
+            words = ("for-each-ref", "--format=%(objectname) %(refname)", "refs/tags/")
+            return git(*words, git_dir=grounds.hub.path).stdout
+
+        assert grounds.hub.tags() == said_by_git() == b""
+        for name in ("v2", "v10", "deep/er/v1", "ümlaut"):
+            person.git("tag", name)
+        person.git("tag", "-a", "-m", "with words", "told")
+        person.commit({"a": "1"})
+        grounds.hub.fetch_person(person.git_dir, "main")
+        loose = grounds.hub.tags()
+        assert loose == said_by_git()
+        assert loose.count(b"\n") == 5
+        grounds.hub.tidy()
+        assert grounds.hub.tags() == said_by_git() == loose
+        person.git("tag", "--force", "v2")
+        person.git("tag", "-d", "told")
+        person.commit({"a": "2"})
+        grounds.hub.fetch_person(person.git_dir, "main")
+        assert grounds.hub.tags() == said_by_git() != loose
 
     def test_it_works_while_the_person_commits_and_collects_garbage(self, grounds: Grounds, person: Person):
         stop = threading.Event()

@@ -103,7 +103,45 @@ def test_a_ticket_fails_when_its_attempts_are_used_up_and_says_why(project: Proj
     page = project.ticket(ticket)
     assert (page.ticket.state, page.ticket.attempt) == ("failed", 2)
     assert page.ticket.reason == "gave up after 2 attempts: checks failed: `sh check.sh`"
+    assert page.cause == "checks"
+    assert project.squad.cli("wait", str(ticket), cwd=project.repository.root).returncode == 6
     assert project.landed("a.txt") is None
+
+
+def test_a_program_that_fails_at_once_rests_longer_and_longer_before_its_next_attempts(project: Project):
+    ticket = project.dispatch("hopeless", "echo nobody is logged in; exit 1", max_attempts=3)
+    page = project.until(ticket, "parked")
+    assert "the agent's program failed (exit code 1); it rests" in page.ticket.reason
+    assert page.parked_until is not None
+    project.until_settled()
+    page = project.ticket(ticket)
+    assert (page.ticket.state, page.ticket.attempt, page.cause) == ("failed", 3, "attempt")
+    began = [run.started_at for run in page.runs]
+    ended = [run.ended_at or 0.0 for run in page.runs]
+    assert began[1] - ended[0] >= 1
+    assert began[2] - ended[1] >= 2
+
+
+def test_resume_ends_the_rest_and_a_restart_does_not(legion: Squad, repository: Repository):
+    project = legion.adopt(repository)
+    ticket = project.dispatch("hopeless", "test -e README.txt.bak || exit 1", max_attempts=20)
+    project.until_true(lambda: project.ticket(ticket).ticket.attempt >= 4 and project.state(ticket) == "parked")
+    before = project.ticket(ticket)
+    legion.kill()
+    legion.start()
+    after = project.ticket(ticket)
+    assert (after.ticket.state, after.parked_until) == ("parked", before.parked_until)
+    project.squad.client.resume_ticket(ticket)
+    project.until_true(lambda: project.ticket(ticket).ticket.attempt == before.ticket.attempt + 1)
+    assert project.ticket(ticket).runs[-1].started_at < (before.parked_until or 0.0)
+
+
+def test_a_program_that_fails_after_a_change_goes_on_without_a_rest(project: Project):
+    ticket = project.dispatch("crash", 'echo x >> a.txt; [ "$LEGION_ATTEMPT" = 4 ]', max_attempts=4)
+    project.until_settled()
+    page = project.ticket(ticket)
+    assert (page.ticket.state, page.ticket.attempt) == ("done", 4)
+    assert "parked" not in {event.data.get("to") for event in page.history}
 
 
 def test_a_retry_after_the_last_attempt_counts_anew_and_knows_what_went_wrong(project: Project):

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+
+from legion.wire.tickets import TicketPage
+from tests.support.gates import Gate
 from tests.support.legion import Project, new
 
 
@@ -79,3 +83,59 @@ def test_the_persons_own_commits_are_absorbed_and_collect_fast_forwards(project:
     assert mine in project.repository.git("log", "--format=%H")
     assert (project.repository.root / "agent.txt").read_text() == "agent\n"
     assert project.repository.git("status", "--porcelain") == ""
+
+
+def held_batch(make: Callable[..., Project], gate: Gate, agents: Sequence[str]) -> tuple[Project, list[int]]:
+    """All these changes wait for landing at the same time, because the check of one before them stands at the gate."""
+    check = f"if [ -e hold.txt ] && ! ls change*.txt; then {gate.pause}; fi; sh check.sh"
+    project = make(
+        f"[checks.test]\nrun = '''{check}'''\n[agents]\nparallel = 8\nattempts = 2\n[landing]\nchecks_at_once = 4\n"
+    )
+    project.dispatch("hold", "touch hold.txt")
+    gate.arrived()
+    tickets = project.dispatch_all([new(f"change {n}", agent) for n, agent in enumerate(agents)])
+    for ticket in tickets:
+        project.until(ticket, "landing")
+    gate.open()
+    return project, tickets
+
+
+def test_without_the_culprit_the_whole_batch_lands_at_once_and_the_culprit_goes_on_from_there(
+    make: Callable[..., Project], gate: Gate
+):
+    bad = 'if [ "$LEGION_ATTEMPT" = 1 ]; then echo BROKEN > change1.txt; else ls change*.txt > change1.txt; fi'
+    agents = [bad if n == 1 else f"echo {n} > change{n}.txt" for n in range(4)]
+    project, tickets = held_batch(make, gate, agents)
+    project.until_settled()
+    assert set(project.states().values()) == {"done"}
+    assert project.landed("change1.txt") == "".join(f"change{n}.txt\n" for n in range(4))
+    landed = [project.ticket(ticket) for ticket in tickets]
+    assert [page.ticket.attempt for page in landed] == [2 if n == 1 else 1 for n in range(4)]
+    assert len({landed_with(page) for n, page in enumerate(landed) if n != 1}) == 1
+    assert landed[1].base == landed_with(landed[0])
+
+
+def test_two_culprits_in_one_batch_go_back_and_all_others_land(make: Callable[..., Project], gate: Gate):
+    agents = [f"echo {'BROKEN' if n in (1, 2) else n} > change{n}.txt" for n in range(5)]
+    project, tickets = held_batch(make, gate, agents)
+    project.until_settled()
+    assert [project.state(ticket) for ticket in tickets] == ["done", "failed", "failed", "done", "done"]
+    assert [project.landed(f"change{n}.txt") for n in range(5)] == ["0\n", None, None, "3\n", "4\n"]
+
+
+def test_two_that_only_fail_together_cost_one_of_them_an_attempt(make: Callable[..., Project], gate: Gate):
+    """What each of them proves holds alone, but not beside the other."""
+    project = make("[landing]\nchecks_at_once = 4\n[agents]\nattempts = 1\n")
+    alone = "test $(ls one.txt two.txt 2>/dev/null | wc -l) = 1"
+    first, second = project.dispatch_all(
+        [new(f"write {name}", f"{gate.pause}; touch {name}.txt", prove=[alone]) for name in ("one", "two")]
+    )
+    gate.arrived(2)
+    gate.open(2)
+    project.until_settled()
+    assert sorted([project.state(first), project.state(second)]) == ["done", "failed"]
+
+
+def landed_with(page: TicketPage) -> object:
+    """The tip with which it reached the target."""
+    return next(event.data["tested"] for event in page.history if event.kind == "landing.landed")

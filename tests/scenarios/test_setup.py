@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tests.support.legion import Project
+from tests.support.legion import Project, new
 
 
 def test_a_repository_that_is_red_without_its_setup_lands_tickets(make: Callable[..., Project]):
@@ -29,6 +29,34 @@ def test_what_setup_makes_inside_folders_of_the_project_serves_checks_and_is_no_
     assert project.state(ticket) == "done"
     assert project.landed("web/a.txt") == "yes\n"
     assert (project.landed("web/deps/there"), project.landed("web/generated.txt")) == (None, None)
+
+
+MAKES = "[setup]\nrun = 'mkdir -p deps cache && touch deps/lib.txt cache/x && echo made > made.txt'\n"
+
+
+def test_an_agents_edit_of_what_setup_made_is_said_for_it_does_not_land(make: Callable[..., Project]):
+    project = make(MAKES, files={".gitignore": "cache/\n"})
+    agent = "echo mine > made.txt; touch deps/more.txt; touch cache/y; echo a > a.txt"
+    quiet, loud = project.dispatch_all([new("quiet", "cat made.txt deps/lib.txt > b.txt"), new("loud", agent)])
+    project.until_settled()
+    assert (project.landed("a.txt"), project.landed("b.txt")) == ("a\n", "made\n")
+    assert (project.landed("made.txt"), project.landed("deps/more.txt")) == (None, None)
+    said = project.ticket(loud).runs[-1].detail
+    assert said == "exit code 0; not part of the change: what [setup] made (deps, made.txt)"
+    assert project.ticket(quiet).runs[-1].detail == "exit code 0"
+
+
+def test_an_agent_that_changed_only_what_setup_made_is_told_so(make: Callable[..., Project]):
+    project = make(MAKES)
+    agent = """
+    if grep -q -- '- made.txt' "$LEGION_BRIEFING"; then echo a > a.txt; else touch -d @0 made.txt; rm -r deps; fi
+    """
+    ticket = project.dispatch("in vain", agent, max_attempts=2)
+    project.until_settled()
+    page = project.ticket(ticket)
+    assert (page.ticket.state, page.ticket.attempt) == ("done", 2)
+    back = next(event for event in page.history if event.data.get("to") == "queued" and event.data.get("cause"))
+    assert back.data["reason"] == "it changed nothing but what [setup] made (deps, made.txt)"
 
 
 def test_checks_cannot_write_to_what_setup_made(make: Callable[..., Project]):

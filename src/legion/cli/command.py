@@ -53,7 +53,7 @@ class Call:
 
                 with progress("Starting Legion"):
                     self._legion = start(self.data_dir)
-            self._mention_version(self._legion)
+            self.mention_version(self._legion)
         return self._legion
 
     def again(self) -> Legion:
@@ -79,7 +79,7 @@ class Call:
         sys.stderr.write(line + "\n")
         sys.stderr.flush()
 
-    def _mention_version(self, legion: Legion) -> None:
+    def mention_version(self, legion: Legion) -> None:
         other = legion.other_version
         if other:
             self.say(f"Note: the daemon is version {other}; restart it with `legion down` and `legion up`.")

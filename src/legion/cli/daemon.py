@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import importlib
+import os
 
 import click
 
+from legion import __version__
 from legion.cli.command import Call, command
 from legion.cli.output import harmless
 from legion.cli.progress import progress
@@ -32,17 +34,9 @@ def up(call: Call) -> None:
     record = read_record(call.data_dir)
     if record is None:
         raise LegionError(f"Legion runs but wrote no daemon.json into {call.data_dir}; look into its daemon.log.")
-    folder = DataDir(call.data_dir)
-    answer = Daemon(
-        pid=record.pid,
-        url=record.url,
-        version=record.version,
-        data_dir=str(call.data_dir),
-        token_file=str(folder.token),
-        started=started,
-    )
+    answer = _daemon(call, pid=record.pid, url=record.url, version=record.version, started=started)
     is_up = "is up" if started else "was up already"
-    token = folder.token.read_text().strip()
+    token = DataDir(call.data_dir).token.read_text().strip()
     call.answer(answer, lambda: [f"Legion {record.version} {is_up}: {record.url}/#token={token} (pid {record.pid})"])
     call.say(f"Data directory: {call.data_dir}")
 
@@ -64,16 +58,33 @@ def down(call: Call) -> None:
 def serve(call: Call, port: int | None, host: str | None) -> int:
     """Run Legion in the foreground; Ctrl-C ends it.
 
-    Prints the port and the data directory. Where the port is taken the next free one is used and recorded.
+    Prints the port and the data directory; with --json one object, as `up` does, as soon as it answers. Where the
+    port is taken the next free one is used and recorded.
     """
     if host is not None and host not in OWN_NAMES:
         call.say(
             f"Note: {harmless(host)} is not only this machine: whoever has the token can run programs as you. Others "
             "must ask for exactly this address, so 0.0.0.0 or :: serve only this machine."
         )
+
+    def announce(url: str) -> None:
+        call.answer(_daemon(call, pid=os.getpid(), url=url, version=__version__, started=True), list)
+
     # By name: the command line must not depend on the daemon's code, which is slow to import.
-    code = importlib.import_module("legion.daemon.main").serve(port=port, host=host, data_dir=call.data_dir)
+    daemon = importlib.import_module("legion.daemon.main")
+    code = daemon.serve(port=port, host=host, data_dir=call.data_dir, announce=announce if call.json else None)
     return code if isinstance(code, int) else 0
+
+
+def _daemon(call: Call, *, pid: int, url: str, version: str, started: bool) -> Daemon:
+    return Daemon(
+        pid=pid,
+        url=url,
+        version=version,
+        data_dir=str(call.data_dir),
+        token_file=str(DataDir(call.data_dir).token),
+        started=started,
+    )
 
 
 def _refuse_remote() -> None:

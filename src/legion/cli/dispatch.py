@@ -10,10 +10,10 @@ import click
 from legion.cli.command import Call, command
 from legion.cli.output import harmless
 from legion.cli.parameters import TICKETS, drivers, files
-from legion.cli.plan import MOST_ATTEMPTS, read_plan, short_title
-from legion.cli.texts import checked, decoded, given_text, read_stdin
+from legion.cli.plan import MOST_ATTEMPTS, read_plan
+from legion.cli.texts import checked, decoded, given_text, read_stdin, short_title
 from legion.wire.errors import BadInput, NotFound
-from legion.wire.tickets import Dispatch, NewTicket
+from legion.wire.tickets import Dispatch, Dispatched, NewTicket
 
 _EXAMPLE = """\
 legion dispatch -t 'Add /login' -c 'Sessions live in app/auth.py' -k 'make test passes' 'A page to log in.'
@@ -66,17 +66,22 @@ def dispatch(call: Call, plan_file: str | None, text: str | None, after: tuple[l
             raise BadInput("--from takes everything from the plan file; leave TEXT and the other options out.")
         tickets = read_plan(_plan_text(plan_file), "The plan" if plan_file == "-" else plan_file)
     else:
-        tickets = [_one_ticket(text, after, told)]
+        tickets = [one_ticket(text, after, told)]
     wanted = Dispatch(cwd=call.cwd, tickets=tickets, request=os.urandom(16).hex())
     made = call.legion().dispatch(wanted)
+    tell(call, made, tip=plan_file is None and not (told["context"] or told["criteria"]))
+
+
+def tell(call: Call, made: Dispatched, *, tip: bool) -> None:
+    """What a person should know of the new tickets; a tip is for those who sit at a terminal."""
     call.answer(made, lambda: [f"Ticket ID: {id}" for id in made.ids])
     for note in made.notes:
         call.say(f"Note: {harmless(note)}")
-    if call.screen.tty and not call.json and plan_file is None and not (told["context"] or told["criteria"]):
+    if tip and call.screen.tty and not call.json:
         call.say("Tip: -c says what the agent should know, -k when it is done; both make a good change likelier.")
 
 
-def _one_ticket(text: str | None, after: tuple[list[int], ...], told: dict[str, object]) -> NewTicket:
+def one_ticket(text: str | None, after: tuple[list[int], ...], told: dict[str, object]) -> NewTicket:
     title = told.pop("title")
     if text is None and not title:
         raise BadInput("Say what you want: legion dispatch -t TITLE TEXT, or --from FILE for many tickets.")

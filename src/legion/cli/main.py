@@ -16,13 +16,24 @@ def main() -> None:
             sys.stdout.write(f"legion {__version__}\n")
             code = 0
         else:
-            from legion.cli.run import run
-
-            code = run(words)
+            code = _run(words)
     except KeyboardInterrupt:
         sys.stderr.write("Interrupted.\n")
         code = 130
     sys.exit(code)
+
+
+def _run(words: list[str]) -> int:
+    """An agent waits for `dispatch`, so in its plain form that is asked for before the rest is imported."""
+    if words[:1] == ["dispatch"] and "_LEGION_COMPLETE" not in os.environ:
+        from legion.cli.quick import dispatch
+
+        code = dispatch(words[1:])
+        if code is not None:
+            return code
+    from legion.cli.run import run
+
+    return run(words)
 
 
 def _open_what_is_closed() -> None:

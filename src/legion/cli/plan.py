@@ -17,24 +17,16 @@ import tomllib
 from dataclasses import fields
 
 from legion.cli.output import harmless
+from legion.cli.texts import short_title
 from legion.wire.errors import BadInput
 from legion.wire.tickets import NewTicket
 
-TITLE_LETTERS = 40
 MOST_ATTEMPTS = 20
 
 _TEXTS = ("title", "text", "context", "criteria", "plan", "key", "epic", "driver", "command", "model")
 _LISTS = ("files", "prove")
 _NUMBERS = ("priority", "max_attempts")
 FIELDS = tuple(field.name for field in fields(NewTicket) if field.name != "after_keys")
-
-
-def short_title(text: str) -> str:
-    """The first letters of a text, on one line."""
-    line = " ".join(text[:1000].split())
-    if not line:
-        raise BadInput("The text is empty and there is no title; say what you want.")
-    return line if len(line) <= TITLE_LETTERS else line[:TITLE_LETTERS].rstrip() + "…"
 
 
 def read_plan(text: str, origin: str) -> list[NewTicket]:

@@ -36,7 +36,7 @@ def run(words: Sequence[str]) -> int:
         sys.stderr.write("Interrupted.\n")
         return INTERRUPTED
     except BrokenPipeError:
-        _close_quietly()
+        close_quietly()
         return 0
     except click.ClickException as error:
         return _say(words, BadInput(_sentence(error)))
@@ -81,7 +81,7 @@ def _say(words: Sequence[str], error: LegionError) -> int:
             sys.stdout.flush()
             sys.stderr.write(" ".join(error.message.split()) + "\n")
     except BrokenPipeError:
-        _close_quietly()
+        close_quietly()
     return error.exit_code
 
 
@@ -93,7 +93,7 @@ def _wants_json(words: Sequence[str]) -> bool:
     return "--json" in meant
 
 
-def _close_quietly() -> None:
+def close_quietly() -> None:
     """Nobody reads what we write; Python must not complain about it when it ends."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, sys.stdout.fileno())

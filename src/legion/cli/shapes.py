@@ -13,7 +13,7 @@ class Version:
 
 @dataclass(kw_only=True)
 class Daemon:
-    """`legion up`."""
+    """`legion up` and `legion serve`."""
 
     schema: str = "legion.daemon/1"
     pid: int

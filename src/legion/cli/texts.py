@@ -7,6 +7,7 @@ import sys
 from legion.wire.errors import BadInput
 
 MOST_BYTES = 16 * 1024 * 1024
+TITLE_LETTERS = 40
 
 
 def given_text(word: str, name: str) -> str:
@@ -35,3 +36,11 @@ def checked(text: str, name: str) -> str:
     except UnicodeEncodeError:
         raise BadInput(f"{name} is not valid UTF-8; convert it first.") from None
     return text
+
+
+def short_title(text: str) -> str:
+    """The first letters of a text, on one line."""
+    line = " ".join(text[:1000].split())
+    if not line:
+        raise BadInput("The text is empty and there is no title; say what you want.")
+    return line if len(line) <= TITLE_LETTERS else line[:TITLE_LETTERS].rstrip() + "…"

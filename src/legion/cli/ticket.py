@@ -8,11 +8,11 @@ from dataclasses import replace
 import click
 
 from legion.cli.command import Call, command
-from legion.cli.output import Cell, Colour, Screen, clock, count, fine_duration, harmless, harmless_lines, numbers
+from legion.cli.output import Cell, Colour, Screen, clock, count, fine_duration, harmless, harmless_lines, numbers, size
 from legion.cli.parameters import ticket_argument
 from legion.cli.states import state_cell, verdict_cell
 from legion.cli.status import about
-from legion.wire.tickets import EventLine, ReceiptLine, RunLine, TicketPage
+from legion.wire.tickets import CommandLine, EnvironmentLine, EventLine, ReceiptLine, RunLine, TicketPage
 
 SHORT = 8
 """Lines of one section, unless everything is asked for."""
@@ -32,6 +32,7 @@ def page_of(page: TicketPage, screen: Screen, *, full: bool = False) -> list[str
         *_head(page, screen),
         *_texts(page, screen, full),
         *_attempts(page, screen, full),
+        *_environment(page.environment, screen, full),
         *_receipts(page, screen, full),
         *_files(page, screen, full),
         *_history(page, screen, full),
@@ -104,6 +105,36 @@ def _run_row(run: RunLine, screen: Screen) -> list[Cell]:
         Cell(harmless(outcome).replace("_", " "), colour),
         Cell(harmless(run.detail)),
     ]
+
+
+def _environment(place: EnvironmentLine | None, screen: Screen, full: bool) -> Iterator[str]:
+    if place is None or not (place.slot is not None or place.worktree_bytes or place.up or place.down or place.notes):
+        return
+    least = "" if place.all_counted else "at least "
+    limit = f" of {size(place.limit_bytes)} allowed" if place.limit_bytes else ""
+    facts = [
+        ("slot", "" if place.slot is None else str(place.slot)),
+        ("ports", f"{place.ports[0]}-{place.ports[-1]}" if place.ports else ""),
+        ("listening", numbers(place.listening)),
+        ("temp folder", f"{size(place.temp_bytes)} in {harmless(place.temp)}" if place.temp else ""),
+        ("disk", f"{least}{size(place.worktree_bytes + place.temp_bytes)}{limit}"),
+    ]
+    yield from _section(screen, "Environment")
+    yield from screen.table([[Cell(name, Colour.DIM), Cell(value)] for name, value in facts if value])
+    for name, ran in (("up", place.up), ("down", place.down)):
+        if ran is not None:
+            yield from _command(name, ran, screen, full)
+    for note in place.notes:
+        yield screen.line(Cell(harmless(note), Colour.YELLOW), indent=2)
+
+
+def _command(name: str, ran: CommandLine, screen: Screen, full: bool) -> Iterator[str]:
+    colour = Colour.GREEN if ran.ok else Colour.RED
+    yield screen.line(Cell(f"{name}: "), Cell(harmless(ran.how), colour), Cell(f"  {harmless(ran.command)}"), indent=2)
+    if full or not ran.ok:
+        lines = [line for line in harmless_lines(ran.tail) if line.strip()]
+        for line in lines if full else lines[-SHORT:]:
+            yield screen.line(Cell(line), indent=4)
 
 
 def _receipts(page: TicketPage, screen: Screen, full: bool) -> Iterator[str]:

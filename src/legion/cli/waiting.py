@@ -122,20 +122,10 @@ def _ended(ticket: TicketLine) -> bool:
 def exit_code(legion: Legion, state: WaitState) -> int:
     """How it went, for a script."""
     failed = [ticket for ticket in state.tickets if ticket.state == "failed"]
-    if any(failed_its_checks(legion, ticket) for ticket in failed):
+    if any(legion.ticket(ticket.id).cause == "checks" for ticket in failed):
         return ChecksFailed.exit_code
     all_done = all(ticket.state == "done" for ticket in state.tickets)
     return 0 if all_done and not state.stuck else LegionError.exit_code
-
-
-def failed_its_checks(legion: Legion, ticket: TicketLine) -> bool:
-    """Whether a check said no to its last attempt: one of its own, or one of the batch it was to land with."""
-    if "checks failed" in ticket.reason:
-        return True
-    page = legion.ticket(ticket.id)
-    began = page.runs[-1].started_at if page.runs else 0.0
-    latest = [receipt for receipt in page.receipts if receipt.made_at >= began]
-    return bool(latest) and latest[-1].verdict == "red"
 
 
 def _summary(state: WaitState, screen: Screen) -> Iterable[str]:

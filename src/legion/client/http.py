@@ -1,7 +1,7 @@
 """One request to the daemon over its unix socket or TCP: JSON in, JSON out, a Problem as the error it was.
 
 It speaks HTTP/1.0, where an answer ends with its connection, and so needs no library: importing one would cost more
-than all the rest of a command.
+than all the rest of a command. For the same reason it does without dataclasses and typing.
 """
 
 from __future__ import annotations
@@ -10,12 +10,13 @@ import contextlib
 import json
 import socket
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from typing import Any, BinaryIO
-from urllib.parse import quote, urlencode
 
 from legion import __version__
 from legion.wire.errors import BadInput, LegionError, TryAgain, error_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, BinaryIO
 
 Query = Mapping[str, str | int | float | bool | list[int] | None]
 
@@ -31,14 +32,18 @@ class NotRunning(TryAgain):
     """Nobody listens there, or the line broke before the answer came."""
 
 
-@dataclass(frozen=True, kw_only=True)
+class Unanswered(NotRunning):
+    """The request went out, and whether it was done nobody knows."""
+
+
 class Address:
     """Where a daemon listens and what it wants to hear. The socket is taken where there is one."""
 
-    socket: str | None = None
-    host: str = "127.0.0.1"
-    port: int = 0
-    token: str
+    def __init__(self, *, socket: str | None = None, host: str = "127.0.0.1", port: int = 0, token: str) -> None:
+        self.socket = socket
+        self.host = host
+        self.port = port
+        self.token = token
 
     def __str__(self) -> str:
         return self.socket or f"http://{self.host}:{self.port}"
@@ -52,12 +57,12 @@ class CutOff(Exception):
     """The connection ended in the middle of an answer."""
 
 
-@dataclass(frozen=True)
 class Answer:
-    status: int
-    headers: Mapping[str, str]
-    """By lower-case name."""
-    body: BinaryIO
+    def __init__(self, status: int, headers: Mapping[str, str], body: BinaryIO) -> None:
+        self.status = status
+        self.headers = headers
+        """By lower-case name."""
+        self.body = body
 
     def read(self) -> bytes:
         content = self.body.read()
@@ -120,7 +125,7 @@ class Line:
         except (FileNotFoundError, ConnectionRefusedError):
             raise NotRunning(f"Legion is not running at {address}; `legion up` starts it.") from None
         except (ConnectionError, CutOff):
-            raise NotRunning(f"Legion at {address} went away in the middle of an answer; try again.") from None
+            raise Unanswered(f"Legion at {address} went away in the middle of an answer; try again.") from None
         except NotHttp:
             raise LegionError(f"What answers at {address} is not Legion; look at LEGION_URL or the port.") from None
         except OSError as error:
@@ -136,7 +141,7 @@ class Line:
             headers["Content-Type"] = "application/json"
         if method != "GET":
             headers["Content-Length"] = str(len(content))
-        lines = [f"{method} {quote(path)}{_query_string(query)} HTTP/1.0", *(f"{k}: {v}" for k, v in headers.items())]
+        lines = [f"{method} {path}{_query_string(query)} HTTP/1.0", *(f"{k}: {v}" for k, v in headers.items())]
         # The daemon may refuse early, for example a body that is too big; its answer says why.
         try:
             connection.sendall("\r\n".join([*lines, "", ""]).encode("latin-1") + content)
@@ -199,8 +204,13 @@ def _head_line(body: BinaryIO) -> str:
 
 
 def _query_string(query: Query | None) -> str:
+    if not query:
+        return ""
+    # What only creates has no query and starts without this.
+    from urllib.parse import urlencode  # noqa: PLC0415
+
     words: list[tuple[str, str]] = []
-    for name, value in (query or {}).items():
+    for name, value in query.items():
         if isinstance(value, list):
             words += [(name, str(item)) for item in value]
         elif isinstance(value, bool):

@@ -33,9 +33,9 @@ LONGEST_WAIT = 20.0
 
 
 class Legion:
-    def __init__(self, address: Address) -> None:
+    def __init__(self, address: Address, line: Line | None = None) -> None:
         self.address = address
-        self.line = Line(address)
+        self.line = line or Line(address)
 
     @property
     def other_version(self) -> str | None:
@@ -46,7 +46,7 @@ class Legion:
         return self._post(ProjectAdded, "projects", wanted)
 
     def remove_project(self, where: Where) -> Done:
-        return self._read(Done, self.line.ask("DELETE", "/v1/projects", query={"cwd": where.cwd}))
+        return self.understood(Done, self.line.ask("DELETE", "/v1/projects", query={"cwd": where.cwd}))
 
     def trustable(self, where: Where) -> Trustable:
         return self._get(Trustable, "project/trustable", {"cwd": where.cwd})
@@ -78,7 +78,7 @@ class Legion:
         """One long poll of at most LONGEST_WAIT."""
         timeout = max(0.0, min(timeout, LONGEST_WAIT))
         query: Query = {"cwd": cwd, "id": ids, "after_event": after_event, "timeout": timeout}
-        return self._read(WaitState, self.line.ask("GET", "/v1/wait", query=query, timeout=timeout + 30))
+        return self.understood(WaitState, self.line.ask("GET", "/v1/wait", query=query, timeout=timeout + 30))
 
     def stop(self, id: int, action: Action) -> Acted:
         return self._post(Acted, f"tickets/{id}/stop", action)
@@ -126,15 +126,16 @@ class Legion:
     def events(self, after: int, *, cwd: str | None = None, ticket: int | None = None) -> Iterator[EventLine | None]:
         """Events after that number and then as they happen; None for each sign of life between them."""
         for data in self.line.follow("/v1/events", query={"after": after, "cwd": cwd, "ticket": ticket}):
-            yield None if data is None else self._read(EventLine, data)
+            yield None if data is None else self.understood(EventLine, data)
 
     def _get(self, shape: type[Shape], path: str, query: Query | None = None) -> Shape:
-        return self._read(shape, self.line.ask("GET", f"/v1/{path}", query=query))
+        return self.understood(shape, self.line.ask("GET", f"/v1/{path}", query=query))
 
     def _post(self, shape: type[Shape], path: str, body: object = None) -> Shape:
-        return self._read(shape, self.line.ask("POST", f"/v1/{path}", body=body))
+        return self.understood(shape, self.line.ask("POST", f"/v1/{path}", body=body))
 
-    def _read(self, shape: type[Shape], data: object) -> Shape:
+    def understood(self, shape: type[Shape], data: object) -> Shape:
+        """The daemon's answer in its shape, or one sentence about two versions that have grown apart."""
         try:
             return read(shape, data)
         except Unreadable:

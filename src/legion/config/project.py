@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from legion.config import settings
+from legion.config.environment import Environment, read_environment
 from legion.config.settings import DAY, NAME, choice, number, text, texts, whole
 from legion.config.source import Source, read
 from legion.domain.checks import Check
@@ -134,6 +135,7 @@ class ProjectConfig:
     agents: Agents = field(default_factory=Agents)
     landing: Landing = field(default_factory=Landing)
     protect: Protect = field(default_factory=Protect)
+    environment: Environment = field(default_factory=Environment)
     stated: frozenset[str] = field(default=frozenset(), compare=False)
     """The flat keys that the file sets itself; the rest are defaults."""
 
@@ -146,8 +148,11 @@ SECTIONS: Mapping[str, type] = {
     "agents": Agents,
     "landing": Landing,
     "protect": Protect,
+    "environment": Environment,
 }
 """Every table of the file by its name, for the documentation."""
+
+_VARS = "environment.vars"
 
 _PERSONS_OWN = (
     "belongs into the person's own settings file (see `legion config`), since a repository must not decide it"
@@ -157,8 +162,8 @@ _NO_CREDENTIALS = "has no place in legion.toml: a checked-in file must never hol
 FOREIGN: Mapping[str, str] = {
     **dict.fromkeys(("daemon", "sandbox", "drivers", "default_driver", "worktrees"), _PERSONS_OWN),
     **dict.fromkeys(("host", "port", "bind", "listen", "address", "slots", "database", "data_dir"), _PERSONS_OWN),
-    **dict.fromkeys(("network", "read", "write", "env", "environment", "folder", "pool"), _PERSONS_OWN),
-    **dict.fromkeys(("disk_gb", "trash_days", "command", "argv", "args", "shell", "hooks"), _PERSONS_OWN),
+    **dict.fromkeys(("network", "read", "write", "env", "folder", "pool", "port_base", "copy", "caches"), _PERSONS_OWN),
+    **dict.fromkeys(("disk_gb", "disk_mb", "trash_days", "command", "argv", "args", "shell", "hooks"), _PERSONS_OWN),
     **dict.fromkeys(("permission", "permissions", "permission_mode", "approval", "trust", "trusted"), _PERSONS_OWN),
     **dict.fromkeys(("url", "base_url", "api_url", "endpoint", "endpoints", "proxy", "gateway"), _PERSONS_OWN),
     **dict.fromkeys(("provider", "providers", "mcp", "mcp_servers"), _PERSONS_OWN),
@@ -182,7 +187,8 @@ def parse(text: str, *, origin: str = FILE) -> ProjectConfig:
         agents=settings.read_section(Agents, source, ["agents"]),
         landing=settings.read_section(Landing, source, ["landing"]),
         protect=settings.read_section(Protect, source, ["protect"]),
-        stated=settings.stated(source.table),
+        environment=read_environment(source),
+        stated=_stated(source.table),
     )
 
 
@@ -199,7 +205,14 @@ def flatten(config: ProjectConfig) -> list[tuple[str, object]]:
     rows += settings.flatten("agents", config.agents)
     rows += settings.flatten("landing", config.landing)
     rows += settings.flatten("protect", config.protect)
+    rows += settings.flatten("environment", config.environment)
     return rows
+
+
+def _stated(table: Mapping[str, object]) -> frozenset[str]:
+    """`environment.vars` is one setting, however many names it holds."""
+    keys = settings.stated(table)
+    return keys | {_VARS for key in keys if key.startswith(f"{_VARS}.")}
 
 
 def _refuse_unknown_sections(source: Source) -> None:
@@ -211,7 +224,7 @@ def _refuse_unknown_sections(source: Source) -> None:
 
 def _refuse_foreign(source: Source) -> None:
     for path in _paths(source.table):
-        named_by_person = len(path) == 2 and path[0] == "checks"
+        named_by_person = (len(path) == 2 and path[0] == "checks") or path[:-1] == ("environment", "vars")
         why = FOREIGN.get(path[-1].lower().replace("-", "_"))
         if path == ("agents", "run"):
             why = _PERSONS_OWN

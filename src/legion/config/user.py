@@ -16,6 +16,8 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from legion.config import settings
+from legion.config.claude import Claude
+from legion.config.environment import OwnEnvironment
 from legion.config.settings import DAY, Rule, Unfit, choice, number, setting, text, texts, whole
 from legion.config.source import Source, read
 from legion.domain.errors import BadInput, NotFound
@@ -106,8 +108,8 @@ class General:
     default_driver: str = field(
         default="",
         metadata=text(
-            allowed="the name of one of your [drivers.NAME], or empty",
-            help="The driver where neither ticket nor project name one. Empty: the only one that there is.",
+            allowed='"claude", the name of one of your [drivers.NAME], or empty',
+            help="The driver where neither ticket nor project name one. Empty: your only one, or else Claude Code.",
         ),
     )
 
@@ -125,6 +127,10 @@ class Daemon:
     port: int = field(
         default=6666,
         metadata=whole(1, 65535, help="The API's port. Where it is taken, the next free one is used and recorded."),
+    )
+    gateway_port: int = field(
+        default=6671,
+        metadata=whole(1, 65535, help="The gateway's port, on loopback. Where it is taken, the next free one is used."),
     )
     slots: int = field(
         default=32, metadata=whole(1, 1024, help="How many agents work at once on this machine, in all projects.")
@@ -243,27 +249,38 @@ class UserConfig:
     sandbox: Sandbox = field(default_factory=Sandbox)
     drivers: Mapping[str, Driver] = field(default_factory=dict)
     worktrees: Worktrees = field(default_factory=Worktrees)
+    environment: OwnEnvironment = field(default_factory=OwnEnvironment)
+    claude: Claude = field(default_factory=Claude)
     origin: str = field(default="", compare=False)
     """The file that was read, or would have been."""
     stated: frozenset[str] = field(default=frozenset(), compare=False)
     """The flat keys that the file sets itself; the rest are defaults."""
 
-    def driver(self, *wanted: str) -> Driver:
-        """The first of the wanted names that is not empty (the ticket's, then the project's), else the default one."""
+    def driver(self, *wanted: str) -> Driver | None:
+        """The first of the wanted names that is not empty (the ticket's, then the project's), else the default one.
+
+        None is Claude Code, which needs no settings; a [drivers.claude] of the person's own replaces it.
+        """
         name = next((name for name in (*wanted, self.general.default_driver) if name), "")
         if not name and len(self.drivers) == 1:
             return next(iter(self.drivers.values()))
         if name in self.drivers:
             return self.drivers[name]
+        if name == CLAUDE or not (name or self.drivers):
+            return None
         where = self.origin or str(user_config_file())
         if name:
             raise NotFound(
-                f"There is no driver {settings.shown(name)}: add [drivers.{name}] with `run = ...` to {where}."
+                f"There is no driver {settings.shown(name)}: use `claude`, or add [drivers.{name}] with `run = ...` "
+                f"to {where}."
             )
-        raise NotFound(f"No driver is chosen: add a [drivers.NAME] with `run = ...` and `default_driver` to {where}.")
+        raise NotFound(f"No driver is chosen: set `default_driver` in {where} to `claude` or one of your own.")
 
 
 DEFAULTS = UserConfig()
+
+CLAUDE = "claude"
+"""The driver that is always there."""
 
 SECTIONS: Mapping[str, type] = {
     "": General,
@@ -271,6 +288,8 @@ SECTIONS: Mapping[str, type] = {
     "sandbox": Sandbox,
     "drivers.NAME": DriverTable,
     "worktrees": Worktrees,
+    "environment": OwnEnvironment,
+    "claude": Claude,
 }
 """Every table of the file by its name, for the documentation. The keys of the first stand above all tables."""
 
@@ -298,7 +317,7 @@ def parse(text: str, *, origin: str = "config.toml") -> UserConfig:
         name: Driver(name=name, argv=table.run, timeout=table.timeout or None)
         for name, table in settings.read_named(DriverTable, source, "drivers")
     }
-    if general.default_driver and general.default_driver not in drivers:
+    if general.default_driver and general.default_driver not in (*drivers, CLAUDE):
         raise source.fault(["default_driver"], f"names no driver: add [drivers.{general.default_driver}] or change it")
     return UserConfig(
         general=general,
@@ -306,6 +325,8 @@ def parse(text: str, *, origin: str = "config.toml") -> UserConfig:
         sandbox=settings.read_section(Sandbox, source, ["sandbox"]),
         drivers=drivers,
         worktrees=settings.read_section(Worktrees, source, ["worktrees"]),
+        environment=settings.read_section(OwnEnvironment, source, ["environment"]),
+        claude=settings.read_section(Claude, source, ["claude"]),
         origin=origin,
         stated=settings.stated(source.table),
     )
@@ -319,6 +340,8 @@ def flatten(config: UserConfig) -> list[tuple[str, object]]:
     for driver in config.drivers.values():
         rows += settings.flatten(f"drivers.{driver.name}", DriverTable(run=driver.argv, timeout=driver.timeout or 0.0))
     rows += settings.flatten("worktrees", config.worktrees)
+    rows += settings.flatten("environment", config.environment)
+    rows += settings.flatten("claude", config.claude)
     return rows
 
 

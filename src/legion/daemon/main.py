@@ -23,6 +23,7 @@ from legion.config.user import SandboxMode, UserConfig
 from legion.daemon import listening
 from legion.domain.errors import Conflict, LegionError, NotAllowed
 from legion.jobs.conductor import Conductor
+from legion.jobs.gatekeeper import Gatekeeper
 from legion.jobs.housekeeping import Housekeeper, end_left_over_commands
 from legion.jobs.world import World
 from legion.runner import kernel
@@ -43,27 +44,38 @@ _LOCK_PATIENCE = 2.0
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
-def serve(port: int | None = None, host: str | None = None, data_dir: Path | None = None) -> int:
-    """Serve in the foreground until a signal or `legion down`. Returns the exit code."""
+def serve(
+    port: int | None = None,
+    host: str | None = None,
+    data_dir: Path | None = None,
+    announce: Callable[[str], None] | None = None,
+) -> int:
+    """Serve in the foreground until a signal or `legion down`. Returns the exit code.
+
+    `announce` gets the address as soon as it answers, instead of a person; then errors are left to the caller too.
+    """
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s", stream=sys.stderr)
     try:
-        _serve(port, host, DataDir((data_dir or default_data_dir()).expanduser().absolute()))
+        _serve(port, host, DataDir((data_dir or default_data_dir()).expanduser().absolute()), announce)
     except LegionError as trouble:
         _say_ready(f"error: {trouble.message}")
+        if announce is not None:
+            raise
         sys.stderr.write(f"{trouble.message}\n")
         return trouble.exit_code
     return 0
 
 
-def _serve(port: int | None, host: str | None, data: DataDir) -> None:
+def _serve(port: int | None, host: str | None, data: DataDir, announce: Callable[[str], None] | None) -> None:
     user = settings.load()
     host = host or user.daemon.host
     with taken(data):
         listener = listening.on_port(host, port if port is not None else user.daemon.port)
         local = listening.on_socket(data.socket)
         number = listener.getsockname()[1]
-        _say(f"Starting Legion service on port {number}...")
-        _say(f"Data directory: {data.root}")
+        if announce is None:
+            _say(f"Starting Legion service on port {number}...")
+            _say(f"Data directory: {data.root}")
         shown = f"[{host}]" if ":" in host else host
         url = f"http://{shown}:{number}"
         with wired(user, data, url) as (world, news, conductor, keeper):
@@ -85,10 +97,15 @@ def _serve(port: int | None, host: str | None, data: DataDir) -> None:
             service = Service(world, news, daemon=daemon, end=end)
             secret = listening.token(data)
             app = make_app(service, token=secret, hosts=(*LOOPBACK, host))
+
+            def greet(url: str) -> None:
+                # In the background this goes to a log, which is read by more eyes than a terminal.
+                _say(f"Ready at {url}" if "LEGION_READY_FD" in os.environ else f"Ready at {url}/#token={secret}")
+
             config = uvicorn.Config(
                 app, log_level="warning", access_log=False, lifespan="off", timeout_graceful_shutdown=2
             )
-            server = _Server(config, lambda: _ready(data, url, local, secret, conductor, keeper))
+            server = _Server(config, lambda: _ready(data, url, local, conductor, keeper, announce or greet))
             sockets = [listener] if local is None else [listener, local]
             try:
                 server.run(sockets=sockets)
@@ -121,14 +138,18 @@ class _Server(uvicorn.Server):
 
 
 def _ready(
-    data: DataDir, url: str, local: socket.socket | None, secret: str, conductor: Conductor, keeper: Housekeeper
+    data: DataDir,
+    url: str,
+    local: socket.socket | None,
+    conductor: Conductor,
+    keeper: Housekeeper,
+    announce: Callable[[str], None],
 ) -> None:
     own_socket = str(data.socket) if local is not None else None
     listening.Record(pid=os.getpid(), url=url, socket=own_socket, version=__version__).write(data)
     conductor.start()
     keeper.start()
-    # In the background this goes to a log, which is read by more eyes than a terminal.
-    _say(f"Ready at {url}" if "LEGION_READY_FD" in os.environ else f"Ready at {url}/#token={secret}")
+    announce(url)
     _say_ready("ready")
 
 
@@ -178,10 +199,14 @@ def wired(user: UserConfig, data: DataDir, url: str) -> Iterator[tuple[World, Ne
         )
         end_left_over_commands(world)
         conductor, keeper, news = Conductor(world), Housekeeper(world), News(store)
+        gatekeeper = Gatekeeper(world)
         store.on_commit(keeper.poke)
+        store.on_commit(gatekeeper.poke)
+        gatekeeper.start()
         try:
             yield world, news, conductor, keeper
         finally:
+            gatekeeper.stop()
             keeper.stop()
             conductor.stop()
     finally:

@@ -21,6 +21,8 @@ class Kind(Enum):
     TICKET_DROPPED = "ticket.dropped"
     RUN_STARTED = "run.started"
     RUN_ENDED = "run.ended"
+    QUESTION_ASKED = "question.asked"
+    QUESTION_SETTLED = "question.settled"
     RECEIPT = "check.receipt"
     BASELINE_RED = "target.red"
     """The target itself fails a check; no ticket is blamed for it."""

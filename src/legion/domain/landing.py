@@ -1,8 +1,10 @@
 """The merge queue's policy: in which order changes are tried together, and how a red batch is searched for its culprit.
 
 A batch is a chain: candidate k holds the first k changes on top of the target. Testing the longest one tests them all.
-When it is red, prefixes are tested until one change stands alone between green and red. Prefixes found green land at
-once; the culprit goes back to its agent; what came behind it forms the next batch.
+When it is red, prefixes narrow down who may be to blame. As soon as each suspect has a slot, the whole batch is tested
+without each of them: whoever's absence makes it green is the culprit, and all others land at once. Where no absence
+helps there are several culprits: prefixes are tested until one change stands alone between green and red, the green
+ones land, and what came behind the culprit forms the next batch. The culprit goes back to its agent.
 """
 
 from __future__ import annotations
@@ -45,6 +47,14 @@ class Landing:
     """Whether the target moved; None while that is open."""
 
 
+@dataclass(frozen=True)
+class Probe:
+    """Something to test: the first `prefix` changes of a batch, without one of them where that is said."""
+
+    prefix: int
+    without: int | None = None
+
+
 @dataclass(frozen=True, kw_only=True)
 class Search:
     """What is known of a batch of `size` changes: prefix `green` passed, prefix `red` did not."""
@@ -52,35 +62,78 @@ class Search:
     size: int
     green: int = 0
     red: int | None = None
+    spoiler: int | None = None
+    """All the others passed together without this one."""
+    left_out: bool = False
+    """Whether each suspect has been left out once."""
 
     @property
     def culprit(self) -> int | None:
         """The position of the change that turns the batch red, once it is known."""
+        if self.spoiler is not None:
+            return self.spoiler
         return self.green if self.red == self.green + 1 else None
 
     @property
     def settled(self) -> bool:
         return self.green == self.size or self.culprit is not None
 
+    @property
+    def lands(self) -> Probe | None:
+        """What may land: the most that was tested green. None where that is nothing."""
+        if self.spoiler is not None:
+            return Probe(self.size, without=self.spoiler)
+        return Probe(self.green) if self.green else None
 
-def probes(search: Search, slots: int) -> tuple[int, ...]:
-    """The prefixes to test next, at most `slots` at once, so that the search ends soonest."""
+    @property
+    def convicted_by(self) -> Probe:
+        """The red test that stands against the culprit: what lands, and the culprit on top."""
+        return Probe(self.size) if self.spoiler is not None else Probe(self.green + 1)
+
+
+def probes(search: Search, slots: int) -> tuple[Probe, ...]:
+    """What to test next, at most `slots` at once, so that the search ends soonest and the most lands."""
     if search.settled:
         return ()
     if search.red is None:
-        return (search.size,)
-    between = search.red - search.green - 1
-    count = min(max(slots, 1), between)
-    return tuple(
-        search.green + round(between_step * (between + 1) / (count + 1)) for between_step in range(1, count + 1)
-    )
+        return (Probe(search.size),)
+    suspects = range(search.green, search.red)
+    chosen = [] if search.left_out or len(suspects) > slots else [_all_but(search.size, one) for one in suspects]
+    chosen += [Probe(prefix) for prefix in _spread(search.green, search.red, slots - len(chosen))]
+    return tuple(dict.fromkeys(chosen))
 
 
-def learn(search: Search, results: Mapping[int, bool]) -> Search:
-    """What the tested prefixes tell. A red prefix outweighs a longer green one: the earlier fault comes first."""
+def _all_but(size: int, position: int) -> Probe:
+    return Probe(size - 1) if position == size - 1 else Probe(size, without=position)
+
+
+def _spread(green: int, red: int, slots: int) -> tuple[int, ...]:
+    """Prefixes between two known ones, at equal distances."""
+    between = red - green - 1
+    count = min(slots, between)
+    return tuple(green + round(step * (between + 1) / (count + 1)) for step in range(1, count + 1))
+
+
+def learn(search: Search, results: Mapping[Probe, bool | None]) -> Search:
+    """What the tests tell. None: without that change the others do not fit together.
+
+    A red prefix outweighs a longer green one: the earlier fault comes first. Where several may be left out to the same
+    end they do not get along with each other, and the last of them came too late.
+    """
+    prefixes = {probe.prefix: passed for probe, passed in results.items() if probe.without is None}
     red = min(
-        [prefix for prefix, passed in results.items() if not passed] + ([search.red] if search.red else []),
+        [prefix for prefix, passed in prefixes.items() if not passed] + ([search.red] if search.red else []),
         default=None,
     )
-    greens = [prefix for prefix, passed in results.items() if passed and (red is None or prefix < red)]
-    return replace(search, green=max([search.green, *greens]), red=red)
+    greens = [prefix for prefix, passed in prefixes.items() if passed and (red is None or prefix < red)]
+    green = max([search.green, *greens])
+    left_out = {probe.without: passed for probe, passed in results.items() if probe.without is not None}
+    # The prefix without the last one leaves the last one out.
+    spoilers = [position for position, passed in left_out.items() if passed and green < search.size - 1]
+    return replace(
+        search,
+        green=green,
+        red=red,
+        spoiler=max(spoilers, default=None),
+        left_out=search.left_out or bool(left_out),
+    )

@@ -21,6 +21,16 @@ class Outcome(Enum):
     """Its runner died without a word (power cut, kill -9)."""
     NOT_STARTED = "not_started"
     """The program could not be started at all."""
+    GAVE_UP = "gave_up"
+    """The agent says that it cannot do this, and why."""
+    INTERRUPTED = "interrupted"
+    """A person interrupted it; its conversation can go on."""
+    LIMITED = "limited"
+    """The provider's usage limit or overload. Never a failure."""
+    OUT_OF_BUDGET = "out_of_budget"
+    """It spent what it was given."""
+    REFUSED = "refused"
+    """The provider would not serve it at all: key, model or access."""
 
 
 MOST_GENERATIONS = 10
@@ -39,8 +49,16 @@ class Run:
     detail: str = ""
     saved: str | None = None
     """The commit that holds what it left in its tree."""
+    conversation: str = ""
+    """The agent program's resumable session, where it has one. All runs of a ticket share it."""
+    access: str = ""
+    """How it reaches its model, for people: the provider's name, or that it reads the person's own login."""
 
     @property
     def name(self) -> str:
         """The name of its folder; never reused."""
-        return f"ticket-{self.ticket}-run-{self.id}"
+        return run_name(self.ticket, self.id)
+
+
+def run_name(ticket: int, run: int) -> str:
+    return f"ticket-{ticket}-run-{run}"

@@ -55,9 +55,24 @@ class ParkReason(Enum):
     """The target itself fails the check that this change fails: no ticket is blamed for it."""
     LIMIT = "limit"
     """The model's usage limit; the wake time is known."""
+    PROVIDER = "provider"
+    """The provider refuses to serve until a person mends key, model or access."""
     QUESTION = "question"
     BUDGET = "budget"
     NO_MACHINE = "no_machine"
+    RESTING = "resting"
+    """Its last attempt ended at once and changed nothing; the next one begins a little later."""
+
+
+class Cause(Enum):
+    """Why an attempt did not make it, for programs; the reason says it for people."""
+
+    CHECKS = "checks"
+    """A check or a proof was red."""
+    CONFLICT = "conflict"
+    """Others changed the same lines."""
+    ATTEMPT = "attempt"
+    """What the agent did or left: its program failed, nothing was changed, or what may not be."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -109,6 +124,10 @@ class Wish:
     command: str = ""
     model: str = ""
     max_attempts: int = 5
+    asks: bool = False
+    """Whether its agent may ask a person for what it is not allowed to do; else that is denied."""
+    budget: float | None = None
+    """Dollars that all its runs may cost together; None: as the person's settings say."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -207,6 +226,7 @@ class TryAgain:
     reason: str
     feedback: str
     ground: Ground | None = None
+    cause: Cause = Cause.ATTEMPT
 
 
 @dataclass(frozen=True)
@@ -240,6 +260,7 @@ class Fail:
     reason: str
     feedback: str = ""
     ground: Ground | None = None
+    cause: Cause = Cause.ATTEMPT
 
 
 @dataclass(frozen=True)
@@ -367,10 +388,25 @@ def _goal(ticket: Ticket, step: Step) -> State:
     return goal
 
 
-def next_try(ticket: Ticket, reason: str, feedback: str, ground: Ground | None = None) -> TryAgain | Fail:
+def next_try(
+    ticket: Ticket, reason: str, feedback: str, ground: Ground | None = None, cause: Cause = Cause.ATTEMPT
+) -> TryAgain | Fail:
     """The next attempt while there are any left, else the end."""
     used = ticket.attempt - ticket.spared
     if used < ticket.wish.max_attempts:
-        return TryAgain(reason, feedback, ground)
+        return TryAgain(reason, feedback, ground, cause)
     tries = "1 attempt" if used == 1 else f"{used} attempts"
-    return Fail(f"gave up after {tries}: {reason}", feedback, ground)
+    return Fail(f"gave up after {tries}: {reason}", feedback, ground, cause)
+
+
+AT_ONCE = 3.0
+"""Seconds: a program that ends sooner without a trace has probably not begun."""
+_LONGEST_REST = 60.0
+
+
+def rest(ticket: Ticket, why: str, now: float) -> Park:
+    """Before the next attempt, where one ended at once and changed nothing: twice as long each time, or a program that
+    cannot work would use them all up in a second."""
+    seconds = min(2.0 ** (ticket.attempt - ticket.spared - 1), _LONGEST_REST)
+    detail = f"{why}; it rests {seconds:g} s, or until `legion resume {ticket.id}`"
+    return Park(ParkReason.RESTING, detail, until=now + seconds)

@@ -41,7 +41,7 @@ def write_private(place: Path, *, hub: Hub, commit: str, branch: str | None, ind
     (place / "objects/info/alternates").write_text(f"{hub.objects}\n")
     tags = hub.tags()
     if tags:
-        (place / "packed-refs").write_text(f"# pack-refs with: sorted \n{tags}")
+        (place / "packed-refs").write_bytes(b"# pack-refs with: sorted \n" + tags)
     if branch is None:
         (place / "HEAD").write_text(f"{commit}\n")
     else:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from legion.config.project import ProjectConfig
+from legion.domain.runs import Outcome, Run
 from legion.domain.tickets import Ticket
 
 
@@ -15,17 +18,48 @@ def briefing(ticket: Ticket, config: ProjectConfig) -> str:
     parts += _section("Plan", wish.plan)
     parts += _section("Files it is about", "\n".join(f"- {glob}" for glob in wish.files))
     parts += _section("What is run on your change before it lands", _commands(ticket, config))
-    parts += _section("How to work here", _RULES)
+    parts += _section("How to work here", _WORK)
     if ticket.attempt > 1:
         parts.append(f"This is attempt {ticket.attempt}; what you did before is still in the tree.")
     return "\n\n".join(part.strip() for part in parts if part.strip()) + "\n"
 
 
-_RULES = """\
+def going_on(ticket: Ticket, config: ProjectConfig, last: Run | None, cut_off: Sequence[str]) -> str:
+    """What an agent is told that remembers the ticket: what happened since, and what to do now."""
+    parts = [f"# Ticket {ticket.id} goes on (attempt {ticket.attempt})"]
+    if last is not None and last.outcome in _CUT:
+        parts.append(_CUT[last.outcome])
+        parts += _section("Begun and never ended", "\n".join(f"- {call}" for call in cut_off))
+        if cut_off:
+            parts.append("Look at what these calls left behind before you repeat them.")
+    if last is None or last.attempt != ticket.attempt:
+        parts += _section("What went wrong last time", ticket.feedback)
+    parts += _section("What is run on your change before it lands", _commands(ticket, config))
+    parts.append("Everything that you wrote is still in the tree. Go on until the ticket is done.")
+    return "\n\n".join(part.strip() for part in parts if part.strip()) + "\n"
+
+
+_CUT = {
+    Outcome.LOST: "You were cut off in the middle of your work, through no fault of yours.",
+    Outcome.STOPPED: "You were stopped in the middle of your work, through no fault of yours.",
+    Outcome.INTERRUPTED: "A person interrupted you, and now wants you to go on.",
+    Outcome.LIMITED: "The model was not available for a while; now it is again.",
+    Outcome.OUT_OF_BUDGET: "Your budget was spent, and a person has given you more.",
+    Outcome.REFUSED: "The model could not be reached for a while; now it can.",
+}
+
+_WORK = """\
 - The current folder is yours alone: a git repository with the code as it has landed so far.
 - Whatever you leave in it is your change, committed or not. Nothing outside it is kept.
 - Do only what the ticket asks. An empty change counts as not done.
 - Your word that it works is not enough: the commands above are run on the result."""
+
+RULES = """\
+You work on one ticket, alone, for Legion, which lands changes that pass their checks.
+- The folder you start in is yours alone. Whatever you leave in it is your change, committed or not.
+- Nobody reads along. Do not wait for an answer, and do not end with a question: decide, and say what you decided.
+- End when the change is whole and you have run what will be run on it.
+- If two different approaches have failed and you see no third, end with one line: STUCK: and the reason."""
 
 
 def _section(title: str, text: str) -> list[str]:

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+
+from legion.domain.landing import Probe
 from legion.domain.tickets import Ticket
 from legion.git import merging
 from legion.git.merging import Candidate, Conflict
 from legion.jobs.saving import AUTHOR
+from legion.jobs.target import Link
 from legion.jobs.world import Workshop
 
 
@@ -22,6 +27,25 @@ def candidate(shop: Workshop, target: str, ticket: Ticket) -> Candidate | Confli
         committer=AUTHOR,
         when=int(ticket.moved_at),
     )
+
+
+def part(shop: Workshop, start: str, chain: Sequence[Link], probe: Probe) -> tuple[Link, ...] | None:
+    """What a probe asks for, as a chain of its own: where one is left out, those behind it are merged anew.
+
+    None where they do not fit without it, and for the person's commits: the batch may be judged by their settings.
+    """
+    if probe.without is None:
+        return tuple(chain[: probe.prefix])
+    if chain[probe.without].ticket is None:
+        return None
+    links = list(chain[: probe.without])
+    for link in chain[probe.without + 1 : probe.prefix]:
+        assert link.ticket is not None, "the person's commits come first"
+        merged = candidate(shop, links[-1].commit if links else start, link.ticket)
+        if isinstance(merged, Conflict):
+            return None
+        links.append(replace(link, commit=merged.commit, tree=merged.tree))
+    return tuple(links)
 
 
 def message(ticket: Ticket) -> str:

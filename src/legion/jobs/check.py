@@ -5,7 +5,7 @@ from __future__ import annotations
 from legion.domain.checks import Verdict
 from legion.domain.errors import LegionError
 from legion.domain.jobs import Claim
-from legion.domain.tickets import Confirm, Fail, Ground, Prove, State, Step, Ticket, TryAgain, next_try
+from legion.domain.tickets import Cause, Confirm, Fail, Ground, Prove, State, Step, Ticket, TryAgain, next_try
 from legion.git.merging import Conflict
 from legion.jobs import checking, feedback
 from legion.jobs.candidates import candidate
@@ -51,7 +51,7 @@ def _checkpoint(world: World, shop: Workshop, ticket: Ticket) -> Step:
     if tested.green:
         return Confirm(target, unchecked=not wanted)
     named = ", ".join(f"`{receipt.command}`" for receipt in tested.red)
-    return Fail(f"checks failed on the landed code: {named}")
+    return Fail(f"checks failed on the landed code: {named}", cause=Cause.CHECKS)
 
 
 def _proofs(world: World, shop: Workshop, ticket: Ticket) -> Step:
@@ -69,9 +69,8 @@ def _proofs(world: World, shop: Workshop, ticket: Ticket) -> Step:
 def sent_back_for_conflict(ticket: Ticket, target: str, conflict: Conflict) -> TryAgain | Fail:
     named = ", ".join(file.path for file in conflict.files[:3])
     ground = Ground(base=target, tree=conflict.tree)
-    return next_try(
-        ticket, f"it conflicts with what landed meanwhile ({named})", feedback.conflict(conflict.files), ground
-    )
+    why = f"it conflicts with what landed meanwhile ({named})"
+    return next_try(ticket, why, feedback.conflict(conflict.files), ground, Cause.CONFLICT)
 
 
 def sent_back_for_red(ticket: Ticket, target: str, tree: str, tested: Tested) -> TryAgain | Fail:
@@ -79,4 +78,4 @@ def sent_back_for_red(ticket: Ticket, target: str, tree: str, tested: Tested) ->
     named = ", ".join(f"`{receipt.command}`" for receipt in tested.red)
     moved_on = ticket.change is not None and ticket.change.base != target
     ground = Ground(base=target, tree=tree) if moved_on else None
-    return next_try(ticket, f"checks failed: {named}", feedback.red(tested.red), ground)
+    return next_try(ticket, f"checks failed: {named}", feedback.red(tested.red), ground, Cause.CHECKS)

@@ -17,11 +17,22 @@ def program_failed(how: str, tail: str) -> str:
     )
 
 
-def changed_nothing() -> str:
+def changed_nothing(left_out: Sequence[str], denied: str = "") -> str:
+    """`left_out`: what it did edit, in vain; `denied`: what it was not allowed to do."""
+    if left_out:
+        listed = "\n".join(f"- {path}" for path in left_out)
+        return _fit(
+            "You changed nothing that can land: these paths are made by the project's setup, so they are part of no "
+            f"change. Make it in files of the project itself:\n\n{listed}"
+        )
     return (
-        "You left the tree exactly as it was, so there is nothing to land. Make the change that the ticket asks for; "
-        "if it is there already, add a test that shows it."
+        f"You left the tree exactly as it was{denied}, so there is nothing to land. Make the change that the ticket "
+        "asks for; if it is there already, add a test that shows it."
     )
+
+
+def gave_up(why: str) -> str:
+    return _fit(f"You gave up the last time, for this reason:\n\n{_quote(why)}")
 
 
 def touched_protected(paths: Sequence[str]) -> str:

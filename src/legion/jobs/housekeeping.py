@@ -12,7 +12,7 @@ from pathlib import Path
 from legion.domain.errors import LegionError
 from legion.domain.projects import Project
 from legion.domain.tickets import State
-from legion.jobs import setup
+from legion.jobs import quota, setup
 from legion.jobs.lookout import Lookout
 from legion.jobs.saving import worktree_name
 from legion.jobs.world import Workshop, World
@@ -35,6 +35,7 @@ class Housekeeper:
         self._wake = threading.Event()
         self._stopping = threading.Event()
         self._lookout = Lookout(world)
+        self._quota = quota.Watch(world)
         self._rests: dict[int, tuple[float, float]] = {}
         """By project: how long it is left alone after trouble, and until when."""
         self._packed: dict[int, float] = {}
@@ -43,6 +44,7 @@ class Housekeeper:
     def start(self) -> None:
         self._thread.start()
         self._lookout.start()
+        self._quota.start()
 
     def poke(self) -> None:
         self._wake.set()
@@ -50,6 +52,7 @@ class Housekeeper:
     def stop(self) -> None:
         self._stopping.set()
         self._lookout.stop()
+        self._quota.stop()
         self._wake.set()
 
     def _keep(self) -> None:

@@ -1,6 +1,6 @@
 """The land job: one project's merge queue, worked off batch by batch until it is empty.
 
-A batch is a chain of candidates; prefixes of it are tested until it is clear what may land and who is to blame. How the
+A batch is a chain of candidates; parts of it are tested until it is clear what may land and who is to blame. How the
 target then moves is `target`'s business.
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from legion.config.project import FILE, hash_of, parse
 from legion.domain import landing
@@ -17,13 +17,13 @@ from legion.domain.checks import Receipt
 from legion.domain.errors import BadInput
 from legion.domain.events import Kind
 from legion.domain.jobs import Claim
-from legion.domain.landing import Search
+from legion.domain.landing import Probe, Search
 from legion.domain.tickets import Fail, Park, ParkReason, State, Ticket, TryAgain, next_try
 from legion.git import merging
 from legion.git.hub import TARGET
 from legion.git.merging import Candidate, Conflict
 from legion.jobs import baseline, checking, feedback, person, target
-from legion.jobs.candidates import candidate
+from legion.jobs.candidates import candidate, part
 from legion.jobs.check import refuse_broken, sent_back_for_conflict, sent_back_for_red
 from legion.jobs.checking import Tested, Wanted
 from legion.jobs.saving import AUTHOR
@@ -85,10 +85,10 @@ def _land_batch(world: World, shop: Workshop, batch: tuple[Ticket, ...], person_
     if not chain or _refuse_nonsense(world, shop, chain):
         return
     shop = _under_persons_config(world, shop, chain[0])
-    search, tests = _search(world, shop, chain)
-    landed = not search.green or target.move(world, shop, start, chain[: search.green])
+    search, tried = _search(world, shop, start, chain)
+    landed = search.lands is None or target.move(world, shop, start, tried[search.lands].links)
     if landed and search.culprit is not None:
-        _send_back(world, shop, chain, search.culprit, tests[search.culprit + 1])
+        _send_back(world, shop, chain[search.culprit], tried[search.convicted_by].tested, alone=search.lands is None)
 
 
 def _chain(world: World, shop: Workshop, start: str, batch: tuple[Ticket, ...], person_waits: bool) -> list[Link]:
@@ -171,48 +171,67 @@ def _persons_link(world: World, shop: Workshop, start: str) -> Link | None:
     return None
 
 
-def _search(world: World, shop: Workshop, chain: list[Link]) -> tuple[Search, dict[int, Tested]]:
-    """Test prefixes of the chain until it is clear how much of it may land and who is to blame for the rest."""
+@dataclass(frozen=True, kw_only=True)
+class _Tried:
+    """A chain, and what the checks said about its tip."""
+
+    links: tuple[Link, ...]
+    tested: Tested
+
+
+def _search(world: World, shop: Workshop, start: str, chain: list[Link]) -> tuple[Search, dict[Probe, _Tried]]:
+    """Test parts of the chain until it is clear how much of it may land and who is to blame for the rest."""
     search = Search(size=len(chain))
-    tests: dict[int, Tested] = {}
+    tried: dict[Probe, _Tried] = {}
     slots = shop.config.landing.checks_at_once
     while not search.settled:
-        prefixes = landing.probes(search, slots)
-        with ThreadPoolExecutor(max_workers=len(prefixes), thread_name_prefix="probe") as pool:
-            results = list(pool.map(lambda prefix: _probe(world, shop, chain, prefix), prefixes))
-        tests.update(zip(prefixes, results, strict=True))
-        for tested in results:
-            refuse_broken(tested)
-        search = landing.learn(search, {prefix: tests[prefix].green for prefix in prefixes})
-    return search, tests
+        probes = landing.probes(search, slots)
+        with ThreadPoolExecutor(max_workers=len(probes), thread_name_prefix="probe") as pool:
+            results = dict(
+                zip(probes, pool.map(lambda probe: _try(world, shop, start, chain, probe), probes), strict=True)
+            )
+        tried |= {probe: result for probe, result in results.items() if result is not None}
+        for result in results.values():
+            if result is not None:
+                refuse_broken(result.tested)
+        told = {probe: None if result is None else result.tested.green for probe, result in results.items()}
+        search = landing.learn(search, told)
+    return search, tried
 
 
-def _probe(world: World, shop: Workshop, chain: list[Link], prefix: int) -> Tested:
-    """The project's checks and the proofs of every ticket so far, on the tip of the prefix."""
+def _try(world: World, shop: Workshop, start: str, chain: list[Link], probe: Probe) -> _Tried | None:
+    """The project's checks and the proofs of every ticket in it, on the tip of what the probe asks for."""
+    links = part(shop, start, chain, probe)
+    if links is None:
+        return None
     crash.reach(Point.LAND_BEFORE_TEST)
     wanted: list[Wanted] = list(checking.project_checks(shop))
-    for link in chain[:prefix]:
+    for link in links:
         if link.ticket is not None:
             wanted += checking.proofs(link.ticket.id, link.ticket.wish.proofs)
-    return checking.test(world, shop, chain[prefix - 1].commit, wanted)
+    return _Tried(links=links, tested=checking.test(world, shop, links[-1].commit, wanted))
 
 
-def _send_back(world: World, shop: Workshop, chain: list[Link], culprit: int, tested: Tested) -> None:
-    link = chain[culprit]
-    if link.ticket is None:
+def _send_back(world: World, shop: Workshop, culprit: Link, tested: Tested, *, alone: bool) -> None:
+    """`alone`: it is red on the target as it was before, without any companion."""
+    if culprit.ticket is None:
         failed = ", ".join(f"`{receipt.command}`" for receipt in tested.red)
         _refuse_person(world, shop, f"your commits fail {failed}", "mend that and commit again")
         return
-    before = chain[culprit - 1].commit if culprit else shop.target
-    if culprit == 0:
+    if alone:
         known = baseline.learn(world, shop)
         failing = {receipt.command for receipt in known.red}
         if failing and {receipt.command for receipt in tested.red} <= failing:
             detail = f"the target itself fails {', '.join(f'`{command}`' for command in sorted(failing))}"
-            _move(world, link.ticket, Park(ParkReason.RED_BASELINE, detail), Kind.BASELINE_RED, tested.red)
+            _move(world, culprit.ticket, Park(ParkReason.RED_BASELINE, detail), Kind.BASELINE_RED, tested.red)
             return
-    step = sent_back_for_red(link.ticket, before, link.tree, tested)
-    _move(world, link.ticket, step, Kind.SENT_BACK, tested.red)
+    before = shop.target
+    merged = candidate(shop, before, culprit.ticket)
+    if isinstance(merged, Conflict):
+        _move(world, culprit.ticket, sent_back_for_conflict(culprit.ticket, before, merged), Kind.SENT_BACK)
+        return
+    step = sent_back_for_red(culprit.ticket, before, merged.tree, tested)
+    _move(world, culprit.ticket, step, Kind.SENT_BACK, tested.red)
 
 
 def _move(

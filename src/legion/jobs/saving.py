@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,9 +12,11 @@ from legion.domain.tickets import Ticket
 from legion.git.incoming import agent_commits
 from legion.git.objects import Signature
 from legion.git.snapshots import snapshot
-from legion.jobs import places
+from legion.git.trees import kept_out
+from legion.jobs import places, setup
 from legion.jobs.world import Workshop, World
 from legion.runner.sandbox import wrap
+from legion.store import runs
 from legion.system import crash, process
 from legion.system.crash import Point
 from legion.system.process import Finished
@@ -29,8 +32,12 @@ _READING = 120.0
 class Saved:
     commit: str
     tree: str
+    changed: bool
+    """Whether this run left anything else than it found."""
     nested: tuple[str, ...]
     """Repositories inside the tree; they stay on disk and are no part of the change."""
+    left_out: tuple[str, ...]
+    """Paths that [setup] made and that were edited since; they are no part of the change either."""
 
 
 def worktree_name(ticket_id: int) -> str:
@@ -59,7 +66,39 @@ def save(world: World, shop: Workshop, ticket: Ticket, run: Run, tree: Path) -> 
     crash.reach(Point.SAVE_AFTER_SNAPSHOT)
     shop.hub.keep(kept_as, shot.commit)
     crash.reach(Point.SAVE_AFTER_KEEP)
-    return Saved(commit=shot.commit, tree=shot.tree, nested=shot.nested)
+    return Saved(
+        commit=shot.commit,
+        tree=shot.tree,
+        changed=shot.tree != _found(world, shop, ticket, ticket.base),
+        nested=shot.nested,
+        left_out=_edited(shop, tree),
+    )
+
+
+def _found(world: World, shop: Workshop, ticket: Ticket, base: str) -> str:
+    """The tree that the run started from."""
+    if ticket.plant is not None:
+        return ticket.plant
+    with world.store.read() as tx:
+        earlier = [run.saved for run in runs.of_ticket(tx, ticket.id) if run.saved is not None]
+    return shop.hub.tree_of(earlier[-1] if earlier else base)
+
+
+def _edited(shop: Workshop, tree: Path) -> tuple[str, ...]:
+    """What [setup] made in the tree and somebody touched since, where nothing else would keep it out of the change."""
+    record = setup.record_of(shop, tree)
+    made = kept_out(shop.hub, tree, setup.outputs(record))
+    return tuple(path for path in made if _touched(tree / path, since=record.stat().st_mtime_ns))
+
+
+def _touched(path: Path, since: int) -> bool:
+    """A program can set the time of its files as it likes, but not the time at which it did so."""
+    if not os.path.lexists(path) or path.lstat().st_ctime_ns > since:
+        return True
+    # A link may lead anywhere; what lies behind it is not ours to look at.
+    folders = () if path.is_symlink() else os.walk(path)
+    inside = (Path(folder, name) for folder, names, files in folders for name in (*names, *files))
+    return any(one.lstat().st_ctime_ns > since for one in inside)
 
 
 def _own_commits(world: World, shop: Workshop, base: str, tree: Path, keep_as: str) -> str | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict, replace
 
+from legion.config.claude import MOST_BUDGET
 from legion.config.project import ProjectConfig, parse
 from legion.domain import board
 from legion.domain.decide import JobKind
@@ -13,7 +14,8 @@ from legion.domain.projects import Project
 from legion.domain.runs import Run
 from legion.domain.tickets import ENDED, Park, ParkReason, Retry, State, Stop, Ticket, Unpark, Wish
 from legion.jobs import person
-from legion.jobs.run import NoProgram, program, run_dir
+from legion.jobs.agents import NoProgram, agent
+from legion.jobs.run import run_dir
 from legion.jobs.saving import worktree_name
 from legion.jobs.world import World
 from legion.runner import launch
@@ -168,6 +170,10 @@ def _refuse_unfit(world: World, config: ProjectConfig, new: NewTicket) -> None:
         )
     if new.max_attempts is not None and not 1 <= new.max_attempts <= 20:
         raise BadInput(f"Ticket {shown!r} asks for {new.max_attempts} attempts: choose 1 to 20.")
+    if new.budget is not None and not 0 < new.budget <= MOST_BUDGET:
+        raise BadInput(
+            f"Ticket {shown!r} has a budget of {new.budget:g} dollars: choose more than 0, at most {MOST_BUDGET:,}."
+        )
     for glob in new.files:
         if fault := glob_fault(glob):
             raise BadInput(f"Ticket {shown!r}: the pattern {glob!r} {fault}.")
@@ -180,7 +186,7 @@ def _refuse_unfit(world: World, config: ProjectConfig, new: NewTicket) -> None:
             )
         return
     try:
-        program(world, config, new.command, new.driver)
+        agent(world, config, new.command, new.driver)
     except NoProgram as missing:
         raise BadInput(f"Ticket {shown!r}: {missing.message}") from missing
 
@@ -221,6 +227,8 @@ def _create(tx: Transaction, project: Project, config: ProjectConfig, new: list[
             command=ticket.command,
             model=ticket.model,
             max_attempts=ticket.max_attempts or config.agents.attempts,
+            asks=ticket.ask,
+            budget=ticket.budget,
         )
         ids[position] = tickets.create(tx, project.id, wish).id
     return ids

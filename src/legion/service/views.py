@@ -15,6 +15,7 @@ from legion.jobs.saving import worktree_name
 from legion.jobs.world import Rest, World
 from legion.service import projects as project_cases
 from legion.service import trusting
+from legion.service.health import environment_line
 from legion.store import events, projects, receipts, runs, tickets
 from legion.store.database import ReadTransaction
 from legion.wire.projects import DaemonLine, Graph, ProjectLine, Status
@@ -196,6 +197,7 @@ def ticket_page(world: World, ticket_id: int) -> TicketPage:
         command=wish.command,
         model=wish.model,
         feedback=ticket.feedback,
+        cause=_cause(history),
         parked_until=ticket.parked.until if ticket.parked else None,
         base=ticket.base,
         change=change.commit if change else None,
@@ -205,6 +207,7 @@ def ticket_page(world: World, ticket_id: int) -> TicketPage:
         receipts=[receipt_line(world, receipt) for receipt in _without_repeats((*proofs, *named, *confirmed))],
         history=[event_line(event, names) for event in history],
         changed_files=changed,
+        environment=environment_line(world, all_runs[-1] if all_runs else None, worktree),
     )
 
 
@@ -217,6 +220,12 @@ def _on_disk(world: World, ticket: Ticket) -> tuple[str | None, list[str]]:
     change = ticket.change
     changed = shop.hub.changed_files(change.base, change.commit) if change else ()
     return (str(tree) if tree.exists() else None), [file.path for file in changed]
+
+
+def _cause(history: Iterable[Event]) -> str:
+    """Why the ticket came to where it is, if its last move was back or the end."""
+    moves = [event.data for event in history if event.kind is Kind.TICKET_MOVED]
+    return str(moves[-1].get("cause", "")) if moves else ""
 
 
 def _named_receipts(history: Iterable[Event]) -> list[int]:

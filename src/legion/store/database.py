@@ -15,7 +15,19 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import URL, Connection, Engine, Executable, create_engine, event, insert, make_url, select, update
+from sqlalchemy import (
+    URL,
+    Connection,
+    Engine,
+    Executable,
+    bindparam,
+    create_engine,
+    event,
+    insert,
+    make_url,
+    select,
+    update,
+)
 from sqlalchemy.engine import CursorResult
 from sqlalchemy.engine.interfaces import DBAPIConnection
 from sqlalchemy.exc import ArgumentError, DBAPIError
@@ -29,6 +41,16 @@ from legion.system.crash import Point
 PATIENCE = 30.0
 """Seconds to wait for the one who writes."""
 
+# Making a statement takes longer than running it, so those that every change needs are made once.
+_COUNTER = schema.counters.c
+_NEXT = (
+    update(schema.counters)
+    .where(_COUNTER.name == bindparam("counter"))
+    .values(value=_COUNTER.value + 1)
+    .returning(_COUNTER.value)
+)
+_RECORD = insert(schema.events)
+
 
 class ReadTransaction:
     """One moment of the database."""
@@ -38,7 +60,9 @@ class ReadTransaction:
         self.now = now
         """The time of everything that happens in this transaction."""
 
-    def execute(self, statement: Executable, values: Sequence[Mapping[str, Any]] | None = None) -> CursorResult[Any]:
+    def execute(
+        self, statement: Executable, values: Mapping[str, Any] | Sequence[Mapping[str, Any]] | None = None
+    ) -> CursorResult[Any]:
         return self._connection.execute(statement, values)
 
 
@@ -52,13 +76,7 @@ class Transaction(ReadTransaction):
 
     def next(self, counter: str) -> int:
         """The next number of this counter; a rollback gives it back."""
-        raised = (
-            update(schema.counters)
-            .where(schema.counters.c.name == counter)
-            .values(value=schema.counters.c.value + 1)
-            .returning(schema.counters.c.value)
-        )
-        number: int = self.execute(raised).scalar_one()
+        number: int = self.execute(_NEXT, {"counter": counter}).scalar_one()
         return number
 
     def record(
@@ -79,7 +97,7 @@ class Transaction(ReadTransaction):
             "ticket": ticket,
             "data": dict(data or {}),
         }
-        self.execute(insert(schema.events), [row])
+        self.execute(_RECORD, row)
         self.tell()
         return number
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from dataclasses import asdict, replace
 
 from sqlalchemy import func, insert, select, update
@@ -20,7 +21,15 @@ def start(tx: Transaction, ticket: int, attempt: int) -> Run:
     same = (_TABLE.ticket == ticket, _TABLE.attempt == attempt)
     lost: int = tx.execute(select(func.count()).where(*same, _TABLE.outcome == Outcome.LOST)).scalar_one()
     generation = 1 + lost
-    run = Run(id=tx.next("run"), ticket=ticket, attempt=attempt, generation=generation, started_at=tx.now)
+    before = latest(tx, ticket)
+    run = Run(
+        id=tx.next("run"),
+        ticket=ticket,
+        attempt=attempt,
+        generation=generation,
+        started_at=tx.now,
+        conversation=before.conversation if before and before.conversation else str(uuid.uuid4()),
+    )
     tx.execute(insert(schema.runs), [asdict(run)])
     data = {"run": run.id, "attempt": attempt, "generation": generation}
     tx.record(Kind.RUN_STARTED, project=_project(tx, ticket), ticket=ticket, data=data)
@@ -38,6 +47,11 @@ def end(tx: Transaction, run: int, outcome: Outcome, detail: str = "", saved: st
     data = {"run": run, "attempt": ended.attempt, "outcome": outcome.value, "detail": detail, "saved": saved}
     tx.record(Kind.RUN_ENDED, project=_project(tx, ended.ticket), ticket=ended.ticket, data=data)
     return ended
+
+
+def note_access(tx: Transaction, run: int, access: str) -> None:
+    """Write down how it reaches its model."""
+    tx.execute(update(schema.runs).where(_TABLE.id == run).values(access=access))
 
 
 def get(tx: ReadTransaction, run: int) -> Run:

@@ -6,7 +6,7 @@ import json
 from enum import Enum
 from typing import Any
 
-from sqlalchemy import Column, Dialect, Double, Integer, MetaData, Table, Text, TypeDecorator
+from sqlalchemy import BigInteger, Column, Dialect, Double, Integer, MetaData, Table, Text, TypeDecorator
 from sqlalchemy import Enum as SqlEnum
 
 from legion.domain.checks import Verdict
@@ -149,6 +149,8 @@ tickets = Table(
     Column("created_at", Double, nullable=False),
     Column("moved_at", Double, nullable=False),
     Column("dropped_at", Double),
+    Column("asks", Flag, nullable=False),
+    Column("budget", Double),
     Column("files", Json, nullable=False),
     Column("proofs", Json, nullable=False),
     Column("command", Words, nullable=False),
@@ -185,6 +187,8 @@ runs = Table(
     Column("outcome", _one_of(Outcome)),
     Column("detail", Words, nullable=False),
     Column("saved", Text),
+    Column("conversation", Text, nullable=False),
+    Column("access", Words, nullable=False),
 )
 
 claims = Table(
@@ -232,4 +236,57 @@ landings = Table(
     Column("opened_at", Double, nullable=False),
     Column("closed_at", Double),
     Column("landed", Flag),
+)
+
+usage = Table(
+    "usage",
+    metadata,
+    Column("run", Integer, primary_key=True, autoincrement=False),
+    Column("provider", Words, primary_key=True),
+    Column("model", Words, primary_key=True),
+    Column("day", Text, primary_key=True),
+    Column("requests", Integer, nullable=False),
+    Column("failed", Integer, nullable=False),
+    Column("unpriced", Integer, nullable=False),
+    Column("input", BigInteger, nullable=False),
+    Column("output", BigInteger, nullable=False),
+    Column("cache_read", BigInteger, nullable=False),
+    Column("cache_write", BigInteger, nullable=False),
+    Column("usd", Double, nullable=False),
+    Column("seconds", Double, nullable=False),
+)
+
+readings = Table(
+    "readings",
+    metadata,
+    Column("source", Text, primary_key=True),
+    Column("file", Text, nullable=False),
+    Column("place", BigInteger, nullable=False),
+)
+
+limits = Table(
+    "limits",
+    metadata,
+    Column("provider", Words, primary_key=True),
+    Column("at", Double, nullable=False),
+    Column("status", Integer, nullable=False),
+    Column("span", Words, nullable=False),
+    Column("utilization", Double),
+    Column("resets_at", Double),
+)
+
+questions = Table(
+    "questions",
+    metadata,
+    Column("id", Integer, primary_key=True, autoincrement=False),
+    Column("key", Text, nullable=False),
+    Column("project", Integer, nullable=False),
+    Column("ticket", Integer, nullable=False),
+    Column("run", Integer, nullable=False),
+    Column("words", Words, nullable=False),
+    Column("asked_at", Double, nullable=False),
+    Column("deadline", Double, nullable=False),
+    Column("settled_at", Double),
+    Column("allowed", Flag),
+    Column("why", Words, nullable=False),
 )

@@ -10,12 +10,12 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import Any
 
-from sqlalchemy import Row, Select, func, insert, literal_column, select, update
+from sqlalchemy import Row, Select, bindparam, func, insert, literal_column, select, update
 
 from legion.domain import tickets as rules
 from legion.domain.errors import Conflict, NotFound
 from legion.domain.events import Kind
-from legion.domain.tickets import Change, Parked, ParkReason, State, Step, Submit, Ticket, Wish
+from legion.domain.tickets import Change, Fail, Parked, ParkReason, State, Step, Submit, Ticket, TryAgain, Wish
 from legion.store import schema
 from legion.store.database import ReadTransaction, Transaction
 
@@ -26,6 +26,12 @@ _LIVE = _TABLE.live == literal_column("1")
 _ENDED = _TABLE.live == literal_column("0")
 _ON_BOARD = _TABLE.dropped_at.is_(None)
 _MAY_BE_DROPPED = rules.ENDED | {State.DRAFT, State.QUEUED}
+_WHOLE: Select[Any] = (
+    select(schema.tickets, _TEXTS.text, _TEXTS.context, _TEXTS.criteria, _TEXTS.plan)
+    .select_from(schema.tickets.join(schema.wishes, _TEXTS.ticket == _TABLE.id))
+    .where(_ON_BOARD)
+)
+_ONE = _WHOLE.where(_TABLE.id == bindparam("wanted"))
 _AT_ONCE = 500
 """How many ids one statement names."""
 
@@ -51,7 +57,7 @@ def create(tx: Transaction, project: int, wish: Wish) -> Ticket:
 
 
 def get(tx: ReadTransaction, ticket: int) -> Ticket:
-    row = tx.execute(_whole().where(_TABLE.id == ticket)).one_or_none()
+    row = tx.execute(_ONE, {"wanted": ticket}).one_or_none()
     if row is None:
         raise NotFound(f"There is no ticket {ticket}: see `legion status`.")
     return _ticket(row)
@@ -62,7 +68,7 @@ def get_many(tx: ReadTransaction, ids: Iterable[int]) -> tuple[Ticket, ...]:
     asked = tuple(ids)
     found: dict[int, Ticket] = {}
     for some in _pieces(asked):
-        found |= {row.id: _ticket(row) for row in tx.execute(_whole().where(_TABLE.id.in_(some)))}
+        found |= {row.id: _ticket(row) for row in tx.execute(_WHOLE.where(_TABLE.id.in_(some)))}
     for ticket in asked:
         if ticket not in found:
             raise NotFound(f"There is no ticket {ticket}: see `legion status`.")
@@ -84,6 +90,7 @@ def move(tx: Transaction, ticket: int, step: Step, *, expected_version: int | No
         "to": moved.state.value,
         "attempt": moved.attempt,
         "reason": moved.reason,
+        **({"cause": step.cause.value} if isinstance(step, TryAgain | Fail) else {}),
     }
     tx.record(Kind.TICKET_MOVED, project=moved.project, ticket=ticket, data=data)
     return moved
@@ -161,12 +168,6 @@ def drop(tx: Transaction, ticket: int) -> None:
     tx.record(Kind.TICKET_DROPPED, project=dropped.project, ticket=ticket, data={"title": dropped.wish.title})
 
 
-def _whole() -> Select[Any]:
-    joined = schema.tickets.join(schema.wishes, _TEXTS.ticket == _TABLE.id)
-    texts = (_TEXTS.text, _TEXTS.context, _TEXTS.criteria, _TEXTS.plan)
-    return select(schema.tickets, *texts).select_from(joined).where(_ON_BOARD)
-
-
 def _pieces(ids: Iterable[int]) -> Iterator[list[int]]:
     rest = iter(sorted(set(ids)))
     while some := list(islice(rest, _AT_ONCE)):
@@ -191,6 +192,8 @@ def _wish_values(ticket: Ticket) -> dict[str, Any]:
         "command": wish.command,
         "model": wish.model,
         "max_attempts": wish.max_attempts,
+        "asks": wish.asks,
+        "budget": wish.budget,
     }
 
 
@@ -248,6 +251,8 @@ def _ticket(row: Row[Any]) -> Ticket:
             command=row.command,
             model=row.model,
             max_attempts=row.max_attempts,
+            asks=row.asks,
+            budget=row.budget,
             **texts,
         ),
         state=row.state,

@@ -63,6 +63,16 @@ class DataDir:
         return self.root / "runs"
 
     @property
+    def gateway(self) -> Path:
+        """Everything of the gateway: passes, ledger, where it listens."""
+        return self.root / "gateway"
+
+    @property
+    def keys(self) -> Path:
+        """Keys that a person gave us to keep, one file each, mode 0600."""
+        return self.root / "keys"
+
+    @property
     def projects(self) -> Path:
         """One folder per project: the hub, snapshot indexes, check trees."""
         return self.root / "projects"

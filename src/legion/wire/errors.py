@@ -1,15 +1,20 @@
 """Errors on the wire: which answer stands for which error, read by both sides.
 
-Clients catch the same classes that the daemon raises, and need no other room for it.
+Clients catch the same classes that the daemon raises, and need no other room for it. Every command imports this
+first, so it does without typing and without the other shapes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from legion.domain.errors import BadInput, ChecksFailed, Conflict, LegionError, NotAllowed, NotFound, TryAgain
-from legion.wire.projects import Problem
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from legion.wire.projects import Problem
 
 __all__ = [
     "HTTP_STATUS",
@@ -40,6 +45,8 @@ _BY_EXIT_CODE = {error.exit_code: error for error in HTTP_STATUS}
 
 
 def problem_of(error: LegionError) -> Problem:
+    from legion.wire.projects import Problem  # noqa: PLC0415
+
     return Problem(code=error.code, message=error.message, exit_code=error.exit_code)
 
 

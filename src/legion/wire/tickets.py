@@ -26,6 +26,10 @@ class NewTicket:
     command: str = ""
     model: str = ""
     max_attempts: int | None = None
+    ask: bool = False
+    """Whether its agent may ask a person for what it is not allowed to do."""
+    budget: float | None = None
+    """Dollars that all its runs may cost together."""
 
 
 @dataclass(kw_only=True)
@@ -122,6 +126,39 @@ class TicketPage:
     receipts: list[ReceiptLine]
     history: list[EventLine]
     changed_files: list[str]
+    cause: str = ""
+    """Why its last attempt did not make it: `checks`, `conflict` or `attempt`. Empty if it was not sent back last."""
+    environment: EnvironmentLine | None = None
+    """Null before the first run."""
+
+
+@dataclass(kw_only=True)
+class EnvironmentLine:
+    """Where its agent works, or worked last."""
+
+    run: int
+    slot: int | None
+    """Null once the run has ended."""
+    ports: list[int]
+    listening: list[int]
+    temp: str | None
+    temp_bytes: int
+    worktree_bytes: int
+    all_counted: bool
+    limit_bytes: int
+    up: CommandLine | None
+    down: CommandLine | None
+    notes: list[str]
+
+
+@dataclass(kw_only=True)
+class CommandLine:
+    """A command of the project's environment that was run."""
+
+    command: str
+    ok: bool
+    how: str
+    tail: str
 
 
 @dataclass(kw_only=True)

@@ -1,0 +1,72 @@
+"""providers.toml beside the person's settings: the model providers, and where their keys come from. Never a key.
+
+`legion provider` writes it; a person may too.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from pathlib import Path
+
+from legion.config import settings
+from legion.config.settings import choice, text
+from legion.config.source import read
+from legion.domain.errors import BadInput
+from legion.system.paths import user_config_file
+
+FILE = "providers.toml"
+
+
+class Auth(Enum):
+    """How a provider wants to see its key."""
+
+    API_KEY = "x-api-key"
+    BEARER = "bearer"
+    OAUTH = "oauth"
+    """A long-lived token of a Claude subscription."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProviderConfig:
+    url: str = field(
+        metadata=text(
+            allowed="an http:// or https:// address",
+            fits=lambda url: url.startswith(("https://", "http://")),
+            help="Where it is reached.",
+        )
+    )
+    auth: Auth = field(default=Auth.API_KEY, metadata=choice(Auth, help="How it wants to see its key."))
+    key_file: str = field(default="", metadata=text(allowed="a path", help="A file that holds the key, mode 0600."))
+    key_env: str = field(
+        default="", metadata=text(allowed="a name", help="An environment variable of the daemon that holds the key.")
+    )
+    key_command: str = field(
+        default="", metadata=text(allowed="a command line", help="A program that prints the key; no shell runs it.")
+    )
+    key_keyring: str = field(
+        default="", metadata=text(allowed='"yes" or empty', help="The key is in the system's keyring, under `legion`.")
+    )
+
+    @property
+    def key_argv(self) -> tuple[str, ...]:
+        return tuple(shlex.split(self.key_command))
+
+
+def providers_file() -> Path:
+    return user_config_file().with_name(FILE)
+
+
+def load(path: Path | None = None) -> Mapping[str, ProviderConfig]:
+    """By name, in the order of the file; none where there is no file. Raises BadInput with what is wrong."""
+    path = path or providers_file()
+    try:
+        content = path.read_text("utf-8")
+    except FileNotFoundError:
+        return {}
+    except (OSError, UnicodeDecodeError) as fault:
+        raise BadInput(f"{path} cannot be read ({fault}): mend or remove it.") from None
+    source = read(content, str(path))
+    return {name: settings.read_section(ProviderConfig, source, [name]) for name in source.table}

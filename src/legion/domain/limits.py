@@ -1,0 +1,35 @@
+"""When work goes on that a provider's limit stopped: at the reset, one after the other, or after a growing pause."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from legion.domain.runs import Outcome, Run
+
+AFTER_RESET = 2.0
+"""Seconds: clocks differ a little."""
+APART = 3.0
+"""Seconds between the wakes of parked tickets, so that they do not meet the next limit together."""
+FIRST_PAUSE, LONGEST_PAUSE = 30.0, 900.0
+
+
+def wakes_at(now: float, resets_at: float | None, earlier: Sequence[Run], parked: int) -> float:
+    """The moment for one more parked ticket, where `parked` others wait already.
+
+    `earlier` are the ticket's runs, oldest first, this one included: while the provider does not say when it is over,
+    each limited run in a row doubles the pause.
+    """
+    if resets_at is not None and resets_at > now:
+        moment = resets_at + AFTER_RESET
+    else:
+        moment = now + min(LONGEST_PAUSE, FIRST_PAUSE * 2 ** max(0, _in_a_row(earlier) - 1))
+    return moment + parked * APART
+
+
+def _in_a_row(runs: Sequence[Run]) -> int:
+    count = 0
+    for run in reversed(runs):
+        if run.outcome not in (None, Outcome.LIMITED):
+            break
+        count += 1
+    return count

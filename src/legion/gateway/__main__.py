@@ -1,0 +1,44 @@
+"""`python -m legion.gateway FOLDER`: what the daemon starts in the background."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import sys
+from pathlib import Path
+
+from legion.domain.errors import LegionError
+from legion.gateway.folder import GatewayFolder
+from legion.gateway.process import DEFAULT_PORT, GRACE, IDLE
+from legion.gateway.server import Wish, say, serve
+
+
+def main() -> int:
+    words = argparse.ArgumentParser(prog="legion.gateway")
+    words.add_argument("folder", type=Path)
+    words.add_argument("--port", type=int, default=DEFAULT_PORT)
+    words.add_argument("--idle", type=float, default=IDLE)
+    words.add_argument("--grace", type=float, default=GRACE)
+    words.add_argument("--ready", type=int)
+    given = words.parse_args()
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s", stream=sys.stderr)
+    # Its words about bad requests repeat what was sent.
+    logging.getLogger("aiohttp").setLevel(logging.CRITICAL)
+    wish = Wish(
+        folder=GatewayFolder(given.folder.absolute()),
+        port=given.port,
+        idle=given.idle,
+        grace=given.grace,
+        ready=given.ready,
+    )
+    try:
+        serve(wish)
+    except LegionError as trouble:
+        say(wish.ready, f"error: {trouble.message}")
+        sys.stderr.write(f"{trouble.message}\n")
+        return trouble.exit_code
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

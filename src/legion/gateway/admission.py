@@ -1,0 +1,132 @@
+"""Who may ask for what: the route, the caller's pass, its models and its budget. Knows no keys and asks no provider."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+
+import orjson
+
+from legion.gateway.answers import ErrorKind, Refused
+from legion.gateway.book import Book
+from legion.gateway.folder import Damaged, GatewayFolder
+from legion.gateway.ledger import Trouble
+from legion.gateway.passes import Granted, Pass, parse_pass, pass_file
+from legion.gateway.provider import Provider, parse_providers
+from legion.gateway.watched import Watched
+
+_HOSTS = re.compile(r"(127\.0\.0\.1|localhost|\[::1\])(:\d+)?", re.IGNORECASE)
+_DATED = re.compile(r"-\d{8}")
+
+
+class Route(Enum):
+    MESSAGES = "messages"
+    COUNT_TOKENS = "count_tokens"
+    MODELS = "models"
+
+
+@dataclass(frozen=True)
+class _Way:
+    route: Route
+    path: re.Pattern[str]
+    methods: tuple[str, ...]
+
+
+# Nothing else is passed on: another path or method of a provider might repeat the key to the caller.
+_WAYS = (
+    _Way(Route.MESSAGES, re.compile(r"/v1/messages"), ("POST",)),
+    _Way(Route.COUNT_TOKENS, re.compile(r"/v1/messages/count_tokens"), ("POST",)),
+    _Way(Route.MODELS, re.compile(r"/v1/models(/[\w@:-][\w.@:-]*)?", re.ASCII), ("GET", "HEAD")),
+)
+
+
+def route_of(method: str, path: str) -> Route:
+    for way in _WAYS:
+        if way.path.fullmatch(path):
+            if method in way.methods:
+                return way.route
+            raise Refused(405, ErrorKind.INVALID, f"{path} takes {' or '.join(way.methods)}, not {method}.")
+    raise Refused(404, ErrorKind.NOT_FOUND, "there is nothing at this path: ask for /v1/messages or /v1/models.")
+
+
+def model_of(body: bytes) -> str:
+    """The model that a request names; empty where it cannot be read."""
+    try:
+        document = orjson.loads(body)
+    except orjson.JSONDecodeError:
+        return ""
+    model = document.get("model") if isinstance(document, dict) else None
+    return model if isinstance(model, str) else ""
+
+
+class Admission:
+    def __init__(self, folder: GatewayFolder, book: Book) -> None:
+        self._folder = folder
+        self._book = book
+        self._passes: dict[Path, Watched[Granted]] = {}
+        self._providers = Watched(folder.providers, parse_providers)
+
+    def caller(self, headers: Mapping[str, str]) -> Pass:
+        """The pass of whoever asks. A page in a browser has no business here, whatever token it found."""
+        if not _HOSTS.fullmatch(headers.get("host", "")) or "origin" in headers:
+            raise Refused(403, ErrorKind.PERMISSION, "only programs of this machine may ask: use http://127.0.0.1.")
+        scheme, _, bearer = headers.get("authorization", "").partition(" ")
+        token = bearer.strip() if scheme.lower() == "bearer" else headers.get("x-api-key", "")
+        path = pass_file(self._folder, token)
+        try:
+            return self._passes.setdefault(path, Watched(path, parse_pass)).value().pass_
+        except (FileNotFoundError, Damaged):
+            del self._passes[path]
+            raise Refused(
+                401, ErrorKind.AUTHENTICATION, "this token opens nothing: its run has ended or never began."
+            ) from None
+
+    def admit(self, route: Route, pass_: Pass, model: str) -> None:
+        """Raises Refused for a model that the pass does not name and for a budget that is used up."""
+        if route is Route.MODELS:
+            return
+        if pass_.models is not None and not any(_names(allowed, model) for allowed in pass_.models):
+            raise Refused(
+                400,
+                ErrorKind.INVALID,
+                f"model not allowed: {model or 'none named'}; this run may use {', '.join(pass_.models) or 'none'}.",
+                Trouble.MODEL,
+            )
+        if pass_.budget_usd is None or route is Route.COUNT_TOKENS:
+            return
+        spent = pass_.spent_usd + self._book.spent(pass_.run)
+        if spent >= pass_.budget_usd:
+            raise Refused(
+                400,
+                ErrorKind.INVALID,
+                f"budget reached: {spent:.2f} of {pass_.budget_usd:.2f} USD are spent; raise the ticket's budget.",
+                Trouble.BUDGET,
+            )
+        if not self._book.has_price(model):
+            raise Refused(
+                400,
+                ErrorKind.INVALID,
+                f"budget cannot be kept: {model or 'its model'} has no price; add it to prices.toml or drop the budget.",
+                Trouble.NO_PRICE,
+            )
+
+    def provider(self, pass_: Pass) -> Provider:
+        try:
+            return self._providers.value()[pass_.provider]
+        except (FileNotFoundError, KeyError):
+            raise Refused(
+                400,
+                ErrorKind.INVALID,
+                f"there is no provider {pass_.provider}: define it, or choose another.",
+                Trouble.NO_PROVIDER,
+            ) from None
+        except Damaged as fault:
+            raise Refused(500, ErrorKind.API, fault.message, Trouble.NO_PROVIDER) from None
+
+
+def _names(allowed: str, model: str) -> bool:
+    """A name without its date stands for every date."""
+    return model.startswith(allowed) and (model == allowed or _DATED.fullmatch(model[len(allowed) :]) is not None)

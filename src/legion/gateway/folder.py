@@ -1,0 +1,76 @@
+"""Where everything of the gateway lies. Daemon and gateway tell each other nothing but what is in this folder."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from legion.domain.errors import LegionError
+
+VERSION = 1
+"""Of every file in the folder. Within a version, fields are only added."""
+
+
+class Damaged(LegionError):
+    """A file of the folder does not say what it should."""
+
+    code = "damaged"
+
+
+@dataclass(frozen=True)
+class GatewayFolder:
+    """The folder of one gateway, private to the person (0700)."""
+
+    root: Path
+
+    def prepare(self) -> None:
+        for place in (self.root, self.passes, self.ledger):
+            place.mkdir(parents=True, exist_ok=True, mode=0o700)
+            place.chmod(0o700)
+
+    @property
+    def providers(self) -> Path:
+        return self.root / "providers.json"
+
+    @property
+    def passes(self) -> Path:
+        """One file per running run, named by the digest of its token."""
+        return self.root / "passes"
+
+    @property
+    def ledger(self) -> Path:
+        """One file per day in UTC."""
+        return self.root / "ledger"
+
+    @property
+    def record(self) -> Path:
+        """Where the gateway listens, and who it is."""
+        return self.root / "gateway.json"
+
+    @property
+    def lock(self) -> Path:
+        """Held by the living gateway."""
+        return self.root / "lock"
+
+    @property
+    def starting(self) -> Path:
+        """Held by whoever starts a gateway."""
+        return self.root / "starting"
+
+    @property
+    def log(self) -> Path:
+        return self.root / "gateway.log"
+
+
+def parse(content: bytes, path: Path) -> dict[str, Any]:
+    """The facts in a file of the folder."""
+    try:
+        facts = json.loads(content)
+    except ValueError:
+        raise Damaged(f"{path} is not JSON: have the daemon write it again.") from None
+    version = facts.get("version") if isinstance(facts, dict) else None
+    if version != VERSION:
+        raise Damaged(f"{path} has version {version} and this release reads {VERSION}: update Legion.")
+    return dict(facts)

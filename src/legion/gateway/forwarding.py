@@ -1,0 +1,207 @@
+"""Passes a request on to its provider and the answer back, byte by byte. Counts beside the stream, delays nothing.
+
+Knows neither passes nor prices: whoever calls has admitted the request and has its key.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncIterator, Callable, Iterable
+from dataclasses import dataclass
+
+import aiohttp
+from aiohttp import web
+from yarl import URL
+
+from legion.gateway.answers import ErrorKind, Refused
+from legion.gateway.book import Account
+from legion.gateway.counting import BodyCounter, StreamCounter
+from legion.gateway.ledger import Limit, Trouble
+from legion.gateway.limits import limit_of
+from legion.gateway.provider import Auth, Provider
+
+_CONNECT_PATIENCE = 30.0
+_LONGEST_ERROR = 1 << 20
+_HOP_BY_HOP = frozenset(
+    (
+        *("connection", "keep-alive", "proxy-authenticate", "proxy-authorization", "proxy-connection"),
+        *("te", "trailer", "transfer-encoding", "upgrade"),
+    )
+)
+_OURS = frozenset(("host", "content-length", "authorization", "x-api-key", "accept-encoding", "expect"))
+_NO_EXTRAS = ("Accept", "Accept-Encoding", "Content-Type", "User-Agent")
+_LOGIN_TOKEN = "sk-ant-oat"
+_LOGIN_BETA = "oauth-2025-04-20"
+"""Anthropic takes the long-lived token of a login only with this flag; programs send it with their own login alone."""
+
+Headers = list[tuple[str, str]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outgoing:
+    """A request as it goes to the provider."""
+
+    method: str
+    path: str
+    """With the query, as the caller wrote it."""
+    headers: Iterable[tuple[bytes, bytes]]
+    body: bytes
+    provider: Provider
+    key: str | None
+
+
+class _Broken(Exception):
+    """The provider's answer broke off."""
+
+    def __init__(self, trouble: Trouble) -> None:
+        super().__init__(trouble.value)
+        self.trouble = trouble
+
+
+def new_session(idle: float) -> aiohttp.ClientSession:
+    """Connections to providers: as many as are needed, no cookies, nothing decoded, no limit but silence."""
+    return aiohttp.ClientSession(
+        connector=aiohttp.TCPConnector(limit=0),
+        cookie_jar=aiohttp.DummyCookieJar(),
+        auto_decompress=False,
+        timeout=aiohttp.ClientTimeout(total=None, sock_connect=_CONNECT_PATIENCE, sock_read=idle),
+    )
+
+
+class Forwarder:
+    def __init__(self, session: aiohttp.ClientSession, on_limit: Callable[[Limit], None]) -> None:
+        self._session = session
+        self._on_limit = on_limit
+
+    async def forward(self, request: web.BaseRequest, outgoing: Outgoing, account: Account) -> web.StreamResponse:
+        """The answer, sent to its end. Raises Refused as long as nothing of it was sent."""
+        name = outgoing.provider.name
+        try:
+            upstream = await self._session.request(
+                outgoing.method,
+                URL(outgoing.provider.url.rstrip("/") + outgoing.path, encoded=True),
+                data=outgoing.body or None,
+                headers=_request_headers(outgoing),
+                skip_auto_headers=_NO_EXTRAS,
+                allow_redirects=False,
+            )
+        except aiohttp.SocketTimeoutError:
+            raise Refused(
+                504, ErrorKind.TIMEOUT, f"provider {name} did not answer in time; try again.", Trouble.IDLE
+            ) from None
+        except (aiohttp.ClientError, OSError) as fault:
+            raise Refused(
+                502, ErrorKind.API, f"provider {name} unreachable: {_reason(fault)}; try again.", Trouble.UNREACHABLE
+            ) from None
+        try:
+            return await self._pass_back(request, upstream, outgoing, account)
+        finally:
+            # What was not read to its end cannot be used again, and the provider learns that nobody listens.
+            upstream.close()
+
+    async def _pass_back(
+        self, request: web.BaseRequest, upstream: aiohttp.ClientResponse, outgoing: Outgoing, account: Account
+    ) -> web.StreamResponse:
+        account.status = upstream.status
+        self._tell_limit(upstream, account)
+        if "content-encoding" in upstream.headers:
+            account.trouble = Trouble.UNREADABLE
+        else:
+            account.counter = StreamCounter() if upstream.content_type == "text/event-stream" else BodyCounter()
+        answer = web.StreamResponse(status=upstream.status, headers=_response_headers(upstream, outgoing.key))
+        pieces = _pieces(upstream.content)
+        if upstream.status >= 400:
+            pieces = _without_key(pieces, outgoing.key)
+        try:
+            await answer.prepare(request)
+            async for piece in pieces:
+                if account.first is None:
+                    account.first = time.monotonic()
+                await answer.write(piece)
+                if account.counter is not None:
+                    account.counter.feed(piece)
+        except _Broken as broken:
+            _cut(request, account, broken.trouble)
+            return answer
+        if account.counter is not None:
+            account.counter.end()
+            if not account.seen.complete and not account.seen.error:
+                account.cut, account.trouble = True, Trouble.UNFINISHED
+        await answer.write_eof()
+        return answer
+
+    def _tell_limit(self, upstream: aiohttp.ClientResponse, account: Account) -> None:
+        pass_ = account.pass_
+        limit = limit_of(
+            upstream.headers, upstream.status, at=round(time.time(), 3), run=pass_.run, provider=pass_.provider
+        )
+        if limit is not None:
+            self._on_limit(limit)
+
+
+def _reason(fault: Exception) -> str:
+    """Only what the system said: other errors quote the provider, which may quote the key."""
+    match fault:
+        case aiohttp.ClientConnectorError():
+            return str(fault)
+        case aiohttp.ConnectionTimeoutError():
+            return f"no connection within {_CONNECT_PATIENCE:g} s"
+        case aiohttp.ServerDisconnectedError() | aiohttp.ClientOSError() | OSError():
+            return "it hung up"
+        case _:
+            return f"it sent no proper answer ({type(fault).__name__})"
+
+
+def _cut(request: web.BaseRequest, account: Account, trouble: Trouble) -> None:
+    """End as the provider did: without the end mark, so that the caller sees a torn answer and not a short one."""
+    account.cut, account.trouble = True, trouble
+    if request.transport is not None:
+        request.transport.close()
+
+
+async def _pieces(content: aiohttp.StreamReader) -> AsyncIterator[bytes]:
+    while True:
+        try:
+            piece = await content.readany()
+        except TimeoutError:
+            raise _Broken(Trouble.IDLE) from None
+        except (aiohttp.ClientError, OSError):
+            raise _Broken(Trouble.UPSTREAM_GONE) from None
+        if not piece:
+            return
+        yield piece
+
+
+async def _without_key(pieces: AsyncIterator[bytes], key: str | None) -> AsyncIterator[bytes]:
+    """Errors are short, and some providers repeat in them what they were sent. Stars keep the length as announced."""
+    whole = b""
+    async for piece in pieces:
+        whole += piece
+        if len(whole) > _LONGEST_ERROR:
+            raise _Broken(Trouble.UPSTREAM_GONE)
+    yield whole if key is None else whole.replace(key.encode(), b"*" * len(key))
+
+
+def _request_headers(outgoing: Outgoing) -> Headers:
+    headers = [*_kept(outgoing.headers, _HOP_BY_HOP | _OURS), ("Accept-Encoding", "identity")]
+    key = outgoing.key
+    if key is not None and outgoing.provider.auth is Auth.API_KEY:
+        headers.append(("x-api-key", key))
+    elif key is not None:
+        headers.append(("Authorization", f"Bearer {key}"))
+        if key.startswith(_LOGIN_TOKEN):
+            flags = [value for name, value in headers if name.lower() == "anthropic-beta"]
+            headers = [(name, value) for name, value in headers if name.lower() != "anthropic-beta"]
+            headers.append(("anthropic-beta", ",".join([*flags, _LOGIN_BETA])))
+    return headers
+
+
+def _response_headers(upstream: aiohttp.ClientResponse, key: str | None) -> Headers:
+    headers = _kept(upstream.raw_headers, _HOP_BY_HOP)
+    return headers if key is None else [(name, value) for name, value in headers if key not in value]
+
+
+def _kept(raw: Iterable[tuple[bytes, bytes]], dropped: frozenset[str]) -> Headers:
+    pairs = [(name.decode("utf-8", "surrogateescape"), value.decode("utf-8", "surrogateescape")) for name, value in raw]
+    named = {word.strip().lower() for name, value in pairs if name.lower() == "connection" for word in value.split(",")}
+    return [(name, value) for name, value in pairs if name.lower() not in dropped and name.lower() not in named]

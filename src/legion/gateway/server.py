@@ -1,0 +1,244 @@
+"""The gateway process: takes its folder, listens, leads every request through admission, key and forwarding, and ends.
+
+The one place of the room where its parts are put together.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import ctypes
+import errno
+import logging
+import os
+import signal
+import socket
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from aiohttp import web
+
+from legion import __version__
+from legion.domain.errors import Conflict, NotAllowed, TryAgain
+from legion.gateway import admission, answers
+from legion.gateway.address import Address, announce, last_port, withdraw
+from legion.gateway.admission import Admission
+from legion.gateway.answers import ErrorKind, Refused
+from legion.gateway.book import Account, Book
+from legion.gateway.folder import GatewayFolder
+from legion.gateway.forwarding import Forwarder, Outgoing, new_session
+from legion.gateway.keys import Keys, NoKey
+from legion.gateway.ledger import Limit, Trouble
+from legion.gateway.limits import Novelty
+from legion.gateway.pricing import PriceList
+from legion.system import files
+from legion.system.paths import user_config_file
+
+log = logging.getLogger("legion.gateway")
+
+_LOCK_PATIENCE = 2.0
+"""Seconds: whoever looks whether the lock is held holds it for a moment."""
+_HOST = "127.0.0.1"
+_TRIES = 100
+_LONGEST_BODY = 64 << 20
+_PR_SET_DUMPABLE = 4
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wish:
+    """What the process was asked for."""
+
+    folder: GatewayFolder
+    port: int
+    idle: float
+    grace: float
+    ready: int | None
+    """A pipe to say `ready` on."""
+
+
+class Gateway:
+    """Answers requests."""
+
+    def __init__(self, book: Book, admission: Admission, keys: Keys, forwarder: Forwarder) -> None:
+        self._book = book
+        self._admission = admission
+        self._keys = keys
+        self._forwarder = forwarder
+        self._tasks: set[asyncio.Task[object]] = set()
+
+    async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
+        task = asyncio.current_task()
+        assert task is not None
+        self._tasks.add(task)
+        try:
+            return await self._answer(request)
+        except Refused as refused:
+            return refused.answer()
+        except Exception as fault:  # one broken request must not end the others; its text might hold a key
+            log.error("A request broke: %s", type(fault).__name__)
+            return Refused(500, ErrorKind.API, "the gateway broke on this request; see its log.").answer()
+        finally:
+            self._tasks.discard(task)
+
+    async def drain(self, grace: float) -> None:
+        """Let running answers end, and cut what is left after the grace."""
+        if self._tasks:
+            await asyncio.wait(self._tasks, timeout=grace)
+        left = set(self._tasks)
+        for task in left:
+            task.cancel()
+        if left:
+            await asyncio.wait(left, timeout=grace)
+
+    async def _answer(self, request: web.BaseRequest) -> web.StreamResponse:
+        path = request.raw_path.partition("?")[0]
+        if path in ("/", "/health") and request.method in ("GET", "HEAD"):
+            return answers.healthy(__version__)
+        route = admission.route_of(request.method, path)
+        account = self._book.open(self._admission.caller(request.headers))
+        try:
+            body = await _body(request)
+            account.model = admission.model_of(body) if body else ""
+            self._admission.admit(route, account.pass_, account.model)
+            return await self._forward(request, body, account)
+        except Refused as refused:
+            account.status, account.trouble = refused.status, refused.trouble
+            raise
+        except (asyncio.CancelledError, ConnectionError):
+            gone = request.transport is None or request.transport.is_closing()
+            account.cut, account.trouble = True, Trouble.CALLER_GONE if gone else Trouble.ENDED
+            raise
+        except Exception:
+            account.cut, account.trouble = True, Trouble.BROKEN
+            raise
+        finally:
+            self._book.close(account)
+
+    async def _forward(self, request: web.BaseRequest, body: bytes, account: Account) -> web.StreamResponse:
+        provider = self._admission.provider(account.pass_)
+        try:
+            key = await self._keys.of(provider)
+        except NoKey as missing:
+            raise Refused(
+                401, ErrorKind.AUTHENTICATION, f"no key for provider {provider.name}: {missing.message}", Trouble.NO_KEY
+            ) from None
+        outgoing = Outgoing(
+            method=request.method,
+            path=request.raw_path,
+            headers=request.raw_headers,
+            body=body,
+            provider=provider,
+            key=key,
+        )
+        try:
+            return await self._forwarder.forward(request, outgoing, account)
+        finally:
+            if account.status == 401 and key is not None:
+                self._keys.drop(provider, key)
+
+
+async def _body(request: web.BaseRequest) -> bytes:
+    if request.headers.get("expect", "").lower() == "100-continue":
+        await request.writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+        request.writer.output_size = 0
+    pieces, size = [], 0
+    async for piece in request.content.iter_any():
+        size += len(piece)
+        if size > _LONGEST_BODY:
+            raise Refused(413, ErrorKind.TOO_LARGE, f"the request is larger than {_LONGEST_BODY >> 20} MB; send less.")
+        pieces.append(piece)
+    return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+
+
+def serve(wish: Wish) -> None:
+    """Serve until SIGTERM or SIGINT. Raises a LegionError where it cannot begin."""
+    _hide_memory()
+    with _taken(wish.folder):
+        withdraw(wish.folder)
+        book = Book(wish.folder, PriceList(user_config_file().with_name("prices.toml")))
+        book.resume()
+        listener = _listen(last_port(wish.folder, wish.port), wish.port)
+        try:
+            asyncio.run(_run(wish, book, listener))
+        finally:
+            book.write()
+
+
+async def _run(wish: Wish, book: Book, listener: socket.socket) -> None:
+    ended = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, ended.set)
+    novelty = Novelty()
+
+    def note(limit: Limit) -> None:
+        if novelty.is_new(limit):
+            book.note(limit)
+
+    async with new_session(wish.idle) as session:
+        gateway = Gateway(book, Admission(wish.folder, book), Keys(), Forwarder(session, note))
+        server = web.Server(gateway.handle, handler_cancellation=True, access_log=None, auto_decompress=False)
+        runner = web.ServerRunner(server, shutdown_timeout=0.1)
+        await runner.setup()
+        site = web.SockSite(runner, listener)
+        await site.start()
+        address = Address(url=f"http://{_HOST}:{listener.getsockname()[1]}", pid=os.getpid(), release=__version__)
+        announce(wish.folder, address, asked=wish.port)
+        log.info("The gateway listens at %s.", address.url)
+        say(wish.ready, "ready")
+        await ended.wait()
+        log.info("The gateway ends.")
+        withdraw(wish.folder)
+        await site.stop()
+        server.pre_shutdown()
+        await gateway.drain(wish.grace)
+        await runner.cleanup()
+
+
+def say(ready: int | None, word: str) -> None:
+    """Tell whoever started us, once."""
+    if ready is not None:
+        with contextlib.suppress(OSError):
+            os.write(ready, f"{word}\n".encode())
+            os.close(ready)
+
+
+@contextlib.contextmanager
+def _taken(folder: GatewayFolder) -> Iterator[None]:
+    """The folder is ours alone while the lock is held."""
+    try:
+        folder.prepare()
+        lock = files.lock(folder.lock, patience=_LOCK_PATIENCE)
+    except files.AlreadyLocked:
+        raise Conflict(f"Another gateway serves {folder.root} already: use it, or end it first.") from None
+    except OSError as fault:
+        raise NotAllowed(f"The gateway cannot use {folder.root} ({fault.strerror}): name another folder.") from fault
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+def _listen(*ports: int) -> socket.socket:
+    """The first of these ports that is free, or the next free one after the last."""
+    for number in [*ports, *range(ports[-1] + 1, min(ports[-1] + _TRIES, 65536))]:
+        listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            listener.bind((_HOST, number))
+            listener.listen(1024)
+        except OSError as fault:
+            listener.close()
+            if fault.errno == errno.EADDRINUSE:
+                continue
+            raise NotAllowed(
+                f"The gateway cannot listen on port {number} ({fault.strerror}): choose another."
+            ) from fault
+        return listener
+    raise TryAgain(f"No port from {ports[-1]} on is free: choose another for the gateway.")
+
+
+def _hide_memory() -> None:
+    """No ptrace, no core file, no look into /proc/<pid> for programs of the same user: the keys are in here."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)

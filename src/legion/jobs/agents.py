@@ -1,0 +1,78 @@
+"""Which program is the agent of a ticket, and the spec of its run: any command, or Claude Code."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+from legion.config.project import ProjectConfig
+from legion.domain.errors import LegionError, NotFound
+from legion.domain.runs import Run
+from legion.domain.tickets import Ticket
+from legion.drivers.command import briefed
+from legion.jobs import claude, places
+from legion.jobs.briefing import briefing
+from legion.jobs.environment import Surroundings
+from legion.jobs.saving import worktree_name
+from legion.jobs.world import Workshop, World
+from legion.runner.spec import Spec
+from legion.system import files
+
+
+class NoProgram(LegionError):
+    """Nobody said which program is the agent."""
+
+
+@dataclass(frozen=True)
+class Agent:
+    """How the agent is started, and how long it may take. Without a command line it is Claude Code."""
+
+    argv: tuple[str, ...] | None
+    timeout: float
+
+
+def agent(world: World, config: ProjectConfig, command: str, driver: str) -> Agent:
+    """The ticket's own command, else the driver it names, else the default one."""
+    if command:
+        return Agent(("sh", "-c", command), config.agents.timeout)
+    try:
+        chosen = world.user.driver(driver, config.agents.driver)
+    except NotFound as missing:
+        raise NoProgram(f"{missing.message.rstrip('.')}, or pass --command to dispatch.") from missing
+    if chosen is None:
+        return Agent(None, config.agents.timeout)
+    return Agent(chosen.argv, chosen.timeout or config.agents.timeout)
+
+
+def spec(
+    world: World, shop: Workshop, ticket: Ticket, this_run: Run, tree: Path, given: Path, around: Surroundings
+) -> Spec:
+    """Everything the runner needs. What the agent is given to read lies in `given`."""
+    state = shop.agents / worktree_name(ticket.id)
+    state.mkdir(parents=True, exist_ok=True, mode=0o700)
+    chosen = agent(world, shop.config, ticket.wish.command, ticket.wish.driver)
+    files.write_whole(given / "briefing.md", briefing(ticket, shop.config), mode=0o644)
+    identity = {
+        "LEGION_TICKET": str(ticket.id),
+        "LEGION_ATTEMPT": str(ticket.attempt),
+        "LEGION_STATE": str(state),
+        "LEGION_URL": world.url,
+    }
+    env = places.environment(world, {**identity, **around.env})
+    walls = places.sandbox(world, shop, writable=(tree, state, *around.writable), readable=(given, *_own_file(chosen)))
+    if chosen.argv is None:
+        place = claude.Place(tree=tree, state=state, given=given, env=env, walls=walls)
+        return claude.spec(world, shop, ticket, this_run, place, chosen.timeout)
+    return Spec(
+        run=this_run.name,
+        program=briefed(chosen.argv, cwd=tree, env=env, briefing=given / "briefing.md"),
+        timeout=chosen.timeout,
+        sandbox=walls,
+    )
+
+
+def _own_file(chosen: Agent) -> tuple[Path, ...]:
+    """The agent program itself, which may lie where no toolchain is."""
+    found = shutil.which(chosen.argv[0]) if chosen.argv else None
+    return (Path(found).absolute(), Path(found).resolve()) if found else ()

@@ -1,0 +1,183 @@
+"""A run of Claude Code: its conversation, what it is told, what it may do, and its pass for the gateway."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from legion.config.providers import Auth
+from legion.domain.runs import Outcome, Run
+from legion.domain.tickets import Ticket
+from legion.drivers import Program
+from legion.drivers.claude import program
+from legion.drivers.claude.options import ClaudeOptions, PermissionMode
+from legion.drivers.claude.program import ClaudeProgram, NoClaude
+from legion.drivers.known import DriverName
+from legion.gateway import process
+from legion.gateway.folder import GatewayFolder
+from legion.gateway.passes import Pass, grant, revoke
+from legion.jobs import access
+from legion.jobs.access import Access, NoAccess, OwnLogin
+from legion.jobs.briefing import RULES, going_on
+from legion.jobs.world import Workshop, World
+from legion.runner.journal import read_journal
+from legion.runner.sandbox import Sandbox
+from legion.runner.spec import Spec
+from legion.store import runs, usage
+from legion.system import files
+
+_IN_A_SANDBOX = ("Bash", "WebFetch", "WebSearch", "NotebookEdit")
+"""What needs no question where nothing outside can be harmed."""
+
+_ENVIRONMENT = {
+    "DISABLE_AUTOUPDATER": "1",
+    "DISABLE_TELEMETRY": "1",
+    "DISABLE_ERROR_REPORTING": "1",
+    "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Place:
+    """Where the run works."""
+
+    tree: Path
+    state: Path
+    given: Path
+    env: Mapping[str, str]
+    walls: Sandbox | None
+
+
+def spec(world: World, shop: Workshop, ticket: Ticket, this_run: Run, place: Place, timeout: float) -> Spec:
+    """Raises NoAccess where it could not work."""
+    chosen = find_program(world)
+    way = access.choose(world)
+    config_dir = place.state / "claude"
+    config_dir.mkdir(exist_ok=True, mode=0o700)
+    files.write_whole(place.given / "again.md", _again(world, shop, ticket, this_run), mode=0o644)
+    allowance = _allowance(world, ticket)
+    env = {**place.env, **_ENVIRONMENT, "CLAUDE_CONFIG_DIR": str(config_dir)}
+    env |= _way(world, ticket, this_run, way, config_dir, allowance)
+    if place.walls is not None:
+        env["IS_SANDBOX"] = "1"
+    with world.store.write() as tx:
+        runs.note_access(tx, this_run.id, way.words)
+    return Spec(
+        run=this_run.name,
+        program=Program(argv=(str(chosen.path),), cwd=place.tree, env=env),
+        driver=DriverName.CLAUDE,
+        # The gateway counts what it serves; without it only Claude Code itself can.
+        options=_options(
+            world, ticket, this_run, place, config_dir, allowance if isinstance(way, OwnLogin) else None
+        ).to_json(),
+        timeout=timeout,
+        sandbox=_seeing(place.walls, chosen, way),
+    )
+
+
+def find_program(world: World) -> ClaudeProgram:
+    try:
+        return program.find(world.user.claude.program)
+    except NoClaude as missing:
+        raise NoAccess(str(missing)) from missing
+
+
+def let_go(world: World, this_run: Run) -> None:
+    """The run has ended: its token opens nothing any more."""
+    folder = GatewayFolder(world.data.gateway)
+    if folder.passes.is_dir():
+        revoke(folder, this_run.name)
+
+
+def _options(
+    world: World, ticket: Ticket, this_run: Run, place: Place, config_dir: Path, budget: float | None
+) -> ClaudeOptions:
+    wanted = world.user.claude
+    return ClaudeOptions(
+        conversation=this_run.conversation,
+        config_dir=config_dir,
+        prompt=place.given / "briefing.md",
+        again=place.given / "again.md",
+        rules=RULES,
+        model=ticket.wish.model or wanted.model,
+        fallback_model=wanted.fallback_model,
+        permission_mode=PermissionMode(wanted.permission_mode.value),
+        allowed_tools=(*wanted.allow, *(_IN_A_SANDBOX if place.walls is not None else ())),
+        tools=wanted.tools or None,
+        max_turns=wanted.max_turns or None,
+        budget_usd=budget,
+        asks=ticket.wish.asks,
+        patience=wanted.answer_within,
+    )
+
+
+def _way(
+    world: World, ticket: Ticket, this_run: Run, way: Access, config_dir: Path, allowance: float | None
+) -> dict[str, str]:
+    """The variables that lead Claude Code to its model."""
+    login = config_dir / ".credentials.json"
+    if isinstance(way, OwnLogin):
+        if not login.is_symlink():
+            login.unlink(missing_ok=True)
+            login.symlink_to(way.credentials)
+        return {}
+    if login.is_symlink():
+        login.unlink()
+    folder = access.tell_gateway(world)
+    address = process.ensure(folder, world.user.daemon.gateway_port)
+    with world.store.read() as tx:
+        spent = usage.of_ticket(tx, ticket.id).usd
+    token = grant(
+        folder,
+        Pass(
+            run=this_run.name,
+            ticket=ticket.id,
+            project=ticket.project,
+            agent=this_run.conversation,
+            provider=way.provider,
+            budget_usd=allowance,
+            spent_usd=spent,
+        ),
+    )
+    variable = "CLAUDE_CODE_OAUTH_TOKEN" if way.auth is Auth.OAUTH else "ANTHROPIC_AUTH_TOKEN"
+    return {"ANTHROPIC_BASE_URL": address.url, variable: token}
+
+
+def _allowance(world: World, ticket: Ticket) -> float | None:
+    """What all runs of the ticket may cost: its budget, and as much again each time a person let it go on."""
+    whole = ticket.wish.budget or world.user.claude.budget_usd or None
+    if whole is None:
+        return None
+    with world.store.read() as tx:
+        spent_up = sum(run.outcome is Outcome.OUT_OF_BUDGET for run in runs.of_ticket(tx, ticket.id))
+    return whole * (1 + spent_up)
+
+
+def _again(world: World, shop: Workshop, ticket: Ticket, this_run: Run) -> str:
+    with world.store.read() as tx:
+        earlier = [run for run in runs.of_ticket(tx, ticket.id) if run.id < this_run.id]
+    last = earlier[-1] if earlier else None
+    cut_off = _cut_off(world, last) if last else ()
+    return going_on(ticket, shop.config, last, cut_off)
+
+
+def _cut_off(world: World, last: Run) -> tuple[str, ...]:
+    """The calls that had begun and never returned when the run ended."""
+    open_calls: dict[object, str] = {}
+    for event in read_journal(world.data.runs / last.name):
+        if event.kind == "begins":
+            open_calls[event.facts.get("call")] = f"{event.facts.get('tool')}: {event.facts.get('input')}"
+        elif event.kind == "returned":
+            open_calls.pop(event.facts.get("call"), None)
+    return tuple(open_calls.values())
+
+
+def _seeing(walls: Sandbox | None, chosen: ClaudeProgram, way: Access) -> Sandbox | None:
+    """Beside what every agent sees: the program itself, and the login where there is no other way."""
+    if walls is None:
+        return None
+    files_seen = [chosen.path.absolute(), chosen.path.resolve()]
+    if isinstance(way, OwnLogin):
+        files_seen.append(way.credentials)
+    return replace(walls, readable=(*walls.readable, *files_seen))

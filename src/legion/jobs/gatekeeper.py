@@ -1,0 +1,76 @@
+"""Keeps the gateway alive while agents need it, and takes over what it counted.
+
+Whoever lives longest keeps the agents going: a dead gateway is replaced at its old address before an agent has given
+up, and a dead daemon's gateway is simply found again by the next daemon.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+
+from legion.domain.errors import LegionError
+from legion.gateway import process
+from legion.gateway.folder import GatewayFolder
+from legion.gateway.passes import granted
+from legion.jobs import access, spending
+from legion.jobs.world import World
+
+log = logging.getLogger(__name__)
+
+_EVERY = 2.0
+_AFTER_TROUBLE = 10.0
+
+
+class Gatekeeper:
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self._folder = GatewayFolder(world.data.gateway)
+        self._wake = threading.Event()
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._keep, name="gatekeeper", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def poke(self) -> None:
+        """Something changed in the store: a run may have begun."""
+        self._wake.set()
+
+    def stop(self) -> None:
+        """The gateway lives on where agents do; where nobody needs it, it goes with us."""
+        self._stopping.set()
+        self._wake.set()
+        self._thread.join(_EVERY)
+        if not self._needed():
+            process.end(self._folder)
+
+    def _keep(self) -> None:
+        """Looks every other second while somebody has a pass, once more after the last is gone, and then sleeps."""
+        awake = True
+        while not self._stopping.is_set():
+            self._wake.clear()
+            patience: float | None = None
+            try:
+                needed = self._needed()
+                if needed:
+                    self._revive()
+                if needed or awake:
+                    spending.catch_up(self._world)
+                    patience = _EVERY
+                awake = needed
+            except LegionError as trouble:
+                log.error("the gateway is looked after again in %g s: %s", _AFTER_TROUBLE, trouble.message)
+                patience = _AFTER_TROUBLE
+            self._wake.wait(patience)
+            if patience is not None:
+                self._stopping.wait(min(patience, _EVERY) / 2)
+
+    def _needed(self) -> bool:
+        return self._folder.passes.is_dir() and any(True for _ in granted(self._folder))
+
+    def _revive(self) -> None:
+        if process.address(self._folder) is None:
+            log.warning("the gateway was gone; it is started again")
+            access.tell_gateway(self._world)
+            process.ensure(self._folder, self._world.user.daemon.gateway_port)

@@ -1,0 +1,60 @@
+"""One file inside a folder that others write in: no link on the way leads us out of it."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import stat
+from collections.abc import Iterator
+from pathlib import Path, PurePosixPath
+
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+def read(root: Path, path: str) -> bytes | None:
+    """The content of a plain file; None where there is none, or a link or something else in its place."""
+    try:
+        with _parent(root, path, make=False) as folder:
+            handle = os.open(
+                PurePosixPath(path).name,
+                os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC,
+                dir_fd=folder,
+            )
+    except OSError:
+        return None
+    with os.fdopen(handle, "rb") as file:
+        return file.read() if stat.S_ISREG(os.fstat(handle).st_mode) else None
+
+
+def write(root: Path, path: str, content: bytes) -> None:
+    """Put a file there that only its owner can read, in the place of any other. Raises OSError."""
+    name = PurePosixPath(path).name
+    half = f".{name}.{os.getpid()}.half"
+    with _parent(root, path, make=True) as folder:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(half, dir_fd=folder)
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+        with os.fdopen(os.open(half, flags, 0o600, dir_fd=folder), "wb") as file:
+            file.write(content)
+        try:
+            os.replace(half, name, src_dir_fd=folder, dst_dir_fd=folder)
+        except OSError:
+            os.unlink(half, dir_fd=folder)
+            raise
+
+
+@contextlib.contextmanager
+def _parent(root: Path, path: str, *, make: bool) -> Iterator[int]:
+    """The folder that holds the path, held open."""
+    handle = os.open(root, _FOLDER & ~os.O_NOFOLLOW)
+    try:
+        for part in PurePosixPath(path).parts[:-1]:
+            if make:
+                with contextlib.suppress(FileExistsError):
+                    os.mkdir(part, dir_fd=handle)
+            below = os.open(part, _FOLDER, dir_fd=handle)
+            os.close(handle)
+            handle = below
+        yield handle
+    finally:
+        os.close(handle)

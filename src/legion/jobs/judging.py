@@ -1,0 +1,140 @@
+"""What becomes of a ticket when a run of it has ended. The program's word is a claim; what lies in the tree counts.
+
+A limit, a budget, a missing key or a person's interruption is nobody's failure: the ticket waits, and the attempt
+goes on in the same conversation.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from legion.domain.limits import wakes_at
+from legion.domain.paths import undeclared
+from legion.domain.runs import MOST_GENERATIONS, Outcome, Run
+from legion.domain.tickets import (
+    AT_ONCE,
+    Change,
+    Fail,
+    Park,
+    ParkReason,
+    Propose,
+    Resume,
+    Step,
+    Ticket,
+    TryAgain,
+    next_try,
+    rest,
+)
+from legion.drivers import Outcome as Ending
+from legion.jobs import environment, feedback, quota
+from legion.jobs.saving import Saved
+from legion.jobs.world import Workshop, World
+from legion.runner.launch import Ended, Lost
+from legion.runner.spec import RunFolder
+from legion.store import runs, tickets, usage
+
+_PLANTED_MARKER = re.compile(r"^\+(?:<{7,} target|>{7,} change)\b", re.MULTILINE)
+
+_SAID = {
+    Ending.TIMED_OUT: Outcome.TIMED_OUT,
+    Ending.STOPPED: Outcome.STOPPED,
+    Ending.FAILED_TO_START: Outcome.NOT_STARTED,
+    Ending.FINISHED: Outcome.FINISHED,
+    Ending.FAILED: Outcome.FAILED,
+    Ending.GAVE_UP: Outcome.GAVE_UP,
+    Ending.INTERRUPTED: Outcome.INTERRUPTED,
+    Ending.LIMITED: Outcome.LIMITED,
+    Ending.OUT_OF_BUDGET: Outcome.OUT_OF_BUDGET,
+    Ending.REFUSED: Outcome.REFUSED,
+}
+
+
+def outcome(ended: Ended | Lost) -> tuple[Outcome, str]:
+    """The runner's words in ours. What counts is decided by `judge`."""
+    if isinstance(ended, Lost):
+        return Outcome.LOST, "its runner was killed"
+    result = ended.result
+    if result.outcome is Ending.EXITED:
+        return (Outcome.FINISHED if result.exit_code == 0 else Outcome.FAILED), f"exit code {result.exit_code}"
+    return _SAID[result.outcome], result.message.rstrip(".")
+
+
+def judge(world: World, shop: Workshop, ticket: Ticket, this_run: Run, ended: Ended | Lost, saved: Saved) -> Step:
+    how, detail = outcome(ended)
+    match how:
+        case Outcome.LOST if this_run.generation >= MOST_GENERATIONS:
+            return Fail(f"its runner was killed {this_run.generation} times: see `legion log {ticket.id}`")
+        case Outcome.STOPPED if (over := quota.exceeded(world, this_run)) is not None:
+            return next_try(ticket, over.reason, over.feedback)
+        case Outcome.LOST | Outcome.STOPPED:
+            return Resume(f"{detail}; the attempt goes on with what it left")
+        case Outcome.NOT_STARTED:
+            return Fail(detail)
+        case Outcome.FAILED | Outcome.TIMED_OUT:
+            tail = _tail(RunFolder(world.data.runs / this_run.name).output)
+            return next_try(ticket, f"the agent's program failed ({detail})", feedback.program_failed(detail, tail))
+        case Outcome.LIMITED:
+            assert isinstance(ended, Ended), "a lost run tells nothing"
+            until = _wakes_at(world, ticket, this_run, ended.result.until)
+            return Park(ParkReason.LIMIT, f"the provider has no more for now: {detail}", until)
+        case Outcome.OUT_OF_BUDGET:
+            return Park(ParkReason.BUDGET, f"{detail}: `legion resume {ticket.id}` gives it as much again")
+        case Outcome.REFUSED:
+            return Park(ParkReason.PROVIDER, f"{detail}: mend it, then `legion resume {ticket.id}`")
+        case Outcome.INTERRUPTED:
+            return Park(ParkReason.PAUSED, f"a person interrupted it: `legion resume {ticket.id}` lets it go on")
+        case Outcome.GAVE_UP:
+            return Fail(f"the agent gave up: {detail}", feedback.gave_up(detail))
+        case Outcome.FINISHED:
+            return _judge_change(world, shop, ticket, saved, detail)
+
+
+def rest_before(world: World, ticket: Ticket, ended: Ended | Lost, saved: Saved, step: Step) -> Park | None:
+    """A moment before the next attempt, where this one ended at once and left no trace."""
+    if not isinstance(step, TryAgain) or isinstance(ended, Lost) or saved.changed:
+        return None
+    at_once = ended.result.ended_at - ended.result.started_at < AT_ONCE
+    return rest(ticket, step.reason, world.clock()) if at_once else None
+
+
+def some(paths: Sequence[str]) -> str:
+    return ", ".join(paths[:3]) + (", ..." if len(paths) > 3 else "")
+
+
+def _judge_change(world: World, shop: Workshop, ticket: Ticket, saved: Saved, detail: str) -> Step:
+    assert ticket.base is not None, "a started ticket stands on a base"
+    if saved.tree == shop.hub.tree_of(ticket.base):
+        but = f" but what [setup] made ({some(saved.left_out)})" if saved.left_out else ""
+        denied = f" ({detail})" if "denied" in detail else ""
+        return next_try(ticket, f"it changed nothing{but}{denied}", feedback.changed_nothing(saved.left_out, denied))
+    changed = [change.path for change in shop.hub.changed_files(ticket.base, saved.commit)]
+    protected = undeclared(changed, shop.config.protect.paths, ticket.wish.files)
+    protected += undeclared(changed, environment.kept_out(world, shop), ())
+    if protected:
+        shown = ", ".join(protected[:3])
+        return next_try(ticket, f"it changed protected files ({shown})", feedback.touched_protected(protected))
+    if _PLANTED_MARKER.search(shop.hub.diff(ticket.base, saved.commit)):
+        return next_try(ticket, "it left conflict markers in the tree", feedback.left_markers(changed))
+    return Propose(Change(base=ticket.base, commit=saved.commit))
+
+
+def _wakes_at(world: World, ticket: Ticket, this_run: Run, told: float | None) -> float:
+    """What the agent heard about the reset, else what its provider said last to anyone."""
+    with world.store.read() as tx:
+        said = usage.limits(tx).get(this_run.access)
+        earlier = runs.of_ticket(tx, ticket.id)
+        parked = sum(other.parked is not None and other.parked.reason is ParkReason.LIMIT for other in tickets.live(tx))
+    heard = said.resets_at if said is not None and said.at >= this_run.started_at and said.status != 200 else None
+    return wakes_at(world.clock(), told if told is not None else heard, earlier, parked)
+
+
+def _tail(output: Path, most: int = 4000) -> str:
+    try:
+        with output.open("rb") as file:
+            file.seek(0, 2)
+            file.seek(max(0, file.tell() - most))
+            return file.read().decode("utf-8", "replace")
+    except FileNotFoundError:
+        return ""

@@ -1,0 +1,160 @@
+"""The disk quota: how much a worktree and its run's temp folder hold, and the end of a run that takes too much.
+
+Looks now and then from a thread of the daemon's; what it costs is a small part of one core, however large trees are.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import threading
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from legion.domain.errors import LegionError
+from legion.domain.runs import Run
+from legion.jobs import slots
+from legion.jobs.saving import worktree_name
+from legion.jobs.world import World
+from legion.runner import launch
+from legion.store import projects, runs, tickets
+from legion.system import files
+
+log = logging.getLogger(__name__)
+
+_EVERY = 15.0
+_SHARE = 20
+"""A look that took a second is followed by so many of rest."""
+_MOST_ENTRIES = 500_000
+_HEADROOM = 64 << 20
+"""What a run may still write that begins above the quota, since cleaning up may need room."""
+_MEGABYTE = 1 << 20
+
+
+@dataclass(frozen=True, kw_only=True)
+class Size:
+    bytes: int
+    whole: bool
+    """False where counting stopped early: there is at least so much."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Exceeded:
+    bytes: int
+    limit: int
+
+    @property
+    def reason(self) -> str:
+        """For people, goes on after a colon."""
+        return f"its worktree and temp folder grew to {_shown(self.bytes)}, above the limit of {_shown(self.limit)}"
+
+    @property
+    def feedback(self) -> str:
+        return (
+            f"You were stopped because your worktree and your temp folder together held {_shown(self.bytes)}, and "
+            f"{_shown(self.limit)} are allowed. What you wrote in the worktree is still there, the temp folder is "
+            f"empty. First delete what you do not need, then go on with less."
+        )
+
+
+class Watch:
+    """Looks at the runs at work, one after the other."""
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._watch, name="quota", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def stop(self) -> None:
+        self._stopping.set()
+
+    def _watch(self) -> None:
+        rest = 0.0
+        while not self._stopping.wait(rest):
+            began = time.monotonic()
+            try:
+                slots.sweep(self.world)
+                look(self.world)
+            except (LegionError, OSError) as trouble:
+                log.warning("nobody looks at the disk quota at the moment: %s", trouble)
+            rest = max(_EVERY, _SHARE * (time.monotonic() - began))
+
+
+def look(world: World) -> None:
+    """Stop every run that holds more than it may."""
+    with world.store.read() as tx:
+        active = runs.active(tx)
+        homes = {project.id: Path(project.worktrees) for project in projects.all(tx)}
+        owner = {run.id: tickets.get(tx, run.ticket).project for run in active}
+    for run in active:
+        if owner[run.id] in homes:
+            tree = homes[owner[run.id]] / worktree_name(run.ticket)
+            most = limit(world, run)
+            if most and (size := measure((tree, slots.temp(world, run.ticket)), enough=most)).bytes > most:
+                _stop(world, run, size.bytes, most)
+
+
+def measure(places: Iterable[Path], *, enough: int | None = None, most: int = _MOST_ENTRIES) -> Size:
+    """Bytes on disk below these folders. Counting stops where it has come to more than `enough`, or to `most` files."""
+    total = entries = 0
+    folders = [str(place) for place in places]
+    while folders:
+        with contextlib.suppress(OSError), os.scandir(folders.pop()) as found:
+            for entry in found:
+                with contextlib.suppress(OSError):
+                    total += entry.stat(follow_symlinks=False).st_blocks * 512
+                    if entry.is_dir(follow_symlinks=False):
+                        folders.append(entry.path)
+                entries += 1
+        if entries >= most or (enough is not None and total > enough):
+            return Size(bytes=total, whole=not folders)
+    return Size(bytes=total, whole=True)
+
+
+def exceeded(world: World, run: Run) -> Exceeded | None:
+    """Whether the run was told to stop because of the quota."""
+    with contextlib.suppress(FileNotFoundError, ValueError):
+        held, limit = _mark(world, run).read_text().split()
+        return Exceeded(bytes=int(held), limit=int(limit))
+    return None
+
+
+def allow_rest(world: World, run: Run, before: Iterable[Run], tree: Path) -> None:
+    """A run after one that was stopped may begin above the quota: it gets a chance to clean up."""
+    if any(exceeded(world, earlier) for earlier in before):
+        size = measure((tree,))
+        files.write_whole(_allowed(world, run), str(size.bytes + _HEADROOM))
+
+
+def limit(world: World, run: Run) -> int:
+    """How many bytes the run may hold; 0 where there is no limit."""
+    quota = world.user.environment.disk_mb * _MEGABYTE
+    with contextlib.suppress(FileNotFoundError, ValueError):
+        return max(quota, int(_allowed(world, run).read_text())) if quota else 0
+    return quota
+
+
+def _stop(world: World, run: Run, held: int, limit: int) -> None:
+    # The word comes first: whoever concludes the run must find it.
+    files.write_whole(_mark(world, run), f"{held} {limit}")
+    log.warning("run %s is stopped: it holds %s, and %s are allowed", run.name, _shown(held), _shown(limit))
+    if not launch.stop(world.data.runs / run.name):
+        _mark(world, run).unlink()
+
+
+def _mark(world: World, run: Run) -> Path:
+    return world.data.runs / run.name / "over-quota"
+
+
+def _allowed(world: World, run: Run) -> Path:
+    return world.data.runs / run.name / "quota-allowance"
+
+
+def _shown(size: int) -> str:
+    return f"{size / _MEGABYTE:.0f} MB"

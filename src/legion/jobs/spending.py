@@ -1,0 +1,88 @@
+"""What the gateway counted becomes the store's: every line of its ledger once, summed up by run, model and day."""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Iterable
+from datetime import UTC, datetime
+
+from legion.domain.usage import Limit, Spending, Usage
+from legion.gateway import ledger
+from legion.gateway.folder import GatewayFolder
+from legion.gateway.ledger import Entry, Position
+from legion.jobs.world import World
+from legion.store import usage
+
+_SOURCE = "gateway"
+_RUN = re.compile(r"ticket-\d+-run-(\d+)")
+_ONE_AT_A_TIME = threading.Lock()
+
+
+def catch_up(world: World) -> None:
+    """Read on from where the last reader stopped."""
+    folder = GatewayFolder(world.data.gateway)
+    if not folder.ledger.is_dir():
+        return
+    with _ONE_AT_A_TIME:
+        while _read_on(world, folder):
+            pass
+
+
+def _read_on(world: World, folder: GatewayFolder) -> bool:
+    with world.store.read() as tx:
+        before = Position(*usage.read_up_to(tx, _SOURCE))
+    lines, after = ledger.read(folder, before)
+    if after == before:
+        return False
+    with world.store.write() as tx:
+        usage.add(tx, _summed(line for line in lines if isinstance(line, Entry)))
+        for line in lines:
+            if isinstance(line, ledger.Limit):
+                usage.note_limit(tx, _limit(line))
+        usage.have_read(tx, _SOURCE, after.file, after.offset)
+    return True
+
+
+def _summed(entries: Iterable[Entry]) -> list[Spending]:
+    sums: dict[tuple[int, str, str, str], Usage] = {}
+    for entry in entries:
+        run = _RUN.fullmatch(entry.run)
+        if run is None:
+            continue
+        day = datetime.fromtimestamp(entry.at, UTC).date().isoformat()
+        key = (int(run[1]), entry.provider, entry.model, day)
+        sums[key] = sums.get(key, Usage()) + _usage(entry)
+    return [
+        Spending(run=run, provider=provider, model=model, day=day, usage=summed)
+        for (run, provider, model, day), summed in sums.items()
+    ]
+
+
+def _usage(entry: Entry) -> Usage:
+    tokens = entry.input + entry.output + entry.cache_read + entry.cache_write
+    return Usage(
+        requests=1,
+        failed=int(entry.status >= 400),
+        unpriced=int(entry.usd is None and tokens > 0),
+        input=entry.input,
+        output=entry.output,
+        cache_read=entry.cache_read,
+        cache_write=entry.cache_write,
+        usd=entry.usd or 0.0,
+        seconds=entry.ms / 1000,
+    )
+
+
+def _limit(line: ledger.Limit) -> Limit:
+    resets_at = line.resets_at
+    if resets_at is None and line.retry_after is not None:
+        resets_at = line.at + line.retry_after
+    return Limit(
+        provider=line.provider,
+        at=line.at,
+        status=line.status,
+        span=line.window,
+        utilization=line.utilization,
+        resets_at=resets_at,
+    )

@@ -1,0 +1,57 @@
+"""`python -P -m legion.rehearsal SCRIPTS`: plays the scripts of a folder until it is told to end."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import socket
+import sys
+from pathlib import Path
+
+import uvicorn
+
+from legion.rehearsal import reading
+from legion.rehearsal.app import Rehearsal
+from legion.rehearsal.connection import BreakableProtocol
+from legion.rehearsal.errors import BadScript
+from legion.rehearsal.log import Log
+from legion.rehearsal.play import Play
+from legion.system import files
+
+_LAST_MOMENTS = 1
+"""Seconds that open answers get when it is told to end."""
+
+
+def main() -> int:
+    words = argparse.ArgumentParser(prog="legion.rehearsal", description=__doc__)
+    words.add_argument("scripts", type=Path, help="folder with NAME.toml files")
+    words.add_argument("--port", type=int, default=0, help="port on loopback; 0 for any free one")
+    words.add_argument("--default", help="script for conversations without a marker; `generic` fits any ticket")
+    words.add_argument("--log", type=Path, help="file for one line of JSON per request")
+    words.add_argument("--ready", type=Path, help="file that says url and pid once it listens")
+    given = words.parse_args()
+    try:
+        reading.read_all(given.scripts)
+        play = Play(given.scripts, given.default)
+    except BadScript as mistake:
+        sys.stderr.write(f"{mistake}\n")
+        return 2
+    listener = socket.create_server(("127.0.0.1", given.port), backlog=256)
+    if given.ready is not None:
+        url = f"http://127.0.0.1:{listener.getsockname()[1]}"
+        files.write_whole(given.ready, json.dumps({"version": 1, "url": url, "pid": os.getpid()}))
+    config = uvicorn.Config(
+        Rehearsal(play, Log(given.log)),
+        http=BreakableProtocol,
+        lifespan="off",
+        access_log=False,
+        log_level="warning",
+        timeout_graceful_shutdown=_LAST_MOMENTS,
+    )
+    uvicorn.Server(config).run(sockets=[listener])
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,80 @@
+"""Where a conversation stands: which script is played, since which turn, and what its briefing says.
+
+Nothing is remembered between requests; whoever resumes, repeats or forks a conversation lands at the right step.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from legion.rehearsal.request import Request, Side, Turn
+from legion.rehearsal.script import Step
+
+_MARKER = re.compile(r"\brehearsal: ([a-z0-9][a-z0-9_-]*)")
+_HEADING = re.compile(r"^# Ticket (\d+): (.*)$", re.MULTILINE)
+_ATTEMPT = re.compile(r"\bThis is attempt (\d+)\b")
+_FILLER = "No response requested."
+"""What Claude Code puts in the model's mouth when it resumes a conversation that was cut off in a tool."""
+_FOLDER = re.compile(r"^ *(?:- )?Primary working directory: (.+)$", re.MULTILINE)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Standing:
+    """What a request says about its script."""
+
+    script: str | None
+    """The name after the last marker."""
+    briefing: str
+    attempt: int
+    facts: Mapping[str, str]
+    """What texts of a script may name: cwd, ticket, title, attempt."""
+    since: tuple[Turn, ...]
+    """The turns after the one that began this part."""
+
+    @property
+    def before(self) -> str:
+        """What the other side said last: words and results of tools."""
+        last = self.since[-1] if self.since else None
+        if last is None or last.side is Side.MODEL:
+            return self.briefing
+        return f"{last.text}\n{last.results}".strip()
+
+
+def standing(request: Request) -> Standing:
+    """A marker, a briefing or the word of a new attempt begins a part; the last of them counts."""
+    spoken = [(-1, request.system)]
+    spoken += [(number, turn.text) for number, turn in enumerate(request.turns) if turn.side is Side.OTHERS]
+    beginnings = [(number, text) for number, text in spoken if _begins(text)] or spoken[1:2] or spoken
+    number, briefing = beginnings[-1]
+    everything = "\n".join(text for _, text in spoken)
+    attempt = (_ATTEMPT.findall(briefing) or ["1"])[-1]
+    facts = {"attempt": attempt}
+    if headings := _HEADING.findall(everything):
+        facts["ticket"], facts["title"] = headings[-1]
+    if folders := _FOLDER.findall(f"{request.system}\n{request.surroundings}"):
+        facts["cwd"] = folders[0].strip()
+    return Standing(
+        script=(_MARKER.findall(everything) or [None])[-1],
+        briefing=briefing,
+        attempt=int(attempt),
+        facts=facts,
+        since=request.turns[number + 1 :],
+    )
+
+
+def position(turns: tuple[Turn, ...], steps: tuple[Step, ...]) -> int:
+    """How many steps were played. A turn that was cut off before its call or its words is played again."""
+    played = 0
+    for turn in turns:
+        if turn.side is Side.OTHERS or (turn.text == _FILLER and not turn.calls):
+            continue
+        step = steps[played] if played < len(steps) else None
+        if step is None or (turn.calls >= len(step.calls) and (turn.text or not step.say)):
+            played += 1
+    return played
+
+
+def _begins(text: str) -> bool:
+    return any(pattern.search(text) for pattern in (_MARKER, _HEADING, _ATTEMPT))

@@ -1,0 +1,166 @@
+"""Finds the reply to a request: the script, the step, what it expects, and whether it is time for trouble.
+
+The only thing that is remembered is how often a step with trouble was asked for.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from legion.rehearsal import answer, generic, reading, request
+from legion.rehearsal.answer import Json
+from legion.rehearsal.conversation import Standing, position, standing
+from legion.rehearsal.errors import BadScript, RehearsalError, Unexpected
+from legion.rehearsal.filling import filled
+from legion.rehearsal.log import Kind, Line
+from legion.rehearsal.request import Request
+from legion.rehearsal.script import Drop, Script, Step
+
+_SIDE_WORD = Step(say='{"title": "Rehearsal"}')
+_SHOWN = 300
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reply:
+    """What goes back, and how."""
+
+    line: Line
+    status: int
+    body: Json
+    stream: bool = False
+    headers: Mapping[str, str] = field(default_factory=dict)
+    delay: float = 0.0
+    slow: float = 0.0
+    drop: Drop | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Cue:
+    """The step that is asked for."""
+
+    script: Script
+    number: int
+    step: Step
+    where: Standing
+
+
+class Play:
+    def __init__(self, scripts: Path, default: str | None) -> None:
+        """`default` is the script for conversations without a marker; None: they are unexpected."""
+        if (scripts / f"{generic.NAME}.toml").exists():
+            raise BadScript(f"{generic.NAME}.toml: the name {generic.NAME} is taken: rename the file.")
+        if default not in (None, generic.NAME) and default not in reading.read_all(scripts):
+            raise BadScript(f"There is no {default}.toml in {scripts}: name a script that is there.")
+        self._scripts = scripts
+        self._default = default
+        self._tries: Counter[tuple[str, ...]] = Counter()
+
+    def reply(self, headers: Mapping[str, str], body: bytes, now: float) -> Reply:
+        try:
+            asked = request.read(headers, body)
+        except Unexpected as no:
+            return _refusal(no, Line(at=now, kind=Kind.UNEXPECTED, status=400))
+        line = Line(
+            at=now,
+            kind=Kind.SIDE,
+            status=200,
+            conversation=asked.conversation,
+            agent=asked.agent,
+            model=asked.model,
+            stream=asked.stream,
+        )
+        if asked.is_side_job:
+            return _said(asked, _SIDE_WORD, line)
+        try:
+            cue = self._cue(asked)
+        except RehearsalError as no:
+            return _refusal(no, line)
+        return self._played(asked, cue, line, now)
+
+    def _cue(self, asked: Request) -> _Cue:
+        where = standing(asked)
+        script = self._script(where)
+        steps = script.steps_of(where.attempt)
+        number = position(where.since, steps)
+        if number >= len(steps) and not script.endless:
+            raise Unexpected(
+                f"Script {script.name} has {len(steps)} steps for attempt {where.attempt} and is asked for one more: "
+                f"{where.before[-_SHOWN:]}"
+            )
+        step = filled(steps[min(number, len(steps) - 1)], script, where)
+        if re.search(step.expect, where.before) is None:
+            raise Unexpected(
+                f"Script {script.name}, step {number + 1} expects {step.expect!r} and got: {where.before[-_SHOWN:]}"
+            )
+        return _Cue(script=script, number=number, step=step, where=where)
+
+    def _script(self, where: Standing) -> Script:
+        name = where.script or self._default
+        if name is None:
+            raise Unexpected(
+                'No script is named: write "rehearsal: NAME" into the text of the ticket. It began with: '
+                f"{where.briefing[:_SHOWN]}"
+            )
+        if name == generic.NAME:
+            return generic.script(where.briefing, where.facts)
+        try:
+            return reading.read(self._scripts / f"{name}.toml")
+        except FileNotFoundError as missing:
+            raise Unexpected(f"There is no script {name}: add {name}.toml to the scripts.") from missing
+
+    def _played(self, asked: Request, cue: _Cue, line: Line, now: float) -> Reply:
+        step, trouble = cue.step, cue.step.trouble
+        line = replace(line, script=cue.script.name, step=cue.number + 1, attempt=cue.where.attempt)
+        if trouble is None or not self._is_due(asked, cue, trouble.times):
+            limit = {} if step.limit is None else answer.limit_headers(step.limit, refused=False, now=now)
+            headers = limit if trouble is not None else {**limit, **step.headers}
+            return _said(asked, step, replace(line, kind=Kind.SCRIPTED), headers)
+        if trouble.status is None:
+            status = 0 if trouble.drop is Drop.BEFORE else 200
+            return _said(asked, step, replace(line, kind=Kind.TROUBLE, status=status), drop=trouble.drop)
+        limit = {} if step.limit is None else answer.limit_headers(step.limit, refused=trouble.status == 429, now=now)
+        return Reply(
+            line=replace(line, kind=Kind.TROUBLE, status=trouble.status),
+            status=trouble.status,
+            body=answer.error(trouble.status, trouble.message),
+            headers={**limit, **step.headers},
+            delay=step.delay,
+        )
+
+    def _is_due(self, asked: Request, cue: _Cue, times: int | None) -> bool:
+        """Whoever asks for the same step of the same conversation again is trying once more."""
+        if times is None:
+            return True
+        who = asked.conversation or hashlib.sha256(repr(asked.turns).encode()).hexdigest()
+        key = (who, asked.agent, cue.script.name, str(cue.where.attempt), str(cue.number))
+        self._tries[key] += 1
+        return self._tries[key] <= times
+
+
+def _said(
+    asked: Request, step: Step, line: Line, headers: Mapping[str, str] | None = None, drop: Drop | None = None
+) -> Reply:
+    return Reply(
+        line=line,
+        status=200,
+        body=answer.message(step, model=asked.model, size=asked.size),
+        stream=asked.stream,
+        headers=headers or {},
+        delay=step.delay,
+        slow=step.slow,
+        drop=drop,
+    )
+
+
+def _refusal(no: RehearsalError, line: Line) -> Reply:
+    """Loud: an agent program ends on 400, and shows the sentence."""
+    return Reply(
+        line=replace(line, kind=Kind.UNEXPECTED, status=400, note=str(no)),
+        status=400,
+        body=answer.error(400, f"rehearsal: {no}"),
+    )

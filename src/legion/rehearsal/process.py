@@ -1,0 +1,88 @@
+"""Starts a rehearsal in a process of its own, waits until it listens, and ends it. Imports no server."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from legion.domain.errors import LegionError
+from legion.rehearsal import log
+from legion.rehearsal.log import Line
+
+PATIENCE = 60.0
+"""Seconds to wait for the start; it takes less than one."""
+
+
+class NotStarted(LegionError):
+    code = "rehearsal_not_started"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Playing:
+    """A rehearsal that listens."""
+
+    url: str
+    pid: int
+    log: Path
+
+    def lines(self) -> list[Line]:
+        return log.read(self.log)
+
+
+@contextlib.contextmanager
+def playing(scripts: Path, folder: Path, *, default: str | None = None) -> Iterator[Playing]:
+    """Play these scripts for the length of a block; `folder` takes the log and what the process says."""
+    process, playing = start(scripts, folder, default=default)
+    try:
+        yield playing
+    finally:
+        end(process)
+
+
+def start(
+    scripts: Path, folder: Path, *, default: str | None = None, port: int = 0
+) -> tuple[subprocess.Popen[bytes], Playing]:
+    """The process is its own session: a Ctrl-C that is meant for its starter does not reach it."""
+    ready, output = folder / "rehearsal.json", folder / "rehearsal.out"
+    ready.unlink(missing_ok=True)
+    argv = [sys.executable, "-P", "-m", "legion.rehearsal", str(scripts), "--port", str(port), "--ready", str(ready)]
+    argv += ["--log", str(folder / "rehearsal.jsonl"), *(["--default", default] if default is not None else [])]
+    with output.open("ab") as said:
+        process = subprocess.Popen(
+            argv, stdin=subprocess.DEVNULL, stdout=said, stderr=said, start_new_session=True, env=_environment()
+        )
+    deadline = time.monotonic() + PATIENCE
+    while not ready.exists():
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(0.02)
+        if process.returncode is not None or time.monotonic() > deadline:
+            end(process)
+            said_last = " ".join(output.read_text("utf-8", "replace").split()[-60:])
+            raise NotStarted(f"The rehearsal did not start ({said_last or 'it said nothing'}): look at {output}.")
+    facts = json.loads(ready.read_text("utf-8"))
+    return process, Playing(url=facts["url"], pid=facts["pid"], log=folder / "rehearsal.jsonl")
+
+
+def end(process: subprocess.Popen[bytes]) -> None:
+    process.terminate()
+    try:
+        process.wait(_LAST_MOMENTS)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+
+
+_LAST_MOMENTS = 10.0
+
+
+def _environment() -> dict[str, str]:
+    """The same Legion as ours, wherever it was imported from."""
+    here = str(Path(__file__).parents[2])
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, (here, os.environ.get("PYTHONPATH"))))}

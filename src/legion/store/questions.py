@@ -1,0 +1,68 @@
+"""Questions that wait for a person, and what became of them."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, replace
+
+from sqlalchemy import insert, select, update
+
+from legion.domain.errors import Conflict, NotFound
+from legion.domain.events import Kind
+from legion.domain.questions import Question
+from legion.store import schema
+from legion.store.database import ReadTransaction, Transaction
+
+_TABLE = schema.questions.c
+
+
+def ask(tx: Transaction, *, key: str, project: int, ticket: int, run: int, words: str, deadline: float) -> Question:
+    """Write the question down. The same key again is the same question."""
+    known = tx.execute(select(schema.questions).where(_TABLE.key == key)).one_or_none()
+    if known is not None:
+        return Question(**known._mapping)
+    question = Question(
+        id=tx.next("question"),
+        key=key,
+        project=project,
+        ticket=ticket,
+        run=run,
+        words=words,
+        asked_at=tx.now,
+        deadline=deadline,
+    )
+    tx.execute(insert(schema.questions), [asdict(question)])
+    data = {"question": question.id, "words": words, "deadline": deadline}
+    tx.record(Kind.QUESTION_ASKED, project=project, ticket=ticket, data=data)
+    return question
+
+
+def settle(tx: Transaction, question: int, *, allowed: bool, why: str = "") -> Question:
+    """A question is settled once."""
+    before = get(tx, question)
+    if before.settled_at is not None:
+        raise Conflict(f"Question {question} was settled already ({'yes' if before.allowed else 'no'}).")
+    values = {"settled_at": tx.now, "allowed": allowed, "why": why}
+    tx.execute(update(schema.questions).where(_TABLE.id == question).values(values))
+    data = {"question": question, "allowed": allowed, "why": why}
+    tx.record(Kind.QUESTION_SETTLED, project=before.project, ticket=before.ticket, data=data)
+    return replace(before, settled_at=tx.now, allowed=allowed, why=why)
+
+
+def get(tx: ReadTransaction, question: int) -> Question:
+    row = tx.execute(select(schema.questions).where(_TABLE.id == question)).one_or_none()
+    if row is None:
+        raise NotFound(f"There is no question {question}: see `legion inbox`.")
+    return Question(**row._mapping)
+
+
+def by_key(tx: ReadTransaction, key: str) -> Question | None:
+    row = tx.execute(select(schema.questions).where(_TABLE.key == key)).one_or_none()
+    return None if row is None else Question(**row._mapping)
+
+
+def open_ones(tx: ReadTransaction, *, run: int | None = None) -> tuple[Question, ...]:
+    """Those that still wait, oldest first."""
+    found = select(schema.questions).where(_TABLE.settled_at.is_(None)).order_by(_TABLE.id)
+    if run is not None:
+        found = found.where(_TABLE.run == run)
+    return tuple(Question(**row._mapping) for row in tx.execute(found))

@@ -1,0 +1,147 @@
+"""A real gateway process, and what a test asks of it."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from itertools import count
+from pathlib import Path
+from typing import Any, TypeVar
+from urllib.parse import urlsplit
+
+import legion
+from legion.gateway import process
+from legion.gateway.folder import GatewayFolder
+from legion.gateway.ledger import Entry, Limit, Line, Position, read
+from legion.gateway.passes import Pass, grant
+from legion.gateway.provider import NO_KEY, Auth, KeySource, Provider, write_providers
+from tests.gateway.upstream import PATIENCE
+
+BODY = b'{"model":"claude-sonnet-4-5","stream":true,"max_tokens":100}'
+_numbers = count(1)
+T = TypeVar("T")
+
+
+@dataclass
+class Running:
+    """A gateway and the folder that it serves."""
+
+    folder: GatewayFolder
+    url: str
+    pid: int
+    runs: dict[str, str] = field(default_factory=dict)
+
+    def provide(self, url: str, key: KeySource = NO_KEY, *, name: str = "main", auth: Auth = Auth.API_KEY) -> None:
+        write_providers(self.folder, [Provider(name=name, url=url, key=key, auth=auth)])
+
+    def grant(self, **facts: Any) -> tuple[str, str]:
+        """A run of its own and its token."""
+        run = f"ticket-1-run-{next(_numbers)}"
+        given = Pass(**{"run": run, "ticket": 1, "project": 1, "agent": f"agent-{run}", "provider": "main", **facts})
+        return run, grant(self.folder, given)
+
+    def ask(
+        self, token: str, body: bytes = BODY, *, path: str = "/v1/messages", method: str = "POST", **headers: str
+    ) -> tuple[int, bytes]:
+        with self.asking(token, body, path=path, method=method, **headers) as answer:
+            return answer.status, answer.read()
+
+    @contextmanager
+    def asking(
+        self, token: str, body: bytes = BODY, *, path: str = "/v1/messages", method: str = "POST", **headers: str
+    ) -> Iterator[http.client.HTTPResponse]:
+        """The answer while it is still coming; leaving the block hangs up."""
+        connection = http.client.HTTPConnection(urlsplit(self.url).netloc, timeout=PATIENCE)
+        words = {name.replace("_", "-"): value for name, value in headers.items()}
+        try:
+            connection.request(method, path, body or None, {"Authorization": f"Bearer {token}", **words})
+            yield connection.getresponse()
+        finally:
+            connection.close()
+
+    def refused(self, token: str, body: bytes = BODY, **asked: Any) -> tuple[int, str, str]:
+        """Status, kind and sentence of an error."""
+        status, said = self.ask(token, body, **asked)
+        document = json.loads(said)
+        assert document["type"] == "error"
+        return status, document["error"]["type"], document["error"]["message"]
+
+    def lines(self, run: str) -> list[Line]:
+        return [line for line in everything(self.folder) if line.run == run]
+
+    def entry(self, run: str) -> Entry:
+        """The one line about the run's one request, once it is written."""
+        (entry,) = self.entries(run, 1)
+        return entry
+
+    def entries(self, run: str, number: int) -> list[Entry]:
+        return eventually(
+            lambda: [line for line in self.lines(run) if isinstance(line, Entry)], lambda found: len(found) >= number
+        )
+
+    def limits(self, run: str) -> list[Limit]:
+        return [line for line in self.lines(run) if isinstance(line, Limit)]
+
+
+def everything(folder: GatewayFolder) -> list[Line]:
+    lines: list[Line] = []
+    position = Position()
+    while True:
+        more, behind = read(folder, position)
+        lines += more
+        if behind == position:
+            return lines
+        position = behind
+
+
+def eventually(look: Callable[[], T], enough: Callable[[T], bool]) -> T:
+    """Files cannot be waited for, so they are looked at until they are as they should be."""
+    deadline = time.monotonic() + PATIENCE
+    pause = threading.Event()
+    while not enough(found := look()):
+        assert time.monotonic() < deadline, found
+        pause.wait(0.01)
+    return found
+
+
+@contextmanager
+def running(folder: Path, *, idle: float = process.IDLE) -> Iterator[Running]:
+    """As the daemon starts it."""
+    place = GatewayFolder(folder)
+    address = process.ensure(place, 0, idle=idle)
+    try:
+        yield Running(place, address.url, address.pid)
+    finally:
+        process.end(place)
+
+
+@contextmanager
+def started(
+    folder: Path, *words: str, env: dict[str, str] | None = None
+) -> Iterator[tuple[Running, subprocess.Popen[bytes]]]:
+    """As a child of the test, which sees how it ends and what it says."""
+    place = GatewayFolder(folder)
+    reading, writing = os.pipe()
+    argv = [sys.executable, "-P", "-m", "legion.gateway", str(folder), "--port", "0", "--ready", str(writing), *words]
+    source = str(Path(legion.__file__).parent.parent)
+    child = subprocess.Popen(
+        argv, env={**os.environ, "PYTHONPATH": source, **(env or {})}, pass_fds=[writing], stderr=subprocess.PIPE
+    )
+    os.close(writing)
+    try:
+        with os.fdopen(reading, "rb") as answers:
+            assert answers.read() == b"ready\n", child.communicate()
+        address = process.address(place)
+        assert address is not None
+        yield Running(place, address.url, address.pid), child
+    finally:
+        child.kill()
+        child.communicate()

@@ -1,0 +1,198 @@
+"""Keys come from where the person keeps them, and go to the provider and nowhere else."""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+from legion.domain.errors import BadInput
+from legion.gateway.provider import Auth, KeyFrom, KeySource, Provider
+from tests.gateway.gateways import everything, started
+from tests.gateway.upstream import WHOLE, whole
+
+SECRET = "sk-ant-planted-0123456789"
+
+
+def kept_in(path: Path, content: str, mode: int = 0o600) -> KeySource:
+    path.write_text(content)
+    path.chmod(mode)
+    return KeySource(origin=KeyFrom.FILE, where=str(path))
+
+
+def command(*argv: str) -> KeySource:
+    return KeySource(origin=KeyFrom.COMMAND, argv=argv)
+
+
+@pytest.mark.parametrize(
+    ("auth", "header", "value"),
+    [(Auth.API_KEY, "x-api-key", SECRET), (Auth.BEARER, "authorization", f"Bearer {SECRET}")],
+)
+def test_the_real_key_takes_the_place_of_the_token(gateway, upstream, tmp_path, auth, header, value):
+    gateway.provide(upstream.url, kept_in(tmp_path / "key", f"{SECRET}\n"), name=auth.name.lower(), auth=auth)
+    _, token = gateway.grant(provider=auth.name.lower())
+    gateway.ask(token, x_api_key="of the caller")
+    (got,) = upstream.seen
+    sent = {name.lower(): text for name, text in got.headers if name.lower() in ("x-api-key", "authorization")}
+    assert sent == {header: value}
+
+
+def test_a_provider_that_asks_for_no_key_gets_none(gateway, upstream):
+    _, token = gateway.grant()
+    gateway.ask(token)
+    assert {name.lower() for name, _ in upstream.seen[0].headers} & {"x-api-key", "authorization"} == set()
+
+
+@pytest.mark.parametrize("mode", [0o640, 0o604, 0o644])
+def test_a_file_that_others_can_read_is_refused(gateway, upstream, tmp_path, mode):
+    name = f"open{mode:o}"
+    gateway.provide(upstream.url, kept_in(tmp_path / "key", SECRET, mode), name=name)
+    run, token = gateway.grant(provider=name)
+    status, kind, sentence = gateway.refused(token)
+    assert (status, kind) == (401, "authentication_error")
+    assert sentence == (
+        f"legion: no key for provider {name}: the file {tmp_path / 'key'} must be yours and closed to others; "
+        "run `chmod 600` on it."
+    )
+    assert gateway.entry(run).error == "no_key"
+    assert upstream.seen == []
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file away")
+def test_a_file_of_somebody_else_is_refused(gateway, upstream, tmp_path):
+    source = kept_in(tmp_path / "key", SECRET)
+    os.chown(tmp_path / "key", 12345, 12345)
+    gateway.provide(upstream.url, source, name="foreign")
+    assert "must be yours" in gateway.refused(gateway.grant(provider="foreign")[1])[2]
+
+
+@pytest.mark.parametrize(
+    ("name", "source", "words"),
+    [
+        ("nofile", KeySource(origin=KeyFrom.FILE, where="/nowhere/key"), "cannot be read (No such file or directory)"),
+        ("folder", KeySource(origin=KeyFrom.FILE, where="/"), "must be yours and closed to others"),
+        ("novar", KeySource(origin=KeyFrom.ENV, where="LEGION_TEST_UNSET"), "variable LEGION_TEST_UNSET in the"),
+        ("fails", command("sh", "-c", f"echo {SECRET}; echo {SECRET} >&2; exit 3"), "sh ended with exit code 3"),
+        ("silent", command("true"), "the output of true holds none"),
+        ("wordy", command("echo", "two", SECRET), "holds more than one word"),
+        ("missing", command("no-such-program"), "no-such-program is not installed"),
+    ],
+)
+def test_a_key_that_cannot_be_had_is_told_in_one_sentence_without_it(gateway, upstream, name, source, words):
+    gateway.provide(upstream.url, source, name=name)
+    status, kind, sentence = gateway.refused(gateway.grant(provider=name)[1])
+    assert (status, kind) == (401, "authentication_error")
+    assert sentence.startswith(f"legion: no key for provider {name}: ")
+    assert words in sentence
+    assert SECRET not in sentence
+    assert upstream.seen == []
+
+
+def test_a_command_is_asked_once_for_many_requests_and_again_after_a_refusal(gateway, upstream, tmp_path):
+    asked = tmp_path / "asked"
+    gateway.provide(
+        upstream.url, command("sh", "-c", f"echo x >> {asked}; echo {SECRET}$(wc -l < {asked})"), name="cmd"
+    )
+    _, token = gateway.grant(provider="cmd")
+    threads = [threading.Thread(target=gateway.ask, args=(token,)) for _ in range(5)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert asked.read_text() == "x\n"
+    upstream.script = lambda exchange: exchange.reply(401, b'{"type":"error","error":{"type":"authentication_error"}}')
+    assert gateway.ask(token)[0] == 401
+    upstream.script = whole
+    assert gateway.ask(token)[0] == 200
+    assert [exchange.header("x-api-key") for exchange in upstream.seen] == [f"{SECRET}1"] * 6 + [f"{SECRET}2"]
+
+
+def test_the_environment_and_the_keyring_of_the_gateway_are_asked(tmp_path, upstream):
+    (tmp_path / "plain_keyring.py").write_text(
+        "import os\n"
+        "from keyring.backend import KeyringBackend\n"
+        "class Keyring(KeyringBackend):\n"
+        "    priority = 1\n"
+        "    def get_password(self, service, username):\n"
+        "        if username == 'broken':\n"
+        "            raise RuntimeError(os.environ['PLANTED'])\n"
+        "        return os.environ['PLANTED'] if (service, username) == ('legion', 'ring') else None\n"
+    )
+    sources = os.pathsep.join([str(tmp_path), *(path for path in sys.path if path.endswith("src"))])
+    env = {"PLANTED": SECRET, "PYTHON_KEYRING_BACKEND": "plain_keyring.Keyring", "PYTHONPATH": sources}
+    with started(tmp_path / "gateway", env=env) as (gateway, _):
+        for name, key in {
+            "env": KeySource(origin=KeyFrom.ENV, where="PLANTED"),
+            "ring": KeySource(origin=KeyFrom.KEYRING),
+        }.items():
+            gateway.provide(upstream.url, key, name=name)
+            assert gateway.ask(gateway.grant(provider=name)[1]) == (200, WHOLE)
+        assert [exchange.header("x-api-key") for exchange in upstream.seen] == [SECRET] * 2
+        for name, words in {"empty": "holds none", "broken": "cannot be opened"}.items():
+            gateway.provide(upstream.url, KeySource(origin=KeyFrom.KEYRING), name=name)
+            status, _, sentence = gateway.refused(gateway.grant(provider=name)[1])
+            assert (status, words in sentence, SECRET in sentence) == (401, True, False)
+
+
+def test_a_planted_key_shows_nowhere(tmp_path, upstream):
+    """Whatever goes wrong, and although the provider repeats the key wherever it can."""
+    echoed = f'{{"type":"error","error":{{"type":"{SECRET}","message":"bad key {SECRET}"}}}}'.encode()
+    answers = [
+        lambda exchange: exchange.reply(401, echoed, x_echo=SECRET, www_authenticate=f"Bearer {SECRET}"),
+        lambda exchange: exchange.reply(500, echoed),
+        lambda exchange: exchange.send(f"HTTP/1.1 200 {SECRET}\r\nbroken {SECRET}\r\n\r\n".encode()),
+        lambda exchange: exchange.drop(),
+        whole,
+    ]
+    with started(tmp_path / "gateway") as (gateway, child):
+        source = kept_in(tmp_path / "key", SECRET)
+        gateway.provide(upstream.url, source)
+        for script in answers:
+            upstream.script = script
+            with gateway.asking(gateway.grant()[1]) as answer:
+                shown = answer.read() + str(answer.getheaders()).encode() + answer.reason.encode()
+            assert SECRET.encode() not in shown, shown
+            assert upstream.seen[-1].header("x-api-key") == SECRET
+        upstream.close()
+        gateway.refused(gateway.grant()[1])
+        for name in ("cmdline", "environ"):
+            assert SECRET.encode() not in Path(f"/proc/{gateway.pid}/{name}").read_bytes()
+        child.terminate()
+        _, said = child.communicate(timeout=60)
+        assert SECRET.encode() not in said
+        kept = [path for path in gateway.folder.root.rglob("*") if path.is_file()]
+        assert len(everything(gateway.folder)) == 6
+        assert not [path for path in kept if SECRET.encode() in path.read_bytes()]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="/proc")
+def test_other_programs_of_the_person_cannot_look_into_the_gateway(gateway):
+    """The kernel gives the files of such a process to root."""
+    assert Path(f"/proc/{gateway.pid}/mem").stat().st_uid == 0
+    status = dict(line.split(":", 1) for line in Path(f"/proc/{gateway.pid}/status").read_text().splitlines())
+    assert status["CoreDumping"].strip() == "0"
+
+
+@pytest.mark.parametrize(
+    ("name", "url"),
+    [
+        ("Upper", "https://a.example"),
+        ("a/b", "https://a.example"),
+        ("ok", "ftp://a.example"),
+        ("ok", "https://"),
+        ("ok", "https://user:pass@a.example"),
+        ("ok", "https://a.example?key=1"),
+    ],
+)
+def test_a_provider_that_makes_no_sense_cannot_be_defined(name, url):
+    with pytest.raises(BadInput):
+        Provider(name=name, url=url, key=KeySource(origin=KeyFrom.NONE))
+
+
+@pytest.mark.parametrize("origin", [KeyFrom.FILE, KeyFrom.ENV, KeyFrom.COMMAND])
+def test_a_key_without_a_place_cannot_be_defined(origin):
+    with pytest.raises(BadInput):
+        KeySource(origin=origin)

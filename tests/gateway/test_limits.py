@@ -1,0 +1,84 @@
+"""What providers say about their limits reaches the caller and the ledger."""
+
+from __future__ import annotations
+
+import pytest
+
+from legion.gateway.ledger import Limit
+from legion.gateway.limits import Novelty, limit_of
+
+UNIFIED = {
+    "anthropic-ratelimit-unified-status": "allowed_warning",
+    "anthropic-ratelimit-unified-reset": "1794750000",
+    "anthropic-ratelimit-unified-representative-claim": "five_hour",
+    "anthropic-ratelimit-unified-5h-utilization": "0.83",
+    "anthropic-ratelimit-unified-7d-utilization": "0.2",
+}
+
+
+def limit(headers: dict[str, str], status: int) -> Limit | None:
+    return limit_of(headers, status, at=1.0, run="r", provider="p")
+
+
+def test_an_answer_that_says_nothing_of_limits_leaves_none():
+    assert limit({"content-type": "text/event-stream"}, 200) is None
+    assert limit({"retry-after": "3"}, 500) is None
+
+
+def test_a_subscription_tells_the_window_that_decides():
+    found = limit(UNIFIED, 200)
+    assert found is not None
+    assert (found.window, found.utilization, found.resets_at, found.retry_after) == ("5h", 0.83, 1794750000, None)
+
+
+def test_without_a_word_on_which_window_decides_it_is_the_fullest():
+    headers = {name: value for name, value in UNIFIED.items() if "claim" not in name}
+    found = limit({**headers, "anthropic-ratelimit-unified-7d-utilization": "0.9"}, 200)
+    assert found is not None
+    assert (found.window, found.utilization) == ("7d", 0.9)
+
+
+def test_a_key_tells_the_last_reset_of_what_is_used_up():
+    found = limit(
+        {
+            "anthropic-ratelimit-requests-remaining": "0",
+            "anthropic-ratelimit-requests-reset": "2026-11-15T06:00:00Z",
+            "anthropic-ratelimit-tokens-remaining": "0",
+            "anthropic-ratelimit-tokens-reset": "2026-11-15T06:00:30Z",
+            "anthropic-ratelimit-output-tokens-remaining": "5",
+            "anthropic-ratelimit-output-tokens-reset": "2026-11-15T07:00:00Z",
+        },
+        429,
+    )
+    assert found is not None
+    assert (found.window, found.resets_at) == ("tokens", 1794722430.0)
+
+
+@pytest.mark.parametrize("word", ["soon", "nan", "inf", ""])
+def test_words_that_are_no_number_are_left_out(word):
+    found = limit({"retry-after": word, "anthropic-ratelimit-unified-reset": word}, 429)
+    assert found is not None
+    assert (found.retry_after, found.resets_at) == (None, None)
+
+
+def test_only_news_gets_a_line_unless_it_is_a_refusal():
+    novelty = Novelty()
+    first, refusal = limit(UNIFIED, 200), limit(UNIFIED, 429)
+    more = limit({**UNIFIED, "anthropic-ratelimit-unified-5h-utilization": "0.85"}, 200)
+    assert first and refusal and more
+    assert [novelty.is_new(one) for one in (first, first, refusal, refusal, more, more)] == [1, 0, 1, 1, 1, 0]
+
+
+@pytest.mark.parametrize("status", [429, 529])
+def test_a_refusal_reaches_the_caller_and_the_ledger(gateway, upstream, status):
+    error = b'{"type":"error","error":{"type":"rate_limit_error","message":"later"}}'
+    headers = {name.replace("-", "_"): value for name, value in UNIFIED.items()}
+    upstream.script = lambda exchange: exchange.reply(status, error, retry_after="1200", **headers)
+    run, token = gateway.grant()
+    with gateway.asking(token) as answer:
+        assert (answer.status, answer.read(), answer.headers["retry-after"]) == (status, error, "1200")
+        assert {name: answer.headers[name] for name in UNIFIED} == UNIFIED
+    assert gateway.entry(run).error == "rate_limit_error"
+    (found,) = gateway.limits(run)
+    assert (found.status, found.resets_at, found.retry_after) == (status, 1794750000, 1200)
+    assert (found.utilization, found.window, found.provider) == (0.83, "5h", "main")

@@ -1,0 +1,225 @@
+"""The real Claude Code plays along: as `claude -p`, from process to process, through every trouble."""
+
+from __future__ import annotations
+
+import os
+import signal
+
+import pytest
+
+from legion.rehearsal.log import Kind
+from legion.rehearsal.process import playing
+from tests.rehearsal.program import Claude, heard
+
+WORK = """
+    [capture]
+    word = 'the word is (\\w+)'
+
+    [[step]]
+    think = "A word, {word}."
+    say = "I write it down."
+    call = {tool = "Write", input = {file_path = "{cwd}/word.txt", content = "{word}\\n"}}
+    usage = {input = 1000, output = 50, cache_read = 200, cache_write = 100}
+
+    [[step]]
+    expect = "created"
+    calls = [
+        {tool = "Bash", input = {command = "cat word.txt"}},
+        {tool = "Bash", input = {command = "echo two"}},
+    ]
+    usage = {input = 2000, output = 60}
+
+    [[step]]
+    expect = "two"
+    say = "Done with {word}."
+    usage = {input = 3000, output = 70}
+"""
+
+
+def steps(stage, conversation: str = "") -> list[tuple[str, int | None, int]]:
+    lines = [line for line in stage.lines() if not conversation or line.conversation == conversation]
+    return [(line.script, line.step, line.status) for line in lines]
+
+
+def test_a_script_thinks_speaks_and_uses_tools_one_by_one_and_at_once(stage, write, claude):
+    write("work", WORK)
+    told = claude.run("rehearsal: work, the word is blue")
+    assert (told.code, told.result["result"]) == (0, "Done with blue.")
+    assert (claude.work / "word.txt").read_text() == "blue\n"
+    assert [block["thinking"] for block in told.blocks("thinking")] == ["A word, blue."]
+    assert {block["content"] for block in told.blocks("tool_result")} >= {"blue", "two"}
+    assert steps(stage) == [("work", 1, 200), ("work", 2, 200), ("work", 3, 200)]
+    used = told.result["usage"]
+    assert (used["input_tokens"], used["output_tokens"]) == (6000, 180)
+    assert (used["cache_read_input_tokens"], used["cache_creation_input_tokens"]) == (200, 100)
+
+
+def test_a_second_process_goes_on_at_the_right_step(stage, write, claude):
+    write("two", '[[step]]\nsay = "One."\n[[step]]\nexpect = "go on"\nsay = "Two."')
+    assert claude.run("rehearsal: two").result["result"] == "One."
+    assert claude.run("go on").result["result"] == "Two."
+    assert steps(stage) == [("two", 1, 200), ("two", 2, 200)]
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_a_process_that_was_killed_in_a_tool_goes_on_after_it(stage, write, claude, how):
+    write(
+        "cut",
+        """
+        [[step]]
+        say = "I wait."
+        call = {tool = "Bash", input = {command = "cat gate"}}
+        [[step]]
+        expect = "go on"
+        say = "I was cut off."
+        """,
+    )
+    os.mkfifo(claude.work / "gate")
+    process = claude.start("rehearsal: cut", "--allowedTools", "Bash")
+    # This returns when the tool has opened the other end; closing it lets a tool go that outlived the program.
+    gate = os.open(claude.work / "gate", os.O_WRONLY)
+    process.send_signal(how)
+    process.communicate(timeout=60)
+    os.close(gate)
+    assert claude.run("go on").result["result"] == "I was cut off."
+    assert steps(stage) == [("cut", 1, 200), ("cut", 2, 200)]
+
+
+@pytest.mark.parametrize("status", [500, 529])
+def test_an_overloaded_model_is_asked_again(stage, write, claude, status):
+    write("busy", f'[[step]]\nstatus = {status}\ntimes = 2\nsay = "At last."')
+    told = claude.run("rehearsal: busy")
+    assert told.result["result"] == "At last."
+    assert [retry["error_status"] for retry in told.retries] == [status, status]
+    assert steps(stage) == [("busy", 1, status), ("busy", 1, status), ("busy", 1, 200)]
+
+
+@pytest.mark.parametrize(
+    ("status", "requests", "retried"), [(400, 6, 0), (401, 3, 2), (403, 1, 0), (404, 2, 0), (529, 3, 2)]
+)  # fmt: skip
+def test_what_never_stops_failing_ends_the_run(stage, write, claude, status, requests, retried):
+    write("never", f'[[step]]\nstatus = {status}\nmessage = "rehearsed"')
+    told = claude.run("rehearsal: never")
+    assert (told.code, told.result["is_error"]) == (1, True)
+    assert (told.result["terminal_reason"], told.result["api_error_status"]) == ("api_error", status)
+    assert len(told.retries) == retried
+    # On 400 the program leaves out one feature after the other and asks again at once.
+    assert len(stage.lines()) == requests
+
+
+def test_a_limit_ends_the_run_and_the_conversation_goes_on_after_it(stage, write, claude):
+    write(
+        "limit",
+        """
+        [[step]]
+        say = "I begin."
+        call = {tool = "Bash", input = {command = "echo one"}}
+        [[step]]
+        status = 429
+        times = 1
+        limit = {resets_in = 3600}
+        message = "Too much for this hour."
+        expect = "one|go on"
+        say = "The hour is over."
+        """,
+    )
+    told = claude.run("rehearsal: limit")
+    assert (told.result["api_error_status"], told.retries) == (429, [])
+    assert "Too much for this hour." in told.result["result"]
+    assert claude.run("go on").result["result"] == "The hour is over."
+    assert steps(stage) == [("limit", 1, 200), ("limit", 2, 429), ("limit", 2, 200)]
+
+
+def test_a_short_limit_is_waited_for(write, claude):
+    write("short", '[[step]]\nstatus = 429\ntimes = 1\nlimit = {resets_in = 1}\nsay = "That was quick."')
+    told = claude.run("rehearsal: short")
+    assert told.result["result"] == "That was quick."
+    assert [retry["retry_delay_ms"] for retry in told.retries] == [1000]
+
+
+def test_a_connection_dropped_before_the_answer_is_made_again(stage, write, claude):
+    write("drop", '[[step]]\ndrop = "before"\ntimes = 2\nsay = "Here I am."')
+    told = claude.run("rehearsal: drop")
+    assert told.result["result"] == "Here I am."
+    assert [retry["error_status"] for retry in told.retries] == [None, None]
+    assert steps(stage) == [("drop", 1, 0), ("drop", 1, 0), ("drop", 1, 200)]
+
+
+def test_streams_that_drop_in_the_middle_are_followed_by_a_request_for_the_whole(stage, write, claude):
+    write("drop", '[[step]]\ndrop = "mid"\ntimes = 3\nsay = "One two three four five six seven eight nine."')
+    told = claude.run("rehearsal: drop")
+    assert told.result["result"] == "One two three four five six seven eight nine."
+    assert [(line.kind, line.stream) for line in stage.lines()] == [(Kind.TROUBLE, True)] * 3 + [(Kind.SCRIPTED, False)]
+
+
+def test_a_slow_stream_arrives_whole(write, claude):
+    write("slow", '[[step]]\ndelay = 0.3\nslow = 0.05\nsay = "One two three four five six seven eight nine."')
+    told = claude.run("rehearsal: slow", "--include-partial-messages")
+    assert told.result["result"] == "One two three four five six seven eight nine."
+    pieces = [event["event"] for event in told.events if event["type"] == "stream_event"]
+    assert [piece["delta"]["text"] for piece in pieces if piece["type"] == "content_block_delta"] == [
+        "One two three four ", "five six seven eight ", "nine.",
+    ]  # fmt: skip
+
+
+def test_three_conversations_play_one_script_at_the_same_time(stage, write, tmp_path):
+    write("work", WORK)
+    agents = [Claude(folder=tmp_path / word, url=stage.url) for word in ("red", "green", "blue")]
+    running = [agent.start(f"rehearsal: work, the word is {agent.folder.name}") for agent in agents]
+    told = [heard(process) for process in running]
+    assert [each.result["result"] for each in told] == ["Done with red.", "Done with green.", "Done with blue."]
+    for agent in agents:
+        assert (agent.work / "word.txt").read_text() == f"{agent.folder.name}\n"
+        assert [step for _, step, _ in steps(stage, agent.conversation)] == [1, 2, 3]
+
+
+def test_a_subagent_plays_a_script_of_its_own(stage, write, claude):
+    write(
+        "lead",
+        """
+        [[step]]
+        say = "I ask another."
+        [step.call]
+        tool = "Agent"
+        [step.call.input]
+        description = "Look"
+        prompt = "Look around. rehearsal: scout"
+        subagent_type = "general-purpose"
+        run_in_background = false
+        [[step]]
+        expect = "Nothing there."
+        say = "The scout is back."
+        """,
+    )
+    write(
+        "scout",
+        """
+        [[step]]
+        say = "I look."
+        call = {tool = "Bash", input = {command = "echo nothing"}}
+        [[step]]
+        say = "Nothing there."
+        """,
+    )
+    told = claude.run("rehearsal: lead")
+    assert told.result["result"] == "The scout is back."
+    assert [(line.script, line.step, bool(line.agent)) for line in stage.lines()] == [
+        ("lead", 1, False), ("scout", 1, True), ("scout", 2, True), ("lead", 2, False),
+    ]  # fmt: skip
+
+
+def test_a_request_that_no_script_expects_ends_the_run_and_says_why(stage, claude):
+    told = claude.run("do something")
+    assert (told.code, told.result["is_error"]) == (1, True)
+    assert "rehearsal: No script is named" in told.result["result"]
+    assert {line.kind for line in stage.lines()} == {Kind.UNEXPECTED}
+
+
+def test_a_rehearsal_that_starts_again_goes_on_where_the_conversation_stands(scripts, write, tmp_path):
+    write("two", '[[step]]\nsay = "One."\n[[step]]\nsay = "Two."')
+    with playing(scripts, tmp_path) as first:
+        claude = Claude(folder=tmp_path / "agent", url=first.url)
+        claude.run("rehearsal: two")
+    with playing(scripts, tmp_path) as second:
+        claude.url = second.url
+        assert claude.run("go on").result["result"] == "Two."

@@ -1,0 +1,79 @@
+"""Which step is asked for is read from the conversation alone."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from legion.rehearsal.conversation import position, standing
+from legion.rehearsal.request import Request, read
+from legion.rehearsal.script import Call, Step
+from tests.rehearsal.program import model, result, use, user, words
+
+STEPS = (Step(say="I write.", calls=(Call(tool="Write"), Call(tool="Bash"))), Step(think="Hm."), Step(say="Done."))
+
+
+def request(*messages: dict[str, object], system: str = "", **headers: str) -> Request:
+    facts = {"model": "m", "messages": messages, "system": [{"type": "text", "text": system}], "tools": [{}]}
+    return read(headers, json.dumps(facts).encode())
+
+
+def step_of(*messages: dict[str, object], system: str = "") -> int:
+    return position(standing(request(*messages, system=system)).since, STEPS)
+
+
+BOTH_CALLS = model(words("I write."), use("Write", 1), use("Bash", 2))
+
+
+def test_each_turn_of_the_model_is_a_step():
+    talk = [user("rehearsal: a"), BOTH_CALLS, result("fine"), model({"type": "thinking", "thinking": "Hm."})]
+    assert [step_of(*talk[:length]) for length in (1, 3, 4)] == [0, 1, 2]
+
+
+def test_messages_of_one_side_in_a_row_are_one_turn():
+    talk = [user("rehearsal: a"), model(words("I write."), use("Write", 1)), model(use("Bash", 2)), result("fine")]
+    assert step_of(*talk) == 1
+
+
+@pytest.mark.parametrize("left", [[words("I write.")], [words("I write."), use("Write")], [use("Write"), use("Bash")]])
+def test_a_turn_that_was_cut_off_before_its_calls_or_its_words_is_played_again(left):
+    assert step_of(user("rehearsal: a"), model(*left), user("go on")) == 0
+
+
+def test_a_turn_that_the_program_invents_is_no_step():
+    talk = [user("rehearsal: a"), BOTH_CALLS, result("cut off"), model(words("No response requested.")), user("go on")]
+    assert step_of(*talk) == 1
+
+
+def test_the_last_marker_names_the_script_and_begins_it():
+    talk = [user("rehearsal: a"), BOTH_CALLS, result("rehearsal: not-a-marker"), user("now rehearsal: b."), BOTH_CALLS]
+    where = standing(request(*talk, user("more")))
+    assert (where.script, len(where.since)) == ("b", 2)
+
+
+def test_a_marker_in_the_system_prompt_counts_from_the_beginning():
+    where = standing(request(user("hello"), model(words("x")), user("on"), system="rehearsal: a"))
+    assert (where.script, where.facts, len(where.since)) == ("a", {"attempt": "1"}, 3)
+
+
+def test_what_the_program_wraps_around_a_message_names_no_script():
+    where = standing(request(user("<system-reminder>\nRecent commits: rehearsal: b\n</system-reminder>rehearsal: a")))
+    assert where.script == "a"
+
+
+def test_a_new_briefing_begins_the_same_script_anew_with_its_attempt():
+    talk = [user("# Ticket 7: Say hello\n\nrehearsal: a"), BOTH_CALLS, result("fine")]
+    where = standing(request(*talk, user("# Ticket 7: Say hello\n\nThis is attempt 2; what you did is still there.")))
+    assert (where.script, where.attempt, where.since) == ("a", 2, ())
+    assert where.facts == {"attempt": "2", "ticket": "7", "title": "Say hello"}
+
+
+def test_the_working_directory_is_read_from_what_the_program_says_about_it():
+    told = "<system-reminder>\n# Environment\n - Primary working directory: /some/where else\n - x\n</system-reminder>"
+    assert standing(request(user(f"{told}rehearsal: a"))).facts["cwd"] == "/some/where else"
+
+
+def test_what_came_before_is_words_and_results_of_tools():
+    where = standing(request(user("rehearsal: a"), BOTH_CALLS, result("fine"), user("and more")))
+    assert where.before == "and more\nfine"
