@@ -6,10 +6,10 @@ import sys
 import tempfile
 from pathlib import Path
 
-from bench import daemon, landing, scale, start
+from bench import daemon, gateway, landing, scale, start
 from bench.report import Report
 
-PARTS = {"start": start.run, "landing": landing.run, "scale": scale.run, "daemon": daemon.run}
+PARTS = {"start": start.run, "landing": landing.run, "scale": scale.run, "daemon": daemon.run, "gateway": gateway.run}
 
 
 def main() -> int:

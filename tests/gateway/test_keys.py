@@ -116,6 +116,7 @@ def test_the_environment_and_the_keyring_of_the_gateway_are_asked(tmp_path, upst
         "from keyring.backend import KeyringBackend\n"
         "class Keyring(KeyringBackend):\n"
         "    priority = 1\n"
+        "    set_password = None\n"
         "    def get_password(self, service, username):\n"
         "        if username == 'broken':\n"
         "            raise RuntimeError(os.environ['PLANTED'])\n"

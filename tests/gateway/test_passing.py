@@ -243,9 +243,9 @@ def test_a_provider_that_says_nothing_is_given_up(tmp_path, upstream):
         silent, token = gateway.grant()
         assert gateway.refused(token)[:2] == (504, "timeout_error")
         half, token = gateway.grant()
-        with gateway.asking(token, b'{"model":"claude-sonnet-4-5","x":"begin"}') as answer:
-            with pytest.raises(http.client.IncompleteRead):
-                answer.read()
+        begin = b'{"model":"claude-sonnet-4-5","x":"begin"}'
+        with gateway.asking(token, begin) as answer, pytest.raises(http.client.IncompleteRead):
+            answer.read()
         assert (gateway.entry(silent).status, gateway.entry(silent).error) == (504, "idle")
         entry = gateway.entry(half)
         assert (entry.cut, entry.error, entry.input) == (True, "idle", 10)

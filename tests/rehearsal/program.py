@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import http.client
 import json
+import select
 import subprocess
+import time
 import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -93,6 +95,13 @@ class Claude:
             stderr=subprocess.DEVNULL,
             text=True,
         )
+
+    def wait_until_written(self, text: str) -> None:
+        """Claude Code writes its transcript a moment after it acts, and nothing tells when."""
+        deadline = time.monotonic() + PATIENCE
+        while not any(text in path.read_text() for path in self.folder.glob("config/projects/*/*.jsonl")):
+            assert time.monotonic() < deadline, f"{text!r} does not come into the transcript"
+            select.select([], [], [], 0.02)
 
     def run(self, prompt: str, *options: str, **more: str) -> Heard:
         return heard(self.start(prompt, *options, **more))

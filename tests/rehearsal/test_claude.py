@@ -78,6 +78,7 @@ def test_a_process_that_was_killed_in_a_tool_goes_on_after_it(stage, write, clau
     process = claude.start("rehearsal: cut", "--allowedTools", "Bash")
     # This returns when the tool has opened the other end; closing it lets a tool go that outlived the program.
     gate = os.open(claude.work / "gate", os.O_WRONLY)
+    claude.wait_until_written("tool_use")
     process.send_signal(how)
     process.communicate(timeout=60)
     os.close(gate)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import socket
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -12,7 +11,7 @@ import psutil
 import pytest
 
 from tests.support.gates import Gate
-from tests.support.legion import Project, Squad, new, squad
+from tests.support.legion import Project, Squad, new
 from tests.support.repository import Repository
 
 IGNORING = {".gitignore": ".env\n*.local\n"}
@@ -152,8 +151,9 @@ def test_an_env_file_that_git_does_not_ignore_is_refused_and_said(live: Live):
     assert project.until_settled().stuck == [ticket]
     assert "settings.txt would become part of changes: add it to .gitignore" in project.ticket(ticket).ticket.doing
     project.repository.commit("mended", {".gitignore": "settings.txt\n"})
-    project.until(ticket, "done")
-    assert project.landed("settings.txt") is None
+    second = project.dispatch("two", "cat settings.txt > b.txt")
+    project.until(second, "done")
+    assert (project.landed("b.txt"), project.landed("settings.txt")) == ("A=b\n", None)
 
 
 def test_an_agent_that_stops_ignoring_the_env_file_does_not_land_it(live: Live):
@@ -210,7 +210,9 @@ def test_up_runs_before_the_agent_and_down_after_it(live: Live, port_base: int):
 def test_an_up_that_fails_is_said_with_its_output_and_undone_and_blames_no_agent(live: Live):
     one = live()
     config = noting(
-        environment('up = "echo half >> $NOTES/said; echo no database here; exit 3"\ndown = "echo undone >> $NOTES/said"'),
+        environment(
+            'up = "echo half >> $NOTES/said; echo no database here; exit 3"\ndown = "echo undone >> $NOTES/said"'
+        ),
         one,
     )
     project = adopt(one, config)
@@ -233,7 +235,9 @@ def test_an_up_that_fails_is_said_with_its_output_and_undone_and_blames_no_agent
 def test_down_runs_where_the_daemon_died_during_the_run_and_where_the_runner_did(live: Live, gate: Gate):
     one = live()
     project = adopt(one, noting(environment(UP_AND_DOWN), one))
-    agent = f'if [ ! -e a.txt ]; then touch a.txt; echo kept > "$TMPDIR/kept"; {gate.pause}; fi; cp "$TMPDIR/kept" b.txt'
+    agent = (
+        f'if [ ! -e a.txt ]; then touch a.txt; echo kept > "$TMPDIR/kept"; {gate.pause}; fi; cp "$TMPDIR/kept" b.txt'
+    )
     ticket = project.dispatch("one", agent)
     gate.arrived()
     one.kill()
@@ -251,6 +255,20 @@ def _runner_of(one: Squad, ticket: int) -> psutil.Process:
     lines = (folder / "journal.jsonl").read_text().splitlines()
     pids = [json.loads(line).get("runner") for line in lines]
     return psutil.Process(next(pid for pid in pids if pid is not None))
+
+
+def test_an_up_that_the_daemon_did_not_outlive_is_undone_and_begun_again(live: Live, gate: Gate):
+    one = live()
+    up = f"echo up >> $NOTES/said; if mkdir $NOTES/first 2> /dev/null; then {gate.pause}; fi"
+    text = f"up = {json.dumps(up)}\ndown = 'echo down >> $NOTES/said'"
+    project = adopt(one, noting(environment(text), one))
+    ticket = project.dispatch("one", noting("echo agent >> $NOTES/said; touch a.txt", one))
+    gate.arrived()
+    one.kill()
+    one.start()
+    project.until(ticket, "done")
+    assert said(one) == ["up", "down", "up", "agent", "down"]
+    assert (slots_of(one), temps_of(one)) == ([], [])
 
 
 def test_down_runs_for_a_ticket_that_a_person_stops(live: Live, gate: Gate):

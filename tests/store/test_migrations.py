@@ -11,7 +11,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import Double, Enum, Float, Integer, String, Text, TypeDecorator, create_engine, inspect, text
+from sqlalchemy import (
+    BigInteger,
+    Double,
+    Enum,
+    Float,
+    Integer,
+    String,
+    Text,
+    TypeDecorator,
+    create_engine,
+    inspect,
+    text,
+)
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.types import TypeEngine
 
@@ -19,7 +31,20 @@ from legion.domain.checks import Verdict
 from legion.domain.decide import JobKind
 from legion.domain.runs import Outcome
 from legion.domain.tickets import ParkReason, State
-from legion.store import events, jobs, landings, projects, receipts, requests, runs, schema, snapshot, tickets
+from legion.store import (
+    events,
+    jobs,
+    landings,
+    projects,
+    questions,
+    receipts,
+    requests,
+    runs,
+    schema,
+    snapshot,
+    tickets,
+    usage,
+)
 from legion.store.database import Store
 from legion.store.errors import StoreTooNew
 from legion.store.migrations import SHIPPED, Migration, parse
@@ -83,6 +108,22 @@ def test_old_data_is_migrated_and_still_says_the_same(old):
         assert requests.recall(tx, 1, "again") == {"ids": [3]}
         assert [event.n for event in events.after(tx, 0)] == [1, 2]
         assert snapshot.load(tx, 2, {}).ended == {1: State.DONE}
+
+
+def test_what_models_cost_and_asked_is_kept(database_url):
+    store = Store(database_url)
+    store.migrate(SHIPPED[:2])
+    run_plain(database_url, data_of(SHIPPED[1]))
+    store.migrate()
+    with store.read() as tx:
+        assert tickets.get(tx, 1).wish.budget == 2.5
+        assert tickets.get(tx, 1).wish.asks
+        assert [run.conversation for run in runs.of_ticket(tx, 1)] == ["one-talk", "one-talk"]
+        assert usage.of_ticket(tx, 1).input == 9_000_000_000
+        assert usage.read_up_to(tx, "gateway") == ("2026-01-02.jsonl", 9_000_000_000)
+        assert usage.limits(tx)["anthropic"].resets_at == 5000
+        assert questions.get(tx, 1).allowed is True
+    store.close()
 
 
 def test_work_goes_on_in_a_migrated_database(old):
@@ -181,7 +222,7 @@ def test_a_kill_in_the_middle_of_a_step_leaves_nothing_and_the_next_start_takes_
     store.close()
 
 
-KINDS: dict[type, type] = {Integer: Integer, Double: Float, Text: String}
+KINDS: dict[type, type] = {BigInteger: Integer, Integer: Integer, Double: Float, Text: String}
 """What a column of ours must be found as."""
 
 

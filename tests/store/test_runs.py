@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import uuid
+
 import pytest
 
 from legion.domain.errors import Conflict, NotFound
@@ -21,7 +23,9 @@ def ticket(store, project) -> int:
 def test_a_run_starts_and_ends_with_its_events(store, project, ticket):
     with store.write() as tx:
         started = runs.start(tx, ticket, 1)
-    assert started == Run(id=1, ticket=ticket, attempt=1, generation=1, started_at=tx.now)
+    assert started == Run(
+        id=1, ticket=ticket, attempt=1, generation=1, started_at=tx.now, conversation=started.conversation
+    )
     with store.read() as tx:
         assert runs.active(tx) == (started,)
         assert runs.latest(tx, ticket) == runs.get(tx, 1) == started
@@ -75,3 +79,24 @@ def test_unknown_runs_and_tickets_are_said(store):
             runs.end(tx, 5, Outcome.LOST)
         assert runs.latest(tx, 5) is None
         assert runs.of_ticket(tx, 5) == ()
+
+
+def test_all_runs_of_a_ticket_share_one_conversation(store, project, ticket):
+    with store.write() as tx:
+        first = runs.start(tx, ticket, 1)
+        runs.end(tx, first.id, Outcome.LOST)
+        again = runs.start(tx, ticket, 1)
+        runs.end(tx, again.id, Outcome.FAILED)
+        other = runs.start(tx, add_ticket(tx, project.id).id, 1)
+        later = runs.start(tx, ticket, 2)
+    assert uuid.UUID(first.conversation).version == 4
+    assert first.conversation == again.conversation == later.conversation
+    assert other.conversation != first.conversation
+
+
+def test_how_a_run_reaches_its_model_is_written_down(store, project, ticket):
+    with store.write() as tx:
+        run = runs.start(tx, ticket, 1)
+        runs.note_access(tx, run.id, "anthropic")
+    with store.read() as tx:
+        assert runs.get(tx, run.id).access == "anthropic"

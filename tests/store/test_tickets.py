@@ -48,6 +48,8 @@ FULL_WISH = Wish(
     command="./agent --now",
     model="model",
     max_attempts=2,
+    asks=True,
+    budget=2.5,
 )
 
 

@@ -6,7 +6,6 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
-from pathlib import Path
 
 import orjson
 
@@ -66,7 +65,7 @@ class Admission:
     def __init__(self, folder: GatewayFolder, book: Book) -> None:
         self._folder = folder
         self._book = book
-        self._passes: dict[Path, Watched[Granted]] = {}
+        self._passes: dict[str, Watched[Granted]] = {}
         self._providers = Watched(folder.providers, parse_providers)
 
     def caller(self, headers: Mapping[str, str]) -> Pass:
@@ -75,14 +74,16 @@ class Admission:
             raise Refused(403, ErrorKind.PERMISSION, "only programs of this machine may ask: use http://127.0.0.1.")
         scheme, _, bearer = headers.get("authorization", "").partition(" ")
         token = bearer.strip() if scheme.lower() == "bearer" else headers.get("x-api-key", "")
-        path = pass_file(self._folder, token)
+        known = self._passes.get(token) or Watched(pass_file(self._folder, token), parse_pass)
         try:
-            return self._passes.setdefault(path, Watched(path, parse_pass)).value().pass_
+            pass_ = known.value().pass_
         except (FileNotFoundError, Damaged):
-            del self._passes[path]
+            self._passes.pop(token, None)
             raise Refused(
                 401, ErrorKind.AUTHENTICATION, "this token opens nothing: its run has ended or never began."
             ) from None
+        self._passes[token] = known
+        return pass_
 
     def admit(self, route: Route, pass_: Pass, model: str) -> None:
         """Raises Refused for a model that the pass does not name and for a budget that is used up."""

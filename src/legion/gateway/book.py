@@ -79,7 +79,8 @@ class Book:
 
     def spent(self, run: str) -> float:
         """What the run has cost, with what is known of its open requests."""
-        return self._spent.get(run, 0.0) + sum(self._cost(one) or 0.0 for one in self._open.get(run, ()))
+        telling = [one for one in self._open.get(run, ()) if one.counter is not None]
+        return self._spent.get(run, 0.0) + sum(self._cost(one) or 0.0 for one in telling)
 
     def has_price(self, model: str) -> bool:
         return self._prices.current().knows(model)

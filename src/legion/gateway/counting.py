@@ -6,6 +6,7 @@ Knows Anthropic's field names, and nothing of prices, runs or sockets.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
@@ -67,10 +68,9 @@ class StreamCounter:
         if len(self._rest) > _LONGEST_LINE:
             # Content, since what tells of usage is short. The rest of the line tells nothing either.
             self._rest = b""
-        if last and any(word in data for word in _TELLING):
-            for line in data[:last].splitlines():
-                if line.startswith(b"data:") and any(word in line for word in _TELLING):
-                    self._read(line[5:])
+        for begin in sorted({at for word in _TELLING for at in _lines_with(word, data, last)}):
+            if data.startswith(b"data:", begin):
+                self._read(data[begin + 5 : data.index(b"\n", begin)])
 
     def end(self) -> None:
         self.feed(b"\n")
@@ -114,6 +114,14 @@ class BodyCounter:
             _error(self.seen, document.get("error"))
         else:
             _message(self.seen, document)
+
+
+def _lines_with(word: bytes, data: bytes, end: int) -> Iterator[int]:
+    """Where the lines begin that hold the word. Most of a stream holds none, and is passed over in one step."""
+    at = data.find(word, 0, end)
+    while at >= 0:
+        yield data.rfind(b"\n", 0, at) + 1
+        at = data.find(word, data.index(b"\n", at), end)
 
 
 def _parse(text: bytes) -> dict[str, Any] | None:

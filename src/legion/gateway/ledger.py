@@ -6,7 +6,7 @@ Knows the lines and how to read on from a position; the gateway writes them thro
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,8 @@ from legion.gateway.folder import VERSION, GatewayFolder
 
 _AT_ONCE = 4 << 20
 """Bytes that one call of `read` takes at most, unless a single line is longer."""
+
+_COMPACT = json.JSONEncoder(separators=(",", ":"))
 
 
 class Trouble(Enum):
@@ -92,8 +94,8 @@ class Position:
 
 
 def encode(line: Line) -> bytes:
-    facts = asdict(line) if isinstance(line, Entry) else {"limit": asdict(line)}
-    return json.dumps({"version": VERSION, **facts}, separators=(",", ":")).encode() + b"\n"
+    facts = vars(line) if isinstance(line, Entry) else {"limit": vars(line)}
+    return _COMPACT.encode({"version": VERSION, **facts}).encode() + b"\n"
 
 
 def decode(text: bytes) -> Line | None:

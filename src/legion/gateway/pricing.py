@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,8 @@ from legion.gateway.watched import Watched
 log = logging.getLogger("legion.gateway")
 
 _MILLION = 1e6
+_MOST_NAMES = 1000
+"""Agents may ask for any name."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,6 +49,8 @@ class Prices:
     """Prices by the beginning of a model's name, each with those for ever longer prompts behind it."""
 
     by_prefix: Mapping[str, tuple[Price, ...]]
+    _found: dict[str, tuple[Price, ...] | None] = field(default_factory=dict, compare=False)
+    """By whole name, for the few models that a gateway sees."""
 
     def knows(self, model: str) -> bool:
         return self._steps(model) is not None
@@ -63,6 +67,13 @@ class Prices:
         return (fitting[-1] if fitting else steps[0]).of(usage)
 
     def _steps(self, model: str) -> tuple[Price, ...] | None:
+        if model not in self._found:
+            if len(self._found) > _MOST_NAMES:
+                self._found.clear()
+            self._found[model] = self._search(model)
+        return self._found[model]
+
+    def _search(self, model: str) -> tuple[Price, ...] | None:
         fitting = [prefix for prefix in self.by_prefix if _begins(model, prefix)]
         return self.by_prefix[max(fitting, key=len)] if fitting else None
 
@@ -88,7 +99,7 @@ class PriceList:
                 log.warning("%s", fault)
             return self._shipped
         if self._last is None or self._last[0] is not own:
-            self._last = (own, replace(self._shipped, by_prefix={**self._shipped.by_prefix, **own.by_prefix}))
+            self._last = (own, Prices({**self._shipped.by_prefix, **own.by_prefix}))
         return self._last[1]
 
 

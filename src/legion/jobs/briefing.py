@@ -26,13 +26,14 @@ def briefing(ticket: Ticket, config: ProjectConfig) -> str:
 
 def going_on(ticket: Ticket, config: ProjectConfig, last: Run | None, cut_off: Sequence[str]) -> str:
     """What an agent is told that remembers the ticket: what happened since, and what to do now."""
-    parts = [f"# Ticket {ticket.id} goes on (attempt {ticket.attempt})"]
+    parts = [f"# Ticket {ticket.id} goes on"]
     if last is not None and last.outcome in _CUT:
         parts.append(_CUT[last.outcome])
         parts += _section("Begun and never ended", "\n".join(f"- {call}" for call in cut_off))
         if cut_off:
             parts.append("Look at what these calls left behind before you repeat them.")
     if last is None or last.attempt != ticket.attempt:
+        parts.append(f"This is attempt {ticket.attempt}.")
         parts += _section("What went wrong last time", ticket.feedback)
     parts += _section("What is run on your change before it lands", _commands(ticket, config))
     parts.append("Everything that you wrote is still in the tree. Go on until the ticket is done.")

@@ -74,7 +74,7 @@ def prepare(world: World, shop: Workshop, ticket: Ticket, this_run: Run, tree: P
     slot = slots.claim(world, this_run, ports=wanted.ports)
     surroundings = _surroundings(world, this_run, slot)
     _make_caches(world)
-    notes = _copy(world, shop, ticket, tree)
+    notes = _copy(world, shop, tree)
     _write_env_file(world, shop, ticket, slot, tree)
     record = read_record(world, this_run)
     if record.up_result is not None and record.up_result.ok and record.up_result.command == wanted.up and record.owed:
@@ -153,11 +153,11 @@ def _make_caches(world: World) -> None:
             ) from wrong
 
 
-def _copy(world: World, shop: Workshop, ticket: Ticket, tree: Path) -> tuple[str, ...]:
+def _copy(world: World, shop: Workshop, tree: Path) -> tuple[str, ...]:
     """The files that the person named, from their checkout. Returns what a person should know about them."""
     notes = []
     for path in world.user.environment.copies(shop.project.name):
-        _refuse_tracked(shop, ticket, path, "`environment.copy` in your settings")
+        _refuse_tracked(shop, path, "`environment.copy` in your settings")
         content = inside.read(Path(shop.project.root), path)
         if content is None:
             notes.append(f"{path} was not copied: there is no such plain file in {shop.project.root}")
@@ -170,10 +170,9 @@ def _write_env_file(world: World, shop: Workshop, ticket: Ticket, slot: Slot, tr
     wanted = shop.config.environment
     if not wanted.env_file:
         return
-    assert ticket.base is not None, "a started ticket stands on a base"
-    _refuse_tracked(shop, ticket, wanted.env_file, "`environment.env_file` in legion.toml")
-    # From the commit and not from the tree, where a link could lead to any file of the person's.
-    template = shop.hub.read_file(ticket.base, wanted.template) if wanted.template else b""
+    _refuse_tracked(shop, wanted.env_file, "`environment.env_file` in legion.toml")
+    # From the target, as legion.toml is, and not from the tree, where a link could lead to any file of the person's.
+    template = shop.hub.read_file(shop.target, wanted.template) if wanted.template else b""
     if template is None:
         raise EnvironmentFailed(
             f"There is no file {wanted.template} for `environment.template` in legion.toml: commit one or change it."
@@ -195,11 +194,11 @@ def _write_env_file(world: World, shop: Workshop, ticket: Ticket, slot: Slot, tr
     _put(tree, wanted.env_file, f"{text}{gap}{lines}".encode("utf-8", "surrogateescape"))
 
 
-def _refuse_tracked(shop: Workshop, ticket: Ticket, path: str, where: str) -> None:
-    assert ticket.base is not None, "a started ticket stands on a base"
-    if not is_left_out(shop.hub, ticket.base, path):
+def _refuse_tracked(shop: Workshop, path: str, where: str) -> None:
+    """By the target's ignore files: what an agent did to those in its tree is judged when it is through."""
+    if not is_left_out(shop.hub, shop.target, path):
         raise EnvironmentFailed(
-            f"{path} would become part of changes: add it to .gitignore and land that, or take it out of {where}."
+            f"{path} would become part of changes: add it to .gitignore, or take it out of {where}."
         )
 
 

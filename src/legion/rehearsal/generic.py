@@ -40,8 +40,8 @@ _COMMENTS = {
     "": (".md", ".txt", ".rst"),
 }
 _MOST_FILES = 3
-_UNMERGE = "/^<<<<<<< /d; /^||||||| /,/^=======$/d; /^=======$/d; /^>>>>>>> /d"
-"""A sed program that keeps both sides of a conflict."""
+_UNMERGE = r"s/^(<<<<<<< .*|[|]{7} .*|=======|>>>>>>> .*)$//"
+"""A sed program that empties the lines of conflict markers; Claude Code asks before it runs any other form of sed."""
 
 
 def script(briefing: str, facts: Mapping[str, str]) -> Script:
@@ -84,7 +84,7 @@ def _in_file(file: str, facts: Mapping[str, str]) -> tuple[Step, ...]:
         return (append,)
     settle = Step(
         say=f"I settle what was left open in {file}.",
-        calls=(_bash(f"sed -i {shlex.quote(_UNMERGE)} {name}", f"Keep both sides in {file}"),),
+        calls=(_bash(f"sed -i -E {shlex.quote(_UNMERGE)} {name}", f"Keep both sides in {file}"),),
     )
     return (settle, append)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from legion.wire.tickets import TicketLine
+from legion.wire.tickets import TicketLine, UsageLine
 
 
 @dataclass(kw_only=True)
@@ -112,6 +112,10 @@ class Status:
     omitted: int
     """Ended tickets that are not listed."""
     last_event: int
+    questions: int = 0
+    """How many wait for the person, in all projects: `legion inbox`."""
+    usage: UsageLine | None = None
+    """What the listed tickets spent; null where nothing was counted."""
 
 
 @dataclass(kw_only=True)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from legion.wire.questions import QuestionLine
+
 
 @dataclass(kw_only=True)
 class NewTicket:
@@ -72,6 +74,23 @@ class TicketLine:
     moved_at: float
     doing: str = ""
     """What happens at this moment, in a few words: `agent at work for 12 s`, `in the merge queue`, `waits for 3`."""
+    parked_until: float | None = None
+    """When a parked ticket goes on by itself."""
+
+
+@dataclass(kw_only=True)
+class UsageLine:
+    """What was spent at providers, as the gateway counted it. Tokens, but for what is named otherwise."""
+
+    requests: int
+    failed: int
+    input: int
+    output: int
+    cache_read: int
+    cache_write: int
+    usd: float
+    unpriced: int
+    """Requests whose model has no known price: `usd` is without them."""
 
 
 @dataclass(kw_only=True)
@@ -84,6 +103,9 @@ class RunLine:
     outcome: str | None
     detail: str
     saved: str | None
+    access: str = ""
+    """How it reached its model: a provider's name, or that it could read the person's own login."""
+    usage: UsageLine | None = None
 
 
 @dataclass(kw_only=True)
@@ -130,6 +152,16 @@ class TicketPage:
     """Why its last attempt did not make it: `checks`, `conflict` or `attempt`. Empty if it was not sent back last."""
     environment: EnvironmentLine | None = None
     """Null before the first run."""
+    conversation: str = ""
+    """The agent program's own session, which all its runs share."""
+    access: str = ""
+    """How its latest run reaches its model."""
+    usage: UsageLine | None = None
+    """Of all its runs; null where nothing was counted."""
+    budget: float | None = None
+    ask: bool = False
+    questions: list[QuestionLine] = field(default_factory=list)
+    """Those that wait for an answer."""
 
 
 @dataclass(kw_only=True)

@@ -1,0 +1,145 @@
+"""The gateway against a bare aiohttp relay and no relay at all: one at a time, 32 at once, 100 slow streams."""
+
+from __future__ import annotations
+
+import contextlib
+import selectors
+import socket
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+
+from bench.relay import PACE, SLOW_EVENTS
+from bench.report import ROUNDS, Report, interleaved
+from legion.gateway import process
+from legion.gateway.folder import GatewayFolder
+from legion.gateway.passes import Pass, grant
+from legion.gateway.provider import NO_KEY, Provider, write_providers
+
+_BODY = b'{"model":"claude-sonnet-4-5","stream":true,"messages":"' + b"a word or two " * 5000 + b'"}'
+_SINGLE = 200
+_MANY, _AT_ONCE = 640, 32
+_STREAMS = 100
+_END = b"0\r\n\r\n"
+
+
+def run(folder: Path, report: Report) -> None:
+    place = GatewayFolder(folder / "gateway")
+    with _helper("provider") as direct, _helper("relay", f"http://127.0.0.1:{direct}") as relay:
+        began = time.monotonic()
+        address = process.ensure(place, 0)
+        report.value("gateway ready", time.monotonic() - began, "s", aim=2.0)
+        try:
+            write_providers(place, [Provider(name="bench", url=f"http://127.0.0.1:{direct}", key=NO_KEY)])
+            token = grant(
+                place, Pass(run="bench", ticket=1, project=1, agent="bench", provider="bench", budget_usd=1e9)
+            )
+            ours = int(address.url.rpartition(":")[2])
+            _measure(report, ours=ours, relay=relay, direct=direct, token=token)
+            _slow(report, ours, token, psutil.Process(address.pid))
+            memory = psutil.Process(address.pid).memory_full_info().pss
+            report.value("gateway: memory after all that (PSS)", memory / 1e6, "MB")
+        finally:
+            process.end(place)
+
+
+def _measure(report: Report, *, ours: int, relay: int, direct: int, token: str) -> None:
+    for port in (ours, relay, direct):
+        _one_by_one(port, token)
+    rows = [[_one_by_one(port, token) for port in (ours, relay, direct)] for _ in range(ROUNDS)]
+    mine, plain, none = (statistics.median(column) * 1000 for column in zip(*rows, strict=True))
+    report.value("one at a time: added to a direct request, p50", mine - none, "ms", aim=1.0)
+    report.value("one at a time: added by the bare relay, p50", plain - none, "ms")
+    all_ours, all_plain = interleaved(lambda _: _at_once(ours, token), lambda _: _at_once(relay, token))
+    report.value("32 at once: requests per second", _MANY / statistics.median(all_ours), "/s")
+    # At least 60 % of the bare relay's requests per second.
+    report.ratio(f"32 at once: {_MANY} requests against the bare relay", all_ours, all_plain, aim=1 / 0.6)
+
+
+def _slow(report: Report, port: int, token: str, gateway: psutil.Process) -> None:
+    connections = [_connect(port) for _ in range(_STREAMS)]
+    before, began = gateway.cpu_times(), time.monotonic()
+    for connection in connections:
+        connection.sendall(_request(token, "/v1/messages?slow"))
+    _drain(connections, 1)
+    after, seconds = gateway.cpu_times(), time.monotonic() - began
+    used = after.user + after.system - before.user - before.system
+    report.value("100 slow streams: CPU of the gateway", used / seconds * 100, "% of a core", aim=50)
+    report.value("100 slow streams: took, against the provider's pace", seconds / (PACE * SLOW_EVENTS), "x")
+
+
+def _one_by_one(port: int, token: str) -> float:
+    """The median of many, one after the other on one connection."""
+    connection, took = _connect(port), []
+    for _ in range(_SINGLE):
+        began = time.perf_counter()
+        connection.sendall(_request(token))
+        _drain([connection], 1)
+        took.append(time.perf_counter() - began)
+    connection.close()
+    return statistics.median(took)
+
+
+def _at_once(port: int, token: str) -> float:
+    connections = [_connect(port) for _ in range(_AT_ONCE)]
+    began = time.perf_counter()
+    request = _request(token)
+    for connection in connections:
+        connection.sendall(request)
+    _drain(connections, _MANY // _AT_ONCE, request)
+    return time.perf_counter() - began
+
+
+def _drain(connections: list[socket.socket], times: int, request: bytes = b"") -> None:
+    """Read so many answers from each, asking again after all but the last."""
+    left, tails = dict.fromkeys(connections, times), dict.fromkeys(connections, b"")
+    with selectors.DefaultSelector() as selector:
+        for connection in connections:
+            selector.register(connection, selectors.EVENT_READ, connection)
+        while left:
+            for key, _ in selector.select():
+                connection = key.data
+                piece = connection.recv(1 << 18)
+                assert piece, "the connection broke"
+                tails[connection] = (tails[connection] + piece)[-len(_END) :]
+                if tails[connection] != _END:
+                    continue
+                tails[connection] = b""
+                left[connection] -= 1
+                if left[connection]:
+                    connection.sendall(request)
+                else:
+                    del left[connection]
+                    selector.unregister(connection)
+                    if times > 1:
+                        connection.close()
+
+
+def _connect(port: int) -> socket.socket:
+    connection = socket.create_connection(("127.0.0.1", port))
+    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return connection
+
+
+def _request(token: str, path: str = "/v1/messages?beta=true") -> bytes:
+    head = (
+        f"POST {path} HTTP/1.1\r\nhost: 127.0.0.1\r\nauthorization: Bearer {token}\r\ncontent-type: application/json\r\n"
+        f"anthropic-version: 2023-06-01\r\ncontent-length: {len(_BODY)}\r\n\r\n"
+    )
+    return head.encode() + _BODY
+
+
+@contextlib.contextmanager
+def _helper(*words: str) -> Iterator[int]:
+    """A process of `bench.relay` and its port."""
+    with subprocess.Popen([sys.executable, "-m", "bench.relay", *words], stdout=subprocess.PIPE) as child:
+        assert child.stdout is not None
+        try:
+            yield int(child.stdout.readline())
+        finally:
+            child.kill()

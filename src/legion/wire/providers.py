@@ -1,0 +1,76 @@
+"""Model providers on the wire. A key travels only towards the daemon, and only where it is to be kept."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+
+@dataclass(kw_only=True)
+class AddProvider:
+    """`legion provider add`: at most one of the places of a key. What is left out stays as it was, or is the default."""
+
+    name: str
+    url: str = ""
+    auth: str = ""
+    key_file: str = ""
+    key_env: str = ""
+    key_command: str = ""
+    keyring: bool = False
+    no_key: bool = False
+    key: str = ""
+    """The key itself, to be kept: in the keyring if that is named, else in a file that only the person can read."""
+
+
+@dataclass(kw_only=True)
+class RemoveProvider:
+    name: str
+    yes: bool = False
+    """Also while agents work with it."""
+
+
+@dataclass(kw_only=True)
+class TestProvider:
+    name: str
+    model: str = ""
+
+
+@dataclass(kw_only=True)
+class LimitLine:
+    """What a provider last said about how much of it is used up."""
+
+    at: float
+    status: int
+    window: str
+    utilization: float | None
+    resets_at: float | None
+
+
+@dataclass(kw_only=True)
+class ProviderLine:
+    name: str
+    url: str
+    auth: str
+    key: str
+    """Where its key comes from, in words; never a key."""
+    found: bool | None
+    """Whether something is there. Null where only asking the keyring could tell."""
+    default: bool
+    limit: LimitLine | None
+
+
+@dataclass(kw_only=True)
+class Providers:
+    schema: str = "legion.providers/1"
+    file: str
+    providers: list[ProviderLine]
+    notes: list[str] = field(default_factory=list)
+
+
+@dataclass(kw_only=True)
+class Tested:
+    schema: str = "legion.tested/1"
+    provider: str
+    ok: bool
+    model: str
+    ms: int
+    message: str

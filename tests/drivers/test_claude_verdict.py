@@ -1,0 +1,94 @@
+"""How a run of Claude Code is judged: by its last word and by what we asked of it, never by its exit code."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+
+from legion.drivers import Outcome
+from legion.drivers.claude.verdict import Asked, Final, Heard, judge
+
+RESET = 5000.0
+
+
+def final(text="Done.", *, subtype="success", error=False, reason="completed", status=None, denials=()):
+    return Final(subtype=subtype, is_error=error, reason=reason, text=text, status=status, denials=denials)
+
+
+def api_error(text, status=None):
+    return final(text, error=True, reason="api_error", status=status)
+
+
+@pytest.mark.parametrize(
+    ("last", "error", "expected"),
+    [
+        (final(), "", Outcome.FINISHED),
+        (final("I tried.\n\nSTUCK: the API is gone"), "", Outcome.GAVE_UP),
+        (final("**STUCK:** no way"), "", Outcome.GAVE_UP),
+        (final("I was stuck: but then it worked"), "", Outcome.FINISHED),
+        (final("", subtype="error_max_turns", error=True, reason="max_turns"), "", Outcome.FAILED),
+        (final("", subtype="error_max_budget_usd", error=True), "", Outcome.OUT_OF_BUDGET),
+        (final("", subtype="error_during_execution", error=True, reason="aborted_tools"), "", Outcome.FAILED),
+        (api_error("API Error: 400 legion: budget reached: 5.00 of 5.00 USD", 400), "", Outcome.OUT_OF_BUDGET),
+        (api_error("API Error: 400 legion: model not allowed: x", 400), "", Outcome.REFUSED),
+        (api_error("API Error: Request rejected (429)", 429), "rate_limit", Outcome.LIMITED),
+        (api_error("API Error: 529 Overloaded", 529), "overloaded", Outcome.LIMITED),
+        (api_error("Not logged in", 401), "authentication_failed", Outcome.REFUSED),
+        (api_error("There is an issue with the selected model", 404), "", Outcome.REFUSED),
+        (api_error("API Error: 500 Internal server error", 500), "", Outcome.FAILED),
+        (api_error("API Error: Connection refused"), "unknown", Outcome.FAILED),
+        (api_error("API Error: 400 prompt is too long", 400), "invalid_request", Outcome.FAILED),
+        (None, "", Outcome.FAILED),
+    ],
+)
+def test_the_last_word_decides(last, error, expected):
+    assert judge(Heard(final=last, error=error, exit_code=0)).outcome is expected
+
+
+def test_an_api_failure_that_says_success_is_a_failure():
+    last = final("API Error: 500", subtype="success", error=True, reason="api_error", status=500)
+    assert judge(Heard(final=last, exit_code=0)).outcome is Outcome.FAILED
+
+
+@pytest.mark.parametrize("code", [0, 1, 143, None])
+def test_the_exit_code_never_matters(code):
+    assert judge(Heard(final=final(), exit_code=code)).outcome is Outcome.FINISHED
+    assert judge(Heard(final=None, exit_code=code)).outcome is Outcome.FAILED
+
+
+def test_what_we_asked_for_explains_the_end():
+    lasts = [None, final(), final("", subtype="error_during_execution", error=True), api_error("x", 429)]
+    for last, (asked, expected) in itertools.product(
+        lasts, [(Asked.STOP, Outcome.STOPPED), (Asked.TIME, Outcome.TIMED_OUT)]
+    ):
+        assert judge(Heard(final=last, asked=asked, timeout=5)).outcome is expected
+
+
+def test_an_interruption_is_no_failure_but_hides_no_limit():
+    aborted = final("", subtype="error_during_execution", error=True, reason="aborted_tools")
+    assert judge(Heard(final=aborted, asked=Asked.INTERRUPT)).outcome is Outcome.INTERRUPTED
+    limited = judge(Heard(final=api_error("x", 429), asked=Asked.INTERRUPT))
+    assert limited.outcome is Outcome.LIMITED
+
+
+def test_a_limit_says_when_it_ends():
+    ending = judge(Heard(final=api_error("API Error: 429", 429), resets_at=RESET))
+    assert (ending.outcome, ending.until) == (Outcome.LIMITED, RESET)
+    assert judge(Heard(final=final(), resets_at=RESET)).until is None
+
+
+def test_the_reason_for_giving_up_is_kept():
+    assert judge(Heard(final=final("Well.\nSTUCK: the file\nis binary"))).message == "the file is binary"
+
+
+def test_denied_tools_are_named_once_each():
+    ending = judge(Heard(final=final(denials=("Bash", "Write", "Bash"))))
+    assert ending.outcome is Outcome.FINISHED
+    assert ending.message == "The agent says that it is through; it was denied Bash, Write."
+
+
+def test_a_death_without_a_word_shows_what_it_complained_of():
+    ending = judge(Heard(final=None, exit_code=137, complaint="out of memory"))
+    assert "exit code 137" in ending.message
+    assert "out of memory" in ending.message

@@ -1,0 +1,55 @@
+"""One file inside a folder that a stranger filled: nothing leads out of it."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from legion.jobs import inside
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    (tmp_path / "root").mkdir()
+    (tmp_path / "outside").mkdir()
+    (tmp_path / "outside" / "secret").write_text("secret")
+    return tmp_path / "root"
+
+
+def test_what_is_written_is_read_and_only_its_owner_can(root: Path):
+    inside.write(root, "a/b/c", b"one")
+    inside.write(root, "a/b/c", b"two")
+    assert inside.read(root, "a/b/c") == b"two"
+    assert (root / "a/b/c").stat().st_mode & 0o777 == 0o600
+    assert [place.name for place in (root / "a/b").iterdir()] == ["c"]
+
+
+def test_a_link_to_a_folder_leads_nowhere(root: Path):
+    (root / "a").symlink_to(root.parent / "outside")
+    with pytest.raises(OSError, match="a"):
+        inside.write(root, "a/secret", b"mine")
+    assert inside.read(root, "a/secret") is None
+    assert (root.parent / "outside" / "secret").read_text() == "secret"
+
+
+def test_a_link_in_the_place_of_the_file_is_replaced_and_not_followed(root: Path):
+    (root / "a").symlink_to(root.parent / "outside" / "secret")
+    assert inside.read(root, "a") is None
+    inside.write(root, "a", b"mine")
+    assert inside.read(root, "a") == b"mine"
+    assert (root.parent / "outside" / "secret").read_text() == "secret"
+
+
+def test_what_is_no_plain_file_is_not_read(root: Path):
+    os.mkfifo(root / "pipe")
+    (root / "folder").mkdir()
+    assert [inside.read(root, name) for name in ("pipe", "folder", "nothing", "no/thing")] == [None] * 4
+
+
+def test_a_folder_in_the_way_is_an_error_and_leaves_no_half_file(root: Path):
+    (root / "a" / "b").mkdir(parents=True)
+    with pytest.raises(OSError, match="a"):
+        inside.write(root, "a", b"mine")
+    assert [place.name for place in root.iterdir()] == ["a"]

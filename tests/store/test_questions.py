@@ -1,0 +1,57 @@
+"""Questions: asked once, settled once, open in between."""
+
+from __future__ import annotations
+
+import pytest
+
+from legion.domain.errors import Conflict, NotFound
+from legion.domain.events import Kind
+from legion.store import events, questions, runs
+from tests.store.making import add_ticket
+
+
+@pytest.fixture
+def run(store, project):
+    with store.write() as tx:
+        return runs.start(tx, add_ticket(tx, project.id).id, 1)
+
+
+def ask(tx, run, key="k", words="May it?"):
+    return questions.ask(tx, key=key, project=1, ticket=run.ticket, run=run.id, words=words, deadline=99.0)
+
+
+def test_the_same_key_is_the_same_question(store, run):
+    with store.write() as tx:
+        first = ask(tx, run)
+        again = ask(tx, run, words="other words")
+        other = ask(tx, run, key="other")
+    assert (again, other.id) == (first, first.id + 1)
+    with store.read() as tx:
+        assert questions.open_ones(tx) == (first, other)
+        assert questions.by_key(tx, "k") == first
+        assert questions.by_key(tx, "nobody asked") is None
+        asked = [event for event in events.of_ticket(tx, run.ticket) if event.kind is Kind.QUESTION_ASKED]
+    assert [event.data["words"] for event in asked] == ["May it?", "May it?"]
+
+
+def test_a_question_is_settled_once(store, run):
+    with store.write() as tx:
+        question = ask(tx, run)
+        settled = questions.settle(tx, question.id, allowed=True, why="sure")
+    assert (settled.allowed, settled.why, settled.settled_at) == (True, "sure", tx.now)
+    with store.read() as tx:
+        assert questions.open_ones(tx) == ()
+        assert questions.get(tx, question.id) == settled
+    with store.write() as tx, pytest.raises(Conflict, match="settled already"):
+        questions.settle(tx, question.id, allowed=False)
+
+
+def test_open_questions_are_found_by_their_run(store, project, run):
+    with store.write() as tx:
+        mine = ask(tx, run)
+        other = runs.start(tx, add_ticket(tx, project.id).id, 1)
+        ask(tx, other, key="other")
+    with store.read() as tx:
+        assert questions.open_ones(tx, run=run.id) == (mine,)
+        with pytest.raises(NotFound, match="legion inbox"):
+            questions.get(tx, 77)

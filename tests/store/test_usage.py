@@ -1,0 +1,65 @@
+"""What runs spent and what providers said: summed up, each line of the ledger once."""
+
+from __future__ import annotations
+
+import pytest
+
+from legion.domain.usage import Limit, Spending, Usage
+from legion.store import runs, usage
+from tests.store.making import add_ticket
+
+DAY = "2026-01-02"
+SOME = Usage(requests=2, failed=1, unpriced=1, input=10, output=20, cache_read=30, cache_write=40, usd=0.5, seconds=1.5)
+
+
+@pytest.fixture
+def run(store, project) -> int:
+    with store.write() as tx:
+        number: int = runs.start(tx, add_ticket(tx, project.id).id, 1).id
+    return number
+
+
+def spent(run: int, *, model: str = "large", day: str = DAY, amount: Usage = SOME) -> Spending:
+    return Spending(run=run, provider="anthropic", model=model, day=day, usage=amount)
+
+
+def test_spending_adds_up_field_by_field(store, run):
+    with store.write() as tx:
+        usage.add(tx, [spent(run), spent(run)])
+        usage.add(tx, [spent(run, model="small"), spent(run, day="2026-01-03")])
+    with store.read() as tx:
+        assert usage.of_runs(tx, [run]) == {run: SOME + SOME + SOME + SOME}
+        assert usage.of_runs(tx, [run])[run].cache_write == 160
+
+
+def test_a_ticket_costs_what_all_its_runs_cost(store, project, run):
+    with store.write() as tx:
+        ticket = runs.get(tx, run).ticket
+        second = runs.start(tx, ticket, 2).id
+        stranger = runs.start(tx, add_ticket(tx, project.id).id, 1).id
+        usage.add(tx, [spent(run), spent(second), spent(stranger)])
+    with store.read() as tx:
+        assert usage.of_ticket(tx, ticket) == SOME + SOME
+        assert usage.of_runs(tx, [stranger, 999]) == {stranger: SOME}
+
+
+def test_the_place_in_a_ledger_moves_with_what_was_read(store):
+    with store.read() as tx:
+        assert usage.read_up_to(tx, "gateway") == ("", 0)
+    with store.write() as tx:
+        usage.have_read(tx, "gateway", "a.jsonl", 5)
+        usage.have_read(tx, "gateway", "b.jsonl", 5_000_000_000)
+        usage.have_read(tx, "other", "c.jsonl", 1)
+    with store.read() as tx:
+        assert usage.read_up_to(tx, "gateway") == ("b.jsonl", 5_000_000_000)
+
+
+def test_the_last_word_of_a_provider_about_its_limit_counts(store):
+    first = Limit(provider="anthropic", at=1.0, status=429, span="five hours", utilization=1.0, resets_at=9.0)
+    last = Limit(provider="anthropic", at=2.0, status=200, span="five hours", utilization=0.1, resets_at=None)
+    other = Limit(provider="other", at=1.5, status=529, span="", utilization=None, resets_at=None)
+    with store.write() as tx:
+        for said in (first, other, last):
+            usage.note_limit(tx, said)
+    with store.read() as tx:
+        assert usage.limits(tx) == {"anthropic": last, "other": other}

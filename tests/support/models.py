@@ -1,0 +1,77 @@
+"""A whole squad of real Claude Code processes whose model is scripted: daemon, gateway, rehearsal and a project."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from textwrap import dedent
+
+from legion.rehearsal.process import Playing, playing
+from legion.runner.journal import JournalEvent, read_journal
+from tests.support.legion import Project, Squad
+from tests.support.repository import Repository
+
+KEY = "sk-ant-planted-5e1f0c7d9b3a4826"
+"""What opens the door of the scripted provider, as far as Legion knows: the rehearsal takes any key."""
+
+
+class Company:
+    """One person with a scripted provider. Scripts may be written while it plays."""
+
+    def __init__(self, squad: Squad, project: Project, stage: Playing, scripts: Path) -> None:
+        self.squad = squad
+        self.project = project
+        self.stage = stage
+        self.scripts = scripts
+
+    def script(self, name: str, text: str) -> None:
+        (self.scripts / f"{name}.toml").write_text(dedent(text))
+
+    def dispatch(self, script: str, **fields: object) -> int:
+        """A ticket for Claude Code whose model plays this script."""
+        return self.project.dispatch(f"play {script}", text=f"rehearsal: {script}", driver="claude", **fields)
+
+    def cli(self, *words: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
+        return self.squad.cli(*words, cwd=self.project.repository.root, stdin=stdin)
+
+    def told(self, *words: str, stdin: str = "") -> str:
+        """What a command that has to go well prints, and says beside."""
+        done = self.cli(*words, stdin=stdin)
+        assert done.returncode == 0, f"{words}: {done.stdout}{done.stderr}"
+        return done.stdout + done.stderr
+
+    def json(self, *words: str, stdin: str = "") -> dict[str, object]:
+        found: dict[str, object] = json.loads(self.cli(*words, "--json", stdin=stdin).stdout)
+        return found
+
+    def journal(self, ticket: int) -> list[JournalEvent]:
+        """Everything that happened in the ticket's runs, oldest first."""
+        runs = [run.id for run in self.project.ticket(ticket).runs]
+        return [event for run in runs for event in read_journal(self.squad.data.runs / f"ticket-{ticket}-run-{run}")]
+
+    def provide(self, key: str = KEY) -> None:
+        """`legion provider add`, with the key from stdin."""
+        self.told("provider", "add", "rehearsal", "--url", self.stage.url, "--key-stdin", stdin=key)
+
+
+@contextlib.contextmanager
+def company(folder: Path, *, settings: str = "", provided: bool = True) -> Iterator[Company]:
+    """Agents can write into the folder `gates`; without `provided` there is no way to a model yet."""
+    scripts, gates = folder / "scripts", folder / "gates"
+    for place in (scripts, gates):
+        place.mkdir()
+    squad = Squad(folder, settings=f'[sandbox]\nwrite = ["{gates}"]\n{settings}')
+    with playing(scripts, folder) as stage:
+        try:
+            # Nobody's own login may be found by chance.
+            squad.start({"CLAUDE_CONFIG_DIR": str(folder / "nobody"), "ANTHROPIC_API_KEY": ""})
+            project = squad.adopt(Repository(folder / "ada"))
+            one = Company(squad, project, stage, scripts)
+            if provided:
+                one.provide()
+            yield one
+        finally:
+            squad.close()
