@@ -1,4 +1,4 @@
-"""What the gateway is measured with, each a process of its own: a provider that answers at once or slowly, a bare relay.
+"""What the gateway is measured with, each a process of its own: a provider, at once or slow, and a bare relay.
 
 `python -m bench.relay provider` and `python -m bench.relay relay URL` print the port that they listen on.
 """

@@ -11,7 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 from typing import Any, TypeVar
@@ -37,7 +37,6 @@ class Running:
     folder: GatewayFolder
     url: str
     pid: int
-    runs: dict[str, str] = field(default_factory=dict)
 
     def provide(self, url: str, key: KeySource = NO_KEY, *, name: str = "main", auth: Auth = Auth.API_KEY) -> None:
         write_providers(self.folder, [Provider(name=name, url=url, key=key, auth=auth)])
@@ -125,7 +124,7 @@ def running(folder: Path, *, idle: float = process.IDLE) -> Iterator[Running]:
 
 @contextmanager
 def started(
-    folder: Path, *words: str, env: dict[str, str] | None = None
+    folder: Path, *words: str, env: dict[str, str] | None = None, group: int | None = None
 ) -> Iterator[tuple[Running, subprocess.Popen[bytes]]]:
     """As a child of the test, which sees how it ends and what it says."""
     place = GatewayFolder(folder)
@@ -133,7 +132,11 @@ def started(
     argv = [sys.executable, "-P", "-m", "legion.gateway", str(folder), "--port", "0", "--ready", str(writing), *words]
     source = str(Path(legion.__file__).parent.parent)
     child = subprocess.Popen(
-        argv, env={**os.environ, "PYTHONPATH": source, **(env or {})}, pass_fds=[writing], stderr=subprocess.PIPE
+        argv,
+        env={**os.environ, "PYTHONPATH": source, **(env or {})},
+        pass_fds=[writing],
+        stderr=subprocess.PIPE,
+        group=group,
     )
     os.close(writing)
     try:

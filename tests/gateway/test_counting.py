@@ -6,6 +6,7 @@ import gzip
 import http.client
 import json
 import threading
+from itertools import pairwise
 
 import pytest
 from hypothesis import given
@@ -30,7 +31,7 @@ USAGE = Usage(input=3, output=42, cache_read=1000, cache_write=20)
 def test_usage_is_found_wherever_the_stream_is_cut(cuts):
     counter = StreamCounter()
     marks = [0, *sorted(cuts), len(STREAM)]
-    for begin, end in zip(marks, marks[1:], strict=False):
+    for begin, end in pairwise(marks):
         counter.feed(STREAM[begin:end])
     counter.end()
     assert counter.seen.usage == USAGE

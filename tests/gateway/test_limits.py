@@ -65,7 +65,9 @@ def test_only_news_gets_a_line_unless_it_is_a_refusal():
     novelty = Novelty()
     first, refusal = limit(UNIFIED, 200), limit(UNIFIED, 429)
     more = limit({**UNIFIED, "anthropic-ratelimit-unified-5h-utilization": "0.85"}, 200)
-    assert first and refusal and more
+    assert first is not None
+    assert refusal is not None
+    assert more is not None
     assert [novelty.is_new(one) for one in (first, first, refusal, refusal, more, more)] == [1, 0, 1, 1, 1, 0]
 
 

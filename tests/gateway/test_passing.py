@@ -73,7 +73,18 @@ def test_an_answer_reaches_the_caller_byte_for_byte(gateway, upstream):
     assert headers == {"content-type", "request-id", "set-cookie", "transfer-encoding", "date", "server"}
 
 
+def test_long_headers_pass_both_ways(gateway, upstream):
+    long = "x" * 30_000
+    upstream.script = lambda exchange: exchange.reply(200, b"{}", x_long=long)
+    _, token = gateway.grant()
+    with gateway.asking(token, anthropic_beta=long) as answer:
+        assert answer.headers["x-long"] == long
+    assert upstream.seen[0].header("anthropic-beta") == long
+
+
 def test_cookies_of_one_caller_reach_no_other(gateway, upstream):
+    # A jar would keep them for names, not for addresses.
+    gateway.provide(upstream.url.replace("127.0.0.1", "localhost"))
     upstream.script = lambda exchange: exchange.reply(200, b"{}", set_cookie="secret=1")
     for _ in range(2):
         gateway.ask(gateway.grant()[1])

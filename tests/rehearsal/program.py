@@ -84,7 +84,7 @@ class Claude:
     def start(self, prompt: str, *options: str, **more: str) -> subprocess.Popen[str]:
         which = "--resume" if self.begun else "--session-id"
         self.begun = True
-        argv = [PROGRAM, "-p", prompt, which, self.conversation, "--output-format", "stream-json", "--verbose"]
+        argv = [str(PROGRAM), "-p", prompt, which, self.conversation, "--output-format", "stream-json", "--verbose"]
         argv += ["--permission-mode", "acceptEdits", "--model", MODEL, *options]
         return subprocess.Popen(
             argv,
@@ -108,10 +108,11 @@ class Claude:
 
 
 def heard(process: subprocess.Popen[str]) -> Heard:
-    try:
-        said, _ = process.communicate(timeout=PATIENCE)
-    finally:
-        process.kill()
+    with process:
+        try:
+            said, _ = process.communicate(timeout=PATIENCE)
+        finally:
+            process.kill()
     return Heard(code=process.returncode, events=tuple(json.loads(line) for line in said.splitlines()))
 
 

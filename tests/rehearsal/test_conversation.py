@@ -58,8 +58,9 @@ def test_a_marker_in_the_system_prompt_counts_from_the_beginning():
 
 
 def test_what_the_program_wraps_around_a_message_names_no_script():
-    where = standing(request(user("<system-reminder>\nRecent commits: rehearsal: b\n</system-reminder>rehearsal: a")))
-    assert where.script == "a"
+    reminder = "<system-reminder>\nRecent commits: rehearsal: b\n</system-reminder>"
+    where = standing(request(user(f"{reminder}rehearsal: a{reminder}"), model(words("x")), user(reminder)))
+    assert (where.script, len(where.since)) == ("a", 2)
 
 
 def test_a_new_briefing_begins_the_same_script_anew_with_its_attempt():

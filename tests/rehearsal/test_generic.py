@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from legion.config.project import Check, ProjectConfig
+from legion.config.project import ProjectConfig
+from legion.domain.checks import Check
 from legion.domain.tickets import Ticket, Wish
 from legion.jobs.briefing import briefing
 from legion.rehearsal import generic
@@ -70,7 +71,7 @@ def test_words_that_are_no_briefing_are_answered_at_once(generic_stage):
 def test_a_later_attempt_keeps_both_sides_of_a_conflict(tmp_path):
     (tmp_path / "notes.md").write_text(
         "before\n<<<<<<< ours\nleft\n=======\nright\n>>>>>>> theirs\nbetween\n"
-        "<<<<<<< ours\none\n||||||| base\n=======\ntwo\n>>>>>>> theirs\nafter\n"
+        "<<<<<<< ours\none\n=======\ntwo\n>>>>>>> theirs\nafter\n"
     )
     wish = dataclasses.replace(FULL, files=("notes.md",))
     for command in commands(script_for(briefing(ticket(wish, attempt=2), CONFIG)))[:2]:

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import http.client
+import select
 import subprocess
 import sys
 import time
 
 import pytest
 
+from legion.rehearsal.errors import NotStarted
 from legion.rehearsal.log import Kind
-from legion.rehearsal.process import NotStarted, start
+from legion.rehearsal.process import start
 from tests.rehearsal.program import ask, model, result, use, user, words
+from tests.support.codebase import ROOT
 
 TWO_STEPS = """
     [[step]]
@@ -169,11 +172,12 @@ def test_it_ends_when_it_is_told_to_even_while_an_answer_hangs(scripts, write, t
     write("hang", '[[step]]\ndelay = 100000\nsay = "Never."')
     process, running = start(scripts, tmp_path)
     code = f"from tests.rehearsal.program import *; ask({running.url!r}, user('rehearsal: hang'))"
-    caller = subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.DEVNULL)
+    caller = subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.DEVNULL, cwd=ROOT)
     try:
         deadline = time.monotonic() + 60
         while not running.lines():
             assert time.monotonic() < deadline
+            select.select([], [], [], 0.02)
         process.terminate()
         assert process.wait(60) is not None
         assert caller.wait(60) != 0

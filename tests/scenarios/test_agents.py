@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from legion.wire.errors import BadInput
+from legion.wire.tickets import TicketPage
 from tests.support.legion import Project, Squad, new, squad
 from tests.support.repository import Repository
 
@@ -117,23 +118,42 @@ def test_a_program_that_fails_at_once_rests_longer_and_longer_before_its_next_at
     page = project.ticket(ticket)
     assert (page.ticket.state, page.ticket.attempt, page.cause) == ("failed", 3, "attempt")
     began = [run.started_at for run in page.runs]
-    ended = [run.ended_at or 0.0 for run in page.runs]
-    assert began[1] - ended[0] >= 1
-    assert began[2] - ended[1] >= 2
+    assert began[1] - began[0] >= 1
+    assert began[2] - began[1] >= 2
+    rests = [str(event.data["reason"]) for event in page.history if event.data.get("to") == "parked"]
+    assert ["rests 1 s" in rests[0], "rests 2 s" in rests[1], len(rests)] == [True, True, 2]
 
 
-def test_resume_ends_the_rest_and_a_restart_does_not(legion: Squad, repository: Repository):
+def resting(project: Project, ticket: int, attempt: int) -> TicketPage:
+    """Its page while it rests after this attempt or a later one."""
+    pages = [project.ticket(ticket)]
+
+    def rests() -> bool:
+        pages.append(project.ticket(ticket))
+        return pages[-1].ticket.state == "parked" and pages[-1].ticket.attempt >= attempt
+
+    project.until_true(rests)
+    return pages[-1]
+
+
+def test_a_restart_does_not_end_the_rest(legion: Squad, repository: Repository):
     project = legion.adopt(repository)
-    ticket = project.dispatch("hopeless", "test -e README.txt.bak || exit 1", max_attempts=20)
-    project.until_true(lambda: project.ticket(ticket).ticket.attempt >= 4 and project.state(ticket) == "parked")
-    before = project.ticket(ticket)
+    ticket = project.dispatch("hopeless", "exit 1", max_attempts=20)
+    page = resting(project, ticket, attempt=2)
     legion.kill()
     legion.start()
-    after = project.ticket(ticket)
-    assert (after.ticket.state, after.parked_until) == ("parked", before.parked_until)
+    project.until_true(lambda: project.ticket(ticket).ticket.attempt > page.ticket.attempt)
+    next_run = project.ticket(ticket).runs[page.ticket.attempt]
+    assert next_run.started_at >= (page.parked_until or 0.0) > 0.0
+
+
+def test_resume_ends_the_rest(project: Project):
+    ticket = project.dispatch("hopeless", "exit 1", max_attempts=20)
+    page = resting(project, ticket, attempt=4)
     project.squad.client.resume_ticket(ticket)
-    project.until_true(lambda: project.ticket(ticket).ticket.attempt == before.ticket.attempt + 1)
-    assert project.ticket(ticket).runs[-1].started_at < (before.parked_until or 0.0)
+    project.until_true(lambda: project.ticket(ticket).ticket.attempt > page.ticket.attempt)
+    next_run = project.ticket(ticket).runs[page.ticket.attempt]
+    assert next_run.started_at < (page.parked_until or 0.0)
 
 
 def test_a_program_that_fails_after_a_change_goes_on_without_a_rest(project: Project):

@@ -17,6 +17,8 @@ from tests.support.repository import Repository
 KEY = "sk-ant-planted-5e1f0c7d9b3a4826"
 """What opens the door of the scripted provider, as far as Legion knows: the rehearsal takes any key."""
 
+RETRIES = "CLAUDE_CODE_MAX_RETRIES"
+
 
 class Company:
     """One person with a scripted provider. Scripts may be written while it plays."""
@@ -63,11 +65,12 @@ def company(folder: Path, *, settings: str = "", provided: bool = True) -> Itera
     scripts, gates = folder / "scripts", folder / "gates"
     for place in (scripts, gates):
         place.mkdir()
-    squad = Squad(folder, settings=f'[sandbox]\nwrite = ["{gates}"]\n{settings}')
+    walls = f'[sandbox]\nwrite = ["{gates}"]\nenv = ["{RETRIES}"]\n'
+    squad = Squad(folder, settings=walls + settings)
     with playing(scripts, folder) as stage:
         try:
-            # Nobody's own login may be found by chance.
-            squad.start({"CLAUDE_CONFIG_DIR": str(folder / "nobody"), "ANTHROPIC_API_KEY": ""})
+            # Nobody's own login may be found by chance, and nobody waits three minutes for a key that stays wrong.
+            squad.start({"CLAUDE_CONFIG_DIR": str(folder / "nobody"), "ANTHROPIC_API_KEY": "", RETRIES: "1"})
             project = squad.adopt(Repository(folder / "ada"))
             one = Company(squad, project, stage, scripts)
             if provided:

@@ -12,6 +12,8 @@ from pydantic import AfterValidator, ConfigDict
 from legion.api.ports import Service
 from legion.wire.errors import BadInput
 from legion.wire.projects import AddProject, Trust, Where
+from legion.wire.providers import AddProvider, RemoveProvider, TryProvider
+from legion.wire.questions import Answer, Words
 from legion.wire.tickets import Action, Dispatch, NewTicket
 
 BIGGEST = 2**63 - 1
@@ -19,7 +21,10 @@ BIGGEST = 2**63 - 1
 Body = TypeVar("Body")
 
 # A field we do not know is refused: what a newer client asks for must not be dropped in silence.
-for _body in (AddProject, Where, Trust, Dispatch, NewTicket, Action):
+for _body in (
+    *(AddProject, Where, Trust, Dispatch, NewTicket, Action),
+    *(Answer, Words, AddProvider, RemoveProvider, TryProvider),
+):
     setattr(_body, "__pydantic_config__", ConfigDict(extra="forbid"))  # noqa: B010
 
 
@@ -35,6 +40,7 @@ def _without_nul(text: str) -> str:
 
 Asked = Annotated[Service, Depends(the_service)]
 Text = Annotated[str, AfterValidator(_without_nul)]
+QuestionId = Annotated[int, Path(ge=1, le=BIGGEST)]
 TicketId = Annotated[int, Path(ge=1, le=BIGGEST)]
 Folder = Annotated[Text, Query(min_length=1, description="any folder inside the project")]
 MaybeFolder = Annotated[Text | None, Query(min_length=1, description="any folder inside the project")]

@@ -24,10 +24,16 @@ SECTIONS: dict[str, dict[str, Entry]] = {
     "Start": {
         "init": Entry("projects", "init", "Make a git repository a project."),
         "trust": Entry("projects", "trust", "Allow the commands of legion.toml as it is now."),
+        "provider": Entry("provider", "provider", "The providers of your models, and their keys."),
         "demo": Entry("demo", "demo", "Watch the whole job on a scratch repository."),
+        "rehearse": Entry("rehearse", "rehearse", "Play a plan through with scripted replies: nothing is spent."),
     },
     "Ask for work": {
         "dispatch": Entry("dispatch", "dispatch", "Create a ticket, or many from a plan file."),
+        "inbox": Entry("inbox", "inbox", "Questions that wait for you."),
+        "answer": Entry("inbox", "answer", "Answer a question of an agent."),
+        "tell": Entry("telling", "tell", "Tell an agent something while it works."),
+        "interrupt": Entry("telling", "interrupt", "Interrupt an agent at work."),
         "retry": Entry("acting", "retry", "Try an ended ticket again."),
         "stop": Entry("acting", "stop", "Stop a ticket, or all of them."),
         "drop": Entry("acting", "drop", "Take a ticket off the board."),

@@ -26,6 +26,7 @@ MOST_ATTEMPTS = 20
 _TEXTS = ("title", "text", "context", "criteria", "plan", "key", "epic", "driver", "command", "model")
 _LISTS = ("files", "prove")
 _NUMBERS = ("priority", "max_attempts")
+_FLAGS = ("checkpoint", "ask")
 FIELDS = tuple(field.name for field in fields(NewTicket) if field.name != "after_keys")
 
 
@@ -86,7 +87,8 @@ def _value(name: str, value: object, where: str) -> object:
         **dict.fromkeys(_TEXTS, (isinstance(value, str), "a text")),
         **dict.fromkeys(_LISTS, (_is_texts(value), "a list of texts")),
         **dict.fromkeys(_NUMBERS, (number, "a whole number")),
-        "checkpoint": (isinstance(value, bool), "true or false"),
+        **dict.fromkeys(_FLAGS, (isinstance(value, bool), "true or false")),
+        "budget": (number or isinstance(value, float), "a number of dollars"),
     }[name]
     if not right:
         raise BadInput(f"{where}: `{name}` must be {kind}.")

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 _SHORT = {"-t": "--title", "-c": "--context", "-k": "--criteria", "-p": "--plan"}
 _TEXTS = ("--title", "--context", "--criteria", "--plan", "--epic", "--driver", "--command", "--model")
 _LISTS = ("--files", "--prove")
-_FLAGS = ("--checkpoint",)
+_FLAGS = ("--checkpoint", "--ask")
 _NUMBERS = {"--priority": (-1000, 1000), "--max-attempts": (1, 20)}
 _DIGITS = 9
 
@@ -87,6 +87,10 @@ def _take(told: dict[str, Any], option: str, value: str) -> bool:
         if not _is_number(value) or not least <= int(value) <= most:
             return False
         told[_field(option)] = int(value)
+    elif option == "--budget":
+        if not _is_number(value.replace(".", "", 1)):
+            return False
+        told["budget"] = float(value)
     elif option == "--after":
         numbers = value.split(",")
         if not all(_is_number(number) and int(number) > 0 for number in numbers):

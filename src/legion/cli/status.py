@@ -78,10 +78,19 @@ def _counts(status: Status, screen: Screen) -> list[str]:
     ):
         if number:
             cells.append(Cell(f"{symbol(screen, state)} {number} {harmless(state)}   ", look(state).colour))
+    if status.usage is not None:
+        cells.append(Cell(f"{dollars(status.usage.usd)} spent", Colour.DIM))
     return [screen.line(*cells, indent=2), ""] if cells else []
 
 
+def dollars(amount: float) -> str:
+    """With cents, and more digits where there is less than one."""
+    return f"${amount:.2f}" if amount >= 0.01 or amount == 0 else f"${amount:.4f}"
+
+
 def group_of(ticket: TicketLine) -> Group:
+    if ticket.parked_until is not None:
+        return Group.WAITING
     if ticket.held_up_by and look(ticket.state).group is Group.WAITING:
         return Group.NEEDS_YOU
     return look(ticket.state).group
@@ -154,6 +163,8 @@ def hints(status: Status) -> Iterable[str]:
     if project is None and not status.projects:
         yield "No project yet: `legion init` makes the git repository you stand in one."
         return
+    if status.questions:
+        yield f"{count(status.questions, 'question waits', 'questions wait')} for you: legion inbox"
     if project is not None:
         if project.paused:
             yield "Nothing new starts while paused: legion resume"

@@ -2,17 +2,32 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 
 import click
 
 from legion.cli.command import Call, command
-from legion.cli.output import Cell, Colour, Screen, clock, count, fine_duration, harmless, harmless_lines, numbers, size
+from legion.cli.inbox import question_lines
+from legion.cli.output import (
+    Cell,
+    Colour,
+    Screen,
+    clock,
+    count,
+    duration,
+    fine_duration,
+    harmless,
+    harmless_lines,
+    numbers,
+    size,
+    width,
+)
 from legion.cli.parameters import ticket_argument
 from legion.cli.states import state_cell, verdict_cell
-from legion.cli.status import about
-from legion.wire.tickets import CommandLine, EnvironmentLine, EventLine, ReceiptLine, RunLine, TicketPage
+from legion.cli.status import about, dollars
+from legion.wire.tickets import CommandLine, EnvironmentLine, EventLine, ReceiptLine, RunLine, TicketPage, UsageLine
 
 SHORT = 8
 """Lines of one section, unless everything is asked for."""
@@ -30,8 +45,10 @@ def ticket(call: Call, id: int, full: bool) -> None:
 def page_of(page: TicketPage, screen: Screen, *, full: bool = False) -> list[str]:
     return [
         *_head(page, screen),
+        *_questions(page, screen),
         *_texts(page, screen, full),
         *_attempts(page, screen, full),
+        *_spent(page, screen),
         *_environment(page.environment, screen, full),
         *_receipts(page, screen, full),
         *_files(page, screen, full),
@@ -42,10 +59,12 @@ def page_of(page: TicketPage, screen: Screen, *, full: bool = False) -> list[str
 def _head(page: TicketPage, screen: Screen) -> Iterator[str]:
     line = page.ticket
     yield screen.line(Cell(f"#{line.id} ", Colour.BOLD), Cell(harmless(line.title), Colour.BOLD))
-    # The reason stands below, in full.
-    said = about(replace(line, reason="") if line.doing else line)
-    yield screen.line(state_cell(screen, line.state), Cell(f"  {said}" if said else ""))
-    if line.reason and line.doing:
+    # The reason stands below, in full, unless it fits.
+    state, whole = state_cell(screen, line.state), about(line)
+    fits = not line.doing and width(f"{state.text}  {whole}") <= screen.width
+    said = whole if fits else about(replace(line, reason=""))
+    yield screen.line(state, Cell(f"  {said}" if said else ""))
+    if line.reason and not fits:
         yield from screen.paragraph(line.reason, most_lines=3)
     facts = [
         ("after", numbers(line.after)),
@@ -58,9 +77,58 @@ def _head(page: TicketPage, screen: Screen) -> Iterator[str]:
         ("worktree", harmless(page.worktree or "")),
         ("change", f"{page.change[:9]} on {page.base[:9]}" if page.change and page.base else ""),
         ("landed", page.landed[:9] if page.landed else ""),
-        ("parked until", clock(page.parked_until) if page.parked_until else ""),
+        ("parked until", _until(page.parked_until) if page.parked_until else ""),
+        ("model access", harmless(page.access)),
+        ("conversation", harmless(page.conversation)),
+        ("may ask", "you, for what it is not allowed to do" if page.ask else ""),
+        ("budget", dollars(page.budget) if page.budget is not None else ""),
     ]
     yield from screen.table([[Cell(name, Colour.DIM), Cell(value)] for name, value in facts if value])
+
+
+def _until(moment: float) -> str:
+    left = moment - time.time()
+    return f"{clock(moment)}, in {duration(left)}; it goes on by itself" if left > 0 else f"{clock(moment)}, now"
+
+
+def _questions(page: TicketPage, screen: Screen) -> Iterator[str]:
+    for question in page.questions:
+        yield ""
+        yield from question_lines(question, screen)
+
+
+def _spent(page: TicketPage, screen: Screen) -> Iterator[str]:
+    """What each run spent and all of them together."""
+    if page.usage is None:
+        return
+    yield from _section(screen, "Spent")
+    rows = [(f"run {run.id}", run.usage) for run in page.runs if run.usage is not None]
+    rows += [("together", page.usage)] if len(rows) > 1 else []
+    yield from screen.table([[Cell(name, Colour.DIM), *_usage_cells(usage)] for name, usage in rows])
+    if page.usage.unpriced:
+        without = count(page.usage.unpriced, "request")
+        yield screen.aside(
+            f"{without} without a known price, so not in the sum; prices.toml beside your settings adds it"
+        )
+
+
+def _usage_cells(usage: UsageLine) -> list[Cell]:
+    refused = f" ({usage.failed} failed)" if usage.failed else ""
+    return [
+        Cell(dollars(usage.usd), Colour.BOLD),
+        Cell(f"{count(usage.requests, 'request')}{refused}"),
+        Cell(f"{thousands(usage.input)} in"),
+        Cell(f"{thousands(usage.output)} out"),
+        Cell(f"{thousands(usage.cache_read)} from cache"),
+        Cell(f"{thousands(usage.cache_write)} to cache"),
+    ]
+
+
+def thousands(tokens: int) -> str:
+    """812, 12.3k, 4.5M."""
+    if tokens < 1000:
+        return str(tokens)
+    return f"{tokens / 1000:.1f}k" if tokens < 1_000_000 else f"{tokens / 1_000_000:.1f}M"
 
 
 def _section(screen: Screen, title: str) -> Iterator[str]:
@@ -202,6 +270,11 @@ def words_of(event: EventLine) -> str:
             return _with(f"run {told.get('run')} ended: {outcome}", told.get("detail"))
         case "check.receipt":
             return f"{told.get('name')} is {told.get('verdict')} on {commit}"
+        case "question.asked":
+            return _with(f"question {told.get('question')}", told.get("words"))
+        case "question.settled":
+            said = "yes" if event.data.get("allowed") else "no"
+            return _with(f"question {told.get('question')} settled: {said}", told.get("why"))
         case "landing.landed":
             return f"landed as {commit}"
         case "landing.sent-back":

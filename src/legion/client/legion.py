@@ -24,6 +24,8 @@ from legion.wire.projects import (
     Where,
     Worktrees,
 )
+from legion.wire.providers import AddProvider, ProviderAnswer, Providers, RemoveProvider, TryProvider
+from legion.wire.questions import Answer, Answered, Inbox, Told, Words
 from legion.wire.tickets import Acted, Action, Diff, Dispatch, Dispatched, EventLine, Log, TicketPage
 
 Shape = TypeVar("Shape")
@@ -103,6 +105,30 @@ class Legion:
 
     def resume_ticket(self, id: int) -> Acted:
         return self._post(Acted, f"tickets/{id}/resume")
+
+    def inbox(self) -> Inbox:
+        return self._get(Inbox, "inbox")
+
+    def answer(self, id: int, given: Answer) -> Answered:
+        return self._post(Answered, f"questions/{id}/answer", given)
+
+    def tell(self, id: int, words: Words) -> Told:
+        return self._post(Told, f"tickets/{id}/tell", words)
+
+    def interrupt(self, id: int, words: Words) -> Told:
+        return self._post(Told, f"tickets/{id}/interrupt", words)
+
+    def providers(self) -> Providers:
+        return self._get(Providers, "providers")
+
+    def add_provider(self, wanted: AddProvider) -> Done:
+        return self._post(Done, "providers", wanted)
+
+    def remove_provider(self, wanted: RemoveProvider) -> Done:
+        return self._post(Done, "providers/remove", wanted)
+
+    def try_provider(self, wanted: TryProvider) -> ProviderAnswer:
+        return self._post(ProviderAnswer, "providers/test", wanted)
 
     def collect(self, where: Where) -> Collected:
         return self._post(Collected, "project/collect", where)

@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import json
 import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -14,10 +16,15 @@ from pathlib import Path
 from legion.config import settings
 from legion.config.settings import choice, text
 from legion.config.source import read
-from legion.domain.errors import BadInput
+from legion.domain.errors import BadInput, NotAllowed
+from legion.system import files
 from legion.system.paths import user_config_file
 
 FILE = "providers.toml"
+_HEADER = """\
+# The providers of your models, and where their keys come from; never a key.
+# `legion provider add` and `legion provider remove` write this file anew: comments of yours do not stay.
+"""
 
 
 class Auth(Enum):
@@ -68,5 +75,32 @@ def load(path: Path | None = None) -> Mapping[str, ProviderConfig]:
         return {}
     except (OSError, UnicodeDecodeError) as fault:
         raise BadInput(f"{path} cannot be read ({fault}): mend or remove it.") from None
-    source = read(content, str(path))
+    return _parse(content, str(path))
+
+
+def save(providers: Mapping[str, ProviderConfig], path: Path | None = None) -> None:
+    """Write the whole file, in this order. Raises BadInput, and changes nothing, where a value could not be read again.
+
+    Raises NotAllowed where the file cannot be written.
+    """
+    path = path or providers_file()
+    content = _HEADER + "".join(_table(name, one) for name, one in providers.items())
+    _parse(content, FILE)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        files.write_whole(path, content)
+    except OSError as fault:
+        raise NotAllowed(f"{path} cannot be written ({fault.strerror}): make its folder writable.") from fault
+
+
+def _parse(content: str, origin: str) -> Mapping[str, ProviderConfig]:
+    source = read(content, origin)
     return {name: settings.read_section(ProviderConfig, source, [name]) for name in source.table}
+
+
+def _table(name: str, one: ProviderConfig) -> str:
+    defaults = {field.name: field.default for field in dataclasses.fields(ProviderConfig)}
+    told = [(key, value) for key, value in settings.flatten("", one) if getattr(one, key) != defaults[key]]
+    # A text of JSON is one of TOML too, as long as no letter is written as a code.
+    lines = "".join(f"{key} = {json.dumps(value, ensure_ascii=False)}\n" for key, value in told)
+    return f"\n[{name}]\n{lines}"

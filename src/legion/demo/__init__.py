@@ -1,4 +1,4 @@
-"""The demo: the whole job on a scratch repository, played by scripts instead of agent programs.
+"""Plays with scripted replies: `legion demo` on a repository of its own, `legion rehearse` on the person's plan.
 
-It uses Legion as a person does, through the client alone, with a folder, a daemon and settings of its own.
+Both use Legion as a person does, through the client alone, with a folder, processes and settings of their own.
 """

@@ -4,28 +4,22 @@ from __future__ import annotations
 
 import json
 import os
-import queue
 import signal
 import sys
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
 from dataclasses import asdict, replace
 from pathlib import Path
-from types import FrameType
 
 from legion.cli.output import Cell, Colour, Screen, harmless
-from legion.cli.progress import progress
-from legion.client import starting
-from legion.client.legion import Legion
-from legion.demo.stage import Stage, prepare, use_own_settings
+from legion.demo.news import News
+from legion.demo.scratch import Company, claude_version, company, is_inside_a_tool, runner_of
+from legion.demo.spending import spent
+from legion.demo.stage import SCRIPTS, Stage, prepare
 from legion.demo.summary import Outcome, Summary, lines_of, summarise
 from legion.demo.telling import Happening, Teller, happening_of
 from legion.demo.tickets import HALF_WRITTEN, KILLED, parts
-from legion.system.paths import DataDir
 from legion.wire.errors import LegionError
 from legion.wire.projects import AddProject, Collected, Graph, Trust, WaitState, Where
-from legion.wire.tickets import Dispatch, EventLine
+from legion.wire.tickets import Dispatch
 
 TICK = 0.2
 """Seconds between two looks where nothing is told: an agent's output, and the times on the board."""
@@ -38,10 +32,10 @@ def main(folder: Path | None, *, as_json: bool, screen: Screen) -> int:
     stream = sys.stderr if as_json else sys.stdout
     teller = Teller(stream, replace(screen, tty=False, colours=False) if as_json else screen, board=not as_json)
     stage = prepare(folder)
-    use_own_settings(stage)
+    stage.scratch.use()
     _introduce(stage, teller, screen)
-    with _ended_by_signals(), _daemon(stage) as legion:
-        summary, graph = _Play(stage, legion, teller).run()
+    with company(stage.scratch, SCRIPTS, repository=stage.repository) as running:
+        summary, graph = _Play(stage, running, teller).run()
     if as_json:
         sys.stdout.write(json.dumps(asdict(summary), indent=2 if screen.tty else None) + "\n")
     else:
@@ -52,47 +46,22 @@ def main(folder: Path | None, *, as_json: bool, screen: Screen) -> int:
 
 def _introduce(stage: Stage, teller: Teller, screen: Screen) -> None:
     teller.say(screen.bold("Legion demo: seven tickets for a small library, up to four agents at once"))
-    teller.say("The agents are scripts; no model is used, no key, no network.")
+    teller.say("The agents are real Claude Code; what their model replies is scripted.")
+    teller.say("So no model is used, no key and no network, and nothing is spent.")
     teller.say(screen.line(Cell(f"All of it lies in {stage.folder}", Colour.DIM)))
     teller.say()
 
 
-@contextmanager
-def _ended_by_signals() -> Iterator[None]:
-    """A polite kill unwinds like Ctrl-C does, so that the daemon is ended too."""
-
-    def end(number: int, frame: FrameType | None) -> None:
-        raise SystemExit(128 + number)
-
-    before = {number: signal.signal(number, end) for number in (signal.SIGTERM, signal.SIGHUP)}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-
-
-@contextmanager
-def _daemon(stage: Stage) -> Iterator[Legion]:
-    """A daemon of the demo's own. Whatever happens, nothing of it stays behind."""
-    with progress("Starting Legion"):
-        legion = starting.start(stage.data)
-    try:
-        yield legion
-    finally:
-        with suppress(LegionError):
-            legion.stop_all(Where(cwd=str(stage.repository)))
-        starting.stop(stage.data)
-
-
 class _Play:
-    def __init__(self, stage: Stage, legion: Legion, teller: Teller) -> None:
+    def __init__(self, stage: Stage, running: Company, teller: Teller) -> None:
         self._stage = stage
-        self._legion = legion
+        self._company = running
+        self._legion = running.legion
         self._teller = teller
         self._cwd = str(stage.repository)
-        self._parts = parts(stage)
+        self._parts = parts()
         self._ids: dict[str, int] = {}
+        self._claude = ""
         self._killed = False
         self._verdicts: list[str] = []
         self._problems: list[str] = []
@@ -121,7 +90,10 @@ class _Play:
         shown = self._legion.trustable(Where(cwd=self._cwd))
         self._legion.trust(Trust(cwd=self._cwd, hashes=[text.hash for text in shown.texts]))
         self._teller.tell(Happening("legion init, legion trust: the repository is a project", "done"))
-        if all(finding.ok for finding in self._legion.doctor(None).findings if finding.name == "sandbox"):
+        doctor = self._legion.doctor(None)
+        self._claude = claude_version(doctor)
+        self._teller.tell(Happening(f"the agents are Claude Code {self._claude}; its model is a script", "done"))
+        if all(finding.ok for finding in doctor.findings if finding.name == "sandbox"):
             self._teller.tell(Happening("every agent and every check runs in a sandbox of its own", "done"))
         else:
             self._teller.tell(Happening("no sandbox: install bubblewrap to have agents held in", "parked"))
@@ -135,7 +107,10 @@ class _Play:
 
     def _watch(self) -> None:
         """Until nothing more happens to any ticket by itself."""
-        news = _News(self._legion)
+        with News(self._stage.scratch.data) as news:
+            self._follow(news)
+
+    def _follow(self, news: News) -> None:
         state = self._look()
         while not (state.settled and news.caught_up(state.last_event)):
             told = {ticket.id: ticket for ticket in state.tickets}
@@ -160,14 +135,17 @@ class _Play:
         if self._killed:
             return
         number = self._ids[KILLED]
-        log = self._legion.log(number)
-        if log.run is None or HALF_WRITTEN not in log.text:
+        run = self._legion.log(number).run
+        scratch = self._stage.scratch
+        if run is None or not is_inside_a_tool(scratch, number, run, HALF_WRITTEN):
+            return
+        pid = runner_of(scratch, number, run)
+        if pid is None:
             return
         self._killed = True
-        pid = _runner(DataDir(self._stage.data), number, log.run)
         os.kill(pid, signal.SIGKILL)
         self._teller.tell(
-            Happening(f"kill -9 {pid}: its runner and its agent die, nothing committed", "failed", number)
+            Happening(f"kill -9 {pid}: its runner and its Claude Code die, nothing committed", "failed", number)
         )
 
     def _collect(self) -> Collected | None:
@@ -185,6 +163,8 @@ class _Play:
         return Outcome(
             stage=self._stage,
             sandbox=self._legion.status(self._cwd).daemon.sandbox,
+            claude=self._claude,
+            spent=spent(self._company, self._ids.values()),
             seconds=self._teller.seconds,
             pages=pages,
             graph=graph,
@@ -192,43 +172,3 @@ class _Play:
             collected=collected,
             problems=self._problems,
         )
-
-
-class _News:
-    """Events as they happen, from a thread that only listens."""
-
-    def __init__(self, legion: Legion) -> None:
-        self._queue: queue.Queue[EventLine] = queue.Queue()
-        self._last = 0
-        threading.Thread(target=self._listen, args=(legion,), daemon=True, name="news").start()
-
-    def wait(self, seconds: float) -> Iterator[EventLine]:
-        """What has happened since the last call; waits for the first."""
-        with suppress(queue.Empty):
-            yield self._take(self._queue.get(timeout=seconds))
-            while True:
-                yield self._take(self._queue.get_nowait())
-
-    def caught_up(self, last: int) -> bool:
-        return self._last >= last
-
-    def _take(self, event: EventLine) -> EventLine:
-        self._last = event.n
-        return event
-
-    def _listen(self, legion: Legion) -> None:
-        # The daemon ends before we do; then there is nothing more to hear.
-        with suppress(LegionError):
-            for event in legion.events(0):
-                if event is not None:
-                    self._queue.put(event)
-
-
-def _runner(data: DataDir, ticket: int, run: int) -> int:
-    """The process that holds the run, as the run's own journal tells it."""
-    journal = data.runs / f"ticket-{ticket}-run-{run}" / "journal.jsonl"
-    for line in journal.read_text().splitlines():
-        event = json.loads(line)
-        if event["kind"] == "opened":
-            return int(event["runner"])
-    raise LegionError(f"{journal} does not say which process runs the agent.")

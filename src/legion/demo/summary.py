@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from legion.cli.graph import drawing_of
 from legion.cli.output import Cell, Colour, Screen, count, fine_duration, harmless, numbers
 from legion.cli.states import state_cell
+from legion.demo.spending import Spent
 from legion.demo.stage import Stage
 from legion.demo.tickets import Part, met_a_conflict
 from legion.wire.projects import Collected, Graph
@@ -48,10 +49,16 @@ class Summary:
     repository: str
     data_dir: str
     sandbox: str
+    claude: str
+    """The version of Claude Code that played the agents."""
     commits: int
     """That `collect` brought into the repository."""
     receipts: int
     red_receipts: int
+    requests: int
+    """To the scripted model; like the next two as it and the gateway say. Nothing was spent."""
+    tokens: int
+    usd: float
     tickets: list[TicketSummary]
     edges: list[list[int]] = field(default_factory=list)
 
@@ -62,6 +69,8 @@ class Outcome:
 
     stage: Stage
     sandbox: str
+    claude: str
+    spent: Spent
     seconds: float
     pages: Sequence[tuple[Part, TicketPage]]
     graph: Graph
@@ -80,11 +89,15 @@ def summarise(outcome: Outcome) -> Summary:
         seconds=round(outcome.seconds, 1),
         folder=str(outcome.stage.folder),
         repository=str(outcome.stage.repository),
-        data_dir=str(outcome.stage.data),
+        data_dir=str(outcome.stage.scratch.data),
         sandbox=outcome.sandbox,
+        claude=outcome.claude,
         commits=outcome.collected.commits if outcome.collected else 0,
         receipts=len(outcome.verdicts),
         red_receipts=sum(verdict != "green" for verdict in outcome.verdicts),
+        requests=outcome.spent.requests,
+        tokens=outcome.spent.tokens,
+        usd=outcome.spent.usd,
         tickets=[_ticket(part, page) for part, page in outcome.pages],
         edges=outcome.graph.edges,
     )
@@ -185,7 +198,8 @@ def _totals(summary: Summary, screen: Screen) -> Iterator[str]:
     tickets = count(len(summary.tickets), "ticket")
     yield f"  {tickets}: {landed} landed, {checkpoints} checkpoint passed, {failed} failed."
     receipts = f"{count(summary.receipts, 'receipt')} ({summary.red_receipts} red)"
-    yield f"  {count(runs, 'run')} of agents, {receipts}, {summary.seconds:.0f} s in all."
+    yield f"  {count(runs, 'run')} of Claude Code {summary.claude}, {receipts}, {summary.seconds:.0f} s in all."
+    yield f"  {Spent(requests=summary.requests, tokens=summary.tokens, usd=summary.usd).words}."
     if summary.ok:
         yield screen.line(Cell("  Everything ended as it should, and nothing was lost.", Colour.GREEN))
     for problem in summary.problems:
@@ -199,7 +213,8 @@ def _next_steps(summary: Summary, screen: Screen) -> Iterator[str]:
         ("git log --graph --oneline", f"{count(summary.commits, 'commit')} that Legion landed and collected"),
         ("../legion status", "the board; starts the demo's own daemon again"),
         ("../legion ticket 1", "what went wrong at first, and the receipts"),
-        ("../legion diff 3", "a change; `../legion log 7` is what that agent said"),
+        ("../legion log 4", "what that agent said and did, until it was killed and after"),
+        ("../legion diff 3", "a change"),
         ("../legion down", f"when you are done; then delete {summary.folder}"),
     ]
     yield f"  {steps[0][0]}"

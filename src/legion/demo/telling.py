@@ -126,8 +126,9 @@ def happening_of(event: EventLine, told: Mapping[int, TicketLine]) -> Happening 
     if number is None:
         return None
     if event.kind == "run.started":
-        again = "goes on with" if data.get("generation") != 1 else "starts"
-        return Happening(f"an agent {again} attempt {data.get('attempt')}: {_title(told, number)}", "working", number)
+        first = data.get("generation") == 1 and data.get("attempt") == 1
+        begins = "an agent starts" if first else f"its agent goes on with attempt {data.get('attempt')}"
+        return Happening(f"{begins}: {_title(told, number)}", "working", number)
     if event.kind == "check.receipt":
         return Happening(f"its own proof is {data.get('verdict')}", "checking", number)
     if event.kind == "landing.landed":
@@ -144,6 +145,8 @@ def _moved(number: int, data: Mapping[str, object]) -> Happening | None:
             return Happening(f"goes back: {reason}", "parked", number)
         case "resume":
             return Happening(str(reason), "parked", number)
+        case "park":
+            return Happening(f"waits: {reason}", "parked", number)
         case "fail":
             return Happening(f"failed: {reason}", "failed", number)
         case "inspect":

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from legion.demo.stage import Stage
+from legion.demo.scratch import DRIVER
 from legion.wire.tickets import NewTicket, TicketPage
 
 KILLED = "printing"
 """The ticket whose runner the demo kills."""
-HALF_WRITTEN = "HALF WRITTEN"
-"""What its agent prints when there is something to lose."""
+HALF_WRITTEN = "tail -f"
+"""What its agent runs when there is something to lose."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,11 +25,16 @@ class Part:
     happened: Callable[[TicketPage], bool]
 
 
-def parts(stage: Stage) -> list[Part]:
-    return [*_at_once(stage), *_afterwards(stage)]
+def parts() -> list[Part]:
+    return [*_at_once(), *_afterwards()]
 
 
-def _at_once(stage: Stage) -> list[Part]:
+def played(script: str) -> str:
+    """How a ticket says which script its agent's model plays."""
+    return f"rehearsal: {script}"
+
+
+def _at_once() -> list[Part]:
     """Nothing comes before these."""
     return [
         Part(
@@ -38,7 +43,8 @@ def _at_once(stage: Stage) -> list[Part]:
                 title="Round amounts to the nearest cent",
                 text="money.cents cuts off what is smaller than a cent. It should round.",
                 criteria="Half a cent goes up: 2.345 is 235 cents. A test shows it.",
-                command=stage.agent("rounding"),
+                driver=DRIVER,
+                context=played("rounding"),
             ),
             ends="done",
             story="its check was red at first; it mended that from the feedback",
@@ -50,7 +56,8 @@ def _at_once(stage: Stage) -> list[Part]:
                 title="Take a discount off the total",
                 text="Invoice.discount is a percentage that comes off the sum of the lines.",
                 criteria="A lamp of 20.00 with a discount of 10 comes to 18.00.",
-                command=stage.agent("discount"),
+                driver=DRIVER,
+                context=played("discount"),
             ),
             ends="done",
             story="landed",
@@ -62,7 +69,8 @@ def _at_once(stage: Stage) -> list[Part]:
                 title="Add tax by country, Norway too",
                 text="Invoice.country decides which tax the total includes. Norway has 25 percent.",
                 criteria="A lamp of 20.00 comes to 25.00 in Norway.",
-                command=stage.agent("tax"),
+                driver=DRIVER,
+                context=played("tax"),
             ),
             ends="done",
             story="landed",
@@ -73,16 +81,17 @@ def _at_once(stage: Stage) -> list[Part]:
                 key=KILLED,
                 title="Print an invoice as text",
                 text="invoices.printing.page gives an invoice as lines of forty columns.",
-                command=stage.agent("printing"),
+                driver=DRIVER,
+                context=played("printing"),
             ),
             ends="done",
-            story="killed with a half-written file; went on with that very file",
+            story="killed with a half-written file; went on with it in the same conversation",
             happened=lambda page: was_killed_and_went_on(page) and page.ticket.attempt == 1,
         ),
     ]
 
 
-def _afterwards(stage: Stage) -> list[Part]:
+def _afterwards() -> list[Part]:
     return [
         Part(
             ticket=NewTicket(
@@ -101,11 +110,12 @@ def _afterwards(stage: Stage) -> list[Part]:
                 title="Export an invoice as CSV",
                 text="invoices.export.rows gives an invoice as text for spreadsheets.",
                 prove=["python3 -m unittest -q tests.test_export"],
-                command=stage.agent("export"),
+                driver=DRIVER,
+                context=played("export"),
                 after_keys=[KILLED, "amounts"],
             ),
             ends="done",
-            story="its agent crashed half way; the next attempt went on from there",
+            story="its Claude Code crashed half way; the next attempt went on from there",
             happened=lambda page: [run.outcome for run in page.runs] == ["failed", "finished"],
         ),
         Part(
@@ -113,7 +123,8 @@ def _afterwards(stage: Stage) -> list[Part]:
                 key="speed",
                 title="Make the total ten times faster",
                 text="Invoice.total is slow for invoices with many lines.",
-                command=stage.agent("speed"),
+                driver=DRIVER,
+                context=played("speed"),
                 max_attempts=2,
                 after_keys=["amounts"],
             ),

@@ -110,7 +110,7 @@ class Admission:
             raise Refused(
                 400,
                 ErrorKind.INVALID,
-                f"budget cannot be kept: {model or 'its model'} has no price; add it to prices.toml or drop the budget.",
+                f"budget cannot be kept: {model or 'its model'} has no price; add one to prices.toml or drop it.",
                 Trouble.NO_PRICE,
             )
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import orjson
@@ -145,8 +145,7 @@ def _count(seen: Seen, usage: object) -> None:
         return
     lasting = usage.get("cache_creation")
     old = seen.usage
-    seen.usage = replace(
-        old,
+    seen.usage = Usage(
         input=max(old.input, _number(usage.get("input_tokens"))),
         output=max(old.output, _number(usage.get("output_tokens"))),
         cache_read=max(old.cache_read, _number(usage.get("cache_read_input_tokens"))),

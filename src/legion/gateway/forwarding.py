@@ -20,6 +20,7 @@ from legion.gateway.ledger import Limit, Trouble
 from legion.gateway.limits import limit_of
 from legion.gateway.provider import Auth, Provider
 
+LONGEST_HEADER = 1 << 16
 _CONNECT_PATIENCE = 30.0
 _LONGEST_ERROR = 1 << 20
 _HOP_BY_HOP = frozenset(
@@ -64,6 +65,8 @@ def new_session(idle: float) -> aiohttp.ClientSession:
         connector=aiohttp.TCPConnector(limit=0),
         cookie_jar=aiohttp.DummyCookieJar(),
         auto_decompress=False,
+        max_line_size=LONGEST_HEADER,
+        max_field_size=LONGEST_HEADER,
         timeout=aiohttp.ClientTimeout(total=None, sock_connect=_CONNECT_PATIENCE, sock_read=idle),
     )
 

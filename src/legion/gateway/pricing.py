@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import time
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -16,6 +17,7 @@ from legion.gateway.watched import Watched
 log = logging.getLogger("legion.gateway")
 
 _MILLION = 1e6
+_PAUSE = 1.0
 _MOST_NAMES = 1000
 """Agents may ask for any name."""
 
@@ -87,8 +89,17 @@ class PriceList:
         self._own = Watched(own, parse_prices)
         self._complaint = ""
         self._last: tuple[Prices, Prices] | None = None
+        self._current = self._shipped
+        self._look_again = 0.0
 
     def current(self) -> Prices:
+        """A change of the person's prices is seen within a second."""
+        if time.monotonic() >= self._look_again:
+            self._look_again = time.monotonic() + _PAUSE
+            self._current = self._look()
+        return self._current
+
+    def _look(self) -> Prices:
         try:
             own = self._own.value()
         except FileNotFoundError:

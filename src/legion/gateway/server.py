@@ -27,7 +27,7 @@ from legion.gateway.admission import Admission
 from legion.gateway.answers import ErrorKind, Refused
 from legion.gateway.book import Account, Book
 from legion.gateway.folder import GatewayFolder
-from legion.gateway.forwarding import Forwarder, Outgoing, new_session
+from legion.gateway.forwarding import LONGEST_HEADER, Forwarder, Outgoing, new_session
 from legion.gateway.keys import Keys, NoKey
 from legion.gateway.ledger import Limit, Trouble
 from legion.gateway.limits import Novelty
@@ -75,6 +75,9 @@ class Gateway:
             return await self._answer(request)
         except Refused as refused:
             return refused.answer()
+        except ConnectionError:
+            # The caller is gone; the server closes what is left of the connection.
+            raise
         except Exception as fault:  # one broken request must not end the others; its text might hold a key
             log.error("A request broke: %s", type(fault).__name__)
             return Refused(500, ErrorKind.API, "the gateway broke on this request; see its log.").answer()
@@ -177,7 +180,14 @@ async def _run(wish: Wish, book: Book, listener: socket.socket) -> None:
 
     async with new_session(wish.idle) as session:
         gateway = Gateway(book, Admission(wish.folder, book), Keys(), Forwarder(session, note))
-        server = web.Server(gateway.handle, handler_cancellation=True, access_log=None, auto_decompress=False)
+        server = web.Server(
+            gateway.handle,
+            handler_cancellation=True,
+            access_log=None,
+            auto_decompress=False,
+            max_line_size=LONGEST_HEADER,
+            max_field_size=LONGEST_HEADER,
+        )
         runner = web.ServerRunner(server, shutdown_timeout=0.1)
         await runner.setup()
         site = web.SockSite(runner, listener)

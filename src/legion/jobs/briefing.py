@@ -18,7 +18,7 @@ def briefing(ticket: Ticket, config: ProjectConfig) -> str:
     parts += _section("Plan", wish.plan)
     parts += _section("Files it is about", "\n".join(f"- {glob}" for glob in wish.files))
     parts += _section("What is run on your change before it lands", _commands(ticket, config))
-    parts += _section("How to work here", _WORK)
+    parts += _section("How to work here", _WORK + (_PORTS if config.environment.ports else ""))
     if ticket.attempt > 1:
         parts.append(f"This is attempt {ticket.attempt}; what you did before is still in the tree.")
     return "\n\n".join(part.strip() for part in parts if part.strip()) + "\n"
@@ -54,6 +54,10 @@ _WORK = """\
 - Whatever you leave in it is your change, committed or not. Nothing outside it is kept.
 - Do only what the ticket asks. An empty change counts as not done.
 - Your word that it works is not enough: the commands above are run on the result."""
+
+_PORTS = """
+- If you start servers, use the LEGION_PORTS ports from LEGION_PORT on: others work on this machine too. LEGION_TMP is
+  a folder for what you do not want to keep."""
 
 RULES = """\
 You work on one ticket, alone, for Legion, which lands changes that pass their checks.

@@ -22,8 +22,11 @@ def read(root: Path, path: str) -> bytes | None:
             )
     except OSError:
         return None
+    if not stat.S_ISREG(os.fstat(handle).st_mode):
+        os.close(handle)
+        return None
     with os.fdopen(handle, "rb") as file:
-        return file.read() if stat.S_ISREG(os.fstat(handle).st_mode) else None
+        return file.read()
 
 
 def write(root: Path, path: str, content: bytes) -> None:

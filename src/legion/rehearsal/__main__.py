@@ -13,6 +13,7 @@ import uvicorn
 
 from legion.rehearsal import reading
 from legion.rehearsal.app import Rehearsal
+from legion.rehearsal.chaos import Chaos
 from legion.rehearsal.connection import BreakableProtocol
 from legion.rehearsal.errors import BadScript
 from legion.rehearsal.log import Log
@@ -28,12 +29,13 @@ def main() -> int:
     words.add_argument("scripts", type=Path, help="folder with NAME.toml files")
     words.add_argument("--port", type=int, default=0, help="port on loopback; 0 for any free one")
     words.add_argument("--default", help="script for conversations without a marker; `generic` fits any ticket")
+    words.add_argument("--chaos", type=int, metavar="SEED", help="trouble at random steps, the same for the same seed")
     words.add_argument("--log", type=Path, help="file for one line of JSON per request")
     words.add_argument("--ready", type=Path, help="file that says url and pid once it listens")
     given = words.parse_args()
     try:
         reading.read_all(given.scripts)
-        play = Play(given.scripts, given.default)
+        play = Play(given.scripts, given.default, None if given.chaos is None else Chaos(given.chaos))
     except BadScript as mistake:
         sys.stderr.write(f"{mistake}\n")
         return 2

@@ -12,12 +12,13 @@ from dataclasses import dataclass
 from legion.rehearsal.request import Request, Side, Turn
 from legion.rehearsal.script import Step
 
-_MARKER = re.compile(r"\brehearsal: ([a-z0-9][a-z0-9_-]*)")
+# A pattern that begins with plain letters is found fast in the long texts around a conversation.
+_MARKER = re.compile(r"rehearsal: ([a-z0-9][a-z0-9_-]*)")
 _HEADING = re.compile(r"^# Ticket (\d+): (.*)$", re.MULTILINE)
-_ATTEMPT = re.compile(r"\bThis is attempt (\d+)\b")
+_ATTEMPT = re.compile(r"This is attempt (\d+)")
 _FILLER = "No response requested."
 """What Claude Code puts in the model's mouth when it resumes a conversation that was cut off in a tool."""
-_FOLDER = re.compile(r"^ *(?:- )?Primary working directory: (.+)$", re.MULTILINE)
+_FOLDER = re.compile(r"Primary working directory: (.+)")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,7 +52,7 @@ def standing(request: Request) -> Standing:
     everything = "\n".join(text for _, text in spoken)
     attempt = (_ATTEMPT.findall(briefing) or ["1"])[-1]
     facts = {"attempt": attempt}
-    if headings := _HEADING.findall(everything):
+    if headings := _headings(everything):
         facts["ticket"], facts["title"] = headings[-1]
     if folders := _FOLDER.findall(f"{request.system}\n{request.surroundings}"):
         facts["cwd"] = folders[0].strip()
@@ -77,4 +78,8 @@ def position(turns: tuple[Turn, ...], steps: tuple[Step, ...]) -> int:
 
 
 def _begins(text: str) -> bool:
-    return any(pattern.search(text) for pattern in (_MARKER, _HEADING, _ATTEMPT))
+    return bool(_MARKER.search(text) or _ATTEMPT.search(text) or _headings(text))
+
+
+def _headings(text: str) -> list[tuple[str, str]]:
+    return _HEADING.findall(text) if "# Ticket " in text else []

@@ -1,15 +1,16 @@
-"""What can be wrong with a script or a request.
+"""What can go wrong with a rehearsal.
 
 RehearsalError
 ├── BadScript      the file cannot be played, whatever is asked
-└── Unexpected     no script expects this request
+├── Unexpected     no script expects this request
+└── NotStarted     the process does not listen
 """
 
 from __future__ import annotations
 
 
 class RehearsalError(Exception):
-    """Base of what the rehearsal says no to; the message is one sentence for the script's author."""
+    """Base of what the rehearsal says no to; the message is one sentence for a person."""
 
 
 class BadScript(RehearsalError):
@@ -17,4 +18,8 @@ class BadScript(RehearsalError):
 
 
 class Unexpected(RehearsalError):
+    pass
+
+
+class NotStarted(RehearsalError):
     pass

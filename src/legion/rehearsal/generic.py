@@ -40,8 +40,8 @@ _COMMENTS = {
     "": (".md", ".txt", ".rst"),
 }
 _MOST_FILES = 3
-_UNMERGE = r"s/^(<<<<<<< .*|[|]{7} .*|=======|>>>>>>> .*)$//"
-"""A sed program that empties the lines of conflict markers; Claude Code asks before it runs any other form of sed."""
+_UNMERGE = "s/^(<<<<<<< .*|=======|>>>>>>> .*)$//"
+"""A sed program that empties the lines of conflict markers; Claude Code asks before it runs one with more in it."""
 
 
 def script(briefing: str, facts: Mapping[str, str]) -> Script:

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from legion.rehearsal import answer, generic, reading, request
 from legion.rehearsal.answer import Json
+from legion.rehearsal.chaos import Chaos
 from legion.rehearsal.conversation import Standing, position, standing
 from legion.rehearsal.errors import BadScript, RehearsalError, Unexpected
 from legion.rehearsal.filling import filled
@@ -50,7 +51,7 @@ class _Cue:
 
 
 class Play:
-    def __init__(self, scripts: Path, default: str | None) -> None:
+    def __init__(self, scripts: Path, default: str | None, chaos: Chaos | None = None) -> None:
         """`default` is the script for conversations without a marker; None: they are unexpected."""
         if (scripts / f"{generic.NAME}.toml").exists():
             raise BadScript(f"{generic.NAME}.toml: the name {generic.NAME} is taken: rename the file.")
@@ -58,6 +59,7 @@ class Play:
             raise BadScript(f"There is no {default}.toml in {scripts}: name a script that is there.")
         self._scripts = scripts
         self._default = default
+        self._chaos = chaos
         self._tries: Counter[tuple[str, ...]] = Counter()
 
     def reply(self, headers: Mapping[str, str], body: bytes, now: float) -> Reply:
@@ -97,6 +99,8 @@ class Play:
             raise Unexpected(
                 f"Script {script.name}, step {number + 1} expects {step.expect!r} and got: {where.before[-_SHOWN:]}"
             )
+        if self._chaos is not None:
+            step = self._chaos.troubled(step, where.facts.get("ticket", ""), where.attempt, number)
         return _Cue(script=script, number=number, step=step, where=where)
 
     def _script(self, where: Standing) -> Script:

@@ -12,16 +12,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from legion.domain.errors import LegionError
 from legion.rehearsal import log
+from legion.rehearsal.errors import NotStarted
 from legion.rehearsal.log import Line
 
 PATIENCE = 60.0
 """Seconds to wait for the start; it takes less than one."""
-
-
-class NotStarted(LegionError):
-    code = "rehearsal_not_started"
+_LAST_MOMENTS = 10.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,9 +34,9 @@ class Playing:
 
 
 @contextlib.contextmanager
-def playing(scripts: Path, folder: Path, *, default: str | None = None) -> Iterator[Playing]:
+def playing(scripts: Path, folder: Path, *, default: str | None = None, chaos: int | None = None) -> Iterator[Playing]:
     """Play these scripts for the length of a block; `folder` takes the log and what the process says."""
-    process, playing = start(scripts, folder, default=default)
+    process, playing = start(scripts, folder, default=default, chaos=chaos)
     try:
         yield playing
     finally:
@@ -47,13 +44,14 @@ def playing(scripts: Path, folder: Path, *, default: str | None = None) -> Itera
 
 
 def start(
-    scripts: Path, folder: Path, *, default: str | None = None, port: int = 0
+    scripts: Path, folder: Path, *, default: str | None = None, port: int = 0, chaos: int | None = None
 ) -> tuple[subprocess.Popen[bytes], Playing]:
     """The process is its own session: a Ctrl-C that is meant for its starter does not reach it."""
     ready, output = folder / "rehearsal.json", folder / "rehearsal.out"
     ready.unlink(missing_ok=True)
     argv = [sys.executable, "-P", "-m", "legion.rehearsal", str(scripts), "--port", str(port), "--ready", str(ready)]
     argv += ["--log", str(folder / "rehearsal.jsonl"), *(["--default", default] if default is not None else [])]
+    argv += ["--chaos", str(chaos)] if chaos is not None else []
     with output.open("ab") as said:
         process = subprocess.Popen(
             argv, stdin=subprocess.DEVNULL, stdout=said, stderr=said, start_new_session=True, env=_environment()
@@ -77,9 +75,6 @@ def end(process: subprocess.Popen[bytes]) -> None:
     except subprocess.TimeoutExpired:
         process.kill()
         process.wait()
-
-
-_LAST_MOMENTS = 10.0
 
 
 def _environment() -> dict[str, str]:

@@ -14,7 +14,7 @@ from legion.rehearsal.script import Call, Drop, Limit, Script, Step, Trouble, Us
 NAME = re.compile(r"[a-z0-9][a-z0-9_-]*")
 
 _T = TypeVar("_T")
-_STEP_KEYS = {
+STEP_KEYS = {
     "attempt", "call", "calls", "delay", "drop", "expect", "headers", "limit", "message", "say", "slow", "status",
     "stop", "think", "times", "usage",
 }  # fmt: skip
@@ -61,7 +61,7 @@ class _Reader:
     def step(self, table: object) -> Step:
         if not isinstance(table, dict):
             raise self.bad("a step is a table, written [[step]]")
-        self.only(table, _STEP_KEYS)
+        self.only(table, STEP_KEYS)
         calls = self.calls(table)
         say, think = self.get(table, "say", str, ""), self.get(table, "think", str, "")
         trouble = self.trouble(table)

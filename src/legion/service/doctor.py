@@ -6,11 +6,17 @@ import shutil
 from pathlib import Path
 
 from legion.config.user import SandboxMode
+from legion.domain.errors import LegionError, NotFound
+from legion.gateway import process
+from legion.gateway.folder import GatewayFolder
 from legion.git import command as git
 from legion.git.errors import GitProblem
+from legion.jobs import access, claude
+from legion.jobs.access import OwnLogin
 from legion.jobs.saving import worktree_name
 from legion.jobs.world import World
 from legion.service import projects as project_cases
+from legion.service import providers, views
 from legion.store import events, tickets
 from legion.wire.projects import Doctor, Finding
 
@@ -21,6 +27,8 @@ def doctor(world: World, cwd: str | None) -> Doctor:
     findings = [_git(), _sandbox(world), _store(world), _settings(world), _disk("data folder", world.data.root)]
     findings += [_driver(name, driver.argv[0]) for name, driver in sorted(world.user.drivers.items())]
     project = project_cases.find_or_none(world, cwd) if cwd else None
+    driver = world.workshop_of(project).config.agents.driver if project is not None else ""
+    findings += _claude(world, needed=_is_claude(world, driver))
     if project is not None:
         findings += _project(world, project.id)
     return Doctor(ok=all(finding.ok for finding in findings), findings=findings)
@@ -72,6 +80,76 @@ def _driver(name: str, program: str) -> Finding:
     return Finding(
         name=f"driver {name}", ok=found is not None, detail=detail, advice="" if found else f"install {program}"
     )
+
+
+def _is_claude(world: World, driver: str) -> bool:
+    """Whether tickets that name no driver get Claude Code."""
+    try:
+        return world.user.driver(driver) is None
+    except NotFound:
+        return False
+
+
+def _claude(world: World, *, needed: bool) -> list[Finding]:
+    """The program, its way to a model, and what lies on that way. Where nobody needs it, nothing of it is wrong."""
+    return [_program(world, needed), _model(world, needed), _gateway(world), *_limits(world)]
+
+
+def _program(world: World, needed: bool) -> Finding:
+    try:
+        found = claude.find_program(world)
+    except LegionError as missing:
+        return Finding(name="Claude Code", ok=not needed, detail="none that can be used", advice=missing.message)
+    whose = "the one that Legion brings" if found.bundled else "yours"
+    over = f"Yours is not used: {found.passed_over}" if found.passed_over else ""
+    return Finding(name="Claude Code", ok=True, detail=f"{found.version}, {whose}, {found.path}", advice=over)
+
+
+def _model(world: World, needed: bool) -> Finding:
+    try:
+        way = access.choose(world)
+    except LegionError as missing:
+        return Finding(name="model", ok=not needed, detail="Claude Code has no way to one", advice=missing.message)
+    if isinstance(way, OwnLogin):
+        return Finding(
+            name="model",
+            ok=True,
+            detail=f"by your own Claude login in {way.credentials}, which agents can read",
+            advice="`legion provider add anthropic` keeps the key out of their reach",
+        )
+    (line,) = [line for line in providers.listed(world).providers if line.name == way.provider]
+    missing_key = line.found is False
+    return Finding(
+        name="model",
+        ok=not missing_key or not needed,
+        detail=f"by provider {line.name} at {line.url}; its key: {line.key}{', which is not there' * missing_key}",
+        advice=f"`legion provider add {line.name}` gives it a key" if missing_key else "",
+    )
+
+
+def _gateway(world: World) -> Finding:
+    found = process.address(GatewayFolder(world.data.gateway))
+    detail = f"{found.url}, pid {found.pid}, version {found.release}" if found else "starts with the first agent"
+    return Finding(name="gateway", ok=True, detail=detail)
+
+
+def _limits(world: World) -> list[Finding]:
+    """What providers said last; a limit is never a fault."""
+    findings = []
+    try:
+        lines = providers.listed(world).providers
+    except LegionError:
+        # A file that cannot be read is told of above.
+        return []
+    for line in lines:
+        if line.limit is not None:
+            used = "" if line.limit.utilization is None else f"{line.limit.utilization:.0%} used "
+            window = f"of {line.limit.window} " if line.limit.window else ""
+            resets = views.moment(line.limit.resets_at, world.clock())
+            said = f"{used}{window}".strip() or f"answered {line.limit.status}"
+            detail = f"{said}{f', resets {resets}' if resets else ''}"
+            findings.append(Finding(name=f"limit of {line.name}", ok=True, detail=detail))
+    return findings
 
 
 def _project(world: World, project_id: int) -> list[Finding]:

@@ -3,13 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from legion.config import explain as explaining
 from legion.config.explain import explain
 from legion.config.project import FILE
+from legion.jobs import spending
 from legion.jobs.saving import worktree_name
 from legion.jobs.world import World
-from legion.service import collecting, doctor, output, projects, tickets, trusting, views, waiting
+from legion.service import (
+    asking,
+    collecting,
+    doctor,
+    output,
+    projects,
+    providers,
+    telling,
+    tickets,
+    trusting,
+    trying,
+    views,
+    waiting,
+)
 from legion.service.news import News
 from legion.store import events
 from legion.store import projects as stored_projects
@@ -33,6 +48,8 @@ from legion.wire.projects import (
     WorktreeLine,
     Worktrees,
 )
+from legion.wire.providers import AddProvider, ProviderAnswer, Providers, RemoveProvider, TryProvider
+from legion.wire.questions import Answer, Answered, Inbox, Told, Words
 from legion.wire.tickets import Acted, Action, Diff, Dispatch, Dispatched, EventLine, Log, TicketPage
 
 
@@ -56,12 +73,15 @@ class Service:
         return trusting.trust(self._world, request)
 
     def dispatch(self, request: Dispatch) -> Dispatched:
-        return tickets.dispatch(self._world, request)
+        made = tickets.dispatch(self._world, request)
+        return replace(made, notes=[*made.notes, *providers.dispatch_notes(self._world, request)])
 
     def status(self, cwd: str | None, all: bool) -> Status:
+        spending.catch_up(self._world)
         return views.status(self._world, self._daemon, cwd, all)
 
     def ticket(self, id: int) -> TicketPage:
+        spending.catch_up(self._world)
         return views.ticket_page(self._world, id)
 
     def log(self, id: int, run: int | None, offset: int) -> Log:
@@ -101,6 +121,30 @@ class Service:
 
     def resume_ticket(self, id: int) -> Acted:
         return tickets.resume(self._world, id)
+
+    def inbox(self) -> Inbox:
+        return asking.inbox(self._world)
+
+    def answer(self, id: int, given: Answer) -> Answered:
+        return asking.answer(self._world, id, given)
+
+    def tell(self, id: int, words: Words) -> Told:
+        return telling.tell(self._world, id, words)
+
+    def interrupt(self, id: int, words: Words) -> Told:
+        return telling.interrupt(self._world, id, words)
+
+    def providers(self) -> Providers:
+        return providers.listed(self._world)
+
+    def add_provider(self, wanted: AddProvider) -> Done:
+        return providers.add(self._world, wanted)
+
+    def remove_provider(self, wanted: RemoveProvider) -> Done:
+        return providers.remove(self._world, wanted)
+
+    def try_provider(self, wanted: TryProvider) -> ProviderAnswer:
+        return trying.try_out(self._world, wanted)
 
     def collect(self, where: Where) -> Collected:
         return collecting.collect(self._world, where.cwd)

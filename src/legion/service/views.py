@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from datetime import datetime
 
 from legion.domain import board
 from legion.domain.checks import Receipt
@@ -10,16 +11,17 @@ from legion.domain.decide import JobKind
 from legion.domain.events import Event, Kind
 from legion.domain.projects import Project
 from legion.domain.runs import Run
-from legion.domain.tickets import State, Ticket
+from legion.domain.tickets import ParkReason, State, Ticket
+from legion.domain.usage import Usage, total
 from legion.jobs.saving import worktree_name
 from legion.jobs.world import Rest, World
+from legion.service import asking, trusting
 from legion.service import projects as project_cases
-from legion.service import trusting
 from legion.service.health import environment_line
-from legion.store import events, projects, receipts, runs, tickets
+from legion.store import events, projects, questions, receipts, runs, tickets, usage
 from legion.store.database import ReadTransaction
 from legion.wire.projects import DaemonLine, Graph, ProjectLine, Status
-from legion.wire.tickets import EventLine, ReceiptLine, RunLine, TicketLine, TicketPage
+from legion.wire.tickets import EventLine, ReceiptLine, RunLine, TicketLine, TicketPage, UsageLine
 
 _RECENT = 50
 """Ended tickets that a plain status lists."""
@@ -36,6 +38,7 @@ class Lines:
             project.id: projects.is_trusted(tx, project.id, project.config_hash) for project in self._projects.values()
         }
         self._active = {run.ticket: run for run in runs.active(tx)}
+        self._asking = {question.ticket: question.id for question in questions.open_ones(tx)}
         waited_for = {other for ticket in shown for other in ticket.wish.after if not ticket.ended}
         self._states = tickets.states_of(tx, sorted(waited_for))
 
@@ -60,6 +63,7 @@ class Lines:
             created_at=ticket.created_at,
             moved_at=ticket.moved_at,
             doing=self._doing(ticket, held_up),
+            parked_until=ticket.parked.until if ticket.parked else None,
         )
 
     def _doing(self, ticket: Ticket, held_up: tuple[int, ...]) -> str:
@@ -69,6 +73,8 @@ class Lines:
         match ticket.state:
             case State.QUEUED:
                 return self._waiting(ticket, held_up)
+            case State.WORKING if ticket.id in self._asking:
+                return f"its agent asks you: `legion answer {self._asking[ticket.id]} yes` or no"
             case State.WORKING:
                 run = self._active.get(ticket.id)
                 return f"agent at work for {self._now - run.started_at:.0f} s" if run else "agent starts"
@@ -78,6 +84,8 @@ class Lines:
                 return "in the merge queue"
             case State.DONE if ticket.unchecked:
                 return "landed unchecked"
+            case State.PARKED if ticket.parked is not None and ticket.parked.reason is ParkReason.LIMIT:
+                return f"usage limit, goes on by itself {moment(ticket.parked.until, self._now)}".rstrip()
             case _:
                 return ""
 
@@ -97,6 +105,21 @@ class Lines:
         if ticket.id in self._active:
             return "its last run is being stopped"
         return "waits for a free slot"
+
+
+def moment(until: float | None, now: float) -> str:
+    """In the words of a person who looks at a clock."""
+    if until is None:
+        return ""
+    seconds = until - now
+    if seconds < 1:
+        return "now"
+    if seconds < 90:
+        return f"in {seconds:.0f} s"
+    local = datetime.fromtimestamp(until).astimezone()
+    if seconds < 5400:
+        return f"in {seconds / 60:.0f} min, at {local:%H:%M}"
+    return f"at {local:%H:%M}" if seconds < 64800 else f"on {local:%a %d %b at %H:%M}"
 
 
 _JOBS = {State.WORKING: JobKind.RUN, State.CHECKING: JobKind.CHECK}
@@ -130,6 +153,8 @@ def status(world: World, daemon: DaemonLine, cwd: str | None, everything: bool) 
             tickets=[lines.line(ticket) for ticket in shown],
             omitted=max(0, ended_count - len(ended)),
             last_event=events.last(tx),
+            questions=len(questions.open_ones(tx)),
+            usage=usage_line(total(usage.of_ticket(tx, ticket.id) for ticket in shown if ticket.attempt)),
         )
 
 
@@ -183,6 +208,10 @@ def ticket_page(world: World, ticket_id: int) -> TicketPage:
         named = receipts.get_many(tx, _named_receipts(history))
         confirmed = receipts.for_commit(tx, ticket.project, ticket.landed or "") if ticket.wish.checkpoint else ()
         names = {project.id: project.name for project in projects.all(tx)}
+        spent = usage.of_runs(tx, [run.id for run in all_runs])
+        asked = [question for question in questions.open_ones(tx) if question.ticket == ticket_id]
+        waiting = asking.lines(tx, asked)
+    latest = all_runs[-1] if all_runs else None
     wish, change = ticket.wish, ticket.change
     worktree, changed = _on_disk(world, ticket)
     return TicketPage(
@@ -203,11 +232,17 @@ def ticket_page(world: World, ticket_id: int) -> TicketPage:
         change=change.commit if change else None,
         landed=ticket.landed,
         worktree=worktree,
-        runs=[run_line(run) for run in all_runs],
+        runs=[run_line(run, spent.get(run.id)) for run in all_runs],
         receipts=[receipt_line(world, receipt) for receipt in _without_repeats((*proofs, *named, *confirmed))],
         history=[event_line(event, names) for event in history],
         changed_files=changed,
-        environment=environment_line(world, all_runs[-1] if all_runs else None, worktree),
+        environment=environment_line(world, latest, worktree),
+        conversation=latest.conversation if latest and latest.access else "",
+        access=latest.access if latest else "",
+        usage=usage_line(total(spent.values())),
+        budget=wish.budget,
+        ask=wish.asks,
+        questions=waiting,
     )
 
 
@@ -255,7 +290,23 @@ def graph(world: World, cwd: str) -> Graph:
     )
 
 
-def run_line(run: Run) -> RunLine:
+def usage_line(spent: Usage | None) -> UsageLine | None:
+    """None where nothing was counted."""
+    if spent is None or not spent.requests:
+        return None
+    return UsageLine(
+        requests=spent.requests,
+        failed=spent.failed,
+        input=spent.input,
+        output=spent.output,
+        cache_read=spent.cache_read,
+        cache_write=spent.cache_write,
+        usd=spent.usd,
+        unpriced=spent.unpriced,
+    )
+
+
+def run_line(run: Run, spent: Usage | None = None) -> RunLine:
     return RunLine(
         id=run.id,
         attempt=run.attempt,
@@ -265,6 +316,8 @@ def run_line(run: Run) -> RunLine:
         outcome=run.outcome.value if run.outcome else None,
         detail=run.detail,
         saved=run.saved,
+        access=run.access,
+        usage=usage_line(spent),
     )
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 @dataclass(kw_only=True)
 class AddProvider:
-    """`legion provider add`: at most one of the places of a key. What is left out stays as it was, or is the default."""
+    """`legion provider add`: one place of a key. Address and way stay as they were if left out."""
 
     name: str
     url: str = ""
@@ -29,9 +29,10 @@ class RemoveProvider:
 
 
 @dataclass(kw_only=True)
-class TestProvider:
+class TryProvider:
     name: str
     model: str = ""
+    """Empty: the one of the settings, else a small one."""
 
 
 @dataclass(kw_only=True)
@@ -67,8 +68,10 @@ class Providers:
 
 
 @dataclass(kw_only=True)
-class Tested:
-    schema: str = "legion.tested/1"
+class ProviderAnswer:
+    """What came of one small request."""
+
+    schema: str = "legion.provider/1"
     provider: str
     ok: bool
     model: str

@@ -10,7 +10,7 @@ import asyncio
 import contextlib
 import signal
 import uuid
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Coroutine
 from typing import Any
 
 from claude_agent_sdk import (
@@ -28,6 +28,7 @@ from claude_agent_sdk import (
     PermissionResultDeny,
     RateLimitEvent,
     ResultMessage,
+    SystemMessage,
     ToolPermissionContext,
 )
 
@@ -38,6 +39,7 @@ from legion.drivers.claude.transport import HostTransport
 from legion.drivers.claude.verdict import Asked, Final, Heard, judge
 
 _LAST_WORDS = 2000
+_REFUSALS = 2
 
 
 class Talk:
@@ -56,6 +58,7 @@ class Talk:
         self._error = ""
         self._resets_at: float | None = None
         self._asked = Asked.NOTHING
+        self._refusals = 0
         self._unheard: dict[str, str] = {}
         """Messages that were sent and not yet echoed, by their id."""
         self._questions: dict[str, asyncio.Future[Permit]] = {}
@@ -107,6 +110,8 @@ class Talk:
         match message:
             case AssistantMessage():
                 self._error = message.error or ""
+            case SystemMessage(subtype="api_retry"):
+                self._count_refusals(message.data)
             case RateLimitEvent() if message.rate_limit_info.status == "rejected":
                 self._resets_at = message.rate_limit_info.resets_at
             case ResultMessage():
@@ -123,6 +128,12 @@ class Talk:
                 if uuid_of_echo in self._unheard:
                     del self._unheard[uuid_of_echo]
                     self._host.record("heard", id=uuid_of_echo)
+
+    def _count_refusals(self, retry: dict[str, Any]) -> None:
+        """A key may have been changed a moment ago, so one refusal is forgiven."""
+        self._refusals = self._refusals + 1 if retry.get("error_status") in (401, 403) else 0
+        if self._refusals == _REFUSALS:
+            self._spawn(self._end(Asked.REFUSAL, self._host.grace))
 
     def _told(self) -> ClaudeAgentOptions:
         options = self._options
@@ -150,9 +161,12 @@ class Talk:
     def _take_asks(self) -> None:
         """One task per ask, begun in the order in which they came."""
         for ask in self._host.asks.take():
-            task = asyncio.create_task(self._obey(ask))
-            self._obeying.add(task)
-            task.add_done_callback(self._obeying.discard)
+            self._spawn(self._obey(ask))
+
+    def _spawn(self, doing: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.create_task(doing)
+        self._obeying.add(task)
+        task.add_done_callback(self._obeying.discard)
 
     async def _obey(self, ask: Ask) -> None:
         match ask:
@@ -213,7 +227,7 @@ class Talk:
 
     def _out_of_time(self) -> None:
         self._host.record("out-of-time", timeout=self._host.timeout)
-        self._obeying.add(asyncio.create_task(self._end(Asked.TIME, self._host.grace)))
+        self._spawn(self._end(Asked.TIME, self._host.grace))
 
     async def _end(self, why: Asked, grace: float) -> None:
         """Ask politely, close its input, and set the times for SIGTERM and SIGKILL."""

@@ -15,6 +15,7 @@ REFUSED_MARKS = ("legion: no key", "legion: model not allowed", "legion: no pass
 
 _STUCK = re.compile(r"^\W*STUCK\W*:\s*(.+)", re.MULTILINE | re.DOTALL)
 _LONGEST = 1000
+_NO_KEY = "The provider refused its key: see `legion provider test`."
 
 
 class Asked(Enum):
@@ -24,6 +25,8 @@ class Asked(Enum):
     STOP = "stop"
     TIME = "time"
     INTERRUPT = "interrupt"
+    REFUSAL = "refusal"
+    """The provider refuses its key, and Claude Code would go on asking for minutes."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,6 +66,8 @@ def judge(heard: Heard) -> Ending:
     if heard.asked is Asked.TIME:
         limit = "" if heard.timeout is None else f" of {heard.timeout:g} s"
         return _ending(heard, Outcome.TIMED_OUT, f"The agent was ended because its limit{limit} had passed.")
+    if heard.asked is Asked.REFUSAL:
+        return _ending(heard, Outcome.REFUSED, _NO_KEY)
     final = heard.final
     if final is None:
         words = f": {heard.complaint}" if heard.complaint else ""
@@ -91,7 +96,9 @@ def _api_error(heard: Heard, final: Final) -> Ending:
         return _ending(heard, Outcome.REFUSED, text)
     if final.status in (429, 529) or heard.error in ("rate_limit", "overloaded"):
         return _ending(heard, Outcome.LIMITED, text, until=heard.resets_at)
-    if final.status in (401, 403, 404) or heard.error in ("authentication_failed", "billing_error", "model_not_found"):
+    if final.status in (401, 403) or heard.error == "authentication_failed":
+        return _ending(heard, Outcome.REFUSED, _NO_KEY)
+    if final.status == 404 or heard.error in ("billing_error", "model_not_found"):
         return _ending(heard, Outcome.REFUSED, text)
     return _ending(heard, Outcome.FAILED, text)
 

@@ -1,0 +1,35 @@
+"""Routes between a person and agents at work: the inbox, answers, words."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from fastapi import APIRouter, Request
+
+from legion.api.asking import Asked, QuestionId, TicketId, storable
+from legion.api.waiting import Waiters
+from legion.wire.questions import Answer, Answered, Inbox, Told, Words
+
+router = APIRouter(prefix="/v1", tags=["questions"])
+
+
+@router.get("/inbox", summary="Questions that wait for the person")
+def inbox(service: Asked) -> Inbox:
+    return service.inbox()
+
+
+@router.post("/questions/{id}/answer", summary="Answer a question")
+def answer(id: QuestionId, given: Answer, service: Asked) -> Answered:
+    return service.answer(id, storable(given))
+
+
+@router.post("/tickets/{id}/tell", summary="Words for its agent at work, at most 30 s until they are heard")
+async def tell(request: Request, id: TicketId, words: Words, service: Asked) -> Told:
+    waiters: Waiters = request.app.state.waiters
+    return await waiters.run(partial(service.tell, id, storable(words)))
+
+
+@router.post("/tickets/{id}/interrupt", summary="Interrupt its agent; with words it goes on, else it is paused")
+async def interrupt(request: Request, id: TicketId, service: Asked, words: Words | None = None) -> Told:
+    waiters: Waiters = request.app.state.waiters
+    return await waiters.run(partial(service.interrupt, id, storable(words or Words())))

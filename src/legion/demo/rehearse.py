@@ -1,0 +1,167 @@
+"""Rehearses a person's plan: a clone, a Legion of its own, the real Claude Code, a model that only plays along."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+import tempfile
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+
+from legion.cli.output import Cell, Colour, Screen, count
+from legion.client.http import NotRunning
+from legion.demo.chaos import Blow, Chaos
+from legion.demo.clone import Source, adopt, clone
+from legion.demo.news import News
+from legion.demo.proof import Evidence, losses
+from legion.demo.report import Course, Rehearsed, lines_of, report
+from legion.demo.scratch import DRIVER, Company, Scratch, claude_version, company
+from legion.demo.spending import spent
+from legion.demo.telling import Happening, Teller, happening_of
+from legion.wire.errors import LegionError
+from legion.wire.projects import Graph, WaitState
+from legion.wire.tickets import Dispatch, EventLine, NewTicket, TicketLine
+
+TICK = 0.2
+"""Seconds between two looks where nothing is told: the times on the board, and the chaos."""
+_SCRIPT = "generic"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wanted:
+    tickets: Sequence[NewTicket]
+    source: Source
+    agents: int | None = None
+    """At once; None: as many as the project says."""
+    seed: int | None = None
+    """Of the chaos; None: without."""
+    keep: bool = False
+
+
+def main(wanted: Wanted, *, as_json: bool, screen: Screen) -> int:
+    """0 where every ticket ended well and nothing was lost."""
+    stream = sys.stderr if as_json else sys.stdout
+    teller = Teller(stream, replace(screen, tty=False, colours=False) if as_json else screen, board=not as_json)
+    scratch = Scratch(Path(tempfile.mkdtemp(prefix="legion-rehearse-")))
+    try:
+        _introduce(wanted, scratch, teller, screen)
+        rehearsed, graph = _play(wanted, scratch, teller)
+    finally:
+        if not wanted.keep:
+            shutil.rmtree(scratch.folder, ignore_errors=True)
+    if as_json:
+        sys.stdout.write(json.dumps(asdict(rehearsed), indent=2 if screen.tty else None) + "\n")
+    else:
+        for line in lines_of(rehearsed, graph, screen):
+            teller.say(line)
+    return 0 if rehearsed.ok else LegionError.exit_code
+
+
+def playable(ticket: NewTicket) -> NewTicket:
+    """As it can be rehearsed: its agent is Claude Code, and nothing hangs on what a real model would write."""
+    return replace(ticket, driver=DRIVER, command="", after=[], prove=[], budget=None, ask=False)
+
+
+def _introduce(wanted: Wanted, scratch: Scratch, teller: Teller, screen: Screen) -> None:
+    tickets = count(len(wanted.tickets), "ticket")
+    teller.say(screen.bold(f"Rehearsing {tickets} on a copy of {wanted.source.root.name}"))
+    teller.say("The agents are real Claude Code; what their model replies is scripted, so nothing is spent.")
+    teller.say("Each makes a small change of no meaning; your [setup] and your checks run for real, on the copy alone.")
+    left_out = [
+        ("proofs of tickets", any(ticket.prove for ticket in wanted.tickets)),
+        ("tickets of your board that they come after", any(ticket.after for ticket in wanted.tickets)),
+        ("what you have not committed", wanted.source.is_dirty),
+    ]
+    if any(is_so for _, is_so in left_out):
+        teller.say(f"Left out: {', '.join(what for what, is_so in left_out if is_so)}.")
+    if wanted.seed is not None:
+        teller.say(f"Chaos with seed {wanted.seed}: processes are killed, limits are met, connections break.")
+    if wanted.keep:
+        teller.say(screen.line(Cell(f"All of it lies in {scratch.folder}", Colour.DIM)))
+    teller.say()
+
+
+def _play(wanted: Wanted, scratch: Scratch, teller: Teller) -> tuple[Rehearsed, Graph]:
+    repository = clone(wanted.source, scratch.folder)
+    scripts = scratch.folder / "scripts"
+    scripts.mkdir()
+    scratch.prepare(wanted.source.settings, slots=wanted.agents)
+    scratch.use()
+    with company(scratch, scripts, repository=repository, default=_SCRIPT, chaos=wanted.seed) as running:
+        return _Rehearsing(wanted, running, repository, teller).run()
+
+
+class _Rehearsing:
+    def __init__(self, wanted: Wanted, running: Company, repository: Path, teller: Teller) -> None:
+        self._wanted = wanted
+        self._company = running
+        self._cwd = str(repository)
+        self._teller = teller
+        self._keys: dict[int, str] = {}
+        self._events: list[EventLine] = []
+        self._blows: list[Blow] = []
+
+    def run(self) -> tuple[Rehearsed, Graph]:
+        legion = self._company.legion
+        hub = adopt(legion, self._wanted.source, Path(self._cwd))
+        claude = claude_version(legion.doctor(None))
+        tickets = [playable(ticket) for ticket in self._wanted.tickets]
+        made = legion.dispatch(Dispatch(cwd=self._cwd, tickets=tickets))
+        self._keys = {number: key for key, number in made.keys.items()}
+        began = self._teller.seconds
+        with self._teller.on_stage(), News(self._company.scratch.data) as news:
+            self._watch(news, made.ids)
+            seconds = self._teller.seconds - began
+            self._teller.say()
+        legion = self._company.legion
+        pages = [legion.ticket(number) for number in made.ids]
+        graph = legion.graph(self._cwd)
+        project = legion.status(self._cwd).project
+        assert project is not None, "the clone is a project"
+        evidence = Evidence(hub=hub, target=project.target, events=self._events, pages=pages)
+        course = Course(
+            keys=self._keys,
+            pages=pages,
+            graph=graph,
+            events=self._events,
+            blows=self._blows,
+            asked=self._company.stage.lines(),
+            spent=spent(self._company, made.ids),
+            seconds=seconds,
+            claude=claude,
+            seed=self._wanted.seed,
+            problems=losses(evidence),
+            folder=str(self._company.scratch.folder) if self._wanted.keep else None,
+        )
+        return report(course), graph
+
+    def _watch(self, news: News, ids: list[int]) -> None:
+        """Until nothing more happens to any ticket by itself. The daemon may be killed meanwhile, also by us."""
+        seed = self._wanted.seed
+        chaos = None if seed is None else Chaos(self._company.scratch, seed, len(ids))
+        told: dict[int, TicketLine] = {}
+        while True:
+            for event in news.wait(TICK):
+                self._events.append(event)
+                happening = happening_of(event, told)
+                if happening is not None:
+                    self._teller.tell(happening)
+            try:
+                state = self._look(ids, chaos)
+            except NotRunning:
+                continue
+            told = {ticket.id: ticket for ticket in state.tickets}
+            self._teller.show(state.tickets)
+            if state.settled and news.caught_up(state.last_event):
+                return
+
+    def _look(self, ids: list[int], chaos: Chaos | None) -> WaitState:
+        legion = self._company.legion
+        state = legion.wait(None, ids, timeout=0)
+        blow = None if chaos is None else chaos.strike(legion, state.tickets, self._teller.seconds)
+        if blow is not None:
+            self._blows.append(blow)
+            self._teller.tell(Happening(blow.words, "failed", blow.ticket))
+        return state

@@ -1,0 +1,204 @@
+"""How a rehearsal went: the graph, who took how long, in which order it landed, what it met."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from legion.cli.graph import drawing_of
+from legion.cli.output import Cell, Colour, Screen, count, duration, fine_duration, harmless
+from legion.cli.states import state_cell
+from legion.demo.chaos import Blow
+from legion.demo.spending import Spent
+from legion.domain import board
+from legion.rehearsal.log import Kind, Line
+from legion.wire.projects import Graph
+from legion.wire.tickets import EventLine, TicketPage
+
+
+@dataclass(kw_only=True)
+class RehearsedTicket:
+    id: int
+    key: str
+    title: str
+    state: str
+    reason: str
+    after: list[int]
+    attempts: int
+    runs: list[str]
+    """How each run of its agent ended."""
+    seconds: float
+    """From the start of its first run to its end."""
+
+
+@dataclass(kw_only=True)
+class Rehearsed:
+    """`legion rehearse --json`."""
+
+    schema: str = "legion.rehearsed/1"
+    ok: bool
+    """Every ticket is done, and nothing was lost."""
+    problems: list[str]
+    """What was lost or never ended; empty where nothing was."""
+    seed: int | None
+    """Of the chaos, where there was some."""
+    seconds: float
+    chain: list[int]
+    """The tickets after one another that took longest."""
+    chain_seconds: float
+    claude: str
+    """The version of Claude Code that played the agents."""
+    landed: list[int]
+    """Tickets in the order in which they landed."""
+    limits: int
+    """How often a ticket was parked until a limit was over."""
+    troubles: dict[str, int]
+    """What the scripted model refused, by kind."""
+    killed: list[str]
+    requests: int
+    """To the scripted model; like the next two as it and the gateway say. Nothing was spent."""
+    tokens: int
+    usd: float
+    tickets: list[RehearsedTicket]
+    edges: list[list[int]] = field(default_factory=list)
+    folder: str | None = None
+    """Where all of it still lies, if it was to be kept."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Course:
+    """What the report is made of."""
+
+    keys: Mapping[int, str]
+    pages: Sequence[TicketPage]
+    graph: Graph
+    events: Sequence[EventLine]
+    blows: Sequence[Blow]
+    asked: Sequence[Line]
+    """Requests to the scripted model."""
+    spent: Spent
+    seconds: float
+    claude: str
+    seed: int | None
+    problems: Sequence[str]
+    folder: str | None
+
+
+def report(course: Course) -> Rehearsed:
+    tickets = [_ticket(course.keys.get(page.ticket.id, ""), page) for page in course.pages]
+    took = {ticket.id: ticket.seconds for ticket in tickets}
+    chain = board.critical_path({ticket.id: ticket.after for ticket in tickets}, took)
+    return Rehearsed(
+        ok=not course.problems and all(ticket.state == "done" for ticket in tickets),
+        problems=list(course.problems),
+        seed=course.seed,
+        seconds=round(course.seconds, 1),
+        chain=chain,
+        chain_seconds=round(sum(took[number] for number in chain), 1),
+        claude=course.claude,
+        landed=[event.ticket for event in course.events if event.kind == "landing.landed" and event.ticket is not None],
+        limits=sum(_is_limit(event) for event in course.events),
+        troubles=dict(Counter(_trouble(line) for line in course.asked if line.kind is Kind.TROUBLE)),
+        killed=[blow.words for blow in course.blows],
+        requests=course.spent.requests,
+        tokens=course.spent.tokens,
+        usd=course.spent.usd,
+        tickets=tickets,
+        edges=course.graph.edges,
+        folder=course.folder,
+    )
+
+
+def _is_limit(event: EventLine) -> bool:
+    return event.kind == "run.ended" and event.data.get("outcome") == "limited"
+
+
+def _trouble(line: Line) -> str:
+    return {0: "dropped", 200: "dropped in the middle"}.get(line.status, str(line.status))
+
+
+def _ticket(key: str, page: TicketPage) -> RehearsedTicket:
+    line = page.ticket
+    began = page.runs[0].started_at if page.runs else line.moved_at
+    return RehearsedTicket(
+        id=line.id,
+        key=key,
+        title=line.title,
+        state=line.state,
+        reason=line.reason,
+        after=line.after,
+        attempts=line.attempt,
+        runs=[run.outcome or "at work" for run in page.runs],
+        seconds=round(max(0.0, line.moved_at - began), 1),
+    )
+
+
+def lines_of(rehearsed: Rehearsed, graph: Graph, screen: Screen) -> Iterable[str]:
+    yield screen.bold("The board")
+    yield from drawing_of(graph, screen)
+    yield ""
+    yield screen.bold("How it went")
+    yield from _table(rehearsed, screen)
+    yield ""
+    yield from _sentences(rehearsed)
+    yield ""
+    yield from _verdict(rehearsed, screen)
+
+
+def _table(rehearsed: Rehearsed, screen: Screen) -> Iterator[str]:
+    heads = [Cell(head, Colour.DIM) for head in ("", "", "", "landed", "attempts", "time", "runs")]
+    rows = [heads]
+    for ticket in rehearsed.tickets:
+        place = f"{rehearsed.landed.index(ticket.id) + 1}." if ticket.id in rehearsed.landed else "-"
+        rows.append(
+            [
+                state_cell(screen, ticket.state),
+                Cell(f"#{ticket.id}", Colour.BOLD),
+                Cell(harmless(ticket.title)),
+                Cell(place),
+                Cell(str(ticket.attempts) if ticket.runs else "no agent"),
+                Cell(fine_duration(ticket.seconds)),
+                Cell(", ".join(ticket.runs), Colour.DIM),
+            ]
+        )
+    yield from screen.table(rows)
+
+
+def _sentences(rehearsed: Rehearsed) -> Iterator[str]:
+    runs = sum(len(ticket.runs) for ticket in rehearsed.tickets)
+    yield (
+        f"  {duration(rehearsed.seconds)} in all, with {count(runs, 'run')} of Claude Code {rehearsed.claude}. "
+        "A real model takes longer."
+    )
+    if len(rehearsed.chain) > 1:
+        chain = " → ".join(str(number) for number in rehearsed.chain)
+        yield f"  The longest chain is {chain}, {duration(rehearsed.chain_seconds)}: more agents do not shorten that."
+    yield f"  {Spent(requests=rehearsed.requests, tokens=rehearsed.tokens, usd=rehearsed.usd).words}."
+    if rehearsed.seed is not None:
+        met = ", ".join(f"{number} x {kind}" for kind, number in sorted(rehearsed.troubles.items())) or "none"
+        kills = count(len(rehearsed.killed), "kill")
+        yield f"  Chaos with seed {rehearsed.seed}: {kills}; trouble with the model: {met}."
+    if rehearsed.limits:
+        yield f"  {count(rehearsed.limits, 'time')} a ticket waited for a limit to be over and went on."
+
+
+def _verdict(rehearsed: Rehearsed, screen: Screen) -> Iterator[str]:
+    done = sum(ticket.state == "done" for ticket in rehearsed.tickets)
+    total = count(len(rehearsed.tickets), "ticket")
+    if rehearsed.ok:
+        said = f"All {total} ended well." if len(rehearsed.tickets) > 1 else "The ticket ended well."
+        yield screen.line(Cell(f"  {said}", Colour.GREEN))
+    else:
+        yield screen.line(Cell(f"  {done} of {total} ended well.", Colour.RED))
+        for ticket in rehearsed.tickets:
+            if ticket.state != "done":
+                why = harmless(ticket.reason or "it waits")
+                yield screen.line(Cell(f"  #{ticket.id} {ticket.state}: {why}", Colour.RED))
+    if not rehearsed.problems:
+        said = "Nothing was lost: every ticket ended, and the target only moved to commits whose checks were green."
+        yield screen.line(Cell(f"  {said}", Colour.GREEN))
+    for problem in rehearsed.problems:
+        yield screen.line(Cell(f"  Not as it should be: {harmless(problem)}", Colour.RED))
+    if rehearsed.folder is not None:
+        yield f"  All of it is still there: {rehearsed.folder}/legion status"

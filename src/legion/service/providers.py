@@ -1,0 +1,335 @@
+"""Model providers: added, listed, removed. Of keys only the place is known here, but for one that we are to keep.
+
+What a person mends here lets every ticket go on that waits for a provider.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import re
+import shutil
+import stat
+import threading
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Protocol
+
+from legion.config import providers as config
+from legion.config.project import parse
+from legion.config.providers import Auth, ProviderConfig
+from legion.domain.errors import BadInput, Conflict, LegionError, NotAllowed, NotFound
+from legion.domain.tickets import ParkReason, Unpark
+from legion.domain.usage import Limit
+from legion.gateway.provider import NO_KEY, Provider
+from legion.jobs import access, claude, spending
+from legion.jobs.access import NoAccess, Served
+from legion.jobs.agents import agent
+from legion.jobs.world import World
+from legion.service import projects as project_cases
+from legion.store import runs, tickets, usage
+from legion.system import files
+from legion.wire.projects import Done
+from legion.wire.providers import AddProvider, LimitLine, ProviderLine, Providers, RemoveProvider
+from legion.wire.tickets import Dispatch
+
+_URLS = {"anthropic": "https://api.anthropic.com"}
+_KEY = re.compile(r"[!-~]{1,16384}")
+_LONG_LIVED = "sk-ant-oat"
+"""How tokens of `claude setup-token` begin."""
+_SERVICE = "legion"
+_ONE_AT_A_TIME = threading.Lock()
+
+
+class _Keyring(Protocol):
+    """What we use of the library."""
+
+    def set_password(self, service_name: str, username: str, password: str) -> None: ...
+
+
+def add(world: World, wanted: AddProvider) -> Done:
+    """A new provider, or another key, address or way for one that is there."""
+    with _ONE_AT_A_TIME:
+        there = dict(config.load())
+        before = there.get(wanted.name)
+        one, notes = _made(world, wanted, before)
+        there[wanted.name] = one
+        _refuse_unfit(there)
+        if wanted.key:
+            _keep(world, wanted)
+        config.save(there)
+        if one.key_file != str(_kept_file(world, wanted.name)):
+            _forget(world, wanted.name)
+    notes += [*_woken_notes(goes_on(world)), *_choice_notes(world)]
+    what = "added" if before is None else "changed"
+    tip = f"`legion provider test {wanted.name}` tries it."
+    return Done(message=f"Provider {wanted.name} is {what}; {tip}", notes=notes)
+
+
+def remove(world: World, wanted: RemoveProvider) -> Done:
+    with _ONE_AT_A_TIME:
+        return _remove(world, wanted)
+
+
+def _remove(world: World, wanted: RemoveProvider) -> Done:
+    there = dict(config.load())
+    if wanted.name not in there:
+        offered = access.known(world)
+        if wanted.name in offered:
+            raise Conflict(f"{wanted.name} comes from {offered[wanted.name].key_env} of your environment: unset that.")
+        raise _unknown(wanted.name, there)
+    with world.store.read() as tx:
+        busy = sorted({run.ticket for run in runs.active(tx) if run.access == wanted.name})
+    if busy and not wanted.yes:
+        raise Conflict(f"Agents work with {wanted.name} now ({_tickets(busy)}): wait for them, or add --yes.")
+    del there[wanted.name]
+    config.save(there)
+    kept = _forget(world, wanted.name)
+    woken = goes_on(world)
+    notes = [f"Agents were working with it ({_tickets(busy)}); they get no more answers."] if busy else []
+    notes += ["The key that Legion kept for it is deleted."] if kept else []
+    return Done(message=f"Provider {wanted.name} is removed.", notes=[*notes, *_woken_notes(woken)])
+
+
+def listed(world: World) -> Providers:
+    spending.catch_up(world)
+    with world.store.read() as tx:
+        limits = usage.limits(tx)
+    chosen = _chosen(world)
+    lines = [
+        ProviderLine(
+            name=name,
+            url=one.url,
+            auth=one.auth.value,
+            key=key_words(world, name, one),
+            found=_found(one),
+            default=name == chosen,
+            limit=limit_line(limits.get(name)),
+        )
+        for name, one in access.known(world).items()
+    ]
+    return Providers(file=str(config.providers_file()), providers=lines, notes=_choice_notes(world))
+
+
+def goes_on(world: World) -> list[int]:
+    """Tell the gateway what there is now, and wake every ticket that waits for a provider."""
+    access.tell_gateway(world)
+    with world.store.write() as tx:
+        waiting = [
+            ticket.id
+            for ticket in tickets.live(tx)
+            if ticket.parked is not None and ticket.parked.reason is ParkReason.PROVIDER
+        ]
+        for ticket in waiting:
+            tickets.move(tx, ticket, Unpark())
+    return waiting
+
+
+def dispatch_notes(world: World, request: Dispatch) -> list[str]:
+    """What keeps new tickets of Claude Code from starting; they wait until it is mended."""
+    settings = parse(project_cases.find(world, request.cwd).config_text, origin="legion.toml")
+    for new in request.tickets:
+        if not new.checkpoint and agent(world, settings, new.command, new.driver).argv is None:
+            try:
+                access.choose(world)
+                claude.find_program(world)
+            except NoAccess as missing:
+                return [f"{missing.message} The ticket waits until then."]
+            return []
+    return []
+
+
+def key_words(world: World, name: str, one: ProviderConfig) -> str:
+    """Where a key comes from. Of a command only the program: its arguments may be private."""
+    if one.key_file:
+        kept = one.key_file == str(_kept_file(world, name))
+        return "kept by Legion" if kept else f"file {one.key_file}"
+    if one.key_env:
+        return f"variable {one.key_env}"
+    if one.key_command:
+        return f"output of {next(iter(one.key_argv), '')}"
+    return "keyring" if one.key_keyring else "none needed"
+
+
+def limit_line(limit: Limit | None) -> LimitLine | None:
+    if limit is None:
+        return None
+    return LimitLine(
+        at=limit.at,
+        status=limit.status,
+        window=limit.span,
+        utilization=limit.utilization,
+        resets_at=limit.resets_at,
+    )
+
+
+def known(world: World, name: str) -> ProviderConfig:
+    there = access.known(world)
+    if name not in there:
+        raise _unknown(name, there)
+    return there[name]
+
+
+def _unknown(name: str, there: Mapping[str, ProviderConfig]) -> NotFound:
+    names = ", ".join(there) or "none yet"
+    return NotFound(f"There is no provider {name} (there is {names}): see `legion provider list`.")
+
+
+def _made(world: World, wanted: AddProvider, before: ProviderConfig | None) -> tuple[ProviderConfig, list[str]]:
+    """What is wanted, with what stays as it was, and what a person should know about the place of its key."""
+    url = wanted.url or (before.url if before else _URLS.get(wanted.name, ""))
+    if not url:
+        raise BadInput(f"Where is {wanted.name} reached? Add --url with its address, such as https://api.example.com.")
+    if wanted.auth:
+        auth = _auth(wanted.auth)
+    elif wanted.key.startswith(_LONG_LIVED):
+        auth = Auth.OAUTH
+    else:
+        auth = before.auth if before else Auth.API_KEY
+    _refuse_two_keys(wanted)
+    return _with_key(world, wanted, ProviderConfig(url=url, auth=auth))
+
+
+def _refuse_unfit(there: Mapping[str, ProviderConfig]) -> None:
+    """Names and addresses that the gateway would refuse, also of those that a person wrote by hand."""
+    for name, one in there.items():
+        try:
+            plain = not re.search(r"\s", one.url)
+            Provider(name=name, url=one.url.rstrip("/") if plain else "", key=NO_KEY)
+        except ValueError:
+            raise BadInput(f"The URL of provider {name} is none: write one like https://api.example.com.") from None
+
+
+def _auth(word: str) -> Auth:
+    try:
+        return Auth(word)
+    except ValueError:
+        known_ways = ", ".join(way.value for way in Auth)
+        raise BadInput(f"{word!r} is no way to show a key: choose one of {known_ways}.") from None
+
+
+def _refuse_two_keys(wanted: AddProvider) -> None:
+    places = [wanted.key_file, wanted.key_env, wanted.key_command, wanted.keyring, wanted.no_key]
+    named = sum(bool(place) for place in places)
+    if named > 1 or (wanted.key and named and not wanted.keyring):
+        raise BadInput("A key comes from one place: give only one of the options about it.")
+    if not named and not wanted.key:
+        raise BadInput(f"Where does the key of {wanted.name} come from? Give the key, its place, or --no-key.")
+    if wanted.key and not _KEY.fullmatch(wanted.key):
+        raise BadInput("The key must be one word of plain letters, digits and signs: copy it again.")
+
+
+def _with_key(world: World, wanted: AddProvider, one: ProviderConfig) -> tuple[ProviderConfig, list[str]]:
+    """The provider with the place of its key, and what a person should know about that place."""
+    if wanted.keyring:
+        _keyring()
+        return replace(one, key_keyring="yes"), []
+    if wanted.key:
+        return replace(one, key_file=str(_kept_file(world, wanted.name))), []
+    if wanted.key_file:
+        _refuse_open_file(Path(wanted.key_file))
+        return replace(one, key_file=wanted.key_file), []
+    if wanted.key_env:
+        notes = [] if os.environ.get(wanted.key_env) else [_unset(wanted.key_env)]
+        return replace(one, key_env=wanted.key_env), notes
+    if wanted.key_command:
+        made = replace(one, key_command=wanted.key_command)
+        _refuse_command(made)
+        return made, []
+    return one, []
+
+
+def _unset(variable: str) -> str:
+    return (
+        f"{variable} is not set where the daemon was started: set it, then `legion down` and `legion up` in that shell."
+    )
+
+
+def _refuse_open_file(path: Path) -> None:
+    try:
+        found = path.stat()
+    except OSError as fault:
+        raise BadInput(f"The key file {path} cannot be read ({fault.strerror}): write the key there first.") from None
+    if not stat.S_ISREG(found.st_mode) or found.st_uid != os.geteuid() or stat.S_IMODE(found.st_mode) & 0o077:
+        raise NotAllowed(f"The key file {path} must be yours and closed to others: run `chmod 600 {path}`.")
+
+
+def _refuse_command(one: ProviderConfig) -> None:
+    try:
+        program = next(iter(one.key_argv), "")
+    except ValueError:
+        raise BadInput("The key command has quotes that do not close: mend it.") from None
+    if shutil.which(program) is None:
+        raise BadInput(f"The program {program!r} of the key command is not on PATH: install it or name its full path.")
+
+
+def _found(one: ProviderConfig) -> bool | None:
+    """Whether something is in the key's place. Nothing is read or run for it."""
+    if one.key_file:
+        return Path(one.key_file).expanduser().is_file()
+    if one.key_env:
+        return bool(os.environ.get(one.key_env))
+    if one.key_command:
+        return shutil.which(next(iter(one.key_argv), "")) is not None
+    return None if one.key_keyring else True
+
+
+def _kept_file(world: World, name: str) -> Path:
+    return world.data.keys / name
+
+
+def _keep(world: World, wanted: AddProvider) -> None:
+    if wanted.keyring:
+        try:
+            _keyring().set_password(_SERVICE, wanted.name, wanted.key)
+        except Exception:  # backends of any kind raise what they like, and it may hold the key
+            raise NotAllowed("The keyring cannot be opened by the daemon: unlock it, or leave out --keyring.") from None
+        return
+    world.data.keys.mkdir(exist_ok=True, mode=0o700)
+    files.write_whole(_kept_file(world, wanted.name), f"{wanted.key}\n")
+
+
+def _forget(world: World, name: str) -> bool:
+    """Delete the key in our own folder. What lies in a keyring is the person's."""
+    there = _kept_file(world, name).exists()
+    _kept_file(world, name).unlink(missing_ok=True)
+    return there
+
+
+def _keyring() -> _Keyring:
+    try:
+        # An optional extra, slow to import, and needed by few.
+        found: _Keyring = importlib.import_module("keyring")
+    except ImportError:
+        raise NotAllowed(
+            'The keyring needs another library: run `pip install "legionary[keyring]"`, or leave out --keyring.'
+        ) from None
+    return found
+
+
+def _chosen(world: World) -> str:
+    try:
+        way = access.choose(world)
+    except LegionError:
+        return ""
+    return way.provider if isinstance(way, Served) else ""
+
+
+def _choice_notes(world: World) -> list[str]:
+    """Why Claude Code would not start now, where there are providers."""
+    if not access.known(world):
+        return []
+    try:
+        access.choose(world)
+    except NoAccess as missing:
+        return [missing.message]
+    return []
+
+
+def _woken_notes(woken: list[int]) -> list[str]:
+    return [f"Work goes on that waited for a provider: {_tickets(woken)}."] if woken else []
+
+
+def _tickets(ids: list[int]) -> str:
+    return f"ticket {ids[0]}" if len(ids) == 1 else f"tickets {', '.join(str(id) for id in ids)}"

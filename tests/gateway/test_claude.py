@@ -1,0 +1,97 @@
+"""The real Claude Code works through the gateway, and what the gateway counts is what the model said it used."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import uuid
+from pathlib import Path
+
+import claude_agent_sdk
+import pytest
+
+from legion.gateway.ledger import Entry
+from legion.rehearsal.process import playing
+from tests.gateway.gateways import Running, running
+
+PROGRAM = Path(claude_agent_sdk.__file__).parent / "_bundled" / "claude"
+SCRIPT = """
+[[step]]
+say = "I write the file."
+call = { tool = "Write", input = { file_path = "{cwd}/hello.txt", content = "hello" } }
+usage = { input = 1000, output = 20, cache_read = 500, cache_write = 30 }
+
+[[step]]
+say = "Done."
+usage = { input = 2000, output = 40 }
+"""
+
+
+@pytest.fixture
+def ground(tmp_path: Path) -> Path:
+    for name in ("scripts", "home", "work", "rehearsal"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "scripts" / "writer.toml").write_text(SCRIPT)
+    return tmp_path
+
+
+def claude(ground: Path, gateway: Running, token: str) -> dict[str, object]:
+    """Its last word."""
+    env = {
+        "PATH": os.environ["PATH"],
+        "HOME": str(ground / "home"),
+        "ANTHROPIC_BASE_URL": gateway.url,
+        "ANTHROPIC_AUTH_TOKEN": token,
+        "CLAUDE_CONFIG_DIR": str(ground / "home" / "claude"),
+        "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+        "CLAUDE_CODE_MAX_RETRIES": "1",
+    }
+    words = ["-p", "rehearsal: writer", "--output-format", "json", "--session-id", str(uuid.uuid4())]
+    words += ["--permission-mode", "acceptEdits", "--model", "claude-sonnet-4-5"]
+    ended = subprocess.run(
+        [PROGRAM, *words], cwd=ground / "work", env=env, stdin=subprocess.DEVNULL, capture_output=True, timeout=110
+    )
+    said: dict[str, object] = json.loads(ended.stdout)
+    return said
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not PROGRAM.exists(), reason="the program does not come with this platform's SDK")
+def test_claude_code_works_through_the_gateway(ground):
+    with (
+        playing(ground / "scripts", ground / "rehearsal") as model,
+        running(ground / "gateway") as gateway,
+    ):
+        gateway.provide(model.url)
+        run, token = gateway.grant(budget_usd=5.0)
+        result = claude(ground, gateway, token)
+        assert (result["is_error"], result["result"]) == (False, "Done."), result
+        assert (ground / "work" / "hello.txt").read_text() == "hello"
+        entries = [line for line in gateway.entries(run, 2) if line.status == 200 and line.output in (20, 40)]
+        assert [(one.input, one.output, one.cache_read, one.cache_write) for one in entries] == [
+            (1000, 20, 500, 30),
+            (2000, 40, 0, 0),
+        ]
+        assert result["total_cost_usd"] == pytest.approx(sum(_usd(one) for one in entries), rel=0.01)
+        assert not [one for one in entries if one.cut or one.error]
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not PROGRAM.exists(), reason="the program does not come with this platform's SDK")
+def test_claude_code_stops_at_once_when_the_budget_is_reached(ground):
+    with (
+        playing(ground / "scripts", ground / "rehearsal") as model,
+        running(ground / "gateway") as gateway,
+    ):
+        gateway.provide(model.url)
+        run, token = gateway.grant(budget_usd=1.0, spent_usd=1.0)
+        result = claude(ground, gateway, token)
+        assert result["is_error"] is True
+        assert "legion: budget reached: 1.00 of 1.00 USD are spent" in str(result["result"])
+        assert {one.error for one in gateway.entries(run, 1)} == {"budget_reached"}
+
+
+def _usd(entry: Entry) -> float:
+    assert entry.usd is not None
+    return entry.usd

@@ -1,0 +1,34 @@
+"""The example of docs/rehearsal.md is played by the real Claude Code, and its table names every key."""
+
+from __future__ import annotations
+
+import re
+
+from legion.rehearsal import reading
+from tests.support.codebase import ROOT
+
+PAGE = (ROOT / "docs" / "rehearsal.md").read_text()
+
+
+def block(kind: str) -> str:
+    found = re.search(rf"^```{kind}\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
+    assert found is not None
+    return found[1]
+
+
+def test_the_example_does_what_it_says(stage, scripts, claude):
+    (scripts / "greeting.toml").write_text(block("toml"))
+    told = claude.run(block("text"))
+    assert told.result["result"] == "I greeted Ada."
+    assert (claude.work / "greeting.txt").read_text() == "Hello Ada!\n"
+    assert [retry["error_status"] for retry in told.retries] == [529, 529]
+    again = claude.run("This is attempt 2; please go on.")
+    assert again.result["result"] == "Nothing is left to do in attempt 2."
+    assert [(line.step, line.status) for line in stage.lines()] == [
+        (1, 200), (2, 529), (2, 529), (2, 200), (3, 200), (1, 200),
+    ]  # fmt: skip
+
+
+def test_the_table_names_every_key_of_a_step():
+    rows = re.findall(r"^\| (`.*?) \|", PAGE, re.MULTILINE)
+    assert {key for row in rows for key in re.findall(r"`(\w+)`", row)} == reading.STEP_KEYS

@@ -1,0 +1,120 @@
+"""A question of an agent reaches a person once; yes, no and silence each have their consequence."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from legion.wire.questions import QuestionLine
+from tests.support.models import Company, company
+
+
+@pytest.fixture(scope="module")
+def here(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Company]:
+    with company(tmp_path_factory.mktemp("questions")) as one:
+        yield one
+
+
+def asking(here: Company, name: str) -> int:
+    """A ticket whose agent wants to write outside its tree, for which it has to ask."""
+    outside = here.squad.folder / "gates" / f"{name}.txt"
+    here.script(
+        name,
+        f"""
+        [[step]]
+        say = "I need a file outside."
+        call = {{tool = "Write", input = {{file_path = "{outside}", content = "asked"}}}}
+
+        [[step]]
+        say = "Now the one inside."
+        call = {{tool = "Write", input = {{file_path = "{{cwd}}/{name}.txt", content = "done\\n"}}}}
+
+        [[step]]
+        say = "Done."
+        """,
+    )
+    return here.dispatch(name, ask=True)
+
+
+def the_question(here: Company, ticket: int) -> QuestionLine:
+    """Wait until it lies in the inbox."""
+    here.project.until_true(lambda: bool(of(here, ticket)))
+    (question,) = of(here, ticket)
+    return question
+
+
+def of(here: Company, ticket: int) -> list[QuestionLine]:
+    return [one for one in here.squad.client.inbox().questions if one.ticket == ticket]
+
+
+def test_a_question_is_shown_everywhere_and_a_yes_lets_the_tool_run(here: Company):
+    ticket = asking(here, "yes")
+    question = the_question(here, ticket)
+    assert "Write" in question.words
+    for shown in (here.told("inbox"), here.told("ticket", str(ticket))):
+        assert question.words.split()[-1] in shown
+        assert f"legion answer {question.id} yes" in shown
+    status = here.told("status")
+    assert "1 question waits for you: legion inbox" in status
+    assert f"legion answer {question.id}" in status
+    assert "goes ahead" in here.told("answer", str(question.id), "yes")
+    page = here.project.until(ticket, "done")
+    assert (here.squad.folder / "gates" / "yes.txt").read_text() == "asked"
+    assert here.project.landed("yes.txt") == "done\n"
+    assert page.questions == []
+    again = here.cli("answer", str(question.id), "no")
+    assert (again.returncode, f"Question {question.id} is settled already (yes)" in again.stderr) == (5, True)
+    assert here.told("inbox") == "No question waits for you.\n"
+
+
+def test_a_no_is_heard_with_its_reason_and_the_agent_goes_on(here: Company):
+    ticket = asking(here, "no")
+    question = the_question(here, ticket)
+    assert "may not" in here.told("answer", str(question.id), "no", "Stay in your tree.")
+    here.project.until(ticket, "done")
+    assert not (here.squad.folder / "gates" / "no.txt").exists()
+    returned = [event.facts for event in here.journal(ticket) if event.kind == "returned"]
+    assert "Stay in your tree." in str(returned[0]["head"])
+    settled = [event for event in here.project.ticket(ticket).history if event.kind == "question.settled"]
+    assert [(event.data["allowed"], event.data["why"]) for event in settled] == [(False, "Stay in your tree.")]
+
+
+def test_a_stopped_ticket_asks_nothing_any_more(here: Company):
+    ticket = asking(here, "stopped")
+    question = the_question(here, ticket)
+    here.project.stop(ticket)
+    here.project.until_idle(ticket)
+    assert of(here, ticket) == []
+    late = here.cli("answer", str(question.id), "yes")
+    assert (late.returncode, "settled already (no, its run ended first)" in late.stderr) == (5, True)
+
+
+def test_without_leave_to_ask_it_is_denied_at_once(here: Company):
+    ticket = asking(here, "unasked")
+    here.project.stop(ticket)
+    denied = here.dispatch("unasked")
+    here.project.until(denied, "done")
+    assert [event.kind for event in here.project.ticket(denied).history if "question" in event.kind] == []
+    assert not (here.squad.folder / "gates" / "unasked.txt").exists()
+
+
+def test_silence_is_a_no_at_the_deadline(tmp_path_factory: pytest.TempPathFactory):
+    folder = tmp_path_factory.mktemp("silence")
+    with company(folder, settings="[claude]\nanswer_within = 2\n") as here:
+        ticket = asking(here, "silence")
+        here.project.until(ticket, "done")
+        assert not (folder / "gates" / "silence.txt").exists()
+        history = here.project.ticket(ticket).history
+        settled = [event.data for event in history if event.kind == "question.settled"]
+        assert [(facts["allowed"], facts["why"]) for facts in settled] == [(False, "no answer in time")]
+
+
+@pytest.mark.parametrize("words", [("answer", "x", "yes"), ("answer", "0", "yes"), ("answer", "1", "perhaps")])
+def test_an_answer_that_makes_no_sense_is_refused_in_one_sentence(here: Company, words):
+    refused = here.cli(*words)
+    assert (refused.returncode, refused.stdout, refused.stderr.count("\n")) == (2, "", 1)
+
+
+def test_a_question_that_never_was_is_not_found(here: Company):
+    assert here.cli("answer", "4711", "yes").returncode == 3

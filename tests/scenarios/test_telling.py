@@ -1,0 +1,146 @@
+"""A person's words reach a working agent in the same run; an interruption keeps its conversation."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.support.gates import Gate
+from tests.support.legion import PATIENCE, SOURCE
+from tests.support.models import Company, company
+
+
+@pytest.fixture(scope="module")
+def here(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Company]:
+    with company(tmp_path_factory.mktemp("telling")) as one:
+        yield one
+
+
+NUMBERS = itertools.count(1)
+
+
+@pytest.fixture
+def gate(here: Company) -> Iterator[Gate]:
+    one = Gate(here.squad.folder / "gates", f"gate{next(NUMBERS)}")
+    yield one
+    one.close()
+
+
+def waiting(here: Company, name: str, gate: Gate, expect: str) -> int:
+    """A ticket whose agent stands at the gate in its first step, and wants to have heard something before its second."""
+    command = gate.pause.replace("\\", "\\\\").replace('"', '\\"')
+    here.script(
+        name,
+        f"""
+        [[step]]
+        say = "I wait."
+        call = {{tool = "Bash", input = {{command = "{command}"}}}}
+
+        [[step]]
+        say = "Now I write."
+        expect = "{expect}"
+        call = {{tool = "Bash", input = {{command = "echo heard > {name}.txt"}}}}
+
+        [[step]]
+        say = "Done."
+        """,
+    )
+    ticket = here.dispatch(name)
+    gate.arrived()
+    return ticket
+
+
+def start(here: Company, *words: str) -> subprocess.Popen[str]:
+    """A command that takes its time."""
+    env = {
+        **{name: value for name, value in os.environ.items() if not name.startswith("LEGION_")},
+        "PYTHONPATH": str(SOURCE),
+        "LEGION_CONFIG": str(here.squad.settings),
+        "LEGION_DATA_DIR": str(here.squad.data.root),
+    }
+    argv = [sys.executable, "-m", "legion", *words]
+    return subprocess.Popen(argv, cwd=here.project.cwd, env=env, stdout=subprocess.PIPE, text=True)
+
+
+def until(process: subprocess.Popen[str], holds: Callable[[], bool]) -> None:
+    """Look while the process runs."""
+    deadline = time.monotonic() + PATIENCE
+    while not holds():
+        assert time.monotonic() < deadline
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(0.05)
+
+
+def transcript(here: Company, ticket: int) -> str:
+    """What Claude Code itself has written down of the conversation."""
+    conversation = here.project.ticket(ticket).conversation
+    (path,) = Path(here.squad.data.root).glob(f"projects/*/agents/*/claude/projects/*/{conversation}.jsonl")
+    return path.read_text()
+
+
+def kinds(here: Company, ticket: int) -> list[str]:
+    return [event.kind for event in here.journal(ticket)]
+
+
+def test_words_reach_the_agent_between_two_steps_of_the_same_run(here: Company, gate: Gate):
+    ticket = waiting(here, "told", gate, "the table is called users")
+    telling = start(here, "tell", str(ticket), "By the way, the table is called users.")
+    until(telling, lambda: "the table is called users" in transcript(here, ticket))
+    gate.open()
+    said, _ = telling.communicate(timeout=PATIENCE)
+    assert (telling.returncode, said) == (0, f"The agent of ticket {ticket} has heard it.\n")
+    page = here.project.until(ticket, "done")
+    assert len(page.runs) == 1
+    assert here.project.landed("told.txt") == "heard\n"
+
+
+def test_an_interruption_with_words_ends_the_step_and_the_run_goes_on(here: Company, gate: Gate):
+    ticket = waiting(here, "turned", gate, "look at the tests first")
+    done = here.cli("interrupt", str(ticket), "Stop that and look at the tests first.")
+    assert (done.returncode, "has heard it" in done.stdout) == (0, True)
+    page = here.project.until(ticket, "done")
+    assert [run.outcome for run in page.runs] == ["finished"]
+    assert here.project.landed("turned.txt") == "heard\n"
+
+
+def test_an_interruption_without_words_pauses_the_ticket_and_resume_goes_on_in_the_same_conversation(
+    here: Company, gate: Gate
+):
+    ticket = waiting(here, "paused", gate, "interrupted")
+    assert f"legion resume {ticket}" in here.told("interrupt", str(ticket))
+    page = here.project.until(ticket, "parked")
+    assert (page.runs[0].outcome, "legion resume" in page.ticket.reason) == ("interrupted", True)
+    here.told("resume", str(ticket))
+    page = here.project.until(ticket, "done")
+    assert (page.ticket.attempt, [run.outcome for run in page.runs]) == (1, ["interrupted", "finished"])
+    begun = [event.facts["resumed"] for event in here.journal(ticket) if event.kind == "conversation"]
+    assert begun == [False, True]
+
+
+def test_a_plain_program_and_a_ticket_at_rest_hear_nothing_and_say_so(here: Company, gate: Gate):
+    ticket = here.project.dispatch("plain", f"{gate.pause}; echo a > plain.txt")
+    gate.arrived()
+    for command in ("tell", "interrupt"):
+        refused = here.cli(command, str(ticket), "hello")
+        assert (refused.returncode, "a plain program" in refused.stderr) == (5, True)
+    gate.open()
+    here.project.until(ticket, "done")
+    refused = here.cli("tell", str(ticket), "hello")
+    assert (refused.returncode, "No agent works on" in refused.stderr) == (5, True)
+    assert here.cli("tell", str(ticket), "  ").returncode == 2
+    assert here.cli("tell", "4711", "hello").returncode == 3
+
+
+def test_a_message_comes_from_stdin_too(here: Company, gate: Gate):
+    ticket = waiting(here, "piped", gate, "from a pipe")
+    done = here.squad.cli("interrupt", str(ticket), "-", cwd=Path(here.project.cwd), stdin="words from a pipe\n")
+    assert done.returncode == 0
+    here.project.until(ticket, "done")
