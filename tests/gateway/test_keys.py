@@ -52,7 +52,7 @@ def test_a_file_that_others_can_read_is_refused(gateway, upstream, tmp_path, mod
     gateway.provide(upstream.url, kept_in(tmp_path / "key", SECRET, mode), name=name)
     run, token = gateway.grant(provider=name)
     status, kind, sentence = gateway.refused(token)
-    assert (status, kind) == (401, "authentication_error")
+    assert (status, kind) == (400, "invalid_request_error")
     assert sentence == (
         f"legion: no key for provider {name}: the file {tmp_path / 'key'} must be yours and closed to others; "
         "run `chmod 600` on it."
@@ -84,7 +84,7 @@ def test_a_file_of_somebody_else_is_refused(gateway, upstream, tmp_path):
 def test_a_key_that_cannot_be_had_is_told_in_one_sentence_without_it(gateway, upstream, name, source, words):
     gateway.provide(upstream.url, source, name=name)
     status, kind, sentence = gateway.refused(gateway.grant(provider=name)[1])
-    assert (status, kind) == (401, "authentication_error")
+    assert (status, kind) == (400, "invalid_request_error")
     assert sentence.startswith(f"legion: no key for provider {name}: ")
     assert words in sentence
     assert SECRET not in sentence
@@ -135,7 +135,7 @@ def test_the_environment_and_the_keyring_of_the_gateway_are_asked(tmp_path, upst
         for name, words in {"empty": "holds none", "broken": "cannot be opened"}.items():
             gateway.provide(upstream.url, KeySource(origin=KeyFrom.KEYRING), name=name)
             status, _, sentence = gateway.refused(gateway.grant(provider=name)[1])
-            assert (status, words in sentence, SECRET in sentence) == (401, True, False)
+            assert (status, words in sentence, SECRET in sentence) == (400, True, False)
 
 
 def test_a_planted_key_shows_nowhere(tmp_path, upstream):

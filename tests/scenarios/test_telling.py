@@ -86,10 +86,6 @@ def transcript(here: Company, ticket: int) -> str:
     return path.read_text()
 
 
-def kinds(here: Company, ticket: int) -> list[str]:
-    return [event.kind for event in here.journal(ticket)]
-
-
 def test_words_reach_the_agent_between_two_steps_of_the_same_run(here: Company, gate: Gate):
     ticket = waiting(here, "told", gate, "the table is called users")
     telling = start(here, "tell", str(ticket), "By the way, the table is called users.")

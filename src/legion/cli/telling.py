@@ -15,7 +15,7 @@ from legion.wire.questions import Told, Words
 _WAITING = "Waiting until the agent hears it"
 
 
-@command("tell", example="legion tell 12 'The table is called users, not accounts.'\ngit diff | legion tell 12 -")
+@command("tell", example="legion tell 12 'The table is called users, not accounts.'")
 @ticket_argument
 @click.argument("message", metavar="MESSAGE")
 def tell(call: Call, id: int, message: str) -> int:

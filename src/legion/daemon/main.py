@@ -26,13 +26,12 @@ from legion.jobs.conductor import Conductor
 from legion.jobs.gatekeeper import Gatekeeper
 from legion.jobs.housekeeping import Housekeeper, end_left_over_commands
 from legion.jobs.world import World
-from legion.runner import kernel
 from legion.runner.launch import Launcher
 from legion.runner.probe import probe
 from legion.service.facade import Service
 from legion.service.news import News
 from legion.store.database import Store, sqlite_url
-from legion.system import files
+from legion.system import files, kernel
 from legion.system.paths import DataDir, default_data_dir
 from legion.wire.projects import DaemonLine
 

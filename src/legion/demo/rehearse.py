@@ -20,7 +20,7 @@ from legion.demo.report import Course, Rehearsed, lines_of, report
 from legion.demo.scratch import DRIVER, Company, Scratch, claude_version, company
 from legion.demo.spending import spent
 from legion.demo.telling import Happening, Teller, happening_of
-from legion.wire.errors import LegionError
+from legion.wire.errors import BadInput, LegionError, NotAllowed
 from legion.wire.projects import Graph, WaitState
 from legion.wire.tickets import Dispatch, EventLine, NewTicket, TicketLine
 
@@ -45,11 +45,18 @@ def main(wanted: Wanted, *, as_json: bool, screen: Screen) -> int:
     stream = sys.stderr if as_json else sys.stdout
     teller = Teller(stream, replace(screen, tty=False, colours=False) if as_json else screen, board=not as_json)
     scratch = Scratch(Path(tempfile.mkdtemp(prefix="legion-rehearse-")))
+    keep = wanted.keep
     try:
         _introduce(wanted, scratch, teller, screen)
         rehearsed, graph = _play(wanted, scratch, teller)
+    except (BadInput, NotAllowed):
+        raise
+    except LegionError:
+        # It did not even run, and the sentence about it may name a file there.
+        keep = True
+        raise
     finally:
-        if not wanted.keep:
+        if not keep:
             shutil.rmtree(scratch.folder, ignore_errors=True)
     if as_json:
         sys.stdout.write(json.dumps(asdict(rehearsed), indent=2 if screen.tty else None) + "\n")
@@ -61,14 +68,16 @@ def main(wanted: Wanted, *, as_json: bool, screen: Screen) -> int:
 
 def playable(ticket: NewTicket) -> NewTicket:
     """As it can be rehearsed: its agent is Claude Code, and nothing hangs on what a real model would write."""
-    return replace(ticket, driver=DRIVER, command="", after=[], prove=[], budget=None, ask=False)
+    driver = "" if ticket.checkpoint else DRIVER
+    return replace(ticket, driver=driver, command="", after=[], prove=[], budget=None, ask=False)
 
 
 def _introduce(wanted: Wanted, scratch: Scratch, teller: Teller, screen: Screen) -> None:
     tickets = count(len(wanted.tickets), "ticket")
     teller.say(screen.bold(f"Rehearsing {tickets} on a copy of {wanted.source.root.name}"))
-    teller.say("The agents are real Claude Code; what their model replies is scripted, so nothing is spent.")
-    teller.say("Each makes a small change of no meaning; your [setup] and your checks run for real, on the copy alone.")
+    teller.say("The agents are real Claude Code; what their model replies is scripted.")
+    teller.say("So nothing is spent, and each change is a small one of no meaning.")
+    teller.say("Your [setup] and your checks run for real, on the copy alone.")
     left_out = [
         ("proofs of tickets", any(ticket.prove for ticket in wanted.tickets)),
         ("tickets of your board that they come after", any(ticket.after for ticket in wanted.tickets)),

@@ -168,8 +168,8 @@ def _table(rehearsed: Rehearsed, screen: Screen) -> Iterator[str]:
 def _sentences(rehearsed: Rehearsed) -> Iterator[str]:
     runs = sum(len(ticket.runs) for ticket in rehearsed.tickets)
     yield (
-        f"  {duration(rehearsed.seconds)} in all, with {count(runs, 'run')} of Claude Code {rehearsed.claude}. "
-        "A real model takes longer."
+        f"  {duration(rehearsed.seconds)} in all, {count(runs, 'run')} of Claude Code {rehearsed.claude}; "
+        "a real model takes longer."
     )
     if len(rehearsed.chain) > 1:
         chain = " → ".join(str(number) for number in rehearsed.chain)
@@ -196,7 +196,7 @@ def _verdict(rehearsed: Rehearsed, screen: Screen) -> Iterator[str]:
                 why = harmless(ticket.reason or "it waits")
                 yield screen.line(Cell(f"  #{ticket.id} {ticket.state}: {why}", Colour.RED))
     if not rehearsed.problems:
-        said = "Nothing was lost: every ticket ended, and the target only moved to commits whose checks were green."
+        said = "Nothing was lost: all ended, and the target only moved to tested commits."
         yield screen.line(Cell(f"  {said}", Colour.GREEN))
     for problem in rehearsed.problems:
         yield screen.line(Cell(f"  Not as it should be: {harmless(problem)}", Colour.RED))

@@ -170,8 +170,10 @@ def runner_of(scratch: Scratch, ticket: int, run: int) -> int | None:
 
 
 def agent_of(scratch: Scratch, ticket: int, run: int) -> int | None:
-    """The first process of its agent program, once that has started."""
-    return _told(_run_folder(scratch, ticket, run), "started", "pid")
+    """The first process of its agent program, once that has begun or resumed its conversation."""
+    folder = _run_folder(scratch, ticket, run)
+    talks = any(event["kind"] == "conversation" for event in _journal(folder))
+    return _told(folder, "started", "pid") if talks else None
 
 
 def is_inside_a_tool(scratch: Scratch, ticket: int, run: int, words: str) -> bool:

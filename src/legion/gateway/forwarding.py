@@ -5,6 +5,7 @@ Knows neither passes nor prices: whoever calls has admitted the request and has 
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import AsyncIterator, Callable, Iterable
 from dataclasses import dataclass
@@ -106,12 +107,16 @@ class Forwarder:
         self, request: web.BaseRequest, upstream: aiohttp.ClientResponse, outgoing: Outgoing, account: Account
     ) -> web.StreamResponse:
         account.status = upstream.status
-        self._tell_limit(upstream, account)
+        limit = self._tell_limit(upstream, account)
         if "content-encoding" in upstream.headers:
             account.trouble = Trouble.UNREADABLE
         else:
             account.counter = StreamCounter() if upstream.content_type == "text/event-stream" else BodyCounter()
-        answer = web.StreamResponse(status=upstream.status, headers=_response_headers(upstream, outgoing.key))
+        headers = _response_headers(upstream, outgoing.key)
+        if limit is not None and upstream.status == 429 and limit.retry_after is None and limit.resets_at is not None:
+            # Without it Claude Code asks again for minutes, although it was told when the limit ends.
+            headers.append(("retry-after", str(max(1, math.ceil(limit.resets_at - time.time())))))
+        answer = web.StreamResponse(status=upstream.status, headers=headers)
         pieces = _pieces(upstream.content)
         if upstream.status >= 400:
             pieces = _without_key(pieces, outgoing.key)
@@ -133,13 +138,14 @@ class Forwarder:
         await answer.write_eof()
         return answer
 
-    def _tell_limit(self, upstream: aiohttp.ClientResponse, account: Account) -> None:
+    def _tell_limit(self, upstream: aiohttp.ClientResponse, account: Account) -> Limit | None:
         pass_ = account.pass_
         limit = limit_of(
             upstream.headers, upstream.status, at=round(time.time(), 3), run=pass_.run, provider=pass_.provider
         )
         if limit is not None:
             self._on_limit(limit)
+        return limit
 
 
 def _reason(fault: Exception) -> str:

@@ -7,13 +7,11 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import ctypes
 import errno
 import logging
 import os
 import signal
 import socket
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -32,7 +30,7 @@ from legion.gateway.keys import Keys, NoKey
 from legion.gateway.ledger import Limit, Trouble
 from legion.gateway.limits import Novelty
 from legion.gateway.pricing import PriceList
-from legion.system import files
+from legion.system import files, kernel
 from legion.system.paths import user_config_file
 
 log = logging.getLogger("legion.gateway")
@@ -42,7 +40,6 @@ _LOCK_PATIENCE = 2.0
 _HOST = "127.0.0.1"
 _TRIES = 100
 _LONGEST_BODY = 64 << 20
-_PR_SET_DUMPABLE = 4
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -124,7 +121,7 @@ class Gateway:
             key = await self._keys.of(provider)
         except NoKey as missing:
             raise Refused(
-                401, ErrorKind.AUTHENTICATION, f"no key for provider {provider.name}: {missing.message}", Trouble.NO_KEY
+                400, ErrorKind.INVALID, f"no key for provider {provider.name}: {missing.message}", Trouble.NO_KEY
             ) from None
         outgoing = Outgoing(
             method=request.method,
@@ -156,7 +153,8 @@ async def _body(request: web.BaseRequest) -> bytes:
 
 def serve(wish: Wish) -> None:
     """Serve until SIGTERM or SIGINT. Raises a LegionError where it cannot begin."""
-    _hide_memory()
+    # The keys are in here.
+    kernel.hide_memory()
     with _taken(wish.folder):
         withdraw(wish.folder)
         book = Book(wish.folder, PriceList(user_config_file().with_name("prices.toml")))
@@ -246,9 +244,3 @@ def _listen(*ports: int) -> socket.socket:
             ) from fault
         return listener
     raise TryAgain(f"No port from {ports[-1]} on is free: choose another for the gateway.")
-
-
-def _hide_memory() -> None:
-    """No ptrace, no core file, no look into /proc/<pid> for programs of the same user: the keys are in here."""
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)

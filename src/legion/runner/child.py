@@ -14,9 +14,10 @@ from pathlib import Path
 from typing import BinaryIO
 
 from legion.drivers import Program, StartFailed
-from legion.runner import kernel, tree
+from legion.runner import tree
 from legion.runner.sandbox import Sandbox, SandboxMissing, Wrapped, wrap
 from legion.runner.spec import RunFolder
+from legion.system import kernel
 
 
 class Deaths:

@@ -17,14 +17,14 @@ from pathlib import Path
 
 from legion.drivers import Child, Ending, Outcome, Program, StartFailed
 from legion.drivers.known import driver
-from legion.runner import kernel, tree
+from legion.runner import tree
 from legion.runner.child import Deaths, RunChild
 from legion.runner.control import ControlServer, gate
 from legion.runner.journal import Journal, Kind, read_journal
 from legion.runner.output import OutputFile
 from legion.runner.sandbox import SandboxMissing, find_bwrap, is_setuid
 from legion.runner.spec import Result, RunFolder, RunnerError, Spec, read_spec, write_result
-from legion.system import crash, files
+from legion.system import crash, files, kernel
 from legion.system.crash import Point
 
 _UNTIL_THERE_IS_ROOM = 0.5

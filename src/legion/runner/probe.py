@@ -15,9 +15,8 @@ from enum import Enum
 from pathlib import Path
 
 import legion
-from legion.runner import kernel
 from legion.runner.sandbox import Network, Sandbox, SandboxMissing, find_bwrap, is_setuid, wrap
-from legion.system import process
+from legion.system import kernel, process
 
 PATIENCE = 20.0
 _LOOK_AROUND = "readlink /proc/self/ns/pid && grep -E '^CapEff:' /proc/self/status"

@@ -18,6 +18,7 @@ from claude_agent_sdk import (
     ClaudeAgentOptions,
     ClaudeSDKClient,
     ClaudeSDKError,
+    CLIConnectionError,
     HookContext,
     HookInput,
     HookJSONOutput,
@@ -94,10 +95,25 @@ class Talk:
         if self._host.timeout is not None:
             loop.call_later(self._host.timeout, self._out_of_time)
         loop.add_reader(self._host.deaths.fileno(), self._look_for_death)
-        await connecting
+        await asyncio.wait((connecting, self._exit), return_when=asyncio.FIRST_COMPLETED)
+        await self._connected(connecting)
         self._host.record("conversation", id=self._options.conversation, resumed=self._resumed)
         prompt = self._options.again if self._resumed else self._options.prompt
         await self._tell(Tell(id=str(uuid.uuid4()), text=prompt.read_text("utf-8")))
+
+    async def _connected(self, connecting: asyncio.Task[None]) -> None:
+        """Raises ClaudeSDKError where the program ended, or said nothing, before there was a conversation."""
+        if not connecting.done():
+            # The SDK would wait for the answer of a dead program.
+            connecting.cancel()
+        try:
+            await connecting
+        except asyncio.CancelledError:
+            raise CLIConnectionError("Claude Code ended before the conversation began.") from None
+        except (ClaudeSDKError, StartFailed):
+            raise
+        except Exception as silence:  # the SDK has no class for a program that does not answer in time
+            raise CLIConnectionError(f"Claude Code did not answer ({silence}).") from silence
 
     async def _listen(self) -> None:
         async for message in self._client.receive_messages():

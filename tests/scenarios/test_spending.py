@@ -1,0 +1,105 @@
+"""What agents spend is counted, shown and limited; the key that pays for it is nowhere but in its own file."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.support.models import KEY, Company, company
+
+MODEL = "claude-sonnet-4-5"
+
+
+@pytest.fixture(scope="module")
+def here(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Company]:
+    with company(tmp_path_factory.mktemp("spending")) as one:
+        yield one
+
+
+def spender(here: Company, name: str, command: str, **fields: object) -> int:
+    """Two requests that say that they took ten thousand tokens each, three cents at this model's price."""
+    here.script(
+        name,
+        f"""
+        [[step]]
+        say = "I work."
+        usage = {{input = 10000, output = 0, cache_read = 0, cache_write = 0}}
+        call = {{tool = "Bash", input = {{command = {json.dumps(command)}}}}}
+
+        [[step]]
+        say = "Done."
+        usage = {{input = 10000, output = 0, cache_read = 0, cache_write = 0}}
+        """,
+    )
+    return here.dispatch(name, model=MODEL, **fields)
+
+
+def test_requests_tokens_and_dollars_are_on_the_page_and_in_the_status(here: Company):
+    ticket = spender(here, "counted", "echo a > counted.txt")
+    here.project.until(ticket, "done")
+    here.project.until_true(lambda: getattr(here.project.ticket(ticket).usage, "requests", 0) == 2)
+    page = here.project.ticket(ticket)
+    assert page.usage is not None
+    assert (page.usage.input, page.usage.unpriced, page.usage.failed) == (20000, 0, 0)
+    assert page.usage.usd == pytest.approx(0.06, rel=0.01)
+    assert page.runs[0].usage == page.usage
+    shown = here.told("ticket", str(ticket))
+    assert "$0.06  2 requests  20.0k in" in shown
+    assert f"conversation  {page.conversation}" in shown
+    assert "model access  rehearsal" in shown
+    assert " spent" in here.told("status")
+
+
+def test_a_budget_parks_the_ticket_and_resume_gives_it_as_much_again(here: Company):
+    ticket = spender(here, "dear", "echo a > dear.txt", budget=0.02)
+    page = here.project.until(ticket, "parked")
+    assert [run.outcome for run in page.runs] == ["out_of_budget"]
+    shown = here.told("ticket", str(ticket))
+    assert "budget        $0.02" in shown
+    assert f"`legion resume {ticket}` gives it as much again" in " ".join(shown.split())
+    here.told("resume", str(ticket))
+    page = here.project.until(ticket, "done")
+    assert [run.outcome for run in page.runs] == ["out_of_budget", "finished"]
+    assert page.ticket.attempt == 1
+
+
+def test_a_budget_is_asked_for_on_the_command_line_and_in_a_plan(here: Company, tmp_path: Path):
+    made = here.told("dispatch", "-t", "x", "--command", "true", "--budget", "2.50", "--ask", "text")
+    page = here.project.ticket(int(made.split()[2]))
+    assert (page.budget, page.ask) == (2.5, True)
+    plan = tmp_path / "plan.toml"
+    plan.write_text('[[ticket]]\ntitle = "y"\ncommand = "true"\nbudget = 3\nask = true\n')
+    made = here.told("dispatch", "--from", str(plan))
+    page = here.project.ticket(int(made.split()[2]))
+    assert (page.budget, page.ask) == (3.0, True)
+    for bad in ("0", "-1", "nan", "much"):
+        refused = here.cli("dispatch", "-t", "x", "--command", "true", f"--budget={bad}")
+        assert (refused.returncode, refused.stdout) == (2, "")
+    plan.write_text('[[ticket]]\ntitle = "y"\nbudget = "much"\n')
+    assert "`budget` must be a number of dollars" in here.cli("dispatch", "--from", str(plan)).stderr
+
+
+LOOKS_AROUND = """
+{ env; cat /proc/*/environ | tr '\\0' '\\n'; cat %(data)s/keys/*; cat %(config)s/providers.toml; ls -laR %(data)s;
+cat %(data)s/gateway/*.json; cat "$CLAUDE_CONFIG_DIR"/*; } > seen.txt 2>&1; true
+"""
+
+
+def test_a_planted_key_is_nowhere_but_in_its_own_file_after_a_whole_run(here: Company):
+    places = {"data": here.squad.data.root, "config": here.squad.folder}
+    ticket = spender(here, "curious", " ".join((LOOKS_AROUND % places).split()))
+    here.project.until(ticket, "done")
+    here.told("provider", "test", "rehearsal")
+    seen = here.project.landed("seen.txt") or ""
+    assert "ANTHROPIC_BASE_URL=" in seen
+    assert KEY not in seen
+    assert "No such file" in seen
+    said = [here.told(*words) for words in (("provider", "list"), ("doctor",), ("config",), ("ticket", str(ticket)))]
+    events = here.squad.client.status(None).last_event
+    told = [next(here.squad.client.events(number)) for number in range(events)]
+    assert KEY not in json.dumps([said, told], default=vars)
+    holding = [path for path in here.squad.folder.rglob("*") if path.is_file() and KEY.encode() in path.read_bytes()]
+    assert holding == [here.squad.data.keys / "rehearsal"]
