@@ -6,10 +6,17 @@ import sys
 import tempfile
 from pathlib import Path
 
-from bench import daemon, gateway, landing, scale, start
+from bench import claude, daemon, gateway, landing, scale, start
 from bench.report import Report
 
-PARTS = {"start": start.run, "landing": landing.run, "scale": scale.run, "daemon": daemon.run, "gateway": gateway.run}
+PARTS = {
+    "start": start.run,
+    "landing": landing.run,
+    "scale": scale.run,
+    "daemon": daemon.run,
+    "gateway": gateway.run,
+    "claude": claude.run,
+}
 
 
 def main() -> int:

@@ -42,6 +42,7 @@ from legion.wire.tickets import (
     TicketLine,
     TicketPage,
 )
+from tests.api.standin_models import ModelsStandIn
 
 COMMIT = "3f2a1c9d" * 5
 OLD = "0123abcd" * 5
@@ -73,7 +74,7 @@ def a_text(place: str, text: str, *, trusted: bool) -> TrustText:
     return TrustText(place=place, file="/shop/legion.toml", hash=digest, text=text, trusted=trusted)
 
 
-class StandIn:
+class StandIn(ModelsStandIn):
     """Tickets and events in lists. `trouble` is raised by everything that is asked next."""
 
     def __init__(self) -> None:
@@ -96,6 +97,7 @@ class StandIn:
         self.requests: dict[str, Dispatched] = {}
         self.dispatched: list[Dispatch] = []
         self.feedback: list[str] = []
+        self.reset_models()
         self.config_texts = [a_text("landed", '[checks.test]\nrun = "make test"\n', trusted=False)]
         self.trusted: list[str] = []
         self.being_checked = False
@@ -232,6 +234,7 @@ class StandIn:
             tickets=list(self.tickets.values()),
             omitted=0 if all else 7,
             last_event=len(self._events),
+            questions=len(self.questions),
         )
 
     def ticket(self, id: int, /) -> TicketPage:
@@ -258,6 +261,7 @@ class StandIn:
             history=[event for event in self._events if event.ticket == id],
             changed_files=["app/login.py"],
             cause=self.cause,
+            questions=[question for question in self.questions.values() if question.ticket == id],
         )
 
     def log(self, id: int, run: int | None, offset: int, /) -> Log:

@@ -12,6 +12,8 @@ from legion.client.http import Address, NotRunning
 from legion.client.legion import Legion
 from legion.domain.errors import BadInput, ChecksFailed, Conflict, LegionError, NotAllowed, NotFound, TryAgain
 from legion.wire.projects import AddProject, Trust, Where
+from legion.wire.providers import AddProvider, TryProvider
+from legion.wire.questions import Words
 from legion.wire.tickets import Action, Dispatch, NewTicket
 from tests.api.serving import TOKEN, Served
 
@@ -44,6 +46,12 @@ ASKED = [
     ("resume", lambda legion: legion.resume(HERE)),
     ("pause_ticket", lambda legion: legion.pause_ticket(1)),
     ("resume_ticket", lambda legion: legion.resume_ticket(1)),
+    ("inbox", lambda legion: legion.inbox()),
+    ("tell", lambda legion: legion.tell(1, Words(text="Hello."))),
+    ("interrupt", lambda legion: legion.interrupt(1, Words())),
+    ("providers", lambda legion: legion.providers()),
+    ("add_provider", lambda legion: legion.add_provider(AddProvider(name="anthropic", key="sk-1"))),
+    ("try_provider", lambda legion: legion.try_provider(TryProvider(name="anthropic"))),
     ("collect", lambda legion: legion.collect(HERE)),
     ("worktrees", lambda legion: legion.worktrees(HERE)),
     ("doctor", lambda legion: legion.doctor(None)),
@@ -210,3 +218,13 @@ def test_what_is_not_legion_is_recognised(served: Served):
     stranger = Legion(Address(port=served.port, token="wrong"))
     with pytest.raises(NotAllowed, match="token"):
         stranger.status(None)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [{"name": 1, "key": "sk-planted"}, {"name": "x", "key": ["sk-planted"]}, {"name": "x", "keys": "sk-planted"}],
+)
+def test_a_request_with_a_key_that_is_refused_does_not_repeat_it(legion: Legion, body):
+    with pytest.raises(BadInput) as refused:
+        legion.line.ask("POST", "/v1/providers", body=body)
+    assert "sk-planted" not in refused.value.message

@@ -15,20 +15,32 @@ from legion.cli import shapes
 from legion.cli.app import ENTRIES, cli
 from legion.cli.command import COMMON
 from legion.cli.plan import FIELDS, read_plan
-from legion.demo import summary
-from legion.wire import projects, tickets
+from legion.demo import report, summary
+from legion.wire import projects, providers, questions, tickets
 from tests.support.codebase import ROOT
 
 # What clients send; the OpenAPI document describes it.
-REQUESTS = (projects.AddProject, projects.Where, projects.Trust, tickets.NewTicket, tickets.Dispatch, tickets.Action)
-INSIDE = (*REQUESTS, summary.Outcome)
+REQUESTS = (
+    *(projects.AddProject, projects.Where, projects.Trust, tickets.NewTicket, tickets.Dispatch, tickets.Action),
+    *(providers.AddProvider, providers.RemoveProvider, providers.TryProvider, questions.Answer, questions.Words),
+)
+INSIDE = (*REQUESTS, report.Course, summary.Outcome)
 CONTEXT = click.Context(cli, info_name="legion")
 
 
 def command(name: str) -> click.Command:
-    found = cli.get_command(CONTEXT, name)
+    """By the words that it is typed with."""
+    found: click.Command | None = cli
+    for word in name.split():
+        assert isinstance(found, click.Group)
+        found = found.get_command(CONTEXT, word)
     assert found is not None
     return found
+
+
+GROUPS = {name: group for name in ENTRIES if isinstance(group := command(name), click.Group)}
+COMMANDS = [name for name in ENTRIES if name not in GROUPS]
+COMMANDS += [f"{name} {below}" for name, group in GROUPS.items() for below in group.commands]
 
 
 def options(name: str) -> list[click.Option]:
@@ -47,16 +59,16 @@ def rows(section: str) -> list[list[str]]:
 
 
 def test_the_document_has_a_section_for_every_command_and_no_other():
-    assert set(sections("commands.md")) == {f"legion {name}" for name in ENTRIES}
+    assert set(sections("commands.md")) == {f"legion {name}" for name in (*GROUPS, *COMMANDS)}
 
 
-@pytest.mark.parametrize("name", ENTRIES)
+@pytest.mark.parametrize("name", COMMANDS)
 def test_the_document_lists_the_options_with_the_words_of_the_help(name):
     listed = {row[0]: row[1] for row in rows(sections("commands.md")[f"legion {name}"])}
     assert listed == {", ".join(f"`{word}`" for word in one.opts): one.help for one in options(name)}
 
 
-@pytest.mark.parametrize("name", ENTRIES)
+@pytest.mark.parametrize("name", [*GROUPS, *COMMANDS])
 def test_the_document_shows_the_examples_of_the_help(name):
     shown = re.findall(r"^```sh\n(.*?)^```", sections("commands.md")[f"legion {name}"], re.MULTILINE | re.DOTALL)
     assert "".join(shown).splitlines() == examples(name)
@@ -68,7 +80,7 @@ def examples(name: str) -> list[str]:
     return [line.strip() for line in epilog.splitlines()[2:]]
 
 
-@pytest.mark.parametrize("name", ENTRIES)
+@pytest.mark.parametrize("name", COMMANDS)
 def test_every_command_explains_itself_with_an_example_that_can_be_typed(name):
     context = click.Context(command(name), info_name=name, parent=CONTEXT)
     shown = command(name).get_help(context)
@@ -77,8 +89,9 @@ def test_every_command_explains_itself_with_an_example_that_can_be_typed(name):
     assert {"--json", "--data-dir", "--no-color"} <= {word for one in command(name).params for word in one.opts}
     for line in examples(name):
         words = shlex.split(re.split(r" [|>] ", line)[0])
-        assert words[:2] == ["legion", name]
-        command(name).make_context(name, words[2:], parent=CONTEXT)
+        own = ["legion", *name.split()]
+        assert words[: len(own)] == own
+        command(name).make_context(name, words[len(own) :], parent=CONTEXT)
 
 
 def test_each_line_of_the_main_help_is_the_beginning_of_the_commands_own():
@@ -101,7 +114,8 @@ def shapes_of(module: ModuleType) -> list[type]:
     return [one for one in found if one.__module__ == module.__name__]
 
 
-ANSWERS = [one for module in (projects, tickets, shapes, summary) for one in shapes_of(module) if one not in INSIDE]
+SHAPES = (projects, tickets, questions, providers, shapes, summary, report)
+ANSWERS = [one for module in SHAPES for one in shapes_of(module) if one not in INSIDE]
 
 
 def head_of(shape: type) -> str:

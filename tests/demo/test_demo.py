@@ -9,51 +9,34 @@ import subprocess
 import sys
 from pathlib import Path
 
-import psutil
 import pytest
 
-from tests.support.codebase import SOURCE
+from legion.demo.stage import SCRIPTS
+from legion.demo.tickets import parts, played
+from legion.rehearsal import reading
+from tests.demo.person import PATIENCE, environment, git, living
 
 pytestmark = pytest.mark.timeout(300)
-PATIENCE = 280
 NO_BUBBLEWRAP = 'mount --bind /dev/null /usr/bin/bwrap && exec "$@"'
-
-
-def environment(home: Path) -> dict[str, str]:
-    """A person with a home of their own, who has never used Legion."""
-    home.mkdir()
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("LEGION_", "XDG_", "PYTHON"))}
-    return {**kept, "HOME": str(home), "PYTHONPATH": str(SOURCE.parent), "TERM": "xterm", "LANG": "C.UTF-8"}
 
 
 def demo(folder: Path, *words: str) -> list[str]:
     return [sys.executable, "-m", "legion", "demo", "--folder", str(folder), *words]
 
 
-def living(folder: Path) -> list[psutil.Process]:
-    """Whoever works in the folder, or was told about it, once those that are ending have had the time to."""
-    mine = []
-    for process in psutil.process_iter():
-        try:
-            words = [*process.cmdline(), process.cwd()]
-        except psutil.Error:
-            continue
-        if process.pid != os.getpid() and any(str(folder) in word for word in words):
-            mine.append(process)
-    _, left = psutil.wait_procs(mine, timeout=20)
-    return left
-
-
 @pytest.mark.slow
 def test_it_shows_every_trouble_and_how_each_ended(tmp_path):
     folder, home = tmp_path / "demo", tmp_path / "home"
-    shown = subprocess.run(
-        demo(folder, "--json"), env=environment(home), capture_output=True, text=True, timeout=PATIENCE
-    )
+    temporary = tmp_path / "tmp"
+    temporary.mkdir()
+    env = {**environment(home), "TMPDIR": str(temporary), "ANTHROPIC_API_KEY": "must-not-be-used"}
+    shown = subprocess.run(demo(folder, "--json"), env=env, capture_output=True, text=True, timeout=PATIENCE)
     assert shown.returncode == 0, shown.stderr
     summary = json.loads(shown.stdout)
     assert summary["problems"] == []
     assert "no model is used" in shown.stderr
+    assert "what their model replies is scripted" in shown.stderr
+    assert f"the agents are Claude Code {summary['claude']}" in shown.stderr
     tickets = {ticket["key"]: ticket for ticket in summary["tickets"]}
     assert {key: ticket["state"] for key, ticket in tickets.items()} == {
         "rounding": "done",
@@ -70,19 +53,23 @@ def test_it_shows_every_trouble_and_how_each_ended(tmp_path):
     assert tickets["export"]["runs"] == ["failed", "finished"]
     assert tickets["amounts"]["runs"] == []
     assert summary["red_receipts"] >= 1
+    asked = [json.loads(line) for line in (folder / "rehearsal.jsonl").read_text().splitlines()]
+    assert {line["kind"] for line in asked} <= {"scripted", "side", "count"}
+    # All attempts of a ticket are one conversation.
+    assert len({line["conversation"] for line in asked}) == 6
+    assert summary["requests"] == sum(line["kind"] != "count" for line in asked)
+    assert summary["tokens"] > 0
+    assert summary["usd"] > 0
 
     assert living(folder) == []
     assert list(home.iterdir()) == []
+    assert list(temporary.iterdir()) == []
     repository = folder / "invoices"
     assert git(repository, "status", "--porcelain") == ""
     assert len(git(repository, "log", "--first-parent", "--format=%H").splitlines()) == 1 + 5
     page = (repository / "invoices/printing.py").read_text()
     assert page.count("def page") == 1
     assert "return lines" in page
-
-
-def git(repository: Path, *words: str) -> str:
-    return subprocess.run(["git", *words], cwd=repository, check=True, capture_output=True, text=True).stdout
 
 
 @pytest.mark.slow
@@ -131,6 +118,12 @@ def test_an_interrupted_demo_leaves_nothing_running(tmp_path):
         process.terminate()
         assert process.wait(PATIENCE) != 0
     assert living(folder) == []
+
+
+def test_every_ticket_with_an_agent_has_a_script_of_its_own():
+    scripts = reading.read_all(SCRIPTS)
+    named = [part.ticket.context for part in parts() if not part.ticket.checkpoint]
+    assert sorted(named) == sorted(played(name) for name in scripts)
 
 
 def test_a_folder_that_is_not_empty_is_refused(tmp_path):

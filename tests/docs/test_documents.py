@@ -24,6 +24,8 @@ LINK = re.compile(r"\]\((?!https?:|mailto:|#)([^)#\s]+)[^)]*\)")
 TARGET = re.compile(r"(?:`|^\s*(?:\$ )?)make ([a-z]+)", re.MULTILINE)
 INLINE_PATH = re.compile(r"`((?:src|tests|tools|bench|docs|\.ci)/[\w./-]*)`")
 COMMAND = re.compile(r"(?:`|^[ \t]*(?:\$ )?)legion ([a-z][a-z-]*)\b([^`\n]*)", re.MULTILINE)
+GROUPS = ("provider",)
+"""Commands whose next word is a command too."""
 OPTION = re.compile(r"(?<![\w-])(--[a-z][a-z-]*|-[a-zA-Z])(?![\w-])")
 ASIDE = re.compile(r" {3,}| # | · ")
 TOML_BLOCK = re.compile(r"^```toml\n(.*?)^```", re.MULTILINE | re.DOTALL)
@@ -36,14 +38,21 @@ def named(path: Path) -> str:
 def commands(text: str) -> list[tuple[str, tuple[str, ...]]]:
     """The `legion` commands that a text shows, each with its options; what stands aside as a remark is left out."""
     return [
-        (command, tuple(OPTION.findall(ASIDE.split(rest, maxsplit=1)[0]))) for command, rest in COMMAND.findall(text)
+        (whole(command, rest), tuple(OPTION.findall(ASIDE.split(rest, maxsplit=1)[0])))
+        for command, rest in COMMAND.findall(text)
     ]
+
+
+def whole(command: str, rest: str) -> str:
+    """With the word behind it, where that belongs to it."""
+    below = re.match(r" ([a-z]+)", rest)
+    return f"{command} {below[1]}" if command in GROUPS and below else command
 
 
 @cache
 def help_of(command: str) -> str:
     shown = subprocess.run(
-        [sys.executable, "-m", "legion", command, "--help"],
+        [sys.executable, "-m", "legion", *command.split(), "--help"],
         env={**os.environ, "PYTHONPATH": str(SOURCE.parent)},
         capture_output=True,
         text=True,

@@ -6,12 +6,14 @@ import json
 import os
 import stat
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.gateway.upstream import Exchange, Upstream
+from tests.support.legion import SOURCE
 from tests.support.models import KEY, Company, company
 
 WRITES = """
@@ -82,12 +84,12 @@ def test_a_key_is_asked_for_at_a_terminal_and_not_shown(here: Company):
     ours, theirs = os.openpty()
     env = {
         **{name: value for name, value in os.environ.items() if not name.startswith("LEGION_")},
-        "PYTHONPATH": os.pathsep.join(["src", str(Path("src").absolute())]),
+        "PYTHONPATH": str(SOURCE),
         "LEGION_CONFIG": str(here.squad.settings),
         "LEGION_DATA_DIR": str(here.squad.data.root),
     }
     process = subprocess.Popen(
-        ["setsid", "--ctty", here.squad.launch[0], "-m", "legion", "provider", "add", "anthropic"],
+        ["setsid", "--ctty", sys.executable, "-m", "legion", "provider", "add", "anthropic"],
         env=env,
         stdin=theirs,
         stdout=theirs,
@@ -165,7 +167,9 @@ def test_what_makes_no_sense_gets_one_sentence_and_changes_nothing(here: Company
 
 def test_what_a_person_wrote_by_hand_is_kept_in_its_order(here: Company):
     file = here.squad.folder / "providers.toml"
-    file.write_text('# mine\n[zeta]\nurl = "http://127.0.0.1:1"\nauth = "bearer"\n\n[alpha]\nurl = "http://127.0.0.1:2"\n')
+    file.write_text(
+        '# mine\n[zeta]\nurl = "http://127.0.0.1:1"\nauth = "bearer"\n\n[alpha]\nurl = "http://127.0.0.1:2"\n'
+    )
     said = here.told("provider", "add", "middle", "--url", "http://127.0.0.1:3", "--no-key")
     assert "Which provider: zeta, alpha, middle?" in said
     assert [(line["name"], line["auth"], line["default"]) for line in lines(here)] == [
@@ -250,3 +254,53 @@ def test_a_bad_key_parks_the_ticket_and_a_good_one_lets_it_go_on_in_the_same_att
     here.told("provider", "add", "rehearsal", "--url", here.stage.url, "--key-stdin", stdin=KEY)
     page = here.project.until(ticket, "done")
     assert (page.ticket.attempt, [run.outcome for run in page.runs]) == (1, ["refused", "finished"])
+
+
+def test_the_persons_own_login_is_used_last_and_everybody_says_that_agents_can_read_it(here: Company):
+    login = here.squad.folder / "nobody" / ".credentials.json"
+    login.parent.mkdir()
+    login.write_text("{}")
+    try:
+        assert "by your own Claude login, which agents can read" in here.told("doctor")
+    finally:
+        login.unlink()
+
+
+def test_a_keyring_that_cannot_be_used_is_said_and_nothing_is_kept(here: Company):
+    refused = here.cli("provider", "add", "ring", "--url", here.stage.url, "--keyring", "--key-stdin", stdin=KEY)
+    assert (refused.returncode, "leave out --keyring" in refused.stderr) == (4, True)
+    assert not (here.squad.data.keys / "ring").exists()
+    assert lines(here) == []
+
+
+RING = """
+import json, os
+from keyring.backend import KeyringBackend
+
+class Keyring(KeyringBackend):
+    priority = 1
+
+    def get_password(self, service, username):
+        raise AssertionError("nobody asked")
+
+    def set_password(self, service, username, password):
+        with open(os.environ["RING"], "w") as file:
+            json.dump([service, username, password], file)
+"""
+
+
+def test_a_key_is_kept_in_the_keyring_and_in_no_file_of_ours(tmp_path: Path):
+    pytest.importorskip("keyring")
+    (tmp_path / "plain_ring.py").write_text(RING)
+    env = {
+        "PYTHONPATH": os.pathsep.join([str(tmp_path), str(SOURCE)]),
+        "PYTHON_KEYRING_BACKEND": "plain_ring.Keyring",
+        "RING": str(tmp_path / "ring.json"),
+    }
+    launch = ["env", *(f"{name}={value}" for name, value in env.items()), sys.executable]
+    with company(tmp_path, provided=False, launch=launch) as here:
+        here.told("provider", "add", "ring", "--url", here.stage.url, "--keyring", "--key-stdin", stdin=KEY)
+        assert json.loads((tmp_path / "ring.json").read_text()) == ["legion", "ring", KEY]
+        (line,) = lines(here)
+        assert (line["key"], line["found"]) == ("keyring", None)
+        assert not (here.squad.data.keys / "ring").exists()

@@ -57,8 +57,9 @@ def test_a_budget_parks_the_ticket_and_resume_gives_it_as_much_again(here: Compa
     ticket = spender(here, "dear", "echo a > dear.txt", budget=0.02)
     page = here.project.until(ticket, "parked")
     assert [run.outcome for run in page.runs] == ["out_of_budget"]
+    here.project.until_true(lambda: getattr(here.project.ticket(ticket).usage, "usd", 0) > 0)
     shown = here.told("ticket", str(ticket))
-    assert "budget        $0.02" in shown
+    assert "budget        $0.02, of which $0.03 is spent" in shown
     assert f"`legion resume {ticket}` gives it as much again" in " ".join(shown.split())
     here.told("resume", str(ticket))
     page = here.project.until(ticket, "done")
@@ -80,6 +81,30 @@ def test_a_budget_is_asked_for_on_the_command_line_and_in_a_plan(here: Company, 
         assert (refused.returncode, refused.stdout) == (2, "")
     plan.write_text('[[ticket]]\ntitle = "y"\nbudget = "much"\n')
     assert "`budget` must be a number of dollars" in here.cli("dispatch", "--from", str(plan)).stderr
+
+
+def test_a_limit_is_no_failure_and_everybody_says_when_work_goes_on(here: Company):
+    here.script(
+        "limited",
+        """
+        [[step]]
+        status = 429
+        message = "slow down"
+        limit = {resets_in = 3000, utilization = 0.97}
+        """,
+    )
+    ticket = here.dispatch("limited")
+    page = here.project.until(ticket, "parked")
+    assert page.parked_until is not None
+    assert page.ticket.parked_until == page.parked_until
+    assert [run.outcome for run in page.runs] == ["limited"]
+    status = here.told("status")
+    assert f"#{ticket}  play limited  usage limit, goes on by itself in" in status.partition("\nWaiting\n")[2]
+    assert "it goes on by itself" in here.told("ticket", str(ticket))
+    here.project.until_true(lambda: here.squad.client.providers().providers[0].limit is not None)
+    assert "97% of 5h used" in here.told("provider", "list")
+    assert "limit of rehearsal: 97% used of 5h" in here.told("doctor")
+    here.project.stop(ticket)
 
 
 LOOKS_AROUND = """

@@ -35,7 +35,7 @@ def gate(here: Company) -> Iterator[Gate]:
 
 
 def waiting(here: Company, name: str, gate: Gate, expect: str) -> int:
-    """A ticket whose agent stands at the gate in its first step, and wants to have heard something before its second."""
+    """A ticket whose agent stands at the gate first, and wants to have heard something before its second step."""
     command = gate.pause.replace("\\", "\\\\").replace('"', '\\"')
     here.script(
         name,

@@ -5,14 +5,14 @@ from __future__ import annotations
 import contextlib
 import json
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from textwrap import dedent
 
 from legion.rehearsal.process import Playing, playing
 from legion.runner.journal import JournalEvent, read_journal
 from tests.support.legion import Project, Squad
-from tests.support.repository import Repository
+from tests.support.repository import CHECK, Repository
 
 KEY = "sk-ant-planted-5e1f0c7d9b3a4826"
 """What opens the door of the scripted provider, as far as Legion knows: the rehearsal takes any key."""
@@ -23,18 +23,25 @@ RETRIES = "CLAUDE_CODE_MAX_RETRIES"
 class Company:
     """One person with a scripted provider. Scripts may be written while it plays."""
 
-    def __init__(self, squad: Squad, project: Project, stage: Playing, scripts: Path) -> None:
+    def __init__(
+        self, squad: Squad, project: Project, stage: Playing, scripts: Path, env: Mapping[str, str] | None = None
+    ) -> None:
         self.squad = squad
         self.project = project
         self.stage = stage
         self.scripts = scripts
+        self._env = env or {}
+
+    def start(self, extra: Mapping[str, str] | None = None) -> None:
+        """The daemon anew, after it was killed, as it was started at first."""
+        self.squad.start({**self._env, **(extra or {})})
 
     def script(self, name: str, text: str) -> None:
         (self.scripts / f"{name}.toml").write_text(dedent(text))
 
     def dispatch(self, script: str, **fields: object) -> int:
         """A ticket for Claude Code whose model plays this script."""
-        return self.project.dispatch(f"play {script}", text=f"rehearsal: {script}", driver="claude", **fields)
+        return self.project.dispatch(f"play {script}", "", text=f"rehearsal: {script}", driver="claude", **fields)
 
     def cli(self, *words: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
         return self.squad.cli(*words, cwd=self.project.repository.root, stdin=stdin)
@@ -60,19 +67,31 @@ class Company:
 
 
 @contextlib.contextmanager
-def company(folder: Path, *, settings: str = "", provided: bool = True) -> Iterator[Company]:
-    """Agents can write into the folder `gates`; without `provided` there is no way to a model yet."""
+def company(
+    folder: Path,
+    *,
+    settings: str = "",
+    provided: bool = True,
+    retries: int = 1,
+    config: str = CHECK,
+    launch: Sequence[str] = (),
+) -> Iterator[Company]:
+    """Agents can write into the folder `gates`; without `provided` there is no way to a model yet.
+
+    `retries` is how often Claude Code asks a silent model again, `launch` comes before the daemon's command line.
+    """
     scripts, gates = folder / "scripts", folder / "gates"
     for place in (scripts, gates):
         place.mkdir()
     walls = f'[sandbox]\nwrite = ["{gates}"]\nenv = ["{RETRIES}"]\n'
-    squad = Squad(folder, settings=walls + settings)
+    squad = Squad(folder, settings=walls + settings, launch=launch)
+    # Nobody's own login may be found by chance, and nobody waits three minutes for a key that stays wrong.
+    env = {"CLAUDE_CONFIG_DIR": str(folder / "nobody"), "ANTHROPIC_API_KEY": "", RETRIES: str(retries)}
     with playing(scripts, folder) as stage:
         try:
-            # Nobody's own login may be found by chance, and nobody waits three minutes for a key that stays wrong.
-            squad.start({"CLAUDE_CONFIG_DIR": str(folder / "nobody"), "ANTHROPIC_API_KEY": "", RETRIES: "1"})
-            project = squad.adopt(Repository(folder / "ada"))
-            one = Company(squad, project, stage, scripts)
+            squad.start(env)
+            project = squad.adopt(Repository(folder / "ada", config))
+            one = Company(squad, project, stage, scripts, env)
             if provided:
                 one.provide()
             yield one

@@ -17,9 +17,9 @@ from legion.cli.command import Call, command
     help="A new folder for all of it; one among the temporary files if you name none.",
 )
 def demo(call: Call, folder: Path | None) -> int:
-    """Watch the whole job on a scratch repository, with scripted agents: no key, no network.
+    """Watch the whole job on a scratch repository: real Claude Code, scripted replies, no key, no network.
 
-    It has a daemon, data and settings of its own, and ends the daemon when it is through. The repository stays.
+    It has a daemon, a gateway, data and settings of its own, and ends them when it is through. The repository stays.
     """
     # By name: the command line itself depends on nothing that the demo needs.
     code = importlib.import_module("legion.demo.main").main(folder, as_json=call.json, screen=call.screen)

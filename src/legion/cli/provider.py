@@ -119,7 +119,11 @@ def _table(found: Providers, screen: Screen) -> Iterator[str]:
     if not found.providers:
         yield "No provider yet: `legion provider add anthropic` adds one, or log in with `claude`."
         return
-    yield from screen.table([_row(line) for line in found.providers], indent=0)
+    rows = screen.table([_row(line) for line in found.providers], indent=0)
+    for line, row in zip(found.providers, rows, strict=True):
+        yield row
+        if line.limit is not None:
+            yield screen.aside(limit_words(line.limit))
     yield screen.line(Cell(f"in {harmless(found.file)}", Colour.DIM))
 
 
@@ -132,7 +136,6 @@ def _row(line: ProviderLine) -> list[Cell]:
         Cell(harmless(line.auth), Colour.DIM),
         Cell(f"key: {harmless(line.key)}"),
         there[line.found] if line.key != "none needed" else Cell(""),
-        Cell(limit_words(line.limit) if line.limit else "", Colour.YELLOW),
     ]
 
 

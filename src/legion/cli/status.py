@@ -89,6 +89,8 @@ def dollars(amount: float) -> str:
 
 
 def group_of(ticket: TicketLine) -> Group:
+    if ticket.question is not None:
+        return Group.NEEDS_YOU
     if ticket.parked_until is not None:
         return Group.WAITING
     if ticket.held_up_by and look(ticket.state).group is Group.WAITING:

@@ -81,9 +81,15 @@ def _head(page: TicketPage, screen: Screen) -> Iterator[str]:
         ("model access", harmless(page.access)),
         ("conversation", harmless(page.conversation)),
         ("may ask", "you, for what it is not allowed to do" if page.ask else ""),
-        ("budget", dollars(page.budget) if page.budget is not None else ""),
+        ("budget", _budget(page)),
     ]
     yield from screen.table([[Cell(name, Colour.DIM), Cell(value)] for name, value in facts if value])
+
+
+def _budget(page: TicketPage) -> str:
+    if page.budget is None:
+        return ""
+    return f"{dollars(page.budget)}, of which {dollars(page.usage.usd if page.usage else 0)} is spent"
 
 
 def _until(moment: float) -> str:

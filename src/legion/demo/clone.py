@@ -35,7 +35,8 @@ class Source:
 
     @property
     def is_dirty(self) -> bool:
-        return bool(_git("status", "--porcelain", cwd=self.root))
+        # Git would write its index anew, only to be faster the next time.
+        return bool(_git("--no-optional-locks", "status", "--porcelain", cwd=self.root))
 
 
 def source(legion: Legion, cwd: str) -> Source:

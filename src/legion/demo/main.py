@@ -19,7 +19,7 @@ from legion.demo.telling import Happening, Teller, happening_of
 from legion.demo.tickets import HALF_WRITTEN, KILLED, parts
 from legion.wire.errors import LegionError
 from legion.wire.projects import AddProject, Collected, Graph, Trust, WaitState, Where
-from legion.wire.tickets import Dispatch
+from legion.wire.tickets import Dispatch, EventLine
 
 TICK = 0.2
 """Seconds between two looks where nothing is told: an agent's output, and the times on the board."""
@@ -117,7 +117,7 @@ class _Play:
             for event in news.wait(TICK):
                 if event.kind == "check.receipt":
                     self._verdicts.append(str(event.data.get("verdict")))
-                happening = happening_of(event, told)
+                happening = _with_setup(event) or happening_of(event, told)
                 if happening is not None:
                     self._teller.tell(happening)
             self._kill_when_it_hurts_most()
@@ -172,3 +172,10 @@ class _Play:
             collected=collected,
             problems=self._problems,
         )
+
+
+def _with_setup(event: EventLine) -> Happening | None:
+    """The other half of what `_show_that_setup_matters` began."""
+    if event.kind != "target.green":
+        return None
+    return Happening("with [setup] the check is green on the code as it is", "done")

@@ -219,18 +219,27 @@ def _ended_by_signals() -> Iterator[None]:
 
 def _end(scratch: Scratch, repository: Path) -> None:
     """Agents first, so that the daemon can still write down how they ended; then the daemon and the gateway."""
-    with suppress(LegionError):
-        find(scratch.data).stop_all(Where(cwd=str(repository)))
-    _see_off_runners(DataDir(scratch.data).runs)
+    runs = DataDir(scratch.data).runs
+    if _living(runs):
+        with suppress(LegionError):
+            find(scratch.data).stop_all(Where(cwd=str(repository)))
+    _see_off(runs)
     with suppress(TryAgain):
         starting.stop(scratch.data)
+    # One may have begun at the last moment.
+    _see_off(runs)
     with suppress(TryAgain):
         gateway.end(scratch.gateway)
 
 
-def _see_off_runners(runs: Path) -> None:
+def _living(runs: Path) -> list[Path]:
+    return [lock.parent for lock in runs.glob("*/lock") if files.is_locked(lock)]
+
+
+def _see_off(runs: Path) -> None:
+    """Until no runner lives; who takes too long is killed."""
     deadline = time.monotonic() + _LAST_MOMENTS
-    while living := [lock.parent for lock in runs.glob("*/lock") if files.is_locked(lock)]:
+    while living := _living(runs):
         if time.monotonic() > deadline:
             for folder in living:
                 pid = _told(folder, "opened", "runner")

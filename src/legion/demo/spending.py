@@ -11,8 +11,8 @@ from legion.demo.scratch import Company
 from legion.rehearsal.log import Kind
 from legion.wire.tickets import UsageLine
 
-_PATIENCE = 10.0
-"""Seconds; the gateway tells of a request within one, and the daemon looks every other."""
+_PATIENCE = 4.0
+"""Seconds; the gateway tells of a request within one, and the daemon looks every other. Killed, it tells less."""
 _LOOK_AGAIN = 0.1
 
 

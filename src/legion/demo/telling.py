@@ -120,9 +120,9 @@ def happening_of(event: EventLine, told: Mapping[int, TicketLine]) -> Happening 
     data = event.data
     number = event.ticket
     if event.kind == "target.green":
-        return Happening("with [setup] the check is green on the code as it is", "done")
+        return Happening("the checks are green on the code as it is", "done")
     if event.kind == "target.red":
-        return Happening("the check is red on the code as it is", "failed")
+        return Happening("the checks are red on the code as it is", "failed")
     if number is None:
         return None
     if event.kind == "run.started":
@@ -145,7 +145,7 @@ def _moved(number: int, data: Mapping[str, object]) -> Happening | None:
             return Happening(f"goes back: {reason}", "parked", number)
         case "resume":
             return Happening(str(reason), "parked", number)
-        case "park":
+        case "park" if data.get("from") == "working":
             return Happening(f"waits: {reason}", "parked", number)
         case "fail":
             return Happening(f"failed: {reason}", "failed", number)

@@ -104,6 +104,9 @@ class Book:
 
     def note(self, limit: Limit) -> None:
         self._write_soon(limit)
+        if limit.status != 200:
+            # A run that ends on it is judged within moments, by when the limit is over.
+            self.write()
 
     def write(self) -> None:
         """Bring everything to disk now; what does not fit stays for the next time."""

@@ -24,15 +24,18 @@ def briefing(ticket: Ticket, config: ProjectConfig) -> str:
     return "\n\n".join(part.strip() for part in parts if part.strip()) + "\n"
 
 
-def going_on(ticket: Ticket, config: ProjectConfig, last: Run | None, cut_off: Sequence[str]) -> str:
-    """What an agent is told that remembers the ticket: what happened since, and what to do now."""
+def going_on(ticket: Ticket, config: ProjectConfig, since: Sequence[Run], cut_off: Sequence[str]) -> str:
+    """What an agent is told that remembers the ticket: what happened since, and what to do now.
+
+    `since` begins with the last run in which the model said anything: of what came later it has not heard.
+    """
     parts = [f"# Ticket {ticket.id} goes on"]
-    if last is not None and last.outcome in _CUT:
-        parts.append(_CUT[last.outcome])
-        parts += _section("Begun and never ended", "\n".join(f"- {call}" for call in cut_off))
-        if cut_off:
-            parts.append("Look at what these calls left behind before you repeat them.")
-    if last is None or last.attempt != ticket.attempt:
+    if since and since[-1].outcome in _CUT:
+        parts.append(_CUT[since[-1].outcome])
+    parts += _section("Begun and never ended", "\n".join(f"- {call}" for call in cut_off))
+    if cut_off:
+        parts.append("Look at what these calls left behind before you repeat them.")
+    if not since or since[0].attempt != ticket.attempt:
         parts.append(f"This is attempt {ticket.attempt}.")
         parts += _section("What went wrong last time", ticket.feedback)
     parts += _section("What is run on your change before it lands", _commands(ticket, config))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -21,7 +21,7 @@ from legion.jobs import access
 from legion.jobs.access import Access, NoAccess, OwnLogin
 from legion.jobs.briefing import RULES, going_on
 from legion.jobs.world import Workshop, World
-from legion.runner.journal import read_journal
+from legion.runner.journal import JournalEvent, read_journal
 from legion.runner.sandbox import Sandbox
 from legion.runner.spec import Spec
 from legion.store import runs, usage
@@ -29,6 +29,9 @@ from legion.system import files
 
 _IN_A_SANDBOX = ("Bash", "WebFetch", "WebSearch", "NotebookEdit")
 """What needs no question where nothing outside can be harmed."""
+
+_SPOKE = frozenset({"said", "thought", "called", "begins"})
+"""Events of a run in which the model has answered, and so has heard what that run told it."""
 
 _ENVIRONMENT = {
     "DISABLE_AUTOUPDATER": "1",
@@ -63,6 +66,8 @@ def spec(world: World, shop: Workshop, ticket: Ticket, this_run: Run, place: Pla
         env["IS_SANDBOX"] = "1"
     with world.store.write() as tx:
         runs.note_access(tx, this_run.id, way.words)
+        # Whoever keeps the gateway alive may have looked for passes just before this one was there.
+        tx.tell()
     return Spec(
         run=this_run.name,
         program=Program(argv=(str(chosen.path),), cwd=place.tree, env=env),
@@ -156,16 +161,18 @@ def _allowance(world: World, ticket: Ticket) -> float | None:
 
 def _again(world: World, shop: Workshop, ticket: Ticket, this_run: Run) -> str:
     with world.store.read() as tx:
-        earlier = [run for run in runs.of_ticket(tx, ticket.id) if run.id < this_run.id]
-    last = earlier[-1] if earlier else None
-    cut_off = _cut_off(world, last) if last else ()
-    return going_on(ticket, shop.config, last, cut_off)
+        since = [run for run in runs.of_ticket(tx, ticket.id) if run.id < this_run.id]
+    journals = {run.id: read_journal(world.data.runs / run.name) for run in since}
+    spoke = [run for run in since if any(event.kind in _SPOKE for event in journals[run.id])]
+    if spoke:
+        since = since[since.index(spoke[-1]) :]
+    return going_on(ticket, shop.config, since, _cut_off(event for run in since for event in journals[run.id]))
 
 
-def _cut_off(world: World, last: Run) -> tuple[str, ...]:
-    """The calls that had begun and never returned when the run ended."""
+def _cut_off(events: Iterable[JournalEvent]) -> tuple[str, ...]:
+    """The calls that had begun and never returned."""
     open_calls: dict[object, str] = {}
-    for event in read_journal(world.data.runs / last.name):
+    for event in events:
         if event.kind == "begins":
             open_calls[event.facts.get("call")] = f"{event.facts.get('tool')}: {event.facts.get('input')}"
         elif event.kind == "returned":

@@ -20,6 +20,8 @@ log = logging.getLogger(__name__)
 
 _EVERY = 2.0
 _AFTER_TROUBLE = 10.0
+_LAST_LOOKS = 3
+"""The last lines of a run come up to half a second after its pass is gone."""
 
 
 class Gatekeeper:
@@ -46,21 +48,21 @@ class Gatekeeper:
             process.end(self._folder)
 
     def _keep(self) -> None:
-        """Looks every other second while somebody has a pass, once more after the last is gone, and then sleeps."""
-        awake = True
+        """Looks every other second while somebody has a pass, a little longer after the last is gone, then sleeps."""
+        looks = 1
         while not self._stopping.is_set():
             self._wake.clear()
             patience: float | None = None
             try:
-                needed = self._needed()
-                if needed:
+                if self._needed():
+                    looks = _LAST_LOOKS
                     self._revive()
-                if needed or awake:
+                if looks:
                     spending.catch_up(self._world)
                     patience = _EVERY
-                awake = needed
-            except LegionError as trouble:
-                log.error("the gateway is looked after again in %g s: %s", _AFTER_TROUBLE, trouble.message)
+                    looks -= 1
+            except (LegionError, OSError) as trouble:
+                log.error("the gateway is looked after again in %g s: %s", _AFTER_TROUBLE, trouble)
                 patience = _AFTER_TROUBLE
             self._wake.wait(patience)
             if patience is not None:

@@ -114,8 +114,8 @@ def _model(world: World, needed: bool) -> Finding:
         return Finding(
             name="model",
             ok=True,
-            detail=f"by your own Claude login in {way.credentials}, which agents can read",
-            advice="`legion provider add anthropic` keeps the key out of their reach",
+            detail=f"by your own Claude login, which agents can read, {way.credentials}",
+            advice="`legion provider add anthropic` gives them a way to it without the key",
         )
     (line,) = [line for line in providers.listed(world).providers if line.name == way.provider]
     missing_key = line.found is False

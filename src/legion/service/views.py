@@ -64,6 +64,7 @@ class Lines:
             moved_at=ticket.moved_at,
             doing=self._doing(ticket, held_up),
             parked_until=ticket.parked.until if ticket.parked else None,
+            question=self._asking.get(ticket.id),
         )
 
     def _doing(self, ticket: Ticket, held_up: tuple[int, ...]) -> str:

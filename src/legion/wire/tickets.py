@@ -76,6 +76,8 @@ class TicketLine:
     """What happens at this moment, in a few words: `agent at work for 12 s`, `in the merge queue`, `waits for 3`."""
     parked_until: float | None = None
     """When a parked ticket goes on by itself."""
+    question: int | None = None
+    """A question of its agent that waits for an answer: `legion answer`."""
 
 
 @dataclass(kw_only=True)

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from enum import Enum
 from pathlib import Path
 from typing import Any
+
+_LONGEST_LINE = 64 << 20
 
 
 class PermissionMode(Enum):
@@ -66,10 +70,26 @@ class ClaudeOptions:
 
 def has_begun(options: ClaudeOptions) -> bool:
     """Whether this conversation has a transcript that it can go on from."""
-    return transcript(options.config_dir, options.conversation) is not None
+    return any(_holds_a_message(path) for path in _transcripts(options))
 
 
-def transcript(config_dir: Path, conversation: str) -> Path | None:
+def clear_the_way(options: ClaudeOptions) -> None:
+    """A kill may leave a transcript without one message: nothing goes on from it, and nothing begins beside it."""
+    for path in _transcripts(options):
+        path.rename(path.with_suffix(".unused"))
+
+
+def _transcripts(options: ClaudeOptions) -> list[Path]:
     """Claude Code files transcripts by folder; a conversation has one, whatever the folder is called."""
-    found = sorted(config_dir.glob(f"projects/*/{conversation}.jsonl"))
-    return next((path for path in found if path.is_file() and path.stat().st_size), None)
+    found = options.config_dir.glob(f"projects/*/{options.conversation}.jsonl")
+    return sorted(path for path in found if path.is_file())
+
+
+def _holds_a_message(transcript: Path) -> bool:
+    with transcript.open("rb") as lines:
+        while line := lines.readline(_LONGEST_LINE):
+            with contextlib.suppress(ValueError):
+                entry = json.loads(line)
+                if isinstance(entry, dict) and entry.get("type") in ("user", "assistant"):
+                    return True
+    return False

@@ -35,7 +35,7 @@ from claude_agent_sdk import (
 
 from legion.drivers import Ask, Ending, Host, Interrupt, Permit, StartFailed, Stop, Tell
 from legion.drivers.claude.notes import Notes, summary
-from legion.drivers.claude.options import ClaudeOptions, has_begun
+from legion.drivers.claude.options import ClaudeOptions, clear_the_way, has_begun
 from legion.drivers.claude.transport import HostTransport
 from legion.drivers.claude.verdict import Asked, Final, Heard, judge
 
@@ -50,6 +50,8 @@ class Talk:
         self._host = host
         self._options = options
         self._resumed = has_begun(options)
+        if not self._resumed:
+            clear_the_way(options)
         self._notes = Notes(host)
         self._complaints = bytearray()
         self._client_options = self._told()

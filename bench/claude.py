@@ -1,0 +1,211 @@
+"""Runs of the real Claude Code against the plain program: start, memory, and thirty at once. The model is scripted."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import statistics
+import subprocess
+import time
+import uuid
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from textwrap import dedent
+
+import psutil
+
+from bench import ground
+from bench.report import ROUNDS, Report
+from legion.domain.runs import run_name
+from legion.drivers import Program
+from legion.drivers.claude.options import ClaudeOptions
+from legion.drivers.claude.program import find
+from legion.drivers.known import DriverName
+from legion.rehearsal.process import Playing, playing
+from legion.runner import launch
+from legion.runner.journal import JournalEvent, read_journal
+from legion.runner.launch import Launcher
+from legion.runner.spec import Spec, write_spec
+from tests.support.legion import Project, Squad
+
+_MANY = 30
+_AT_ONCE = 6
+_FLAGS = ("--output-format", "stream-json", "--verbose", "--permission-mode", "acceptEdits", "--allowedTools", "Bash")
+_WORK = """
+    [[step]]
+    say = "I write."
+    call = {tool = "Write", input = {file_path = "{cwd}/done-{name}.txt", content = "done\\n"}}
+
+    [[step]]
+    call = {tool = "Bash", input = {command = "ls | head -3"}}
+
+    [[step]]
+    say = "Done."
+
+    [capture]
+    name = 'piece (\\S+)'
+"""
+_WAIT = """
+    [[step]]
+    say = "I take my time."
+    delay = 600
+"""
+
+
+def run(folder: Path, report: Report) -> None:
+    scripts = folder / "scripts"
+    scripts.mkdir()
+    (scripts / "work.toml").write_text(dedent(_WORK))
+    (scripts / "wait.toml").write_text(dedent(_WAIT))
+    _start(folder, report)
+    with playing(scripts, folder) as model:
+        with _squad(folder / "memory", model, _MANY) as project:
+            _memory(project, report)
+        with _squad(folder / "many", model, _AT_ONCE) as project:
+            _thirty(folder, project, model, report)
+
+
+def _start(folder: Path, report: Report) -> None:
+    """From asking for a runner to the first instruction of the program that it starts."""
+    program = folder / "program"
+    program.write_text('#!/bin/sh\ndate +%s.%N > "$LEGION_BENCH"\n')
+    program.chmod(0o755)
+    launcher = Launcher()
+    launcher.warm()
+    ours, plain = [], []
+    for number in range(-1, 2 * ROUNDS):
+        stamp = folder / f"stamp-{number}"
+        env = {"PATH": os.environ["PATH"], "LEGION_BENCH": str(stamp)}
+        began = time.time()
+        subprocess.run([program], env=env, check=True)
+        bare = float(stamp.read_text()) - began
+        words = folder / "words"
+        words.write_text("begin")
+        options = ClaudeOptions(
+            conversation=str(uuid.uuid4()), config_dir=folder / "state", prompt=words, again=words, rules="none"
+        )
+        run_dir = folder / f"run-{number}"
+        write_spec(
+            run_dir,
+            Spec(
+                run=run_dir.name,
+                program=Program(argv=(str(program),), cwd=folder, env=env),
+                driver=DriverName.CLAUDE,
+                options=options.to_json(),
+                sandbox=None,
+            ),
+        )
+        began = time.time()
+        launcher.start(run_dir)
+        launch.wait(run_dir)
+        if number >= 0:
+            ours.append(float(stamp.read_text()) - began)
+            plain.append(bare)
+    launcher.close()
+    added = (statistics.median(ours) - statistics.median(plain)) * 1000
+    report.value("runner to the program's exec, added to a plain exec", added, "ms", aim=100)
+
+
+def _memory(project: Project, report: Report) -> None:
+    tickets = [_dispatch(project, "wait", f"m{number}") for number in range(_MANY)]
+    project.until_true(lambda: all(_talks(project, ticket) for ticket in tickets), patience=600)
+    runners = [psutil.Process(_runner(project, ticket)) for ticket in tickets]
+    report.value(
+        f"memory per run, {_MANY} at work: runner (PSS)", _mean(p.memory_full_info().pss for p in runners), "MB"
+    )
+    private = [sum(p.memory_full_info().uss for p in _ours(runner)) for runner in runners]
+    report.value("memory per run: private, runner and sandbox", _mean(private), "MB", aim=12)
+    programs = [p for runner in runners for p in runner.children(recursive=True) if p.name() == "claude"]
+    report.value("memory per run: Claude Code itself (PSS)", _mean(p.memory_full_info().pss for p in programs), "MB")
+    for ticket in tickets:
+        project.stop(ticket)
+
+
+def _thirty(folder: Path, project: Project, model: Playing, report: Report) -> None:
+    ours_wall, ours_cpu, plain_wall, plain_cpu = [], [], [], []
+    for number in range(ROUNDS):
+        cpu, began = _busy(), time.monotonic()
+        tickets = [_dispatch(project, "work", f"{number}-{piece}") for piece in range(_MANY)]
+        project.until_settled(*tickets, patience=600)
+        ours_wall.append(time.monotonic() - began)
+        ours_cpu.append(_busy() - cpu)
+        cpu, began = _busy(), time.monotonic()
+        _plain(folder / f"plain-{number}", model)
+        plain_wall.append(time.monotonic() - began)
+        plain_cpu.append(_busy() - cpu)
+    name = f"{_MANY} runs, {_AT_ONCE} at once, dispatched to landed"
+    report.ratio(f"{name}: wall against plain claude -p", ours_wall, plain_wall, aim=1.15)
+    report.ratio(f"{name}: CPU against plain claude -p", ours_cpu, plain_cpu, aim=1.15)
+
+
+def _plain(folder: Path, model: Playing) -> None:
+    """The same work without us: a folder each, as many at once."""
+    folder.mkdir()
+    program = find().path
+    for piece in range(_MANY):
+        (folder / f"tree-{piece}").mkdir()
+    script = (
+        f'cd {folder}/tree-$0 && HOME={folder}/home-$0 {program} -p "rehearsal: work piece $0" '
+        f"{' '.join(_FLAGS)} > ../out-$0 2>&1 < /dev/null"
+    )
+    env = {
+        "PATH": os.environ["PATH"],
+        "ANTHROPIC_BASE_URL": model.url,
+        "ANTHROPIC_AUTH_TOKEN": "none",
+        "IS_SANDBOX": "1",
+        "DISABLE_AUTOUPDATER": "1",
+        "DISABLE_TELEMETRY": "1",
+        "DISABLE_ERROR_REPORTING": "1",
+        "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+    }
+    pieces = "\n".join(str(piece) for piece in range(_MANY))
+    words = ["xargs", "-P", str(_AT_ONCE), "-n", "1", "sh", "-c", script]
+    subprocess.run(words, input=pieces, text=True, env=env, check=True)
+    done = list(folder.glob("tree-*/done-*.txt"))
+    if len(done) != _MANY:
+        raise RuntimeError(f"only {len(done)} of {_MANY} plain runs did their work: see {folder}")
+
+
+@contextlib.contextmanager
+def _squad(folder: Path, model: Playing, at_once: int) -> Iterator[Project]:
+    folder.mkdir()
+    repository = ground.repository(folder / "repo", 100, f"[agents]\nparallel = {at_once}\n")
+    squad = Squad(folder)
+    squad.settings.with_name("providers.toml").write_text(f'[rehearsal]\nurl = "{model.url}"\n')
+    squad.start()
+    try:
+        yield squad.adopt(repository)
+    finally:
+        squad.close()
+
+
+def _dispatch(project: Project, script: str, piece: str) -> int:
+    return project.dispatch(f"piece {piece}", text=f"rehearsal: {script} piece {piece}", driver="claude")
+
+
+def _events(project: Project, ticket: int) -> list[JournalEvent]:
+    runs = project.ticket(ticket).runs
+    return read_journal(project.squad.data.runs / run_name(ticket, runs[-1].id)) if runs else []
+
+
+def _talks(project: Project, ticket: int) -> bool:
+    return any(event.kind == "heard" for event in _events(project, ticket))
+
+
+def _runner(project: Project, ticket: int) -> int:
+    return next(event.facts["runner"] for event in _events(project, ticket) if event.kind == "opened")  # type: ignore[return-value]
+
+
+def _ours(runner: psutil.Process) -> list[psutil.Process]:
+    """The runner and the sandbox around the program, without the program."""
+    return [runner, *(p for p in runner.children(recursive=True) if p.name() == "bwrap")]
+
+
+def _mean(values: Iterable[float]) -> float:
+    return statistics.mean(values) / 1e6
+
+
+def _busy() -> float:
+    """Seconds that all processors have worked since they started; the machine has to be quiet otherwise."""
+    times = psutil.cpu_times()
+    return float(times.user + times.nice + times.system)

@@ -1,0 +1,72 @@
+"""The part of the stand-in about providers, questions and words to agents."""
+
+from __future__ import annotations
+
+from legion.domain.errors import Conflict, NotFound
+from legion.wire.projects import Done
+from legion.wire.providers import AddProvider, ProviderAnswer, ProviderLine, Providers, RemoveProvider, TryProvider
+from legion.wire.questions import Answer, Answered, Inbox, QuestionLine, Told, Words
+from legion.wire.tickets import TicketLine
+
+
+class ModelsStandIn:
+    """Remembers what it was told; the stand-in for the rest knows the tickets."""
+
+    def reset_models(self) -> None:
+        self.told: list[tuple[int, str]] = []
+        self.questions: dict[int, QuestionLine] = {}
+        self.providers_there: dict[str, ProviderLine] = {}
+        self.added: list[AddProvider] = []
+
+    def _ask(self, name: str) -> None:
+        raise NotImplementedError
+
+    def _line(self, id: int) -> TicketLine:
+        raise NotImplementedError
+
+    def inbox(self) -> Inbox:
+        self._ask("inbox")
+        return Inbox(questions=list(self.questions.values()))
+
+    def answer(self, id: int, given: Answer, /) -> Answered:
+        self._ask("answer")
+        if id not in self.questions:
+            raise NotFound(f"There is no question {id}: see `legion inbox`.")
+        ticket = self.questions.pop(id).ticket
+        self.told.append((ticket, given.why))
+        return Answered(question=id, ticket=ticket, allowed=given.allowed, message="The agent goes ahead.")
+
+    def tell(self, id: int, words: Words, /) -> Told:
+        self._ask("tell")
+        self._line(id)
+        self.told.append((id, words.text))
+        return Told(ticket=id, run=1, heard="deaf" not in words.text, message="It has heard it.")
+
+    def interrupt(self, id: int, words: Words, /) -> Told:
+        self._ask("interrupt")
+        self._line(id)
+        self.told.append((id, words.text))
+        return Told(ticket=id, run=1, heard=True if words.text else None, message="It is interrupted.")
+
+    def providers(self) -> Providers:
+        self._ask("providers")
+        return Providers(file="/providers.toml", providers=list(self.providers_there.values()))
+
+    def add_provider(self, wanted: AddProvider, /) -> Done:
+        self._ask("add_provider")
+        self.added.append(wanted)
+        return Done(message=f"Provider {wanted.name} is added.", notes=["Ticket 1 goes on."])
+
+    def remove_provider(self, wanted: RemoveProvider, /) -> Done:
+        self._ask("remove_provider")
+        if wanted.name not in self.providers_there:
+            raise NotFound(f"There is no provider {wanted.name}: see `legion provider list`.")
+        if not wanted.yes:
+            raise Conflict("Agents work with it: add --yes.")
+        del self.providers_there[wanted.name]
+        return Done(message=f"Provider {wanted.name} is removed.")
+
+    def try_provider(self, wanted: TryProvider, /) -> ProviderAnswer:
+        self._ask("try_provider")
+        ok = wanted.name in self.providers_there
+        return ProviderAnswer(provider=wanted.name, ok=ok, model=wanted.model or "m", ms=12, message="It answers.")

