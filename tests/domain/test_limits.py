@@ -7,7 +7,7 @@ import itertools
 from hypothesis import given
 from hypothesis import strategies as st
 
-from legion.domain.limits import AFTER_RESET, APART, FIRST_PAUSE, LONGEST_PAUSE, wakes_at
+from legion.domain.limits import AFTER_RESET, APART, FIRST_PAUSE, LONGEST_PAUSE, apart, wakes_at
 from legion.domain.runs import Outcome, Run
 
 NOW = 1000.0
@@ -21,32 +21,40 @@ def runs(*outcomes: Outcome | None) -> list[Run]:
 
 
 def test_it_wakes_a_moment_after_the_reset():
-    assert wakes_at(NOW, NOW + 3600, runs(None), parked=0) == NOW + 3600 + AFTER_RESET
+    assert wakes_at(NOW, NOW + 3600, runs(None)) == NOW + 3600 + AFTER_RESET
 
 
 def test_many_wake_one_after_the_other():
-    moments = [wakes_at(NOW, NOW + 60, runs(None), parked=waiting) for waiting in range(30)]
+    moments: list[float] = []
+    for _ in range(30):
+        moments.append(apart(NOW, moments))
     assert {round(late - early, 6) for early, late in itertools.pairwise(moments)} == {APART}
 
 
+@given(st.floats(0, 1e6), st.lists(st.floats(0, 1e6), max_size=30))
+def test_whoever_wakes_keeps_its_distance_and_does_not_wake_early(moment, others):
+    found = apart(moment, others)
+    assert moment <= found <= moment + 2 * APART * len(others)
+    assert all(abs(found - other) >= APART - 1e-6 for other in others)
+
+
 def test_a_reset_that_has_passed_tells_nothing():
-    assert wakes_at(NOW, NOW - 5, runs(None), parked=0) == NOW + FIRST_PAUSE
+    assert wakes_at(NOW, NOW - 5, runs(None)) == NOW + FIRST_PAUSE
 
 
 def test_without_a_reset_each_limited_run_in_a_row_doubles_the_pause():
     limited = Outcome.LIMITED
-    pauses = [wakes_at(NOW, None, runs(*[limited] * before, None), parked=0) - NOW for before in range(8)]
+    pauses = [wakes_at(NOW, None, runs(*[limited] * before, None)) - NOW for before in range(8)]
     assert pauses[:3] == [FIRST_PAUSE, 2 * FIRST_PAUSE, 4 * FIRST_PAUSE]
     assert pauses[-1] == LONGEST_PAUSE
-    assert wakes_at(NOW, None, runs(limited, limited, Outcome.FINISHED, None), parked=0) == NOW + FIRST_PAUSE
+    assert wakes_at(NOW, None, runs(limited, limited, Outcome.FINISHED, None)) == NOW + FIRST_PAUSE
 
 
 @given(
     st.floats(0, 1e9),
     st.none() | st.floats(0, 2e9),
     st.lists(st.sampled_from(Outcome), max_size=12),
-    st.integers(0, 99),
 )
-def test_nothing_wakes_in_the_past_or_never(now, reset, outcomes, parked):
-    moment = wakes_at(now, reset, runs(*outcomes, None), parked)
-    assert now < moment <= max(now, reset or 0) + max(LONGEST_PAUSE, AFTER_RESET) + parked * APART
+def test_nothing_wakes_in_the_past_or_never(now, reset, outcomes):
+    moment = wakes_at(now, reset, runs(*outcomes, None))
+    assert now < moment <= max(now, reset or 0) + max(LONGEST_PAUSE, AFTER_RESET)

@@ -36,8 +36,11 @@ def api_error(text, status=None):
         (api_error("API Error: 529 Overloaded", 529), "overloaded", Outcome.LIMITED),
         (api_error("Not logged in", 401), "authentication_failed", Outcome.REFUSED),
         (api_error("There is an issue with the selected model", 404), "", Outcome.REFUSED),
-        (api_error("API Error: 500 Internal server error", 500), "", Outcome.FAILED),
-        (api_error("API Error: Connection refused"), "unknown", Outcome.FAILED),
+        (api_error("API Error: 500 Internal server error", 500), "", Outcome.LIMITED),
+        (api_error("API Error: 504 legion: provider a did not answer in time", 504), "server_error", Outcome.LIMITED),
+        (api_error("API Error: Connection refused"), "server_error", Outcome.LIMITED),
+        (api_error("API Error: API returned an empty or malformed response"), "unknown", Outcome.LIMITED),
+        (api_error("API Error: the response exceeded the maximum"), "max_output_tokens", Outcome.FAILED),
         (api_error("API Error: 400 prompt is too long", 400), "invalid_request", Outcome.FAILED),
         (None, "", Outcome.FAILED),
     ],
@@ -47,7 +50,7 @@ def test_the_last_word_decides(last, error, expected):
 
 
 def test_an_api_failure_that_says_success_is_a_failure():
-    last = final("API Error: 500", subtype="success", error=True, reason="api_error", status=500)
+    last = final("API Error: 400", subtype="success", error=True, reason="api_error", status=400)
     assert judge(Heard(final=last, exit_code=0)).outcome is Outcome.FAILED
 
 
@@ -60,7 +63,13 @@ def test_the_exit_code_never_matters(code):
 def test_what_we_asked_for_explains_the_end():
     lasts = [None, final(), final("", subtype="error_during_execution", error=True), api_error("x", 429)]
     for last, (asked, expected) in itertools.product(
-        lasts, [(Asked.STOP, Outcome.STOPPED), (Asked.TIME, Outcome.TIMED_OUT)]
+        lasts,
+        [
+            (Asked.STOP, Outcome.STOPPED),
+            (Asked.TIME, Outcome.TIMED_OUT),
+            (Asked.REFUSAL, Outcome.REFUSED),
+            (Asked.OUTAGE, Outcome.LIMITED),
+        ],
     ):
         assert judge(Heard(final=last, asked=asked, timeout=5)).outcome is expected
 
@@ -92,3 +101,9 @@ def test_a_death_without_a_word_shows_what_it_complained_of():
     ending = judge(Heard(final=None, exit_code=137, complaint="out of memory"))
     assert "exit code 137" in ending.message
     assert "out of memory" in ending.message
+
+
+def test_what_is_no_text_is_not_shown_to_a_person():
+    ending = judge(Heard(final=None, exit_code=0, complaint="\x00\x1b[2J\ufffd\nno such file.\n" + "\ufffdx" * 900))
+    assert ending.message == "Claude Code ended without a last word (exit code 0): no such file."
+    assert len(judge(Heard(final=None, complaint="word " * 900)).message) < 400

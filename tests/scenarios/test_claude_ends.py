@@ -84,7 +84,7 @@ def test_a_usage_limit_parks_tickets_until_the_reset_and_survives_a_power_cut(he
             here,
             name,
             f'say = "I begin."\n{bash(f"echo first > {name}.txt; {gate.pause}")}',
-            f'status = 429\ntimes = 1\nlimit = {{resets_in = 900}}\nsay = "I go on."\n{bash(f"echo more >> {name}.txt")}',
+            f'status = 429\ntimes = 1\nlimit = {{resets_in = 900}}\nsay = "On."\n{bash(f"echo more >> {name}.txt")}',
             'say = "Done."',
         )
     ids = [here.dispatch(name) for name in names]
@@ -138,7 +138,7 @@ folder=$1; shift; cd "$folder"
 for place in /tmp /var/tmp /dev/shm; do
     mkdir -p "outside$place" && mount --bind "outside$place" "$place" || exit 1
 done
-mkdir -p "$folder" && mount --bind . "$folder" && mkdir outside/home && cd / || exit 1
+mkdir -p "$folder" && mount -c --bind . "$folder" && mkdir outside/home && cd / || exit 1
 exec env HOME="$folder/outside/home" TMPDIR=/tmp "$@"
 """
 """Whoever is started by this finds empty folders where programs like to leave things; the test finds what is left."""

@@ -15,7 +15,7 @@ from legion.demo.scratch import Company, claude_version, company, is_inside_a_to
 from legion.demo.spending import spent
 from legion.demo.stage import SCRIPTS, Stage, prepare
 from legion.demo.summary import Outcome, Summary, lines_of, summarise
-from legion.demo.telling import Happening, Teller, happening_of
+from legion.demo.telling import Happening, Story, Teller
 from legion.demo.tickets import HALF_WRITTEN, KILLED, parts
 from legion.wire.errors import LegionError
 from legion.wire.projects import AddProject, Collected, Graph, Trust, WaitState, Where
@@ -58,6 +58,7 @@ class _Play:
         self._company = running
         self._legion = running.legion
         self._teller = teller
+        self._story = Story()
         self._cwd = str(stage.repository)
         self._parts = parts()
         self._ids: dict[str, int] = {}
@@ -117,7 +118,7 @@ class _Play:
             for event in news.wait(TICK):
                 if event.kind == "check.receipt":
                     self._verdicts.append(str(event.data.get("verdict")))
-                happening = _with_setup(event) or happening_of(event, told)
+                happening = _with_setup(event) or self._story.of(event, told)
                 if happening is not None:
                     self._teller.tell(happening)
             self._kill_when_it_hurts_most()

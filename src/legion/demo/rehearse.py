@@ -19,7 +19,7 @@ from legion.demo.proof import Evidence, losses
 from legion.demo.report import Course, Rehearsed, lines_of, report
 from legion.demo.scratch import DRIVER, Company, Scratch, claude_version, company
 from legion.demo.spending import spent
-from legion.demo.telling import Happening, Teller, happening_of
+from legion.demo.telling import Happening, Story, Teller
 from legion.wire.errors import BadInput, LegionError, NotAllowed
 from legion.wire.projects import Graph, WaitState
 from legion.wire.tickets import Dispatch, EventLine, NewTicket, TicketLine
@@ -108,6 +108,7 @@ class _Rehearsing:
         self._company = running
         self._cwd = str(repository)
         self._teller = teller
+        self._story = Story()
         self._keys: dict[int, str] = {}
         self._events: list[EventLine] = []
         self._blows: list[Blow] = []
@@ -154,7 +155,7 @@ class _Rehearsing:
         while True:
             for event in news.wait(TICK):
                 self._events.append(event)
-                happening = happening_of(event, told)
+                happening = self._story.of(event, told)
                 if happening is not None:
                     self._teller.tell(happening)
             try:

@@ -115,25 +115,31 @@ def _shortly(ticket: TicketLine) -> str:
     return ", ".join(word for word in (attempt, doing) if word)
 
 
-def happening_of(event: EventLine, told: Mapping[int, TicketLine]) -> Happening | None:
-    """The event in words, or None where it says nothing that a person waits for."""
-    data = event.data
-    number = event.ticket
-    if event.kind == "target.green":
-        return Happening("the checks are green on the code as it is", "done")
-    if event.kind == "target.red":
-        return Happening("the checks are red on the code as it is", "failed")
-    if number is None:
-        return None
-    if event.kind == "run.started":
-        first = data.get("generation") == 1 and data.get("attempt") == 1
-        begins = "an agent starts" if first else f"its agent goes on with attempt {data.get('attempt')}"
-        return Happening(f"{begins}: {_title(told, number)}", "working", number)
-    if event.kind == "check.receipt":
-        return Happening(f"its own proof is {data.get('verdict')}", "checking", number)
-    if event.kind == "landing.landed":
-        return Happening(f"landed as {str(data.get('commit'))[:8]}, its checks green", "done", number)
-    return _moved(number, data) if event.kind == "ticket.moved" else None
+class Story:
+    """Events in words. Remembers who has begun, since a second beginning is another story."""
+
+    def __init__(self) -> None:
+        self._begun: set[int] = set()
+
+    def of(self, event: EventLine, told: Mapping[int, TicketLine]) -> Happening | None:
+        """The event in words, or None where it says nothing that a person waits for."""
+        data, number = event.data, event.ticket
+        if event.kind == "target.green":
+            return Happening("the checks are green on the code as it is", "done")
+        if event.kind == "target.red":
+            return Happening("the checks are red on the code as it is", "failed")
+        if number is None:
+            return None
+        if event.kind == "run.started":
+            goes_on = f"its agent goes on with attempt {data.get('attempt')}"
+            begins = goes_on if number in self._begun else "an agent starts"
+            self._begun.add(number)
+            return Happening(f"{begins}: {_title(told, number)}", "working", number)
+        if event.kind == "check.receipt":
+            return Happening(f"its own proof is {data.get('verdict')}", "checking", number)
+        if event.kind == "landing.landed":
+            return Happening(f"landed as {str(data.get('commit'))[:8]}, its checks green", "done", number)
+        return _moved(number, data) if event.kind == "ticket.moved" else None
 
 
 def _moved(number: int, data: Mapping[str, object]) -> Happening | None:

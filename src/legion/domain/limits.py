@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from legion.domain.runs import Outcome, Run
 
@@ -13,17 +13,24 @@ APART = 3.0
 FIRST_PAUSE, LONGEST_PAUSE = 30.0, 900.0
 
 
-def wakes_at(now: float, resets_at: float | None, earlier: Sequence[Run], parked: int) -> float:
-    """The moment for one more parked ticket, where `parked` others wait already.
+def wakes_at(now: float, resets_at: float | None, earlier: Sequence[Run]) -> float:
+    """The moment from which a ticket may go on.
 
     `earlier` are the ticket's runs, oldest first, this one included: while the provider does not say when it is over,
     each limited run in a row doubles the pause.
     """
     if resets_at is not None and resets_at > now:
-        moment = resets_at + AFTER_RESET
-    else:
-        moment = now + min(LONGEST_PAUSE, FIRST_PAUSE * 2 ** max(0, _in_a_row(earlier) - 1))
-    return moment + parked * APART
+        return resets_at + AFTER_RESET
+    pause: float = FIRST_PAUSE * 2 ** max(0, _in_a_row(earlier) - 1)
+    return now + min(LONGEST_PAUSE, pause)
+
+
+def apart(moment: float, others: Iterable[float]) -> float:
+    """The first moment from this one on that is far enough from all those at which others wake."""
+    for other in sorted(others):
+        if abs(other - moment) < APART:
+            moment = other + APART
+    return moment
 
 
 def _in_a_row(runs: Sequence[Run]) -> int:

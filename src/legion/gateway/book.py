@@ -18,6 +18,7 @@ from datetime import UTC, datetime
 from legion.gateway.counting import Counter, Seen
 from legion.gateway.folder import GatewayFolder
 from legion.gateway.ledger import Entry, Limit, Line, Position, Trouble, encode, read
+from legion.gateway.limits import REFUSED
 from legion.gateway.passes import Pass, granted
 from legion.gateway.pricing import PriceList
 
@@ -104,6 +105,9 @@ class Book:
 
     def note(self, limit: Limit) -> None:
         self._write_soon(limit)
+        if limit.status in REFUSED:
+            # Its run ends on the answer at once, and whoever judges that looks here for the reset.
+            self.write()
         if limit.status != 200:
             # A run that ends on it is judged within moments, by when the limit is over.
             self.write()

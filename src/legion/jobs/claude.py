@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -56,8 +58,7 @@ def spec(world: World, shop: Workshop, ticket: Ticket, this_run: Run, place: Pla
     """Raises NoAccess where it could not work."""
     chosen = find_program(world)
     way = access.choose(world)
-    config_dir = place.state / "claude"
-    config_dir.mkdir(exist_ok=True, mode=0o700)
+    config_dir = _own_folder(place.state)
     files.write_whole(place.given / "again.md", _again(world, shop, ticket, this_run), mode=0o644)
     allowance = _allowance(world, ticket)
     env = {**place.env, **_ENVIRONMENT, "CLAUDE_CONFIG_DIR": str(config_dir)}
@@ -123,8 +124,8 @@ def _way(
     """The variables that lead Claude Code to its model."""
     login = config_dir / ".credentials.json"
     if isinstance(way, OwnLogin):
-        if not login.is_symlink():
-            login.unlink(missing_ok=True)
+        if not (login.is_symlink() and login.readlink() == way.credentials):
+            _put_aside(login)
             login.symlink_to(way.credentials)
         return {}
     if login.is_symlink():
@@ -147,6 +148,22 @@ def _way(
     )
     variable = "CLAUDE_CODE_OAUTH_TOKEN" if way.auth is Auth.OAUTH else "ANTHROPIC_AUTH_TOKEN"
     return {"ANTHROPIC_BASE_URL": address.url, variable: token}
+
+
+def _own_folder(state: Path) -> Path:
+    """Claude Code's own folder. The agent could put a link in its place, and we would work in the person's."""
+    folder = state / "claude"
+    if folder.is_symlink() or not folder.is_dir():
+        _put_aside(folder)
+        folder.mkdir(mode=0o700)
+    folder.chmod(0o700)
+    return folder
+
+
+def _put_aside(path: Path) -> None:
+    """Whatever an agent left there, a link included, is renamed and never followed."""
+    if os.path.lexists(path):
+        path.rename(path.with_name(f"{path.name}.{time.time_ns()}.unused"))
 
 
 def _allowance(world: World, ticket: Ticket) -> float | None:

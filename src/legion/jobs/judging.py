@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
-from legion.domain.limits import wakes_at
+from legion.domain.limits import apart, wakes_at
 from legion.domain.paths import undeclared
 from legion.domain.runs import MOST_GENERATIONS, Outcome, Run
 from legion.domain.tickets import (
@@ -34,6 +35,7 @@ from legion.jobs.world import Workshop, World
 from legion.runner.launch import Ended, Lost
 from legion.runner.spec import RunFolder
 from legion.store import runs, tickets, usage
+from legion.store.database import Transaction
 
 _PLANTED_MARKER = re.compile(r"^\+(?:<{7,} target|>{7,} change)\b", re.MULTILINE)
 
@@ -78,7 +80,7 @@ def judge(world: World, shop: Workshop, ticket: Ticket, this_run: Run, ended: En
         case Outcome.LIMITED:
             assert isinstance(ended, Ended), "a lost run tells nothing"
             until = _wakes_at(world, ticket, this_run, ended.result.until)
-            return Park(ParkReason.LIMIT, f"the provider has no more for now: {detail}", until)
+            return Park(ParkReason.LIMIT, f"the provider does not serve for now: {detail}", until)
         case Outcome.OUT_OF_BUDGET:
             return Park(ParkReason.BUDGET, f"{detail}: `legion resume {ticket.id}` gives it as much again")
         case Outcome.REFUSED:
@@ -97,6 +99,15 @@ def rest_before(world: World, ticket: Ticket, ended: Ended | Lost, saved: Saved,
         return None
     at_once = ended.result.ended_at - ended.result.started_at < AT_ONCE
     return rest(ticket, step.reason, world.clock()) if at_once else None
+
+
+def staggered(tx: Transaction, step: Step) -> Step:
+    """A limit stops many tickets at once; each gets a moment of its own, in the transaction that takes it."""
+    if not isinstance(step, Park) or step.reason is not ParkReason.LIMIT or step.until is None:
+        return step
+    waiting = [other.parked for other in tickets.live(tx) if other.parked is not None]
+    taken = [other.until for other in waiting if other.reason is ParkReason.LIMIT and other.until is not None]
+    return replace(step, until=apart(step.until, taken))
 
 
 def some(paths: Sequence[str]) -> str:
@@ -123,11 +134,11 @@ def _judge_change(world: World, shop: Workshop, ticket: Ticket, saved: Saved, de
 def _wakes_at(world: World, ticket: Ticket, this_run: Run, told: float | None) -> float:
     """What the agent heard about the reset, else what its provider said last to anyone."""
     with world.store.read() as tx:
-        said = usage.limits(tx).get(this_run.access)
+        # How it reached its model was written down after the job had read the run.
+        said = usage.limits(tx).get(runs.get(tx, this_run.id).access)
         earlier = runs.of_ticket(tx, ticket.id)
-        parked = sum(other.parked is not None and other.parked.reason is ParkReason.LIMIT for other in tickets.live(tx))
     heard = said.resets_at if said is not None and said.at >= this_run.started_at and said.status != 200 else None
-    return wakes_at(world.clock(), told if told is not None else heard, earlier, parked)
+    return wakes_at(world.clock(), told if told is not None else heard, earlier)
 
 
 def _tail(output: Path, most: int = 4000) -> str:

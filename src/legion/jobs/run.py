@@ -152,7 +152,7 @@ def _conclude(
         runs.end(tx, this_run.id, outcome, detail, saved.commit if saved else None)
         ticket = tickets.get(tx, claim.subject)
         if ticket.state is State.WORKING:
-            tickets.move(tx, ticket.id, step)
+            tickets.move(tx, ticket.id, judging.staggered(tx, step))
             if then is not None:
                 tickets.move(tx, ticket.id, then)
             if isinstance(step, Propose) and not ticket.wish.proofs:

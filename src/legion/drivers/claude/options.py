@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import json
+import stat
+import time
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from enum import Enum
@@ -11,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 _LONGEST_LINE = 64 << 20
+_LONGEST_LOOK = 256 << 20
 
 
 class PermissionMode(Enum):
@@ -70,24 +73,33 @@ class ClaudeOptions:
 
 def has_begun(options: ClaudeOptions) -> bool:
     """Whether this conversation has a transcript that it can go on from."""
-    return any(_holds_a_message(path) for path in _transcripts(options))
+    return any(_can_be_read(path) and _holds_a_message(path) for path in _transcripts(options))
 
 
 def clear_the_way(options: ClaudeOptions) -> None:
-    """A kill may leave a transcript without one message: nothing goes on from it, and nothing begins beside it."""
+    """What nothing can go on from is put aside: no conversation of the same name begins beside it."""
     for path in _transcripts(options):
-        path.rename(path.with_suffix(".unused"))
+        path.rename(path.with_suffix(f".{time.time_ns()}.unused"))
 
 
 def _transcripts(options: ClaudeOptions) -> list[Path]:
-    """Claude Code files transcripts by folder; a conversation has one, whatever the folder is called."""
+    """Claude Code files transcripts by folder; a conversation has one, whatever the folder is called.
+
+    The agent can write here, so no link is followed out of its folder.
+    """
     found = options.config_dir.glob(f"projects/*/{options.conversation}.jsonl")
-    return sorted(path for path in found if path.is_file())
+    return sorted(path for path in found if not (path.parent.is_symlink() or path.parents[1].is_symlink()))
+
+
+def _can_be_read(transcript: Path) -> bool:
+    """By the mode alone: inside its sandbox even root has no other right."""
+    mode = transcript.lstat().st_mode
+    return stat.S_ISREG(mode) and bool(mode & stat.S_IRUSR)
 
 
 def _holds_a_message(transcript: Path) -> bool:
     with transcript.open("rb") as lines:
-        while line := lines.readline(_LONGEST_LINE):
+        while lines.tell() < _LONGEST_LOOK and (line := lines.readline(_LONGEST_LINE)):
             with contextlib.suppress(ValueError):
                 entry = json.loads(line)
                 if isinstance(entry, dict) and entry.get("type") in ("user", "assistant"):

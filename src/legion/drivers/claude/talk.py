@@ -41,6 +41,8 @@ from legion.drivers.claude.verdict import Asked, Final, Heard, judge
 
 _LAST_WORDS = 2000
 _REFUSALS = 2
+_LONGEST_OUTAGE = 240.0
+"""Seconds between the first vain request and the last: where each one hangs, Claude Code would go on for an hour."""
 
 
 class Talk:
@@ -57,11 +59,13 @@ class Talk:
         self._client_options = self._told()
         self._transport = HostTransport(host, self._client_options, complain=self._complain)
         self._client = ClaudeSDKClient(self._client_options, self._transport)
+        self._begun = False
         self._final: Final | None = None
         self._error = ""
         self._resets_at: float | None = None
         self._asked = Asked.NOTHING
         self._refusals = 0
+        self._vain_since: float | None = None
         self._unheard: dict[str, str] = {}
         """Messages that were sent and not yet echoed, by their id."""
         self._questions: dict[str, asyncio.Future[Permit]] = {}
@@ -75,10 +79,12 @@ class Talk:
             await self._begin()
             await self._listen()
         except ClaudeSDKError as broken:
-            self._complain(f"{broken}\n".encode())
+            self._complain(f"\n{broken}\n".encode())
         finally:
             loop.remove_reader(self._host.asks.fileno())
         code = await self._leave()
+        if self._is_beyond_use():
+            clear_the_way(self._options)
         return judge(
             Heard(
                 final=self._final,
@@ -87,9 +93,16 @@ class Talk:
                 asked=self._asked,
                 timeout=self._host.timeout,
                 exit_code=code,
-                complaint=" ".join(self._complaints[-_LAST_WORDS:].decode("utf-8", "replace").split()),
+                complaint=self._complaints[-_LAST_WORDS:].decode("utf-8", "replace"),
             )
         )
+
+    def _is_beyond_use(self) -> bool:
+        """Whether no attempt can go on in this conversation; the next one then begins with the whole briefing."""
+        if self._final is not None:
+            return self._final.reason == "prompt_too_long"
+        # Claude Code names a conversation that it cannot find, read or begin, and ends.
+        return not self._begun and self._options.conversation.encode() in self._complaints
 
     async def _begin(self) -> None:
         loop = asyncio.get_running_loop()
@@ -99,6 +112,7 @@ class Talk:
         loop.add_reader(self._host.deaths.fileno(), self._look_for_death)
         await asyncio.wait((connecting, self._exit), return_when=asyncio.FIRST_COMPLETED)
         await self._connected(connecting)
+        self._begun = True
         self._host.record("conversation", id=self._options.conversation, resumed=self._resumed)
         prompt = self._options.again if self._resumed else self._options.prompt
         await self._tell(Tell(id=str(uuid.uuid4()), text=prompt.read_text("utf-8")))
@@ -128,8 +142,10 @@ class Talk:
         match message:
             case AssistantMessage():
                 self._error = message.error or ""
+                self._vain_since = None
             case SystemMessage(subtype="api_retry"):
                 self._count_refusals(message.data)
+                self._look_for_outage()
             case RateLimitEvent() if message.rate_limit_info.status == "rejected":
                 self._resets_at = message.rate_limit_info.resets_at
             case ResultMessage():
@@ -152,6 +168,13 @@ class Talk:
         self._refusals = self._refusals + 1 if retry.get("error_status") in (401, 403) else 0
         if self._refusals == _REFUSALS:
             self._spawn(self._end(Asked.REFUSAL, self._host.grace))
+
+    def _look_for_outage(self) -> None:
+        now = asyncio.get_running_loop().time()
+        if self._vain_since is None:
+            self._vain_since = now
+        elif now - self._vain_since > _LONGEST_OUTAGE:
+            self._spawn(self._end(Asked.OUTAGE, self._host.grace))
 
     def _told(self) -> ClaudeAgentOptions:
         options = self._options

@@ -15,7 +15,11 @@ REFUSED_MARKS = ("legion: no key", "legion: model not allowed", "legion: no pass
 
 _STUCK = re.compile(r"^\W*STUCK\W*:\s*(.+)", re.MULTILINE | re.DOTALL)
 _LONGEST = 1000
+_LONGEST_COMPLAINT = 300
 _NO_KEY = "The provider refused its key: see `legion provider test`."
+_NO_ANSWER = "The provider has not answered for minutes: see `legion provider test`."
+_OUTAGES = ("server_error", "unknown")
+"""What Claude Code calls an error that came without a status: nobody answered, or with nonsense."""
 
 
 class Asked(Enum):
@@ -27,6 +31,8 @@ class Asked(Enum):
     INTERRUPT = "interrupt"
     REFUSAL = "refusal"
     """The provider refuses its key, and Claude Code would go on asking for minutes."""
+    OUTAGE = "outage"
+    """The provider answers nothing, and Claude Code would go on asking for an hour."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,9 +74,12 @@ def judge(heard: Heard) -> Ending:
         return _ending(heard, Outcome.TIMED_OUT, f"The agent was ended because its limit{limit} had passed.")
     if heard.asked is Asked.REFUSAL:
         return _ending(heard, Outcome.REFUSED, _NO_KEY)
+    if heard.asked is Asked.OUTAGE:
+        return _ending(heard, Outcome.LIMITED, _NO_ANSWER)
     final = heard.final
     if final is None:
-        words = f": {heard.complaint}" if heard.complaint else ""
+        complaint = _readable(heard.complaint)
+        words = f": {complaint}" if complaint else ""
         return _ending(
             heard, Outcome.FAILED, f"Claude Code ended without a last word (exit code {heard.exit_code}){words}."
         )
@@ -100,6 +109,8 @@ def _api_error(heard: Heard, final: Final) -> Ending:
         return _ending(heard, Outcome.REFUSED, _NO_KEY)
     if final.status == 404 or heard.error in ("billing_error", "model_not_found"):
         return _ending(heard, Outcome.REFUSED, text)
+    if (final.status or 0) >= 500 or (final.status is None and heard.error in _OUTAGES):
+        return _ending(heard, Outcome.LIMITED, text)
     return _ending(heard, Outcome.FAILED, text)
 
 
@@ -111,6 +122,13 @@ def _finished(denials: Sequence[str]) -> str:
     if not denials:
         return "The agent says that it is through."
     return f"The agent says that it is through; it was denied {', '.join(dict.fromkeys(denials))}."
+
+
+def _readable(complaint: str) -> str:
+    """The end of it, in one line; what is no text tells a person nothing."""
+    lines = (" ".join(line.split()).rstrip(".") for line in complaint.splitlines())
+    words = "; ".join(line for line in lines if line and line.isprintable() and "\N{REPLACEMENT CHARACTER}" not in line)
+    return words if len(words) <= _LONGEST_COMPLAINT else f"...{words[-_LONGEST_COMPLAINT:]}"
 
 
 def _short(text: str) -> str:

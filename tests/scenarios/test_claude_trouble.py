@@ -1,0 +1,347 @@
+"""Bad endpoints, bad programs, too much of everything, no room: Claude Code's runs end clearly, and nothing stays behind."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from legion.gateway import process
+from legion.gateway.folder import GatewayFolder
+from legion.wire.tickets import TicketPage
+from tests.gateway.upstream import Exchange, Upstream, start, text
+from tests.scenarios.test_bad_ground import fill, small_disk
+from tests.support.gates import Gate
+from tests.support.models import Company, company
+from tests.support.sampling import sampled
+
+IDLE = 3.0
+"""Seconds of silence after which this gateway gives a provider up."""
+
+
+@pytest.fixture(scope="module")
+def here(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Company]:
+    with company(tmp_path_factory.mktemp("trouble")) as one:
+        # The daemon finds a gateway that has less patience than its own would have.
+        process.ensure(GatewayFolder(one.squad.data.gateway), 0, idle=IDLE)
+        yield one
+        assert [process.cmdline() for process in agents(one)] == []
+
+
+def agents(here: Company) -> list[psutil.Process]:
+    """Whatever lives inside a sandbox of this company."""
+    return [process for process in here.squad.processes() if "bwrap" in process.name()]
+
+
+def writing(here: Company, name: str, trouble: str = "") -> None:
+    """A script that makes a file; its second step may meet trouble first."""
+    command = json.dumps(f"echo hi > {name}.txt")
+    here.script(
+        name,
+        f"""
+        [[step]]
+        say = "I write it."
+        call = {{tool = "Bash", input = {{command = {command}}}}}
+
+        [[step]]
+        {trouble or 'say = "Done."'}
+        """,
+    )
+
+
+def parked(here: Company, ticket: int, outcome: str) -> TicketPage:
+    """Waits without an attempt lost, one run behind it."""
+    page = here.project.until(ticket, "parked")
+    assert [run.outcome for run in page.runs] == [outcome], page.ticket.reason
+    assert page.ticket.attempt == 1
+    return page
+
+
+def goes_on(here: Company, ticket: int) -> None:
+    """What is mended goes on in the same attempt and the same conversation."""
+    here.told("resume", str(ticket))
+    page = here.project.until(ticket, "done")
+    assert page.ticket.attempt == 1
+    assert [event.facts["resumed"] for event in here.journal(ticket) if event.kind == "conversation"] == [False, True]
+
+
+TROUBLES = [
+    pytest.param("status = 529", "limited", "does not serve for now: API Error: 529", id="storm"),
+    pytest.param("status = 500", "limited", "does not serve for now: API Error: 500", id="broken"),
+    pytest.param('drop = "before"', "limited", "does not serve for now: API Error: 502 legion: provider", id="dropped"),
+    pytest.param("status = 401", "refused", "see `legion provider test`: mend it, then `legion resume", id="key"),
+    pytest.param("status = 403", "refused", "see `legion provider test`: mend it, then `legion resume", id="access"),
+    pytest.param("status = 404", "refused", "issue with the selected model", id="model"),
+]
+
+
+@pytest.mark.parametrize(("trouble", "outcome", "said"), TROUBLES)
+def test_a_provider_in_trouble_costs_no_attempt_and_work_goes_on_afterwards(
+    here: Company, request: pytest.FixtureRequest, trouble: str, outcome: str, said: str
+):
+    name = request.node.callspec.id
+    writing(here, name, trouble)
+    ticket = here.dispatch(name)
+    page = parked(here, ticket, outcome)
+    assert said in page.ticket.reason
+    # What a person has to mend waits for them; the rest goes on by itself.
+    assert (page.ticket.parked_until is not None) == (outcome == "limited")
+    writing(here, name)
+    goes_on(here, ticket)
+
+
+@contextlib.contextmanager
+def provider_at(here: Company, url: str) -> Iterator[None]:
+    """The person's provider lives elsewhere for a while, by their own file."""
+    file = here.squad.folder / "providers.toml"
+    before = file.read_text()
+    assert here.stage.url in before
+    file.write_text(before.replace(here.stage.url, url))
+    try:
+        yield
+    finally:
+        file.write_text(before)
+
+
+def test_a_dead_endpoint_parks_the_ticket_and_it_begins_once_somebody_listens(here: Company):
+    writing(here, "dead")
+    with provider_at(here, "http://127.0.0.1:9"):
+        ticket = here.dispatch("dead")
+        page = parked(here, ticket, "limited")
+        assert "legion: provider rehearsal unreachable: Cannot connect" in page.ticket.reason
+    goes_on(here, ticket)
+
+
+def says_nothing(exchange: Exchange) -> None:
+    exchange.wait_until_closed()
+
+
+def says_half(exchange: Exchange) -> None:
+    exchange.begin(start(input_tokens=10, output_tokens=1), text("I beg"))
+    exchange.wait_until_closed()
+
+
+@pytest.mark.parametrize(
+    ("script", "said"),
+    [
+        pytest.param(says_nothing, "legion: provider rehearsal did not answer in time", id="at-first"),
+        pytest.param(says_half, "API Error", id="mid-stream"),
+    ],
+)
+def test_a_hanging_endpoint_is_given_up_and_work_goes_on_afterwards(
+    here: Company, request: pytest.FixtureRequest, script, said: str
+):
+    name = f"hangs-{request.node.callspec.id}"
+    writing(here, name)
+    upstream = Upstream(script)
+    try:
+        with provider_at(here, upstream.url):
+            ticket = here.dispatch(name)
+            assert said in parked(here, ticket, "limited").ticket.reason
+    finally:
+        upstream.close()
+    goes_on(here, ticket)
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(900)
+def test_an_endpoint_that_hangs_at_every_request_is_given_up_before_claude_code_would(tmp_path: Path):
+    upstream = Upstream(says_nothing)
+    with company(tmp_path, retries=10) as one:
+        process.ensure(GatewayFolder(one.squad.data.gateway), 0, idle=130.0)
+        writing(one, "hangs")
+        with provider_at(one, upstream.url):
+            page = one.project.until(one.dispatch("hangs"), "parked", patience=800)
+        upstream.close()
+        assert "has not answered for minutes" in page.ticket.reason
+        assert len(upstream.seen) == 4
+
+
+def program(here: Company, name: str, body: str) -> Path:
+    """A Claude Code of sorts that the settings name."""
+    file = here.squad.folder / f"claude-{name}"
+    file.write_text(body)
+    file.chmod(0o755)
+    return file
+
+
+@contextlib.contextmanager
+def chosen(here: Company, program: Path) -> Iterator[None]:
+    before = here.squad.settings.read_text()
+    here.squad.settings.write_text(f'{before}\n[claude]\nprogram = "{program}"\n')
+    try:
+        yield
+    finally:
+        here.squad.settings.write_text(before)
+
+
+NEW_ENOUGH = '#!/bin/sh\n[ "$1" = --version ] && echo "2.1.325 (Claude Code)" && exit\n'
+UNUSABLE = {
+    "missing": ("", "There is no program"),
+    "old": ("#!/bin/sh\necho '1.0.5 (Claude Code)'\n", "is version 1.0.5, and 2.1.248 is needed: update it with"),
+    "mute": ("#!/bin/sh\nexit 3\n", "does not tell its version: install Claude Code again"),
+}
+
+
+@pytest.mark.parametrize("name", UNUSABLE)
+def test_a_program_that_cannot_be_used_parks_the_ticket_until_it_is_mended(here: Company, name: str):
+    body, said = UNUSABLE[name]
+    writing(here, f"unusable-{name}")
+    path = program(here, name, body) if body else Path("/nowhere/claude")
+    with chosen(here, path):
+        ticket = here.dispatch(f"unusable-{name}")
+        assert said in parked(here, ticket, "refused").ticket.reason
+        found = here.cli("doctor").stdout
+        assert "none that can be used" in found
+        assert said in " ".join(found.split())
+    here.told("resume", str(ticket))
+    assert here.project.until(ticket, "done").ticket.attempt == 1
+
+
+SPEAKS = """\
+#!/usr/bin/env python3
+import json, sys
+if "--version" in sys.argv:
+    sys.exit(print("2.1.325 (Claude Code)"))
+asked = json.loads(sys.stdin.readline())
+answer = {"subtype": "success", "request_id": asked["request_id"], "response": {}}
+print(json.dumps({"type": "control_response", "response": answer}), flush=True)
+sys.stdin.readline()
+"""
+NOISE = "ended without a last word (exit code 0)"
+STRANGE = {
+    "nothing": (NEW_ENOUGH, f"{NOISE}: Claude Code ended before the conversation began"),
+    "at-once": (f"{NEW_ENOUGH}echo 'libfoo is missing' >&2; exit 7", "last word (exit code 7): libfoo is missing; "),
+    "garbage": (f"{NEW_ENOUGH}head -c 3000000 /dev/urandom", f"{NOISE}"),
+    "half-json": (f"""{NEW_ENOUGH}printf '{{"type":"resu'""", f'{NOISE}: {{"type":"resu; '),
+    "half-later": (SPEAKS + """print('{"type": "assistant", "mess', end="", flush=True)""", f'{NOISE}: {{"type": "ass'),
+    "no-shape": (SPEAKS + """print('{"type": "assistant"}', flush=True)""", "ended without a last word"),
+    "long-line": (SPEAKS + """print("x" * 150_000_000, flush=True)""", NOISE),
+}
+
+
+@pytest.mark.parametrize("name", sampled(STRANGE, 4))
+def test_a_program_that_talks_nonsense_fails_with_a_sentence_that_can_be_read(here: Company, name: str):
+    body, said = STRANGE[name]
+    with chosen(here, program(here, name, body)):
+        ticket = here.dispatch("nonsense", max_attempts=1)
+        page = here.project.until(ticket, "failed")
+    assert [run.outcome for run in page.runs] == ["failed"]
+    assert said in page.ticket.reason
+    assert page.ticket.reason.isprintable()
+    assert len(page.ticket.reason) < 600
+    assert agents(here) == []
+
+
+def test_a_program_that_never_says_a_word_is_ended_by_a_stop(here: Company):
+    with chosen(here, program(here, "silent", f"{NEW_ENOUGH}trap '' INT TERM; while :; do sleep 60; done")):
+        ticket = here.dispatch("silent")
+        here.project.until_true(lambda: any(event.kind == "started" for event in here.journal(ticket)))
+        here.told("stop", str(ticket))
+        here.project.until_idle(ticket)
+    assert here.project.state(ticket) == "stopped"
+    assert agents(here) == []
+
+
+@pytest.mark.soak
+def test_a_program_that_never_says_a_word_is_given_up(here: Company):
+    with chosen(here, program(here, "dumb", f"{NEW_ENOUGH}exec sleep 1000")):
+        ticket = here.dispatch("dumb", max_attempts=1)
+        page = here.project.until(ticket, "failed")
+    assert "Claude Code did not answer" in page.ticket.reason
+    assert agents(here) == []
+
+
+def size_of(folder: Path) -> int:
+    return sum(path.lstat().st_size for path in folder.rglob("*"))
+
+
+def test_a_hundred_megabytes_from_a_tool_reach_neither_the_model_nor_the_journal(here: Company):
+    command = json.dumps("head -c 100000000 /dev/zero | tr '\\0' x; echo hi > flood.txt")
+    here.script(
+        "flood",
+        f"""
+        [[step]]
+        say = "I print a lot."
+        call = {{tool = "Bash", input = {{command = {command}}}}}
+
+        [[step]]
+        expect = "xxx"
+        say = "Done."
+        """,
+    )
+    ticket = here.dispatch("flood")
+    page = here.project.until(ticket, "done")
+    assert here.project.landed("flood.txt") == "hi\n"
+    (returned,) = [event for event in here.journal(ticket) if event.kind == "returned"]
+    assert int(str(returned.facts["length"])) < 100_000
+    assert size_of(here.squad.data.runs / f"ticket-{ticket}-run-{page.runs[0].id}") < 1_000_000
+
+
+def test_twenty_megabytes_from_the_model_are_heard_and_cut_in_the_journal(here: Company):
+    # The model says that it was little, or Claude Code would sum up the conversation first.
+    usage = "usage = {input = 100, output = 100, cache_read = 0, cache_write = 0}"
+    here.script(
+        "speech",
+        f"""
+        [[step]]
+        say = "{"word " * 4_000_000}"
+        {usage}
+        call = {{tool = "Bash", input = {{command = "echo hi > speech.txt"}}}}
+
+        [[step]]
+        {usage}
+        say = "Done."
+        """,
+    )
+    ticket = here.dispatch("speech")
+    here.project.until(ticket, "done")
+    assert here.project.landed("speech.txt") == "hi\n"
+    said = [event for event in here.journal(ticket) if event.kind == "said"]
+    assert len(str(said[0].facts["text"])) < 10_000
+
+
+def test_a_full_disk_under_the_conversation_loses_nothing_and_work_goes_on_when_there_is_room(tmp_path: Path):
+    with small_disk(tmp_path / "data", 96) as disk, company(tmp_path) as one:
+        gate = Gate(tmp_path / "gates", "gate")
+        command = json.dumps(f"echo 1 > full.txt; {gate.pause}")
+        one.script(
+            "full",
+            f"""
+            [[step]]
+            say = "I wait."
+            call = {{tool = "Bash", input = {{command = {command}}}}}
+
+            [[step]]
+            say = "I go on."
+            call = {{tool = "Bash", input = {{command = "echo 2 >> full.txt"}}}}
+
+            [[step]]
+            say = "Done."
+            """,
+        )
+        ticket = one.dispatch("full")
+        gate.arrived()
+        filler = fill(disk)
+        gate.open()
+        _until_asked(one, 3)
+        filler.unlink()
+        one.project.until(ticket, "done")
+        assert one.project.landed("full.txt") == "1\n2\n"
+        gate.close()
+
+
+def _until_asked(here: Company, steps: int) -> None:
+    """The log of the scripted model is no event of ours; its process tells by the size of its log."""
+    rehearsal = psutil.Process(here.stage.pid)
+    for _ in range(1200):
+        if len(here.stage.lines()) >= steps:
+            return
+        with contextlib.suppress(psutil.TimeoutExpired):
+            rehearsal.wait(0.1)
+    raise AssertionError(f"only {here.stage.lines()} of {os.fspath(here.stage.log)}")
