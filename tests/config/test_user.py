@@ -11,7 +11,6 @@ from legion.config.user import (
     Driver,
     Network,
     SandboxMode,
-    UserConfig,
     flatten,
     load,
     parse,
@@ -146,10 +145,20 @@ def test_the_only_driver_needs_no_choice():
 
 
 def test_a_missing_driver_says_what_to_add_and_where():
-    with pytest.raises(NotFound, match=r"no driver \"fast\": add \[drivers.fast\] with `run = ...` to config.toml"):
+    with pytest.raises(NotFound, match=r"no driver \"fast\": use `claude`, or add \[drivers.fast\]"):
         parse(WHOLE, origin="config.toml").driver("fast")
-    with pytest.raises(NotFound, match="No driver is chosen"):
-        UserConfig(origin="config.toml").driver("")
+    several = parse('[drivers.a]\nrun = "a"\n[drivers.b]\nrun = "b"', origin="config.toml")
+    with pytest.raises(NotFound, match=r"No driver is chosen: set `default_driver` in config\.toml"):
+        several.driver("")
+
+
+def test_claude_code_is_the_driver_where_nothing_else_is_said():
+    assert DEFAULTS.driver("", "") is None
+    assert parse(WHOLE, origin="x").driver("claude") is None
+    assert parse('default_driver = "claude"\n[drivers.a]\nrun = "a"', origin="x").driver("") is None
+    own = parse('[drivers.claude]\nrun = "my-claude"', origin="x").driver("claude")
+    assert own is not None
+    assert own.argv == ("my-claude",)
 
 
 def test_the_pool_follows_the_project_where_it_is_auto():
@@ -193,4 +202,5 @@ def test_outside_a_project_only_the_persons_settings_are_explained():
         "sandbox",
         "worktrees",
         "environment",
+        "claude",
     }

@@ -32,5 +32,10 @@ def test_every_text_keeps_its_words_its_colour_and_its_column():
 
 def test_the_picture_in_the_readme_is_one_of_the_demo_as_it_is():
     shown = " ".join(text.text or "" for text in ElementTree.parse(ROOT / "docs/pictures/demo.svg").iter(f"{SVG}text"))
-    for words in ("The agents are real Claude Code; what their model replies is scripted", "kill -9", "goes back: it conflicts", "landed as"):
+    for words in (
+        "The agents are real Claude Code; what their model replies is scripted",
+        "kill -9",
+        "goes back: it conflicts",
+        "landed as",
+    ):
         assert words in shown

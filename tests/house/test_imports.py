@@ -45,7 +45,8 @@ def test_every_library_that_the_code_imports_is_declared_and_every_declared_one_
     # Starlette and pydantic come with FastAPI and have no life apart from it.
     ours = {"legion", "starlette", "pydantic"}
     foreign = imported - ours - set(sys.stdlib_module_names)
-    core = {distribution(requirement) for requirement in project()["dependencies"]}
+    # A distribution may be called with dashes; its module is not.
+    core = {distribution(requirement).replace("-", "_") for requirement in project()["dependencies"]}
     optional = {"psycopg"}
     assert foreign <= core | optional, f"declare these in pyproject.toml: {sorted(foreign - core - optional)}"
     assert core <= foreign, f"nothing imports these, take them out of pyproject.toml: {sorted(core - foreign)}"

@@ -1,4 +1,4 @@
-"""Bad endpoints, bad programs, too much of everything, no room: Claude Code's runs end clearly, and nothing stays behind."""
+"""Bad endpoints, bad programs, too much of everything, no room: runs of Claude Code end clearly and leave nothing."""
 
 from __future__ import annotations
 
@@ -70,21 +70,20 @@ def goes_on(here: Company, ticket: int) -> None:
     assert [event.facts["resumed"] for event in here.journal(ticket) if event.kind == "conversation"] == [False, True]
 
 
-TROUBLES = [
-    pytest.param("status = 529", "limited", "does not serve for now: API Error: 529", id="storm"),
-    pytest.param("status = 500", "limited", "does not serve for now: API Error: 500", id="broken"),
-    pytest.param('drop = "before"', "limited", "does not serve for now: API Error: 502 legion: provider", id="dropped"),
-    pytest.param("status = 401", "refused", "see `legion provider test`: mend it, then `legion resume", id="key"),
-    pytest.param("status = 403", "refused", "see `legion provider test`: mend it, then `legion resume", id="access"),
-    pytest.param("status = 404", "refused", "issue with the selected model", id="model"),
-]
+KEY_REFUSED = "see `legion provider test`: mend it, then `legion resume"
+TROUBLES = {
+    "storm": ("status = 529", "limited", "does not serve for now: API Error: 529"),
+    "broken": ("status = 500", "limited", "does not serve for now: API Error: 500"),
+    "dropped": ('drop = "before"', "limited", "does not serve for now: API Error: 502 legion: provider"),
+    "key": ("status = 401", "refused", KEY_REFUSED),
+    "access": ("status = 403", "refused", KEY_REFUSED),
+    "model": ("status = 404", "refused", "issue with the selected model"),
+}
 
 
-@pytest.mark.parametrize(("trouble", "outcome", "said"), TROUBLES)
-def test_a_provider_in_trouble_costs_no_attempt_and_work_goes_on_afterwards(
-    here: Company, request: pytest.FixtureRequest, trouble: str, outcome: str, said: str
-):
-    name = request.node.callspec.id
+@pytest.mark.parametrize("name", sampled(TROUBLES, 2))
+def test_a_provider_in_trouble_costs_no_attempt_and_work_goes_on_afterwards(here: Company, name: str):
+    trouble, outcome, said = TROUBLES[name]
     writing(here, name, trouble)
     ticket = here.dispatch(name)
     page = parked(here, ticket, outcome)
@@ -126,22 +125,20 @@ def says_half(exchange: Exchange) -> None:
     exchange.wait_until_closed()
 
 
-@pytest.mark.parametrize(
-    ("script", "said"),
-    [
-        pytest.param(says_nothing, "legion: provider rehearsal did not answer in time", id="at-first"),
-        pytest.param(says_half, "API Error", id="mid-stream"),
-    ],
-)
-def test_a_hanging_endpoint_is_given_up_and_work_goes_on_afterwards(
-    here: Company, request: pytest.FixtureRequest, script, said: str
-):
-    name = f"hangs-{request.node.callspec.id}"
-    writing(here, name)
+HANGS = {
+    "at-first": (says_nothing, "legion: provider rehearsal did not answer in time"),
+    "mid-stream": (says_half, "API Error"),
+}
+
+
+@pytest.mark.parametrize("name", sampled(HANGS, 1))
+def test_a_hanging_endpoint_is_given_up_and_work_goes_on_afterwards(here: Company, name: str):
+    script, said = HANGS[name]
+    writing(here, f"hangs-{name}")
     upstream = Upstream(script)
     try:
         with provider_at(here, upstream.url):
-            ticket = here.dispatch(name)
+            ticket = here.dispatch(f"hangs-{name}")
             assert said in parked(here, ticket, "limited").ticket.reason
     finally:
         upstream.close()
@@ -283,27 +280,29 @@ def test_a_hundred_megabytes_from_a_tool_reach_neither_the_model_nor_the_journal
     assert size_of(here.squad.data.runs / f"ticket-{ticket}-run-{page.runs[0].id}") < 1_000_000
 
 
-def test_twenty_megabytes_from_the_model_are_heard_and_cut_in_the_journal(here: Company):
-    # The model says that it was little, or Claude Code would sum up the conversation first.
-    usage = "usage = {input = 100, output = 100, cache_read = 0, cache_write = 0}"
-    here.script(
-        "speech",
-        f"""
-        [[step]]
-        say = "{"word " * 4_000_000}"
-        {usage}
-        call = {{tool = "Bash", input = {{command = "echo hi > speech.txt"}}}}
+@pytest.mark.soak
+def test_twenty_megabytes_from_the_model_are_heard_and_cut_in_the_journal(tmp_path: Path):
+    with company(tmp_path) as here:
+        # The model says that it was little, or Claude Code would sum up the conversation first.
+        usage = "usage = {input = 100, output = 100, cache_read = 0, cache_write = 0}"
+        here.script(
+            "speech",
+            f"""
+            [[step]]
+            say = "{"word " * 4_000_000}"
+            {usage}
+            call = {{tool = "Bash", input = {{command = "echo hi > speech.txt"}}}}
 
-        [[step]]
-        {usage}
-        say = "Done."
-        """,
-    )
-    ticket = here.dispatch("speech")
-    here.project.until(ticket, "done")
-    assert here.project.landed("speech.txt") == "hi\n"
-    said = [event for event in here.journal(ticket) if event.kind == "said"]
-    assert len(str(said[0].facts["text"])) < 10_000
+            [[step]]
+            {usage}
+            say = "Done."
+            """,
+        )
+        ticket = here.dispatch("speech")
+        here.project.until(ticket, "done")
+        assert here.project.landed("speech.txt") == "hi\n"
+        said = [event for event in here.journal(ticket) if event.kind == "said"]
+        assert len(str(said[0].facts["text"])) < 10_000
 
 
 def test_a_full_disk_under_the_conversation_loses_nothing_and_work_goes_on_when_there_is_room(tmp_path: Path):

@@ -10,7 +10,7 @@ from legion.wire.tickets import NewTicket, TicketPage
 
 KILLED = "printing"
 """The ticket whose runner the demo kills."""
-HALF_WRITTEN = "tail -f"
+HALF_WRITTEN = "while kill -0"
 """What its agent runs when there is something to lose."""
 
 

@@ -108,9 +108,6 @@ class Book:
         if limit.status in REFUSED:
             # Its run ends on the answer at once, and whoever judges that looks here for the reset.
             self.write()
-        if limit.status != 200:
-            # A run that ends on it is judged within moments, by when the limit is over.
-            self.write()
 
     def write(self) -> None:
         """Bring everything to disk now; what does not fit stays for the next time."""

@@ -20,7 +20,13 @@ _LONGEST = 25.0
 _RECENT = 200
 _LONG_REST = 8.0
 """Seconds: the fourth rest in a row."""
-_NEEDS_A_PERSON = (ParkReason.PAUSED, ParkReason.RED_BASELINE, ParkReason.QUESTION, ParkReason.BUDGET)
+_NEEDS_A_PERSON = (
+    ParkReason.PAUSED,
+    ParkReason.RED_BASELINE,
+    ParkReason.QUESTION,
+    ParkReason.BUDGET,
+    ParkReason.PROVIDER,
+)
 
 
 def wait(world: World, news: News, cwd: str | None, ids: list[int], after_event: int, timeout: float) -> WaitState:

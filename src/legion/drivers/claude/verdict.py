@@ -11,7 +11,12 @@ from legion.drivers import Ending, Outcome
 
 BUDGET_MARK = "legion: budget reached"
 """How the gateway says that a ticket has spent what it was given."""
-REFUSED_MARKS = ("legion: no key", "legion: model not allowed", "legion: no pass", "credit balance is too low")
+REFUSED_MARKS = (
+    "legion: no key",
+    "legion: model not allowed",
+    "legion: there is no provider",
+    "credit balance is too low",
+)
 
 _STUCK = re.compile(r"^\W*STUCK\W*:\s*(.+)", re.MULTILINE | re.DOTALL)
 _LONGEST = 1000
