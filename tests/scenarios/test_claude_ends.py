@@ -66,7 +66,7 @@ def test_a_stop_answers_soon_and_leaves_no_process(here: Company, gate: Gate, wh
         asked = time.monotonic()
         here.project.stop(ticket)
         answered = time.monotonic() - asked
-        until(lambda: not watch.remains(tree), here, "the end of everything")
+        until(lambda: watch.is_clear(tree), here, "the end of everything")
         page = here.project.until_idle(ticket)
         gone = time.monotonic() - asked
     print(f"stop {when}: answered in {answered:.2f} s, gone in {gone:.2f} s")

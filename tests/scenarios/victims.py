@@ -13,6 +13,7 @@ from pathlib import Path
 
 import psutil
 
+from legion.gateway import process
 from legion.gateway.folder import GatewayFolder
 from legion.runner.journal import JournalEvent, Kind, read_journal
 from tests.crash import invariants
@@ -38,6 +39,7 @@ class Victims:
     def __init__(self, here: Company) -> None:
         self._here = here
         self._squad = here.squad
+        self._gateway = GatewayFolder(here.squad.data.gateway)
 
     def kill(self, who: Who, ticket: int) -> None:
         match who:
@@ -48,6 +50,7 @@ class Victims:
                 self.cut_the_power()
                 self._here.start()
             case Who.GATEWAY:
+                until(lambda: process.address(self._gateway), self._here, "a living gateway")
                 _end([self.gateway()])
             case Who.FORK_SERVER:
                 _end([self.fork_server()])
@@ -65,7 +68,7 @@ class Victims:
     def everything(self) -> list[psutil.Process]:
         """The daemon, the gateway, the runners and all below them; not the provider, which is somebody else's."""
         roots = invariants.processes_of(self._squad.folder, self._squad.data)
-        found = {process.pid: process for process in roots if process.pid != self._here.stage.pid}
+        found = {root.pid: root for root in roots if root.pid != self._here.stage.pid}
         for root in list(found.values()):
             with contextlib.suppress(psutil.Error):
                 found |= {child.pid: child for child in root.children(recursive=True)}
@@ -76,12 +79,20 @@ class Victims:
         return psutil.Process(self._squad.process.pid)
 
     def gateway(self) -> psutil.Process:
-        record = GatewayFolder(self._squad.data.gateway).record
-        return psutil.Process(json.loads(record.read_text())["pid"])
+        return psutil.Process(json.loads(self._gateway.record.read_text())["pid"])
 
     def fork_server(self) -> psutil.Process:
         (server,) = [child for child in self.daemon().children() if "legion.runner.forkserver" in child.cmdline()]
         return server
+
+    def is_at_work(self, ticket: int) -> bool:
+        """Whether the program of its latest run was started, and its runner lives."""
+        if not any(event.kind == Kind.STARTED.value for event in self.latest(ticket)):
+            return False
+        try:
+            return "legion.runner.forkserver" in self.runner(ticket).cmdline()
+        except psutil.Error:
+            return False
 
     def runner(self, ticket: int) -> psutil.Process:
         (opened,) = [event for event in self.latest(ticket) if event.kind == Kind.OPENED.value]
@@ -134,10 +145,13 @@ class Watch:
                 if len(spaces) > 1:
                     self.together.append((cwd, sorted(spaces.values())))
 
-    def remains(self, folder: Path) -> list[int]:
-        """What still lives of all Claude Codes that ever worked in this folder, tools included."""
+    def saw(self, folder: Path) -> bool:
+        return str(folder) in self._seen
+
+    def is_clear(self, folder: Path) -> bool:
+        """Nothing lives any more of all Claude Codes that ever worked in this folder, tools included."""
         spaces = self._seen.get(str(folder), set())
-        return [pid for pid in _pids() if _link(pid, "ns/pid") in spaces]
+        return not any(_link(pid, "ns/pid") in spaces for pid in _pids())
 
 
 def until(holds: Callable[[], object], here: Company, what: str, patience: float = PATIENCE) -> None:

@@ -129,6 +129,9 @@ class RunChild:
                     return int(told["exit-code"])
         if code < 0:
             return 128 - code
+        if code > 128:
+            # bubblewrap says that its first process was killed, which is nobody's mistake.
+            return code
         raise StartFailed("The sandbox could not start the program.")
 
 

@@ -1,0 +1,282 @@
+"""What Claude Code takes from others: the repository's CLAUDE.md and hooks inside the walls, nothing of the person's."""
+
+from __future__ import annotations
+
+import contextlib
+import http.client
+import json
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+
+from legion.drivers.claude.program import bundled_program
+from legion.rehearsal.process import playing
+from tests.gateway.upstream import Exchange, Upstream
+from tests.scenarios.test_hostile import SOMEBODY, interpreter_for, libraries
+from tests.support.legion import Squad
+from tests.support.models import RETRIES, Company, company
+from tests.support.repository import Repository
+
+PERSONAL, PARENTAL, OURS = "only the person says this", "only the parent folder says this", "the repository says this"
+
+
+@dataclass
+class Tap:
+    """A provider that passes everything on to the scripted one and keeps what the model received."""
+
+    url: str
+    received: list[str] = field(default_factory=list)
+
+    def __call__(self, exchange: Exchange) -> None:
+        self.received.append(exchange.body.decode())
+        method, path, _ = exchange.line.split(" ")
+        to = http.client.HTTPConnection(urlsplit(self.url).netloc, timeout=60)
+        to.request(method, path, exchange.body, dict(exchange.headers))
+        answer = to.getresponse()
+        exchange.reply(answer.status, answer.read(), content_type=answer.headers["content-type"])
+        to.close()
+
+
+@contextlib.contextmanager
+def tapped(url: str) -> Iterator[tuple[Tap, str]]:
+    """The tap, and where it listens."""
+    tap = Tap(url)
+    upstream = Upstream(tap)
+    try:
+        yield tap, upstream.url
+    finally:
+        upstream.close()
+
+
+def hook(mark: Path, home: Path) -> dict[str, object]:
+    """Leaves a mark, and in it what it sees of the person's home."""
+    command = f"ls -A {home} > {mark} 2>&1 || true"
+    return {"hooks": {"PreToolUse": [{"matcher": "*", "hooks": [{"type": "command", "command": command}]}]}}
+
+
+def server(mark: Path) -> dict[str, object]:
+    return {"mcpServers": {"evil": {"command": "touch", "args": [str(mark)]}}}
+
+
+def plant(home: Path, marks: Path) -> None:
+    """What a person may have at home for their own Claude Code, all of it leaving marks."""
+    own = home / ".claude"
+    settings = {**hook(marks / "persons-hook", home), "enableAllProjectMcpServers": True, "env": {"PERSONAL": "1"}}
+    for name, content in {
+        "CLAUDE.md": PERSONAL,
+        "settings.json": json.dumps(settings),
+        ".claude.json": json.dumps(server(marks / "persons-server")),
+        "commands/theirs.md": PERSONAL,
+        "agents/theirs.md": f"---\nname: theirs\ndescription: {PERSONAL}\n---\n",
+        "skills/theirs/SKILL.md": f"---\nname: theirs\ndescription: {PERSONAL}\n---\n",
+        "plugins/cache/theirs/.claude-plugin/plugin.json": '{"name": "theirs"}',
+    }.items():
+        (own / name).parent.mkdir(parents=True, exist_ok=True)
+        (own / name).write_text(content)
+    (home / ".claude.json").write_text(json.dumps(server(marks / "persons-server")))
+    (home / "CLAUDE.md").write_text(PERSONAL)
+
+
+def repository_files(home: Path, marks: Path) -> dict[str, str]:
+    return {
+        "CLAUDE.md": OURS,
+        ".claude/settings.json": json.dumps(hook(marks / "repository-hook", home)),
+        ".mcp.json": json.dumps(server(marks / "repository-server")),
+    }
+
+
+WRITES = """
+    [[step]]
+    say = "I write it."
+    call = {tool = "Bash", input = {command = "echo hi > NAME.txt; echo \\"[$PERSONAL]\\" > env.txt"}}
+
+    [[step]]
+    say = "Done."
+"""
+
+
+def marks_in(folder: Path) -> set[str]:
+    return {path.name for path in folder.iterdir() if "-" in path.name}
+
+
+def test_the_repositorys_words_and_hooks_are_used_inside_the_walls_and_nothing_of_the_persons(tmp_path: Path):
+    home, marks = tmp_path / "home", tmp_path / "gates"
+    (tmp_path / "CLAUDE.md").write_text(PARENTAL)
+    with company(tmp_path, provided=False) as one:
+        plant(home, marks)
+        one.squad.end()
+        one.start({"HOME": str(home), "CLAUDE_CONFIG_DIR": ""})
+        one.project.repository.commit("for claude", repository_files(home, marks))
+        one.project.until_true(lambda: one.project.landed("CLAUDE.md") == OURS)
+        one.script("writes", WRITES.replace("NAME", "settings"))
+        with tapped(one.stage.url) as (tap, url):
+            one.told("provider", "add", "rehearsal", "--url", url, "--no-key")
+            one.project.until(one.dispatch("writes"), "done")
+        assert OURS in tap.received[0]
+        for words in (PERSONAL, PARENTAL, "theirs"):
+            assert not any(words in received for received in tap.received)
+        assert one.project.landed("env.txt") == "[]\n"
+        assert marks_in(marks) == {"repository-hook"}
+        # It ran where the person's home shows nothing.
+        assert (marks / "repository-hook").read_text() == ""
+
+
+def test_the_same_traps_spring_for_a_claude_code_that_a_person_starts(tmp_path: Path):
+    home, marks, scripts = tmp_path / "home", tmp_path / "marks", tmp_path / "scripts"
+    for folder in (marks, scripts):
+        folder.mkdir()
+    plant(home, marks)
+    repository = Repository(tmp_path / "ada")
+    repository.commit("for claude", repository_files(home, marks))
+    (scripts / "writes.toml").write_text(WRITES)
+    program = bundled_program()
+    assert program is not None
+    with playing(scripts, tmp_path) as stage, tapped(stage.url) as (tap, url):
+        subprocess.run(
+            [program, "-p", "rehearsal: writes", "--allowedTools", "Bash"],
+            cwd=repository.root,
+            env={
+                **{"PATH": os.environ["PATH"], "HOME": str(home), "ANTHROPIC_BASE_URL": url, RETRIES: "1"},
+                **{"ANTHROPIC_AUTH_TOKEN": "any", "IS_SANDBOX": "1", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1"},
+            },
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=90,
+            check=True,
+        )
+    assert PERSONAL in tap.received[0]
+    assert {"persons-hook", "persons-server", "repository-hook", "repository-server"} <= marks_in(marks)
+    assert ".claude" in (marks / "persons-hook").read_text()
+
+
+TWICE = """
+    [[step]]
+    say = "I look around."
+    call = {tool = "Bash", input = {command = '''
+        {ls -A ~; ls -A HOME; } > home.txt 2>&1; echo "$CLAUDE_CONFIG_DIR" > place.txt
+        id -u > user.txt; echo kept > "$CLAUDE_CONFIG_DIR/note"; echo BROKEN > red.txt
+    '''}}
+
+    [[step]]
+    say = "Done."
+
+    [[step]]
+    attempt = 2
+    say = "I look again."
+    call = {tool = "Bash", input = {command = 'cat "$CLAUDE_CONFIG_DIR/note" > note.txt; rm red.txt'}}
+
+    [[step]]
+    attempt = 2
+    say = "Done again."
+"""
+
+
+@contextlib.contextmanager
+def company_of(uid: int, root: Path) -> Iterator[Company]:
+    """All of it owned by one user, whose daemon runs as them; the scripted model may be anybody's."""
+    scripts, home = root / "scripts", root / "home"
+    for folder in (scripts, home / ".ssh"):
+        folder.mkdir(parents=True)
+    repository = Repository(root / "ada")
+    squad = Squad(root, settings=f'[sandbox]\nenv = ["{RETRIES}"]\n', launch=interpreter_for(uid))
+    squad.data.prepare()
+    squad.data.daemon_log.touch()
+    for path in (root, *root.rglob("*")):
+        os.chown(path, uid, uid, follow_symlinks=False)
+    env = {"HOME": str(home), "PYTHONPATH": libraries(), "PATH": f"/usr/bin:/bin:{os.environ['PATH']}", RETRIES: "1"}
+    with playing(scripts, root) as stage:
+        try:
+            squad.start({**env, "CLAUDE_CONFIG_DIR": "", "ANTHROPIC_API_KEY": ""})
+            one = Company(squad, squad.adopt(repository), stage, scripts)
+            one.provide()
+            yield one
+        finally:
+            squad.close()
+
+
+@pytest.mark.parametrize("who", ["root", "user"])
+def test_home_is_empty_inside_and_claudes_own_folder_is_kept_across_runs(who: str):
+    if os.getuid() != 0 and who == "root":
+        pytest.skip("only root can try as root")
+    uid = {"root": 0, "user": SOMEBODY}[who] if os.getuid() == 0 else os.getuid()
+    # Not below pytest's own folder: another user must be able to reach it.
+    root = Path(tempfile.mkdtemp(prefix="legion-settings-"))
+    root.chmod(0o755)
+    try:
+        with company_of(uid, root) as one:
+            one.script("twice", TWICE.replace("{ls", "{ ls").replace("HOME", str(root / "home")))
+            ticket = one.dispatch("twice")
+            page = one.project.until(ticket, "done")
+            assert [run.outcome for run in page.runs] == ["finished", "finished"]
+            assert (one.project.landed("home.txt") or "").strip() in ("", ".cache")
+            assert one.project.landed("note.txt") == "kept\n"
+            assert one.project.landed("user.txt") == f"{uid}\n"
+            place = Path((one.project.landed("place.txt") or "").strip())
+            assert place.is_relative_to(one.squad.data.root)
+            assert place.stat().st_uid == uid
+            assert list((root / "home").iterdir()) == [root / "home/.ssh"]
+    finally:
+        shutil.rmtree(root, ignore_errors=True)
+
+
+LOGIN = {
+    "claudeAiOauth": {
+        "accessToken": "sk-ant-oat01-planted",
+        "refreshToken": "sk-ant-ort01-planted",
+        "expiresAt": 4_000_000_000_000,
+        "scopes": ["user:inference", "user:profile"],
+        "subscriptionType": "max",
+    }
+}
+HIJACK = """
+    [[step]]
+    say = "I put a link to the person's folder in the place of mine."
+    call = {tool = "Bash", input = {command = '''
+        mv "$CLAUDE_CONFIG_DIR" "$CLAUDE_CONFIG_DIR.mine"; ln -s HOME/.claude "$CLAUDE_CONFIG_DIR"
+        cat HOME/.claude/.credentials.json > seen.txt; echo x >> HOME/.claude/.credentials.json; echo BROKEN > red.txt
+    '''}}
+
+    [[step]]
+    say = "Done."
+
+    [[step]]
+    attempt = 2
+    say = "I go on."
+    call = {tool = "Bash", input = {command = "rm red.txt seen.txt; echo hi > hijack.txt"}}
+
+    [[step]]
+    attempt = 2
+    say = "Done again."
+"""
+
+
+def test_a_persons_own_login_is_said_to_be_readable_and_is_never_written_or_replaced(tmp_path: Path):
+    home = tmp_path / "home"
+    login = home / ".claude/.credentials.json"
+    login.parent.mkdir(parents=True)
+    login.write_text(json.dumps(LOGIN))
+    login.chmod(0o600)
+    before = login.lstat()
+    with company(tmp_path, provided=False) as one:
+        one.squad.end()
+        settings = one.squad.settings.read_text()
+        one.squad.settings.write_text(settings.replace(f'["{RETRIES}"]', f'["{RETRIES}", "ANTHROPIC_BASE_URL"]'))
+        one.start({"HOME": str(home), "CLAUDE_CONFIG_DIR": "", "ANTHROPIC_BASE_URL": one.stage.url})
+        assert f"your own Claude login in {login}, which agents can read" in " ".join(one.cli("doctor").stdout.split())
+        one.script("hijack", HIJACK.replace("HOME", str(home)))
+        ticket = one.dispatch("hijack")
+        page = one.project.until(ticket, "done")
+        assert page.access == "your own Claude login, which the agent can read"
+        assert "your own Claude login, which the agent can read" in one.told("ticket", str(ticket))
+        assert one.project.landed("hijack.txt") == "hi\n"
+    after = login.lstat()
+    assert json.loads(login.read_text()) == LOGIN
+    assert (after.st_ino, after.st_mode, after.st_mtime_ns) == (before.st_ino, before.st_mode, before.st_mtime_ns)
+    assert [path.name for path in login.parent.iterdir()] == [".credentials.json"]
