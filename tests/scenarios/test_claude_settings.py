@@ -1,4 +1,4 @@
-"""What Claude Code takes from others: the repository's CLAUDE.md and hooks inside the walls, nothing of the person's."""
+"""What Claude Code takes from others: the repository's CLAUDE.md and hooks, inside the walls; nothing of a person."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def hook(mark: Path, home: Path) -> dict[str, object]:
 
 
 def server(mark: Path) -> dict[str, object]:
-    return {"mcpServers": {"evil": {"command": "touch", "args": [str(mark)]}}}
+    return {"mcpServers": {mark.name: {"command": "touch", "args": [str(mark)]}}}
 
 
 def plant(home: Path, marks: Path) -> None:
@@ -109,12 +109,10 @@ def marks_in(folder: Path) -> set[str]:
 def test_the_repositorys_words_and_hooks_are_used_inside_the_walls_and_nothing_of_the_persons(tmp_path: Path):
     home, marks = tmp_path / "home", tmp_path / "gates"
     (tmp_path / "CLAUDE.md").write_text(PARENTAL)
-    with company(tmp_path, provided=False) as one:
-        plant(home, marks)
+    plant(home, marks)
+    with company(tmp_path, provided=False, files=repository_files(home, marks)) as one:
         one.squad.end()
         one.start({"HOME": str(home), "CLAUDE_CONFIG_DIR": ""})
-        one.project.repository.commit("for claude", repository_files(home, marks))
-        one.project.until_true(lambda: one.project.landed("CLAUDE.md") == OURS)
         one.script("writes", WRITES.replace("NAME", "settings"))
         with tapped(one.stage.url) as (tap, url):
             one.told("provider", "add", "rehearsal", "--url", url, "--no-key")
@@ -143,8 +141,12 @@ def test_the_same_traps_spring_for_a_claude_code_that_a_person_starts(tmp_path: 
             [program, "-p", "rehearsal: writes", "--allowedTools", "Bash"],
             cwd=repository.root,
             env={
-                **{"PATH": os.environ["PATH"], "HOME": str(home), "ANTHROPIC_BASE_URL": url, RETRIES: "1"},
-                **{"ANTHROPIC_AUTH_TOKEN": "any", "IS_SANDBOX": "1", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1"},
+                "PATH": os.environ["PATH"],
+                "HOME": str(home),
+                "ANTHROPIC_BASE_URL": url,
+                "ANTHROPIC_AUTH_TOKEN": "any",
+                "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+                RETRIES: "1",
             },
             stdin=subprocess.DEVNULL,
             capture_output=True,
@@ -160,7 +162,7 @@ TWICE = """
     [[step]]
     say = "I look around."
     call = {tool = "Bash", input = {command = '''
-        {ls -A ~; ls -A HOME; } > home.txt 2>&1; echo "$CLAUDE_CONFIG_DIR" > place.txt
+        {ls -A ~; ls -A HOME; echo "$HOME"; } > home.txt 2>&1; echo "$CLAUDE_CONFIG_DIR" > place.txt
         id -u > user.txt; echo kept > "$CLAUDE_CONFIG_DIR/note"; echo BROKEN > red.txt
     '''}}
 
@@ -211,11 +213,11 @@ def test_home_is_empty_inside_and_claudes_own_folder_is_kept_across_runs(who: st
     root.chmod(0o755)
     try:
         with company_of(uid, root) as one:
-            one.script("twice", TWICE.replace("{ls", "{ ls").replace("HOME", str(root / "home")))
+            one.script("twice", TWICE.replace("{ls", "{ ls").replace("-A HOME", f"-A {root}/home"))
             ticket = one.dispatch("twice")
             page = one.project.until(ticket, "done")
             assert [run.outcome for run in page.runs] == ["finished", "finished"]
-            assert (one.project.landed("home.txt") or "").strip() in ("", ".cache")
+            assert one.project.landed("home.txt") == f"{root}/home\n"
             assert one.project.landed("note.txt") == "kept\n"
             assert one.project.landed("user.txt") == f"{uid}\n"
             place = Path((one.project.landed("place.txt") or "").strip())
@@ -269,7 +271,7 @@ def test_a_persons_own_login_is_said_to_be_readable_and_is_never_written_or_repl
         settings = one.squad.settings.read_text()
         one.squad.settings.write_text(settings.replace(f'["{RETRIES}"]', f'["{RETRIES}", "ANTHROPIC_BASE_URL"]'))
         one.start({"HOME": str(home), "CLAUDE_CONFIG_DIR": "", "ANTHROPIC_BASE_URL": one.stage.url})
-        assert f"your own Claude login in {login}, which agents can read" in " ".join(one.cli("doctor").stdout.split())
+        assert f"by your own Claude login, which agents can read, {login}" in str(one.json("doctor"))
         one.script("hijack", HIJACK.replace("HOME", str(home)))
         ticket = one.dispatch("hijack")
         page = one.project.until(ticket, "done")

@@ -83,7 +83,7 @@ def _start(folder: GatewayFolder, port: int, idle: float) -> Address:
             ],
             cwd="/",
             # All of it: a key may lie in any variable, and TLS and the keyring have theirs.
-            env={**os.environ, "PYTHONPATH": str(Path(legion.__file__).parent.parent)},
+            env={**os.environ, "PYTHONPATH": _libraries()},
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=log,
@@ -102,6 +102,12 @@ def _start(folder: GatewayFolder, port: int, idle: float) -> Address:
         sentence = said.removeprefix("error:").strip()
         raise GatewayFailed(sentence or f"The gateway died while it started: the last lines of {folder.log} say why.")
     return found
+
+
+def _libraries() -> str:
+    """This Legion before any other, and whatever else the person's Python is told to look at."""
+    here = str(Path(legion.__file__).parent.parent)
+    return os.pathsep.join(filter(None, (here, os.environ.get("PYTHONPATH"))))
 
 
 def _first_line(answers: int) -> str:

@@ -64,7 +64,7 @@ def spec(world: World, shop: Workshop, ticket: Ticket, this_run: Run, place: Pla
     env = {**place.env, **_ENVIRONMENT, "CLAUDE_CONFIG_DIR": str(config_dir)}
     env |= _way(world, ticket, this_run, way, config_dir, allowance)
     if place.walls is not None:
-        env["IS_SANDBOX"] = "1"
+        env |= {"IS_SANDBOX": "1", "HOME": str(place.walls.home)}
     with world.store.write() as tx:
         runs.note_access(tx, this_run.id, way.words)
         # Whoever keeps the gateway alive may have looked for passes just before this one was there.

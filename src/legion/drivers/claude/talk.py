@@ -41,6 +41,8 @@ from legion.drivers.claude.verdict import Asked, Final, Heard, judge
 
 _LAST_WORDS = 2000
 _REFUSALS = 2
+_LONGEST_SILENCE = 300.0
+"""Seconds after its last word: Claude Code waits for what it runs in the background, which may never end."""
 _LONGEST_OUTAGE = 240.0
 """Seconds between the first vain request and the last: where each one hangs, Claude Code would go on for an hour."""
 
@@ -66,6 +68,7 @@ class Talk:
         self._asked = Asked.NOTHING
         self._refusals = 0
         self._vain_since: float | None = None
+        self._leaving: asyncio.TimerHandle | None = None
         self._unheard: dict[str, str] = {}
         """Messages that were sent and not yet echoed, by their id."""
         self._questions: dict[str, asyncio.Future[Permit]] = {}
@@ -135,8 +138,14 @@ class Talk:
         async for message in self._client.receive_messages():
             self._notes.take(message)
             self._learn(message)
+            if self._leaving is not None:
+                self._leaving.cancel()
+                self._leaving = None
             if isinstance(message, ResultMessage) and not self._unheard:
                 await self._transport.end_input()
+            if self._final is not None and not self._transport.is_ready():
+                loop = asyncio.get_running_loop()
+                self._leaving = loop.call_later(_LONGEST_SILENCE, self._end_leftovers)
 
     def _learn(self, message: Message) -> None:
         match message:
@@ -285,6 +294,11 @@ class Talk:
         with contextlib.suppress(ClaudeSDKError, TimeoutError):
             await asyncio.wait_for(self._client.interrupt(), grace / 4)
         await self._transport.end_input()
+
+    def _end_leftovers(self) -> None:
+        """Whatever still runs is nobody's work any more; its last word counts."""
+        self._host.record("left-behind", silence=_LONGEST_SILENCE)
+        self._kill()
 
     def _signal(self, number: int) -> None:
         if not self._exit.done():
