@@ -126,6 +126,17 @@ def test_the_repositorys_words_and_hooks_are_used_inside_the_walls_and_nothing_o
         assert (marks / "repository-hook").read_text() == ""
 
 
+def test_without_walls_no_hook_of_the_repository_runs(tmp_path: Path):
+    marks = tmp_path / "gates"
+    open_house = 'mode = "off"\n[claude]\nallow = ["Bash"]\n'
+    with company(tmp_path, settings=open_house, files=repository_files(tmp_path / "home", marks)) as one:
+        one.script("writes", WRITES.replace("NAME", "settings"))
+        one.project.until(one.dispatch("writes"), "done")
+        assert marks_in(marks) == set()
+        # Ours runs all the same: it tells which calls have begun.
+        assert any(event.kind == "begins" for event in one.journal(1))
+
+
 def test_the_same_traps_spring_for_a_claude_code_that_a_person_starts(tmp_path: Path):
     home, marks, scripts = tmp_path / "home", tmp_path / "marks", tmp_path / "scripts"
     for folder in (marks, scripts):

@@ -111,6 +111,8 @@ def _options(
         permission_mode=PermissionMode(wanted.permission_mode.value),
         allowed_tools=(*wanted.allow, *(_IN_A_SANDBOX if place.walls is not None else ())),
         tools=wanted.tools or None,
+        # They are commands that nobody has trusted: only walls make them harmless.
+        hooks=place.walls is not None,
         max_turns=wanted.max_turns or None,
         budget_usd=budget,
         asks=ticket.wish.asks,

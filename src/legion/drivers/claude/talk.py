@@ -41,6 +41,7 @@ from legion.drivers.claude.verdict import Asked, Final, Heard, judge
 
 _LAST_WORDS = 2000
 _REFUSALS = 2
+_NO_HOOKS = '{"disableAllHooks": true}'
 _LONGEST_SILENCE = 300.0
 """Seconds after its last word: Claude Code waits for what it runs in the background, which may never end."""
 _LONGEST_OUTAGE = 240.0
@@ -200,6 +201,7 @@ class Talk:
             max_budget_usd=options.budget_usd,
             # The repository's CLAUDE.md belongs to the work; the person's own hooks and settings do not.
             setting_sources=["project"],
+            settings=None if options.hooks else _NO_HOOKS,
             strict_mcp_config=True,
             verbatim_prompts=True,
             can_use_tool=self._may_use if options.asks else None,
