@@ -15,6 +15,7 @@ from legion.jobs.run import run_dir
 from legion.jobs.world import World
 from legion.runner import control, launch
 from legion.runner.journal import read_journal
+from legion.runner.launch import Living
 from legion.runner.spec import RunnerError, read_spec
 from legion.store import runs, tickets
 from legion.wire.questions import Told, Words
@@ -45,8 +46,7 @@ def interrupt(world: World, ticket_id: int, words: Words, *, patience: float = P
     if not launch.interrupt(folder, id, text):
         raise _gone(ticket_id)
     if not text:
-        message = f"The agent of ticket {ticket_id} is interrupted: `legion resume {ticket_id}` lets it go on."
-        return Told(ticket=ticket_id, run=run.id, heard=None, message=message)
+        return Told(ticket=ticket_id, run=run.id, heard=None, message=_interrupted(folder, ticket_id, patience))
     heard = _heard(folder, id, patience)
     return Told(ticket=ticket_id, run=run.id, heard=heard, message=_words_of(ticket_id, heard))
 
@@ -85,7 +85,22 @@ def _heard(folder: Path, id: str, patience: float) -> bool | None:
                 break
             if (heard := _look(folder, id)) is not None:
                 return heard
-    return _look(folder, id)
+    heard = _look(folder, id)
+    return False if heard is None and not isinstance(launch.find(folder), Living) else heard
+
+
+def _interrupted(folder: Path, ticket_id: int, patience: float) -> str:
+    """Said once the run has come to its end, which is when its connection closes."""
+    deadline = time.monotonic() + patience
+    with contextlib.suppress(OSError), control.connect(folder, patience) as connection:
+        control.send(connection, "follow")
+        while (left := deadline - time.monotonic()) > 0:
+            connection.settimeout(left)
+            if not connection.recv(4096):
+                break
+    if isinstance(launch.find(folder), Living):
+        return f"The agent of ticket {ticket_id} has not ended yet: see `legion ticket {ticket_id}`."
+    return f"The agent of ticket {ticket_id} is interrupted: `legion resume {ticket_id}` lets it go on."
 
 
 def _look(folder: Path, id: str) -> bool | None:
@@ -101,8 +116,8 @@ def _words_of(ticket_id: int, heard: bool | None) -> str:
             return f"The agent of ticket {ticket_id} has heard it."
         case False:
             return (
-                f"The agent of ticket {ticket_id} ended before it heard this: see `legion ticket {ticket_id}`, "
-                "then say it with `legion retry --feedback` or a new ticket."
+                f"The agent of ticket {ticket_id} ended before it heard this; if the ticket goes on, it is told then: "
+                f"see `legion ticket {ticket_id}`."
             )
         case _:
             return f"The agent of ticket {ticket_id} hears it after what it is doing now: see `legion log {ticket_id}`."

@@ -45,8 +45,6 @@ class ClaudeOptions:
     """Used without asking."""
     tools: tuple[str, ...] | None = None
     """The tools that there are; None: all of Claude Code's own."""
-    hooks: bool = True
-    """Whether hooks of the repository's own settings run; ours do in any case."""
     max_turns: int | None = None
     budget_usd: float | None = None
     asks: bool = False
