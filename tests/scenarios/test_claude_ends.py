@@ -14,6 +14,7 @@ import pytest
 
 from legion.domain.limits import APART
 from tests.scenarios.victims import Victims, Watch, until
+from tests.support.codebase import ROOT
 from tests.support.gates import Gate
 from tests.support.legion import PATIENCE
 from tests.support.models import Company, company
@@ -139,11 +140,13 @@ run = "sh check.sh"
 parallel = 8
 """
 ELSEWHERE = """
-folder=$1; shift; cd "$folder"
+folder=$1; code=$2; shift 2; cd "$folder"
+mkdir -p code && mount --bind "$code" code || exit 1
 for place in /tmp /var/tmp /dev/shm; do
     mkdir -p "outside$place" && mount --bind "outside$place" "$place" || exit 1
 done
-mkdir -p "$folder" && mount -c --bind . "$folder" && mkdir outside/home && cd / || exit 1
+mkdir -p "$folder" "$code" && mount -c --bind . "$folder" && mount -c --bind ./code "$code" || exit 1
+mkdir outside/home && cd / || exit 1
 exec env HOME="$folder/outside/home" TMPDIR=/tmp "$@"
 """
 """Whoever is started by this finds empty folders where programs like to leave things; the test finds what is left."""
@@ -151,7 +154,7 @@ exec env HOME="$folder/outside/home" TMPDIR=/tmp "$@"
 
 def test_eight_at_once_work_land_and_leave_no_file_outside(tmp_path: Path):
     alone = ["unshare", "--mount", *([] if os.geteuid() == 0 else ["--map-root-user"])]
-    launch = [*alone, "sh", "-c", ELSEWHERE, "sh", str(tmp_path), sys.executable]
+    launch = [*alone, "sh", "-c", ELSEWHERE, "sh", str(tmp_path), str(ROOT), sys.executable]
     with company(tmp_path, config=ROOM_FOR_EIGHT, launch=launch) as here:
         gate = Gate(tmp_path / "gates", "gate")
         before, checkout = outside(tmp_path), here.project.repository.fingerprint()

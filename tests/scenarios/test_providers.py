@@ -173,9 +173,9 @@ def test_what_a_person_wrote_by_hand_is_kept_in_its_order(here: Company):
         '# mine\n[zeta]\nurl = "http://127.0.0.1:1"\nauth = "bearer"\n\n[alpha]\nurl = "http://127.0.0.1:2"\n'
     )
     said = here.told("provider", "add", "middle", "--url", "http://127.0.0.1:3", "--no-key")
-    assert "Which provider: zeta, alpha, middle?" in said
+    assert "Agents use zeta" in said
     assert [(line["name"], line["auth"], line["default"]) for line in lines(here)] == [
-        ("zeta", "bearer", False),
+        ("zeta", "bearer", True),
         ("alpha", "x-api-key", False),
         ("middle", "x-api-key", False),
     ]

@@ -6,9 +6,8 @@ from collections.abc import Iterator
 from typing import TypeVar
 
 from legion import __version__
-from legion.client.http import Address, Line, Query
+from legion.client.http import Address, Line, OtherVersion, Query
 from legion.client.shapes import Unreadable, read
-from legion.wire.errors import LegionError
 from legion.wire.projects import (
     AddProject,
     Collected,
@@ -165,7 +164,4 @@ class Legion:
         try:
             return read(shape, data)
         except Unreadable:
-            raise LegionError(
-                f"The daemon is {self.line.daemon_version}, this program is {__version__}, and they do not understand "
-                "each other; restart the daemon with `legion down` and `legion up`."
-            ) from None
+            raise OtherVersion(self.line.daemon_version) from None

@@ -1,4 +1,4 @@
-"""The daemon's side of the gateway's process: find, start, end. Adopt or start, never just start.
+"""The daemon's side of the gateway's process: find, start, replace, end. Adopt or start, never just start.
 
 Whether one lives is told by its lock, so a new daemon sees what the last one saw. Any thread may call anything here.
 """
@@ -70,6 +70,15 @@ def end(folder: GatewayFolder) -> bool:
             raise TryAgain(f"The gateway (pid {found.pid}) does not end: look into {folder.log} or kill it.")
         time.sleep(_LOOK_AGAIN)
     return True
+
+
+def replace(folder: GatewayFolder, port: int = DEFAULT_PORT, *, idle: float = IDLE) -> Address:
+    """A new gateway in the place of the living one, with the environment of this process; agents find it there."""
+    folder.prepare()
+    # Held all the time: whoever else wants a gateway gets the new one.
+    with files.waiting_lock(folder.starting):
+        end(folder)
+        return _start(folder, port, idle)
 
 
 def _start(folder: GatewayFolder, port: int, idle: float) -> Address:

@@ -20,7 +20,7 @@ from aiohttp import web
 from legion import __version__
 from legion.domain.errors import Conflict, NotAllowed, TryAgain
 from legion.gateway import admission, answers
-from legion.gateway.address import Address, announce, last_port, withdraw
+from legion.gateway.address import Address, announce, last_port, own_variables, withdraw
 from legion.gateway.admission import Admission
 from legion.gateway.answers import ErrorKind, Refused
 from legion.gateway.book import Account, Book
@@ -190,7 +190,12 @@ async def _run(wish: Wish, book: Book, listener: socket.socket) -> None:
         await runner.setup()
         site = web.SockSite(runner, listener)
         await site.start()
-        address = Address(url=f"http://{_HOST}:{listener.getsockname()[1]}", pid=os.getpid(), release=__version__)
+        address = Address(
+            url=f"http://{_HOST}:{listener.getsockname()[1]}",
+            pid=os.getpid(),
+            release=__version__,
+            variables=own_variables(),
+        )
         announce(wish.folder, address, asked=wish.port)
         log.info("The gateway listens at %s.", address.url)
         say(wish.ready, "ready")

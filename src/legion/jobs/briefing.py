@@ -37,7 +37,7 @@ def going_on(
     parts += _section("Begun and never ended", "\n".join(f"- {call}" for call in cut_off))
     if cut_off:
         parts.append("Look at what these calls left behind before you repeat them.")
-    parts += _section("A person told you, and you have not heard it yet", "\n\n".join(told))
+    parts += _section("A person told you, and you have not acted on it yet", "\n\n".join(told))
     if not since or since[0].attempt != ticket.attempt:
         parts.append(f"This is attempt {ticket.attempt}.")
         parts += _section("What went wrong last time", ticket.feedback)

@@ -208,13 +208,16 @@ def _cut_off(events: Iterable[JournalEvent]) -> tuple[str, ...]:
 
 
 def _unheard(events: Iterable[JournalEvent]) -> tuple[str, ...]:
-    """What a person told the agent and its program had not taken in when it ended."""
+    """What a person told the agent and the model had not seen when the run ended, or had no time to act on."""
     told: dict[object, str] = {}
+    heard: set[object] = set()
     for event in events:
         if event.kind == "told":
             told[event.facts.get("id")] = str(event.facts.get("text"))
         elif event.kind == "heard":
-            told.pop(event.facts.get("id"), None)
+            heard.add(event.facts.get("id"))
+        elif event.kind in _SPOKE:
+            told = {id: text for id, text in told.items() if id not in heard}
     return tuple(told.values())
 
 

@@ -15,7 +15,6 @@ from legion.jobs.run import run_dir
 from legion.jobs.world import World
 from legion.runner import control, launch
 from legion.runner.journal import read_journal
-from legion.runner.launch import Living
 from legion.runner.spec import RunnerError, read_spec
 from legion.store import runs, tickets
 from legion.wire.questions import Told, Words
@@ -82,11 +81,12 @@ def _heard(folder: Path, id: str, patience: float) -> bool | None:
         while (left := deadline - time.monotonic()) > 0:
             connection.settimeout(left)
             if not connection.recv(4096):
-                break
+                # Its runner has ended, or was killed: what is not heard by now was not heard at all.
+                launch.wait(folder)
+                return _look(folder, id) or False
             if (heard := _look(folder, id)) is not None:
                 return heard
-    heard = _look(folder, id)
-    return False if heard is None and not isinstance(launch.find(folder), Living) else heard
+    return _look(folder, id)
 
 
 def _interrupted(folder: Path, ticket_id: int, patience: float) -> str:
@@ -97,10 +97,8 @@ def _interrupted(folder: Path, ticket_id: int, patience: float) -> str:
         while (left := deadline - time.monotonic()) > 0:
             connection.settimeout(left)
             if not connection.recv(4096):
-                break
-    if isinstance(launch.find(folder), Living):
-        return f"The agent of ticket {ticket_id} has not ended yet: see `legion ticket {ticket_id}`."
-    return f"The agent of ticket {ticket_id} is interrupted: `legion resume {ticket_id}` lets it go on."
+                return f"The agent of ticket {ticket_id} is interrupted: `legion resume {ticket_id}` lets it go on."
+    return f"The agent of ticket {ticket_id} is asked to end: see `legion ticket {ticket_id}`."
 
 
 def _look(folder: Path, id: str) -> bool | None:

@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 from legion.config.providers import Auth
 from legion.gateway import process
 from legion.gateway.passes import Pass, grant, revoke
-from legion.jobs import access
+from legion.jobs import access, waking
 from legion.jobs.world import World
 from legion.service import providers
 from legion.wire.providers import ProviderAnswer, TryProvider
@@ -53,7 +53,7 @@ def try_out(world: World, wanted: TryProvider) -> ProviderAnswer:
     ms = round(1000 * (time.monotonic() - began))
     ok = answer.status == 200
     message = f"{wanted.name} answers for {model} in {ms} ms." if ok else _trouble(wanted.name, model, answer)
-    if ok and (woken := providers.goes_on(world)):
+    if ok and (woken := waking.go_on(world)):
         message += f" Waiting tickets go on: {', '.join(map(str, woken))}."
     return ProviderAnswer(provider=wanted.name, ok=ok, model=model, ms=ms, message=message)
 
