@@ -8,7 +8,7 @@ from dataclasses import fields, is_dataclass
 
 import pytest
 
-from legion.client.http import Address, NotRunning
+from legion.client.http import UNKNOWN, Address, NotRunning
 from legion.client.legion import Legion
 from legion.domain.errors import BadInput, ChecksFailed, Conflict, LegionError, NotAllowed, NotFound, TryAgain
 from legion.wire.projects import AddProject, Trust, Where
@@ -162,6 +162,18 @@ def test_bad_input_gets_one_sentence_and_reaches_nobody(served: Served, method, 
     assert content["message"].endswith(".")
     assert "\n" not in content["message"]
     assert served.service.asked == []
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body"),
+    [
+        ("GET", "/v1/nothing", None),
+        ("PUT", "/v1/status", None),
+        ("POST", "/v1/tickets", {"cwd": "/x", "tickets": [{"title": "a", "titel": "b"}]}),
+    ],
+)
+def test_what_the_api_does_not_know_has_the_mark_by_which_newer_programs_tell_it(served: Served, method, path, body):
+    assert UNKNOWN in raw(served, method, path, body)[1]["message"]
 
 
 def test_a_body_that_is_not_json_is_said_so(served: Served):

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.support.legion import Project
+from legion.runner import control
+from tests.support.legion import PATIENCE, Project
 from tests.support.models import Company, company
 
 
@@ -64,12 +65,23 @@ def test_a_model_that_does_not_answer_is_said_while_it_is_asked_again(here: Comp
     here.provide()
     here.script("silent", "[[step]]\nstatus = 529\n")
     ticket = here.dispatch("silent")
-    here.project.until_true(lambda: "asked 2 times" in here.project.ticket(ticket).ticket.doing)
+    until_retried(here, ticket, 3)
     said = here.project.ticket(ticket).ticket
-    assert (said.state, said.doing.partition(", ")[0]) == ("working", "the model does not answer (529)")
+    assert (said.state, said.doing) == ("working", "the model does not answer (529), asked 3 times")
     assert "the model does not answer (529), asked" in here.told("status").partition("At work")[2]
     assert "the model does not answer (529), asked" in here.told("ticket", str(ticket))
     here.project.stop(ticket)
+
+
+def until_retried(here: Company, ticket: int, times: int) -> None:
+    """Look again whenever the run's journal rings."""
+    here.project.until_true(lambda: bool(here.journal(ticket)))
+    (run,) = here.project.ticket(ticket).runs
+    folder = here.squad.data.runs / f"ticket-{ticket}-run-{run.id}"
+    with control.connect(folder, PATIENCE) as connection:
+        control.send(connection, "follow")
+        while len([event for event in here.journal(ticket) if event.kind == "retry"]) < times:
+            assert connection.recv(4096), "the run ended"
 
 
 def test_a_ticket_that_rests_or_waits_for_the_provider_does_not_need_the_person(project: Project):

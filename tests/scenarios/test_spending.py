@@ -77,7 +77,7 @@ def test_a_budget_is_asked_for_on_the_command_line_and_in_a_plan(here: Company, 
     made = here.told("dispatch", "--from", str(plan))
     page = here.project.ticket(int(made.split()[2]))
     assert (page.budget, page.ask) == (3.0, True)
-    here.told("stop", "--all")
+    here.told("stop", "all")
     here.told("resume")
     for bad in ("0", "-1", "nan", "much"):
         refused = here.cli("dispatch", "-t", "x", "--command", "true", f"--budget={bad}")

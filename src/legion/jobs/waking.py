@@ -21,7 +21,7 @@ from legion.store import tickets
 from legion.store.database import ReadTransaction
 
 _SETTLED = 6.0
-"""Seconds after which the gateway has forgotten that a key was not there."""
+"""Seconds after the last refusal; by then the gateway has forgotten that a key was not there."""
 
 
 def missing(world: World) -> str:
@@ -62,16 +62,16 @@ class Watch:
         if not waiting:
             self._judged = None
             return False
-        now = self._world.clock()
-        ripe = [ticket for ticket in waiting if now - ticket.moved_at >= _SETTLED]
+        if self._world.clock() - max(ticket.moved_at for ticket in waiting) < _SETTLED:
+            return True
         signs = self._signs()
-        this, before = (signs, tuple(ticket.id for ticket in ripe)), self._judged
-        if not ripe or this == before:
+        this, before = (signs, tuple(ticket.id for ticket in waiting)), self._judged
+        if this == before:
             return True
         self._judged = this
         # What changed before our eyes may leave no time behind: a file that was deleted, an older program.
         since = math.inf if before is not None and before[0] != signs else signs.newest
-        mended = [ticket.id for ticket in ripe if ticket.moved_at < since]
+        mended = [ticket.id for ticket in waiting if ticket.moved_at < since]
         if mended and not missing(self._world):
             access.tell_gateway(self._world)
             _wake(self._world, mended)
