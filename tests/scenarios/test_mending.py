@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -53,6 +54,13 @@ def parked(one: Company, name: str) -> int:
     ticket = one.dispatch(name)
     one.project.until(ticket, "parked")
     return ticket
+
+
+def own_port() -> str:
+    """Settings with a gateway's port that no other test takes while a gateway is being replaced."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return f"[daemon]\ngateway_port = {free.getsockname()[1]}\n"
 
 
 def gateway(one: Company) -> Address:
@@ -117,6 +125,7 @@ def test_what_nobody_mended_is_not_tried_again(here: Company):
     last = here.squad.client.status(None).last_event
     here.squad.client.wait(here.project.cwd, [ticket], after_event=last, timeout=15)
     assert outcomes(here, ticket) == ["refused"]
+    here.project.stop(ticket)
 
 
 def test_adding_a_provider_says_what_is_still_missing_and_wakes_nobody_in_vain(here: Company):
@@ -148,7 +157,7 @@ def test_a_second_provider_changes_nothing_for_the_first_and_how_to_use_it_is_sa
 
 
 def test_a_daemon_started_with_the_variable_gives_it_to_the_gateway_that_lived_on(tmp_path: Path):
-    with company(tmp_path, provided=False) as here:
+    with company(tmp_path, provided=False, settings=own_port()) as here:
         here.told("provider", "add", "rehearsal", "--url", here.stage.url, "--key-env", VARIABLE)
         ticket = parked(here, "shell")
         old = gateway(here)
@@ -167,7 +176,7 @@ def test_a_daemon_started_with_the_variable_gives_it_to_the_gateway_that_lived_o
 
 
 def test_without_the_variable_in_the_gateway_nobody_says_that_it_is_there(tmp_path: Path):
-    with company(tmp_path, provided=False) as here:
+    with company(tmp_path, provided=False, settings=own_port()) as here:
         definitions(here).write_text(f'[one]\nurl = "{here.stage.url}"\n')
         assert here.json("provider", "test", "one")["ok"] is True
         old = gateway(here)
@@ -190,7 +199,7 @@ def test_another_value_of_the_variable_is_taken_when_the_provider_is_added_again
         return upstream.seen[-1].header("x-api-key")
 
     try:
-        with company(tmp_path, provided=False) as here:
+        with company(tmp_path, provided=False, settings=own_port()) as here:
             here.squad.kill()
             here.start({VARIABLE: "sk-first"})
             here.told("provider", "add", "one", "--url", upstream.url, "--key-env", VARIABLE)
