@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 from collections.abc import Iterator
 
 import pytest
@@ -67,7 +68,8 @@ def test_a_model_that_does_not_answer_is_said_while_it_is_asked_again(here: Comp
     ticket = here.dispatch("silent")
     until_retried(here, ticket, 3)
     said = here.project.ticket(ticket).ticket
-    assert (said.state, said.doing) == ("working", "the model does not answer (529), asked 3 times")
+    assert said.state == "working"
+    assert re.fullmatch(r"the model does not answer \(529\), asked ([3-9]|10) times", said.doing)
     assert "the model does not answer (529), asked" in here.told("status").partition("At work")[2]
     assert "the model does not answer (529), asked" in here.told("ticket", str(ticket))
     here.project.stop(ticket)

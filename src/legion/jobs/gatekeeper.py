@@ -16,6 +16,7 @@ from legion.gateway.passes import granted
 from legion.jobs import access, spending
 from legion.jobs.waking import Watch
 from legion.jobs.world import World
+from legion.system import files
 
 log = logging.getLogger(__name__)
 
@@ -46,6 +47,11 @@ class Gatekeeper:
         self._stopping.set()
         self._wake.set()
         self._thread.join(_EVERY)
+        if not self._folder.root.is_dir():
+            return
+        with files.waiting_lock(self._folder.starting):
+            # One that is being started at this moment would not be seen, and would stay behind.
+            pass
         if not self._needed():
             process.end(self._folder)
 
