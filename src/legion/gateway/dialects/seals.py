@@ -1,0 +1,61 @@
+"""Seals: what proves to a provider that a thought is its model's own, in a form that other dialects carry unread.
+
+A seal without our mark is a signature of Anthropic's. Others say whose they are, so that they go back only there.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+
+import orjson
+
+_RESPONSES = "legion-responses:"
+_ANTHROPIC = "legion-anthropic:"
+_REDACTED = "legion-redacted:"
+CHAT = "legion-chat:"
+"""On thoughts that came without any proof, and go back as they are to whoever speaks that dialect."""
+_FOREIGN = (_RESPONSES, _ANTHROPIC, CHAT)
+MARK = b'"legion-'
+"""How a seal of ours looks in the bytes of a request."""
+
+
+def of_responses(id: str, content: str) -> str:
+    return f"{_RESPONSES}{id}:{content}"
+
+
+def to_responses(seal: str) -> tuple[str, str] | None:
+    """Id and encrypted content, if the seal is of the Responses API."""
+    if not seal.startswith(_RESPONSES):
+        return None
+    id, _, content = seal.removeprefix(_RESPONSES).partition(":")
+    return id, content
+
+
+def of_redacted(data: str) -> str:
+    return f"{_REDACTED}{data}"
+
+
+def to_redacted(seal: str) -> str | None:
+    return seal.removeprefix(_REDACTED) if seal.startswith(_REDACTED) else None
+
+
+def is_anthropic(seal: str) -> bool:
+    """Anthropic would take it back."""
+    return bool(seal) and not seal.startswith(_FOREIGN)
+
+
+def packed(text: str, seal: str) -> str:
+    """A thought of Anthropic's with its seal, for a caller who brings back only an encrypted content."""
+    return _ANTHROPIC + base64.b64encode(orjson.dumps([text, seal])).decode()
+
+
+def unpacked(content: str) -> tuple[str, str] | None:
+    """Text and seal, if we packed it."""
+    if not content.startswith(_ANTHROPIC):
+        return None
+    try:
+        text, seal = orjson.loads(base64.b64decode(content.removeprefix(_ANTHROPIC), validate=True))
+    except (binascii.Error, ValueError):
+        return None
+    return str(text), str(seal)
