@@ -11,7 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from legion.gateway.counting import Usage
-from legion.gateway.dialects import seals
 from legion.gateway.dialects.gathering import events_of, gathered
 from legion.gateway.dialects.inner import (
     Answer,
@@ -129,7 +128,7 @@ inputs = some.dictionaries(texts, some.one_of(texts, some.integers(-9, 9), some.
 def answers(draw: Any) -> Answer:
     parts: list[Any] = []
     if draw(some.booleans()):
-        parts.append(Thinking(text=draw(texts), seal=draw(some.sampled_from(["EqQB==", seals.of_redacted("x")]))))
+        parts.append(Thinking(text=draw(texts), seal="EqQB=="))
     if draw(some.booleans()):
         parts.append(Text(text=draw(texts)))
     for number in range(draw(some.integers(0, 3))):
@@ -256,7 +255,8 @@ def test_shortened_names_are_the_callers_own_again():
     assert call.name == "long"
 
 
-@pytest.mark.parametrize(("dialect", "body"), [(one, body) for one in Dialect for body in ({}, {"choices": []})])
+@pytest.mark.parametrize("dialect", Dialect)
+@pytest.mark.parametrize("body", [{}, {"choices": []}, {"content": 7, "output": 7}])
 def test_an_answer_that_is_none_is_refused(dialect, body):
     with pytest.raises(Unreadable):
         read_answer(dialect, body, ASKED)

@@ -144,7 +144,7 @@ def test_claude_behind_an_api_like_openais_keeps_its_marks_for_caching():
     assert "cache_control" not in json.dumps(translated(ANTHROPIC, CHAT, {**CLAUDE_CODE, "model": "qwen3"}))
 
 
-CHOICES = {
+CHOICES: dict[Dialect, list[Any]] = {
     ANTHROPIC: [{"type": "auto"}, {"type": "any"}, {"type": "none"}, {"type": "tool", "name": "Read"}],
     CHAT: ["auto", "required", "none", {"type": "function", "function": {"name": "Read"}}],
     RESPONSES: ["auto", "required", "none", {"type": "function", "name": "Read"}],
@@ -159,7 +159,7 @@ def test_what_the_model_may_use_is_said_in_every_dialect(source, target, which):
 
 
 SCHEMA = {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"], "additionalProperties": False}
-WANTED = {
+WANTED: dict[Dialect, Json] = {
     ANTHROPIC: {"output_config": {"format": {"type": "json_schema", "schema": SCHEMA}}},
     CHAT: {"response_format": {"type": "json_schema", "json_schema": {"name": "x", "schema": SCHEMA, "strict": True}}},
     RESPONSES: {"text": {"format": {"type": "json_schema", "name": "x", "schema": SCHEMA, "strict": True}}},
