@@ -44,9 +44,13 @@ class Seen:
     complete: bool = False
 
 
-class Counter(Protocol):
+class Telling(Protocol):
+    """Knows what an answer has told so far."""
+
     seen: Seen
 
+
+class Counter(Telling, Protocol):
     def feed(self, piece: bytes) -> None: ...
 
     def end(self) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Mapping
 from datetime import datetime
 
@@ -30,6 +31,17 @@ def limit_of(headers: Mapping[str, str], status: int, *, at: float, run: str, pr
         utilization=_number(headers.get(f"{_UNIFIED}{window}-utilization")) if unified else None,
         window=window,
     )
+
+
+def seconds_until_reset(headers: Mapping[str, str], status: int) -> float | None:
+    """How long a provider that refuses wants to be left alone; None where it does not refuse or does not say."""
+    if status not in (*REFUSED, 503):
+        return None
+    limit = limit_of(headers, status, at=0.0, run="", provider="")
+    after = _number(headers.get("retry-after"))
+    if after is None and limit is not None and limit.resets_at is not None:
+        after = limit.resets_at - time.time()
+    return None if after is None else max(0.0, after)
 
 
 class Novelty:

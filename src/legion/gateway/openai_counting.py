@@ -91,3 +91,21 @@ def _whole(seen: Seen, facts: object) -> None:
         seen.usage = chat_usage(usage) if "prompt_tokens" in usage else responses_usage(usage)
     if isinstance(facts.get("error"), dict):
         note_error(seen, facts["error"])
+
+
+class UsageHider:
+    """Takes the event out that tells only of usage, for callers of Chat Completions who did not ask for it."""
+
+    def __init__(self) -> None:
+        self.rest = b""
+
+    def feed(self, piece: bytes) -> bytes:
+        *events, self.rest = (self.rest + piece).split(b"\n\n")
+        return b"".join(event + b"\n\n" for event in events if not _tells_only_usage(event))
+
+
+def _tells_only_usage(event: bytes) -> bool:
+    if b'"usage"' not in event:
+        return False
+    facts = parse(event.removeprefix(b"data:"))
+    return facts is not None and facts.get("choices") == []

@@ -86,6 +86,11 @@ def status_for_openai(fault: Fault) -> int:
     return _WORDS[fault.kind].openai_status
 
 
+def word(fault: Fault) -> str:
+    """For the ledger: never the text, which may repeat a key."""
+    return _WORDS[fault.kind].anthropic
+
+
 def anthropic(fault: Fault) -> Json:
     message = fault.message
     if fault.kind is FaultKind.TOO_LONG and _TOO_LONG not in message.lower():

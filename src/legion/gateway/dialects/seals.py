@@ -10,12 +10,15 @@ import binascii
 
 import orjson
 
+from legion.gateway.dialects.inner import Json
+
 _RESPONSES = "legion-responses:"
 _ANTHROPIC = "legion-anthropic:"
 _REDACTED = "legion-redacted:"
 CHAT = "legion-chat:"
 """On thoughts that came without any proof, and go back as they are to whoever speaks that dialect."""
 _FOREIGN = (_RESPONSES, _ANTHROPIC, CHAT)
+_SILENCE = {"type": "text", "text": "(thinking)"}
 MARK = b'"legion-'
 """How a seal of ours looks in the bytes of a request."""
 
@@ -59,3 +62,24 @@ def unpacked(content: str) -> tuple[str, str] | None:
     except (binascii.Error, ValueError):
         return None
     return str(text), str(seal)
+
+
+def without_foreign(facts: Json) -> Json:
+    """A request in Anthropic's words without the thoughts that Anthropic would refuse."""
+    messages = facts.get("messages")
+    if not isinstance(messages, list):
+        return facts
+    return {**facts, "messages": [_without(one) for one in messages]}
+
+
+def _without(message: object) -> object:
+    content = message.get("content") if isinstance(message, dict) else None
+    if not isinstance(content, list):
+        return message
+    kept = [block for block in content if not _is_foreign(block)]
+    return message if len(kept) == len(content) else {**message, "content": kept or [_SILENCE]}
+
+
+def _is_foreign(block: object) -> bool:
+    seal = block.get("signature") if isinstance(block, dict) and block.get("type") == "thinking" else None
+    return isinstance(seal, str) and seal.startswith(_FOREIGN)
