@@ -73,9 +73,9 @@ def without_foreign(facts: Json) -> Json:
 
 
 def _without(message: object) -> object:
-    content = message.get("content") if isinstance(message, dict) else None
-    if not isinstance(content, list):
+    if not isinstance(message, dict) or not isinstance(message.get("content"), list):
         return message
+    content = message["content"]
     kept = [block for block in content if not _is_foreign(block)]
     return message if len(kept) == len(content) else {**message, "content": kept or [_SILENCE]}
 
