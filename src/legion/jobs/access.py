@@ -11,11 +11,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from legion.config import providers as config
+from legion.config import routes
 from legion.config.providers import ProviderConfig
+from legion.config.routes import RouteConfig
 from legion.config.user import Network, SandboxMode
 from legion.domain.errors import LegionError
 from legion.gateway.folder import GatewayFolder
-from legion.gateway.provider import NO_KEY, Auth, KeyFrom, KeySource, Provider, write_providers
+from legion.gateway.provider import NO_KEY, Auth, KeyFrom, KeySource, Kind, Provider, write_providers
+from legion.gateway.routing import Route, Target, write_routes
 from legion.jobs.world import World
 
 _ANTHROPIC = "https://api.anthropic.com"
@@ -92,10 +95,11 @@ def own_login() -> Path | None:
 
 
 def tell_gateway(world: World) -> GatewayFolder:
-    """Let the gateway know the providers as they are now."""
+    """Let the gateway know the providers and routes as they are now."""
     folder = GatewayFolder(world.data.gateway)
     folder.prepare()
     write_providers(folder, [_provider(name, one) for name, one in known(world).items()])
+    write_routes(folder, [_route(one) for one in routes.load()])
     return folder
 
 
@@ -119,7 +123,16 @@ def _provider(name: str, one: ProviderConfig) -> Provider:
         url=one.url.rstrip("/"),
         key=_key(one),
         auth=Auth.API_KEY if one.auth is config.Auth.API_KEY else Auth.BEARER,
+        kind=Kind(one.kind.value),
+        models={"*": one.model} if one.model else {},
+        at_once=one.at_once or None,
+        per_minute=one.per_minute or None,
     )
+
+
+def _route(one: RouteConfig) -> Route:
+    to = tuple(Target(provider=target.provider, model=target.model) for target in one.to)
+    return Route(model=one.model, provider=one.provider, to=to)
 
 
 def _key(one: ProviderConfig) -> KeySource:
