@@ -204,7 +204,7 @@ def _own_body(came: Incoming, provider: Provider, model: str) -> tuple[bytes, bo
         return came.body, False
     if model != came.model:
         facts, changed = {**facts, "model": model}, True
-    if provider.kind is Kind.ANTHROPIC and seals.MARK in came.body:
+    if provider.kind is Kind.ANTHROPIC and seals.has_foreign(facts):
         facts, changed = seals.without_foreign(facts), True
     if came.route is Route.CHAT and facts.get("stream") is True:
         options = facts.get("stream_options") or {}

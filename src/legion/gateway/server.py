@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import errno
+import gc
 import logging
 import os
 import signal
@@ -24,6 +25,7 @@ from legion.gateway.address import Address, announce, last_port, withdraw
 from legion.gateway.admission import Admission, route_of
 from legion.gateway.answers import ErrorKind, Refused
 from legion.gateway.book import Book
+from legion.gateway.control import Control, is_control
 from legion.gateway.dialects.known import Dialect
 from legion.gateway.folder import GatewayFolder
 from legion.gateway.forwarding import LONGEST_HEADER, Forwarder, new_session
@@ -42,6 +44,7 @@ _LOCK_PATIENCE = 2.0
 _HOST = "127.0.0.1"
 _TRIES = 100
 _LONGEST_BODY = 64 << 20
+_OBJECTS_BETWEEN_SEARCHES = 50_000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,6 +66,7 @@ class Gateway:
         self._book = book
         self._admission = admission
         self._leading = leading
+        self._control = Control(admission, book)
         self._tasks: set[asyncio.Task[object]] = set()
 
     async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
@@ -97,11 +101,14 @@ class Gateway:
         path = request.raw_path.partition("?")[0]
         if path in ("/", "/health") and request.method in ("GET", "HEAD"):
             return answers.healthy(__version__)
+        if is_control(path):
+            pass_ = self._admission.caller(request.headers)
+            return self._control.answer(request.method, path, pass_, await _body(request))
         route = route_of(request.method, path)
         account = self._book.open(self._admission.caller(request.headers))
         try:
             body = await _body(request)
-            came = incoming(route, request, body)
+            came = self._control.applied(account.pass_, incoming(route, request, body))
             account.model = came.model
             self._admission.admit(route, account.pass_, came.model)
             return await self._leading.lead(request, came, account)
@@ -144,6 +151,10 @@ def serve(wish: Wish) -> None:
     """Serve until SIGTERM or SIGINT. Raises a LegionError where it cannot begin."""
     # The keys are in here.
     kernel.hide_memory()
+    # Requests make thousands of small objects and no circles: looking for those so often would cost more than all else.
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(_OBJECTS_BETWEEN_SEARCHES)
     with _taken(wish.folder):
         withdraw(wish.folder)
         book = Book(wish.folder, PriceList(user_config_file().with_name("prices.toml")))

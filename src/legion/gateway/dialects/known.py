@@ -37,6 +37,9 @@ _MISFIT = (KeyError, IndexError, TypeError, ValueError, AttributeError)
 """What reading raises where something is missing, or is not what it should be."""
 
 
+_ENDS = (Ended, Failed)
+
+
 class Dialect(Enum):
     ANTHROPIC = "anthropic"
     CHAT = "openai_chat"
@@ -181,7 +184,8 @@ class StreamReader:
         return self._reader.read(loads(data))
 
     def _closed(self, events: list[Event]) -> list[Event]:
-        self.over = self.over or any(isinstance(event, Ended | Failed) for event in events)
+        """Nothing comes after an end."""
+        self.over = self.over or (bool(events) and isinstance(events[-1], _ENDS))
         return events
 
 

@@ -19,8 +19,6 @@ CHAT = "legion-chat:"
 """On thoughts that came without any proof, and go back as they are to whoever speaks that dialect."""
 _FOREIGN = (_RESPONSES, _ANTHROPIC, CHAT)
 _SILENCE = {"type": "text", "text": "(thinking)"}
-MARK = b'"legion-'
-"""How a seal of ours looks in the bytes of a request."""
 
 
 def of_responses(id: str, content: str) -> str:
@@ -64,22 +62,39 @@ def unpacked(content: str) -> tuple[str, str] | None:
     return str(text), str(seal)
 
 
-def without_foreign(facts: Json) -> Json:
-    """A request in Anthropic's words without the thoughts that Anthropic would refuse."""
+def has_foreign(facts: Json) -> bool:
+    """Whether a request in Anthropic's words holds thoughts that Anthropic would refuse."""
     messages = facts.get("messages")
     if not isinstance(messages, list):
-        return facts
-    return {**facts, "messages": [_without(one) for one in messages]}
+        return False
+    for message in messages:
+        if isinstance(message, dict) and message.get("role") == "assistant":
+            for block in _blocks(message):
+                if _is_foreign(block):
+                    return True
+    return False
+
+
+def without_foreign(facts: Json) -> Json:
+    """The request without them."""
+    return {**facts, "messages": [_without(one) for one in facts["messages"]]}
+
+
+def _blocks(message: object) -> list[object]:
+    content = message.get("content") if isinstance(message, dict) else None
+    return content if isinstance(content, list) else []
 
 
 def _without(message: object) -> object:
-    if not isinstance(message, dict) or not isinstance(message.get("content"), list):
+    blocks = _blocks(message)
+    kept = [block for block in blocks if not _is_foreign(block)]
+    if len(kept) == len(blocks) or not isinstance(message, dict):
         return message
-    content = message["content"]
-    kept = [block for block in content if not _is_foreign(block)]
-    return message if len(kept) == len(content) else {**message, "content": kept or [_SILENCE]}
+    return {**message, "content": kept or [_SILENCE]}
 
 
 def _is_foreign(block: object) -> bool:
-    seal = block.get("signature") if isinstance(block, dict) and block.get("type") == "thinking" else None
+    if not isinstance(block, dict) or block.get("type") != "thinking":
+        return False
+    seal = block.get("signature")
     return isinstance(seal, str) and seal.startswith(_FOREIGN)
