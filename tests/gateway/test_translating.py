@@ -292,6 +292,15 @@ def test_a_provider_is_asked_for_its_own_models(gateway, upstream):
     assert [json.loads(one.body)["model"] for one in upstream.seen] == ["qwen3", "tiny"]
 
 
+def test_a_provider_is_not_asked_for_longer_answers_than_it_gives(gateway, upstream):
+    gateway.provide(upstream.url, kind=Kind.OPENAI_CHAT, longest=8000)
+    upstream.script = streaming(CHAT_STREAM)
+    _, token = gateway.grant()
+    for wanted in (32000, 100):
+        ask(gateway, token, Dialect.ANTHROPIC, max_tokens=wanted)
+    assert [json.loads(one.body)["max_tokens"] for one in upstream.seen] == [8000, 100]
+
+
 def test_the_address_of_a_provider_may_hold_its_version(gateway, upstream):
     gateway.provide(f"{upstream.url}/api/v1", kind=Kind.OPENAI_CHAT)
     upstream.script = streaming(CHAT_STREAM)

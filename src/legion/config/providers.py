@@ -58,6 +58,10 @@ class ProviderConfig:
         default="",
         metadata=text(allowed="a name", help="The model that it is asked for, whatever an agent names; empty: that."),
     )
+    longest: int = field(
+        default=0,
+        metadata=whole(0, 10_000_000, help="Tokens that an answer may have, where agents ask for more; 0: any number."),
+    )
     at_once: int = field(
         default=0, metadata=whole(0, 10_000, help="Requests that may be open at a time; 0: any number.")
     )

@@ -78,6 +78,8 @@ class Provider:
     auth: Auth = Auth.API_KEY
     models: Mapping[str, str] = field(default_factory=dict)
     """Its own names for models that agents ask for; `*` stands for any letters. Others are passed on as they are."""
+    longest: int | None = None
+    """Tokens that an answer of it may have, where that is translated; None: as many as the caller names."""
     at_once: int | None = None
     """Requests that may be open at a time; None: any number."""
     per_minute: int | None = None
@@ -134,6 +136,7 @@ def _to_json(provider: Provider) -> dict[str, Any]:
         "key": {"from": key.origin.value, "where": where},
         "auth": provider.auth.value,
         "models": dict(provider.models),
+        "longest": provider.longest,
         "at_once": provider.at_once,
         "per_minute": provider.per_minute,
     }
@@ -152,6 +155,7 @@ def _from_json(name: str, facts: dict[str, Any]) -> Provider:
         kind=Kind(facts["kind"]),
         auth=Auth(facts["auth"]),
         models=dict(facts["models"]),
+        longest=facts.get("longest"),
         at_once=facts.get("at_once"),
         per_minute=facts.get("per_minute"),
     )

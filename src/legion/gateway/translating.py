@@ -94,7 +94,9 @@ def outgoing(
     """The request in the words of the provider, whose own name for the model it already has."""
     theirs = Dialect(provider.kind.value)
     keyed = provider.kind is Kind.OPENAI_RESPONSES or provider.url.startswith(_KEYED_CACHES)
-    sent = replace(request, conversation=(request.conversation or conversation) if keyed else "")
+    named = (request.conversation or conversation) if keyed else ""
+    longest = min(filter(None, (request.longest, provider.longest)), default=None)
+    sent = replace(request, conversation=named, longest=longest)
     headers = (*_HEAD, _VERSION) if theirs is Dialect.ANTHROPIC else _HEAD
     going = Outgoing(
         method="POST",

@@ -125,6 +125,7 @@ def _provider(name: str, one: ProviderConfig) -> Provider:
         auth=Auth.API_KEY if one.auth is config.Auth.API_KEY else Auth.BEARER,
         kind=Kind(one.kind.value),
         models={"*": one.model} if one.model else {},
+        longest=one.longest or None,
         at_once=one.at_once or None,
         per_minute=one.per_minute or None,
     )

@@ -62,6 +62,8 @@ def add(world: World, wanted: AddProvider) -> Done:
         if one.key_file != str(_kept_file(world, wanted.name)):
             _forget(world, wanted.name)
     notes += [*_woken_notes(goes_on(world)), *_choice_notes(world)]
+    if one.kind is not Kind.ANTHROPIC and not one.model:
+        notes.append("Claude Code asks for Claude's models: add --model with one of this provider's.")
     what = "added" if before is None else "changed"
     tip = f"`legion provider test {wanted.name}` tries it."
     return Done(message=f"Provider {wanted.name} is {what}; {tip}", notes=notes)
