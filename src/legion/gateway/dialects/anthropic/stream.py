@@ -23,6 +23,7 @@ from legion.gateway.dialects.inner import (
 from legion.gateway.dialects.jsons import dumps
 from legion.gateway.dialects.sse import event as sse
 
+_KNOWN = ("text", "thinking", "redacted_thinking", "tool_use")
 _GROWTH = {"text_delta": "text", "thinking_delta": "thinking", "input_json_delta": "partial_json"}
 
 
@@ -34,6 +35,9 @@ class Reader:
         self._stop = Stop.END
         self._sequence: str | None = None
         self._skipped: set[int] = set()
+        self._open: dict[int, int] = {}
+        """From the provider's index to ours, which has no gaps. What is not in it has not begun, or has ended."""
+        self._begun = 0
 
     def read(self, facts: Json) -> list[Event]:
         match facts.get("type"):
@@ -42,7 +46,8 @@ class Reader:
             case "content_block_start":
                 return self._part(facts["index"], facts["content_block"])
             case "content_block_stop":
-                return [] if facts["index"] in self._skipped else [PartEnded(index=facts["index"])]
+                index = facts["index"]
+                return [] if index in self._skipped else [PartEnded(index=self._open.pop(index))]
             case "message_start":
                 message = facts["message"]
                 self._usage = anthropic_usage(message.get("usage"), self._usage)
@@ -62,7 +67,12 @@ class Reader:
             case _:
                 return []
 
-    def _part(self, index: int, block: Json) -> list[Event]:
+    def _part(self, theirs: int, block: Json) -> list[Event]:
+        if block["type"] not in _KNOWN:
+            self._skipped.add(theirs)
+            return []
+        self._open[theirs] = index = self._begun
+        self._begun += 1
         match block["type"]:
             case "text":
                 begun: list[Event] = [PartBegun(index=index, kind=Kind.TEXT)]
@@ -72,16 +82,13 @@ class Reader:
             case "redacted_thinking":
                 seal = seals.of_redacted(block["data"])
                 return [PartBegun(index=index, kind=Kind.THINKING), PartSealed(index=index, seal=seal)]
-            case "tool_use":
-                return [PartBegun(index=index, kind=Kind.CALL, id=block["id"], name=block["name"])]
             case _:
-                self._skipped.add(index)
-                return []
+                return [PartBegun(index=index, kind=Kind.CALL, id=block["id"], name=block["name"])]
 
-    def _grown(self, index: int, delta: Json) -> list[Event]:
-        if index in self._skipped:
+    def _grown(self, theirs: int, delta: Json) -> list[Event]:
+        if theirs in self._skipped:
             return []
-        kind = delta["type"]
+        index, kind = self._open[theirs], delta["type"]
         if kind in _GROWTH:
             text = delta[_GROWTH[kind]]
             return [PartGrew(index, text)] if text else []

@@ -22,6 +22,7 @@ from legion.gateway.dialects.inner import (
     Stop,
     Text,
     Thinking,
+    Unreadable,
     Waiting,
 )
 from legion.gateway.dialects.jsons import dumps
@@ -92,6 +93,8 @@ class Reader:
 
     def _grow(self, place: _Place, kind: Kind, text: str) -> list[Event]:
         events = [] if place in self._parts else self._start(place, kind)
+        if place not in self._open:
+            raise Unreadable("a part goes on after its end")
         if text:
             self._grown.add(place)
             events.append(PartGrew(self._parts[place], text))
