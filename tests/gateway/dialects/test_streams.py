@@ -129,7 +129,8 @@ def test_whatever_is_missing_doubled_or_out_of_order_nobody_breaks_on_it(dialect
     for other in Dialect:
         into = writer(other, Asked(model="m"))
         said = b"".join(into.write(one) for one in found)
-        assert isinstance(read(other, said)[-1], type(found[-1]))
+        # Chat Completions has no words for parts that overlap in time.
+        assert other is Dialect.CHAT or isinstance(read(other, said)[-1], type(found[-1]))
 
 
 @pytest.mark.parametrize("end", [b"\n", b"\r\n", b"\r"])

@@ -31,6 +31,7 @@ from legion.gateway.dialects.names import shortened
 from legion.gateway.dialects.responses import answer as responses_answer
 from legion.gateway.dialects.responses import request as responses_request
 from legion.gateway.dialects.responses import stream as responses_stream
+from legion.gateway.dialects.shape import Shape
 from legion.gateway.dialects.sse import Splitter
 
 _MISFIT = (KeyError, IndexError, TypeError, ValueError, AttributeError)
@@ -38,6 +39,8 @@ _MISFIT = (KeyError, IndexError, TypeError, ValueError, AttributeError)
 
 
 _ENDS = (Ended, Failed)
+_DONE = b"[DONE]"
+"""The last word of Chat Completions."""
 
 
 class Dialect(Enum):
@@ -151,6 +154,7 @@ class StreamReader:
     def __init__(self, dialect: Dialect, asked: Asked) -> None:
         self._splitter = Splitter()
         self._reader = _DIALECTS[dialect].reader(asked)
+        self._shape = Shape()
         self.over = False
 
     def feed(self, piece: bytes) -> list[Event]:
@@ -160,33 +164,32 @@ class StreamReader:
         """The provider sent its last byte."""
         events = self._read(lambda _: self._splitter.end(), b"")
         if not self.over and isinstance(self._reader, chat_stream.Reader) and self._reader.finished:
-            events += self._closed(self._reader.done())
+            events += self._read(lambda _: [_DONE], b"")
         if not self.over:
-            events += self._closed([broken("the provider's answer broke off")])
+            self.over = True
+            events.append(broken("the provider's answer broke off"))
         return events
 
     def _read(self, split: Callable[[bytes], list[bytes]], piece: bytes) -> list[Event]:
-        if self.over:
-            return []
         events: list[Event] = []
+        if self.over:
+            return events
         try:
             for data in split(piece):
-                events += self._closed(self._one(data))
-                if self.over:
+                for event in self._one(data):
+                    events += self._shape.take(event)
+                if events and isinstance(events[-1], _ENDS):
+                    self.over = True
                     break
         except (Unreadable, *_MISFIT) as fault:
-            events += self._closed([broken(f"the provider sent what cannot be read ({_told(fault)})")])
+            self.over = True
+            events.append(broken(f"the provider sent what cannot be read ({_told(fault)})"))
         return events
 
     def _one(self, data: bytes) -> list[Event]:
-        if data == b"[DONE]":
+        if data == _DONE:
             return self._reader.done() if isinstance(self._reader, chat_stream.Reader) else []
         return self._reader.read(loads(data))
-
-    def _closed(self, events: list[Event]) -> list[Event]:
-        """Nothing comes after an end."""
-        self.over = self.over or (bool(events) and isinstance(events[-1], _ENDS))
-        return events
 
 
 def broken(sentence: str) -> Failed:

@@ -19,7 +19,6 @@ from legion.gateway.dialects.inner import (
     PartEnded,
     PartGrew,
     PartSealed,
-    Unreadable,
     Waiting,
 )
 from legion.gateway.dialects.jsons import dumps
@@ -115,8 +114,6 @@ class Reader:
                 )
             )
         if inside.get("arguments"):
-            if self._calls[number] not in self._open_calls:
-                raise Unreadable("a call goes on after its end")
             events.append(PartGrew(self._calls[number], inside["arguments"]))
 
     def _number(self, call: Json) -> int:

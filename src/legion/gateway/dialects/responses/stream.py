@@ -22,7 +22,6 @@ from legion.gateway.dialects.inner import (
     Stop,
     Text,
     Thinking,
-    Unreadable,
     Waiting,
 )
 from legion.gateway.dialects.jsons import dumps
@@ -93,8 +92,6 @@ class Reader:
 
     def _grow(self, place: _Place, kind: Kind, text: str) -> list[Event]:
         events = [] if place in self._parts else self._start(place, kind)
-        if place not in self._open:
-            raise Unreadable("a part goes on after its end")
         if text:
             self._grown.add(place)
             events.append(PartGrew(self._parts[place], text))
@@ -146,8 +143,6 @@ class Reader:
 
     def _end(self, response: Json) -> list[Event]:
         events = self._begin(response)
-        for place in sorted(self._open):
-            events += self._close(place)
         usage = responses_usage(response.get("usage"))
         return [*events, Ended(stop=stop_of(response, self._calls), usage=usage)]
 
