@@ -98,11 +98,15 @@ def outgoing(
     longest = min(filter(None, (request.longest, provider.longest)), default=None)
     sent = replace(request, conversation=named, longest=longest)
     headers = (*_HEAD, _VERSION) if theirs is Dialect.ANTHROPIC else _HEAD
+    try:
+        body = dumps(known.write_request(theirs, sent))
+    except Unreadable as fault:
+        raise Refused(400, ErrorKind.INVALID, f"the request cannot be read: {fault}.") from None
     going = Outgoing(
         method="POST",
         path=_PATHS[provider.kind],
         headers=headers,
-        body=dumps(known.write_request(theirs, sent)),
+        body=body,
         provider=provider,
         key=key,
     )

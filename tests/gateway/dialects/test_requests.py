@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import json
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as some
 
 from legion.gateway.dialects import seals
 from legion.gateway.dialects.inner import Unreadable
-from legion.gateway.dialects.known import Dialect, read_request, write_request
+from legion.gateway.dialects.jsons import dumps
+from legion.gateway.dialects.known import Dialect, asked, read_request, write_request
 from legion.gateway.dialects.names import short
+from legion.gateway.estimating import count_tokens
 from tests.gateway.dialects.bodies import BASH_SCHEMA, CLAUDE_CODE, CODEX, OPENCODE, PICTURE, READ_SCHEMA, Json
 
 ANTHROPIC, CHAT, RESPONSES = Dialect.ANTHROPIC, Dialect.CHAT, Dialect.RESPONSES
@@ -182,12 +187,12 @@ def test_how_long_an_answer_may_be_is_said_in_every_dialect(source, target):
 
 
 def test_models_that_reason_are_asked_in_their_own_words():
-    asked = {"reasoning_effort": "high", "temperature": 0.3, "max_tokens": 50}
+    wish = {"reasoning_effort": "high", "temperature": 0.3, "max_tokens": 50}
     for model in ("gpt-5.2", "o3", "openai/gpt-5-mini"):
-        body = translated(CHAT, CHAT, small(CHAT, **asked, model=model))
+        body = translated(CHAT, CHAT, small(CHAT, **wish, model=model))
         assert (body["reasoning_effort"], body["max_completion_tokens"]) == ("high", 50)
         assert not {"temperature", "max_tokens"} & set(body)
-    plain = translated(CHAT, CHAT, small(CHAT, **asked, model="gpt-4o"))
+    plain = translated(CHAT, CHAT, small(CHAT, **wish, model="gpt-4o"))
     assert (plain["temperature"], plain["max_tokens"], "reasoning_effort" in plain) == (0.3, 50, False)
 
 
@@ -287,6 +292,34 @@ def test_long_names_of_tools_are_shortened_and_known_again():
 def test_a_request_that_is_none_is_refused_in_words(dialect, body):
     with pytest.raises(Unreadable):
         read_request(dialect, body)
+
+
+def places(value: Any) -> list[tuple[Any, ...]]:
+    """Of everything in a document."""
+    inside = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    return [path for key, one in inside for path in [(key,), *((key, *rest) for rest in places(one))]]
+
+
+@given(
+    source=some.sampled_from(Dialect),
+    where=some.integers(0, 10_000),
+    odd=some.sampled_from([None, 7, "x", "", [], {}, [7], {"type": "x"}, True, 1.5, "\ud800"]),
+)
+def test_a_request_with_anything_odd_in_it_is_translated_or_refused(source, where, odd):
+    body = copy.deepcopy(BODIES[source])
+    every = places(body)
+    *path, last = every[where % len(every)]
+    inside: Any = body
+    for key in path:
+        inside = inside[key]
+    inside[last] = odd
+    with contextlib.suppress(Unreadable):
+        request = read_request(source, body)
+        count_tokens(request)
+        asked(request, 1)
+        for target in Dialect:
+            with contextlib.suppress(Unreadable):
+                assert json.loads(dumps(write_request(target, request)))
 
 
 @pytest.mark.parametrize(("source", "target"), ALL)

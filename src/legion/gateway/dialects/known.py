@@ -14,6 +14,7 @@ from legion.gateway.dialects.anthropic import stream as anthropic_stream
 from legion.gateway.dialects.chat import answer as chat_answer
 from legion.gateway.dialects.chat import request as chat_request
 from legion.gateway.dialects.chat import stream as chat_stream
+from legion.gateway.dialects.gathering import events_of
 from legion.gateway.dialects.inner import (
     Answer,
     Asked,
@@ -31,7 +32,7 @@ from legion.gateway.dialects.names import shortened
 from legion.gateway.dialects.responses import answer as responses_answer
 from legion.gateway.dialects.responses import request as responses_request
 from legion.gateway.dialects.responses import stream as responses_stream
-from legion.gateway.dialects.shape import Shape
+from legion.gateway.dialects.shape import Shape, check_request
 from legion.gateway.dialects.sse import Splitter
 
 _MISFIT = (KeyError, IndexError, TypeError, ValueError, AttributeError)
@@ -106,13 +107,19 @@ _DIALECTS = {
 def read_request(dialect: Dialect, facts: Json) -> Request:
     """Raises Unreadable."""
     try:
-        return _DIALECTS[dialect].read_request(facts)
+        request = _DIALECTS[dialect].read_request(facts)
+        check_request(request)
+        return request
     except _MISFIT as fault:
         raise Unreadable(f"a part of it is missing or of another kind ({_told(fault)})") from None
 
 
 def write_request(dialect: Dialect, request: Request) -> Json:
-    return _DIALECTS[dialect].write_request(request)
+    """Raises Unreadable where a part turns out not to be what it should."""
+    try:
+        return _DIALECTS[dialect].write_request(request)
+    except _MISFIT as fault:
+        raise Unreadable(f"a part of it is of another kind ({_told(fault)})") from None
 
 
 def asked(request: Request, at: int) -> Asked:
@@ -129,7 +136,12 @@ def asked(request: Request, at: int) -> Asked:
 def read_answer(dialect: Dialect, facts: Json, asked: Asked) -> Answer:
     """Raises Unreadable, and ModelFailed for an answer that is an error."""
     try:
-        return _DIALECTS[dialect].read_answer(facts, asked)
+        answer = _DIALECTS[dialect].read_answer(facts, asked)
+        # What can be streamed can be written.
+        shape = Shape()
+        for event in events_of(answer):
+            shape.take(event)
+        return answer
     except _MISFIT as fault:
         raise Unreadable(f"a part of it is missing or of another kind ({_told(fault)})") from None
 

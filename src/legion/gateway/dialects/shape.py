@@ -1,4 +1,4 @@
-"""The shape that every stream of events has, so that whoever writes them can rely on it.
+"""The shape that every stream of events has, and every request, so that whoever writes them can rely on it.
 
 An answer begins once, before its parts. A part begins once, with the next number, grows only while it is open, and ends
 before the answer does. What an answer says are texts.
@@ -8,13 +8,21 @@ from __future__ import annotations
 
 from legion.gateway.dialects.inner import (
     Begun,
+    Call,
+    Document,
     Ended,
     Event,
     Failed,
+    Image,
+    Part,
     PartBegun,
     PartEnded,
     PartGrew,
     PartSealed,
+    Request,
+    Result,
+    Text,
+    Thinking,
     Unreadable,
     Waiting,
 )
@@ -59,6 +67,36 @@ class Shape:
         if index not in self._open:
             raise Unreadable("a part goes on that has not begun, or has ended")
         _are_texts(text)
+
+
+def check_request(request: Request) -> None:
+    """Raises Unreadable where something that has to be a text is none."""
+    _are_texts(request.model, request.chosen, request.user, request.conversation, *request.stops)
+    for tool in request.tools:
+        _are_texts(tool.name, tool.description)
+    for one in request.system:
+        _are_texts(one.text)
+    for message in request.messages:
+        for part in message.parts:
+            _check_part(part)
+
+
+def _check_part(part: Part) -> None:
+    match part:
+        case Text():
+            _are_texts(part.text)
+        case Thinking():
+            _are_texts(part.text, part.seal)
+        case Call():
+            _are_texts(part.id, part.name, part.input)
+        case Image():
+            _are_texts(part.url)
+        case Document():
+            _are_texts(part.url, part.name)
+        case Result():
+            _are_texts(part.call)
+            for one in part.content:
+                _check_part(one)
 
 
 def _are_texts(*values: object) -> None:
