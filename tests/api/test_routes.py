@@ -12,7 +12,7 @@ from legion.client.http import UNKNOWN, Address, NotRunning
 from legion.client.legion import Legion
 from legion.domain.errors import BadInput, ChecksFailed, Conflict, LegionError, NotAllowed, NotFound, TryAgain
 from legion.wire.projects import AddProject, Trust, Where
-from legion.wire.providers import AddProvider, TryProvider
+from legion.wire.providers import AddProvider, SetRoute, TryProvider
 from legion.wire.questions import Words
 from legion.wire.tickets import Action, Dispatch, NewTicket
 from tests.api.serving import TOKEN, Served
@@ -52,6 +52,9 @@ ASKED = [
     ("providers", lambda legion: legion.providers()),
     ("add_provider", lambda legion: legion.add_provider(AddProvider(name="anthropic", key="sk-1"))),
     ("try_provider", lambda legion: legion.try_provider(TryProvider(name="anthropic"))),
+    ("routes", lambda legion: legion.routes()),
+    ("set_route", lambda legion: legion.set_route(SetRoute(model="claude-*", to=["ollama/qwen3"]))),
+    ("models", lambda legion: legion.models("anthropic")),
     ("collect", lambda legion: legion.collect(HERE)),
     ("worktrees", lambda legion: legion.worktrees(HERE)),
     ("doctor", lambda legion: legion.doctor(None)),

@@ -12,13 +12,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from legion.config import providers as config
+from legion.config import routes
 from legion.config.providers import ProviderConfig
+from legion.config.routes import RouteConfig
 from legion.config.user import Network, SandboxMode
 from legion.domain.errors import LegionError
 from legion.gateway import process
 from legion.gateway.address import own_variables
 from legion.gateway.folder import GatewayFolder
-from legion.gateway.provider import NO_KEY, Auth, KeyFrom, KeySource, Provider, write_providers
+from legion.gateway.provider import NO_KEY, Auth, KeyFrom, KeySource, Kind, Provider, write_providers
+from legion.gateway.routing import Route, Target, write_routes
 from legion.jobs.world import World
 
 _ANTHROPIC = "https://api.anthropic.com"
@@ -119,10 +122,11 @@ def key_advice(name: str, one: ProviderConfig) -> str:
 
 
 def tell_gateway(world: World) -> GatewayFolder:
-    """Let the gateway know the providers as they are now."""
+    """Let the gateway know the providers and routes as they are now."""
     folder = GatewayFolder(world.data.gateway)
     folder.prepare()
     write_providers(folder, [_provider(name, one) for name, one in known(world).items()])
+    write_routes(folder, [_route(one) for one in routes.load()])
     return folder
 
 
@@ -161,7 +165,17 @@ def _provider(name: str, one: ProviderConfig) -> Provider:
         url=one.url.rstrip("/"),
         key=_key(one),
         auth=Auth.API_KEY if one.auth is config.Auth.API_KEY else Auth.BEARER,
+        kind=Kind(one.kind.value),
+        models={"*": one.model} if one.model else {},
+        longest=one.longest or None,
+        at_once=one.at_once or None,
+        per_minute=one.per_minute or None,
     )
+
+
+def _route(one: RouteConfig) -> Route:
+    to = tuple(Target(provider=target.provider, model=target.model) for target in one.to)
+    return Route(model=one.model, provider=one.provider, to=to)
 
 
 def _key(one: ProviderConfig) -> KeySource:

@@ -18,7 +18,8 @@ from typing import Protocol
 
 from legion.config import providers as config
 from legion.config.project import parse
-from legion.config.providers import Auth, ProviderConfig
+from legion.config.providers import Auth, Kind, ProviderConfig
+from legion.config.templates import TEMPLATES, Template
 from legion.domain.errors import BadInput, Conflict, LegionError, NotAllowed, NotFound
 from legion.domain.usage import Limit
 from legion.gateway.provider import NO_KEY, Provider
@@ -33,7 +34,6 @@ from legion.wire.projects import Done
 from legion.wire.providers import AddProvider, LimitLine, ProviderLine, Providers, RemoveProvider
 from legion.wire.tickets import Dispatch
 
-_URLS = {"anthropic": "https://api.anthropic.com"}
 _KEY = re.compile(r"[!-~]{1,16384}")
 _LONG_LIVED = "sk-ant-oat"
 """How tokens of `claude setup-token` begin."""
@@ -66,6 +66,8 @@ def add(world: World, wanted: AddProvider) -> Done:
     lacks += [still] if (still := waking.missing(world)) else []
     # The provider that was added may be the one that is used, and lack the same.
     notes = [*dict.fromkeys(lacks), *_woken_notes(woken), *_other_notes(world, wanted.name)]
+    if one.kind is not Kind.ANTHROPIC and not one.model:
+        notes.append("Claude Code asks for Claude's models: add --model with one of this provider's.")
     what = "added" if before is None else "changed"
     tip = f"`legion provider test {wanted.name}` tries it."
     return Done(message=f"Provider {wanted.name} is {what}; {tip}", notes=notes)
@@ -110,6 +112,8 @@ def listed(world: World) -> Providers:
             found=access.key_found(world, one),
             default=name == chosen,
             limit=limit_line(limits.get(name)),
+            kind=one.kind.value,
+            model=one.model,
         )
         for name, one in access.known(world).items()
     ]
@@ -164,17 +168,44 @@ def _unknown(name: str, there: Mapping[str, ProviderConfig]) -> NotFound:
 
 def _made(world: World, wanted: AddProvider, before: ProviderConfig | None) -> ProviderConfig:
     """What is wanted, with what stays as it was."""
-    url = wanted.url or (before.url if before else _URLS.get(wanted.name, ""))
+    template = TEMPLATES.get(wanted.name)
+    url = wanted.url or (before.url if before else template.url if template else "")
     if not url:
         raise BadInput(f"Where is {wanted.name} reached? Add --url with its address, such as https://api.example.com.")
+    usual = before.kind if before else template.kind if template else Kind.ANTHROPIC
+    kind = _kind(wanted.kind) if wanted.kind else usual
     if wanted.auth:
         auth = _auth(wanted.auth)
     elif wanted.key.startswith(_LONG_LIVED):
         auth = Auth.OAUTH
     else:
-        auth = before.auth if before else Auth.API_KEY
+        auth = before.auth if before else _usual_auth(kind, template)
     _refuse_two_keys(wanted)
-    return _with_key(world, wanted, ProviderConfig(url=url, auth=auth))
+    made = replace(
+        before or ProviderConfig(url=url),
+        url=url,
+        kind=kind,
+        auth=auth,
+        key_file="",
+        key_env="",
+        key_command="",
+        key_keyring="",
+    )
+    return _with_key(world, wanted, made if wanted.model is None else replace(made, model=wanted.model))
+
+
+def _usual_auth(kind: Kind, template: Template | None) -> Auth:
+    if template is not None:
+        return template.auth
+    return Auth.API_KEY if kind is Kind.ANTHROPIC else Auth.BEARER
+
+
+def _kind(word: str) -> Kind:
+    try:
+        return Kind(word)
+    except ValueError:
+        kinds = ", ".join(kind.value for kind in Kind)
+        raise BadInput(f"{word!r} is no API that Legion speaks: choose one of {kinds}.") from None
 
 
 def _refuse_unfit(there: Mapping[str, ProviderConfig]) -> None:
