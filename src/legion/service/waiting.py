@@ -72,9 +72,11 @@ def _stuck(world: World, tx: ReadTransaction, wanted: tuple[Ticket, ...]) -> set
     edges = {number: list(ticket.wish.after) for number, ticket in live.items()}
     states = {number: ticket.state for number, ticket in live.items()}
     ended = tickets.states_of(tx, sorted({other for after in edges.values() for other in after} - set(live)))
-    standing = {project.id for project in projects.all(tx) if _stands_still(world, tx, project)}
+    cared_for = projects.all(tx)
+    standing = {project.id for project in cared_for if _stands_still(world, tx, project)}
+    paused = {project.id for project in cared_for if project.paused}
     blocked = {number for number, ticket in live.items() if _needs_a_person(world, ticket, standing)}
-    blocked |= {ticket.id for ticket in live.values() if ticket.state is State.QUEUED and _is_paused(tx, ticket)}
+    blocked |= {number for number, ticket in live.items() if ticket.state is State.QUEUED and ticket.project in paused}
     seen_as = {number: State.STOPPED if number in blocked else state for number, state in states.items()}
     hopeless = board.hopeless(edges, {**ended, **seen_as}) | blocked
     return {ticket.id for ticket in wanted if ticket.id in hopeless and ticket.state not in ENDED}
@@ -97,7 +99,3 @@ def _keeps_breaking(world: World, kind: JobKind, subject: int) -> bool:
     """A job that broke several times in a row is tried again, but nobody should wait for it without a word."""
     rest = world.rests.get((kind, subject))
     return rest is not None and rest.length >= _LONG_REST
-
-
-def _is_paused(tx: ReadTransaction, ticket: Ticket) -> bool:
-    return projects.get(tx, ticket.project).paused
