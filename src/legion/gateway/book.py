@@ -16,8 +16,9 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from legion.gateway.counting import Seen, Telling
+from legion.gateway.dialects.jsons import dumps
 from legion.gateway.folder import GatewayFolder
-from legion.gateway.ledger import Entry, Limit, Line, Position, Trouble, encode, read
+from legion.gateway.ledger import Entry, Limit, Line, Position, Trouble, facts_of, read
 from legion.gateway.limits import REFUSED
 from legion.gateway.passes import Pass, granted
 from legion.gateway.pricing import PriceList
@@ -176,6 +177,10 @@ class Book:
         with contextlib.suppress(RuntimeError):  # no loop: the process is ending and writes for the last time
             if self._timer is None:
                 self._timer = asyncio.get_running_loop().call_later(seconds, self.write)
+
+
+def encode(line: Line) -> bytes:
+    return dumps(facts_of(line)) + b"\n"
 
 
 def _day(moment: float) -> str:

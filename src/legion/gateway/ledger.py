@@ -16,8 +16,6 @@ from legion.gateway.folder import VERSION, GatewayFolder
 _AT_ONCE = 4 << 20
 """Bytes that one call of `read` takes at most, unless a single line is longer."""
 
-_COMPACT = json.JSONEncoder(separators=(",", ":"))
-
 
 class Trouble(Enum):
     """Why a request ended otherwise than the provider meant it to. Other words in `error` are the provider's own."""
@@ -93,9 +91,10 @@ class Position:
     offset: int = 0
 
 
-def encode(line: Line) -> bytes:
+def facts_of(line: Line) -> dict[str, Any]:
+    """What a line says, to be written as one line of JSON."""
     facts = vars(line) if isinstance(line, Entry) else {"limit": vars(line)}
-    return _COMPACT.encode({"version": VERSION, **facts}).encode() + b"\n"
+    return {"version": VERSION, **facts}
 
 
 def decode(text: bytes) -> Line | None:
