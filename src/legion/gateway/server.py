@@ -33,6 +33,7 @@ from legion.gateway.keys import Keys
 from legion.gateway.leading import Leading, incoming
 from legion.gateway.ledger import Limit, Trouble
 from legion.gateway.limits import Novelty
+from legion.gateway.passes import Pass
 from legion.gateway.pricing import PriceList
 from legion.system import files, kernel
 from legion.system.paths import user_config_file
@@ -101,11 +102,15 @@ class Gateway:
         path = request.raw_path.partition("?")[0]
         if path in ("/", "/health") and request.method in ("GET", "HEAD"):
             return answers.healthy(__version__)
-        if is_control(path):
+        try:
+            route = None if is_control(path) else route_of(request.method, path)
             pass_ = self._admission.caller(request.headers)
-            return self._control.answer(request.method, path, pass_, await _body(request))
-        route = route_of(request.method, path)
-        account = self._book.open(self._admission.caller(request.headers))
+        except Refused as refused:
+            self._book.refuse(refused.status, refused.trouble)
+            raise
+        if route is None:
+            return await self._controlled(request, path, pass_)
+        account = self._book.open(pass_)
         try:
             body = await _body(request)
             came = self._control.applied(account.pass_, incoming(route, request, body))
@@ -114,6 +119,7 @@ class Gateway:
             return await self._leading.lead(request, came, account)
         except Refused as refused:
             account.status, account.trouble = refused.status, refused.trouble
+            account.refused = refused.trouble if refused.status < 500 else None
             raise
         except (asyncio.CancelledError, ConnectionError):
             gone = request.transport is None or request.transport.is_closing()
@@ -124,6 +130,13 @@ class Gateway:
             raise
         finally:
             self._book.close(account)
+
+    async def _controlled(self, request: web.BaseRequest, path: str, pass_: Pass) -> web.StreamResponse:
+        try:
+            return self._control.answer(request.method, path, pass_, await _body(request))
+        except Refused as refused:
+            self._book.refuse(refused.status, refused.trouble, pass_.run)
+            raise
 
 
 def _dialect(request: web.BaseRequest) -> Dialect:
@@ -163,7 +176,7 @@ def serve(wish: Wish) -> None:
         try:
             asyncio.run(_run(wish, book, listener))
         finally:
-            book.write()
+            book.end()
 
 
 async def _run(wish: Wish, book: Book, listener: socket.socket) -> None:
