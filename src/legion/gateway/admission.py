@@ -76,6 +76,12 @@ def model_of(facts: Json | None) -> str:
     return model if isinstance(model, str) else ""
 
 
+def token_of(headers: Mapping[str, str]) -> str:
+    """What the caller shows."""
+    scheme, _, bearer = headers.get("authorization", "").partition(" ")
+    return bearer.strip() if scheme.lower() == "bearer" else headers.get("x-api-key", "")
+
+
 class Admission:
     def __init__(self, folder: GatewayFolder, book: Book) -> None:
         self._folder = folder
@@ -89,8 +95,7 @@ class Admission:
         if not _HOSTS.fullmatch(headers.get("host", "")) or "origin" in headers:
             sentence = "only programs of this machine may ask: use http://127.0.0.1."
             raise Refused(403, ErrorKind.PERMISSION, sentence, Trouble.FOREIGN)
-        scheme, _, bearer = headers.get("authorization", "").partition(" ")
-        token = bearer.strip() if scheme.lower() == "bearer" else headers.get("x-api-key", "")
+        token = token_of(headers)
         known = self._passes.get(token) or Watched(pass_file(self._folder, token), parse_pass)
         try:
             pass_ = known.value().pass_

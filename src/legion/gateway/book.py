@@ -22,6 +22,7 @@ from legion.gateway.ledger import Entry, Limit, Line, Position, Trouble, facts_o
 from legion.gateway.limits import REFUSED
 from legion.gateway.passes import Pass, granted
 from legion.gateway.pricing import PriceList
+from legion.gateway.recording import Listener
 from legion.gateway.refusals import MINUTE, Refusals, Sort, told
 
 log = logging.getLogger("legion.gateway")
@@ -44,6 +45,8 @@ class Account:
     refused: Trouble | None = None
     """Why the gateway itself said no."""
     cut: bool = False
+    listener: Listener | None = None
+    """Of a run that is recorded."""
     began: float = field(default_factory=time.monotonic)
     first: float | None = None
 

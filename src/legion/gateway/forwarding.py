@@ -118,6 +118,8 @@ class Forwarder:
         if counter is None:
             account.trouble = Trouble.UNREADABLE
         account.counter = counter
+        if account.listener is not None:
+            account.listener.streamed = upstream.content_type == _EVENTS
         answer = begun_answer(upstream, upstream.status, headers)
         read = pieces(upstream.content)
         if upstream.status >= 400:
@@ -137,6 +139,8 @@ class Forwarder:
                     await answer.write(said)
                 if counter is not None:
                     counter.feed(piece)
+                if account.listener is not None:
+                    account.listener.hear(piece)
         except Broken as broken:
             _cut(request, account, broken.trouble)
             return answer

@@ -18,7 +18,7 @@ from legion.drivers.claude import program
 from legion.drivers.claude.options import ClaudeOptions, PermissionMode
 from legion.drivers.claude.program import ClaudeProgram, NoClaude
 from legion.drivers.known import DriverName
-from legion.gateway import process
+from legion.gateway import process, tape
 from legion.gateway.folder import GatewayFolder
 from legion.gateway.passes import Pass, grant, revoke
 from legion.jobs import access, inside
@@ -154,6 +154,7 @@ def _way(
             models=_models(world, ticket),
             budget_usd=allowance,
             spent_usd=spent,
+            recorded=tape.is_recording(folder),
         ),
     )
     variable = "CLAUDE_CODE_OAUTH_TOKEN" if way.auth is Auth.OAUTH else "ANTHROPIC_AUTH_TOKEN"
