@@ -190,7 +190,7 @@ def _events(project: Project, ticket: int) -> list[JournalEvent]:
 
 
 def _talks(project: Project, ticket: int) -> bool:
-    return any(event.kind == "heard" for event in _events(project, ticket))
+    return any(event.kind == "conversation" for event in _events(project, ticket))
 
 
 def _runner(project: Project, ticket: int) -> int:

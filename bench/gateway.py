@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import selectors
 import socket
 import statistics
@@ -19,9 +20,24 @@ from bench.report import ROUNDS, Report, interleaved
 from legion.gateway import process
 from legion.gateway.folder import GatewayFolder
 from legion.gateway.passes import Pass, grant
-from legion.gateway.provider import NO_KEY, Provider, write_providers
+from legion.gateway.provider import NO_KEY, Kind, Provider, write_providers
 
-_BODY = b'{"model":"claude-sonnet-4-5","stream":true,"messages":"' + b"a word or two " * 5000 + b'"}'
+_TOOL = {"type": "object", "properties": {"path": {"type": "string", "description": "where it is " * 20}}}
+_TURN = (
+    {"role": "user", "content": [{"type": "text", "text": "a word or two " * 100}]},
+    {"role": "assistant", "content": [{"type": "text", "text": "some words of it " * 100}]},
+)
+_BODY = json.dumps(
+    {
+        "model": "claude-sonnet-4-5",
+        "stream": True,
+        "max_tokens": 32000,
+        "system": [{"type": "text", "text": "Be good. " * 500}],
+        "tools": [{"name": f"tool{n}", "description": "does it " * 40, "input_schema": _TOOL} for n in range(16)],
+        "messages": [*(_TURN * 20), _TURN[0]],
+    }
+).encode()
+"""About 80 KB, as an agent program sends it in the middle of a job."""
 _SINGLE = 200
 _MANY, _AT_ONCE = 640, 32
 _STREAMS = 100
@@ -35,15 +51,23 @@ def run(folder: Path, report: Report) -> None:
         address = process.ensure(place, 0)
         report.value("gateway ready", time.monotonic() - began, "s", aim=2.0)
         try:
-            write_providers(place, [Provider(name="bench", url=f"http://127.0.0.1:{direct}", key=NO_KEY)])
-            token = grant(
-                place, Pass(run="bench", ticket=1, project=1, agent="bench", provider="bench", budget_usd=1e9)
+            url = f"http://127.0.0.1:{direct}"
+            write_providers(
+                place,
+                [
+                    Provider(name="bench", url=url, key=NO_KEY),
+                    Provider(name="chat", url=url, key=NO_KEY, kind=Kind.OPENAI_CHAT),
+                    Provider(name="slow", url=f"{url}/slow", key=NO_KEY, kind=Kind.OPENAI_CHAT),
+                ],
             )
+            token, chat, slow = (_token(place, name) for name in ("bench", "chat", "slow"))
             ours = int(address.url.rpartition(":")[2])
             gateway = psutil.Process(address.pid)
             _singly(report, ours=ours, relay=relay, direct=direct, token=token)
             _together(report, ours=ours, relay=relay, token=token, processes=(gateway, bare))
             _slow(report, ours, token, gateway)
+            _translated(report, ours=ours, direct=direct, plain=token, chat=chat)
+            _slow(report, ours, slow, gateway, "translated, ")
             report.value("gateway: memory after all that (PSS)", gateway.memory_full_info().pss / 1e6, "MB")
         finally:
             process.end(place)
@@ -71,15 +95,34 @@ def _together(
     report.ratio("32 at once: CPU for them, against the bare relay's", used[:1], used[1:], aim=1 / 0.6)
 
 
-def _slow(report: Report, port: int, token: str, gateway: psutil.Process) -> None:
+def _translated(report: Report, *, ours: int, direct: int, plain: str, chat: str) -> None:
+    """Anthropic's words in, Chat Completions out, and back; beside the pass-through."""
+    for token in (plain, chat):
+        _one_by_one(ours, token)
+    rows = [[_one_by_one(ours, chat), _one_by_one(direct, plain)] for _ in range(ROUNDS)]
+    mine, none = (statistics.median(column) * 1000 for column in zip(*rows, strict=True))
+    report.value("translated, one at a time: added to a direct request, p50", mine - none, "ms", aim=3.0)
+    translated, passed = interleaved(lambda _: _at_once(ours, chat), lambda _: _at_once(ours, plain))
+    report.value("translated, 32 at once: requests per second", _MANY / statistics.median(translated), "/s")
+    report.ratio(f"translated, 32 at once: {_MANY} requests against the pass-through", translated, passed, aim=2.0)
+
+
+def _token(place: GatewayFolder, provider: str) -> str:
+    return grant(
+        place,
+        Pass(run=f"bench-{provider}", ticket=1, project=1, agent="bench", provider=provider, budget_usd=1e9),
+    )
+
+
+def _slow(report: Report, port: int, token: str, gateway: psutil.Process, how: str = "") -> None:
     connections = [_connect(port) for _ in range(_STREAMS)]
     before, began = _cpu(gateway), time.monotonic()
     for connection in connections:
         connection.sendall(_request(token, "/v1/messages?slow"))
     _drain(connections, 1)
     used, seconds = _cpu(gateway) - before, time.monotonic() - began
-    report.value("100 slow streams: CPU of the gateway", used / seconds * 100, "% of a core", aim=50)
-    report.value("100 slow streams: took, against the provider's pace", seconds / (PACE * SLOW_EVENTS), "x")
+    report.value(f"{how}100 slow streams: CPU of the gateway", used / seconds * 100, "% of a core", aim=50)
+    report.value(f"{how}100 slow streams: took, against the provider's pace", seconds / (PACE * SLOW_EVENTS), "x")
 
 
 def _cpu(process: psutil.Process) -> float:

@@ -30,6 +30,17 @@ _LAST = _event(b'{"type":"message_delta","usage":{"output_tokens":99}}') + _even
 _WHOLE = _HEAD + _START + _TEXT * (EVENTS - 3) + _LAST + _END
 
 
+def _chunk(choices: bytes, more: bytes = b"") -> bytes:
+    data = b'data: {"id":"c","object":"chat.completion.chunk","model":"qwen3","choices":[%s]%s}\n\n' % (choices, more)
+    return b"%x\r\n%s\r\n" % (len(data), data)
+
+
+_CHAT_TEXT = _chunk(b'{"index":0,"delta":{"content":"some words of it"},"finish_reason":null}')
+_CHAT_LAST = _chunk(b'{"index":0,"delta":{},"finish_reason":"stop"}')
+_CHAT_LAST += _chunk(b"", b',"usage":{"prompt_tokens":9000,"completion_tokens":99}') + b"e\r\ndata: [DONE]\n\n\r\n"
+_CHAT_WHOLE = _HEAD + _CHAT_TEXT * (EVENTS - 3) + _CHAT_LAST + _END
+
+
 class Provider(asyncio.Protocol):
     """Answers in one write, or one event at a time where the path says slow."""
 
@@ -45,18 +56,20 @@ class Provider(asyncio.Protocol):
         if not mark or len(rest) < length:
             return
         self._rest = rest[length:]
-        if b"slow" in head.split(b"\r\n")[0]:
-            self._transport.write(_HEAD + _START)
-            self._go_on(SLOW_EVENTS)
+        asked = head.split(b"\r\n")[0]
+        chat = b"/chat/completions" in asked
+        if b"slow" in asked:
+            self._transport.write(_HEAD + (b"" if chat else _START))
+            self._go_on(SLOW_EVENTS, chat)
         else:
-            self._transport.write(_WHOLE)
+            self._transport.write(_CHAT_WHOLE if chat else _WHOLE)
 
-    def _go_on(self, left: int) -> None:
+    def _go_on(self, left: int, chat: bool) -> None:
         if left:
-            self._transport.write(_TEXT)
-            asyncio.get_running_loop().call_later(PACE, self._go_on, left - 1)
+            self._transport.write(_CHAT_TEXT if chat else _TEXT)
+            asyncio.get_running_loop().call_later(PACE, self._go_on, left - 1, chat)
         else:
-            self._transport.write(_LAST + _END)
+            self._transport.write((_CHAT_LAST if chat else _LAST) + _END)
 
 
 async def _provide() -> None:

@@ -1,3 +1,3 @@
 """Legion turns a goal into verified, landed code by a squad of coding agents."""
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"

@@ -4,7 +4,20 @@ from __future__ import annotations
 
 from legion.domain.errors import Conflict, NotFound
 from legion.wire.projects import Done
-from legion.wire.providers import AddProvider, ProviderAnswer, ProviderLine, Providers, RemoveProvider, TryProvider
+from legion.wire.providers import (
+    AddProvider,
+    Models,
+    ModelsOf,
+    ProviderAnswer,
+    ProviderLine,
+    Providers,
+    RemoveProvider,
+    RemoveRoute,
+    RouteLine,
+    Routes,
+    SetRoute,
+    TryProvider,
+)
 from legion.wire.questions import Answer, Answered, Inbox, QuestionLine, Told, Words
 from legion.wire.tickets import TicketLine
 
@@ -16,6 +29,7 @@ class ModelsStandIn:
         self.told: list[tuple[int, str]] = []
         self.questions: dict[int, QuestionLine] = {}
         self.providers_there: dict[str, ProviderLine] = {}
+        self.routes_there: dict[str, RouteLine] = {}
         self.added: list[AddProvider] = []
 
     def _ask(self, name: str) -> None:
@@ -65,6 +79,25 @@ class ModelsStandIn:
             raise Conflict("Agents work with it: add --yes.")
         del self.providers_there[wanted.name]
         return Done(message=f"Provider {wanted.name} is removed.")
+
+    def routes(self) -> Routes:
+        self._ask("routes")
+        return Routes(file="/routes.toml", routes=list(self.routes_there.values()))
+
+    def set_route(self, wanted: SetRoute, /) -> Done:
+        self._ask("set_route")
+        self.routes_there[wanted.model] = RouteLine(model=wanted.model, provider=wanted.provider, to=wanted.to)
+        return Done(message=f"{wanted.model} is asked for elsewhere.")
+
+    def remove_route(self, wanted: RemoveRoute, /) -> Done:
+        self._ask("remove_route")
+        if self.routes_there.pop(wanted.model, None) is None:
+            raise NotFound(f"There is no route for {wanted.model}: see `legion route list`.")
+        return Done(message="Gone.")
+
+    def models(self, name: str, /) -> Models:
+        self._ask("models")
+        return Models(providers=[ModelsOf(provider=one, models=["m"]) for one in self.providers_there])
 
     def try_provider(self, wanted: TryProvider, /) -> ProviderAnswer:
         self._ask("try_provider")

@@ -8,11 +8,11 @@ from dataclasses import fields, is_dataclass
 
 import pytest
 
-from legion.client.http import Address, NotRunning
+from legion.client.http import UNKNOWN, Address, NotRunning
 from legion.client.legion import Legion
 from legion.domain.errors import BadInput, ChecksFailed, Conflict, LegionError, NotAllowed, NotFound, TryAgain
 from legion.wire.projects import AddProject, Trust, Where
-from legion.wire.providers import AddProvider, TryProvider
+from legion.wire.providers import AddProvider, SetRoute, TryProvider
 from legion.wire.questions import Words
 from legion.wire.tickets import Action, Dispatch, NewTicket
 from tests.api.serving import TOKEN, Served
@@ -52,6 +52,9 @@ ASKED = [
     ("providers", lambda legion: legion.providers()),
     ("add_provider", lambda legion: legion.add_provider(AddProvider(name="anthropic", key="sk-1"))),
     ("try_provider", lambda legion: legion.try_provider(TryProvider(name="anthropic"))),
+    ("routes", lambda legion: legion.routes()),
+    ("set_route", lambda legion: legion.set_route(SetRoute(model="claude-*", to=["ollama/qwen3"]))),
+    ("models", lambda legion: legion.models("anthropic")),
     ("collect", lambda legion: legion.collect(HERE)),
     ("worktrees", lambda legion: legion.worktrees(HERE)),
     ("doctor", lambda legion: legion.doctor(None)),
@@ -162,6 +165,18 @@ def test_bad_input_gets_one_sentence_and_reaches_nobody(served: Served, method, 
     assert content["message"].endswith(".")
     assert "\n" not in content["message"]
     assert served.service.asked == []
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body"),
+    [
+        ("GET", "/v1/nothing", None),
+        ("PUT", "/v1/status", None),
+        ("POST", "/v1/tickets", {"cwd": "/x", "tickets": [{"title": "a", "titel": "b"}]}),
+    ],
+)
+def test_what_the_api_does_not_know_has_the_mark_by_which_newer_programs_tell_it(served: Served, method, path, body):
+    assert UNKNOWN in raw(served, method, path, body)[1]["message"]
 
 
 def test_a_body_that_is_not_json_is_said_so(served: Served):

@@ -15,6 +15,8 @@ from pathlib import Path
 
 import pytest
 
+from legion import __version__
+from legion.wire.errors import BadInput, LegionError, NotFound, problem_of
 from tests.api.serving import TOKEN, Served
 from tests.api.standin import StandIn
 from tests.support.codebase import SOURCE
@@ -152,18 +154,34 @@ def test_the_own_token_is_never_sent_to_another_machine(legion, service: StandIn
     assert "LEGION_TOKEN" in ended.err
 
 
+def error_body(kind: type[LegionError], sentence: str) -> bytes:
+    return json.dumps(vars(problem_of(kind(sentence)))).encode()
+
+
 @pytest.fixture
 def stranger() -> Iterator[tuple[int, dict[str, str]]]:
-    """A web server that answers everything alike, with these headers."""
+    """A web server that is always healthy and says so to every question, with these headers; it knows no inbox."""
     headers: dict[str, str] = {}
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            self.send_response(200)
+            if self.path == "/v1/inbox":
+                self._reply(
+                    404, error_body(NotFound, "There is no GET /v1/inbox; /v1/openapi.json lists what there is.")
+                )
+            else:
+                self._reply(200, b'{"status": "healthy"}')
+
+        def do_POST(self) -> None:
+            said = "`tickets[0].ask` is not a field of this request; /v1/openapi.json lists its fields."
+            self._reply(422, error_body(BadInput, said))
+
+        def _reply(self, status: int, body: bytes) -> None:
+            self.send_response(status)
             for name, value in headers.items():
                 self.send_header(name, value)
             self.end_headers()
-            self.wfile.write(b'{"status": "healthy"}')
+            self.wfile.write(body)
 
         def log_message(self, format: str, *args: object) -> None:
             """Quiet."""
@@ -191,4 +209,19 @@ def test_another_version_is_mentioned_and_nonsense_from_it_is_explained(
     ended = legion("status")
     assert ended.code == 1
     assert "the daemon is version 9.9.9" in ended.err
-    assert "do not understand each other" in ended.err
+    assert f"The daemon is newer (9.9.9) than this program ({__version__}): update the program." in ended.err
+
+
+@pytest.mark.parametrize("words", [("status",), ("inbox",), ("dispatch", "--ask", "-t", "a", "text")])
+def test_what_an_older_daemon_does_not_know_is_put_down_to_its_age(
+    legion, service: StandIn, stranger, monkeypatch, words
+):
+    monkeypatch.setenv("LEGION_URL", f"http://127.0.0.1:{stranger[0]}")
+    stranger[1]["Legion-Version"] = "0.1.0"
+    ended = legion(*words)
+    assert (ended.code, ended.out) == (1, "")
+    older = f"The daemon is older (0.1.0) than this program ({__version__}): run `legion down`, then `legion up`."
+    assert ended.err.splitlines()[-1] == older
+    # Of a daemon of our own version it is our mistake, and said as it is.
+    stranger[1]["Legion-Version"] = __version__
+    assert "is older" not in legion(*words).err

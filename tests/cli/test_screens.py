@@ -137,6 +137,22 @@ def test_a_chain_of_ten_thousand_tickets_is_drawn():
     assert len(drawing_of(service.graph("/src/shop"), PLAIN)) == 10_002
 
 
+def test_what_goes_on_by_itself_waits_and_what_does_not_needs_the_person():
+    service = StandIn()
+    limited = "the provider does not serve for now: API Error: 529"
+    waits = "waits for the provider, goes on by itself in 40 s"
+    service.put(1, "Limited", "parked", parked_until=3000.0, doing=waits, reason=limited)
+    service.put(2, "Hasty", "parked", parked_until=3000.0, reason="exit code 1; it rests 4 s")
+    service.put(3, "Paused", "parked", reason="paused by a person")
+    shown = "\n".join(screen_of(service.status("/src/shop", False), replace(PLAIN, width=140)))
+    needs, waiting = shown.partition("Waiting")[::2]
+    assert [f"#{id}" in needs.partition("Needs you")[2] for id in (1, 2, 3)] == [False, False, True]
+    assert f"Limited  {waits}; {limited}" in waiting
+    assert "Hasty    exit code 1; it rests 4 s" in waiting
+    page = page_of(service.ticket(1), PLAIN)
+    assert page[1:3] == [f"‖ parked  {waits}", f"  {limited}"]
+
+
 def test_an_empty_board_says_what_to_do():
     empty = Graph(tickets=[], edges=[], waves=[], critical_path=[])
     assert drawing_of(empty, PLAIN) == ["The board is empty: legion dispatch -t TITLE TEXT"]

@@ -26,7 +26,8 @@ def test_the_examples_are_valid():
     examples = re.findall(r"```toml\n(# .*?\n.*?)```", PAGE, re.DOTALL)
     assert [example.split("\n")[0] for example in examples] == ["# legion.toml", "# config.toml"]
     assert len(project.parse(examples[0], origin="x").checks) == 2
-    assert user.parse(examples[1], origin="x").driver("").name == "helper"
+    own = user.parse(examples[1], origin="x")
+    assert own.driver("") == own.drivers["helper"]
 
 
 _ROWS = re.findall(

@@ -135,13 +135,14 @@ def test_a_password_is_never_repeated():
 
 def test_the_driver_is_the_tickets_then_the_projects_then_the_persons():
     config = parse(WHOLE, origin="x")
-    assert config.driver("slow", "quick").name == "slow"
-    assert config.driver("", "slow").name == "slow"
-    assert config.driver("", "").name == "quick"
+    assert config.driver("slow", "quick") == config.drivers["slow"]
+    assert config.driver("", "slow") == config.drivers["slow"]
+    assert config.driver("", "") == config.drivers["quick"]
 
 
 def test_the_only_driver_needs_no_choice():
-    assert parse('[drivers.one]\nrun = "agent"', origin="x").driver("", "").name == "one"
+    config = parse('[drivers.one]\nrun = "agent"', origin="x")
+    assert config.driver("", "") == config.drivers["one"]
 
 
 def test_a_missing_driver_says_what_to_add_and_where():

@@ -5,6 +5,7 @@ The nursery has one thread, holds nothing and knows nothing of the tests; it for
 
 from __future__ import annotations
 
+import faulthandler
 import json
 import logging
 import os
@@ -95,9 +96,9 @@ def main() -> None:
 def _live(facts: dict[str, Any]) -> None:
     """Never returns."""
     code = 1
+    ground = Ground(Path(facts["folder"]), facts["database"])
     try:
         signal.alarm(PATIENCE)
-        ground = Ground(Path(facts["folder"]), facts["database"])
         log = os.open(ground.folder / "daemon.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
         os.dup2(log, 1)
         os.dup2(log, 2)
@@ -107,9 +108,18 @@ def _live(facts: dict[str, Any]) -> None:
         code = 0
     except BaseException:  # a forked process has nobody to raise it to
         sys.excepthook(*sys.exc_info())
+        sys.stderr.flush()
+        faulthandler.dump_traceback(2)
+        _tell_journals(ground)
     finally:
         sys.stderr.flush()
         os._exit(code)
+
+
+def _tell_journals(ground: Ground) -> None:
+    """How far each run got, for whoever reads why this life failed."""
+    for journal in sorted(ground.data.runs.glob("*/journal*")):
+        sys.stderr.write(f"{journal}\n{journal.read_text()}\n")
 
 
 def _arm(log: Path, point: Point | None, nth: int) -> None:

@@ -44,7 +44,7 @@ class Window:
         invariants.wait_until_gone(invariants.processes_of(self.ground.folder, self.ground.data))
 
     def log(self) -> str:
-        return (self.ground.folder / "daemon.log").read_text()[-6000:]
+        return (self.ground.folder / "daemon.log").read_text()[-12000:]
 
     def told(self) -> tuple[Project, Ticket, tuple[Run, ...]]:
         store = Store(self.ground.url)

@@ -22,7 +22,7 @@ from legion.gateway import process
 from legion.gateway.folder import GatewayFolder
 from legion.gateway.ledger import Entry, Limit, Line, Position, read
 from legion.gateway.passes import Pass, grant
-from legion.gateway.provider import NO_KEY, Auth, KeySource, Provider, write_providers
+from legion.gateway.provider import NO_KEY, Auth, KeySource, Kind, Provider, write_providers
 from tests.gateway.upstream import PATIENCE
 
 BODY = b'{"model":"claude-sonnet-4-5","stream":true,"max_tokens":100}'
@@ -38,8 +38,17 @@ class Running:
     url: str
     pid: int
 
-    def provide(self, url: str, key: KeySource = NO_KEY, *, name: str = "main", auth: Auth = Auth.API_KEY) -> None:
-        write_providers(self.folder, [Provider(name=name, url=url, key=key, auth=auth)])
+    def provide(
+        self,
+        url: str,
+        key: KeySource = NO_KEY,
+        *,
+        name: str = "main",
+        auth: Auth = Auth.API_KEY,
+        kind: Kind = Kind.ANTHROPIC,
+        **more: Any,
+    ) -> None:
+        write_providers(self.folder, [Provider(name=name, url=url, key=key, auth=auth, kind=kind, **more)])
 
     def grant(self, **facts: Any) -> tuple[str, str]:
         """A run of its own and its token."""

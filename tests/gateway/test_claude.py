@@ -12,6 +12,7 @@ import claude_agent_sdk
 import pytest
 
 from legion.gateway.ledger import Entry
+from legion.gateway.provider import Kind
 from legion.rehearsal.process import playing
 from tests.gateway.gateways import Running, running
 
@@ -75,6 +76,29 @@ def test_claude_code_works_through_the_gateway(ground):
         ]
         assert result["total_cost_usd"] == pytest.approx(sum(_usd(one) for one in entries), rel=0.01)
         assert not [one for one in entries if one.cut or one.error]
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not PROGRAM.exists(), reason="the program does not come with this platform's SDK")
+@pytest.mark.parametrize("kind", [Kind.OPENAI_CHAT, Kind.OPENAI_RESPONSES])
+def test_claude_code_works_with_a_provider_that_speaks_another_dialect(ground, kind):
+    with (
+        playing(ground / "scripts", ground / "rehearsal") as model,
+        running(ground / "gateway") as gateway,
+    ):
+        gateway.provide(model.url, kind=kind, models={"*": "gpt-5-mini"})
+        run, token = gateway.grant()
+        result = claude(ground, gateway, token)
+        assert (result["is_error"], result["result"]) == (False, "Done."), result
+        assert (ground / "work" / "hello.txt").read_text() == "hello"
+        entries = [line for line in gateway.entries(run, 2) if line.output in (20, 40)]
+        assert [(one.model, one.input + one.cache_write, one.cache_read) for one in entries] == [
+            ("gpt-5-mini", 1030, 500),
+            ("gpt-5-mini", 2000, 0),
+        ]
+        assert not [one for one in entries if one.cut or one.error]
+        steps = [(line.script, line.step) for line in model.lines() if line.script]
+        assert steps == [("writer", 1), ("writer", 2)]
 
 
 @pytest.mark.slow

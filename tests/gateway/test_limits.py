@@ -84,3 +84,15 @@ def test_a_refusal_reaches_the_caller_and_the_ledger(gateway, upstream, status):
     (found,) = gateway.limits(run)
     assert (found.status, found.resets_at, found.retry_after) == (status, 1794750000, 1200)
     assert (found.utilization, found.window, found.provider) == (0.83, "5h", "main")
+
+
+@pytest.mark.parametrize(
+    ("said", "seconds"),
+    [("6m0s", 360.0), ("1.5s", 1.5), ("20ms", 0.02), ("1h2m3s", 3723.0), ("soon", None), ("", None)],
+)
+def test_openai_says_how_long_a_limit_lasts(said, seconds):
+    headers = {"x-ratelimit-remaining-requests": "0", "x-ratelimit-reset-requests": said}
+    limit = limit_of(headers, 429, at=1000.0, run="r", provider="p")
+    assert limit is not None
+    assert limit.resets_at == (None if seconds is None else 1000.0 + seconds)
+    assert limit_of(headers, 200, at=1000.0, run="r", provider="p") is None

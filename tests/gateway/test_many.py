@@ -6,6 +6,11 @@ import json
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
+import psutil
+import pytest
+
+from legion.gateway.provider import Kind
+from tests.gateway.dialects.bodies import CHAT_STREAM, CLAUDE_CODE
 from tests.gateway.upstream import STOP, delta, start, text
 
 AT_ONCE = 100
@@ -37,3 +42,34 @@ def test_a_hundred_slow_streams_run_side_by_side(gateway, upstream):
         assert said.count(f' of {number}"'.encode()) == 6
         entry = gateway.entry(run)
         assert (entry.input, entry.output, entry.cut) == (number, number * 2, False)
+
+
+@pytest.mark.parametrize("number", [60, pytest.param(1000, marks=pytest.mark.soak)])
+def test_callers_who_leave_in_the_middle_leave_nothing_behind(gateway, upstream, number):
+    """Every connection to the provider is closed, every request is in the ledger, and memory does not grow."""
+    closed = threading.Semaphore(0)
+
+    def script(exchange):
+        exchange.begin(CHAT_STREAM[:900])
+        if exchange.wait_until_closed():
+            closed.release()
+
+    gateway.provide(upstream.url, kind=Kind.OPENAI_CHAT)
+    upstream.script = script
+    run, token = gateway.grant()
+    body = json.dumps(CLAUDE_CODE).encode()
+
+    def leave(_: int) -> None:
+        with gateway.asking(token, body) as answer:
+            assert answer.read1()
+
+    process = psutil.Process(gateway.pid)
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(leave, range(number // 2)))
+        before = process.memory_info().rss
+        list(pool.map(leave, range(number // 2)))
+    for _ in range(number):
+        assert closed.acquire(timeout=60)
+    entries = gateway.entries(run, number)
+    assert {one.error for one in entries} == {"caller_gone"}
+    assert process.memory_info().rss - before < 10_000_000

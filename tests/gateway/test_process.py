@@ -113,6 +113,42 @@ def test_the_next_gateway_listens_where_agents_knew_the_last_one(tmp_path, how):
         process.end(folder)
 
 
+def test_it_tells_the_names_of_its_variables_and_nothing_that_they_hold(tmp_path):
+    variables = {"ADAS_KEY": "sk-planted", "ADAS_EMPTY": " "}
+    with started(tmp_path / "gateway", env=variables) as (gateway, _child):
+        found = process.address(gateway.folder)
+        assert found is not None
+        assert found.variables & set(variables) == {"ADAS_KEY"}
+        assert "sk-planted" not in gateway.folder.record.read_text()
+
+
+def test_one_that_is_replaced_has_the_new_environment_at_the_old_place(tmp_path, monkeypatch):
+    folder = GatewayFolder(tmp_path / "gateway")
+    first = process.ensure(folder, 0)
+    monkeypatch.setenv("ADAS_KEY", "sk-planted")
+    try:
+        with ThreadPoolExecutor(3) as pool:
+            replaced = pool.submit(process.replace, folder, 0)
+            eventually(lambda: process.address(folder), lambda found: found != first)
+            others = [pool.submit(process.ensure, folder, 0) for _ in range(2)]
+            second = replaced.result()
+            assert {other.result() for other in others} == {second}
+        assert (second.url, second.pid != first.pid) == (first.url, True)
+        assert second.variables - first.variables == {"ADAS_KEY"}
+    finally:
+        process.end(folder)
+
+
+def test_a_record_of_a_release_that_told_no_names_is_read(tmp_path):
+    with running(tmp_path / "gateway") as gateway:
+        facts = json.loads(gateway.folder.record.read_text())
+        del facts["variables"]
+        gateway.folder.record.write_text(json.dumps(facts))
+        found = process.address(gateway.folder)
+        assert found is not None
+        assert (found.pid, found.variables) == (gateway.pid, frozenset())
+
+
 def test_a_kill_costs_at_most_what_ended_in_the_last_second(tmp_path, upstream):
     with started(tmp_path / "gateway") as (gateway, child):
         gateway.provide(upstream.url)

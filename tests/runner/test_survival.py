@@ -135,6 +135,17 @@ def test_a_killed_runner_takes_its_program_along_and_the_run_is_lost(bench: Work
     assert starts(bench) == 1
 
 
+def test_a_killed_runner_also_takes_along_what_went_into_a_session_of_its_own(bench: Workbench):
+    """Claude Code starts each of its tools like that."""
+    ready, _ = bench.pipe("ready"), bench.pipe("never")
+    run = bench.shell("setsid sh -c 'echo go > ready; read line < never' & read line < never")
+    ready.line()
+    family = runner_of(run).children(recursive=True)
+    runner_of(run).kill()
+    assert bench.wait(run) == Lost()
+    assert not [process for process in family if process.is_running() and process.status() != psutil.STATUS_ZOMBIE]
+
+
 def test_a_killed_program_is_a_program_that_ended(bench: Workbench):
     ready = bench.pipe("ready")
     run = bench.shell("echo go > ready; exec tail -f /dev/null")

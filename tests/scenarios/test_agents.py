@@ -240,7 +240,8 @@ def test_drivers_come_from_the_persons_settings(equipped: Squad, tmp_path: Path)
         project.dispatch("unknown", driver="nobody")
 
 
-def test_a_ticket_without_any_program_is_refused(project: Project):
-    with pytest.raises(BadInput, match=r"No driver is chosen.*--command"):
-        project.dispatch("no program")
-    assert project.states() == {}
+def test_a_ticket_without_any_program_is_for_claude_code_and_waits_for_a_way_to_a_model(project: Project):
+    ticket = project.dispatch("no program")
+    page = project.until(ticket, "parked")
+    assert "legion provider add" in page.ticket.reason
+    project.stop(ticket)

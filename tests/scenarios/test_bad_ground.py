@@ -40,13 +40,12 @@ def small_disk(place: Path, megabytes: int) -> Iterator[Path]:
 def fill(disk: Path) -> Path:
     """Use up all the room. Returns the file to delete."""
     filler = disk / "filler"
-    with filler.open("wb") as file, contextlib.suppress(OSError):
-        while True:
-            file.write(b"x" * (1 << 16))
-            file.flush()
-    with filler.open("ab") as file, contextlib.suppress(OSError):
-        while True:
-            os.write(file.fileno(), b"x")
+    handle = os.open(filler, os.O_WRONLY | os.O_CREAT)
+    for piece in (b"x" * (1 << 16), b"x"):
+        with contextlib.suppress(OSError):
+            while True:
+                os.write(handle, piece)
+    os.close(handle)
     return filler
 
 

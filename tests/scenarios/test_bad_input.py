@@ -180,9 +180,9 @@ BAD_PLANS = {
     ),
     "itself": ('[[ticket]]\nkey = "a"\ntitle = "a"\nafter = ["a"]\ncommand = "true"\n', "(a after a)"),
     "an unknown key": ('[[ticket]]\nkey = "a"\ntitle = "a"\nafter = ["c"]\ncommand = "true"\n', "names `c`"),
-    "a ticket without a program": (
-        '[[ticket]]\ntitle = "good"\ncommand = "true"\n[[ticket]]\ntitle = "bad"\n',
-        "No driver is chosen",
+    "a ticket with an unknown driver": (
+        '[[ticket]]\ntitle = "good"\ncommand = "true"\n[[ticket]]\ntitle = "bad"\ndriver = "nobody"\n',
+        'There is no driver "nobody"',
     ),
     "an unknown ticket": ('[[ticket]]\ntitle = "a"\nafter = [99999]\ncommand = "true"\n', "There is no ticket 99999"),
     "a misspelt field": ('[[ticket]]\ntitel = "a"\n', "did you mean `title`?"),
@@ -190,6 +190,18 @@ BAD_PLANS = {
     "no TOML": ("[[ticket\n", "is not valid TOML"),
     "no title": ('[[ticket]]\ntitle = "  "\ncommand = "true"\n', "neither `title` nor `text`"),
     "a strange glob": ('[[ticket]]\ntitle = "a"\ncommand = "true"\nfiles = ["../up"]\n', "../up"),
+    "a budget for a plain program": (
+        '[[ticket]]\ntitle = "a"\ncommand = "true"\nbudget = 2\n',
+        "Ticket 'a' has a budget, which a plain program as its agent cannot keep: leave it out.",
+    ),
+    "questions of a plain program": (
+        '[[ticket]]\ntitle = "a"\ncommand = "true"\nask = true\n',
+        "Ticket 'a' may ask you, which a plain program as its agent cannot: leave that out.",
+    ),
+    "a budget for a checkpoint": (
+        '[[ticket]]\ntitle = "a"\ncheckpoint = true\nbudget = 2\n',
+        "Ticket 'a' is a checkpoint, which has no agent: leave out",
+    ),
     "too many attempts": (
         '[[ticket]]\ntitle = "a"\ncommand = "true"\nmax_attempts = 50\n',
         "`max_attempts` must be between 1 and 20",

@@ -108,7 +108,7 @@ class Work:
 
     def _script(self, when: When | None) -> str:
         first = f"echo '*.ignored' > .gitignore; echo first > {self.name}.txt; echo ignored > {self.name}.ignored"
-        slow, waits = (0.5 if when is When.STREAMING else 0), (3 if when is When.BETWEEN else 0)
+        slow, waits = (0.3 if when is When.STREAMING else 0), (3 if when is When.BETWEEN else 0)
         after = f"test -e {self.name}.ignored && echo after > {self.name}-after.txt"
         steps = [
             f'say = "I begin."\ndelay = {3 if when is When.ASKED else 0}\n{bash(first)}',
@@ -187,6 +187,17 @@ def test_a_killed_part_costs_a_ticket_nothing_but_time(work: Callable[[], Work],
     if who not in SURVIVED and when is When.IN_A_TOOL:
         assert f"Begun and never ended\n- Bash: {one.gate.pause[:40]}" in one.told()
         assert one.conversations()[-1][1] is True
+
+
+@pytest.mark.soak
+def test_after_a_power_cut_every_conversation_goes_on(work: Callable[[], Work]):
+    all_of_them = [work() for _ in range(4)]
+    for one in all_of_them:
+        one.begin(When.IN_A_TOOL)
+    all_of_them[0].victims.kill(Who.EVERYTHING, all_of_them[0].ticket)
+    for one in all_of_them:
+        assert one.lands() == ["lost", "finished"]
+        assert f"Begun and never ended\n- Bash: {one.gate.pause[:40]}" in one.told()
 
 
 POINTS = [

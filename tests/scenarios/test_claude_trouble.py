@@ -156,7 +156,7 @@ def test_an_endpoint_that_hangs_at_every_request_is_given_up_before_claude_code_
             page = one.project.until(one.dispatch("hangs"), "parked", patience=800)
         upstream.close()
         assert "has not answered for minutes" in page.ticket.reason
-        assert len(upstream.seen) == 4
+        assert len(upstream.seen) <= 4
 
 
 def program(here: Company, name: str, body: str) -> Path:
@@ -212,7 +212,7 @@ sys.stdin.readline()
 """
 NOISE = "ended without a last word (exit code 0)"
 STRANGE = {
-    "nothing": (NEW_ENOUGH, f"{NOISE}: Claude Code ended before the conversation began"),
+    "nothing": (f"{NEW_ENOUGH}exit 0", f"{NOISE}: Claude Code ended before the conversation began"),
     "at-once": (f"{NEW_ENOUGH}echo 'libfoo is missing' >&2; exit 7", "last word (exit code 7): libfoo is missing; "),
     "garbage": (f"{NEW_ENOUGH}head -c 3000000 /dev/urandom", f"{NOISE}"),
     "half-json": (f"""{NEW_ENOUGH}printf '{{"type":"resu'""", f'{NOISE}: {{"type":"resu; '),
@@ -251,6 +251,30 @@ def test_a_program_that_never_says_a_word_is_given_up(here: Company):
         ticket = here.dispatch("dumb", max_attempts=1)
         page = here.project.until(ticket, "failed")
     assert "Claude Code did not answer" in page.ticket.reason
+    assert agents(here) == []
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(900)
+def test_what_never_ends_in_the_background_does_not_keep_a_run_that_is_through(here: Company):
+    here.script(
+        "server",
+        """
+        [[step]]
+        say = "I start a server."
+        call = {tool = "Bash", input = {command = "while :; do sleep 60; done", run_in_background = true}}
+
+        [[step]]
+        say = "I write."
+        call = {tool = "Bash", input = {command = "echo hi > server.txt"}}
+
+        [[step]]
+        say = "Done."
+        """,
+    )
+    ticket = here.dispatch("server")
+    page = here.project.until(ticket, "done", patience=800)
+    assert [run.outcome for run in page.runs] == ["finished"]
     assert agents(here) == []
 
 

@@ -108,6 +108,19 @@ def test_silence_is_a_no_at_the_deadline(tmp_path_factory: pytest.TempPathFactor
         assert [(facts["allowed"], facts["why"]) for facts in settled] == [(False, "no answer in time")]
 
 
+def test_words_with_a_yes_are_refused_and_the_question_still_waits(here: Company):
+    ticket = asking(here, "wordy")
+    question = the_question(here, ticket)
+    refused = here.cli("answer", str(question.id), "yes", "but", "carefully")
+    assert refused.returncode == 2
+    refused = here.cli("answer", str(question.id), "yes", "but carefully")
+    assert (refused.returncode, refused.stdout, refused.stderr.count("\n")) == (2, "", 1)
+    assert refused.stderr.startswith("Words go with a no only")
+    assert [one.id for one in of(here, ticket)] == [question.id]
+    here.told("answer", str(question.id), "no")
+    here.project.until(ticket, "done")
+
+
 @pytest.mark.parametrize("words", [("answer", "x", "yes"), ("answer", "0", "yes"), ("answer", "1", "perhaps")])
 def test_an_answer_that_makes_no_sense_is_refused_in_one_sentence(here: Company, words):
     refused = here.cli(*words)

@@ -96,10 +96,10 @@ def test_a_removed_project_can_come_back(project: Project):
 
 def test_the_settings_file_is_read_again_when_it_changes(legion: Squad, repository: Repository):
     project = legion.adopt(repository)
-    with pytest.raises(BadInput, match="No driver is chosen"):
-        project.dispatch("a")
+    with pytest.raises(BadInput, match="There is no driver"):
+        project.dispatch("a", driver="mine")
     legion.settings.write_text("[drivers.mine]\nrun = \"sh -c 'cat > briefing.txt'\"\n")
-    ticket = project.dispatch("a")
+    ticket = project.dispatch("a", driver="mine")
     project.until_settled()
     assert project.state(ticket) == "done"
 

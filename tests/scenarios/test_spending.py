@@ -68,14 +68,17 @@ def test_a_budget_parks_the_ticket_and_resume_gives_it_as_much_again(here: Compa
 
 
 def test_a_budget_is_asked_for_on_the_command_line_and_in_a_plan(here: Company, tmp_path: Path):
-    made = here.told("dispatch", "-t", "x", "--command", "true", "--budget", "2.50", "--ask", "text")
+    here.told("pause")
+    made = here.told("dispatch", "-t", "x", "--driver", "claude", "--budget", "2.50", "--ask", "text")
     page = here.project.ticket(int(made.split()[2]))
     assert (page.budget, page.ask) == (2.5, True)
     plan = tmp_path / "plan.toml"
-    plan.write_text('[[ticket]]\ntitle = "y"\ncommand = "true"\nbudget = 3\nask = true\n')
+    plan.write_text('[[ticket]]\ntitle = "y"\ndriver = "claude"\nbudget = 3\nask = true\n')
     made = here.told("dispatch", "--from", str(plan))
     page = here.project.ticket(int(made.split()[2]))
     assert (page.budget, page.ask) == (3.0, True)
+    here.told("stop", "all")
+    here.told("resume")
     for bad in ("0", "-1", "nan", "much"):
         refused = here.cli("dispatch", "-t", "x", "--command", "true", f"--budget={bad}")
         assert (refused.returncode, refused.stdout) == (2, "")
@@ -99,7 +102,9 @@ def test_a_limit_is_no_failure_and_everybody_says_when_work_goes_on(here: Compan
     assert page.ticket.parked_until == page.parked_until
     assert [run.outcome for run in page.runs] == ["limited"]
     status = here.told("status")
-    assert f"#{ticket}  play limited  usage limit, goes on by itself in" in status.partition("\nWaiting\n")[2]
+    assert (
+        f"#{ticket}  play limited  waits for the provider, goes on by itself in" in status.partition("\nWaiting\n")[2]
+    )
     assert "it goes on by itself" in here.told("ticket", str(ticket))
     here.project.until_true(lambda: here.squad.client.providers().providers[0].limit is not None)
     assert "97% of 5h used" in here.told("provider", "list")

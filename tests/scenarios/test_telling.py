@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.scenarios.victims import Victims, Who
 from tests.support.gates import Gate
 from tests.support.legion import PATIENCE, SOURCE
 from tests.support.models import Company, company
@@ -140,3 +141,26 @@ def test_a_message_comes_from_stdin_too(here: Company, gate: Gate):
     done = here.squad.cli("interrupt", str(ticket), "-", cwd=Path(here.project.cwd), stdin="words from a pipe\n")
     assert done.returncode == 0
     here.project.until(ticket, "done")
+
+
+def test_an_interruption_ends_the_run_although_words_wait(here: Company, gate: Gate):
+    ticket = waiting(here, "both", gate, "the colour is blue")
+    telling = start(here, "tell", str(ticket), "By the way, the colour is blue.")
+    until(telling, lambda: "the colour is blue" in transcript(here, ticket))
+    assert "is interrupted" in here.told("interrupt", str(ticket))
+    page = here.project.until(ticket, "parked")
+    assert [run.outcome for run in page.runs] == ["interrupted"]
+    telling.communicate(timeout=PATIENCE)
+    here.project.stop(ticket)
+
+
+def test_words_that_a_kill_cut_off_are_said_when_the_ticket_goes_on(here: Company, gate: Gate):
+    ticket = waiting(here, "cut", gate, "the colour is green")
+    telling = start(here, "tell", str(ticket), "By the way, the colour is green.")
+    until(telling, lambda: "the colour is green" in transcript(here, ticket))
+    Victims(here).kill(Who.RUNNER, ticket)
+    said, _ = telling.communicate(timeout=PATIENCE)
+    assert "ended before it heard this; if the ticket goes on, it is told then" in said
+    page = here.project.until(ticket, "done")
+    assert [run.outcome for run in page.runs] == ["lost", "finished"]
+    assert here.project.landed("cut.txt") == "heard\n"

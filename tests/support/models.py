@@ -74,11 +74,13 @@ def company(
     provided: bool = True,
     retries: int = 1,
     config: str = CHECK,
+    files: Mapping[str, str] | None = None,
     launch: Sequence[str] = (),
 ) -> Iterator[Company]:
     """Agents can write into the folder `gates`; without `provided` there is no way to a model yet.
 
-    `retries` is how often Claude Code asks a silent model again, `launch` comes before the daemon's command line.
+    `retries` is how often Claude Code asks a silent model again, `launch` comes before the daemon's command line,
+    `files` are in the repository from the start.
     """
     scripts, gates = folder / "scripts", folder / "gates"
     for place in (scripts, gates):
@@ -90,7 +92,10 @@ def company(
     with playing(scripts, folder) as stage:
         try:
             squad.start(env)
-            project = squad.adopt(Repository(folder / "ada", config))
+            repository = Repository(folder / "ada", config)
+            if files:
+                repository.commit("more", dict(files))
+            project = squad.adopt(repository)
             one = Company(squad, project, stage, scripts, env)
             if provided:
                 one.provide()

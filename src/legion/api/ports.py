@@ -19,7 +19,17 @@ from legion.wire.projects import (
     Where,
     Worktrees,
 )
-from legion.wire.providers import AddProvider, ProviderAnswer, Providers, RemoveProvider, TryProvider
+from legion.wire.providers import (
+    AddProvider,
+    Models,
+    ProviderAnswer,
+    Providers,
+    RemoveProvider,
+    RemoveRoute,
+    Routes,
+    SetRoute,
+    TryProvider,
+)
 from legion.wire.questions import Answer, Answered, Inbox, Told, Words
 from legion.wire.tickets import Acted, Action, Diff, Dispatch, Dispatched, EventLine, Log, TicketPage
 
@@ -61,6 +71,13 @@ class Service(Protocol):
     def providers(self) -> Providers: ...
     def add_provider(self, wanted: AddProvider, /) -> Done: ...
     def remove_provider(self, wanted: RemoveProvider, /) -> Done: ...
+    def routes(self) -> Routes: ...
+    def set_route(self, wanted: SetRoute, /) -> Done: ...
+    def remove_route(self, wanted: RemoveRoute, /) -> Done: ...
+
+    def models(self, name: str, /) -> Models:
+        """Blocks until the providers have answered."""
+        ...
 
     def try_provider(self, wanted: TryProvider, /) -> ProviderAnswer:
         """Blocks until the provider has answered."""

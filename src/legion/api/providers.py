@@ -9,7 +9,17 @@ from fastapi import APIRouter, Request
 from legion.api.asking import Asked, storable
 from legion.api.waiting import Waiters
 from legion.wire.projects import Done
-from legion.wire.providers import AddProvider, ProviderAnswer, Providers, RemoveProvider, TryProvider
+from legion.wire.providers import (
+    AddProvider,
+    Models,
+    ProviderAnswer,
+    Providers,
+    RemoveProvider,
+    RemoveRoute,
+    Routes,
+    SetRoute,
+    TryProvider,
+)
 
 router = APIRouter(prefix="/v1/providers", tags=["providers"])
 
@@ -27,6 +37,27 @@ def add(wanted: AddProvider, service: Asked) -> Done:
 @router.post("/remove", summary="Remove a provider and the key that was kept for it")
 def remove(wanted: RemoveProvider, service: Asked) -> Done:
     return service.remove_provider(storable(wanted))
+
+
+@router.get("/routes", summary="Which models are asked elsewhere than at the provider of a run")
+def routes(service: Asked) -> Routes:
+    return service.routes()
+
+
+@router.post("/routes", summary="Set a route")
+def set_route(wanted: SetRoute, service: Asked) -> Done:
+    return service.set_route(storable(wanted))
+
+
+@router.post("/routes/remove", summary="Remove a route")
+def remove_route(wanted: RemoveRoute, service: Asked) -> Done:
+    return service.remove_route(storable(wanted))
+
+
+@router.get("/models", summary="The models that the providers have, asked now")
+async def models(request: Request, service: Asked, name: str = "") -> Models:
+    waiters: Waiters = request.app.state.waiters
+    return await waiters.run(partial(service.models, name))
 
 
 @router.post("/test", summary="One small request to a provider")

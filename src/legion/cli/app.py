@@ -25,6 +25,8 @@ SECTIONS: dict[str, dict[str, Entry]] = {
         "init": Entry("projects", "init", "Make a git repository a project."),
         "trust": Entry("projects", "trust", "Allow the commands of legion.toml as it is now."),
         "provider": Entry("provider", "provider", "The providers of your models, and their keys."),
+        "route": Entry("route", "route", "Which model is asked where, and where else then."),
+        "models": Entry("route", "models", "The models that your providers have."),
         "demo": Entry("demo", "demo", "Watch the whole job on a scratch repository."),
         "rehearse": Entry("rehearse", "rehearse", "Play a plan through with scripted replies: nothing is spent."),
     },

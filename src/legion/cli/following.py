@@ -10,7 +10,7 @@ import click
 
 from legion.cli.command import Call, as_json, command
 from legion.cli.live import lasting
-from legion.cli.output import duration, harmless_lines
+from legion.cli.output import duration, harmless_lines, numbers
 from legion.cli.parameters import ticket_argument
 from legion.cli.states import look, symbol
 from legion.cli.status import about
@@ -37,9 +37,9 @@ def log(call: Call, id: int, follow: bool, run: int | None) -> None:
     """
     printer = _Printer(call)
     piece = _read(call, id, run, 0)
+    if run is None and not call.json:
+        _tell_runs(call, id, piece.run)
     printer.show(piece)
-    if piece.run is None and not call.json:
-        call.say(_no_run(call, id))
     after = 0
     while not _is_over(piece, follow):
         if not piece.text:
@@ -51,10 +51,16 @@ def log(call: Call, id: int, follow: bool, run: int | None) -> None:
         call.out(as_json(piece, indent=False))
 
 
-def _no_run(call: Call, id: int) -> str:
-    if call.legion().ticket(id).ticket.checkpoint:
-        return f"Ticket {id} is a checkpoint: no agent works on it."
-    return f"No agent has begun ticket {id} yet."
+def _tell_runs(call: Call, id: int, shown: int | None) -> None:
+    """Why there is nothing to show, or that there is more than what is shown."""
+    page = lasting(call, lambda legion: legion.ticket(id))
+    earlier = [one.id for one in page.runs if shown is not None and one.id < shown]
+    if earlier:
+        call.say(f"This is run {shown}; before it came {numbers(earlier)}: `legion log {id} --run {earlier[-1]}`.")
+    elif shown is None and page.ticket.checkpoint:
+        call.say(f"Ticket {id} is a checkpoint: no agent works on it.")
+    elif shown is None:
+        call.say(f"No agent has begun ticket {id} yet.")
 
 
 def _is_over(piece: Log, follow: bool) -> bool:

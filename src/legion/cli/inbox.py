@@ -73,6 +73,6 @@ class QuestionNumber(click.ParamType[int]):
 @click.argument("said", metavar="yes|no", type=click.Choice(("yes", "no")))
 @click.argument("why", metavar="[WHY]", default="")
 def answer(call: Call, id: int, said: str, why: str) -> None:
-    """Answer a question of an agent. With a no it hears your WHY."""
+    """Answer a question of an agent. With a no it hears your WHY; a yes takes none."""
     settled = call.legion().answer(id, Answer(allowed=said == "yes", why=checked(why, "WHY")))
     call.answer(settled, lambda: [harmless(settled.message)])

@@ -21,10 +21,12 @@ from legion.wire.projects import Done
 from legion.wire.providers import AddProvider, LimitLine, ProviderLine, Providers, RemoveProvider, TryProvider
 
 _AUTH = ("x-api-key", "bearer", "oauth")
+_KINDS = ("anthropic", "openai_chat", "openai_responses")
 _ADD = """\
 legion provider add anthropic
 legion provider add anthropic --key-command 'pass show anthropic'
-legion provider add local --url http://127.0.0.1:8080 --no-key"""
+legion provider add ollama --model qwen3-coder --no-key
+legion provider add local --kind openai_chat --url http://127.0.0.1:8080/v1 --no-key"""
 
 
 @click.group(
@@ -54,7 +56,15 @@ def names(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[C
 
 @command("add", example=_ADD)
 @click.argument("name", metavar="NAME", shell_complete=names)
-@click.option("--url", default="", metavar="URL", help="Where it is reached; known for anthropic.")
+@click.option("--url", default="", metavar="URL", help="Where it is reached; known for many names.")
+@click.option(
+    "--kind",
+    default="",
+    type=click.Choice(("", *_KINDS)),
+    metavar="|".join(_KINDS),
+    help="Which API it speaks; known for many names.",
+)
+@click.option("--model", default=None, metavar="M", help="Ask it for this model, whatever an agent names.")
 @click.option(
     "--auth",
     default="",
@@ -68,22 +78,24 @@ def names(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[C
 @click.option("--keyring", is_flag=True, help="Keep the key in the system's keyring, or take it from there.")
 @click.option("--key-stdin", is_flag=True, help="Read the key from stdin and keep it.")
 @click.option("--no-key", is_flag=True, help="It wants no key.")
-def add(call: Call, name: str, key_stdin: bool, key_file: str, **told: str | bool) -> None:
+def add(call: Call, name: str, key_stdin: bool, key_file: str, **told: str | bool | None) -> None:
     """Add a provider, or change one.
 
+    Known by name: anthropic, openai, openrouter, minimax, ollama, vllm, lmstudio.
+
     Without an option about the key it asks for it, shows nothing of it, and keeps it in a file that only you can read.
-    For one that is there already, URL and auth stay as they were if left out.
+    For one that is there already, URL, kind, model and auth stay as they were if left out.
     """
     told["key"] = _key(name, key_stdin, told, key_file)
     if key_file:
         told["key_file"] = str(Path(key_file).expanduser().absolute())
     for option, value in told.items():
-        checked(str(value), f"--{option.replace('_', '-')}")
+        checked(str(value or ""), f"--{option.replace('_', '-')}")
     # click has already made each what its option says
     _tell(call, call.legion().add_provider(AddProvider(name=checked(name, "NAME"), **told)))  # type: ignore[arg-type]
 
 
-def _key(name: str, from_stdin: bool, told: dict[str, str | bool], key_file: str) -> str:
+def _key(name: str, from_stdin: bool, told: dict[str, str | bool | None], key_file: str) -> str:
     """The key itself, where it is to be kept; else empty."""
     elsewhere = key_file or told["key_env"] or told["key_command"] or told["no_key"]
     if from_stdin:
@@ -133,6 +145,7 @@ def _row(line: ProviderLine) -> list[Cell]:
         Cell(harmless(line.name), Colour.BOLD),
         Cell("default" if line.default else "", Colour.GREEN),
         Cell(harmless(line.url)),
+        Cell(harmless(f"{line.kind} {line.model}".strip()), Colour.DIM),
         Cell(harmless(line.auth), Colour.DIM),
         Cell(f"key: {harmless(line.key)}"),
         there[line.found] if line.key != "none needed" else Cell(""),

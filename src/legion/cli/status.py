@@ -145,7 +145,12 @@ def _row(ticket: TicketLine, screen: Screen, several: bool) -> list[Cell]:
 def about(ticket: TicketLine) -> str:
     """What it is doing or waits for, in a few words; and why, where an attempt was sent back."""
     sent_back = ticket.state == "queued" and ticket.attempt > 0
-    both = [ticket.reason, ticket.doing] if sent_back else [ticket.doing or ticket.reason]
+    if sent_back:
+        both = [ticket.reason, ticket.doing]
+    elif ticket.state == "parked":
+        both = [ticket.doing, ticket.reason]
+    else:
+        both = [ticket.doing or ticket.reason]
     said = harmless("; ".join(words for words in both if words))
     words = []
     if ticket.unchecked and "unchecked" not in said:

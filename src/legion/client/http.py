@@ -24,6 +24,8 @@ ANSWER_TIMEOUT = 600.0
 """Making a hub of a large repository takes a while; a daemon that died is noticed at once anyway."""
 
 
+UNKNOWN = "/v1/openapi.json lists"
+"""In every daemon's sentence about a route or a field that it does not know; there is no other mark of it."""
 _LONGEST_HEAD_LINE = 1 << 16
 _MOST_HEADERS = 100
 
@@ -34,6 +36,24 @@ class NotRunning(TryAgain):
 
 class Unanswered(NotRunning):
     """The request went out, and whether it was done nobody knows."""
+
+
+class OtherVersion(LegionError):
+    """Daemon and program have grown apart, and one does not know what the other means."""
+
+    code = "other_version"
+
+    def __init__(self, daemon: str) -> None:
+        if _release(daemon) > _release(__version__):
+            said = f"The daemon is newer ({daemon}) than this program ({__version__}): update the program."
+        elif daemon != __version__:
+            said = (
+                f"The daemon is older ({daemon}) than this program ({__version__}): "
+                "run `legion down`, then `legion up`."
+            )
+        else:
+            said = "Daemon and program do not understand each other: run `legion down`, then `legion up`."
+        super().__init__(said)
 
 
 class Address:
@@ -159,8 +179,15 @@ class Line:
         if not self.daemon_version or content is None:
             raise LegionError(f"What answers at {self.address} is not Legion; look at LEGION_URL or the port.")
         if answer.status >= 400:
-            raise error_of(content)
+            error = error_of(content)
+            if self.daemon_version != __version__ and UNKNOWN in error.message:
+                raise OtherVersion(self.daemon_version)
+            raise error
         return content
+
+
+def _release(version: str) -> list[int]:
+    return [int(part) for part in version.split(".") if part.isdigit()]
 
 
 def _connect(address: Address, timeout: float) -> socket.socket:

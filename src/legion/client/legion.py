@@ -6,9 +6,8 @@ from collections.abc import Iterator
 from typing import TypeVar
 
 from legion import __version__
-from legion.client.http import Address, Line, Query
+from legion.client.http import Address, Line, OtherVersion, Query
 from legion.client.shapes import Unreadable, read
-from legion.wire.errors import LegionError
 from legion.wire.projects import (
     AddProject,
     Collected,
@@ -24,7 +23,17 @@ from legion.wire.projects import (
     Where,
     Worktrees,
 )
-from legion.wire.providers import AddProvider, ProviderAnswer, Providers, RemoveProvider, TryProvider
+from legion.wire.providers import (
+    AddProvider,
+    Models,
+    ProviderAnswer,
+    Providers,
+    RemoveProvider,
+    RemoveRoute,
+    Routes,
+    SetRoute,
+    TryProvider,
+)
 from legion.wire.questions import Answer, Answered, Inbox, Told, Words
 from legion.wire.tickets import Acted, Action, Diff, Dispatch, Dispatched, EventLine, Log, TicketPage
 
@@ -127,6 +136,18 @@ class Legion:
     def remove_provider(self, wanted: RemoveProvider) -> Done:
         return self._post(Done, "providers/remove", wanted)
 
+    def routes(self) -> Routes:
+        return self._get(Routes, "providers/routes")
+
+    def set_route(self, wanted: SetRoute) -> Done:
+        return self._post(Done, "providers/routes", wanted)
+
+    def remove_route(self, wanted: RemoveRoute) -> Done:
+        return self._post(Done, "providers/routes/remove", wanted)
+
+    def models(self, name: str = "") -> Models:
+        return self._get(Models, "providers/models", {"name": name})
+
     def try_provider(self, wanted: TryProvider) -> ProviderAnswer:
         return self._post(ProviderAnswer, "providers/test", wanted)
 
@@ -165,7 +186,4 @@ class Legion:
         try:
             return read(shape, data)
         except Unreadable:
-            raise LegionError(
-                f"The daemon is {self.line.daemon_version}, this program is {__version__}, and they do not understand "
-                "each other; restart the daemon with `legion down` and `legion up`."
-            ) from None
+            raise OtherVersion(self.line.daemon_version) from None

@@ -14,7 +14,7 @@ from enum import Enum
 from pathlib import Path
 
 from legion.config import settings
-from legion.config.settings import choice, text
+from legion.config.settings import choice, text, whole
 from legion.config.source import read
 from legion.domain.errors import BadInput, NotAllowed
 from legion.system import files
@@ -25,6 +25,14 @@ _HEADER = """\
 # The providers of your models, and where their keys come from; never a key.
 # `legion provider add` and `legion provider remove` write this file anew: comments of yours do not stay.
 """
+
+
+class Kind(Enum):
+    """Which API a provider speaks."""
+
+    ANTHROPIC = "anthropic"
+    OPENAI_CHAT = "openai_chat"
+    OPENAI_RESPONSES = "openai_responses"
 
 
 class Auth(Enum):
@@ -44,6 +52,21 @@ class ProviderConfig:
             fits=lambda url: url.startswith(("https://", "http://")),
             help="Where it is reached.",
         )
+    )
+    kind: Kind = field(default=Kind.ANTHROPIC, metadata=choice(Kind, help="Which API it speaks."))
+    model: str = field(
+        default="",
+        metadata=text(allowed="a name", help="The model that it is asked for, whatever an agent names; empty: that."),
+    )
+    longest: int = field(
+        default=0,
+        metadata=whole(0, 10_000_000, help="Tokens that an answer may have, where agents ask for more; 0: any number."),
+    )
+    at_once: int = field(
+        default=0, metadata=whole(0, 10_000, help="Requests that may be open at a time; 0: any number.")
+    )
+    per_minute: int = field(
+        default=0, metadata=whole(0, 1_000_000, help="Requests that may begin within a minute; 0: any number.")
     )
     auth: Auth = field(default=Auth.API_KEY, metadata=choice(Auth, help="How it wants to see its key."))
     key_file: str = field(default="", metadata=text(allowed="a path", help="A file that holds the key, mode 0600."))

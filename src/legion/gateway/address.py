@@ -1,8 +1,12 @@
-"""gateway.json: where the gateway of a folder listens. Knows nothing of how it is started or ended."""
+"""gateway.json: where the gateway of a folder listens, and which variables it has. Never what one holds.
+
+Knows nothing of how a gateway is started or ended.
+"""
 
 from __future__ import annotations
 
 import json
+import os
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
@@ -17,11 +21,19 @@ class Address:
     url: str
     pid: int
     release: str
+    variables: frozenset[str] = frozenset()
+    """The names in its environment under which something is; none where it is too old to tell."""
+
+
+def own_variables() -> frozenset[str]:
+    """The names in the environment of this process under which something is."""
+    return frozenset(name for name, value in os.environ.items() if value.strip())
 
 
 def announce(folder: GatewayFolder, address: Address, *, asked: int) -> None:
     """Tell whoever looks. The port that was asked for is kept beside, for `last_port`."""
-    _write(folder, url=address.url, pid=address.pid, release=address.release, asked=asked)
+    names = sorted(address.variables)
+    _write(folder, url=address.url, pid=address.pid, release=address.release, variables=names, asked=asked)
 
 
 def withdraw(folder: GatewayFolder) -> None:
@@ -37,7 +49,13 @@ def announced(folder: GatewayFolder) -> Address | None:
     pid = None if facts is None else facts.get("pid")
     if facts is None or not isinstance(pid, int):
         return None
-    return Address(url=str(facts["url"]), pid=pid, release=str(facts["release"]))
+    names = facts.get("variables")
+    return Address(
+        url=str(facts["url"]),
+        pid=pid,
+        release=str(facts["release"]),
+        variables=frozenset(map(str, names)) if isinstance(names, list) else frozenset(),
+    )
 
 
 def last_port(folder: GatewayFolder, asked: int) -> int:

@@ -7,14 +7,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 
-import orjson
-
 from legion.gateway.answers import ErrorKind, Refused
 from legion.gateway.book import Book
+from legion.gateway.dialects.inner import Json
+from legion.gateway.dialects.known import Dialect
 from legion.gateway.folder import Damaged, GatewayFolder
 from legion.gateway.ledger import Trouble
 from legion.gateway.passes import Granted, Pass, parse_pass, pass_file
 from legion.gateway.provider import Provider, parse_providers
+from legion.gateway.routing import Target, parse_routes, targets_of
 from legion.gateway.watched import Watched
 
 _HOSTS = re.compile(r"(127\.0\.0\.1|localhost|\[::1\])(:\d+)?", re.IGNORECASE)
@@ -25,6 +26,16 @@ class Route(Enum):
     MESSAGES = "messages"
     COUNT_TOKENS = "count_tokens"
     MODELS = "models"
+    CHAT = "chat"
+    RESPONSES = "responses"
+
+    @property
+    def dialect(self) -> Dialect:
+        """What the caller speaks."""
+        return _SPOKEN.get(self, Dialect.ANTHROPIC)
+
+
+_SPOKEN = {Route.CHAT: Dialect.CHAT, Route.RESPONSES: Dialect.RESPONSES}
 
 
 @dataclass(frozen=True)
@@ -34,10 +45,16 @@ class _Way:
     methods: tuple[str, ...]
 
 
+_NOTHING_HERE = (
+    "there is nothing at this path: ask for /v1/messages, /v1/chat/completions, /v1/responses or /v1/models."
+)
+
 # Nothing else is passed on: another path or method of a provider might repeat the key to the caller.
 _WAYS = (
     _Way(Route.MESSAGES, re.compile(r"/v1/messages"), ("POST",)),
     _Way(Route.COUNT_TOKENS, re.compile(r"/v1/messages/count_tokens"), ("POST",)),
+    _Way(Route.CHAT, re.compile(r"/v1/chat/completions"), ("POST",)),
+    _Way(Route.RESPONSES, re.compile(r"/v1/responses"), ("POST",)),
     _Way(Route.MODELS, re.compile(r"/v1/models(/[\w@:-][\w.@:-]*)?", re.ASCII), ("GET", "HEAD")),
 )
 
@@ -48,16 +65,12 @@ def route_of(method: str, path: str) -> Route:
             if method in way.methods:
                 return way.route
             raise Refused(405, ErrorKind.INVALID, f"{path} takes {' or '.join(way.methods)}, not {method}.")
-    raise Refused(404, ErrorKind.NOT_FOUND, "there is nothing at this path: ask for /v1/messages or /v1/models.")
+    raise Refused(404, ErrorKind.NOT_FOUND, _NOTHING_HERE)
 
 
-def model_of(body: bytes) -> str:
-    """The model that a request names; empty where it cannot be read."""
-    try:
-        document = orjson.loads(body)
-    except orjson.JSONDecodeError:
-        return ""
-    model = document.get("model") if isinstance(document, dict) else None
+def model_of(facts: Json | None) -> str:
+    """The model that a request names; empty where it names none."""
+    model = facts.get("model") if facts is not None else None
     return model if isinstance(model, str) else ""
 
 
@@ -67,6 +80,7 @@ class Admission:
         self._book = book
         self._passes: dict[str, Watched[Granted]] = {}
         self._providers = Watched(folder.providers, parse_providers)
+        self._routes = Watched(folder.routes, parse_routes)
 
     def caller(self, headers: Mapping[str, str]) -> Pass:
         """The pass of whoever asks. A page in a browser has no business here, whatever token it found."""
@@ -106,7 +120,10 @@ class Admission:
                 f"budget reached: {spent:.2f} of {pass_.budget_usd:.2f} USD are spent; raise the ticket's budget.",
                 Trouble.BUDGET,
             )
-        if not self._book.has_price(model):
+
+    def admit_price(self, pass_: Pass, model: str) -> None:
+        """Raises Refused where a budget could not be kept, since nobody knows what the model costs."""
+        if pass_.budget_usd is not None and not self._book.has_price(model):
             raise Refused(
                 400,
                 ErrorKind.INVALID,
@@ -114,18 +131,28 @@ class Admission:
                 Trouble.NO_PRICE,
             )
 
-    def provider(self, pass_: Pass) -> Provider:
+    def provider(self, name: str) -> Provider:
         try:
-            return self._providers.value()[pass_.provider]
+            return self._providers.value()[name]
         except (FileNotFoundError, KeyError):
             raise Refused(
                 400,
                 ErrorKind.INVALID,
-                f"there is no provider {pass_.provider}: define it, or choose another.",
+                f"there is no provider {name}: define it, or choose another.",
                 Trouble.NO_PROVIDER,
             ) from None
         except Damaged as fault:
             raise Refused(500, ErrorKind.API, fault.message, Trouble.NO_PROVIDER) from None
+
+    def targets(self, pass_: Pass, model: str) -> tuple[Target, ...]:
+        """Where the request may go, the first choice first."""
+        try:
+            routes = self._routes.value()
+        except FileNotFoundError:
+            routes = ()
+        except Damaged as fault:
+            raise Refused(500, ErrorKind.API, fault.message, Trouble.NO_PROVIDER) from None
+        return targets_of(routes, pass_.provider, model)
 
 
 def _names(allowed: str, model: str) -> bool:

@@ -1,12 +1,16 @@
-"""The gateway's own answers, in the shape of Anthropic's errors, so that agent programs understand them."""
+"""The gateway's own answers, in the words that the caller's dialect has for errors."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import Enum
 
-import orjson
 from aiohttp import web
 
+from legion.gateway.dialects import faults
+from legion.gateway.dialects.inner import Json
+from legion.gateway.dialects.jsons import dumps
+from legion.gateway.dialects.known import Dialect
 from legion.gateway.ledger import Trouble
 
 
@@ -32,14 +36,16 @@ class Refused(Exception):
         self.sentence = sentence
         self.trouble = trouble
 
-    def answer(self) -> web.Response:
+    def answer(self, dialect: Dialect = Dialect.ANTHROPIC) -> web.Response:
         error = {"type": self.kind.value, "message": f"legion: {self.sentence}"}
-        return web.Response(
-            status=self.status,
-            body=orjson.dumps({"type": "error", "error": error}),
-            content_type="application/json",
-        )
+        if dialect is Dialect.ANTHROPIC:
+            return json_answer(self.status, {"type": "error", "error": error})
+        return json_answer(self.status, faults.openai(faults.read(error)))
+
+
+def json_answer(status: int, facts: Json, headers: Mapping[str, str] | None = None) -> web.Response:
+    return web.Response(status=status, body=dumps(facts), content_type="application/json", headers=headers)
 
 
 def healthy(release: str) -> web.Response:
-    return web.Response(body=orjson.dumps({"status": "healthy", "release": release}), content_type="application/json")
+    return json_answer(200, {"status": "healthy", "release": release})

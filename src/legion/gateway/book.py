@@ -15,7 +15,7 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
-from legion.gateway.counting import Counter, Seen
+from legion.gateway.counting import Seen, Telling
 from legion.gateway.folder import GatewayFolder
 from legion.gateway.ledger import Entry, Limit, Line, Position, Trouble, encode, read
 from legion.gateway.limits import REFUSED
@@ -33,9 +33,11 @@ class Account:
     """One request while it is open."""
 
     pass_: Pass
+    provider: str = ""
+    """Who was asked in the end; empty: the pass's own."""
     model: str = ""
     status: int = 0
-    counter: Counter | None = None
+    counter: Telling | None = None
     trouble: Trouble | None = None
     cut: bool = False
     began: float = field(default_factory=time.monotonic)
@@ -145,7 +147,7 @@ class Book:
             ticket=pass_.ticket,
             project=pass_.project,
             agent=pass_.agent,
-            provider=pass_.provider,
+            provider=account.provider or pass_.provider,
             model=seen.model or account.model,
             status=account.status,
             input=usage.input,

@@ -44,9 +44,13 @@ class Seen:
     complete: bool = False
 
 
-class Counter(Protocol):
+class Telling(Protocol):
+    """Knows what an answer has told so far."""
+
     seen: Seen
 
+
+class Counter(Telling, Protocol):
     def feed(self, piece: bytes) -> None: ...
 
     def end(self) -> None:
@@ -76,7 +80,7 @@ class StreamCounter:
         self.feed(b"\n")
 
     def _read(self, text: bytes) -> None:
-        event = _parse(text)
+        event = parse(text)
         if event is None:
             return
         match event.get("type"):
@@ -87,7 +91,7 @@ class StreamCounter:
             case "message_stop":
                 self.seen.complete = True
             case "error":
-                _error(self.seen, event.get("error"))
+                note_error(self.seen, event.get("error"))
 
 
 class BodyCounter:
@@ -107,11 +111,11 @@ class BodyCounter:
         self.seen.complete = True
         if self._size > _LONGEST_BODY:
             return
-        document = _parse(b"".join(self._pieces))
+        document = parse(b"".join(self._pieces))
         if document is None:
             return
         if document.get("type") == "error":
-            _error(self.seen, document.get("error"))
+            note_error(self.seen, document.get("error"))
         else:
             _message(self.seen, document)
 
@@ -124,7 +128,8 @@ def _lines_with(word: bytes, data: bytes, end: int) -> Iterator[int]:
         at = data.find(word, data.index(b"\n", at), end)
 
 
-def _parse(text: bytes) -> dict[str, Any] | None:
+def parse(text: bytes) -> dict[str, Any] | None:
+    """The object, where it is one."""
     try:
         document = orjson.loads(text)
     except orjson.JSONDecodeError:
@@ -140,27 +145,31 @@ def _message(seen: Seen, message: object) -> None:
 
 
 def _count(seen: Seen, usage: object) -> None:
+    seen.usage = anthropic_usage(usage, seen.usage)
+
+
+def anthropic_usage(usage: object, old: Usage) -> Usage:
     """Every report is of all so far, and some leave fields out or at 0: the largest holds."""
     if not isinstance(usage, dict):
-        return
+        return old
     lasting = usage.get("cache_creation")
-    old = seen.usage
-    seen.usage = Usage(
-        input=max(old.input, _number(usage.get("input_tokens"))),
-        output=max(old.output, _number(usage.get("output_tokens"))),
-        cache_read=max(old.cache_read, _number(usage.get("cache_read_input_tokens"))),
-        cache_write=max(old.cache_write, _number(usage.get("cache_creation_input_tokens"))),
+    return Usage(
+        input=max(old.input, number(usage.get("input_tokens"))),
+        output=max(old.output, number(usage.get("output_tokens"))),
+        cache_read=max(old.cache_read, number(usage.get("cache_read_input_tokens"))),
+        cache_write=max(old.cache_write, number(usage.get("cache_creation_input_tokens"))),
         cache_write_1h=max(
             old.cache_write_1h,
-            _number(lasting.get("ephemeral_1h_input_tokens")) if isinstance(lasting, dict) else 0,
+            number(lasting.get("ephemeral_1h_input_tokens")) if isinstance(lasting, dict) else 0,
         ),
     )
 
 
-def _number(value: object) -> int:
+def number(value: object) -> int:
+    """A count, where it is one."""
     return value if isinstance(value, int) and value > 0 else 0
 
 
-def _error(seen: Seen, error: object) -> None:
+def note_error(seen: Seen, error: object) -> None:
     kind = error.get("type") if isinstance(error, dict) else None
     seen.error = kind if isinstance(kind, str) and _WORD.fullmatch(kind) else "unknown_error"

@@ -35,6 +35,11 @@ class GatewayFolder:
         return self.root / "providers.json"
 
     @property
+    def routes(self) -> Path:
+        """Which models are asked elsewhere than at a run's own provider."""
+        return self.root / "routes.json"
+
+    @property
     def passes(self) -> Path:
         """One file per running run, named by the digest of its token."""
         return self.root / "passes"

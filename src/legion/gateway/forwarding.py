@@ -16,10 +16,11 @@ from yarl import URL
 
 from legion.gateway.answers import ErrorKind, Refused
 from legion.gateway.book import Account
-from legion.gateway.counting import BodyCounter, StreamCounter
+from legion.gateway.counting import BodyCounter, Counter, StreamCounter
 from legion.gateway.ledger import Limit, Trouble
 from legion.gateway.limits import limit_of
-from legion.gateway.provider import Auth, Provider
+from legion.gateway.openai_counting import OpenAIBodyCounter, OpenAIStreamCounter, UsageHider
+from legion.gateway.provider import Auth, Kind, Provider
 
 LONGEST_HEADER = 1 << 16
 _CONNECT_PATIENCE = 30.0
@@ -32,6 +33,7 @@ _HOP_BY_HOP = frozenset(
 )
 _OURS = frozenset(("host", "content-length", "authorization", "x-api-key", "accept-encoding", "expect"))
 _NO_EXTRAS = ("Accept", "Accept-Encoding", "Content-Type", "User-Agent")
+_EVENTS = "text/event-stream"
 _LOGIN_TOKEN = "sk-ant-oat"
 _LOGIN_BETA = "oauth-2025-04-20"
 """Anthropic takes the long-lived token of a login only with this flag; programs send it with their own login alone."""
@@ -50,9 +52,11 @@ class Outgoing:
     body: bytes
     provider: Provider
     key: str | None
+    hides_usage: bool = False
+    """The caller did not ask for the event that tells of usage, and is not to see it."""
 
 
-class _Broken(Exception):
+class Broken(Exception):
     """The provider's answer broke off."""
 
     def __init__(self, trouble: Trouble) -> None:
@@ -77,13 +81,13 @@ class Forwarder:
         self._session = session
         self._on_limit = on_limit
 
-    async def forward(self, request: web.BaseRequest, outgoing: Outgoing, account: Account) -> web.StreamResponse:
-        """The answer, sent to its end. Raises Refused as long as nothing of it was sent."""
+    async def ask(self, outgoing: Outgoing) -> aiohttp.ClientResponse:
+        """The head of the provider's answer; whoever takes it closes it. Raises Refused."""
         name = outgoing.provider.name
         try:
-            upstream = await self._session.request(
+            return await self._session.request(
                 outgoing.method,
-                URL(outgoing.provider.url.rstrip("/") + outgoing.path, encoded=True),
+                URL(outgoing.provider.place(outgoing.path), encoded=True),
                 data=outgoing.body or None,
                 headers=_request_headers(outgoing),
                 skip_auto_headers=_NO_EXTRAS,
@@ -97,55 +101,58 @@ class Forwarder:
             raise Refused(
                 502, ErrorKind.API, f"provider {name} unreachable: {_reason(fault)}; try again.", Trouble.UNREACHABLE
             ) from None
-        try:
-            return await self._pass_back(request, upstream, outgoing, account)
-        finally:
-            # What was not read to its end cannot be used again, and the provider learns that nobody listens.
-            upstream.close()
 
-    async def _pass_back(
+    async def pass_back(
         self, request: web.BaseRequest, upstream: aiohttp.ClientResponse, outgoing: Outgoing, account: Account
     ) -> web.StreamResponse:
+        """The answer, sent to its end as it comes."""
         account.status = upstream.status
-        limit = self._tell_limit(upstream, account)
-        if "content-encoding" in upstream.headers:
+        headers = [*_response_headers(upstream, outgoing.key), *self.tell_limit(upstream, outgoing, account)]
+        counter = _counter(upstream, outgoing.provider.kind)
+        if counter is None:
             account.trouble = Trouble.UNREADABLE
-        else:
-            account.counter = StreamCounter() if upstream.content_type == "text/event-stream" else BodyCounter()
-        headers = _response_headers(upstream, outgoing.key)
-        if limit is not None and upstream.status == 429 and limit.retry_after is None and limit.resets_at is not None:
-            # Without it Claude Code asks again for minutes, although it was told when the limit ends.
-            headers.append(("retry-after", str(max(1, math.ceil(limit.resets_at - time.time())))))
+        account.counter = counter
         answer = web.StreamResponse(status=upstream.status, headers=headers)
-        pieces = _pieces(upstream.content)
+        read = pieces(upstream.content)
         if upstream.status >= 400:
-            pieces = _without_key(pieces, outgoing.key)
+            read = without_key(read, outgoing.key)
+        hiding = UsageHider() if outgoing.hides_usage and upstream.content_type == _EVENTS else None
         try:
             await answer.prepare(request)
-            async for piece in pieces:
+            async for piece in read:
                 if account.first is None:
                     account.first = time.monotonic()
-                await answer.write(piece)
-                if account.counter is not None:
-                    account.counter.feed(piece)
-        except _Broken as broken:
+                await answer.write(piece if hiding is None else hiding.feed(piece))
+                if counter is not None:
+                    counter.feed(piece)
+        except Broken as broken:
             _cut(request, account, broken.trouble)
             return answer
-        if account.counter is not None:
-            account.counter.end()
+        if hiding is not None:
+            await answer.write(hiding.rest)
+        if counter is not None:
+            counter.end()
             if not account.seen.complete and not account.seen.error:
                 account.cut, account.trouble = True, Trouble.UNFINISHED
         await answer.write_eof()
         return answer
 
-    def _tell_limit(self, upstream: aiohttp.ClientResponse, account: Account) -> Limit | None:
-        pass_ = account.pass_
+    def tell_limit(self, upstream: aiohttp.ClientResponse, outgoing: Outgoing, account: Account) -> Headers:
+        """What the answer says of limits is noted; and the caller is told when to come back, if only we can say."""
         limit = limit_of(
-            upstream.headers, upstream.status, at=round(time.time(), 3), run=pass_.run, provider=pass_.provider
+            upstream.headers,
+            upstream.status,
+            at=round(time.time(), 3),
+            run=account.pass_.run,
+            provider=outgoing.provider.name,
         )
-        if limit is not None:
-            self._on_limit(limit)
-        return limit
+        if limit is None:
+            return []
+        self._on_limit(limit)
+        if upstream.status != 429 or limit.retry_after is not None or limit.resets_at is None:
+            return []
+        # Without it Claude Code asks again for minutes, although it was told when the limit ends.
+        return [("retry-after", str(max(1, math.ceil(limit.resets_at - time.time()))))]
 
 
 def _reason(fault: Exception) -> str:
@@ -168,26 +175,36 @@ def _cut(request: web.BaseRequest, account: Account, trouble: Trouble) -> None:
         request.transport.close()
 
 
-async def _pieces(content: aiohttp.StreamReader) -> AsyncIterator[bytes]:
+def _counter(upstream: aiohttp.ClientResponse, kind: Kind) -> Counter | None:
+    """None for bytes that cannot be read."""
+    if "content-encoding" in upstream.headers:
+        return None
+    streamed = upstream.content_type == _EVENTS
+    if kind is Kind.ANTHROPIC:
+        return StreamCounter() if streamed else BodyCounter()
+    return OpenAIStreamCounter() if streamed else OpenAIBodyCounter()
+
+
+async def pieces(content: aiohttp.StreamReader) -> AsyncIterator[bytes]:
     while True:
         try:
             piece = await content.readany()
         except TimeoutError:
-            raise _Broken(Trouble.IDLE) from None
+            raise Broken(Trouble.IDLE) from None
         except (aiohttp.ClientError, OSError):
-            raise _Broken(Trouble.UPSTREAM_GONE) from None
+            raise Broken(Trouble.UPSTREAM_GONE) from None
         if not piece:
             return
         yield piece
 
 
-async def _without_key(pieces: AsyncIterator[bytes], key: str | None) -> AsyncIterator[bytes]:
+async def without_key(read: AsyncIterator[bytes], key: str | None) -> AsyncIterator[bytes]:
     """Errors are short, and some providers repeat in them what they were sent. Stars keep the length as announced."""
     whole = b""
-    async for piece in pieces:
+    async for piece in read:
         whole += piece
         if len(whole) > _LONGEST_ERROR:
-            raise _Broken(Trouble.UPSTREAM_GONE)
+            raise Broken(Trouble.UPSTREAM_GONE)
     yield whole if key is None else whole.replace(key.encode(), b"*" * len(key))
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import re
+import time
 from collections.abc import Mapping
 from datetime import datetime
 
@@ -11,6 +13,8 @@ from legion.gateway.ledger import Limit
 REFUSED = (429, 529)
 _UNIFIED = "anthropic-ratelimit-unified-"
 _WINDOWS = {"five_hour": "5h", "seven_day": "7d"}
+_OPENAI_COUNTED = ("requests", "tokens")
+_DURATION = re.compile(r"(?:(\d+)d)?(?:(\d+)h)?(?:(\d+)m)?(?:([\d.]+)s)?(?:(\d+)ms)?")
 _COUNTED = ("requests", "tokens", "input-tokens", "output-tokens")
 
 
@@ -19,7 +23,7 @@ def limit_of(headers: Mapping[str, str], status: int, *, at: float, run: str, pr
     unified = any(name.lower().startswith(_UNIFIED) for name in headers)
     if not unified and status not in REFUSED:
         return None
-    window, resets_at = _unified(headers) if unified else _counted(headers)
+    window, resets_at = _unified(headers) if unified else _counted(headers, at)
     return Limit(
         at=at,
         run=run,
@@ -30,6 +34,17 @@ def limit_of(headers: Mapping[str, str], status: int, *, at: float, run: str, pr
         utilization=_number(headers.get(f"{_UNIFIED}{window}-utilization")) if unified else None,
         window=window,
     )
+
+
+def seconds_until_reset(headers: Mapping[str, str], status: int) -> float | None:
+    """How long a provider that refuses wants to be left alone; None where it does not refuse or does not say."""
+    if status not in (*REFUSED, 503):
+        return None
+    limit = limit_of(headers, status, at=time.time(), run="", provider="")
+    after = _number(headers.get("retry-after"))
+    if after is None and limit is not None and limit.resets_at is not None:
+        after = limit.resets_at - time.time()
+    return None if after is None else max(0.0, after)
 
 
 class Novelty:
@@ -54,13 +69,19 @@ def _unified(headers: Mapping[str, str]) -> tuple[str, float | None]:
     return window, _number(reset)
 
 
-def _counted(headers: Mapping[str, str]) -> tuple[str, float | None]:
+def _counted(headers: Mapping[str, str], at: float) -> tuple[str, float | None]:
     """The limits of an API key: the last reset among those that are used up."""
     resets = [
         (reset, kind)
         for kind in _COUNTED
         if headers.get(f"anthropic-ratelimit-{kind}-remaining") == "0"
         and (reset := _moment(headers.get(f"anthropic-ratelimit-{kind}-reset"))) is not None
+    ]
+    resets += [
+        (at + reset, kind)
+        for kind in _OPENAI_COUNTED
+        if headers.get(f"x-ratelimit-remaining-{kind}") == "0"
+        and (reset := _duration(headers.get(f"x-ratelimit-reset-{kind}"))) is not None
     ]
     if not resets:
         return "", None
@@ -74,6 +95,15 @@ def _number(text: str | None) -> float | None:
     except ValueError:
         return None
     return value if value is not None and math.isfinite(value) else None
+
+
+def _duration(text: str | None) -> float | None:
+    """OpenAI's way to say it: 6m0s, 1.5s, 20ms."""
+    found = _DURATION.fullmatch(text or "")
+    if not text or found is None:
+        return None
+    days, hours, minutes, seconds, thousandths = (float(part or 0) for part in found.groups())
+    return days * 86400 + hours * 3600 + minutes * 60 + seconds + thousandths / 1000
 
 
 def _moment(text: str | None) -> float | None:

@@ -1,4 +1,4 @@
-"""The daemon's side of the gateway's process: find, start, end. Adopt or start, never just start.
+"""The daemon's side of the gateway's process: find, start, replace, end. Adopt or start, never just start.
 
 Whether one lives is told by its lock, so a new daemon sees what the last one saw. Any thread may call anything here.
 """
@@ -72,6 +72,15 @@ def end(folder: GatewayFolder) -> bool:
     return True
 
 
+def replace(folder: GatewayFolder, port: int = DEFAULT_PORT, *, idle: float = IDLE) -> Address:
+    """A new gateway in the place of the living one, with the environment of this process; agents find it there."""
+    folder.prepare()
+    # Held all the time: whoever else wants a gateway gets the new one.
+    with files.waiting_lock(folder.starting):
+        end(folder)
+        return _start(folder, port, idle)
+
+
 def _start(folder: GatewayFolder, port: int, idle: float) -> Address:
     reading, writing = os.pipe()
     log = os.open(folder.log, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
@@ -83,7 +92,7 @@ def _start(folder: GatewayFolder, port: int, idle: float) -> Address:
             ],
             cwd="/",
             # All of it: a key may lie in any variable, and TLS and the keyring have theirs.
-            env={**os.environ, "PYTHONPATH": str(Path(legion.__file__).parent.parent)},
+            env={**os.environ, "PYTHONPATH": _libraries()},
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=log,
@@ -102,6 +111,12 @@ def _start(folder: GatewayFolder, port: int, idle: float) -> Address:
         sentence = said.removeprefix("error:").strip()
         raise GatewayFailed(sentence or f"The gateway died while it started: the last lines of {folder.log} say why.")
     return found
+
+
+def _libraries() -> str:
+    """This Legion before any other, and whatever else the person's Python is told to look at."""
+    here = str(Path(legion.__file__).parent.parent)
+    return os.pathsep.join(filter(None, (here, os.environ.get("PYTHONPATH"))))
 
 
 def _first_line(answers: int) -> str:

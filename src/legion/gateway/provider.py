@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -19,8 +20,14 @@ _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}")
 
 
 class Kind(Enum):
+    """The dialect that a provider speaks."""
+
     ANTHROPIC = "anthropic"
-    """Speaks Anthropic's Messages API."""
+    """Anthropic's Messages API."""
+    OPENAI_CHAT = "openai_chat"
+    """OpenAI's Chat Completions API."""
+    OPENAI_RESPONSES = "openai_responses"
+    """OpenAI's Responses API."""
 
 
 class Auth(Enum):
@@ -70,7 +77,13 @@ class Provider:
     kind: Kind = Kind.ANTHROPIC
     auth: Auth = Auth.API_KEY
     models: Mapping[str, str] = field(default_factory=dict)
-    """The person's short names for models. Requests name real models; the gateway translates nothing."""
+    """Its own names for models that agents ask for; `*` stands for any letters. Others are passed on as they are."""
+    longest: int | None = None
+    """Tokens that an answer of it may have, where that is translated; None: as many as the caller names."""
+    at_once: int | None = None
+    """Requests that may be open at a time; None: any number."""
+    per_minute: int | None = None
+    """Requests that may begin within a minute; None: any number."""
 
     def __post_init__(self) -> None:
         if not _NAME.fullmatch(self.name):
@@ -84,6 +97,20 @@ class Provider:
             )
         if parts.username is not None or parts.password is not None:
             raise BadInput(f"The URL of provider {self.name} holds a login: take it out and name a key instead.")
+
+    def model_for(self, asked: str) -> str:
+        """The name under which it knows the model."""
+        if asked in self.models:
+            return self.models[asked]
+        fitting = [pattern for pattern in self.models if "*" in pattern and fnmatchcase(asked, pattern)]
+        return self.models[max(fitting, key=len)] if fitting else asked
+
+    def place(self, path: str) -> str:
+        """The address of a path of its API. OpenAI's kind have the version in their address, and may leave out `v1`."""
+        url = self.url.rstrip("/")
+        if self.kind is Kind.ANTHROPIC:
+            return url + path
+        return url + (path if not urlsplit(url).path else path.removeprefix("/v1"))
 
 
 def write_providers(folder: GatewayFolder, providers: Iterable[Provider]) -> None:
@@ -109,6 +136,9 @@ def _to_json(provider: Provider) -> dict[str, Any]:
         "key": {"from": key.origin.value, "where": where},
         "auth": provider.auth.value,
         "models": dict(provider.models),
+        "longest": provider.longest,
+        "at_once": provider.at_once,
+        "per_minute": provider.per_minute,
     }
 
 
@@ -125,4 +155,7 @@ def _from_json(name: str, facts: dict[str, Any]) -> Provider:
         kind=Kind(facts["kind"]),
         auth=Auth(facts["auth"]),
         models=dict(facts["models"]),
+        longest=facts.get("longest"),
+        at_once=facts.get("at_once"),
+        per_minute=facts.get("per_minute"),
     )

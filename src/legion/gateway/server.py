@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import errno
+import gc
 import logging
 import os
 import signal
@@ -19,14 +20,17 @@ from aiohttp import web
 
 from legion import __version__
 from legion.domain.errors import Conflict, NotAllowed, TryAgain
-from legion.gateway import admission, answers
-from legion.gateway.address import Address, announce, last_port, withdraw
-from legion.gateway.admission import Admission
+from legion.gateway import answers
+from legion.gateway.address import Address, announce, last_port, own_variables, withdraw
+from legion.gateway.admission import Admission, route_of
 from legion.gateway.answers import ErrorKind, Refused
-from legion.gateway.book import Account, Book
+from legion.gateway.book import Book
+from legion.gateway.control import Control, is_control
+from legion.gateway.dialects.known import Dialect
 from legion.gateway.folder import GatewayFolder
-from legion.gateway.forwarding import LONGEST_HEADER, Forwarder, Outgoing, new_session
-from legion.gateway.keys import Keys, NoKey
+from legion.gateway.forwarding import LONGEST_HEADER, Forwarder, new_session
+from legion.gateway.keys import Keys
+from legion.gateway.leading import Leading, incoming
 from legion.gateway.ledger import Limit, Trouble
 from legion.gateway.limits import Novelty
 from legion.gateway.pricing import PriceList
@@ -40,6 +44,7 @@ _LOCK_PATIENCE = 2.0
 _HOST = "127.0.0.1"
 _TRIES = 100
 _LONGEST_BODY = 64 << 20
+_OBJECTS_BETWEEN_SEARCHES = 50_000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,11 +62,11 @@ class Wish:
 class Gateway:
     """Answers requests."""
 
-    def __init__(self, book: Book, admission: Admission, keys: Keys, forwarder: Forwarder) -> None:
+    def __init__(self, book: Book, admission: Admission, leading: Leading) -> None:
         self._book = book
         self._admission = admission
-        self._keys = keys
-        self._forwarder = forwarder
+        self._leading = leading
+        self._control = Control(admission, book)
         self._tasks: set[asyncio.Task[object]] = set()
 
     async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
@@ -71,13 +76,14 @@ class Gateway:
         try:
             return await self._answer(request)
         except Refused as refused:
-            return refused.answer()
+            return refused.answer(_dialect(request))
         except ConnectionError:
             # The caller is gone; the server closes what is left of the connection.
             raise
         except Exception as fault:  # one broken request must not end the others; its text might hold a key
             log.error("A request broke: %s", type(fault).__name__)
-            return Refused(500, ErrorKind.API, "the gateway broke on this request; see its log.").answer()
+            broke = Refused(500, ErrorKind.API, "the gateway broke on this request; see its log.")
+            return broke.answer(_dialect(request))
         finally:
             self._tasks.discard(task)
 
@@ -95,13 +101,17 @@ class Gateway:
         path = request.raw_path.partition("?")[0]
         if path in ("/", "/health") and request.method in ("GET", "HEAD"):
             return answers.healthy(__version__)
-        route = admission.route_of(request.method, path)
+        if is_control(path):
+            pass_ = self._admission.caller(request.headers)
+            return self._control.answer(request.method, path, pass_, await _body(request))
+        route = route_of(request.method, path)
         account = self._book.open(self._admission.caller(request.headers))
         try:
             body = await _body(request)
-            account.model = admission.model_of(body) if body else ""
-            self._admission.admit(route, account.pass_, account.model)
-            return await self._forward(request, body, account)
+            came = self._control.applied(account.pass_, incoming(route, request, body))
+            account.model = came.model
+            self._admission.admit(route, account.pass_, came.model)
+            return await self._leading.lead(request, came, account)
         except Refused as refused:
             account.status, account.trouble = refused.status, refused.trouble
             raise
@@ -115,27 +125,13 @@ class Gateway:
         finally:
             self._book.close(account)
 
-    async def _forward(self, request: web.BaseRequest, body: bytes, account: Account) -> web.StreamResponse:
-        provider = self._admission.provider(account.pass_)
-        try:
-            key = await self._keys.of(provider)
-        except NoKey as missing:
-            raise Refused(
-                400, ErrorKind.INVALID, f"no key for provider {provider.name}: {missing.message}", Trouble.NO_KEY
-            ) from None
-        outgoing = Outgoing(
-            method=request.method,
-            path=request.raw_path,
-            headers=request.raw_headers,
-            body=body,
-            provider=provider,
-            key=key,
-        )
-        try:
-            return await self._forwarder.forward(request, outgoing, account)
-        finally:
-            if account.status == 401 and key is not None:
-                self._keys.drop(provider, key)
+
+def _dialect(request: web.BaseRequest) -> Dialect:
+    """In which an error is told."""
+    try:
+        return route_of("POST", request.raw_path.partition("?")[0]).dialect
+    except Refused:
+        return Dialect.ANTHROPIC
 
 
 async def _body(request: web.BaseRequest) -> bytes:
@@ -155,6 +151,10 @@ def serve(wish: Wish) -> None:
     """Serve until SIGTERM or SIGINT. Raises a LegionError where it cannot begin."""
     # The keys are in here.
     kernel.hide_memory()
+    # Requests make thousands of small objects and no circles: looking for those so often would cost more than all else.
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(_OBJECTS_BETWEEN_SEARCHES)
     with _taken(wish.folder):
         withdraw(wish.folder)
         book = Book(wish.folder, PriceList(user_config_file().with_name("prices.toml")))
@@ -177,7 +177,8 @@ async def _run(wish: Wish, book: Book, listener: socket.socket) -> None:
             book.note(limit)
 
     async with new_session(wish.idle) as session:
-        gateway = Gateway(book, Admission(wish.folder, book), Keys(), Forwarder(session, note))
+        admission = Admission(wish.folder, book)
+        gateway = Gateway(book, admission, Leading(admission, Keys(), Forwarder(session, note)))
         server = web.Server(
             gateway.handle,
             handler_cancellation=True,
@@ -190,7 +191,12 @@ async def _run(wish: Wish, book: Book, listener: socket.socket) -> None:
         await runner.setup()
         site = web.SockSite(runner, listener)
         await site.start()
-        address = Address(url=f"http://{_HOST}:{listener.getsockname()[1]}", pid=os.getpid(), release=__version__)
+        address = Address(
+            url=f"http://{_HOST}:{listener.getsockname()[1]}",
+            pid=os.getpid(),
+            release=__version__,
+            variables=own_variables(),
+        )
         announce(wish.folder, address, asked=wish.port)
         log.info("The gateway listens at %s.", address.url)
         say(wish.ready, "ready")

@@ -6,16 +6,22 @@ Only names and places of keys pass through here; the gateway alone reads a key.
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from legion.config import providers as config
+from legion.config import routes
 from legion.config.providers import ProviderConfig
+from legion.config.routes import RouteConfig
 from legion.config.user import Network, SandboxMode
 from legion.domain.errors import LegionError
+from legion.gateway import process
+from legion.gateway.address import own_variables
 from legion.gateway.folder import GatewayFolder
-from legion.gateway.provider import NO_KEY, Auth, KeyFrom, KeySource, Provider, write_providers
+from legion.gateway.provider import NO_KEY, Auth, KeyFrom, KeySource, Kind, Provider, write_providers
+from legion.gateway.routing import Route, Target, write_routes
 from legion.jobs.world import World
 
 _ANTHROPIC = "https://api.anthropic.com"
@@ -62,7 +68,7 @@ def known(world: World) -> Mapping[str, ProviderConfig]:
 
 
 def choose(world: World, wanted: str = "") -> Access:
-    """The provider that is wanted, else the settings' choice, else the only one, else the login. Raises NoAccess."""
+    """The provider that is wanted, else the settings' choice, else the first one, else the login. Raises NoAccess."""
     _refuse_cut_off(world)
     there = known(world)
     name = wanted or world.user.claude.provider
@@ -73,11 +79,8 @@ def choose(world: World, wanted: str = "") -> Access:
                 f"There is no provider {name} (there is {listed}): add it with `legion provider add {name}`."
             )
         return Served(provider=name, auth=there[name].auth)
-    if len(there) == 1:
-        ((name, only),) = there.items()
-        return Served(provider=name, auth=only.auth)
-    if there:
-        raise NoAccess(f"Which provider: {', '.join(there)}? Name one as `provider` under [claude] in your settings.")
+    for name, first in there.items():
+        return Served(provider=name, auth=first.auth)
     login = own_login()
     if login is None:
         raise NoAccess("There is no way to a model yet: run `legion provider add anthropic`, or log in with `claude`.")
@@ -85,18 +88,61 @@ def choose(world: World, wanted: str = "") -> Access:
 
 
 def own_login() -> Path | None:
-    """The person's interactive login, as Claude Code keeps it."""
-    folder = Path(os.environ.get("CLAUDE_CONFIG_DIR") or Path.home() / ".claude")
-    path = folder / ".credentials.json"
+    """The person's interactive login, where there is one."""
+    path = login_file()
     return path if path.is_file() else None
 
 
+def login_file() -> Path:
+    """Where Claude Code keeps the person's interactive login."""
+    return Path(os.environ.get("CLAUDE_CONFIG_DIR") or Path.home() / ".claude") / ".credentials.json"
+
+
+def key_found(world: World, one: ProviderConfig) -> bool | None:
+    """Whether something is in the key's place; None where only the keyring could tell. Nothing is read or run for it.
+
+    Variables are looked for where the key is used: in the living gateway, which may be older than this daemon.
+    """
+    if one.key_file:
+        return Path(one.key_file).expanduser().is_file()
+    if one.key_env:
+        gateway = process.address(GatewayFolder(world.data.gateway))
+        return one.key_env in (own_variables() if gateway is None else gateway.variables)
+    if one.key_command:
+        return shutil.which(next(iter(one.key_argv), "")) is not None
+    return None if one.key_keyring else True
+
+
+def key_advice(name: str, one: ProviderConfig) -> str:
+    """What to do where a key is not in its place."""
+    if one.key_env:
+        shell = "set it, then `legion down` and `legion up` in that shell"
+        return f"{one.key_env} is not set where the daemon was started: {shell}."
+    return f"The key of {name} is not there: `legion provider add {name}` gives it a key."
+
+
 def tell_gateway(world: World) -> GatewayFolder:
-    """Let the gateway know the providers as they are now."""
+    """Let the gateway know the providers and routes as they are now."""
     folder = GatewayFolder(world.data.gateway)
     folder.prepare()
     write_providers(folder, [_provider(name, one) for name, one in known(world).items()])
+    write_routes(folder, [_route(one) for one in routes.load()])
     return folder
+
+
+def bring_variables(world: World, changed: str = "") -> None:
+    """Replace a living gateway that lacks a key's variable that we have, or has an old value of the changed one.
+
+    A gateway outlives the daemon that started it, and keeps that one's environment.
+    """
+    folder = GatewayFolder(world.data.gateway)
+    gateway, ours = process.address(folder), own_variables()
+    if gateway is None:
+        return
+    wanted = {one.key_env for one in known(world).values()} & ours
+    if not wanted <= gateway.variables or changed in ours:
+        tell_gateway(world)
+        process.replace(folder, world.user.daemon.gateway_port)
 
 
 def _offered() -> Mapping[str, ProviderConfig]:
@@ -119,7 +165,17 @@ def _provider(name: str, one: ProviderConfig) -> Provider:
         url=one.url.rstrip("/"),
         key=_key(one),
         auth=Auth.API_KEY if one.auth is config.Auth.API_KEY else Auth.BEARER,
+        kind=Kind(one.kind.value),
+        models={"*": one.model} if one.model else {},
+        longest=one.longest or None,
+        at_once=one.at_once or None,
+        per_minute=one.per_minute or None,
     )
+
+
+def _route(one: RouteConfig) -> Route:
+    to = tuple(Target(provider=target.provider, model=target.model) for target in one.to)
+    return Route(model=one.model, provider=one.provider, to=to)
 
 
 def _key(one: ProviderConfig) -> KeySource:

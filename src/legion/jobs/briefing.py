@@ -24,7 +24,9 @@ def briefing(ticket: Ticket, config: ProjectConfig) -> str:
     return "\n\n".join(part.strip() for part in parts if part.strip()) + "\n"
 
 
-def going_on(ticket: Ticket, config: ProjectConfig, since: Sequence[Run], cut_off: Sequence[str]) -> str:
+def going_on(
+    ticket: Ticket, config: ProjectConfig, since: Sequence[Run], cut_off: Sequence[str], told: Sequence[str]
+) -> str:
     """What an agent is told that remembers the ticket: what happened since, and what to do now.
 
     `since` begins with the last run in which the model said anything: of what came later it has not heard.
@@ -35,6 +37,7 @@ def going_on(ticket: Ticket, config: ProjectConfig, since: Sequence[Run], cut_of
     parts += _section("Begun and never ended", "\n".join(f"- {call}" for call in cut_off))
     if cut_off:
         parts.append("Look at what these calls left behind before you repeat them.")
+    parts += _section("A person told you, and you have not acted on it yet", "\n\n".join(told))
     if not since or since[0].attempt != ticket.attempt:
         parts.append(f"This is attempt {ticket.attempt}.")
         parts += _section("What went wrong last time", ticket.feedback)

@@ -11,6 +11,7 @@ from pathlib import Path
 from legion.config.providers import Auth
 from legion.domain.runs import Outcome, Run
 from legion.domain.tickets import Ticket
+from legion.domain.usage import total
 from legion.drivers import Program
 from legion.drivers.claude import program
 from legion.drivers.claude.options import ClaudeOptions, PermissionMode
@@ -19,7 +20,7 @@ from legion.drivers.known import DriverName
 from legion.gateway import process
 from legion.gateway.folder import GatewayFolder
 from legion.gateway.passes import Pass, grant, revoke
-from legion.jobs import access
+from legion.jobs import access, inside
 from legion.jobs.access import Access, NoAccess, OwnLogin
 from legion.jobs.briefing import RULES, going_on
 from legion.jobs.world import Workshop, World
@@ -43,6 +44,12 @@ _ENVIRONMENT = {
 }
 
 
+_WORDS = ("CLAUDE.md", ".claude/CLAUDE.md")
+_LONGEST_WORDS = 60_000
+"""Characters: it travels as one argument of a command line."""
+_BELOW = "Folders below may hold a CLAUDE.md of their own: read it before you work in them."
+
+
 @dataclass(frozen=True, kw_only=True)
 class Place:
     """Where the run works."""
@@ -64,7 +71,7 @@ def spec(world: World, shop: Workshop, ticket: Ticket, this_run: Run, place: Pla
     env = {**place.env, **_ENVIRONMENT, "CLAUDE_CONFIG_DIR": str(config_dir)}
     env |= _way(world, ticket, this_run, way, config_dir, allowance)
     if place.walls is not None:
-        env["IS_SANDBOX"] = "1"
+        env |= {"IS_SANDBOX": "1", "HOME": str(place.walls.home)}
     with world.store.write() as tx:
         runs.note_access(tx, this_run.id, way.words)
         # Whoever keeps the gateway alive may have looked for passes just before this one was there.
@@ -105,7 +112,7 @@ def _options(
         config_dir=config_dir,
         prompt=place.given / "briefing.md",
         again=place.given / "again.md",
-        rules=RULES,
+        rules=_rules(place.tree),
         model=ticket.wish.model or wanted.model,
         fallback_model=wanted.fallback_model,
         permission_mode=PermissionMode(wanted.permission_mode.value),
@@ -167,13 +174,15 @@ def _put_aside(path: Path) -> None:
 
 
 def _allowance(world: World, ticket: Ticket) -> float | None:
-    """What all runs of the ticket may cost: its budget, and as much again each time a person let it go on."""
+    """What all runs of the ticket may cost: its budget, counted anew from where a person last let it go on."""
     whole = ticket.wish.budget or world.user.claude.budget_usd or None
     if whole is None:
         return None
     with world.store.read() as tx:
-        spent_up = sum(run.outcome is Outcome.OUT_OF_BUDGET for run in runs.of_ticket(tx, ticket.id))
-    return whole * (1 + spent_up)
+        earlier = runs.of_ticket(tx, ticket.id)
+        stops = [run.id for run in earlier if run.outcome is Outcome.OUT_OF_BUDGET]
+        before = [run.id for run in earlier if stops and run.id <= stops[-1]]
+        return whole + total(usage.of_runs(tx, before).values()).usd
 
 
 def _again(world: World, shop: Workshop, ticket: Ticket, this_run: Run) -> str:
@@ -183,7 +192,8 @@ def _again(world: World, shop: Workshop, ticket: Ticket, this_run: Run) -> str:
     spoke = [run for run in since if any(event.kind in _SPOKE for event in journals[run.id])]
     if spoke:
         since = since[since.index(spoke[-1]) :]
-    return going_on(ticket, shop.config, since, _cut_off(event for run in since for event in journals[run.id]))
+    events = [event for run in since for event in journals[run.id]]
+    return going_on(ticket, shop.config, since, _cut_off(events), _unheard(events))
 
 
 def _cut_off(events: Iterable[JournalEvent]) -> tuple[str, ...]:
@@ -195,6 +205,29 @@ def _cut_off(events: Iterable[JournalEvent]) -> tuple[str, ...]:
         elif event.kind == "returned":
             open_calls.pop(event.facts.get("call"), None)
     return tuple(open_calls.values())
+
+
+def _unheard(events: Iterable[JournalEvent]) -> tuple[str, ...]:
+    """What a person told the agent and the model had not seen when the run ended, or had no time to act on."""
+    told: dict[object, str] = {}
+    heard: set[object] = set()
+    for event in events:
+        if event.kind == "told":
+            told[event.facts.get("id")] = str(event.facts.get("text"))
+        elif event.kind == "heard":
+            heard.add(event.facts.get("id"))
+        elif event.kind in _SPOKE:
+            told = {id: text for id, text in told.items() if id not in heard}
+    return tuple(told.values())
+
+
+def _rules(tree: Path) -> str:
+    """Ours, and the repository's own words. Its settings stay out: they could name endpoints and run commands."""
+    words = [content.decode("utf-8", "replace") for path in _WORDS if (content := inside.read(tree, path))]
+    if not words:
+        return RULES
+    theirs = "\n\n".join(words)[:_LONGEST_WORDS]
+    return f"{RULES}\n\n# The repository's CLAUDE.md\n\n{theirs}\n\n{_BELOW}"
 
 
 def _seeing(walls: Sandbox | None, chosen: ClaudeProgram, way: Access) -> Sandbox | None:

@@ -1,4 +1,4 @@
-"""Keeps the gateway alive while agents need it, and takes over what it counted.
+"""Keeps the gateway alive while agents need it, takes over what it counted, and wakes who waited for a way to a model.
 
 Whoever lives longest keeps the agents going: a dead gateway is replaced at its old address before an agent has given
 up, and a dead daemon's gateway is simply found again by the next daemon.
@@ -14,7 +14,9 @@ from legion.gateway import process
 from legion.gateway.folder import GatewayFolder
 from legion.gateway.passes import granted
 from legion.jobs import access, spending
+from legion.jobs.waking import Watch
 from legion.jobs.world import World
+from legion.system import files
 
 log = logging.getLogger(__name__)
 
@@ -28,6 +30,7 @@ class Gatekeeper:
     def __init__(self, world: World) -> None:
         self._world = world
         self._folder = GatewayFolder(world.data.gateway)
+        self._watch = Watch(world)
         self._wake = threading.Event()
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._keep, name="gatekeeper", daemon=True)
@@ -44,16 +47,27 @@ class Gatekeeper:
         self._stopping.set()
         self._wake.set()
         self._thread.join(_EVERY)
+        if not self._folder.root.is_dir():
+            return
+        with files.waiting_lock(self._folder.starting):
+            # One that is being started at this moment would not be seen, and would stay behind.
+            pass
         if not self._needed():
             process.end(self._folder)
 
     def _keep(self) -> None:
-        """Looks every other second while somebody has a pass, a little longer after the last is gone, then sleeps."""
+        """Looks every other second while somebody has a pass, a little longer after the last is gone, then sleeps.
+
+        While a ticket waits for a provider, it looks too: a person mends that in many ways, and some tell nobody.
+        """
+        self._renew()
         looks = 1
         while not self._stopping.is_set():
             self._wake.clear()
             patience: float | None = None
             try:
+                if self._watch.look():
+                    patience = _EVERY
                 if self._needed():
                     looks = _LAST_LOOKS
                     self._revive()
@@ -65,11 +79,18 @@ class Gatekeeper:
                 log.error("the gateway is looked after again in %g s: %s", _AFTER_TROUBLE, trouble)
                 patience = _AFTER_TROUBLE
             self._wake.wait(patience)
-            if patience is not None:
-                self._stopping.wait(min(patience, _EVERY) / 2)
+            # Much may happen in the store in a second, and one look is enough for all of it.
+            self._stopping.wait(_EVERY / 2)
 
     def _needed(self) -> bool:
         return self._folder.passes.is_dir() and any(True for _ in granted(self._folder))
+
+    def _renew(self) -> None:
+        """The gateway of the last daemon may lack variables that this one was started with."""
+        try:
+            access.bring_variables(self._world)
+        except (LegionError, OSError) as trouble:
+            log.error("the gateway keeps its old environment: %s", trouble)
 
     def _revive(self) -> None:
         if process.address(self._folder) is None:

@@ -123,17 +123,17 @@ def _opening(block: Mapping[str, Any]) -> Json:
 def _deltas(block: Mapping[str, Any]) -> Iterator[Json]:
     match block["type"]:
         case "thinking":
-            for piece in _pieces(block["thinking"]):
+            for piece in pieces(block["thinking"]):
                 yield {"type": "thinking_delta", "thinking": piece}
             yield {"type": "signature_delta", "signature": block["signature"]}
         case "text":
-            for piece in _pieces(block["text"]):
+            for piece in pieces(block["text"]):
                 yield {"type": "text_delta", "text": piece}
         case _:
             yield {"type": "input_json_delta", "partial_json": json.dumps(block["input"])}
 
 
-def _pieces(text: str) -> list[str]:
+def pieces(text: str) -> list[str]:
     """Some words at a time, so that a stream has something to stop at."""
     return re.findall(r"(?:\S+\s*){1,4}|\s+", text)
 

@@ -19,7 +19,7 @@ from legion.rehearsal.conversation import Standing, position, standing
 from legion.rehearsal.errors import BadScript, RehearsalError, Unexpected
 from legion.rehearsal.filling import filled
 from legion.rehearsal.log import Kind, Line
-from legion.rehearsal.request import Request
+from legion.rehearsal.request import Dialect, Request
 from legion.rehearsal.script import Drop, Script, Step
 
 _SIDE_WORD = Step(say='{"title": "Rehearsal"}')
@@ -33,6 +33,7 @@ class Reply:
     line: Line
     status: int
     body: Json
+    """In Anthropic's words, whatever was asked."""
     stream: bool = False
     headers: Mapping[str, str] = field(default_factory=dict)
     delay: float = 0.0
@@ -62,9 +63,9 @@ class Play:
         self._chaos = chaos
         self._tries: Counter[tuple[str, ...]] = Counter()
 
-    def reply(self, headers: Mapping[str, str], body: bytes, now: float) -> Reply:
+    def reply(self, headers: Mapping[str, str], body: bytes, now: float, dialect: Dialect = Dialect.MESSAGES) -> Reply:
         try:
-            asked = request.read(headers, body)
+            asked = request.read(headers, body, dialect)
         except Unexpected as no:
             return _refusal(no, Line(at=now, kind=Kind.UNEXPECTED, status=400))
         line = Line(

@@ -9,9 +9,21 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from legion.rehearsal import openai
 from legion.rehearsal.errors import Unexpected
 
 _REMINDER = re.compile(r"<system-reminder>.*?</system-reminder>", re.DOTALL)
+
+
+class Dialect(enum.Enum):
+    """Which API was asked; the value is its path."""
+
+    MESSAGES = "/v1/messages"
+    CHAT = "/v1/chat/completions"
+    RESPONSES = "/v1/responses"
+
+
+_NAMES = {Dialect.MESSAGES: "Messages", Dialect.CHAT: "Chat Completions", Dialect.RESPONSES: "Responses"}
 
 
 class Side(enum.Enum):
@@ -42,6 +54,7 @@ class Request:
     model: str
     stream: bool
     tools: bool
+    dialect: Dialect
     size: int
     system: str
     surroundings: str
@@ -51,26 +64,35 @@ class Request:
     @property
     def is_side_job(self) -> bool:
         """Agent programs ask for titles and the like beside the conversation, and offer no tools for it."""
-        return bool(self.conversation) and not self.tools
+        return (bool(self.conversation) or self.dialect is not Dialect.MESSAGES) and not self.tools
 
 
-def read(headers: Mapping[str, str], body: bytes) -> Request:
+def read(headers: Mapping[str, str], body: bytes, dialect: Dialect = Dialect.MESSAGES) -> Request:
     try:
         facts = json.loads(body)
+        named = facts.get("prompt_cache_key") or ""
+        match dialect:
+            case Dialect.CHAT:
+                facts = openai.chat_facts(facts)
+            case Dialect.RESPONSES:
+                facts = openai.responses_facts(facts)
+            case Dialect.MESSAGES:
+                pass
         model, messages = facts["model"], facts["messages"]
         turns = _turns(messages)
         system = "\n".join(_texts(facts.get("system") or []))
         surroundings = "\n".join(text for entry in messages for text in _texts(entry["content"]))
     except (ValueError, KeyError, TypeError, AttributeError) as trouble:
         raise Unexpected(
-            f"The request is not one of the Messages API ({type(trouble).__name__}: {trouble})."
+            f"The request is not one of the {_NAMES[dialect]} API ({type(trouble).__name__}: {trouble})."
         ) from trouble
     return Request(
-        conversation=headers.get("x-claude-code-session-id", ""),
+        conversation=headers.get("x-claude-code-session-id") or str(named),
         agent=headers.get("x-claude-code-agent-id", ""),
         model=str(model),
         stream=facts.get("stream") is True,
         tools=bool(facts.get("tools")),
+        dialect=dialect,
         size=len(body),
         system=system,
         surroundings=surroundings,

@@ -77,7 +77,7 @@ class RunChild:
                 process = subprocess.Popen(
                     wrapped.argv,
                     cwd=program.cwd if sandbox is None else "/",
-                    env=dict(wrapped.env),
+                    env={**wrapped.env, **({} if sandbox is not None else tree.mark(scratch))},
                     stdin=stdin,
                     stdout=printed,
                     stderr=complained,

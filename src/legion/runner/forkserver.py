@@ -14,28 +14,59 @@ import sys
 from pathlib import Path
 
 from legion.drivers import known
+from legion.drivers.known import DriverName
+from legion.runner import tree
 from legion.runner.host import become
+from legion.runner.spec import RunnerError, read_spec
 
 LONGEST_PATH = 1 << 16
+
+
+_IDLE = 2.0
+"""Seconds without an ask after which it warms up wholly. Who asks earlier for nothing but programs need not wait."""
 
 
 def main(handle: int) -> None:
     """Fork a runner for every message: the path of a run's folder, and a pipe on which its runner answers."""
     # Runners are our children while we live; the kernel buries them without being asked.
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
-    known.warm()
-    gc.collect()
-    gc.freeze()
+    _settle()
+    warm = False
     with socket.socket(fileno=handle) as asks:
         while True:
+            if not warm and not tree.readable(asks.fileno(), _IDLE):
+                warm = _warm()
             message, handles, _, _ = socket.recv_fds(asks, LONGEST_PATH, 1)
             if not message:
                 return
             (starter,) = handles
+            run_dir = Path(os.fsdecode(message))
+            if not warm and _driver(run_dir) is not DriverName.COMMAND:
+                warm = _warm()
             if os.fork() == 0:
                 asks.close()
-                become(Path(os.fsdecode(message)), starter)
+                become(run_dir, starter)
             os.close(starter)
+
+
+def _warm() -> bool:
+    known.warm()
+    _settle()
+    return True
+
+
+def _settle() -> None:
+    """What is here now is shared with every runner, and no collection of theirs copies it."""
+    gc.collect()
+    gc.freeze()
+
+
+def _driver(run_dir: Path) -> DriverName:
+    """What the run wants; a spec that cannot be read is its runner's to complain about."""
+    try:
+        return read_spec(run_dir).driver
+    except RunnerError:
+        return DriverName.COMMAND
 
 
 if __name__ == "__main__":

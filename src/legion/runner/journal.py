@@ -77,6 +77,17 @@ def read_journal(run_dir: Path, *, after: int = 0) -> list[JournalEvent]:
     return [event for event in events if event is not None and event.number > after]
 
 
+def read_tail(run_dir: Path, most: int) -> list[JournalEvent]:
+    """The events in the last `most` bytes, for those who look often and need only the end."""
+    try:
+        with RunFolder(run_dir).journal.open("rb") as file:
+            file.seek(max(0, file.seek(0, os.SEEK_END) - most))
+            content = file.read(most)
+    except FileNotFoundError:
+        return []
+    return [event for line in content.split(b"\n") if (event := _parse(line)) is not None]
+
+
 def _parse(line: bytes) -> JournalEvent | None:
     try:
         facts = json.loads(line)

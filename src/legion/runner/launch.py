@@ -236,7 +236,9 @@ def _python(module: str) -> list[str]:
 def _environment() -> dict[str, str]:
     """Little of the daemon's environment: runners need none of it, and programs get what their spec says."""
     passed_on = {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
-    return {**passed_on, "PYTHONPATH": str(Path(legion.__file__).parent.parent)}
+    # This Legion before any other, and whatever else the daemon's own Python was told to look at.
+    places = (str(Path(legion.__file__).parent.parent), os.environ.get("PYTHONPATH"))
+    return {**passed_on, "PYTHONPATH": os.pathsep.join(filter(None, places))}
 
 
 def _has_runner(run_dir: Path) -> bool:
@@ -270,6 +272,7 @@ def _end_remains(run_dir: Path, events: list[JournalEvent]) -> None:
         first, born = event.facts.get("pid"), event.facts.get("since")
         if event.kind == Kind.STARTED.value and isinstance(first, int) and isinstance(born, int):
             tree.end_remains(first, born)
+    tree.end_marked(run_dir)
 
 
 def _ask(run_dir: Path, ask: str, **facts: object) -> bool:

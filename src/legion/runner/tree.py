@@ -1,7 +1,7 @@
 """Process trees: who is in one, and how to make sure that nobody of it is left.
 
-Inside a sandbox the kernel does this with the pid namespace; without one we go by parents and sessions, which a
-program that tries hard can escape once its runner is gone. `probe` says which of the two holds.
+Inside a sandbox the kernel does this with the pid namespace; without one we go by parents, sessions and a variable,
+which a program that tries hard can escape once its runner is gone. `probe` says which of the two holds.
 """
 
 from __future__ import annotations
@@ -15,6 +15,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 _PROC = Path("/proc")
+_MARK = "LEGION_RUN"
+_ROUNDS = 10
+"""Whoever was just being started when we looked is found the next time."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,11 +94,37 @@ def end_remains(pid: int, since: int) -> None:
             _kill_and_wait(process.pid)
 
 
+def mark(run_dir: Path) -> dict[str, str]:
+    """A variable by which the processes of a run without a sandbox are known, whatever session they are in."""
+    return {_MARK: str(run_dir.absolute())}
+
+
+def end_marked(run_dir: Path) -> None:
+    """After a runner was killed: end what its program started. Agent programs give each tool a session of its own."""
+    wanted = f"{_MARK}={run_dir.absolute()}".encode()
+    for _ in range(_ROUNDS):
+        found = [process.pid for process in everyone() if wanted in _environment(process.pid)]
+        # An agent may have started the daemon that we are.
+        found = [pid for pid in found if pid != os.getpid()]
+        if not found:
+            return
+        for pid in found:
+            _kill_and_wait(pid)
+
+
 def readable(handle: int, seconds: float) -> bool:
     """Whether there is something to read within this time. Not select: that fails in a process with many files."""
     poll = select.poll()
     poll.register(handle, select.POLLIN)
     return bool(poll.poll(seconds * 1000))
+
+
+def _environment(pid: int) -> list[bytes]:
+    """What it was started with; nothing for a process of somebody else."""
+    try:
+        return (_PROC / str(pid) / "environ").read_bytes().split(b"\0")
+    except OSError:
+        return []
 
 
 def _kill_and_wait(pid: int) -> None:

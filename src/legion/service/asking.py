@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from legion.domain.errors import Conflict
+from legion.domain.errors import BadInput, Conflict
 from legion.domain.questions import Question
 from legion.jobs import asking
 from legion.jobs.world import World
@@ -40,6 +40,10 @@ def lines(tx: ReadTransaction, waiting: Iterable[Question]) -> list[QuestionLine
 
 def answer(world: World, question_id: int, given: Answer) -> Answered:
     """Whoever is first settles it: a person here, or the run's own journal with its deadline."""
+    if given.allowed and given.why.strip():
+        raise BadInput(
+            f"Words go with a no only: answer `legion answer {question_id} yes`, and say more with `legion tell`."
+        )
     # The journal's word on it is written down after ours, and finds it settled, so ours keeps its reason.
     with world.store.write() as tx:
         question = questions.get(tx, question_id)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-from legion.config.user import SandboxMode
+from legion.config.user import CLAUDE, SandboxMode
 from legion.domain.errors import LegionError, NotFound
 from legion.gateway import process
 from legion.gateway.folder import GatewayFolder
@@ -21,11 +21,13 @@ from legion.store import events, tickets
 from legion.wire.projects import Doctor, Finding
 
 _LOW_DISK = 2 * 2**30
+_NOT_NEEDED = "not needed: your driver is another one"
 
 
 def doctor(world: World, cwd: str | None) -> Doctor:
     findings = [_git(), _sandbox(world), _store(world), _settings(world), _disk("data folder", world.data.root)]
     findings += [_driver(name, driver.argv[0]) for name, driver in sorted(world.user.drivers.items())]
+    findings += _replaced(world)
     project = project_cases.find_or_none(world, cwd) if cwd else None
     driver = world.workshop_of(project).config.agents.driver if project is not None else ""
     findings += _claude(world, needed=_is_claude(world, driver))
@@ -82,6 +84,20 @@ def _driver(name: str, program: str) -> Finding:
     )
 
 
+def _replaced(world: World) -> list[Finding]:
+    """A driver of the person's own under the name of the one that is always there: allowed, and easily unmeant."""
+    if CLAUDE not in world.user.drivers:
+        return []
+    return [
+        Finding(
+            name="Claude Code replaced",
+            ok=True,
+            detail=f"your [drivers.{CLAUDE}] is a plain program: no gateway, no budget, no conversation, no questions",
+            advice=f"rename it to use both, or remove it and set `default_driver` to `{CLAUDE}`",
+        )
+    ]
+
+
 def _is_claude(world: World, driver: str) -> bool:
     """Whether tickets that name no driver get Claude Code."""
     try:
@@ -99,7 +115,9 @@ def _program(world: World, needed: bool) -> Finding:
     try:
         found = claude.find_program(world)
     except LegionError as missing:
-        return Finding(name="Claude Code", ok=not needed, detail="none that can be used", advice=missing.message)
+        if not needed:
+            return Finding(name="Claude Code", ok=True, detail=f"none that can be used, and {_NOT_NEEDED}")
+        return Finding(name="Claude Code", ok=False, detail="none that can be used", advice=missing.message)
     whose = "the one that Legion brings" if found.bundled else "yours"
     over = f"Yours is not used: {found.passed_over}" if found.passed_over else ""
     return Finding(name="Claude Code", ok=True, detail=f"{found.version}, {whose}, {found.path}", advice=over)
@@ -109,7 +127,9 @@ def _model(world: World, needed: bool) -> Finding:
     try:
         way = access.choose(world)
     except LegionError as missing:
-        return Finding(name="model", ok=not needed, detail="Claude Code has no way to one", advice=missing.message)
+        if not needed:
+            return Finding(name="model", ok=True, detail=_NOT_NEEDED)
+        return Finding(name="model", ok=False, detail="Claude Code has no way to one", advice=missing.message)
     if isinstance(way, OwnLogin):
         return Finding(
             name="model",
@@ -123,7 +143,7 @@ def _model(world: World, needed: bool) -> Finding:
         name="model",
         ok=not missing_key or not needed,
         detail=f"by provider {line.name} at {line.url}; its key: {line.key}{', which is not there' * missing_key}",
-        advice=f"`legion provider add {line.name}` gives it a key" if missing_key else "",
+        advice=access.key_advice(line.name, providers.known(world, line.name)) if missing_key else "",
     )
 
 

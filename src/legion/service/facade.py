@@ -18,6 +18,7 @@ from legion.service import (
     output,
     projects,
     providers,
+    routing,
     telling,
     tickets,
     trusting,
@@ -48,7 +49,17 @@ from legion.wire.projects import (
     WorktreeLine,
     Worktrees,
 )
-from legion.wire.providers import AddProvider, ProviderAnswer, Providers, RemoveProvider, TryProvider
+from legion.wire.providers import (
+    AddProvider,
+    Models,
+    ProviderAnswer,
+    Providers,
+    RemoveProvider,
+    RemoveRoute,
+    Routes,
+    SetRoute,
+    TryProvider,
+)
 from legion.wire.questions import Answer, Answered, Inbox, Told, Words
 from legion.wire.tickets import Acted, Action, Diff, Dispatch, Dispatched, EventLine, Log, TicketPage
 
@@ -142,6 +153,18 @@ class Service:
 
     def remove_provider(self, wanted: RemoveProvider) -> Done:
         return providers.remove(self._world, wanted)
+
+    def routes(self) -> Routes:
+        return routing.listed(self._world)
+
+    def set_route(self, wanted: SetRoute) -> Done:
+        return routing.set_route(self._world, wanted)
+
+    def remove_route(self, wanted: RemoveRoute) -> Done:
+        return routing.remove_route(self._world, wanted)
+
+    def models(self, name: str) -> Models:
+        return routing.models(self._world, name)
 
     def try_provider(self, wanted: TryProvider) -> ProviderAnswer:
         return trying.try_out(self._world, wanted)

@@ -18,23 +18,22 @@ from typing import Protocol
 
 from legion.config import providers as config
 from legion.config.project import parse
-from legion.config.providers import Auth, ProviderConfig
+from legion.config.providers import Auth, Kind, ProviderConfig
+from legion.config.templates import TEMPLATES, Template
 from legion.domain.errors import BadInput, Conflict, LegionError, NotAllowed, NotFound
-from legion.domain.tickets import ParkReason, Unpark
 from legion.domain.usage import Limit
 from legion.gateway.provider import NO_KEY, Provider
-from legion.jobs import access, claude, spending
+from legion.jobs import access, spending, waking
 from legion.jobs.access import NoAccess, Served
 from legion.jobs.agents import agent
 from legion.jobs.world import World
 from legion.service import projects as project_cases
-from legion.store import runs, tickets, usage
+from legion.store import runs, usage
 from legion.system import files
 from legion.wire.projects import Done
 from legion.wire.providers import AddProvider, LimitLine, ProviderLine, Providers, RemoveProvider
 from legion.wire.tickets import Dispatch
 
-_URLS = {"anthropic": "https://api.anthropic.com"}
 _KEY = re.compile(r"[!-~]{1,16384}")
 _LONG_LIVED = "sk-ant-oat"
 """How tokens of `claude setup-token` begin."""
@@ -53,7 +52,7 @@ def add(world: World, wanted: AddProvider) -> Done:
     with _ONE_AT_A_TIME:
         there = dict(config.load())
         before = there.get(wanted.name)
-        one, notes = _made(world, wanted, before)
+        one = _made(world, wanted, before)
         there[wanted.name] = one
         _refuse_unfit(there)
         if wanted.key:
@@ -61,7 +60,14 @@ def add(world: World, wanted: AddProvider) -> Done:
         config.save(there)
         if one.key_file != str(_kept_file(world, wanted.name)):
             _forget(world, wanted.name)
-    notes += [*_woken_notes(goes_on(world)), *_choice_notes(world)]
+    access.bring_variables(world, changed=one.key_env)
+    woken = waking.go_on(world)
+    lacks = [access.key_advice(wanted.name, one)] if access.key_found(world, one) is False else []
+    lacks += [still] if (still := waking.missing(world)) else []
+    # The provider that was added may be the one that is used, and lack the same.
+    notes = [*dict.fromkeys(lacks), *_woken_notes(woken), *_other_notes(world, wanted.name)]
+    if one.kind is not Kind.ANTHROPIC and not one.model:
+        notes.append("Claude Code asks for Claude's models: add --model with one of this provider's.")
     what = "added" if before is None else "changed"
     tip = f"`legion provider test {wanted.name}` tries it."
     return Done(message=f"Provider {wanted.name} is {what}; {tip}", notes=notes)
@@ -86,7 +92,7 @@ def _remove(world: World, wanted: RemoveProvider) -> Done:
     del there[wanted.name]
     config.save(there)
     kept = _forget(world, wanted.name)
-    woken = goes_on(world)
+    woken = waking.go_on(world)
     notes = [f"Agents were working with it ({_tickets(busy)}); they get no more answers."] if busy else []
     notes += ["The key that Legion kept for it is deleted."] if kept else []
     return Done(message=f"Provider {wanted.name} is removed.", notes=[*notes, *_woken_notes(woken)])
@@ -103,27 +109,15 @@ def listed(world: World) -> Providers:
             url=one.url,
             auth=one.auth.value,
             key=key_words(world, name, one),
-            found=_found(one),
+            found=access.key_found(world, one),
             default=name == chosen,
             limit=limit_line(limits.get(name)),
+            kind=one.kind.value,
+            model=one.model,
         )
         for name, one in access.known(world).items()
     ]
     return Providers(file=str(config.providers_file()), providers=lines, notes=_choice_notes(world))
-
-
-def goes_on(world: World) -> list[int]:
-    """Tell the gateway what there is now, and wake every ticket that waits for a provider."""
-    access.tell_gateway(world)
-    with world.store.write() as tx:
-        waiting = [
-            ticket.id
-            for ticket in tickets.live(tx)
-            if ticket.parked is not None and ticket.parked.reason is ParkReason.PROVIDER
-        ]
-        for ticket in waiting:
-            tickets.move(tx, ticket, Unpark())
-    return waiting
 
 
 def dispatch_notes(world: World, request: Dispatch) -> list[str]:
@@ -131,12 +125,8 @@ def dispatch_notes(world: World, request: Dispatch) -> list[str]:
     settings = parse(project_cases.find(world, request.cwd).config_text, origin="legion.toml")
     for new in request.tickets:
         if not new.checkpoint and agent(world, settings, new.command, new.driver).argv is None:
-            try:
-                access.choose(world)
-                claude.find_program(world)
-            except NoAccess as missing:
-                return [f"{missing.message} The ticket waits until then."]
-            return []
+            missing = waking.missing(world)
+            return [f"{missing} The ticket waits until then."] if missing else []
     return []
 
 
@@ -176,19 +166,46 @@ def _unknown(name: str, there: Mapping[str, ProviderConfig]) -> NotFound:
     return NotFound(f"There is no provider {name} (there is {names}): see `legion provider list`.")
 
 
-def _made(world: World, wanted: AddProvider, before: ProviderConfig | None) -> tuple[ProviderConfig, list[str]]:
-    """What is wanted, with what stays as it was, and what a person should know about the place of its key."""
-    url = wanted.url or (before.url if before else _URLS.get(wanted.name, ""))
+def _made(world: World, wanted: AddProvider, before: ProviderConfig | None) -> ProviderConfig:
+    """What is wanted, with what stays as it was."""
+    template = TEMPLATES.get(wanted.name)
+    url = wanted.url or (before.url if before else template.url if template else "")
     if not url:
         raise BadInput(f"Where is {wanted.name} reached? Add --url with its address, such as https://api.example.com.")
+    usual = before.kind if before else template.kind if template else Kind.ANTHROPIC
+    kind = _kind(wanted.kind) if wanted.kind else usual
     if wanted.auth:
         auth = _auth(wanted.auth)
     elif wanted.key.startswith(_LONG_LIVED):
         auth = Auth.OAUTH
     else:
-        auth = before.auth if before else Auth.API_KEY
+        auth = before.auth if before else _usual_auth(kind, template)
     _refuse_two_keys(wanted)
-    return _with_key(world, wanted, ProviderConfig(url=url, auth=auth))
+    made = replace(
+        before or ProviderConfig(url=url),
+        url=url,
+        kind=kind,
+        auth=auth,
+        key_file="",
+        key_env="",
+        key_command="",
+        key_keyring="",
+    )
+    return _with_key(world, wanted, made if wanted.model is None else replace(made, model=wanted.model))
+
+
+def _usual_auth(kind: Kind, template: Template | None) -> Auth:
+    if template is not None:
+        return template.auth
+    return Auth.API_KEY if kind is Kind.ANTHROPIC else Auth.BEARER
+
+
+def _kind(word: str) -> Kind:
+    try:
+        return Kind(word)
+    except ValueError:
+        kinds = ", ".join(kind.value for kind in Kind)
+        raise BadInput(f"{word!r} is no API that Legion speaks: choose one of {kinds}.") from None
 
 
 def _refuse_unfit(there: Mapping[str, ProviderConfig]) -> None:
@@ -220,30 +237,23 @@ def _refuse_two_keys(wanted: AddProvider) -> None:
         raise BadInput("The key must be one word of plain letters, digits and signs: copy it again.")
 
 
-def _with_key(world: World, wanted: AddProvider, one: ProviderConfig) -> tuple[ProviderConfig, list[str]]:
-    """The provider with the place of its key, and what a person should know about that place."""
+def _with_key(world: World, wanted: AddProvider, one: ProviderConfig) -> ProviderConfig:
+    """The provider with the place of its key."""
     if wanted.keyring:
         _keyring()
-        return replace(one, key_keyring="yes"), []
+        return replace(one, key_keyring="yes")
     if wanted.key:
-        return replace(one, key_file=str(_kept_file(world, wanted.name))), []
+        return replace(one, key_file=str(_kept_file(world, wanted.name)))
     if wanted.key_file:
         _refuse_open_file(Path(wanted.key_file))
-        return replace(one, key_file=wanted.key_file), []
+        return replace(one, key_file=wanted.key_file)
     if wanted.key_env:
-        notes = [] if os.environ.get(wanted.key_env) else [_unset(wanted.key_env)]
-        return replace(one, key_env=wanted.key_env), notes
+        return replace(one, key_env=wanted.key_env)
     if wanted.key_command:
         made = replace(one, key_command=wanted.key_command)
         _refuse_command(made)
-        return made, []
-    return one, []
-
-
-def _unset(variable: str) -> str:
-    return (
-        f"{variable} is not set where the daemon was started: set it, then `legion down` and `legion up` in that shell."
-    )
+        return made
+    return one
 
 
 def _refuse_open_file(path: Path) -> None:
@@ -262,17 +272,6 @@ def _refuse_command(one: ProviderConfig) -> None:
         raise BadInput("The key command has quotes that do not close: mend it.") from None
     if shutil.which(program) is None:
         raise BadInput(f"The program {program!r} of the key command is not on PATH: install it or name its full path.")
-
-
-def _found(one: ProviderConfig) -> bool | None:
-    """Whether something is in the key's place. Nothing is read or run for it."""
-    if one.key_file:
-        return Path(one.key_file).expanduser().is_file()
-    if one.key_env:
-        return bool(os.environ.get(one.key_env))
-    if one.key_command:
-        return shutil.which(next(iter(one.key_argv), "")) is not None
-    return None if one.key_keyring else True
 
 
 def _kept_file(world: World, name: str) -> Path:
@@ -325,6 +324,14 @@ def _choice_notes(world: World) -> list[str]:
     except NoAccess as missing:
         return [missing.message]
     return []
+
+
+def _other_notes(world: World, name: str) -> list[str]:
+    """That agents go on with another provider than the one that was added."""
+    used = _chosen(world)
+    if used in ("", name):
+        return []
+    return [f'Agents use {used}: write `provider = "{name}"` under [claude] in {world.user.origin} to use {name}.']
 
 
 def _woken_notes(woken: list[int]) -> list[str]:

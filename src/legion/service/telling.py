@@ -45,8 +45,7 @@ def interrupt(world: World, ticket_id: int, words: Words, *, patience: float = P
     if not launch.interrupt(folder, id, text):
         raise _gone(ticket_id)
     if not text:
-        message = f"The agent of ticket {ticket_id} is interrupted: `legion resume {ticket_id}` lets it go on."
-        return Told(ticket=ticket_id, run=run.id, heard=None, message=message)
+        return Told(ticket=ticket_id, run=run.id, heard=None, message=_interrupted(folder, ticket_id, patience))
     heard = _heard(folder, id, patience)
     return Told(ticket=ticket_id, run=run.id, heard=heard, message=_words_of(ticket_id, heard))
 
@@ -82,10 +81,24 @@ def _heard(folder: Path, id: str, patience: float) -> bool | None:
         while (left := deadline - time.monotonic()) > 0:
             connection.settimeout(left)
             if not connection.recv(4096):
-                break
+                # Its runner has ended, or was killed: what is not heard by now was not heard at all.
+                launch.wait(folder)
+                return _look(folder, id) or False
             if (heard := _look(folder, id)) is not None:
                 return heard
     return _look(folder, id)
+
+
+def _interrupted(folder: Path, ticket_id: int, patience: float) -> str:
+    """Said once the run has come to its end, which is when its connection closes."""
+    deadline = time.monotonic() + patience
+    with contextlib.suppress(OSError), control.connect(folder, patience) as connection:
+        control.send(connection, "follow")
+        while (left := deadline - time.monotonic()) > 0:
+            connection.settimeout(left)
+            if not connection.recv(4096):
+                return f"The agent of ticket {ticket_id} is interrupted: `legion resume {ticket_id}` lets it go on."
+    return f"The agent of ticket {ticket_id} is asked to end: see `legion ticket {ticket_id}`."
 
 
 def _look(folder: Path, id: str) -> bool | None:
@@ -101,8 +114,8 @@ def _words_of(ticket_id: int, heard: bool | None) -> str:
             return f"The agent of ticket {ticket_id} has heard it."
         case False:
             return (
-                f"The agent of ticket {ticket_id} ended before it heard this: see `legion ticket {ticket_id}`, "
-                "then say it with `legion retry --feedback` or a new ticket."
+                f"The agent of ticket {ticket_id} ended before it heard this; if the ticket goes on, it is told then: "
+                f"see `legion ticket {ticket_id}`."
             )
         case _:
             return f"The agent of ticket {ticket_id} hears it after what it is doing now: see `legion log {ticket_id}`."

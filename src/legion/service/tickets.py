@@ -180,15 +180,24 @@ def _refuse_unfit(world: World, config: ProjectConfig, new: NewTicket) -> None:
     if any(not command.strip() for command in new.prove):
         raise BadInput(f"Ticket {shown!r} has an empty proof: give a command or leave it out.")
     if new.checkpoint:
-        if new.command or new.driver or new.model:
-            raise BadInput(
-                f"Ticket {shown!r} is a checkpoint, which has no agent: leave out command, driver and model."
-            )
+        if new.command or new.driver or new.model or new.ask or new.budget is not None:
+            unfit = "command, driver, model, ask and budget"
+            raise BadInput(f"Ticket {shown!r} is a checkpoint, which has no agent: leave out {unfit}.")
         return
     try:
-        agent(world, config, new.command, new.driver)
+        chosen = agent(world, config, new.command, new.driver)
     except NoProgram as missing:
         raise BadInput(f"Ticket {shown!r}: {missing.message}") from missing
+    if chosen.argv is not None:
+        _refuse_promises(new, shown)
+
+
+def _refuse_promises(new: NewTicket, shown: str) -> None:
+    """What only the driver of Claude Code keeps must not be taken for kept."""
+    if new.budget is not None:
+        raise BadInput(f"Ticket {shown!r} has a budget, which a plain program as its agent cannot keep: leave it out.")
+    if new.ask:
+        raise BadInput(f"Ticket {shown!r} may ask you, which a plain program as its agent cannot: leave that out.")
 
 
 def _mentioned(request: Dispatch) -> list[int]:

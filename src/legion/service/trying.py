@@ -13,10 +13,10 @@ import uuid
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
-from legion.config.providers import Auth
+from legion.config.providers import Auth, Kind, ProviderConfig
 from legion.gateway import process
 from legion.gateway.passes import Pass, grant, revoke
-from legion.jobs import access
+from legion.jobs import access, waking
 from legion.jobs.world import World
 from legion.service import providers
 from legion.wire.providers import ProviderAnswer, TryProvider
@@ -40,20 +40,20 @@ class _Answer:
 def try_out(world: World, wanted: TryProvider) -> ProviderAnswer:
     """Where it goes well, tickets that wait for a provider go on."""
     one = providers.known(world, wanted.name)
-    model = wanted.model or _settings_model(world) or _SMALL_MODEL
+    model = wanted.model or one.model or _settings_model(world) or _SMALL_MODEL
     folder = access.tell_gateway(world)
     address = process.ensure(folder, world.user.daemon.gateway_port)
     run = f"test-{uuid.uuid4()}"
     token = grant(folder, Pass(run=run, ticket=0, project=0, agent="", provider=wanted.name))
     began = time.monotonic()
     try:
-        answer = _ask(address.url, token, model, one.auth)
+        answer = _ask(address.url, token, model, one)
     finally:
         revoke(folder, run)
     ms = round(1000 * (time.monotonic() - began))
     ok = answer.status == 200
     message = f"{wanted.name} answers for {model} in {ms} ms." if ok else _trouble(wanted.name, model, answer)
-    if ok and (woken := providers.goes_on(world)):
+    if ok and (woken := waking.go_on(world)):
         message += f" Waiting tickets go on: {', '.join(map(str, woken))}."
     return ProviderAnswer(provider=wanted.name, ok=ok, model=model, ms=ms, message=message)
 
@@ -63,13 +63,15 @@ def _settings_model(world: World) -> str:
     return "" if _SHORT_NAME.fullmatch(name) else name.partition("[")[0]
 
 
-def _ask(url: str, token: str, model: str, auth: Auth) -> _Answer:
-    """Counting tokens costs nothing; where a provider cannot, it answers with one token."""
+def _ask(url: str, token: str, model: str, one: ProviderConfig) -> _Answer:
+    """Counting tokens costs nothing; where a provider cannot, it answers with few tokens."""
     question = {"model": model, "messages": [{"role": "user", "content": "hi"}]}
-    counted = _post(url, "/v1/messages/count_tokens", token, question, auth)
+    if one.kind is not Kind.ANTHROPIC:
+        return _post(url, "/v1/messages", token, {**question, "max_tokens": 16}, one.auth)
+    counted = _post(url, "/v1/messages/count_tokens", token, question, one.auth)
     if counted.status not in (404, 405, 501):
         return counted
-    return _post(url, "/v1/messages", token, {**question, "max_tokens": 1}, auth)
+    return _post(url, "/v1/messages", token, {**question, "max_tokens": 1}, one.auth)
 
 
 def _post(url: str, path: str, token: str, body: object, auth: Auth) -> _Answer:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from datetime import datetime
 
+from legion.config.user import SandboxMode
 from legion.domain import board
 from legion.domain.checks import Receipt
 from legion.domain.decide import JobKind
@@ -13,11 +15,13 @@ from legion.domain.projects import Project
 from legion.domain.runs import Run
 from legion.domain.tickets import ParkReason, State, Ticket
 from legion.domain.usage import Usage, total
+from legion.jobs.run import run_dir
 from legion.jobs.saving import worktree_name
 from legion.jobs.world import Rest, World
 from legion.service import asking, trusting
 from legion.service import projects as project_cases
 from legion.service.health import environment_line
+from legion.service.silence import silence
 from legion.store import events, projects, questions, receipts, runs, tickets, usage
 from legion.store.database import ReadTransaction
 from legion.wire.projects import DaemonLine, Graph, ProjectLine, Status
@@ -31,6 +35,7 @@ class Lines:
     """Turns tickets into lines, looking up once what several lines need."""
 
     def __init__(self, world: World, tx: ReadTransaction, shown: Iterable[Ticket]) -> None:
+        self._world = world
         self._now = world.clock()
         self._rests = _resting(world)
         self._projects = {project.id: project for project in projects.all(tx)}
@@ -77,8 +82,7 @@ class Lines:
             case State.WORKING if ticket.id in self._asking:
                 return f"its agent asks you: `legion answer {self._asking[ticket.id]} yes` or no"
             case State.WORKING:
-                run = self._active.get(ticket.id)
-                return f"agent at work for {self._now - run.started_at:.0f} s" if run else "agent starts"
+                return self._working(self._active.get(ticket.id))
             case State.CHECKING:
                 return "checks of the landed code" if ticket.wish.checkpoint else "its proofs run"
             case State.LANDING:
@@ -86,9 +90,16 @@ class Lines:
             case State.DONE if ticket.unchecked:
                 return "landed unchecked"
             case State.PARKED if ticket.parked is not None and ticket.parked.reason is ParkReason.LIMIT:
-                return f"usage limit, goes on by itself {moment(ticket.parked.until, self._now)}".rstrip()
+                return f"waits for the provider, goes on by itself {moment(ticket.parked.until, self._now)}".rstrip()
             case _:
                 return ""
+
+    def _working(self, run: Run | None) -> str:
+        if run is None:
+            return "agent starts"
+        # Only an agent with a way to a model tells of it in its journal.
+        quiet = silence(run_dir(self._world, run)) if run.access else ""
+        return quiet or f"agent at work for {self._now - run.started_at:.0f} s"
 
     def _waiting(self, ticket: Ticket, held_up: tuple[int, ...]) -> str:
         project = self._projects.get(ticket.project)
@@ -147,7 +158,7 @@ def status(world: World, daemon: DaemonLine, cwd: str | None, everything: bool) 
         shown = sorted([*live, *ended], key=lambda ticket: ticket.id)
         lines = Lines(world, tx, shown)
         return Status(
-            daemon=daemon,
+            daemon=_walled(world, daemon),
             project=_project_line(world, tx, here) if here else None,
             projects=[_project_line(world, tx, project) for project in known],
             counts={state.value: count for state, count in counts.items()},
@@ -157,6 +168,13 @@ def status(world: World, daemon: DaemonLine, cwd: str | None, everything: bool) 
             questions=len(questions.open_ones(tx)),
             usage=usage_line(total(usage.of_ticket(tx, ticket.id) for ticket in shown if ticket.attempt)),
         )
+
+
+def _walled(world: World, daemon: DaemonLine) -> DaemonLine:
+    """With what is in force: settings may switch off at any time what works."""
+    if world.user.sandbox.mode is SandboxMode.OFF:
+        return replace(daemon, sandbox="off, by your settings")
+    return daemon
 
 
 _ENDED = (State.DONE, State.FAILED, State.STOPPED)

@@ -11,6 +11,10 @@ class AddProvider:
 
     name: str
     url: str = ""
+    kind: str = ""
+    """Which API it speaks."""
+    model: str | None = None
+    """The model that it is asked for, whatever an agent names; empty: that. None: as it was."""
     auth: str = ""
     key_file: str = ""
     key_env: str = ""
@@ -57,6 +61,8 @@ class ProviderLine:
     """Whether something is there. Null where only asking the keyring could tell."""
     default: bool
     limit: LimitLine | None
+    kind: str = "anthropic"
+    model: str = ""
 
 
 @dataclass(kw_only=True)
@@ -65,6 +71,51 @@ class Providers:
     file: str
     providers: list[ProviderLine]
     notes: list[str] = field(default_factory=list)
+
+
+@dataclass(kw_only=True)
+class SetRoute:
+    """`legion route set`: ask these, one after the other, for a model."""
+
+    model: str
+    to: list[str]
+    provider: str = ""
+    """Only for runs with this provider."""
+
+
+@dataclass(kw_only=True)
+class RemoveRoute:
+    model: str
+    provider: str = ""
+
+
+@dataclass(kw_only=True)
+class RouteLine:
+    model: str
+    provider: str
+    to: list[str]
+
+
+@dataclass(kw_only=True)
+class Routes:
+    schema: str = "legion.routes/1"
+    file: str
+    routes: list[RouteLine]
+
+
+@dataclass(kw_only=True)
+class ModelsOf:
+    """What one provider says it has."""
+
+    provider: str
+    models: list[str]
+    trouble: str = ""
+
+
+@dataclass(kw_only=True)
+class Models:
+    schema: str = "legion.models/1"
+    providers: list[ModelsOf]
 
 
 @dataclass(kw_only=True)

@@ -81,7 +81,8 @@ class Notes:
             case "api_retry":
                 status, delay = data.get("error_status"), data.get("retry_delay_ms")
                 self._host.record("retry", status=status, error=data.get("error"), delay_ms=delay)
-                self.say(f"  the model did not answer ({data.get('error')}, {status}); it is asked again")
+                why = f"{data.get('error')}, {status}" if status else "the connection broke"
+                self.say(f"  the model did not answer ({why}); it is asked again")
             case "permission_denied":
                 self._host.record("denied", tool=data.get("tool_name"), call=data.get("tool_use_id"))
                 self.say(f"  denied: {data.get('tool_name')}")

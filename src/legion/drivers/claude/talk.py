@@ -41,6 +41,10 @@ from legion.drivers.claude.verdict import Asked, Final, Heard, judge
 
 _LAST_WORDS = 2000
 _REFUSALS = 2
+_INTERRUPTION = 2.0
+"""Seconds that it gets to end when a person interrupts it and says nothing further."""
+_LONGEST_SILENCE = 300.0
+"""Seconds after its last word: Claude Code waits for what it runs in the background, which may never end."""
 _LONGEST_OUTAGE = 240.0
 """Seconds between the first vain request and the last: where each one hangs, Claude Code would go on for an hour."""
 
@@ -66,6 +70,7 @@ class Talk:
         self._asked = Asked.NOTHING
         self._refusals = 0
         self._vain_since: float | None = None
+        self._leaving: asyncio.TimerHandle | None = None
         self._unheard: dict[str, str] = {}
         """Messages that were sent and not yet echoed, by their id."""
         self._questions: dict[str, asyncio.Future[Permit]] = {}
@@ -135,8 +140,14 @@ class Talk:
         async for message in self._client.receive_messages():
             self._notes.take(message)
             self._learn(message)
+            if self._leaving is not None:
+                self._leaving.cancel()
+                self._leaving = None
             if isinstance(message, ResultMessage) and not self._unheard:
                 await self._transport.end_input()
+            if self._final is not None and not self._transport.is_ready():
+                loop = asyncio.get_running_loop()
+                self._leaving = loop.call_later(_LONGEST_SILENCE, self._end_leftovers)
 
     def _learn(self, message: Message) -> None:
         match message:
@@ -187,10 +198,12 @@ class Talk:
             permission_mode=options.permission_mode.value,
             allowed_tools=list(options.allowed_tools),
             tools=None if options.tools is None else list(options.tools),
+            # Nobody could answer with more than yes or no.
+            disallowed_tools=["AskUserQuestion"],
             max_turns=options.max_turns,
             max_budget_usd=options.budget_usd,
-            # The repository's CLAUDE.md belongs to the work; the person's own hooks and settings do not.
-            setting_sources=["project"],
+            # Nobody's settings: a repository's could name another endpoint or run commands, a person's are for them.
+            setting_sources=[],
             strict_mcp_config=True,
             verbatim_prompts=True,
             can_use_tool=self._may_use if options.asks else None,
@@ -212,6 +225,7 @@ class Talk:
     async def _obey(self, ask: Ask) -> None:
         match ask:
             case Tell():
+                self._host.record("told", id=ask.id, text=ask.text)
                 await self._tell(ask)
             case Interrupt(then=then):
                 await self._interrupt(then)
@@ -235,14 +249,15 @@ class Talk:
 
     async def _interrupt(self, then: Tell | None) -> None:
         self._host.record("interrupted")
-        if then is not None:
-            self._unheard[then.id] = then.text
-        else:
-            self._asked = Asked.INTERRUPT
+        if then is None:
+            # What it was told and has not heard would begin its next turn at once; that waits until it goes on.
+            await self._end(Asked.INTERRUPT, _INTERRUPTION)
+            return
+        self._host.record("told", id=then.id, text=then.text)
+        self._unheard[then.id] = then.text
         with contextlib.suppress(ClaudeSDKError, TimeoutError):
             await asyncio.wait_for(self._client.interrupt(), self._host.grace)
-        if then is not None:
-            await self._tell(then)
+        await self._tell(then)
 
     async def _may_use(self, tool: str, input: dict[str, Any], context: ToolPermissionContext) -> PermissionResult:
         """A person decides; without an answer in time it is denied."""
@@ -285,6 +300,11 @@ class Talk:
         with contextlib.suppress(ClaudeSDKError, TimeoutError):
             await asyncio.wait_for(self._client.interrupt(), grace / 4)
         await self._transport.end_input()
+
+    def _end_leftovers(self) -> None:
+        """Whatever still runs is nobody's work any more; its last word counts."""
+        self._host.record("left-behind", silence=_LONGEST_SILENCE)
+        self._kill()
 
     def _signal(self, number: int) -> None:
         if not self._exit.done():

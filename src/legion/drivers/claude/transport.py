@@ -47,7 +47,6 @@ class HostTransport(Transport):
         self._stdin: asyncio.StreamWriter | None = None
         self._stdout: asyncio.StreamReader | None = None
         self._stderr: asyncio.Task[None] | None = None
-        self.over_long = 0
 
     @property
     def started(self) -> bool:
@@ -101,7 +100,7 @@ class HostTransport(Transport):
             except asyncio.IncompleteReadError as end:
                 line = end.partial
             except asyncio.LimitOverrunError as long:
-                self.over_long += 1
+                self._complain(b"A message that is too long was passed over.\n")
                 await self._stdout.readexactly(long.consumed)
                 continue
             message = _understood(line)

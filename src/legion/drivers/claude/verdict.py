@@ -11,16 +11,14 @@ from legion.drivers import Ending, Outcome
 
 BUDGET_MARK = "legion: budget reached"
 """How the gateway says that a ticket has spent what it was given."""
-REFUSED_MARKS = (
-    "legion: no key",
-    "legion: model not allowed",
-    "legion: there is no provider",
-    "credit balance is too low",
-)
+_GATEWAY = "legion: "
+"""How every sentence of the gateway's own begins. What it refuses is never the agent's mistake."""
+_NO_CREDIT = "credit balance is too low"
 
 _STUCK = re.compile(r"^\W*STUCK\W*:\s*(.+)", re.MULTILINE | re.DOTALL)
 _LONGEST = 1000
 _LONGEST_COMPLAINT = 300
+_INTERRUPTED = "The agent was interrupted."
 _NO_KEY = "The provider refused its key: see `legion provider test`."
 _NO_ANSWER = "The provider has not answered for minutes: see `legion provider test`."
 _OUTAGES = ("server_error", "unknown")
@@ -82,6 +80,8 @@ def judge(heard: Heard) -> Ending:
     if heard.asked is Asked.OUTAGE:
         return _ending(heard, Outcome.LIMITED, _NO_ANSWER)
     final = heard.final
+    if final is None and heard.asked is Asked.INTERRUPT:
+        return _ending(heard, Outcome.INTERRUPTED, _INTERRUPTED)
     if final is None:
         complaint = _readable(heard.complaint)
         words = f": {complaint}" if complaint else ""
@@ -95,7 +95,7 @@ def judge(heard: Heard) -> Ending:
     if final.subtype == "error_max_turns" or final.reason == "max_turns":
         return _ending(heard, Outcome.FAILED, "The agent used up its turns.")
     if heard.asked is Asked.INTERRUPT:
-        return _ending(heard, Outcome.INTERRUPTED, "The agent was interrupted.")
+        return _ending(heard, Outcome.INTERRUPTED, _INTERRUPTED)
     if final.is_error or final.subtype != "success":
         return _ending(heard, Outcome.FAILED, _short(final.text) or f"Claude Code ended with {final.subtype}.")
     stuck = _STUCK.search(final.text)
@@ -106,7 +106,7 @@ def judge(heard: Heard) -> Ending:
 
 def _api_error(heard: Heard, final: Final) -> Ending:
     text = _short(final.text)
-    if any(mark in final.text.lower() for mark in REFUSED_MARKS):
+    if (final.status == 400 and _GATEWAY in final.text) or _NO_CREDIT in final.text.lower():
         return _ending(heard, Outcome.REFUSED, text)
     if final.status in (429, 529) or heard.error in ("rate_limit", "overloaded"):
         return _ending(heard, Outcome.LIMITED, text, until=heard.resets_at)

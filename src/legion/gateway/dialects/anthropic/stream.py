@@ -1,0 +1,165 @@
+"""Streamed answers in the words of Anthropic's Messages API, read and written."""
+
+from __future__ import annotations
+
+from legion.gateway.counting import NOTHING, Usage, anthropic_usage
+from legion.gateway.dialects import faults, seals
+from legion.gateway.dialects.anthropic.answer import STOP_WORDS, STOPS, usage_words
+from legion.gateway.dialects.inner import (
+    Asked,
+    Begun,
+    Ended,
+    Event,
+    Failed,
+    Json,
+    Kind,
+    PartBegun,
+    PartEnded,
+    PartGrew,
+    PartSealed,
+    Stop,
+    Waiting,
+)
+from legion.gateway.dialects.jsons import dumps
+from legion.gateway.dialects.sse import event as sse
+
+_KNOWN = ("text", "thinking", "redacted_thinking", "tool_use")
+_GROWTH = {"text_delta": "text", "thinking_delta": "thinking", "input_json_delta": "partial_json"}
+
+
+class Reader:
+    """One event's data at a time. Blocks that only Anthropic's servers understand are left out."""
+
+    def __init__(self, asked: Asked) -> None:
+        self._usage = NOTHING
+        self._stop = Stop.END
+        self._sequence: str | None = None
+        self._skipped: set[int] = set()
+        self._open: dict[int, int] = {}
+        """From the provider's index to ours, which has no gaps. What is not in it has not begun, or has ended."""
+        self._begun = 0
+
+    def read(self, facts: Json) -> list[Event]:
+        match facts.get("type"):
+            case "content_block_delta":
+                return self._grown(facts["index"], facts["delta"])
+            case "content_block_start":
+                return self._part(facts["index"], facts["content_block"])
+            case "content_block_stop":
+                index = facts["index"]
+                return [] if index in self._skipped else [PartEnded(index=self._open.pop(index))]
+            case "message_start":
+                message = facts["message"]
+                self._usage = anthropic_usage(message.get("usage"), self._usage)
+                return [Begun(id=message["id"], model=message["model"], usage=self._usage)]
+            case "message_delta":
+                delta = facts["delta"]
+                self._stop = STOPS.get(delta.get("stop_reason") or "", self._stop)
+                self._sequence = delta.get("stop_sequence", self._sequence)
+                self._usage = anthropic_usage(facts.get("usage"), self._usage)
+                return []
+            case "message_stop":
+                return [Ended(stop=self._stop, sequence=self._sequence, usage=self._usage)]
+            case "error":
+                return [Failed(fault=faults.read(facts))]
+            case "ping":
+                return [Waiting()]
+            case _:
+                return []
+
+    def _part(self, theirs: int, block: Json) -> list[Event]:
+        if block["type"] not in _KNOWN:
+            self._skipped.add(theirs)
+            return []
+        self._open[theirs] = index = self._begun
+        self._begun += 1
+        match block["type"]:
+            case "text":
+                begun: list[Event] = [PartBegun(index=index, kind=Kind.TEXT)]
+                return [*begun, PartGrew(index, block["text"])] if block.get("text") else begun
+            case "thinking":
+                return [PartBegun(index=index, kind=Kind.THINKING)]
+            case "redacted_thinking":
+                seal = seals.of_redacted(block["data"])
+                return [PartBegun(index=index, kind=Kind.THINKING), PartSealed(index=index, seal=seal)]
+            case _:
+                return [PartBegun(index=index, kind=Kind.CALL, id=block["id"], name=block["name"])]
+
+    def _grown(self, theirs: int, delta: Json) -> list[Event]:
+        if theirs in self._skipped:
+            return []
+        index, kind = self._open[theirs], delta["type"]
+        if kind in _GROWTH:
+            text = delta[_GROWTH[kind]]
+            return [PartGrew(index, text)] if text else []
+        return [PartSealed(index=index, seal=delta["signature"])] if kind == "signature_delta" else []
+
+
+class Writer:
+    def __init__(self, asked: Asked) -> None:
+        self._asked = asked
+        self._kinds: dict[int, Kind] = {}
+
+    def write(self, event: Event) -> bytes:
+        match event:
+            case PartGrew():
+                return self._growth(event)
+            case PartBegun():
+                self._kinds[event.index] = event.kind
+                return _said("content_block_start", index=event.index, content_block=_opening(event))
+            case PartEnded():
+                return _said("content_block_stop", index=event.index)
+            case PartSealed():
+                return self._seal(event)
+            case Begun():
+                return _said("message_start", message=_message(event))
+            case Ended():
+                ending = {"stop_reason": STOP_WORDS[event.stop], "stop_sequence": event.sequence}
+                usage = usage_words(event.usage)
+                return _said("message_delta", delta=ending, usage=usage) + _said("message_stop")
+            case Waiting():
+                return _said("ping")
+            case Failed():
+                return sse(dumps(faults.anthropic(event.fault)), "error")
+
+    def _growth(self, event: PartGrew) -> bytes:
+        match self._kinds[event.index]:
+            case Kind.TEXT:
+                delta = {"type": "text_delta", "text": event.text}
+            case Kind.THINKING:
+                delta = {"type": "thinking_delta", "thinking": event.text}
+            case Kind.CALL:
+                delta = {"type": "input_json_delta", "partial_json": event.text}
+        return _said("content_block_delta", index=event.index, delta=delta)
+
+    def _seal(self, event: PartSealed) -> bytes:
+        delta = {"type": "signature_delta", "signature": event.seal}
+        return _said("content_block_delta", index=event.index, delta=delta)
+
+
+def _opening(event: PartBegun) -> Json:
+    match event.kind:
+        case Kind.TEXT:
+            return {"type": "text", "text": ""}
+        case Kind.THINKING:
+            return {"type": "thinking", "thinking": "", "signature": ""}
+        case Kind.CALL:
+            return {"type": "tool_use", "id": event.id, "name": event.name, "input": {}}
+
+
+def _message(event: Begun) -> Json:
+    usage = event.usage
+    return {
+        "id": event.id,
+        "type": "message",
+        "role": "assistant",
+        "model": event.model,
+        "content": [],
+        "stop_reason": None,
+        "stop_sequence": None,
+        "usage": usage_words(Usage(input=usage.input, cache_read=usage.cache_read, cache_write=usage.cache_write)),
+    }
+
+
+def _said(kind: str, **facts: object) -> bytes:
+    return sse(dumps({"type": kind, **facts}), kind)

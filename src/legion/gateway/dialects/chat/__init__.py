@@ -1,0 +1,1 @@
+"""OpenAI's Chat Completions API, as many other providers speak it too."""

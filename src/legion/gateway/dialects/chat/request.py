@@ -1,0 +1,256 @@
+"""Requests in the words of OpenAI's Chat Completions API, read and written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from legion.gateway.dialects import models, seals
+from legion.gateway.dialects.inner import (
+    Call,
+    Choice,
+    Document,
+    Effort,
+    Format,
+    Image,
+    Json,
+    Message,
+    Part,
+    Request,
+    Result,
+    Role,
+    Text,
+    Thinking,
+    Tool,
+)
+from legion.gateway.dialects.names import short
+from legion.gateway.dialects.tools import schema_of
+
+_CHOICES = {"auto": Choice.AUTO, "required": Choice.ANY, "none": Choice.NONE}
+_CHOICE_WORDS = {choice: word for word, choice in _CHOICES.items()}
+_EFFORTS = {
+    "minimal": Effort.LOW,
+    "low": Effort.LOW,
+    "medium": Effort.MEDIUM,
+    "high": Effort.HIGH,
+    "xhigh": Effort.HIGH,
+}
+_MOST_STOPS = 4
+
+
+def read(facts: Json) -> Request:
+    messages = [_message(one) for one in facts["messages"]]
+    first = next((at for at, one in enumerate(messages) if one.role is not Role.SYSTEM), len(messages))
+    choice, chosen = _choice(facts.get("tool_choice"))
+    stops = facts.get("stop") or ()
+    return Request(
+        model=facts["model"],
+        messages=tuple(messages[first:]),
+        system=tuple(part for one in messages[:first] for part in one.parts if isinstance(part, Text)),
+        tools=tuple(_tool(one) for one in facts.get("tools") or () if one["type"] == "function"),
+        choice=choice,
+        chosen=chosen,
+        parallel=facts.get("parallel_tool_calls") is not False,
+        longest=facts.get("max_completion_tokens") or facts.get("max_tokens"),
+        temperature=facts.get("temperature"),
+        top_p=facts.get("top_p"),
+        stops=(stops,) if isinstance(stops, str) else tuple(stops),
+        effort=_EFFORTS.get(facts.get("reasoning_effort") or ""),
+        format=_format(facts.get("response_format")),
+        stream=facts.get("stream") is True,
+        count_stream=(facts.get("stream_options") or {}).get("include_usage") is True,
+        user=facts.get("safety_identifier") or facts.get("user") or "",
+        conversation=facts.get("prompt_cache_key") or "",
+    )
+
+
+def _message(facts: Json) -> Message:
+    match facts["role"]:
+        case "system" | "developer":
+            return Message(role=Role.SYSTEM, parts=_content(facts.get("content")))
+        case "assistant":
+            return Message(role=Role.ASSISTANT, parts=tuple(_said(facts)))
+        case "tool" | "function":
+            result = Result(call=facts["tool_call_id"], content=_content(facts.get("content")))
+            return Message(role=Role.USER, parts=(result,))
+        case _:
+            return Message(role=Role.USER, parts=_content(facts.get("content")))
+
+
+def _content(content: str | list[Json] | None) -> tuple[Text | Image | Document, ...]:
+    if isinstance(content, str):
+        return (Text(text=content),) if content else ()
+    parts = (_part(one) for one in content or ())
+    return tuple(part for part in parts if part is not None)
+
+
+def _part(facts: Json) -> Text | Image | Document | None:
+    match facts["type"]:
+        case "text" | "refusal":
+            text = facts.get("text") or facts.get("refusal")
+            return Text(text=text, cached=bool(facts.get("cache_control"))) if text else None
+        case "image_url":
+            url = facts["image_url"]
+            return Image(url=url if isinstance(url, str) else url["url"])
+        case "file" if facts["file"].get("file_data"):
+            return Document(url=facts["file"]["file_data"], name=facts["file"].get("filename") or "")
+        case _:
+            return None
+
+
+def _said(facts: Json) -> Iterator[Part]:
+    thought = facts.get("reasoning_content") or facts.get("reasoning")
+    if isinstance(thought, str) and thought:
+        yield Thinking(text=thought, seal=seals.CHAT)
+    yield from _content(facts.get("content") or facts.get("refusal"))
+    for call in facts.get("tool_calls") or ():
+        yield Call(id=call["id"], name=call["function"]["name"], input=call["function"].get("arguments") or "{}")
+
+
+def _tool(facts: Json) -> Tool:
+    inside = facts["function"]
+    return Tool(
+        name=inside["name"],
+        schema=inside.get("parameters") or {"type": "object", "properties": {}},
+        description=inside.get("description") or "",
+        strict=inside.get("strict"),
+    )
+
+
+def _choice(wanted: str | Json | None) -> tuple[Choice, str]:
+    if isinstance(wanted, dict):
+        return (Choice.ONE, wanted["function"]["name"]) if wanted["type"] == "function" else (Choice.AUTO, "")
+    return _CHOICES[wanted or "auto"], ""
+
+
+def _format(wanted: Json | None) -> Format | None:
+    match (wanted or {}).get("type"):
+        case "json_schema" if wanted:
+            inside = wanted["json_schema"]
+            return Format(schema=inside.get("schema"), name=inside.get("name") or "answer")
+        case "json_object":
+            return Format(schema=None)
+        case _:
+            return None
+
+
+def write(request: Request) -> Json:
+    facts: Json = {"model": request.model, "messages": _written_messages(request), "stream": request.stream}
+    if request.stream:
+        facts["stream_options"] = {"include_usage": True}
+    thinks = models.reasons(request.model)
+    if request.longest is not None:
+        facts["max_completion_tokens" if thinks else "max_tokens"] = request.longest
+    if request.tools:
+        facts["tools"] = [_written_tool(tool) for tool in request.tools]
+        facts["tool_choice"] = _CHOICE_WORDS.get(request.choice) or {
+            "type": "function",
+            "function": {"name": short(request.chosen)},
+        }
+        facts |= {} if request.parallel else {"parallel_tool_calls": False}
+    if thinks and request.effort is not None:
+        facts["reasoning_effort"] = request.effort.value
+    # Models that think take neither.
+    sampled = {} if thinks else {"temperature": request.temperature, "top_p": request.top_p}
+    facts |= {name: value for name, value in sampled.items() if value is not None}
+    if request.stops and not thinks:
+        facts["stop"] = list(request.stops[:_MOST_STOPS])
+    if request.format is not None:
+        facts["response_format"] = _written_format(request.format)
+    if request.conversation:
+        facts["prompt_cache_key"] = request.conversation
+    return facts
+
+
+def _written_format(wanted: Format) -> Json:
+    if wanted.schema is None:
+        return {"type": "json_object"}
+    inside = {"name": wanted.name, "schema": wanted.schema, "strict": True}
+    return {"type": "json_schema", "json_schema": inside}
+
+
+def _written_tool(tool: Tool) -> Json:
+    inside: Json = {"name": short(tool.name), "parameters": schema_of(tool)}
+    if tool.description:
+        inside["description"] = tool.description
+    if tool.strict is not None:
+        inside["strict"] = tool.strict
+    return {"type": "function", "function": inside}
+
+
+def _written_messages(request: Request) -> list[Json]:
+    marked = models.is_claude_elsewhere(request.model)
+    written: list[Json] = []
+    if request.system:
+        written.append({"role": "system", "content": _texts(request.system, marked)})
+    for message in request.messages:
+        if message.role is Role.ASSISTANT:
+            written += _written_turn(message)
+        else:
+            written += _written_others(message, marked)
+    return written
+
+
+def _texts(texts: tuple[Text, ...], marked: bool) -> str | list[Json]:
+    if marked and any(one.cached for one in texts):
+        return [_text(one, marked) for one in texts]
+    return "\n\n".join(one.text for one in texts)
+
+
+def _text(one: Text, marked: bool) -> Json:
+    return {"type": "text", "text": one.text} | (
+        {"cache_control": {"type": "ephemeral"}} if marked and one.cached else {}
+    )
+
+
+def _written_turn(message: Message) -> list[Json]:
+    calls = [part for part in message.parts if isinstance(part, Call)]
+    text = "".join(part.text for part in message.parts if isinstance(part, Text))
+    thought = "".join(part.text for part in message.parts if isinstance(part, Thinking) and part.seal == seals.CHAT)
+    if not calls and not text:
+        return []
+    facts: Json = {"role": "assistant", "content": text or None}
+    if thought:
+        facts["reasoning_content"] = thought
+    if calls:
+        facts["tool_calls"] = [
+            {"id": one.id, "type": "function", "function": {"name": short(one.name), "arguments": one.input}}
+            for one in calls
+        ]
+    return [facts]
+
+
+def _written_others(message: Message, marked: bool) -> list[Json]:
+    """Results first, each a message of its own; what is no text in them comes after, with everything else."""
+    results = [part for part in message.parts if isinstance(part, Result)]
+    written: list[Json] = [{"role": "tool", "tool_call_id": one.call, "content": _result_text(one)} for one in results]
+    seen: list[Part] = []
+    for one in results:
+        things = [part for part in one.content if not isinstance(part, Text)]
+        if things:
+            seen += [Text(text=f"What the tool gave back for {one.call}:"), *things]
+    seen += [part for part in message.parts if isinstance(part, Text | Image | Document)]
+    if not seen:
+        return written
+    texts = tuple(part for part in seen if isinstance(part, Text))
+    if len(texts) == len(seen):
+        return [*written, {"role": "user", "content": _texts(texts, marked)}]
+    return [*written, {"role": "user", "content": [_written_part(part, marked) for part in seen]}]
+
+
+def _result_text(one: Result) -> str:
+    text = "\n".join(part.text for part in one.content if isinstance(part, Text))
+    if not text and one.content:
+        text = "See the next message."
+    return f"Error: {text}" if one.failed else text
+
+
+def _written_part(part: Part, marked: bool) -> Json:
+    match part:
+        case Image():
+            return {"type": "image_url", "image_url": {"url": part.url}}
+        case Document():
+            return {"type": "file", "file": {"filename": part.name or "document.pdf", "file_data": part.url}}
+        case Text():
+            return _text(part, marked)
+        case _:
+            raise TypeError(f"{type(part).__name__} is no part of what a person says")

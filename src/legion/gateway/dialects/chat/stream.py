@@ -1,0 +1,204 @@
+"""Streamed answers in the words of OpenAI's Chat Completions API, read and written."""
+
+from __future__ import annotations
+
+import uuid
+
+from legion.gateway.counting import NOTHING
+from legion.gateway.dialects import faults, seals
+from legion.gateway.dialects.chat.answer import STOP_WORDS, new_call_id, stop_of, usage_words
+from legion.gateway.dialects.inner import (
+    Asked,
+    Begun,
+    Ended,
+    Event,
+    Failed,
+    Json,
+    Kind,
+    PartBegun,
+    PartEnded,
+    PartGrew,
+    PartSealed,
+    Waiting,
+)
+from legion.gateway.dialects.jsons import dumps
+from legion.gateway.dialects.sse import event as sse
+from legion.gateway.openai_counting import chat_usage
+
+_DONE = b"data: [DONE]\n\n"
+
+
+class Reader:
+    """The dialect has no beginnings and ends of parts; they are found where one kind of growth follows another.
+
+    Calls stay open until something else follows, since their pieces may come in any order.
+    """
+
+    def __init__(self, asked: Asked) -> None:
+        self._asked = asked
+        self._begun = False
+        self._next = 0
+        self._speaking: tuple[Kind, int] | None = None
+        self._calls: dict[int, int] = {}
+        self._open_calls: list[int] = []
+        self._usage = NOTHING
+        self._finish: object = None
+        self._ended = False
+
+    def read(self, facts: Json) -> list[Event]:
+        if facts.get("error"):
+            self._ended = True
+            return [Failed(fault=faults.read(facts))]
+        events: list[Event] = []
+        self._usage = chat_usage(facts.get("usage"), self._usage)
+        if not self._begun:
+            self._begun = True
+            id = facts.get("id") or f"chatcmpl-{uuid.uuid4().hex}"
+            events.append(Begun(id=id, model=facts.get("model") or self._asked.model, usage=self._usage))
+        choices = facts.get("choices")
+        if choices:
+            self._choice(choices[0], events)
+        return events
+
+    def done(self) -> list[Event]:
+        """The provider's last word came."""
+        if self._ended or not self._begun:
+            return []
+        self._ended = True
+        events: list[Event] = []
+        self._quiet(events)
+        self._close_calls(events)
+        events.append(Ended(stop=stop_of(self._finish, bool(self._calls)), usage=self._usage))
+        return events
+
+    @property
+    def finished(self) -> bool:
+        """It said why it stops, so that only its last word may be missing."""
+        return self._finish is not None
+
+    def _choice(self, choice: Json, events: list[Event]) -> None:
+        delta = choice.get("delta") or {}
+        thought = delta.get("reasoning_content") or delta.get("reasoning")
+        if isinstance(thought, str) and thought:
+            self._speak(Kind.THINKING, thought, events)
+        text = delta.get("content") or delta.get("refusal")
+        if isinstance(text, str) and text:
+            self._speak(Kind.TEXT, text, events)
+        for call in delta.get("tool_calls") or ():
+            self._call(call, events)
+        if choice.get("finish_reason") is not None:
+            self._finish = choice["finish_reason"]
+
+    def _speak(self, kind: Kind, text: str, events: list[Event]) -> None:
+        if self._speaking is None or self._speaking[0] is not kind:
+            self._quiet(events)
+            self._close_calls(events)
+            self._speaking = (kind, self._take_index())
+            events.append(PartBegun(index=self._speaking[1], kind=kind))
+        events.append(PartGrew(self._speaking[1], text))
+
+    def _call(self, call: Json, events: list[Event]) -> None:
+        self._quiet(events)
+        inside = call.get("function") or {}
+        number = self._number(call)
+        if number not in self._calls:
+            self._calls[number] = index = self._take_index()
+            self._open_calls.append(index)
+            name = inside.get("name") or ""
+            events.append(
+                PartBegun(
+                    index=index,
+                    kind=Kind.CALL,
+                    id=call.get("id") or new_call_id(),
+                    name=self._asked.names.get(name, name),
+                )
+            )
+        if inside.get("arguments"):
+            events.append(PartGrew(self._calls[number], inside["arguments"]))
+
+    def _number(self, call: Json) -> int:
+        """Where a provider does not number its calls, each id is a new one."""
+        number = call.get("index")
+        if isinstance(number, int):
+            return number
+        return len(self._calls) if call.get("id") or not self._calls else len(self._calls) - 1
+
+    def _quiet(self, events: list[Event]) -> None:
+        if self._speaking is not None:
+            kind, index = self._speaking
+            if kind is Kind.THINKING:
+                events.append(PartSealed(index=index, seal=seals.CHAT))
+            events.append(PartEnded(index=index))
+            self._speaking = None
+
+    def _close_calls(self, events: list[Event]) -> None:
+        events += [PartEnded(index=index) for index in self._open_calls]
+        self._open_calls.clear()
+
+    def _take_index(self) -> int:
+        self._next += 1
+        return self._next - 1
+
+
+class Writer:
+    def __init__(self, asked: Asked) -> None:
+        self._asked = asked
+        self._head: Json = {}
+        self._kinds: dict[int, Kind] = {}
+        self._calls: dict[int, int] = {}
+
+    def write(self, event: Event) -> bytes:
+        match event:
+            case PartGrew():
+                return self._growth(event)
+            case PartBegun():
+                return self._part(event)
+            case Begun():
+                self._head = {
+                    "id": event.id,
+                    "object": "chat.completion.chunk",
+                    "created": self._asked.at,
+                    "model": event.model,
+                }
+                return self._chunk({"role": "assistant", "content": ""})
+            case Ended():
+                return self._end(event)
+            case Waiting():
+                return b": waiting\n\n"
+            case Failed():
+                return sse(dumps(faults.openai(event.fault)))
+            case PartSealed() | PartEnded():
+                return b""
+
+    def _part(self, event: PartBegun) -> bytes:
+        self._kinds[event.index] = event.kind
+        if event.kind is not Kind.CALL:
+            return b""
+        self._calls[event.index] = len(self._calls)
+        call = {
+            "index": self._calls[event.index],
+            "id": event.id,
+            "type": "function",
+            "function": {"name": event.name, "arguments": ""},
+        }
+        return self._chunk({"tool_calls": [call]})
+
+    def _growth(self, event: PartGrew) -> bytes:
+        match self._kinds[event.index]:
+            case Kind.TEXT:
+                return self._chunk({"content": event.text})
+            case Kind.THINKING:
+                return self._chunk({"reasoning_content": event.text})
+            case Kind.CALL:
+                call = {"index": self._calls[event.index], "function": {"arguments": event.text}}
+                return self._chunk({"tool_calls": [call]})
+
+    def _end(self, event: Ended) -> bytes:
+        last = self._chunk({}, STOP_WORDS[event.stop])
+        if self._asked.count_stream:
+            last += sse(dumps({**self._head, "choices": [], "usage": usage_words(event.usage)}))
+        return last + _DONE
+
+    def _chunk(self, delta: Json, finish: str | None = None) -> bytes:
+        choice = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish}
+        return sse(dumps({**self._head, "choices": [choice]}))

@@ -1,0 +1,253 @@
+"""Requests in the words of OpenAI's Responses API, read and written. All of a conversation has to be in each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from legion.gateway.dialects import models, seals
+from legion.gateway.dialects.inner import (
+    Call,
+    Choice,
+    Document,
+    Effort,
+    Format,
+    Image,
+    Json,
+    Message,
+    Part,
+    Request,
+    Result,
+    Role,
+    Text,
+    Thinking,
+    Tool,
+    Unreadable,
+)
+from legion.gateway.dialects.names import short
+from legion.gateway.dialects.tools import schema_of, wrapped
+
+_CHOICES = {"auto": Choice.AUTO, "required": Choice.ANY, "none": Choice.NONE}
+_CHOICE_WORDS = {choice: word for word, choice in _CHOICES.items()}
+_EFFORTS = {
+    "minimal": Effort.LOW,
+    "low": Effort.LOW,
+    "medium": Effort.MEDIUM,
+    "high": Effort.HIGH,
+    "xhigh": Effort.HIGH,
+}
+_ROLES = {"user": Role.USER, "assistant": Role.ASSISTANT, "system": Role.SYSTEM, "developer": Role.SYSTEM}
+_TOOLS = ("function", "custom")
+
+
+def read(facts: Json) -> Request:
+    if facts.get("previous_response_id") or facts.get("conversation"):
+        raise Unreadable("it names an earlier answer, which nobody here keeps; send the whole conversation instead")
+    said = facts["input"]
+    items = [{"role": "user", "content": said}] if isinstance(said, str) else said
+    messages = list(_messages(items))
+    first = next((at for at, one in enumerate(messages) if one.role is not Role.SYSTEM), len(messages))
+    leading = [part for one in messages[:first] for part in one.parts if isinstance(part, Text)]
+    choice, chosen = _choice(facts.get("tool_choice"))
+    instructions = facts.get("instructions")
+    return Request(
+        model=facts["model"],
+        messages=tuple(messages[first:]),
+        system=(*((Text(text=instructions),) if instructions else ()), *leading),
+        tools=tuple(_tool(one) for one in facts.get("tools") or () if one["type"] in _TOOLS),
+        choice=choice,
+        chosen=chosen,
+        parallel=facts.get("parallel_tool_calls") is not False,
+        longest=facts.get("max_output_tokens"),
+        temperature=facts.get("temperature"),
+        top_p=facts.get("top_p"),
+        effort=_EFFORTS.get((facts.get("reasoning") or {}).get("effort") or ""),
+        format=_format((facts.get("text") or {}).get("format")),
+        stream=facts.get("stream") is True,
+        user=facts.get("safety_identifier") or facts.get("user") or "",
+        conversation=facts.get("prompt_cache_key") or "",
+    )
+
+
+def _messages(items: list[Json]) -> Iterator[Message]:
+    """Neighbouring items of one side are one message."""
+    role, parts = Role.USER, list[Part]()
+    for item in items:
+        side, more = _item(item)
+        if parts and side is not role:
+            yield Message(role=role, parts=tuple(parts))
+            parts = []
+        role = side
+        parts += more
+    if parts:
+        yield Message(role=role, parts=tuple(parts))
+
+
+def _item(item: Json) -> tuple[Role, list[Part]]:
+    match item.get("type", "message"):
+        case "message":
+            return _ROLES[item["role"]], list(_content(item["content"]))
+        case "function_call":
+            call = Call(id=item["call_id"], name=item["name"], input=item.get("arguments") or "{}")
+            return Role.ASSISTANT, [call]
+        case "custom_tool_call":
+            return Role.ASSISTANT, [Call(id=item["call_id"], name=item["name"], input=wrapped(item["input"]))]
+        case "function_call_output" | "custom_tool_call_output":
+            return Role.USER, [Result(call=item["call_id"], content=_content(item["output"]))]
+        case "reasoning":
+            return Role.ASSISTANT, [_thought(item)]
+        case "item_reference":
+            raise Unreadable("it refers to an earlier item, which nobody here keeps; send the item itself")
+        case _:
+            return Role.ASSISTANT, []
+
+
+def _content(content: str | list[Json]) -> tuple[Text | Image | Document, ...]:
+    if isinstance(content, str):
+        return (Text(text=content),) if content else ()
+    parts = (_part(one) for one in content)
+    return tuple(part for part in parts if part is not None)
+
+
+def _part(facts: Json) -> Text | Image | Document | None:
+    match facts["type"]:
+        case "input_text" | "output_text" | "text" | "refusal":
+            text = facts.get("text") or facts.get("refusal")
+            return Text(text=text) if text else None
+        case "input_image" if facts.get("image_url"):
+            return Image(url=facts["image_url"])
+        case "input_file" if facts.get("file_data") or facts.get("file_url"):
+            return Document(url=facts.get("file_data") or facts["file_url"], name=facts.get("filename") or "")
+        case _:
+            return None
+
+
+def _thought(item: Json) -> Thinking:
+    content = item.get("encrypted_content") or ""
+    ours = seals.unpacked(content)
+    if ours is not None:
+        return Thinking(text=ours[0], seal=ours[1])
+    text = "\n\n".join(one["text"] for one in item.get("summary") or ())
+    return Thinking(text=text, seal=seals.of_responses(item.get("id") or "", content) if content else "")
+
+
+def _tool(facts: Json) -> Tool:
+    schema = None if facts["type"] == "custom" else facts.get("parameters") or {"type": "object", "properties": {}}
+    described = facts.get("description") or ""
+    grammar = (facts.get("format") or {}).get("definition")
+    if grammar:
+        described = f"{described}\n\nThe input has to follow this grammar:\n{grammar}"
+    return Tool(name=facts["name"], schema=schema, description=described, strict=facts.get("strict"))
+
+
+def _choice(wanted: str | Json | None) -> tuple[Choice, str]:
+    if isinstance(wanted, dict):
+        return (Choice.ONE, wanted["name"]) if wanted["type"] in _TOOLS else (Choice.AUTO, "")
+    return _CHOICES[wanted or "auto"], ""
+
+
+def _format(wanted: Json | None) -> Format | None:
+    match (wanted or {}).get("type"):
+        case "json_schema" if wanted:
+            return Format(schema=wanted["schema"], name=wanted.get("name") or "answer")
+        case "json_object":
+            return Format(schema=None)
+        case _:
+            return None
+
+
+def write(request: Request) -> Json:
+    facts: Json = {
+        "model": request.model,
+        "input": [item for message in request.messages for item in _written(message)],
+        "stream": request.stream,
+        "store": False,
+    }
+    if request.system:
+        facts["instructions"] = "\n\n".join(one.text for one in request.system)
+    if request.tools:
+        facts["tools"] = [_written_tool(tool) for tool in request.tools]
+        word = _CHOICE_WORDS.get(request.choice)
+        facts["tool_choice"] = word or {"type": "function", "name": short(request.chosen)}
+        facts["parallel_tool_calls"] = request.parallel
+    if request.longest is not None:
+        facts["max_output_tokens"] = max(request.longest, 16)
+    if models.reasons(request.model):
+        facts["include"] = ["reasoning.encrypted_content"]
+        facts |= {} if request.effort is None else {"reasoning": {"effort": request.effort.value, "summary": "auto"}}
+    else:
+        sampled = {"temperature": request.temperature, "top_p": request.top_p}
+        facts |= {name: value for name, value in sampled.items() if value is not None}
+    if request.format is not None:
+        facts["text"] = {"format": _written_format(request.format)}
+    if request.conversation:
+        facts["prompt_cache_key"] = request.conversation
+    return facts
+
+
+def _written_format(wanted: Format) -> Json:
+    if wanted.schema is None:
+        return {"type": "json_object"}
+    return {"type": "json_schema", "name": wanted.name, "schema": wanted.schema, "strict": True}
+
+
+def _written_tool(tool: Tool) -> Json:
+    # Left out, it would be strict, and most schemas are not made for that.
+    facts: Json = {"type": "function", "name": short(tool.name), "strict": tool.strict is True}
+    facts["parameters"] = schema_of(tool)
+    return facts | ({"description": tool.description} if tool.description else {})
+
+
+def _written(message: Message) -> Iterator[Json]:
+    """Each part that is an item of its own, and the others gathered into messages between them."""
+    gathered: list[Json] = []
+    for part in message.parts:
+        item = _written_item(part)
+        if item is None:
+            gathered += _written_part(part, message.role)
+            continue
+        if gathered:
+            yield _message(message.role, gathered)
+            gathered = []
+        yield item
+    if gathered:
+        yield _message(message.role, gathered)
+
+
+def _message(role: Role, content: list[Json]) -> Json:
+    word = "developer" if role is Role.SYSTEM else role.value
+    return {"type": "message", "role": word, "content": content}
+
+
+def _written_item(part: Part) -> Json | None:
+    match part:
+        case Call():
+            return {"type": "function_call", "call_id": part.id, "name": short(part.name), "arguments": part.input}
+        case Result():
+            return {"type": "function_call_output", "call_id": part.call, "output": _output(part)}
+        case Thinking() if (known := seals.to_responses(part.seal)) is not None:
+            summary = [{"type": "summary_text", "text": part.text}] if part.text else []
+            return {"type": "reasoning", "id": known[0], "summary": summary, "encrypted_content": known[1]}
+        case _:
+            return None
+
+
+def _output(result: Result) -> str | list[Json]:
+    if all(isinstance(part, Text) for part in result.content):
+        text = "\n".join(part.text for part in result.content if isinstance(part, Text))
+        return f"Error: {text}" if result.failed else text
+    failed = [{"type": "input_text", "text": "Error:"}] if result.failed else []
+    return [*failed, *(one for part in result.content for one in _written_part(part, Role.USER))]
+
+
+def _written_part(part: Part, role: Role) -> list[Json]:
+    match part:
+        case Text():
+            return [{"type": "output_text" if role is Role.ASSISTANT else "input_text", "text": part.text}]
+        case Image():
+            return [{"type": "input_image", "image_url": part.url, "detail": "auto"}]
+        case Document():
+            if not part.url.startswith("data:"):
+                return [{"type": "input_file", "file_url": part.url}]
+            return [{"type": "input_file", "filename": part.name or "document.pdf", "file_data": part.url}]
+        case _:
+            return []

@@ -1,0 +1,289 @@
+"""Streamed answers in the words of OpenAI's Responses API, read and written."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from legion.gateway.dialects import faults
+from legion.gateway.dialects.inner import (
+    Asked,
+    Begun,
+    Call,
+    Ended,
+    Event,
+    Failed,
+    Json,
+    Kind,
+    PartBegun,
+    PartEnded,
+    PartGrew,
+    PartSealed,
+    Said,
+    Stop,
+    Text,
+    Thinking,
+    Waiting,
+)
+from legion.gateway.dialects.jsons import dumps
+from legion.gateway.dialects.responses.answer import head, new_id, seal_of, stop_of, usage_words, written
+from legion.gateway.dialects.sse import event as sse
+from legion.gateway.openai_counting import responses_usage
+
+_Place = tuple[int, int]
+_INCOMPLETE = {Stop.LENGTH: "max_output_tokens", Stop.REFUSAL: "content_filter"}
+
+
+class Reader:
+    """Parts are told apart by the places of their items, and of what is inside a message."""
+
+    def __init__(self, asked: Asked) -> None:
+        self._asked = asked
+        self._parts: dict[_Place, int] = {}
+        self._grown: set[_Place] = set()
+        self._open: set[_Place] = set()
+        self._calls = False
+        self._begun = False
+
+    def read(self, facts: Json) -> list[Event]:
+        match facts.get("type"):
+            case "response.output_text.delta" | "response.refusal.delta":
+                return self._grow(self._inside(facts), Kind.TEXT, facts["delta"])
+            case "response.function_call_arguments.delta":
+                return self._grow(self._item(facts), Kind.CALL, facts["delta"])
+            case "response.reasoning_summary_text.delta" | "response.reasoning_text.delta":
+                return self._grow(self._item(facts), Kind.THINKING, facts["delta"])
+            case "response.reasoning_summary_part.added" if facts.get("summary_index"):
+                return self._grow(self._item(facts), Kind.THINKING, "\n\n")
+            case "response.content_part.done":
+                return self._close(self._inside(facts))
+            case "response.output_item.added":
+                return self._added(facts)
+            case "response.output_item.done":
+                return self._done(facts)
+            case "response.created" | "response.in_progress":
+                return self._begin(facts["response"])
+            case "response.completed" | "response.incomplete" | "response.done":
+                return self._end(facts["response"])
+            case "response.failed":
+                return [Failed(fault=faults.read({"error": facts["response"].get("error")}))]
+            case "error":
+                return [Failed(fault=faults.read(facts if "error" in facts else {"error": facts}))]
+            case "keepalive" | "ping":
+                return [Waiting()]
+            case _:
+                return []
+
+    def _begin(self, response: Json) -> list[Event]:
+        if self._begun:
+            return []
+        self._begun = True
+        return [Begun(id=response.get("id") or new_id("resp"), model=response.get("model") or self._asked.model)]
+
+    def _item(self, facts: Json) -> _Place:
+        return facts["output_index"], -1
+
+    def _inside(self, facts: Json) -> _Place:
+        return facts["output_index"], facts.get("content_index") or 0
+
+    def _start(self, place: _Place, kind: Kind, id: str = "", name: str = "") -> list[Event]:
+        self._parts[place] = index = len(self._parts)
+        self._open.add(place)
+        return [PartBegun(index=index, kind=kind, id=id, name=name)]
+
+    def _grow(self, place: _Place, kind: Kind, text: str) -> list[Event]:
+        events = [] if place in self._parts else self._start(place, kind)
+        if text:
+            self._grown.add(place)
+            events.append(PartGrew(self._parts[place], text))
+        return events
+
+    def _close(self, place: _Place) -> list[Event]:
+        if place not in self._open:
+            return []
+        self._open.discard(place)
+        return [PartEnded(index=self._parts[place])]
+
+    def _added(self, facts: Json) -> list[Event]:
+        item = facts["item"]
+        match item["type"]:
+            case "function_call":
+                self._calls = True
+                name = self._asked.names.get(item["name"], item["name"])
+                return self._start(self._item(facts), Kind.CALL, item["call_id"], name)
+            case "reasoning":
+                return self._start(self._item(facts), Kind.THINKING)
+            case _:
+                return []
+
+    def _done(self, facts: Json) -> list[Event]:
+        """Some servers send an item only whole."""
+        item, place = facts["item"], self._item(facts)
+        events: list[Event] = []
+        if item["type"] in ("function_call", "reasoning") and place not in self._parts:
+            events += self._added(facts)
+        match item["type"]:
+            case "function_call":
+                if place not in self._grown:
+                    events += self._grow(place, Kind.CALL, item.get("arguments") or "")
+            case "reasoning":
+                if seal := seal_of(item):
+                    events.append(PartSealed(index=self._parts[place], seal=seal))
+            case "message":
+                return self._close_message(facts, item)
+        return events + self._close(place)
+
+    def _close_message(self, facts: Json, item: Json) -> list[Event]:
+        events: list[Event] = []
+        for number, content in enumerate(item.get("content") or ()):
+            place = (facts["output_index"], number)
+            if place not in self._parts:
+                events += self._grow(place, Kind.TEXT, content.get("text") or content.get("refusal") or "")
+            events += self._close(place)
+        return events
+
+    def _end(self, response: Json) -> list[Event]:
+        events = self._begin(response)
+        usage = responses_usage(response.get("usage"))
+        return [*events, Ended(stop=stop_of(response, self._calls), usage=usage)]
+
+
+@dataclass
+class _Growing:
+    """An item on its way."""
+
+    begun: PartBegun
+    id: str
+    text: str = ""
+    seal: str = ""
+
+    @property
+    def said(self) -> Said:
+        match self.begun.kind:
+            case Kind.TEXT:
+                return Text(text=self.text)
+            case Kind.THINKING:
+                return Thinking(text=self.text, seal=self.seal)
+            case Kind.CALL:
+                return Call(id=self.begun.id, name=self.begun.name, input=self.text or "{}")
+
+
+_PREFIXES = {Kind.TEXT: "msg", Kind.THINKING: "rs", Kind.CALL: "fc"}
+
+
+class Writer:
+    """What is complete is repeated at its end, and everything at the very end: so the dialect wants it."""
+
+    def __init__(self, asked: Asked) -> None:
+        self._asked = asked
+        self._head: Json = head(new_id("resp"), asked.model, asked)
+        self._growing: dict[int, _Growing] = {}
+        self._done: dict[int, Json] = {}
+        self._number = 0
+
+    def write(self, event: Event) -> bytes:
+        match event:
+            case PartGrew():
+                return self._growth(event)
+            case PartBegun():
+                return self._part(event)
+            case PartSealed():
+                self._growing[event.index].seal = event.seal
+                return b""
+            case PartEnded():
+                return self._part_end(event.index)
+            case Begun():
+                id = event.id if event.id.startswith("resp") else f"resp_{event.id}"
+                self._head = head(id, event.model, self._asked)
+                return self._said("response.created", response=self._head) + self._said(
+                    "response.in_progress", response=self._head
+                )
+            case Ended():
+                return self._end(event)
+            case Waiting():
+                return b": waiting\n\n"
+            case Failed():
+                error = faults.openai(event.fault)["error"]
+                told = {"code": error["code"] or error["type"], "message": error["message"]}
+                return self._said("response.failed", response={**self._head, "status": "failed", "error": told})
+
+    def _part(self, event: PartBegun) -> bytes:
+        one = _Growing(event, new_id("ctc" if event.name in self._asked.free else _PREFIXES[event.kind]))
+        self._growing[event.index] = one
+        item = {**written(one.said, self._asked, one.id), "status": "in_progress"}
+        match event.kind:
+            case Kind.TEXT:
+                item["content"] = []
+            case Kind.THINKING:
+                del item["status"]
+            case Kind.CALL:
+                item["input" if event.name in self._asked.free else "arguments"] = ""
+        added = self._said("response.output_item.added", output_index=event.index, item=item)
+        if event.kind is Kind.TEXT:
+            added += self._inside("response.content_part.added", one, part=_text_part(""))
+        return added
+
+    def _growth(self, event: PartGrew) -> bytes:
+        one = self._growing[event.index]
+        one.text += event.text
+        match one.begun.kind:
+            case Kind.TEXT:
+                return self._inside("response.output_text.delta", one, delta=event.text)
+            case Kind.THINKING:
+                first = b""
+                if one.text == event.text:
+                    part = {"type": "summary_text", "text": ""}
+                    first = self._summary("response.reasoning_summary_part.added", one, part=part)
+                return first + self._summary("response.reasoning_summary_text.delta", one, delta=event.text)
+            case Kind.CALL:
+                if one.begun.name in self._asked.free:
+                    # The free text lies wrapped in JSON, and is whole only at its end.
+                    return b""
+                return self._of_item("response.function_call_arguments.delta", one, delta=event.text)
+
+    def _part_end(self, index: int) -> bytes:
+        one = self._growing.pop(index)
+        self._done[index] = item = written(one.said, self._asked, one.id)
+        done = b""
+        match one.begun.kind:
+            case Kind.TEXT:
+                done = self._inside("response.output_text.done", one, text=one.text)
+                done += self._inside("response.content_part.done", one, part=_text_part(one.text))
+            case Kind.THINKING if one.text:
+                part = {"type": "summary_text", "text": one.text}
+                done = self._summary("response.reasoning_summary_text.done", one, text=one.text)
+                done += self._summary("response.reasoning_summary_part.done", one, part=part)
+            case Kind.CALL if "input" in item:
+                done = self._of_item("response.custom_tool_call_input.delta", one, delta=item["input"])
+                done += self._of_item("response.custom_tool_call_input.done", one, input=item["input"])
+            case Kind.CALL:
+                done = self._of_item("response.function_call_arguments.done", one, arguments=item["arguments"])
+        return done + self._said("response.output_item.done", output_index=index, item=item)
+
+    def _end(self, event: Ended) -> bytes:
+        reason = _INCOMPLETE.get(event.stop)
+        status = "completed" if reason is None else "incomplete"
+        response = {
+            **self._head,
+            "status": status,
+            "incomplete_details": None if reason is None else {"reason": reason},
+            "output": [self._done[index] for index in sorted(self._done)],
+            "usage": usage_words(event.usage),
+        }
+        return self._said(f"response.{status}", response=response)
+
+    def _of_item(self, kind: str, one: _Growing, **facts: object) -> bytes:
+        return self._said(kind, item_id=one.id, output_index=one.begun.index, **facts)
+
+    def _inside(self, kind: str, one: _Growing, **facts: object) -> bytes:
+        return self._of_item(kind, one, content_index=0, **facts)
+
+    def _summary(self, kind: str, one: _Growing, **facts: object) -> bytes:
+        return self._of_item(kind, one, summary_index=0, **facts)
+
+    def _said(self, kind: str, **facts: object) -> bytes:
+        self._number += 1
+        return sse(dumps({"type": kind, "sequence_number": self._number - 1, **facts}), kind)
+
+
+def _text_part(text: str) -> Json:
+    return {"type": "output_text", "text": text, "annotations": []}

@@ -1,0 +1,100 @@
+"""Seals: what proves to a provider that a thought is its model's own, in a form that other dialects carry unread.
+
+A seal without our mark is a signature of Anthropic's. Others say whose they are, so that they go back only there.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+
+import orjson
+
+from legion.gateway.dialects.inner import Json
+
+_RESPONSES = "legion-responses:"
+_ANTHROPIC = "legion-anthropic:"
+_REDACTED = "legion-redacted:"
+CHAT = "legion-chat:"
+"""On thoughts that came without any proof, and go back as they are to whoever speaks that dialect."""
+_FOREIGN = (_RESPONSES, _ANTHROPIC, CHAT)
+_SILENCE = {"type": "text", "text": "(thinking)"}
+
+
+def of_responses(id: str, content: str) -> str:
+    return f"{_RESPONSES}{id}:{content}"
+
+
+def to_responses(seal: str) -> tuple[str, str] | None:
+    """Id and encrypted content, if the seal is of the Responses API."""
+    if not seal.startswith(_RESPONSES):
+        return None
+    id, _, content = seal.removeprefix(_RESPONSES).partition(":")
+    return id, content
+
+
+def of_redacted(data: str) -> str:
+    return f"{_REDACTED}{data}"
+
+
+def to_redacted(seal: str) -> str | None:
+    return seal.removeprefix(_REDACTED) if seal.startswith(_REDACTED) else None
+
+
+def is_anthropic(seal: str) -> bool:
+    """Anthropic would take it back."""
+    return bool(seal) and not seal.startswith(_FOREIGN)
+
+
+def packed(text: str, seal: str) -> str:
+    """A thought of Anthropic's with its seal, for a caller who brings back only an encrypted content."""
+    return _ANTHROPIC + base64.b64encode(orjson.dumps([text, seal])).decode()
+
+
+def unpacked(content: str) -> tuple[str, str] | None:
+    """Text and seal, if we packed it."""
+    if not content.startswith(_ANTHROPIC):
+        return None
+    try:
+        text, seal = orjson.loads(base64.b64decode(content.removeprefix(_ANTHROPIC), validate=True))
+    except (binascii.Error, ValueError):
+        return None
+    return str(text), str(seal)
+
+
+def has_foreign(facts: Json) -> bool:
+    """Whether a request in Anthropic's words holds thoughts that Anthropic would refuse."""
+    messages = facts.get("messages")
+    if not isinstance(messages, list):
+        return False
+    for message in messages:
+        if isinstance(message, dict) and message.get("role") == "assistant":
+            for block in _blocks(message):
+                if _is_foreign(block):
+                    return True
+    return False
+
+
+def without_foreign(facts: Json) -> Json:
+    """The request without them."""
+    return {**facts, "messages": [_without(one) for one in facts["messages"]]}
+
+
+def _blocks(message: object) -> list[object]:
+    content = message.get("content") if isinstance(message, dict) else None
+    return content if isinstance(content, list) else []
+
+
+def _without(message: object) -> object:
+    blocks = _blocks(message)
+    kept = [block for block in blocks if not _is_foreign(block)]
+    if len(kept) == len(blocks) or not isinstance(message, dict):
+        return message
+    return {**message, "content": kept or [_SILENCE]}
+
+
+def _is_foreign(block: object) -> bool:
+    if not isinstance(block, dict) or block.get("type") != "thinking":
+        return False
+    seal = block.get("signature")
+    return isinstance(seal, str) and seal.startswith(_FOREIGN)

@@ -1,0 +1,105 @@
+"""The shape that every stream of events has, and every request, so that whoever writes them can rely on it.
+
+An answer begins once, before its parts. A part begins once, with the next number, grows only while it is open, and ends
+before the answer does. What an answer says are texts.
+"""
+
+from __future__ import annotations
+
+from legion.gateway.dialects.inner import (
+    Begun,
+    Call,
+    Document,
+    Ended,
+    Event,
+    Failed,
+    Image,
+    Part,
+    PartBegun,
+    PartEnded,
+    PartGrew,
+    PartSealed,
+    Request,
+    Result,
+    Text,
+    Thinking,
+    Unreadable,
+    Waiting,
+)
+
+
+class Shape:
+    def __init__(self) -> None:
+        self._begun = False
+        self._parts = 0
+        self._open: set[int] = set()
+
+    def take(self, event: Event) -> list[Event]:
+        """The event, after what was missing before it. Raises Unreadable for one that cannot come now."""
+        match event:
+            case PartGrew():
+                self._is_open(event.index, event.text)
+            case PartSealed():
+                self._is_open(event.index, event.seal)
+            case PartBegun():
+                if not self._begun or event.index != self._parts:
+                    raise Unreadable("a part begins twice or too early")
+                _are_texts(event.id, event.name)
+                self._open.add(event.index)
+                self._parts += 1
+            case PartEnded():
+                self._is_open(event.index)
+                self._open.discard(event.index)
+            case Begun():
+                if self._begun:
+                    raise Unreadable("the answer begins twice")
+                _are_texts(event.id, event.model)
+                self._begun = True
+            case Ended():
+                if not self._begun:
+                    raise Unreadable("the answer ends without a beginning")
+                return [*(PartEnded(index=index) for index in sorted(self._open)), event]
+            case Failed() | Waiting():
+                pass
+        return [event]
+
+    def _is_open(self, index: int, text: str = "") -> None:
+        if index not in self._open:
+            raise Unreadable("a part goes on that has not begun, or has ended")
+        _are_texts(text)
+
+
+def check_request(request: Request) -> None:
+    """Raises Unreadable where something that has to be a text is none."""
+    _are_texts(request.model, request.chosen, request.user, request.conversation, *request.stops)
+    for tool in request.tools:
+        _are_texts(tool.name, tool.description)
+    for one in request.system:
+        _are_texts(one.text)
+    for message in request.messages:
+        for part in message.parts:
+            _check_part(part)
+
+
+def _check_part(part: Part) -> None:
+    match part:
+        case Text():
+            _are_texts(part.text)
+        case Thinking():
+            _are_texts(part.text, part.seal)
+        case Call():
+            _are_texts(part.id, part.name, part.input)
+        case Image():
+            _are_texts(part.url)
+        case Document():
+            _are_texts(part.url, part.name)
+        case Result():
+            _are_texts(part.call)
+            for one in part.content:
+                _check_part(one)
+
+
+def _are_texts(*values: object) -> None:
+    for value in values:
+        if not isinstance(value, str):
+            raise Unreadable("a text is none")

@@ -1,0 +1,213 @@
+"""Leads an admitted request to its provider: which one, with which key, as it is or translated, and where else then.
+
+Another provider is tried only as long as nothing was sent to the caller.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import aiohttp
+from aiohttp import web
+
+from legion.gateway import estimating, translating
+from legion.gateway.admission import Admission, Route, model_of
+from legion.gateway.answers import ErrorKind, Refused, json_answer
+from legion.gateway.book import Account
+from legion.gateway.dialects import seals
+from legion.gateway.dialects.inner import Json, Unreadable
+from legion.gateway.dialects.jsons import dumps, loads
+from legion.gateway.dialects.known import Dialect
+from legion.gateway.forwarding import Forwarder, Outgoing
+from legion.gateway.gates import Gates
+from legion.gateway.keys import Keys, NoKey
+from legion.gateway.ledger import Trouble
+from legion.gateway.limits import REFUSED, seconds_until_reset
+from legion.gateway.provider import Kind, Provider
+from legion.gateway.routing import Chooser, Target
+from legion.gateway.translating import Translation, Translator
+
+_ELSEWHERE = (408, *REFUSED)
+"""After these and every fault of its own, another provider may be asked; a bad request is bad everywhere."""
+_UNANSWERED = (Trouble.UNREACHABLE, Trouble.IDLE)
+_CONVERSATIONS = ("x-claude-code-session-id", "session_id", "session-id", "x-session-id", "conversation_id")
+"""Headers by which programs name a conversation."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Incoming:
+    """A request as it came."""
+
+    route: Route
+    method: str
+    path: str
+    headers: tuple[tuple[bytes, bytes], ...]
+    body: bytes
+    facts: Json | None
+    """What the body says; None where it is no object."""
+    conversation: str
+    """Empty for callers who do not name it."""
+
+    @property
+    def model(self) -> str:
+        return model_of(self.facts)
+
+
+def incoming(route: Route, request: web.BaseRequest, body: bytes) -> Incoming:
+    facts = None
+    if body:
+        try:
+            facts = loads(body)
+        except Unreadable:
+            facts = None
+    return Incoming(
+        route=route,
+        method=request.method,
+        path=request.raw_path,
+        headers=request.raw_headers,
+        body=body,
+        facts=facts,
+        conversation=_conversation(request.headers, facts),
+    )
+
+
+def _conversation(headers: Mapping[str, str], facts: Json | None) -> str:
+    for name in _CONVERSATIONS:
+        if headers.get(name):
+            return headers[name]
+    named = facts.get("prompt_cache_key") if facts is not None else None
+    return named if isinstance(named, str) else ""
+
+
+class _Elsewhere(Exception):
+    """This provider does not answer now, and another may."""
+
+
+class Leading:
+    def __init__(self, admission: Admission, keys: Keys, forwarder: Forwarder) -> None:
+        self._admission = admission
+        self._keys = keys
+        self._forwarder = forwarder
+        self._translator = Translator(forwarder)
+        self._gates = Gates()
+        self.chooser = Chooser()
+
+    async def lead(self, request: web.BaseRequest, came: Incoming, account: Account) -> web.StreamResponse:
+        conversation = came.conversation or account.pass_.agent
+        targets = self.chooser.order(self._admission.targets(account.pass_, came.model), conversation)
+        for target in targets[:-1]:
+            try:
+                return await self._try(request, came, target, conversation, account, final=False)
+            except _Elsewhere:
+                continue
+        return await self._try(request, came, targets[-1], conversation, account, final=True)
+
+    async def _try(
+        self,
+        request: web.BaseRequest,
+        came: Incoming,
+        target: Target,
+        conversation: str,
+        account: Account,
+        *,
+        final: bool,
+    ) -> web.StreamResponse:
+        provider = self._admission.provider(target.provider)
+        model = provider.model_for(target.model or came.model)
+        account.provider, account.model = provider.name, model
+        if came.route not in (Route.MODELS, Route.COUNT_TOKENS):
+            self._admission.admit_price(account.pass_, model)
+        key = await self._key(provider)
+        if came.route is Route.COUNT_TOKENS and provider.kind is not Kind.ANTHROPIC:
+            account.status = 200
+            return json_answer(200, estimating.count_tokens(translating.request_of(Dialect.ANTHROPIC, came.facts)))
+        outgoing, translation = _prepared(came, provider, model, key, conversation)
+        async with self._gates.through(provider):
+            upstream = await self._ask(outgoing, final=final)
+            try:
+                if upstream.status in _ELSEWHERE or upstream.status >= 500:
+                    self.chooser.failed(provider.name, seconds_until_reset(upstream.headers, upstream.status))
+                    if not final:
+                        self._forwarder.tell_limit(upstream, outgoing, account)
+                        raise _Elsewhere
+                elif upstream.status < 400:
+                    self.chooser.answered(target, conversation)
+                return await self._pass_back(request, upstream, outgoing, translation, account)
+            finally:
+                # What was not read to its end cannot be used again, and the provider learns that nobody listens.
+                upstream.close()
+                if upstream.status == 401 and key is not None:
+                    self._keys.drop(provider, key)
+
+    async def _key(self, provider: Provider) -> str | None:
+        try:
+            return await self._keys.of(provider)
+        except NoKey as missing:
+            raise Refused(
+                400, ErrorKind.INVALID, f"no key for provider {provider.name}: {missing.message}", Trouble.NO_KEY
+            ) from None
+
+    async def _ask(self, outgoing: Outgoing, *, final: bool) -> aiohttp.ClientResponse:
+        try:
+            return await self._forwarder.ask(outgoing)
+        except Refused as refused:
+            if refused.trouble in _UNANSWERED:
+                self.chooser.failed(outgoing.provider.name)
+                if not final:
+                    raise _Elsewhere from None
+            raise
+
+    async def _pass_back(
+        self,
+        request: web.BaseRequest,
+        upstream: aiohttp.ClientResponse,
+        outgoing: Outgoing,
+        translation: Translation | None,
+        account: Account,
+    ) -> web.StreamResponse:
+        if translation is not None:
+            return await self._translator.pass_back(request, upstream, outgoing, translation, account)
+        if outgoing.path == "/v1/models" and outgoing.provider.kind is not Kind.ANTHROPIC and upstream.status == 200:
+            account.status = 200
+            return json_answer(200, estimating.models_list(await upstream.read()))
+        return await self._forwarder.pass_back(request, upstream, outgoing, account)
+
+
+def _prepared(
+    came: Incoming, provider: Provider, model: str, key: str | None, conversation: str
+) -> tuple[Outgoing, Translation | None]:
+    """As it came where the provider speaks the caller's dialect, else translated."""
+    path = came.path
+    if came.route is Route.MODELS:
+        path = path if provider.kind is Kind.ANTHROPIC else path.partition("?")[0]
+    elif came.route.dialect.value != provider.kind.value:
+        request = replace(translating.request_of(came.route.dialect, came.facts), model=model)
+        return translating.outgoing(request, came.route.dialect, provider, key, conversation)
+    body, hides = _own_body(came, provider, model)
+    going = Outgoing(
+        method=came.method,
+        path=path,
+        headers=came.headers,
+        body=body,
+        provider=provider,
+        key=key,
+        hides_usage=hides,
+    )
+    return going, None
+
+
+def _own_body(came: Incoming, provider: Provider, model: str) -> tuple[bytes, bool]:
+    """The caller's own bytes, but for another name of the model, foreign thoughts, and a count that we need."""
+    facts, changed, hides = came.facts, False, False
+    if facts is None or came.route is Route.MODELS:
+        return came.body, False
+    if model != came.model:
+        facts, changed = {**facts, "model": model}, True
+    if provider.kind is Kind.ANTHROPIC and seals.has_foreign(facts):
+        facts, changed = seals.without_foreign(facts), True
+    if came.route is Route.CHAT and facts.get("stream") is True:
+        options = facts.get("stream_options") or {}
+        if isinstance(options, dict) and options.get("include_usage") is not True:
+            facts, changed, hides = {**facts, "stream_options": {**options, "include_usage": True}}, True, True
+    return (dumps(facts), hides) if changed else (came.body, False)

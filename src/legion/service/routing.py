@@ -1,0 +1,102 @@
+"""Which models are asked where: routes set, listed, removed, and what each provider says it has."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import threading
+import uuid
+from dataclasses import replace
+from urllib.parse import urlsplit
+
+from legion.config import routes as config
+from legion.config.routes import RouteConfig
+from legion.domain.errors import BadInput, NotFound
+from legion.gateway import process
+from legion.gateway.passes import Pass, grant, revoke
+from legion.jobs import access
+from legion.jobs.world import World
+from legion.service import providers
+from legion.wire.projects import Done
+from legion.wire.providers import Models, ModelsOf, RemoveRoute, RouteLine, Routes, SetRoute
+
+_PATIENCE = 30.0
+_ONE_AT_A_TIME = threading.Lock()
+
+
+def listed(world: World) -> Routes:
+    lines = [
+        RouteLine(model=one.model, provider=one.provider, to=[target.words for target in one.to])
+        for one in config.load()
+    ]
+    return Routes(file=str(config.routes_file()), routes=lines)
+
+
+def set_route(world: World, wanted: SetRoute) -> Done:
+    """A new route goes before all others; one that is there keeps its place."""
+    if not wanted.model or not wanted.to:
+        raise BadInput("A route needs a model and a provider to ask: `legion route set 'claude-haiku-*' ollama`.")
+    made = RouteConfig(
+        model=wanted.model, provider=wanted.provider, to=tuple(config.target(words) for words in wanted.to)
+    )
+    for name in (*(target.provider for target in made.to), *filter(None, (made.provider,))):
+        providers.known(world, name)
+    with _ONE_AT_A_TIME:
+        there = config.load()
+        if any(_same(one, made) for one in there):
+            config.save(tuple(made if _same(one, made) else one for one in there))
+        else:
+            config.save((made, *there))
+    access.tell_gateway(world)
+    places = ", then ".join(target.words for target in made.to)
+    return Done(message=f"{made.model} is asked for at {places}.", notes=[])
+
+
+def remove_route(world: World, wanted: RemoveRoute) -> Done:
+    gone = RouteConfig(model=wanted.model, provider=wanted.provider, to=())
+    with _ONE_AT_A_TIME:
+        there = config.load()
+        left = tuple(one for one in there if not _same(one, gone))
+        if len(left) == len(there):
+            raise NotFound(f"There is no route for {wanted.model}: see `legion route list`.")
+        config.save(left)
+    access.tell_gateway(world)
+    return Done(message=f"The route for {wanted.model} is removed.", notes=[])
+
+
+def models(world: World, name: str = "") -> Models:
+    """What the providers say they have, asked through the gateway, which alone has their keys."""
+    names = [name] if name else list(access.known(world))
+    for one in names:
+        providers.known(world, one)
+    folder = access.tell_gateway(world)
+    address = process.ensure(folder, world.user.daemon.gateway_port)
+    found = []
+    for one in names:
+        run = f"models-{uuid.uuid4()}"
+        token = grant(folder, Pass(run=run, ticket=0, project=0, agent="", provider=one))
+        try:
+            found.append(replace(_ask(address.url, token), provider=one))
+        finally:
+            revoke(folder, run)
+    return Models(providers=found)
+
+
+def _ask(url: str, token: str) -> ModelsOf:
+    connection = http.client.HTTPConnection(urlsplit(url).netloc, timeout=_PATIENCE)
+    headers = {"authorization": f"Bearer {token}", "anthropic-version": "2023-06-01"}
+    try:
+        connection.request("GET", "/v1/models?limit=1000", headers=headers)
+        answer = connection.getresponse()
+        document = json.loads(answer.read())
+        if answer.status != 200:
+            return ModelsOf(provider="", models=[], trouble=str(document["error"]["message"]))
+        return ModelsOf(provider="", models=sorted(str(one["id"]) for one in document["data"]))
+    except (OSError, http.client.HTTPException, ValueError, KeyError, TypeError) as fault:
+        return ModelsOf(provider="", models=[], trouble=f"it cannot be asked ({type(fault).__name__})")
+    finally:
+        connection.close()
+
+
+def _same(one: RouteConfig, other: RouteConfig) -> bool:
+    return (one.model, one.provider) == (other.model, other.provider)
