@@ -80,7 +80,7 @@ def test_a_wider_wish_is_refused_with_what_is_allowed():
     ):
         with pytest.raises(NotAllowed, match=words):
             hire(parent, [], offer)
-    assert hire(parent, [], Offer()) == Rights(tools=frozenset({"Read"}), budget=0.5, tier=Tier.SONNET)
+    assert hire(parent, [], Offer()) == Rights(tools=frozenset({"Read"}), budget=0.25, tier=Tier.SONNET)
 
 
 def test_a_full_house_anywhere_above_refuses():

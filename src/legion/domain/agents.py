@@ -55,6 +55,13 @@ class Agent:
     rights: Rights
     hired_at: float
     fired_at: float | None = None
+    base: str | None = None
+    """The commit that its worktree began with."""
+    owes: bool = False
+    """Its last turn was cut off after it had heard its mail: it goes on without being told."""
+    held_until: float | None = None
+    """No turn begins before, since its provider does not serve for now."""
+    held_why: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -141,6 +148,33 @@ def adopted(child: Agent, parent: str) -> Agent:
     return replace(child, parent=parent)
 
 
+def above(parents: Mapping[str, str], agent: str) -> tuple[str, ...]:
+    """Everybody over somebody, the nearest first, the person last. `parents` names the parent of all who stand."""
+    found: list[str] = []
+    while agent in parents:
+        agent = parents[agent]
+        found.append(agent)
+    return tuple(found)
+
+
+def may_tell(parents: Mapping[str, str], caller: str, target: str) -> bool:
+    """Those above and below it, and its peers: the other reports of its parent."""
+    if caller == target:
+        return False
+    related = target in above(parents, caller) or caller in above(parents, target)
+    return related or (caller in parents and parents[caller] == parents.get(target))
+
+
+def may_command(parents: Mapping[str, str], caller: str, target: str) -> bool:
+    """Interrupt and fire: only those below."""
+    return caller in above(parents, target)
+
+
+def may_see(parents: Mapping[str, str], caller: str, target: str) -> bool:
+    """Its mail and its page: its own, and of those below."""
+    return caller == target or may_command(parents, caller, target)
+
+
 def _refuse_crowd(places: Iterable[Means]) -> None:
     for means_above in places:
         if means_above.heads is not None and means_above.heads < 1:
@@ -158,8 +192,11 @@ def _tools(allowed: frozenset[str] | None, wished: frozenset[str] | None) -> fro
 
 
 def _money(left: float | None, wished: float | None) -> float | None:
+    if left is not None and left <= 0:
+        raise NotAllowed("You have no money left to give: fire somebody, or ask for more.")
     if wished is None:
-        return left
+        # Not all of it: the next hire, and the one who hires, need some too.
+        return None if left is None else left / 2
     if wished <= 0:
         raise NotAllowed("A budget is more than 0 dollars: choose one, or leave it out.")
     if left is not None and wished > left:

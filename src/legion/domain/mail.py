@@ -28,6 +28,8 @@ PING_PONG = 12
 class Post(Enum):
     """What a message is."""
 
+    TASK = "task"
+    """What the agent was hired for."""
     TELL = "tell"
     """Somebody wrote it."""
     RESULT = "result"

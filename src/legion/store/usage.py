@@ -49,6 +49,12 @@ def of_ticket(tx: ReadTransaction, ticket: int) -> Usage:
     return total(_usage(row) for row in tx.execute(select(schema.usage).where(_TABLE.run.in_(runs))))
 
 
+def of_agent(tx: ReadTransaction, agent: int) -> Usage:
+    """What all turns of an agent spent."""
+    runs = select(schema.runs.c.id).where(schema.runs.c.agent == agent)
+    return total(_usage(row) for row in tx.execute(select(schema.usage).where(_TABLE.run.in_(runs))))
+
+
 def read_up_to(tx: ReadTransaction, source: str) -> tuple[str, int]:
     """Up to where a source was read: a file's name and a place in it."""
     row = tx.execute(select(schema.readings).where(schema.readings.c.source == source)).one_or_none()
