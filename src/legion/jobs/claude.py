@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from legion.config import rules
 from legion.config.providers import Auth
 from legion.domain.runs import Outcome, Run
 from legion.domain.tickets import Ticket
@@ -22,7 +23,7 @@ from legion.gateway.folder import GatewayFolder
 from legion.gateway.passes import Pass, grant, revoke
 from legion.jobs import access, inside
 from legion.jobs.access import Access, NoAccess, OwnLogin
-from legion.jobs.briefing import RULES, going_on
+from legion.jobs.briefing import going_on
 from legion.jobs.world import Workshop, World
 from legion.runner.journal import JournalEvent, read_journal
 from legion.runner.sandbox import Sandbox
@@ -61,15 +62,35 @@ class Place:
     walls: Sandbox | None
 
 
-def spec(world: World, shop: Workshop, ticket: Ticket, this_run: Run, place: Place, timeout: float) -> Spec:
+@dataclass(frozen=True, kw_only=True)
+class Errand:
+    """What the run is for, whoever sent it: a ticket, or a standing agent's mail."""
+
+    prompt: str
+    """The words that begin a conversation."""
+    again: str
+    """The words for a conversation that goes on."""
+    rules: str
+    model: str = ""
+    tools: frozenset[str] | None = None
+    """The only ones that it has, of those that the person's settings leave; None: all of them."""
+    allowance: float | None = None
+    """Dollars that whoever sent it may have spent in all when the run is stopped; None: no limit."""
+    spent: float = 0.0
+    """Dollars that were spent before this run."""
+    asks: bool = False
+    prompt_id: str = ""
+
+
+def spec(world: World, this_run: Run, errand: Errand, place: Place, timeout: float) -> Spec:
     """Raises NoAccess where it could not work."""
     chosen = find_program(world)
     way = access.choose(world)
-    config_dir = _own_folder(place.state)
-    files.write_whole(place.given / "again.md", _again(world, shop, ticket, this_run), mode=0o644)
-    allowance = _allowance(world, ticket)
+    config_dir = own_folder(place.state)
+    files.write_whole(place.given / "briefing.md", errand.prompt, mode=0o644)
+    files.write_whole(place.given / "again.md", errand.again, mode=0o644)
     env = {**place.env, **_ENVIRONMENT, "CLAUDE_CONFIG_DIR": str(config_dir)}
-    env |= _way(world, ticket, this_run, way, config_dir, allowance)
+    env |= _way(world, this_run, errand, way, config_dir)
     if place.walls is not None:
         env |= {"IS_SANDBOX": "1", "HOME": str(place.walls.home)}
     with world.store.write() as tx:
@@ -82,7 +103,7 @@ def spec(world: World, shop: Workshop, ticket: Ticket, this_run: Run, place: Pla
         driver=DriverName.CLAUDE,
         # The gateway counts what it serves; without it only Claude Code itself can.
         options=_options(
-            world, ticket, this_run, place, config_dir, allowance if isinstance(way, OwnLogin) else None
+            world, this_run, errand, place, config_dir, errand.allowance if isinstance(way, OwnLogin) else None
         ).to_json(),
         timeout=timeout,
         sandbox=_seeing(place.walls, chosen, way),
@@ -104,7 +125,7 @@ def let_go(world: World, this_run: Run) -> None:
 
 
 def _options(
-    world: World, ticket: Ticket, this_run: Run, place: Place, config_dir: Path, budget: float | None
+    world: World, this_run: Run, errand: Errand, place: Place, config_dir: Path, budget: float | None
 ) -> ClaudeOptions:
     wanted = world.user.claude
     return ClaudeOptions(
@@ -112,22 +133,28 @@ def _options(
         config_dir=config_dir,
         prompt=place.given / "briefing.md",
         again=place.given / "again.md",
-        rules=_rules(place.tree),
-        model=ticket.wish.model or wanted.model,
+        rules=_rules(errand.rules, place.tree),
+        model=errand.model or wanted.model,
         fallback_model=wanted.fallback_model,
         permission_mode=PermissionMode(wanted.permission_mode.value),
-        allowed_tools=(*wanted.allow, *(_IN_A_SANDBOX if place.walls is not None else ())),
-        tools=wanted.tools or None,
+        allowed_tools=(*wanted.allow, *rules.load(), *(_IN_A_SANDBOX if place.walls is not None else ())),
+        tools=_tools(wanted.tools, errand.tools),
         max_turns=wanted.max_turns or None,
         budget_usd=budget,
-        asks=ticket.wish.asks,
+        asks=errand.asks,
+        prompt_id=errand.prompt_id,
         patience=wanted.answer_within,
     )
 
 
-def _way(
-    world: World, ticket: Ticket, this_run: Run, way: Access, config_dir: Path, allowance: float | None
-) -> dict[str, str]:
+def _tools(settings: tuple[str, ...], mine: frozenset[str] | None) -> tuple[str, ...] | None:
+    """What both leave over."""
+    if mine is None:
+        return settings or None
+    return tuple(tool for tool in settings if tool in mine) if settings else tuple(sorted(mine))
+
+
+def _way(world: World, this_run: Run, errand: Errand, way: Access, config_dir: Path) -> dict[str, str]:
     """The variables that lead Claude Code to its model."""
     login = config_dir / ".credentials.json"
     if isinstance(way, OwnLogin):
@@ -139,25 +166,23 @@ def _way(
         login.unlink()
     folder = access.tell_gateway(world)
     address = process.ensure(folder, world.user.daemon.gateway_port)
-    with world.store.read() as tx:
-        spent = usage.of_ticket(tx, ticket.id).usd
     token = grant(
         folder,
         Pass(
             run=this_run.name,
-            ticket=ticket.id,
-            project=ticket.project,
+            ticket=this_run.ticket or 0,
+            project=this_run.project,
             agent=this_run.conversation,
             provider=way.provider,
-            budget_usd=allowance,
-            spent_usd=spent,
+            budget_usd=errand.allowance,
+            spent_usd=errand.spent,
         ),
     )
     variable = "CLAUDE_CODE_OAUTH_TOKEN" if way.auth is Auth.OAUTH else "ANTHROPIC_AUTH_TOKEN"
     return {"ANTHROPIC_BASE_URL": address.url, variable: token}
 
 
-def _own_folder(state: Path) -> Path:
+def own_folder(state: Path) -> Path:
     """Claude Code's own folder. The agent could put a link in its place, and we would work in the person's."""
     folder = state / "claude"
     if folder.is_symlink() or not folder.is_dir():
@@ -173,7 +198,7 @@ def _put_aside(path: Path) -> None:
         path.rename(path.with_name(f"{path.name}.{time.time_ns()}.unused"))
 
 
-def _allowance(world: World, ticket: Ticket) -> float | None:
+def allowance(world: World, ticket: Ticket) -> float | None:
     """What all runs of the ticket may cost: its budget, counted anew from where a person last let it go on."""
     whole = ticket.wish.budget or world.user.claude.budget_usd or None
     if whole is None:
@@ -185,7 +210,7 @@ def _allowance(world: World, ticket: Ticket) -> float | None:
         return whole + total(usage.of_runs(tx, before).values()).usd
 
 
-def _again(world: World, shop: Workshop, ticket: Ticket, this_run: Run) -> str:
+def again(world: World, shop: Workshop, ticket: Ticket, this_run: Run) -> str:
     with world.store.read() as tx:
         since = [run for run in runs.of_ticket(tx, ticket.id) if run.id < this_run.id]
     journals = {run.id: read_journal(world.data.runs / run.name) for run in since}
@@ -193,10 +218,10 @@ def _again(world: World, shop: Workshop, ticket: Ticket, this_run: Run) -> str:
     if spoke:
         since = since[since.index(spoke[-1]) :]
     events = [event for run in since for event in journals[run.id]]
-    return going_on(ticket, shop.config, since, _cut_off(events), _unheard(events))
+    return going_on(ticket, shop.config, since, cut_off(events), _unheard(events))
 
 
-def _cut_off(events: Iterable[JournalEvent]) -> tuple[str, ...]:
+def cut_off(events: Iterable[JournalEvent]) -> tuple[str, ...]:
     """The calls that had begun and never returned."""
     open_calls: dict[object, str] = {}
     for event in events:
@@ -221,13 +246,13 @@ def _unheard(events: Iterable[JournalEvent]) -> tuple[str, ...]:
     return tuple(told.values())
 
 
-def _rules(tree: Path) -> str:
+def _rules(ours: str, tree: Path) -> str:
     """Ours, and the repository's own words. Its settings stay out: they could name endpoints and run commands."""
     words = [content.decode("utf-8", "replace") for path in _WORDS if (content := inside.read(tree, path))]
     if not words:
-        return RULES
+        return ours
     theirs = "\n\n".join(words)[:_LONGEST_WORDS]
-    return f"{RULES}\n\n# The repository's CLAUDE.md\n\n{theirs}\n\n{_BELOW}"
+    return f"{ours}\n\n# The repository's CLAUDE.md\n\n{theirs}\n\n{_BELOW}"
 
 
 def _seeing(walls: Sandbox | None, chosen: ClaudeProgram, way: Access) -> Sandbox | None:

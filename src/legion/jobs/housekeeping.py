@@ -19,7 +19,7 @@ from legion.jobs.world import Workshop, World
 from legion.runner import launch
 from legion.runner.launch import Living
 from legion.runner.spec import RunFolder, RunnerError
-from legion.store import projects, runs, tickets
+from legion.store import agents, projects, runs, tickets
 
 log = logging.getLogger(__name__)
 
@@ -107,8 +107,13 @@ def tidy(world: World, shop: Workshop) -> None:
 
 
 def _put_away(world: World, shop: Workshop) -> None:
-    """A landed or dropped ticket needs its worktree no more; what lies in it besides the change waits in the trash."""
+    """A landed or dropped ticket and a fired agent need no worktree: what else lies in it waits in the trash."""
+    with world.store.read() as tx:
+        fired = agents.gone(tx, shop.project.id)
     for tree in shop.worktrees.names():
+        if tree in fired:
+            shop.worktrees.discard(tree)
+            continue
         number = tree.removeprefix("ticket-")
         if not number.isdigit() or worktree_name(int(number)) != tree:
             continue
@@ -126,7 +131,7 @@ def end_left_over_commands(world: World) -> None:
     Their trees are needed at once, so we wait for their end. A runner that is only just being born finds no spec.
     """
     for folder in world.data.runs.iterdir():
-        if folder.name.startswith("ticket-") or RunFolder(folder).result.exists():
+        if folder.name.startswith(("ticket-", "agent-")) or RunFolder(folder).result.exists():
             continue
         RunFolder(folder).spec.unlink(missing_ok=True)
         if not isinstance(launch.find(folder), Living):

@@ -276,7 +276,7 @@ def _active_run(tx: Transaction, ticket_id: int) -> Run | None:
 
 def _end_run(world: World, active: Run | None) -> None:
     if active is not None:
-        world.rests.pop((JobKind.RUN, active.ticket), None)
+        world.rests.pop((JobKind.RUN, active.ticket or 0), None)
         launch.stop(run_dir(world, active), grace=_STOP_GRACE)
 
 

@@ -6,7 +6,7 @@ import contextlib
 import json
 import stat
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import asdict, dataclass, fields
 from enum import Enum
 from pathlib import Path
@@ -49,6 +49,8 @@ class ClaudeOptions:
     budget_usd: float | None = None
     asks: bool = False
     """Whether a tool that is not allowed becomes a question to a person; else it is denied."""
+    prompt_id: str = ""
+    """The uuid of the message that begins the run; empty: any."""
     patience: float = 3600.0
     """Seconds that a question waits for its answer; then it is denied."""
 
@@ -82,12 +84,40 @@ def clear_the_way(options: ClaudeOptions) -> None:
         path.rename(path.with_suffix(f".{time.time_ns()}.unused"))
 
 
+def heard_of(config_dir: Path, conversation: str, ids: Collection[str]) -> frozenset[str]:
+    """Those of our messages that the conversation holds. What waits in the program's queue is no part of it yet."""
+    found: set[str] = set()
+    for path in transcripts(config_dir, conversation):
+        if not _can_be_read(path):
+            continue
+        with path.open("rb") as lines:
+            while line := lines.readline(_LONGEST_LINE):
+                if any(id.encode() in line for id in ids):
+                    found.update(_messages_in(line))
+    return frozenset(found & set(ids))
+
+
+def _messages_in(line: bytes) -> Iterator[str]:
+    """By their uuids: of a turn's first message, and of one that came in the middle of a turn."""
+    with contextlib.suppress(ValueError):
+        entry = json.loads(line)
+        match entry:
+            case {"type": "user", "uuid": str(uuid)}:
+                yield uuid
+            case {"type": "attachment", "attachment": {"type": "queued_command", "source_uuid": str(uuid)}}:
+                yield uuid
+
+
 def _transcripts(options: ClaudeOptions) -> list[Path]:
+    return transcripts(options.config_dir, options.conversation)
+
+
+def transcripts(config_dir: Path, conversation: str) -> list[Path]:
     """Claude Code files transcripts by folder; a conversation has one, whatever the folder is called.
 
     The agent can write here, so no link is followed out of its folder.
     """
-    found = options.config_dir.glob(f"projects/*/{options.conversation}.jsonl")
+    found = config_dir.glob(f"projects/*/{conversation}.jsonl")
     return sorted(path for path in found if not (path.parent.is_symlink() or path.parents[1].is_symlink()))
 
 

@@ -36,6 +36,7 @@ from claude_agent_sdk import (
 from legion.drivers import Ask, Ending, Host, Interrupt, Permit, StartFailed, Stop, Tell
 from legion.drivers.claude.notes import Notes, summary
 from legion.drivers.claude.options import ClaudeOptions, clear_the_way, has_begun
+from legion.drivers.claude.rules import rule_for
 from legion.drivers.claude.transport import HostTransport
 from legion.drivers.claude.verdict import Asked, Final, Heard, judge
 
@@ -120,7 +121,8 @@ class Talk:
         self._begun = True
         self._host.record("conversation", id=self._options.conversation, resumed=self._resumed)
         prompt = self._options.again if self._resumed else self._options.prompt
-        await self._tell(Tell(id=str(uuid.uuid4()), text=prompt.read_text("utf-8")))
+        id = self._options.prompt_id or str(uuid.uuid4())
+        await self._tell(Tell(id=id, text=prompt.read_text("utf-8")))
 
     async def _connected(self, connecting: asyncio.Task[None]) -> None:
         """Raises ClaudeSDKError where the program ended, or said nothing, before there was a conversation."""
@@ -264,7 +266,7 @@ class Talk:
         question = str(uuid.uuid4())
         answer: asyncio.Future[Permit] = asyncio.get_running_loop().create_future()
         self._questions[question] = answer
-        self._host.record("asked", question=question, tool=tool, input=summary(input))
+        self._host.record("asked", question=question, tool=tool, input=summary(input), rule=rule_for(tool, input))
         self._notes.say(f"  asks a person: may it use {tool}: {summary(input)}")
         try:
             permit = await asyncio.wait_for(answer, self._options.patience)
