@@ -41,6 +41,10 @@ class Rights:
     tier: Tier = Tier.OPUS
 
 
+TOP = Rights(headcount=100, depth=6)
+"""The person's own: so many agents at once in all, so deep a tree. No hire, however often repeated, goes beyond."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Agent:
     number: int

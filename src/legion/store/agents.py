@@ -14,7 +14,7 @@ from legion.domain.agents import ROOT, Agent, Means, Rights
 from legion.domain.errors import Conflict, NotFound
 from legion.domain.events import Kind
 from legion.domain.runs import agent_seat
-from legion.store import schema
+from legion.store import schema, usage
 from legion.store.database import ReadTransaction, Transaction
 
 _TABLE = schema.agents.c
@@ -136,17 +136,18 @@ def own_spending(tx: ReadTransaction) -> Mapping[str, float]:
     return {row.conversation: row.usd for row in tx.execute(found)}
 
 
-def all_means(tx: ReadTransaction, top: Rights) -> Mapping[str, Means]:
-    """What everybody who stands can still give, and the person, whose rights are `top`."""
+def all_means(tx: ReadTransaction) -> Mapping[str, Means]:
+    """What everybody who stands can still give, and the person."""
     every = [_agent(row) for row in tx.execute(select(schema.agents).order_by(_TABLE.number))]
     own = own_spending(tx)
     reports = rules.tree(every)
-    spent = {agent.id: own.get(agent.id, 0.0) for agent in every}
+    taken = usage.taken_by_dispatchers(tx)
+    spent = {agent.id: own.get(agent.id, 0.0) + taken.get(agent.id, 0.0) for agent in every}
     spent[ROOT] = 0.0
     for agent in reversed(_from_the_top(every)):
         if agent.fired_at is not None:
             spent[agent.parent] += spent[agent.id]
-    rights = {agent.id: agent.rights for agent in every if agent.fired_at is None} | {ROOT: top}
+    rights = {agent.id: agent.rights for agent in every if agent.fired_at is None} | {ROOT: rules.TOP}
     return {
         id: rules.means(
             mine,
