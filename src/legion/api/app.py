@@ -10,12 +10,12 @@ from fastapi.security import HTTPBearer
 from legion import __version__
 from legion.api import events, problems, projects, providers, questions, tickets
 from legion.api.guard import Guard
-from legion.api.ports import Service
+from legion.api.ports import Desk
 from legion.api.waiting import Waiters
 from legion.wire.projects import Problem
 
 
-def make_app(service: Service, *, token: str, hosts: Collection[str], heartbeat: float = events.HEARTBEAT) -> Guard:
+def make_app(desk: Desk, *, token: str, hosts: Collection[str], heartbeat: float = events.HEARTBEAT) -> Guard:
     """The whole ASGI app. `hosts` are the names, without port, under which it answers over TCP."""
     app = FastAPI(
         title="Legion",
@@ -29,14 +29,14 @@ def make_app(service: Service, *, token: str, hosts: Collection[str], heartbeat:
         dependencies=[Depends(HTTPBearer(auto_error=False))],
         redirect_slashes=False,
     )
-    app.state.service = service
+    app.state.desk = desk
     app.state.waiters = Waiters()
     app.state.heartbeat = heartbeat
     problems.install(app)
     for routes in (projects, tickets, questions, providers, events):
         app.include_router(routes.router)
     app.add_api_route("/health", _health, summary="Whether it lives; needs no token")
-    return Guard(app, token=token, hosts=hosts)
+    return Guard(app, desk, token=token, hosts=hosts)
 
 
 async def _health() -> dict[str, str]:

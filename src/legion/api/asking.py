@@ -9,7 +9,9 @@ from typing import Annotated, TypeVar, cast
 from fastapi import Depends, Path, Query, Request
 from pydantic import AfterValidator, ConfigDict
 
-from legion.api.ports import Service
+from legion.api.guard import CALLER
+from legion.api.ports import Desk, Service
+from legion.wire.callers import Caller
 from legion.wire.errors import BadInput
 from legion.wire.projects import AddProject, Trust, Where
 from legion.wire.providers import AddProvider, RemoveProvider, TryProvider
@@ -28,8 +30,15 @@ for _body in (
     setattr(_body, "__pydantic_config__", ConfigDict(extra="forbid"))  # noqa: B010
 
 
+async def the_caller(request: Request) -> Caller:
+    """Who calls, as the guard has found out."""
+    return cast(Caller, request.scope[CALLER])
+
+
 async def the_service(request: Request) -> Service:
-    return cast(Service, request.app.state.service)
+    """With no more rights than the caller's."""
+    desk: Desk = request.app.state.desk
+    return desk.acting(await the_caller(request))
 
 
 def _without_nul(text: str) -> str:
@@ -38,6 +47,7 @@ def _without_nul(text: str) -> str:
     return text
 
 
+Who = Annotated[Caller, Depends(the_caller)]
 Asked = Annotated[Service, Depends(the_service)]
 Text = Annotated[str, AfterValidator(_without_nul)]
 QuestionId = Annotated[int, Path(ge=1, le=BIGGEST)]

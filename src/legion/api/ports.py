@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from legion.wire.callers import Caller
 from legion.wire.projects import (
     AddProject,
     Collected,
@@ -32,6 +33,21 @@ from legion.wire.providers import (
 )
 from legion.wire.questions import Answer, Answered, Inbox, Told, Words
 from legion.wire.tickets import Acted, Action, Diff, Dispatch, Dispatched, EventLine, Log, TicketPage
+
+
+class Desk(Protocol):
+    """Where callers are known by their tokens."""
+
+    def known(self, token: str, /) -> Caller:
+        """Whose token this is. Raises NotAllowed where it opens nothing."""
+        ...
+
+    def refused(self, caller: Caller, asked: str, why: str, /) -> None:
+        """Writes down what somebody tried."""
+
+    def acting(self, caller: Caller, /) -> Service:
+        """The service with no more rights than the caller's."""
+        ...
 
 
 class Service(Protocol):

@@ -28,6 +28,7 @@ from legion.jobs.housekeeping import Housekeeper, end_left_over_commands
 from legion.jobs.world import World
 from legion.runner.launch import Launcher
 from legion.runner.probe import probe
+from legion.service.desk import Desk
 from legion.service.facade import Service
 from legion.service.news import News
 from legion.store.database import Store, sqlite_url
@@ -95,7 +96,7 @@ def _serve(port: int | None, host: str | None, data: DataDir, announce: Callable
             )
             service = Service(world, news, daemon=daemon, end=end)
             secret = listening.token(data)
-            app = make_app(service, token=secret, hosts=(*LOOPBACK, host))
+            app = make_app(Desk(world, service), token=secret, hosts=(*LOOPBACK, host))
 
             def greet(url: str) -> None:
                 # In the background this goes to a log, which is read by more eyes than a terminal.
