@@ -11,8 +11,10 @@ from pydantic import AfterValidator, ConfigDict
 
 from legion.api.guard import CALLER
 from legion.api.ports import Desk, Service
+from legion.wire.agents import Fire, Hire, Interrupt
 from legion.wire.callers import Caller
 from legion.wire.errors import BadInput
+from legion.wire.mail import Broadcast, Letter, ReadMail
 from legion.wire.projects import AddProject, Trust, Where
 from legion.wire.providers import AddProvider, RemoveProvider, TryProvider
 from legion.wire.questions import Answer, Words
@@ -26,6 +28,7 @@ Body = TypeVar("Body")
 for _body in (
     *(AddProject, Where, Trust, Dispatch, NewTicket, Action),
     *(Answer, Words, AddProvider, RemoveProvider, TryProvider),
+    *(Hire, Fire, Interrupt, Letter, Broadcast, ReadMail),
 ):
     setattr(_body, "__pydantic_config__", ConfigDict(extra="forbid"))  # noqa: B010
 

@@ -64,6 +64,10 @@ class Message:
     about: str = ""
     """The message that this one returns."""
 
+    @property
+    def is_open(self) -> bool:
+        return self.delivery in (Delivery.WAITING, Delivery.OFFERED)
+
 
 MOVES = {
     Delivery.WAITING: (Delivery.OFFERED, Delivery.RETURNED, Delivery.HEARD),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, replace
 from typing import Any
 
@@ -107,6 +107,11 @@ def standing(tx: ReadTransaction) -> tuple[Agent, ...]:
     return tuple(_agent(row) for row in tx.execute(found))
 
 
+def every(tx: ReadTransaction) -> tuple[Agent, ...]:
+    """Also those who were fired, in the order of their hire."""
+    return tuple(_agent(row) for row in tx.execute(select(schema.agents).order_by(_TABLE.number)))
+
+
 def gone(tx: ReadTransaction, project: int) -> frozenset[str]:
     """The seats of those who were fired and whose last turn has ended."""
     at_work = select(schema.runs.c.agent).where(schema.runs.c.ended_at.is_(None), schema.runs.c.agent.is_not(None))
@@ -138,16 +143,16 @@ def own_spending(tx: ReadTransaction) -> Mapping[str, float]:
 
 def all_means(tx: ReadTransaction) -> Mapping[str, Means]:
     """What everybody who stands can still give, and the person."""
-    every = [_agent(row) for row in tx.execute(select(schema.agents).order_by(_TABLE.number))]
+    all_of_them = every(tx)
     own = own_spending(tx)
-    reports = rules.tree(every)
+    reports = rules.tree(all_of_them)
     taken = usage.taken_by_dispatchers(tx)
-    spent = {agent.id: own.get(agent.id, 0.0) + taken.get(agent.id, 0.0) for agent in every}
+    spent = {agent.id: own.get(agent.id, 0.0) + taken.get(agent.id, 0.0) for agent in all_of_them}
     spent[ROOT] = 0.0
-    for agent in reversed(_from_the_top(every)):
+    for agent in reversed(_from_the_top(all_of_them)):
         if agent.fired_at is not None:
             spent[agent.parent] += spent[agent.id]
-    rights = {agent.id: agent.rights for agent in every if agent.fired_at is None} | {ROOT: rules.TOP}
+    rights = {agent.id: agent.rights for agent in all_of_them if agent.fired_at is None} | {ROOT: rules.TOP}
     return {
         id: rules.means(
             mine,
@@ -159,10 +164,10 @@ def all_means(tx: ReadTransaction) -> Mapping[str, Means]:
     }
 
 
-def _from_the_top(every: list[Agent]) -> list[Agent]:
+def _from_the_top(all_of_them: Iterable[Agent]) -> list[Agent]:
     """Parents before their reports, the fired among them. Whoever was adopted is older than its new parent, perhaps."""
     reports: dict[str, list[Agent]] = {}
-    for agent in every:
+    for agent in all_of_them:
         reports.setdefault(agent.parent, []).append(agent)
     found: list[Agent] = []
     row = reports.get(ROOT, [])
