@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import TypeVar
-from urllib.parse import quote
 
 from legion import __version__
 from legion.client.http import Address, Line, OtherVersion, Query
@@ -152,6 +151,8 @@ class Legion:
         return self._get(Agents, "agents", {"all": everybody})
 
     def agent(self, id: str) -> AgentPage:
+        from urllib.parse import quote  # noqa: PLC0415  # not every command needs it
+
         return self._get(AgentPage, f"agents/{quote(id, safe='')}")
 
     def providers(self) -> Providers:

@@ -9,7 +9,7 @@ from legion.domain import agents as rules
 from legion.domain.agents import ROOT, Agent, Offer, tier_of
 from legion.domain.errors import BadInput, Conflict, NotAllowed, NotFound
 from legion.domain.events import Kind
-from legion.domain.mail import Delivery, Post
+from legion.domain.mail import Message, Post
 from legion.domain.projects import Project
 from legion.domain.runs import Run, agent_seat
 from legion.gateway.folder import GatewayFolder
@@ -82,7 +82,7 @@ def interrupt(world: World, caller: str, wanted: Interrupt) -> Sent:
         if turn is not None:
             tx.record(Kind.AGENT_INTERRUPTED, project=agent.project, data={"agent": agent.id, "by": caller})
         if not wanted.text.strip():
-            message = None
+            batch: tuple[Message, ...] = ()
             if caller != agent.parent:
                 words = f"{agent.name}, who reports to you, was interrupted and idles; tell it how to go on."
                 mail.send(tx, sender=agent.id, recipient=agent.parent, kind=Post.NOTICE, text=words)
@@ -90,15 +90,14 @@ def interrupt(world: World, caller: str, wanted: Interrupt) -> Sent:
         else:
             text = mailing.checked(wanted.text)
             message = mail.send(tx, sender=caller, recipient=agent.id, text=text, project=agent.project)
-            if turn is not None:
-                message = mail.move(tx, message, Delivery.OFFERED, batch=message.id)
+            batch = mail.offer_now(tx, message) if turn is not None else ()
             said = f"Message delivered to {agent.id} (now working)"
             sent = Sent(messages=[message.id], to=[agent.id], message=said)
         remembered(tx, caller, wanted.request, sent)
     if turn is None:
         return sent
-    if message is not None:
-        return mailing.say(world, agent, turn, message, launch.interrupt)
+    if batch:
+        return mailing.say(world, agent, turn, batch, launch.interrupt)
     launch.interrupt(world.data.runs / turn.name)
     return sent
 

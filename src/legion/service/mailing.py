@@ -33,41 +33,43 @@ def tell(world: World, caller: str, letter: Letter) -> Sent:
             return Sent(**first)
         if letter.to == ROOT:
             sent = _to_person(tx, caller, text)
-            turn = None
+            turn, batch = None, ()
         else:
             agent = addressee(tx, caller, letter.to)
             staff = Staff(world, tx)
             turn = staff.turn(agent)
             message = mail.send(tx, sender=caller, recipient=agent.id, text=text, project=agent.project)
-            if letter.now and turn is not None:
-                message = mail.move(tx, message, Delivery.OFFERED, batch=message.id)
+            batch = mail.offer_now(tx, message) if letter.now and turn is not None else ()
             sent = Sent(messages=[message.id], to=[agent.id], message=_words(agent, staff, now=letter.now))
         remembered(tx, caller, letter.request, sent)
-    if not letter.now or turn is None:
+    if turn is None or not batch:
         return sent
-    return say(world, agent, turn, message, launch.tell)
+    return say(world, agent, turn, batch, launch.tell)
 
 
-def say(world: World, agent: Agent, turn: Run, message: Message, way: Callable[[Path, str, str], bool]) -> Sent:
-    """In the turn that it is in; waits a while for the agent to hear it. Unheard, it waits for the next turn."""
+def say(
+    world: World, agent: Agent, turn: Run, batch: tuple[Message, ...], way: Callable[[Path, str, str], bool]
+) -> Sent:
+    """The last of these in the turn that it is in, with what had to be said before it; waits a while for the agent to hear it. Unheard, it waits for the next turn."""
     folder = world.data.runs / turn.name
     given = folder / "given"
     given.mkdir(parents=True, exist_ok=True)
     with world.store.read() as tx:
-        text = letters.framed(agent, agents.names(tx), message, given)
-    reached = way(folder, message.id, text)
-    heard = telling.heard(folder, message.id, telling.PATIENCE) if reached else False
+        names = agents.names(tx)
+    name = batch[-1].id
+    reached = way(folder, name, "\n\n".join(letters.framed(agent, names, one, given) for one in batch))
+    heard = telling.heard(folder, name, telling.PATIENCE) if reached else False
     if not reached:
         with world.store.write() as tx:
-            now = mail.get(tx, message.id)
-            if now is not None and now.delivery is Delivery.OFFERED and now.batch == message.id:
-                mail.move(tx, now, Delivery.WAITING)
+            for one in mail.of_batch(tx, agent.id, name):
+                if one.delivery is Delivery.OFFERED:
+                    mail.move(tx, one, Delivery.WAITING)
     said = {
         True: f"{agent.name} has heard it.",
         False: f"{agent.name} did not hear it in this turn: it begins the next one.",
         None: f"{agent.name} hears it after what it is doing now.",
     }
-    return Sent(messages=[message.id], to=[agent.id], heard=heard, message=said[heard])
+    return Sent(messages=[name], to=[agent.id], heard=heard, message=said[heard])
 
 
 def broadcast(world: World, caller: str, wanted: Broadcast) -> Sent:

@@ -68,6 +68,12 @@ def offer(tx: Transaction, recipient: str, batch: str) -> tuple[Message, ...]:
     )
 
 
+def offer_now(tx: Transaction, message: Message) -> tuple[Message, ...]:
+    """This one in the turn that its recipient is in, behind all that the same sender has waiting: order is kept."""
+    before = [one for one in waiting(tx, message.recipient) if one.sender == message.sender]
+    return tuple(move(tx, one, Delivery.OFFERED, batch=message.id) for one in before)
+
+
 def get(tx: ReadTransaction, id: str) -> Message | None:
     row = tx.execute(select(schema.mail).where(_TABLE.id == id)).one_or_none()
     return None if row is None else _message(row)
