@@ -27,13 +27,13 @@ _SHOWN = 200
 
 def tell(world: World, caller: str, letter: Letter) -> Sent:
     """It waits in the mailbox, or is said in the turn that the agent is in. Written down before anybody is told."""
-    text = checked(letter.text)
+    text, batch = checked(letter.text), tuple[Message, ...]()
     with world.store.write() as tx:
         if (first := repeated(tx, caller, letter.request)) is not None:
             return Sent(**first)
         if letter.to == ROOT:
             sent = _to_person(tx, caller, text)
-            turn, batch = None, ()
+            turn = None
         else:
             agent = addressee(tx, caller, letter.to)
             staff = Staff(world, tx)
@@ -50,7 +50,10 @@ def tell(world: World, caller: str, letter: Letter) -> Sent:
 def say(
     world: World, agent: Agent, turn: Run, batch: tuple[Message, ...], way: Callable[[Path, str, str], bool]
 ) -> Sent:
-    """The last of these in the turn that it is in, with what had to be said before it; waits a while for the agent to hear it. Unheard, it waits for the next turn."""
+    """The last of these in the turn that the agent is in, with what had to be said before it.
+
+    Waits a while for the agent to hear it. Unheard, it waits for the next turn.
+    """
     folder = world.data.runs / turn.name
     given = folder / "given"
     given.mkdir(parents=True, exist_ok=True)
