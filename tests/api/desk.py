@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from legion.domain.errors import NotAllowed
 from legion.wire.callers import Caller
+from legion.wire.tools import ToolAnswer, ToolCall, Tools
 from tests.api.standin import StandIn
 
 AGENT = Caller(id="5f2c1d7e-agent", run=4)
@@ -22,6 +23,12 @@ class StandInDesk:
 
     def refused(self, caller: Caller, asked: str, why: str, /) -> None:
         self._service.refused.append((caller.id, asked))
+
+    def tools(self, caller: Caller, /) -> Tools:
+        return Tools(tools=[])
+
+    def call_tool(self, caller: Caller, name: str, wanted: ToolCall, cwd: str, /) -> ToolAnswer:
+        return ToolAnswer(text=f"{caller.id} used {name}", data=wanted.arguments)
 
     def acting(self, caller: Caller, /) -> StandIn:
         self._service.callers.append(caller.id)

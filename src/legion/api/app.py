@@ -8,7 +8,7 @@ from fastapi import Depends, FastAPI
 from fastapi.security import HTTPBearer
 
 from legion import __version__
-from legion.api import agents, events, problems, projects, providers, questions, tickets
+from legion.api import agents, events, problems, projects, providers, questions, tickets, tools
 from legion.api.guard import Guard
 from legion.api.ports import Desk
 from legion.api.waiting import Waiters
@@ -33,7 +33,7 @@ def make_app(desk: Desk, *, token: str, hosts: Collection[str], heartbeat: float
     app.state.waiters = Waiters()
     app.state.heartbeat = heartbeat
     problems.install(app)
-    for routes in (projects, tickets, agents, questions, providers, events):
+    for routes in (projects, tickets, agents, questions, tools, providers, events):
         app.include_router(routes.router)
     app.add_api_route("/health", _health, summary="Whether it lives; needs no token")
     return Guard(app, desk, token=token, hosts=hosts)

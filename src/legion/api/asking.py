@@ -19,6 +19,7 @@ from legion.wire.projects import AddProject, Trust, Where
 from legion.wire.providers import AddProvider, RemoveProvider, TryProvider
 from legion.wire.questions import Answer, Words
 from legion.wire.tickets import Action, Dispatch, NewTicket
+from legion.wire.tools import ToolCall
 
 BIGGEST = 2**63 - 1
 
@@ -28,7 +29,7 @@ Body = TypeVar("Body")
 for _body in (
     *(AddProject, Where, Trust, Dispatch, NewTicket, Action),
     *(Answer, Words, AddProvider, RemoveProvider, TryProvider),
-    *(Hire, Fire, Interrupt, Letter, Broadcast, ReadMail),
+    *(Hire, Fire, Interrupt, Letter, Broadcast, ReadMail, ToolCall),
 ):
     setattr(_body, "__pydantic_config__", ConfigDict(extra="forbid"))  # noqa: B010
 

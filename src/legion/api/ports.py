@@ -35,6 +35,7 @@ from legion.wire.providers import (
 )
 from legion.wire.questions import Answer, Answered, Inbox, Told, Words
 from legion.wire.tickets import Acted, Action, Diff, Dispatch, Dispatched, EventLine, Log, TicketPage
+from legion.wire.tools import ToolAnswer, ToolCall, Tools
 
 
 class Desk(Protocol):
@@ -49,6 +50,14 @@ class Desk(Protocol):
 
     def acting(self, caller: Caller, /) -> Service:
         """The service with no more rights than the caller's."""
+        ...
+
+    def tools(self, caller: Caller, /) -> Tools:
+        """Those that it sees."""
+        ...
+
+    def call_tool(self, caller: Caller, name: str, wanted: ToolCall, cwd: str, /) -> ToolAnswer:
+        """Blocks for a while where the tool waits for something."""
         ...
 
 

@@ -96,7 +96,7 @@ def _serve(port: int | None, host: str | None, data: DataDir, announce: Callable
             )
             service = Service(world, news, daemon=daemon, end=end)
             secret = listening.token(data)
-            app = make_app(Desk(world, service), token=secret, hosts=(*LOOPBACK, host))
+            app = make_app(Desk(world, service, news), token=secret, hosts=(*LOOPBACK, host))
 
             def greet(url: str) -> None:
                 # In the background this goes to a log, which is read by more eyes than a terminal.

@@ -19,6 +19,8 @@ class Kind(Enum):
     TICKET_CREATED = "ticket.created"
     TICKET_MOVED = "ticket.moved"
     TICKET_DROPPED = "ticket.dropped"
+    TICKET_REPORTED = "ticket.reported"
+    """What its agent says about it. Only a claim."""
     RUN_STARTED = "run.started"
     RUN_ENDED = "run.ended"
     AGENT_HIRED = "agent.hired"

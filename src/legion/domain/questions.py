@@ -24,6 +24,16 @@ class Matter(Enum):
     """An agent's own question."""
 
 
+class Settler(Enum):
+    """What settled a question."""
+
+    PERSON = "person"
+    SILENCE = "silence"
+    """Its deadline passed."""
+    END = "end"
+    """Whoever asked was gone."""
+
+
 YES = "yes"
 NO = "no"
 ALWAYS = "always"
@@ -75,6 +85,7 @@ class Question:
     asked_at: float
     deadline: float
     settled_at: float | None = None
+    settled_by: Settler | None = None
     choice: str = ""
     why: str = ""
 

@@ -11,7 +11,7 @@ from legion.domain.errors import LegionError, NotFound
 from legion.domain.runs import Run
 from legion.domain.tickets import Ticket
 from legion.drivers.command import briefed
-from legion.jobs import claude, places
+from legion.jobs import claude, desk, places
 from legion.jobs.briefing import RULES, briefing
 from legion.jobs.claude import Errand
 from legion.jobs.environment import Surroundings
@@ -84,7 +84,9 @@ def _errand(world: World, shop: Workshop, ticket: Ticket, this_run: Run) -> Erra
         model=ticket.wish.model,
         allowance=claude.allowance(world, ticket),
         spent=spent,
+        tools=None if ticket.wish.tools is None else frozenset(ticket.wish.tools),
         asks=ticket.wish.asks,
+        desk=desk.of_ticket(world, ticket, this_run).desk,
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from legion.domain.questions import ALWAYS, CHOICES, NO, YES, Matter, Question
+from legion.domain.questions import ALWAYS, CHOICES, NO, YES, Matter, Question, Settler
 from legion.domain.runs import Run
 from legion.jobs.world import World
 from legion.runner import launch
@@ -50,7 +50,7 @@ def close_all(world: World, this_run: Run) -> None:
     with world.store.write() as tx:
         for question in questions.open_ones(tx, run=this_run.id):
             if question.kind in (Matter.PERMISSION, Matter.ASK):
-                questions.settle(tx, question.id, question.fallback, "its run ended first")
+                questions.settle(tx, question.id, question.fallback, "its run ended first", by=Settler.END)
 
 
 def _ask(world: World, asker: Asker, this_run: Run, key: str, event: JournalEvent) -> None:
@@ -76,4 +76,6 @@ def _close(world: World, key: str, *, allowed: bool) -> None:
     with world.store.write() as tx:
         question = questions.by_key(tx, key)
         if question is not None and question.settled_at is None:
-            questions.settle(tx, question.id, YES if allowed else NO, "" if allowed else "no answer in time")
+            # Where a person had answered, that is written down already.
+            why = "" if allowed else "no answer in time"
+            questions.settle(tx, question.id, YES if allowed else NO, why, by=Settler.SILENCE)

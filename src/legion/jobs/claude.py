@@ -12,10 +12,11 @@ from legion.config import rules
 from legion.config.providers import Auth
 from legion.domain.runs import Outcome, Run
 from legion.domain.tickets import Ticket
+from legion.domain.tools import own_of_program
 from legion.domain.usage import total
 from legion.drivers import Program
 from legion.drivers.claude import program
-from legion.drivers.claude.options import ClaudeOptions, PermissionMode
+from legion.drivers.claude.options import ClaudeOptions, Desk, PermissionMode
 from legion.drivers.claude.program import ClaudeProgram, NoClaude
 from legion.drivers.known import DriverName
 from legion.gateway import process
@@ -80,6 +81,8 @@ class Errand:
     """Dollars that were spent before this run."""
     asks: bool = False
     prompt_id: str = ""
+    desk: Desk | None = None
+    """Its way to Legion's own tools."""
 
 
 def spec(world: World, this_run: Run, errand: Errand, place: Place, timeout: float) -> Spec:
@@ -144,6 +147,7 @@ def _options(
         asks=errand.asks,
         prompt_id=errand.prompt_id,
         patience=wanted.answer_within,
+        desk=errand.desk,
     )
 
 
@@ -151,7 +155,8 @@ def _tools(settings: tuple[str, ...], mine: frozenset[str] | None) -> tuple[str,
     """What both leave over."""
     if mine is None:
         return settings or None
-    return tuple(tool for tool in settings if tool in mine) if settings else tuple(sorted(mine))
+    own = own_of_program(mine)
+    return tuple(tool for tool in settings if tool in own) if settings else tuple(sorted(own))
 
 
 def _way(world: World, this_run: Run, errand: Errand, way: Access, config_dir: Path) -> dict[str, str]:

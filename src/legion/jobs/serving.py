@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 from legion.domain.agents import Agent
@@ -18,7 +19,7 @@ from legion.domain.mail import Post
 from legion.domain.runs import MOST_GENERATIONS, Outcome, Run, agent_seat
 from legion.drivers.claude.options import heard_of
 from legion.git.errors import TreeGone
-from legion.jobs import asking, claude, environment, hearing, judging, letters, places, quota, setup, spending
+from legion.jobs import asking, claude, desk, environment, hearing, judging, letters, places, quota, setup, spending
 from legion.jobs.claude import Errand
 from legion.jobs.environment import Surroundings
 from legion.jobs.hearing import Ear
@@ -141,11 +142,14 @@ def _spec(
 ) -> Spec:
     state = shop.agents / this_run.seat
     state.mkdir(parents=True, exist_ok=True, mode=0o700)
-    identity = {"LEGION_STATE": str(state), "LEGION_URL": world.url, "LEGION_SESSION_ID": agent.id}
-    env = places.environment(world, {**identity, **around.env})
-    walls = places.sandbox(world, shop, writable=(tree, state, *around.writable), readable=(given,))
+    entry = desk.of_agent(world, agent, this_run, given)
+    env = places.environment(world, {"LEGION_STATE": str(state), **around.env})
+    env |= entry.env(env.get("PATH", ""))
+    readable = (given, *entry.readable)
+    walls = places.sandbox(world, shop, writable=(tree, state, *around.writable), readable=readable)
     place = claude.Place(tree=tree, state=state, given=given, env=env, walls=walls)
-    return claude.spec(world, this_run, _errand(world, agent, this_run, given), place, shop.config.agents.timeout)
+    errand = replace(_errand(world, agent, this_run, given), desk=entry.desk)
+    return claude.spec(world, this_run, errand, place, shop.config.agents.timeout)
 
 
 def _errand(world: World, agent: Agent, this_run: Run, given: Path) -> Errand:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from legion.config import rules
 from legion.domain.errors import BadInput, Conflict
-from legion.domain.questions import ALWAYS, LEAVE, MORE, NO, RETRY, YES, Matter, Question, chosen
+from legion.domain.questions import ALWAYS, LEAVE, MORE, NO, RETRY, YES, Matter, Question, Settler, chosen
 from legion.jobs import asking
 from legion.jobs.world import World
 from legion.service import tickets as ticket_cases
@@ -75,7 +75,7 @@ def settle_overdue(world: World) -> None:
             current = questions.get(tx, question.id)
             if current.settled_at is not None:
                 continue
-            settled = questions.settle(tx, question.id, question.fallback, _LATE)
+            settled = questions.settle(tx, question.id, question.fallback, _LATE, by=Settler.SILENCE)
         _consequence(world, settled)
 
 
@@ -102,7 +102,8 @@ def _answer_permission(world: World, question: Question, choice: str, why: str) 
             raise Conflict(_settled(current))
         reached = asking.permit(world, question, allowed=allowed, why=why)
         allowed, why = (allowed, why) if reached else (False, _GONE)
-        questions.settle(tx, question.id, choice if reached else NO, why)
+        by = Settler.PERSON if reached else Settler.END
+        questions.settle(tx, question.id, choice if reached else NO, why, by=by)
     who = _asker(question)
     if not reached:
         message = f"{who} has gone and hears no answer any more: the question counts as a no."

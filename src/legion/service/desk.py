@@ -10,8 +10,11 @@ from legion.domain.runs import ticket_seat
 from legion.jobs.world import World
 from legion.service.facade import Service
 from legion.service.limited import LimitedService
-from legion.store import runs, tokens
+from legion.service.news import News
+from legion.service.tools.box import ToolBox
+from legion.store import projects, runs, tokens
 from legion.wire.callers import Caller
+from legion.wire.tools import ToolAnswer, ToolCall, Tools
 
 _QUIET = 60.0
 """Seconds: somebody who tries the same again and again is written down once in this time."""
@@ -23,9 +26,10 @@ UNKNOWN = (
 
 
 class Desk:
-    def __init__(self, world: World, service: Service) -> None:
+    def __init__(self, world: World, service: Service, news: News) -> None:
         self._world = world
         self._service = service
+        self._tools = ToolBox(world, news)
         self._told: dict[tuple[str, str], float] = {}
         self._telling = threading.Lock()
 
@@ -66,3 +70,20 @@ class Desk:
     def acting(self, caller: Caller) -> Service:
         """The service as this caller may use it."""
         return self._service if caller.is_person else LimitedService(self._service, caller)
+
+    def tools(self, caller: Caller) -> Tools:
+        return self._tools.listed(caller)
+
+    def call_tool(self, caller: Caller, name: str, wanted: ToolCall, cwd: str) -> ToolAnswer:
+        """What is refused here was tried by a model, and is written down like any other trial."""
+        try:
+            return self._tools.call(self.acting(caller), caller, name, wanted, cwd or self._only_project())
+        except NotAllowed as refusal:
+            self.refused(caller, name, refusal.message)
+            raise
+
+    def _only_project(self) -> str:
+        """A person who has one project need not name it."""
+        with self._world.store.read() as tx:
+            roots = [project.root for project in projects.all(tx)]
+        return roots[0] if len(roots) == 1 else ""

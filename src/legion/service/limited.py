@@ -30,6 +30,7 @@ class LimitedService(Service):
     def __init__(self, service: Service, caller: Caller) -> None:
         super().__init__(service._world, service._news, daemon=service._daemon, end=service._end)
         self._caller = caller
+        self._me = caller.id
 
     def dispatch(self, request: Dispatch) -> Dispatched:
         world, caller = self._world, self._caller

@@ -10,7 +10,7 @@ from sqlalchemy import Row, insert, select, update
 
 from legion.domain.errors import Conflict, NotFound
 from legion.domain.events import Kind
-from legion.domain.questions import CHOICES, FALLBACKS, Matter, Question
+from legion.domain.questions import CHOICES, FALLBACKS, Matter, Question, Settler
 from legion.store import schema
 from legion.store.database import ReadTransaction, Transaction
 
@@ -57,15 +57,15 @@ def ask(
     return question
 
 
-def settle(tx: Transaction, question: int, choice: str, why: str = "") -> Question:
+def settle(tx: Transaction, question: int, choice: str, why: str = "", *, by: Settler = Settler.PERSON) -> Question:
     """A question is settled once."""
     before = get(tx, question)
     if before.settled_at is not None:
         raise Conflict(f"Question {question} was settled already ({before.choice or 'no answer'}).")
-    values = {"settled_at": tx.now, "choice": choice, "why": why}
+    values = {"settled_at": tx.now, "settled_by": by, "choice": choice, "why": why}
     tx.execute(update(schema.questions).where(_TABLE.id == question).values(values))
-    settled = replace(before, settled_at=tx.now, choice=choice, why=why)
-    data: dict[str, object] = {"question": question, "choice": choice, "why": why}
+    settled = replace(before, settled_at=tx.now, settled_by=by, choice=choice, why=why)
+    data: dict[str, object] = {"question": question, "choice": choice, "why": why, "by": by.value}
     if before.kind is Matter.PERMISSION:
         data["allowed"] = settled.allowed
     tx.record(Kind.QUESTION_SETTLED, project=before.project, ticket=before.ticket, data=data)
@@ -81,6 +81,15 @@ def get(tx: ReadTransaction, question: int) -> Question:
 
 def by_key(tx: ReadTransaction, key: str) -> Question | None:
     row = tx.execute(select(schema.questions).where(_TABLE.key == key)).one_or_none()
+    return None if row is None else _question(row)
+
+
+def latest_of(tx: ReadTransaction, words: str, *, agent: str = "", ticket: int | None = None) -> Question | None:
+    """The last time that this asker asked this."""
+    same = (_TABLE.words == words, _TABLE.agent == agent, _TABLE.kind == Matter.ASK)
+    found = select(schema.questions).where(*same).order_by(_TABLE.id.desc()).limit(1)
+    found = found.where(_TABLE.ticket.is_(None) if ticket is None else _TABLE.ticket == ticket)
+    row = tx.execute(found).one_or_none()
     return None if row is None else _question(row)
 
 

@@ -15,7 +15,7 @@ from legion.domain.decide import JobKind
 from legion.domain.events import Kind
 from legion.domain.mail import Delivery, Post
 from legion.domain.projects import ConfigOrigin
-from legion.domain.questions import Matter
+from legion.domain.questions import Matter, Settler
 from legion.domain.runs import Outcome
 from legion.domain.tickets import State
 
@@ -349,6 +349,7 @@ questions = Table(
     Column("asked_at", Double, nullable=False),
     Column("deadline", Double, nullable=False),
     Column("settled_at", Double),
+    Column("settled_by", _one_of(Settler)),
     Column("choice", Words, nullable=False),
     Column("why", Words, nullable=False),
 )

@@ -80,8 +80,8 @@ INSERT INTO limits (provider, at, status, span, utilization, resets_at)
 VALUES ('anthropic', 1250, 429, 'five hours', 0.9, 5000);
 
 INSERT INTO questions (id, key, kind, project, agent, ticket, run, words, facts, choices, fallback, asked_at, deadline,
-    settled_at, choice, why)
-VALUES (1, 'q', 'permission', 1, '', 1, 2, 'May it?', '{"tool": "Bash"}', '["yes", "no"]', 'no', 1220, 4820, 1230, 'yes',
+    settled_at, settled_by, choice, why)
+VALUES (1, 'q', 'permission', 1, '', 1, 2, 'May it?', '{"tool": "Bash"}', '["yes", "no"]', 'no', 1220, 4820, 1230, 'person', 'yes',
     '');
 
 INSERT INTO tokens (hash, agent, ticket, run, issued_at, revoked_at) VALUES ('00ff', 'a-manager', NULL, 2, 1210, 1300);

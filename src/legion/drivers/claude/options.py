@@ -27,6 +27,34 @@ class PermissionMode(Enum):
 
 
 @dataclass(frozen=True, kw_only=True)
+class ToolText:
+    """A tool of Legion's as the model reads it."""
+
+    name: str
+    description: str
+    schema: Mapping[str, Any]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Desk:
+    """How the runner reaches the daemon on the agent's behalf, and which tools that gives."""
+
+    record: str
+    """The file that says where the daemon of the moment listens."""
+    token: str
+    """The agent's own; it stays in the runner."""
+    server: str
+    tools: tuple[ToolText, ...]
+
+    @staticmethod
+    def from_json(facts: Mapping[str, Any]) -> Desk:
+        tools = tuple(
+            ToolText(name=t["name"], description=t["description"], schema=t["schema"]) for t in facts["tools"]
+        )
+        return Desk(record=facts["record"], token=facts["token"], server=facts["server"], tools=tools)
+
+
+@dataclass(frozen=True, kw_only=True)
 class ClaudeOptions:
     conversation: str
     """A uuid of ours: the conversation begins with it, and goes on where its transcript is there already."""
@@ -53,6 +81,8 @@ class ClaudeOptions:
     """The uuid of the message that begins the run; empty: any."""
     patience: float = 3600.0
     """Seconds that a question waits for its answer; then it is denied."""
+    desk: Desk | None = None
+    """None: Legion's tools are not there."""
 
     def to_json(self) -> dict[str, Any]:
         facts = asdict(self)
@@ -70,6 +100,7 @@ class ClaudeOptions:
         known["permission_mode"] = PermissionMode(known["permission_mode"])
         known["allowed_tools"] = tuple(known["allowed_tools"])
         known["tools"] = None if known["tools"] is None else tuple(known["tools"])
+        known["desk"] = None if known.get("desk") is None else Desk.from_json(known["desk"])
         return ClaudeOptions(**known)
 
 

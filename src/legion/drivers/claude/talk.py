@@ -34,6 +34,7 @@ from claude_agent_sdk import (
 )
 
 from legion.drivers import Ask, Ending, Host, Interrupt, Permit, StartFailed, Stop, Tell
+from legion.drivers.claude.desk import server
 from legion.drivers.claude.notes import Notes, summary
 from legion.drivers.claude.options import ClaudeOptions, clear_the_way, has_begun
 from legion.drivers.claude.rules import rule_for
@@ -191,14 +192,17 @@ class Talk:
 
     def _told(self) -> ClaudeAgentOptions:
         options = self._options
+        desk = options.desk
+        own = [] if desk is None else [f"mcp__{desk.server}__{tool.name}" for tool in desk.tools]
         return ClaudeAgentOptions(
+            mcp_servers={} if desk is None else {desk.server: server(desk)},
             system_prompt={"type": "preset", "preset": "claude_code", "append": options.rules},
             session_id=None if self._resumed else options.conversation,
             resume=options.conversation if self._resumed else None,
             model=options.model or None,
             fallback_model=options.fallback_model or None,
             permission_mode=options.permission_mode.value,
-            allowed_tools=list(options.allowed_tools),
+            allowed_tools=[*options.allowed_tools, *own],
             tools=None if options.tools is None else list(options.tools),
             # Nobody could answer with more than yes or no.
             disallowed_tools=["AskUserQuestion"],

@@ -35,14 +35,15 @@ CREATE TABLE questions_of_every_kind (
     asked_at DOUBLE PRECISION NOT NULL,
     deadline DOUBLE PRECISION NOT NULL,
     settled_at DOUBLE PRECISION,
+    settled_by TEXT,
     choice TEXT NOT NULL,
     why TEXT NOT NULL
 );
 
 INSERT INTO questions_of_every_kind (id, key, kind, project, agent, ticket, run, words, facts, choices, fallback,
-    asked_at, deadline, settled_at, choice, why)
+    asked_at, deadline, settled_at, settled_by, choice, why)
 SELECT id, key, 'permission', project, '', ticket, run, words, '{}', '["yes", "no"]', 'no', asked_at, deadline,
-    settled_at, CASE allowed WHEN 1 THEN 'yes' WHEN 0 THEN 'no' ELSE '' END, why
+    settled_at, CASE WHEN settled_at IS NULL THEN NULL ELSE 'person' END, CASE allowed WHEN 1 THEN 'yes' WHEN 0 THEN 'no' ELSE '' END, why
 FROM questions;
 
 DROP TABLE questions;
