@@ -71,7 +71,7 @@ def serve(world: World, claim: Claim) -> None:
     shop = world.workshop(agent.project)
     ended = _end(world, shop, agent, this_run)
     if ended is None:
-        _conclude(world, shop, claim, agent, this_run, Outcome.STOPPED, _TOO_LATE, None, None)
+        conclude(world, shop, claim, agent, this_run, Outcome.STOPPED, _TOO_LATE, None, None)
         return
     spending.catch_up(world)
     outcome, detail = judging.outcome(ended)
@@ -80,7 +80,7 @@ def serve(world: World, claim: Claim) -> None:
     except TreeGone as gone:
         saved, detail = None, f"{detail}; {gone.message}"
     until = ended.result.until if isinstance(ended, Ended) else None
-    _conclude(world, shop, claim, agent, this_run, outcome, detail, saved, until)
+    conclude(world, shop, claim, agent, this_run, outcome, detail, saved, until)
 
 
 def _latest(tx: ReadTransaction, agent: Agent) -> Run | None:
@@ -184,7 +184,7 @@ def _cut_off(world: World, this_run: Run) -> CutOff:
     return CutOff(outcome=since[-1].outcome if since else None, calls=claude.cut_off(events))
 
 
-def _conclude(
+def conclude(
     world: World,
     shop: Workshop,
     claim: Claim,
