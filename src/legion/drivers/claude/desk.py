@@ -10,13 +10,15 @@ import asyncio
 import contextlib
 import json
 import uuid
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 from urllib.parse import SplitResult, urlsplit
 
-from claude_agent_sdk import McpSdkServerConfig, SdkMcpTool, create_sdk_mcp_server
+from claude_agent_sdk import McpSdkServerConfig
+from mcp.server import Server
+from mcp.types import CallToolRequestParams, CallToolResult, ListToolsResult, TextContent, Tool
 
 from legion.drivers.claude.options import Desk, ToolText
 
@@ -31,16 +33,29 @@ _NO_ANSWER = 120.0
 
 def server(desk: Desk) -> McpSdkServerConfig:
     line = Line(desk)
-    return create_sdk_mcp_server(desk.server, tools=[_tool(line, text) for text in desk.tools])
+    listed = ListToolsResult(tools=[_tool(text) for text in desk.tools])
+
+    async def on_list(_context: object, _params: object) -> ListToolsResult:
+        return listed
+
+    async def on_call(_context: object, params: CallToolRequestParams) -> CallToolResult:
+        answer = await line.call(params.name, params.arguments or {})
+        return CallToolResult(content=[TextContent(text=answer.text)], is_error=answer.failed)
+
+    made = Server(desk.server, on_list_tools=on_list, on_call_tool=on_call)
+    return McpSdkServerConfig(type="sdk", name=desk.server, instance=made)
 
 
-def _tool(line: Line, text: ToolText) -> SdkMcpTool[Any]:
-    async def handle(arguments: dict[str, Any]) -> dict[str, Any]:
-        answer = await line.call(text.name, arguments)
-        return {"content": [{"type": "text", "text": answer.text}], "is_error": answer.failed}
-
-    handler: Callable[[Any], Awaitable[dict[str, Any]]] = handle
-    return SdkMcpTool(name=text.name, description=text.description, input_schema=dict(text.schema), handler=handler)
+def _tool(text: ToolText) -> Tool:
+    """Always loaded: Claude Code hides other tools behind a search, and who never sees a tool never looks for it."""
+    return Tool.model_validate(
+        {
+            "name": text.name,
+            "description": text.description,
+            "inputSchema": dict(text.schema),
+            "_meta": {"anthropic/alwaysLoad": True},
+        }
+    )
 
 
 @dataclass(frozen=True, kw_only=True)

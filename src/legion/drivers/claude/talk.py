@@ -41,6 +41,10 @@ from legion.drivers.claude.rules import rule_for
 from legion.drivers.claude.transport import HostTransport
 from legion.drivers.claude.verdict import Asked, Final, Heard, judge
 
+_NEVER = ("AskUserQuestion",)
+"""Nobody could answer with more than yes or no."""
+_OWN_AGENTS = ("ListAgents", "SendMessage")
+"""Claude Code's own way to other sessions: who has Legion's would look for its colleagues in the wrong place."""
 _LAST_WORDS = 2000
 _REFUSALS = 2
 _INTERRUPTION = 2.0
@@ -204,8 +208,7 @@ class Talk:
             permission_mode=options.permission_mode.value,
             allowed_tools=[*options.allowed_tools, *own],
             tools=None if options.tools is None else list(options.tools),
-            # Nobody could answer with more than yes or no.
-            disallowed_tools=["AskUserQuestion"],
+            disallowed_tools=[*_NEVER, *(_OWN_AGENTS if desk is not None else ())],
             max_turns=options.max_turns,
             max_budget_usd=options.budget_usd,
             # Nobody's settings: a repository's could name another endpoint or run commands, a person's are for them.
