@@ -136,8 +136,7 @@ def test_a_fork_bomb_ends_at_the_limits(here: Office):
         for _ in range(10):
             try:
                 child = here.hire("", one)
-            except NotAllowed as refused:
-                assert "may be hired here" in refused.message
+            except NotAllowed:
                 break
             hired += 1
             at_work.append(child)
