@@ -242,7 +242,10 @@ def _go_on_or_tell(
     if outcome is Outcome.FINISHED:
         text = said or "It ended its turn without a word."
     else:
-        text = f"{agent.name} did not come to the end of its turn: {detail}." + (f"\n\n{said}" if said else "")
+        # What a program says last is often the reason itself.
+        told = " ".join(said.split())
+        words = f"\n\n{said}" if said and not told.startswith(detail) else ""
+        text = f"{agent.name} did not come to the end of its turn: {detail}.{words}"
     mail.send(tx, sender=agent.id, recipient=agent.parent, kind=Post.RESULT, text=text, project=agent.project)
 
 
