@@ -244,7 +244,7 @@ def _go_on_or_tell(
     else:
         # What a program says last is often the reason itself.
         told = " ".join(said.split())
-        words = f"\n\n{said}" if said and not told.startswith(detail) else ""
+        words = f"\n\n{said}" if said and not told.startswith(detail[:200]) else ""
         text = f"{agent.name} did not come to the end of its turn: {detail}.{words}"
     mail.send(tx, sender=agent.id, recipient=agent.parent, kind=Post.RESULT, text=text, project=agent.project)
 
