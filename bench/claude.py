@@ -45,6 +45,22 @@ _WORK = """
     [capture]
     name = 'piece (\\S+)'
 """
+_TURNS = 40
+_LONG_WORK = _WORK.replace(
+    """
+    [[step]]
+    say = "Done."
+""",
+    """
+    [[step]]
+    call = {tool = "Bash", input = {command = "cat done-{name}.txt"}}
+"""
+    * (_TURNS - 3)
+    + """
+    [[step]]
+    say = "Done."
+""",
+)
 _WAIT = """
     [[step]]
     say = "I take my time."
@@ -56,13 +72,15 @@ def run(folder: Path, report: Report) -> None:
     scripts = folder / "scripts"
     scripts.mkdir()
     (scripts / "work.toml").write_text(dedent(_WORK))
+    (scripts / "long.toml").write_text(dedent(_LONG_WORK))
     (scripts / "wait.toml").write_text(dedent(_WAIT))
     _start(folder, report)
     with playing(scripts, folder) as model:
         with _squad(folder / "memory", model, _MANY) as project:
             _memory(project, report)
         with _squad(folder / "many", model, _AT_ONCE) as project:
-            _thirty(folder, project, model, report)
+            _thirty(folder, project, model, report, script="work", turns=3)
+            _thirty(folder, project, model, report, script="long", turns=_TURNS)
 
 
 def _start(folder: Path, report: Report) -> None:
@@ -122,31 +140,34 @@ def _memory(project: Project, report: Report) -> None:
         project.stop(ticket)
 
 
-def _thirty(folder: Path, project: Project, model: Playing, report: Report) -> None:
+def _thirty(folder: Path, project: Project, model: Playing, report: Report, *, script: str, turns: int) -> None:
+    """The short work shows what a ticket costs around its program, the long one what that is against a day's work."""
     ours_wall, ours_cpu, plain_wall, plain_cpu = [], [], [], []
     for number in range(ROUNDS):
         cpu, began = _busy(), time.monotonic()
-        tickets = [_dispatch(project, "work", f"{number}-{piece}") for piece in range(_MANY)]
+        tickets = [_dispatch(project, script, f"{script}-{number}-{piece}") for piece in range(_MANY)]
         project.until_settled(*tickets, patience=600)
         ours_wall.append(time.monotonic() - began)
         ours_cpu.append(_busy() - cpu)
         cpu, began = _busy(), time.monotonic()
-        _plain(folder / f"plain-{number}", model)
+        _plain(folder / f"plain-{script}-{number}", model, script)
         plain_wall.append(time.monotonic() - began)
         plain_cpu.append(_busy() - cpu)
-    name = f"{_MANY} runs, {_AT_ONCE} at once, dispatched to landed"
+    name = f"{_MANY} runs of {turns} turns, {_AT_ONCE} at once, dispatched to landed"
+    each = (statistics.median(ours_cpu) - statistics.median(plain_cpu)) / _MANY
+    report.value(f"{name}: CPU added per run", each * 1000, "ms")
     report.ratio(f"{name}: wall against plain claude -p", ours_wall, plain_wall, aim=1.15)
     report.ratio(f"{name}: CPU against plain claude -p", ours_cpu, plain_cpu, aim=1.15)
 
 
-def _plain(folder: Path, model: Playing) -> None:
+def _plain(folder: Path, model: Playing, script: str) -> None:
     """The same work without us: a folder each, as many at once."""
     folder.mkdir()
     program = find().path
     for piece in range(_MANY):
         (folder / f"tree-{piece}").mkdir()
-    script = (
-        f'cd {folder}/tree-$0 && HOME={folder}/home-$0 {program} -p "rehearsal: work piece $0" '
+    command = (
+        f'cd {folder}/tree-$0 && HOME={folder}/home-$0 {program} -p "rehearsal: {script} piece $0" '
         f"{' '.join(_FLAGS)} > ../out-$0 2>&1 < /dev/null"
     )
     env = {
@@ -160,7 +181,7 @@ def _plain(folder: Path, model: Playing) -> None:
         "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
     }
     pieces = "\n".join(str(piece) for piece in range(_MANY))
-    words = ["xargs", "-P", str(_AT_ONCE), "-n", "1", "sh", "-c", script]
+    words = ["xargs", "-P", str(_AT_ONCE), "-n", "1", "sh", "-c", command]
     subprocess.run(words, input=pieces, text=True, env=env, check=True)
     done = list(folder.glob("tree-*/done-*.txt"))
     if len(done) != _MANY:

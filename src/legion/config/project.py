@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from legion.config import settings
 from legion.config.environment import Environment, read_environment
@@ -173,6 +174,7 @@ FOREIGN: Mapping[str, str] = {
 """Names that people may try here and must not. Any other name is refused as unknown."""
 
 
+@lru_cache(maxsize=64)
 def parse(text: str, *, origin: str = FILE) -> ProjectConfig:
     """The settings in the text of a legion.toml. Raises BadInput with the first thing that is wrong."""
     source = read(text, origin)

@@ -108,21 +108,16 @@ def tidy(world: World, shop: Workshop) -> None:
 
 def _put_away(world: World, shop: Workshop) -> None:
     """A landed or dropped ticket and a fired agent need no worktree: what else lies in it waits in the trash."""
+    names = {name: name.removeprefix("ticket-") for name in shop.worktrees.names()}
+    there = {int(number): name for name, number in names.items() if number.isdigit()}
+    there = {number: name for number, name in there.items() if worktree_name(number) == name}
     with world.store.read() as tx:
+        landed = {number for number, state in tickets.states_of(tx, there).items() if state is State.DONE}
+        dropped = tickets.dropped(tx, there)
+        at_work = {run.ticket for run in runs.active(tx) if run.ticket is not None}
         fired = agents.gone(tx, shop.project.id)
-    for tree in shop.worktrees.names():
-        if tree in fired:
-            shop.worktrees.discard(tree)
-            continue
-        number = tree.removeprefix("ticket-")
-        if not number.isdigit() or worktree_name(int(number)) != tree:
-            continue
-        with world.store.read() as tx:
-            landed = tickets.states_of(tx, [int(number)]).get(int(number)) is State.DONE
-            dropped = bool(tickets.dropped(tx, [int(number)]))
-            latest = runs.latest(tx, int(number))
-        if (landed or dropped) and (latest is None or latest.ended_at is not None):
-            shop.worktrees.discard(tree)
+    for name in (*(there[number] for number in (landed | dropped) - at_work), *(fired & names.keys())):
+        shop.worktrees.discard(name)
 
 
 def end_left_over_commands(world: World) -> None:

@@ -77,6 +77,28 @@ def read_journal(run_dir: Path, *, after: int = 0) -> list[JournalEvent]:
     return [event for event in events if event is not None and event.number > after]
 
 
+class JournalReader:
+    """Reads on from where it stopped, for those who follow a journal while it grows."""
+
+    def __init__(self, run_dir: Path, after: int = 0) -> None:
+        self._path = RunFolder(run_dir).journal
+        self._after = after
+        self._offset = 0
+
+    def read_on(self) -> list[JournalEvent]:
+        """The whole lines that were added since. Half a line is read again when it is whole."""
+        try:
+            with self._path.open("rb") as file:
+                file.seek(self._offset)
+                content = file.read()
+        except FileNotFoundError:
+            return []
+        whole, _, _ = content.rpartition(b"\n")
+        self._offset += len(whole) + 1 if whole else 0
+        events = (_parse(line) for line in whole.split(b"\n"))
+        return [event for event in events if event is not None and event.number > self._after]
+
+
 def read_tail(run_dir: Path, most: int) -> list[JournalEvent]:
     """The events in the last `most` bytes, for those who look often and need only the end."""
     try:

@@ -21,7 +21,7 @@ from pathlib import Path
 import legion
 from legion.runner import control, tree
 from legion.runner.host import Answer
-from legion.runner.journal import JournalEvent, Kind, read_journal
+from legion.runner.journal import JournalEvent, JournalReader, Kind, read_journal
 from legion.runner.spec import Result, RunFolder, RunnerError, read_result
 from legion.system import crash, files
 from legion.system.crash import Point
@@ -299,13 +299,11 @@ class _Follower:
     """Tells new journal events once each."""
 
     def __init__(self, run_dir: Path, on_event: Callable[[JournalEvent], None] | None, after: int) -> None:
-        self._run_dir = run_dir
+        self._journal = JournalReader(run_dir, after)
         self._on_event = on_event
-        self._after = after
 
     def catch_up(self) -> None:
         if self._on_event is None:
             return
-        for event in read_journal(self._run_dir, after=self._after):
-            self._after = event.number
+        for event in self._journal.read_on():
             self._on_event(event)

@@ -18,6 +18,8 @@ from legion.wire.projects import WaitState
 
 _LONGEST = 25.0
 _RECENT = 200
+_BREATH, _LONGEST_BREATH = 9, 0.1
+"""Whoever comes back after every event costs at most a tenth of a processor."""
 _LONG_REST = 8.0
 """Seconds: the fourth rest in a row."""
 _NEEDS_A_PERSON = (
@@ -34,8 +36,12 @@ def wait(world: World, news: News, cwd: str | None, ids: list[int], after_event:
     deadline = time.monotonic() + min(timeout, _LONGEST)
     project = project_cases.find(world, cwd).id if cwd and not ids else None
     while True:
+        began = time.monotonic()
         state = _state(world, project, ids)
-        if state.settled or state.last_event > after_event:
+        if state.settled:
+            return state
+        if state.last_event > after_event:
+            time.sleep(min(_BREATH * (time.monotonic() - began), _LONGEST_BREATH))
             return state
         if not news.wait(state.last_event, deadline - time.monotonic()):
             return state
@@ -66,9 +72,11 @@ def _stuck(world: World, tx: ReadTransaction, wanted: tuple[Ticket, ...]) -> set
     edges = {number: list(ticket.wish.after) for number, ticket in live.items()}
     states = {number: ticket.state for number, ticket in live.items()}
     ended = tickets.states_of(tx, sorted({other for after in edges.values() for other in after} - set(live)))
-    standing = {project.id for project in projects.all(tx) if _stands_still(world, tx, project)}
+    cared_for = projects.all(tx)
+    standing = {project.id for project in cared_for if _stands_still(world, tx, project)}
+    paused = {project.id for project in cared_for if project.paused}
     blocked = {number for number, ticket in live.items() if _needs_a_person(world, ticket, standing)}
-    blocked |= {ticket.id for ticket in live.values() if ticket.state is State.QUEUED and _is_paused(tx, ticket)}
+    blocked |= {number for number, ticket in live.items() if ticket.state is State.QUEUED and ticket.project in paused}
     seen_as = {number: State.STOPPED if number in blocked else state for number, state in states.items()}
     hopeless = board.hopeless(edges, {**ended, **seen_as}) | blocked
     return {ticket.id for ticket in wanted if ticket.id in hopeless and ticket.state not in ENDED}
@@ -91,7 +99,3 @@ def _keeps_breaking(world: World, kind: JobKind, subject: int) -> bool:
     """A job that broke several times in a row is tried again, but nobody should wait for it without a word."""
     rest = world.rests.get((kind, subject))
     return rest is not None and rest.length >= _LONG_REST
-
-
-def _is_paused(tx: ReadTransaction, ticket: Ticket) -> bool:
-    return projects.get(tx, ticket.project).paused

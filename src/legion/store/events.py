@@ -10,6 +10,8 @@ from legion.domain.events import Event, Kind
 from legion.store import schema
 from legion.store.database import ReadTransaction
 
+_LAST = select(schema.counters.c.value).where(schema.counters.c.name == "event")
+
 
 def after(
     tx: ReadTransaction, number: int, *, project: int | None = None, ticket: int | None = None, limit: int = 1000
@@ -41,7 +43,7 @@ def latest(tx: ReadTransaction, project: int, kind: Kind) -> Event | None:
 
 def last(tx: ReadTransaction) -> int:
     """The number of the latest event; 0 before the first."""
-    number: int = tx.execute(select(schema.counters.c.value).where(schema.counters.c.name == "event")).scalar_one()
+    number: int = tx.execute(_LAST).scalar_one()
     return number
 
 

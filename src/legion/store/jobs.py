@@ -17,6 +17,7 @@ from legion.store.errors import StaleClaim
 _TABLE = schema.claims.c
 _ACTIVE = _TABLE.active == literal_column("1")
 """Spelt as in the partial index: a bound value would hide the index from the planner."""
+_ALL_ACTIVE = select(schema.claims).where(_ACTIVE).order_by(_TABLE.id)
 
 
 def claim(tx: Transaction, kind: JobKind, subject: int, machine: str, until: float | None = None) -> Claim:
@@ -55,7 +56,7 @@ def finish(tx: Transaction, claim: Claim) -> None:
 
 def active(tx: ReadTransaction) -> tuple[Claim, ...]:
     """What is being done, oldest first."""
-    return tuple(_claim(row) for row in tx.execute(select(schema.claims).where(_ACTIVE).order_by(_TABLE.id)))
+    return tuple(_claim(row) for row in tx.execute(_ALL_ACTIVE))
 
 
 def _this(claim: Claim) -> tuple[ColumnElement[bool], ...]:

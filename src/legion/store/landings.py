@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from sqlalchemy import Row, insert, select, update
+from sqlalchemy import Row, bindparam, insert, select, update
 
 from legion.domain.errors import Conflict
 from legion.domain.landing import Landing
@@ -13,6 +13,9 @@ from legion.store import schema
 from legion.store.database import ReadTransaction, Transaction
 
 _TABLE = schema.landings.c
+_OPEN = (
+    select(schema.landings).where(_TABLE.project == bindparam("wanted"), _TABLE.closed_at.is_(None)).order_by(_TABLE.id)
+)
 
 
 def open(tx: Transaction, project: int, *, base: str, commit: str, tree: str, tickets: Mapping[int, str]) -> Landing:
@@ -40,8 +43,7 @@ def close(tx: Transaction, landing: int, *, landed: bool) -> Landing:
 
 def open_ones(tx: ReadTransaction, project: int) -> tuple[Landing, ...]:
     """Those of which the outcome is not known, oldest first."""
-    found = select(schema.landings).where(_TABLE.project == project, _TABLE.closed_at.is_(None))
-    return tuple(_landing(row) for row in tx.execute(found.order_by(_TABLE.id)))
+    return tuple(_landing(row) for row in tx.execute(_OPEN, {"wanted": project}))
 
 
 def history(tx: ReadTransaction, project: int, limit: int) -> tuple[Landing, ...]:

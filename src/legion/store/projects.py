@@ -14,6 +14,7 @@ from legion.store import schema
 from legion.store.database import ReadTransaction, Transaction
 
 _TABLE = schema.projects.c
+_IN_CARE = select(schema.projects).where(_TABLE.removed_at.is_(None), _TABLE.target != "").order_by(_TABLE.id)
 
 
 def add(
@@ -69,8 +70,7 @@ def by_common_dir(tx: ReadTransaction, common_dir: str) -> Project | None:
 
 def all(tx: ReadTransaction) -> tuple[Project, ...]:
     """Those in our care, oldest first. One whose hub could not be made yet is not among them."""
-    found = select(schema.projects).where(_TABLE.removed_at.is_(None), _TABLE.target != "").order_by(_TABLE.id)
-    return tuple(Project(**row._mapping) for row in tx.execute(found))
+    return tuple(Project(**row._mapping) for row in tx.execute(_IN_CARE))
 
 
 def save(

@@ -15,6 +15,7 @@ from legion.store import schema
 from legion.store.database import ReadTransaction, Transaction
 
 _TABLE = schema.runs.c
+_ACTIVE = select(schema.runs).where(_TABLE.ended_at.is_(None)).order_by(_TABLE.id)
 
 
 def start(tx: Transaction, ticket: int, attempt: int) -> Run:
@@ -111,8 +112,7 @@ def latest(tx: ReadTransaction, ticket: int) -> Run | None:
 
 def active(tx: ReadTransaction) -> tuple[Run, ...]:
     """Those of which no end is known, oldest first."""
-    found = select(schema.runs).where(_TABLE.ended_at.is_(None)).order_by(_TABLE.id)
-    return tuple(Run(**row._mapping) for row in tx.execute(found))
+    return tuple(Run(**row._mapping) for row in tx.execute(_ACTIVE))
 
 
 def _project(tx: ReadTransaction, ticket: int) -> int:

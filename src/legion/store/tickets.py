@@ -32,6 +32,7 @@ _WHOLE: Select[Any] = (
     .where(_ON_BOARD)
 )
 _ONE = _WHOLE.where(_TABLE.id == bindparam("wanted"))
+_ALL_LIVE = select(schema.tickets).where(_LIVE).order_by(_TABLE.id)
 _AT_ONCE = 500
 """How many ids one statement names."""
 
@@ -98,9 +99,7 @@ def move(tx: Transaction, ticket: int, step: Step, *, expected_version: int | No
 
 def live(tx: ReadTransaction, project: int | None = None) -> tuple[Ticket, ...]:
     """All that have neither ended nor been dropped, oldest first, without their long texts."""
-    found = select(schema.tickets).where(_LIVE).order_by(_TABLE.id)
-    if project is not None:
-        found = found.where(_TABLE.project == project)
+    found = _ALL_LIVE if project is None else _ALL_LIVE.where(_TABLE.project == project)
     return tuple(_ticket(row) for row in tx.execute(found))
 
 
