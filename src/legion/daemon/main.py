@@ -17,6 +17,7 @@ import uvicorn
 
 from legion import __version__
 from legion.api.app import make_app
+from legion.api.mcp import PATH
 from legion.config import user as settings
 from legion.config.current import CurrentSettings
 from legion.config.user import SandboxMode, UserConfig
@@ -71,6 +72,7 @@ def _serve(port: int | None, host: str | None, data: DataDir, announce: Callable
     host = host or user.daemon.host
     with taken(data):
         listener = listening.on_port(host, port if port is not None else user.daemon.port)
+        second = listening.on_port(host, user.daemon.mcp_port)
         local = listening.on_socket(data.socket)
         number = listener.getsockname()[1]
         if announce is None:
@@ -78,6 +80,7 @@ def _serve(port: int | None, host: str | None, data: DataDir, announce: Callable
             _say(f"Data directory: {data.root}")
         shown = f"[{host}]" if ":" in host else host
         url = f"http://{shown}:{number}"
+        tools = f"http://{shown}:{second.getsockname()[1]}{PATH}"
         with wired(user, data, url) as (world, news, conductor, keeper):
             server: uvicorn.Server | None = None
 
@@ -105,8 +108,8 @@ def _serve(port: int | None, host: str | None, data: DataDir, announce: Callable
             config = uvicorn.Config(
                 app, log_level="warning", access_log=False, lifespan="off", timeout_graceful_shutdown=2
             )
-            server = _Server(config, lambda: _ready(data, url, local, conductor, keeper, announce or greet))
-            sockets = [listener] if local is None else [listener, local]
+            server = _Server(config, lambda: _ready(data, url, tools, local, conductor, keeper, announce or greet))
+            sockets = [listener, second] if local is None else [listener, second, local]
             try:
                 server.run(sockets=sockets)
             finally:
@@ -140,13 +143,14 @@ class _Server(uvicorn.Server):
 def _ready(
     data: DataDir,
     url: str,
+    tools: str,
     local: socket.socket | None,
     conductor: Conductor,
     keeper: Housekeeper,
     announce: Callable[[str], None],
 ) -> None:
     own_socket = str(data.socket) if local is not None else None
-    listening.Record(pid=os.getpid(), url=url, socket=own_socket, version=__version__).write(data)
+    listening.Record(pid=os.getpid(), url=url, socket=own_socket, mcp=tools, version=__version__).write(data)
     conductor.start()
     keeper.start()
     announce(url)
