@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from legion.domain.errors import NotAllowed
+from legion.api.ports import Orchestrate
+from legion.domain.errors import NotAllowed, NotFound
 from legion.wire.callers import Caller
 from legion.wire.tools import ToolAnswer, ToolCall, Tools
 from tests.api.standin import StandIn
@@ -29,6 +30,9 @@ class StandInDesk:
 
     def call_tool(self, caller: Caller, name: str, wanted: ToolCall, cwd: str, /) -> ToolAnswer:
         return ToolAnswer(text=f"{caller.id} used {name}", data=wanted.arguments)
+
+    def orchestrate(self, caller: Caller, cwd: str, /) -> Orchestrate:
+        raise NotFound("There is no project here.")
 
     def acting(self, caller: Caller, /) -> StandIn:
         self._service.callers.append(caller.id)

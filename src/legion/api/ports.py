@@ -7,6 +7,17 @@ from typing import Protocol
 from legion.wire.agents import AgentPage, Agents, Fire, Fired, Hire, Hired, Interrupt
 from legion.wire.callers import Caller
 from legion.wire.mail import Broadcast, Letter, Mail, ReadMail, Sent
+from legion.wire.orchestrate import (
+    Dependencies,
+    OldDispatch,
+    OldDispatched,
+    OldReport,
+    OldStop,
+    Queue,
+    Said,
+    Submit,
+    Submitted,
+)
 from legion.wire.projects import (
     AddProject,
     Collected,
@@ -38,6 +49,18 @@ from legion.wire.tickets import Acted, Action, Diff, Dispatch, Dispatched, Event
 from legion.wire.tools import ToolAnswer, ToolCall, Tools
 
 
+class Orchestrate(Protocol):
+    """The routes of legion_cc, for one caller and one project."""
+
+    def submit(self, wanted: Submit, /) -> Submitted: ...
+    def dispatch(self, wanted: OldDispatch, /) -> OldDispatched: ...
+    def status(self) -> Queue: ...
+    def report(self, wanted: OldReport, /) -> Said: ...
+    def stop(self, wanted: OldStop, /) -> Said: ...
+    def stop_all(self) -> Said: ...
+    def deps(self, number: int, /) -> Dependencies: ...
+
+
 class Desk(Protocol):
     """Where callers are known by their tokens."""
 
@@ -59,6 +82,8 @@ class Desk(Protocol):
     def call_tool(self, caller: Caller, name: str, wanted: ToolCall, cwd: str, /) -> ToolAnswer:
         """Blocks for a while where the tool waits for something."""
         ...
+
+    def orchestrate(self, caller: Caller, cwd: str, /) -> Orchestrate: ...
 
 
 class Service(Protocol):

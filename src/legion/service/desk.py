@@ -11,6 +11,7 @@ from legion.jobs.world import World
 from legion.service.facade import Service
 from legion.service.limited import LimitedService
 from legion.service.news import News
+from legion.service.orchestrate import Orchestrate
 from legion.service.tools.box import ToolBox
 from legion.store import projects, runs, tokens
 from legion.wire.callers import Caller
@@ -81,6 +82,10 @@ class Desk:
         except NotAllowed as refusal:
             self.refused(caller, name, refusal.message)
             raise
+
+    def orchestrate(self, caller: Caller, cwd: str) -> Orchestrate:
+        """The routes of legion_cc, with the caller's rights."""
+        return Orchestrate(self._world, self.acting(caller), cwd or self._only_project())
 
     def _only_project(self) -> str:
         """A person who has one project need not name it."""

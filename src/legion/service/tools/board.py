@@ -7,6 +7,7 @@ from dataclasses import asdict
 from legion.domain.agents import ROOT
 from legion.domain.errors import BadInput
 from legion.domain.events import Kind
+from legion.service import output
 from legion.service.limited import LimitedService
 from legion.service.tools.call import Call, Data
 from legion.store import agents, events, requests, tickets
@@ -130,7 +131,6 @@ def deps(call: Call) -> Data:
 
 def _dependency(call: Call, number: int) -> Data:
     page = call.service.ticket(number)
-    end = call.service.log(number, None, 0).text.splitlines()[-_LOG_LINES:] if page.runs else []
     with call.world.store.read() as tx:
         said = [event.data["summary"] for event in events.of_ticket(tx, number) if event.kind is Kind.TICKET_REPORTED]
     return {
@@ -138,7 +138,7 @@ def _dependency(call: Call, number: int) -> Data:
         "landed": page.landed,
         "changed_files": page.changed_files,
         "summary": said[-1] if said else page.ticket.reason,
-        "log": end,
+        "log": output.end_of_log(call.world, number, _LOG_LINES),
     }
 
 
