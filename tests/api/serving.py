@@ -17,6 +17,7 @@ from legion.api.app import make_app
 from legion.client.http import Address
 from legion.client.legion import Legion
 from legion.system.paths import DataDir
+from tests.api.desk import StandInDesk
 from tests.api.standin import StandIn
 
 TOKEN = "a-token-for-tests"
@@ -60,7 +61,7 @@ def serving(service: StandIn, folder: Path, *, heartbeat: float = 15.0) -> Itera
     data.token.write_text(f"{TOKEN}\n")
     record = {"pid": 4242, "url": f"http://127.0.0.1:{port}", "socket": str(data.socket), "version": __version__}
     data.daemon_record.write_text(json.dumps(record))
-    app = make_app(service, token=TOKEN, hosts=("127.0.0.1", "localhost", "::1"), heartbeat=heartbeat)
+    app = make_app(StandInDesk(service), token=TOKEN, hosts=("127.0.0.1", "localhost", "::1"), heartbeat=heartbeat)
     server = _Server(uvicorn.Config(app, log_level="critical", lifespan="off", timeout_graceful_shutdown=1))
     thread = threading.Thread(target=server.run, kwargs={"sockets": [tcp, unix]}, daemon=True)
     thread.start()

@@ -29,6 +29,10 @@ class ModelsStandIn:
     def reset_models(self) -> None:
         self.told: list[tuple[int, str]] = []
         self.questions: dict[int, QuestionLine] = {}
+        self.answered: dict[int, Answer] = {}
+        self.callers: list[str] = []
+        """Who asked, in order."""
+        self.refused: list[tuple[str, str]] = []
         self.providers_there: dict[str, ProviderLine] = {}
         self.routes_there: dict[str, RouteLine] = {}
         self.added: list[AddProvider] = []
@@ -49,8 +53,10 @@ class ModelsStandIn:
         if id not in self.questions:
             raise NotFound(f"There is no question {id}: see `legion inbox`.")
         ticket = self.questions.pop(id).ticket
-        self.told.append((ticket, given.why))
-        return Answered(question=id, ticket=ticket, allowed=given.allowed, message="The agent goes ahead.")
+        self.told.append((ticket or 0, given.why))
+        allowed = given.choice in ("yes", "always") if given.allowed is None else given.allowed
+        self.answered[id] = given
+        return Answered(question=id, ticket=ticket, allowed=allowed, message="The agent goes ahead.")
 
     def tell(self, id: int, words: Words, /) -> Told:
         self._ask("tell")

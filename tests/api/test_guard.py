@@ -8,9 +8,16 @@ import socket
 
 import pytest
 
+from legion.api.allowed import may_call
+from legion.client.http import Address
+from legion.client.legion import Legion
+from legion.wire.errors import NotAllowed
+from tests.api.desk import AGENT
 from tests.api.serving import TOKEN, Served
 
 BEARER = {"Authorization": f"Bearer {TOKEN}"}
+STANDING = {"Authorization": "Bearer legion-agent-standing"}
+OF_A_TICKET = {"Authorization": "Bearer legion-agent-ticket"}
 
 
 def ask(served: Served, path: str, headers: dict[str, str], method: str = "GET", body: bytes | None = None):
@@ -143,3 +150,85 @@ def test_a_websocket_is_turned_away(served: Served):
     }
     answer, _ = ask(served, "/v1/status", headers)
     assert answer.status != 101
+
+
+def test_the_token_alone_says_who_calls(served: Served):
+    for headers, caller in ((BEARER, "root"), (STANDING, AGENT.id)):
+        answer, _ = ask(served, "/v1/status", headers)
+        assert (answer.status, served.service.callers.pop()) == (200, caller)
+
+
+@pytest.mark.parametrize("name", ["root", "ticket-12", "another-agent", " ", AGENT.id + "x"])
+def test_an_agent_that_calls_itself_something_else_is_refused_and_written_down(served: Served, name):
+    answer, content = ask(served, "/v1/status", {**STANDING, "Legion-Session": name})
+    assert (answer.status, content["code"]) == (403, "not_allowed")
+    assert "LEGION_SESSION_ID" in content["message"]
+    assert served.service.refused == [(AGENT.id, "GET /v1/status")]
+    assert served.service.asked == []
+
+
+def test_a_session_id_proves_nothing_without_a_token(served: Served):
+    for headers in ({}, {"Authorization": "Bearer wrong"}):
+        answer, _ = ask(served, "/v1/status", {**headers, "Legion-Session": AGENT.id})
+        assert answer.status == 401
+    answer, _ = ask(served, "/v1/status", {**BEARER, "Legion-Session": AGENT.id})
+    assert answer.status == 403
+    for headers, name in ((BEARER, "root"), (STANDING, AGENT.id)):
+        assert ask(served, "/v1/status", {**headers, "Legion-Session": name})[0].status == 200
+
+
+CLOSED = [
+    ("POST", "/v1/shutdown"),
+    ("GET", "/v1/config"),
+    ("GET", "/v1/doctor"),
+    ("GET", "/v1/inbox"),
+    ("POST", "/v1/questions/1/answer"),
+    ("POST", "/v1/projects"),
+    ("DELETE", "/v1/projects"),
+    ("POST", "/v1/project/trust"),
+    ("POST", "/v1/project/collect"),
+    ("POST", "/v1/project/stop"),
+    ("GET", "/v1/providers"),
+    ("POST", "/v1/providers"),
+    ("GET", "/v1/events"),
+    ("GET", "/v1/openapi.json"),
+    ("POST", "/v1/tickets/1/drop"),
+    ("POST", "/v1/tickets/1/tell"),
+    ("GET", "/v1/status/../config"),
+    ("GET", "/v1//status"),
+    ("POST", "/v1/status"),
+]
+
+
+@pytest.mark.parametrize(("method", "path"), CLOSED)
+def test_what_is_not_listed_is_closed_to_agents(served: Served, method, path):
+    for headers in (STANDING, OF_A_TICKET):
+        answer, content = ask(served, path, headers, method, b"{}" if method == "POST" else None)
+        assert answer.status == 403, content
+        assert "not open to agents" in content["message"]
+    assert [asked for _, asked in served.service.refused] == [f"{method} {path}"] * 2
+    assert served.service.asked == []
+
+
+def test_a_new_route_is_closed_to_agents_until_it_is_listed(served: Served):
+    """Every route that there is, but for those that were opened on purpose."""
+    _, document = ask(served, "/v1/openapi.json", BEARER)
+    routes = [(method.upper(), path) for path, methods in document["paths"].items() for method in methods]
+    concrete = [(method, path.replace("{id}", "1").replace("{name}", "x")) for method, path in routes]
+    open_ones = sorted(f"{m} {p}" for m, p in concrete if may_call(m, p, of_a_ticket=False))
+    assert not [route for route in open_ones if any(word in route for word in ("project", "provider", "shutdown"))]
+    for method, path in concrete:
+        if may_call(method, path, of_a_ticket=True):
+            assert path in ("/health", "/v1/tools", "/v1/tools/x", "/mcp")
+
+
+def test_the_agent_of_a_ticket_may_not_even_look_at_the_board(served: Served):
+    answer, _ = ask(served, "/v1/status", OF_A_TICKET)
+    assert answer.status == 403
+
+
+def test_a_client_says_who_it_believes_to_be(served: Served):
+    token = "legion-agent-standing"
+    assert Legion(Address(port=served.port, token=token, session=AGENT.id)).status(None).tickets == []
+    with pytest.raises(NotAllowed, match="lets nobody call as"):
+        Legion(Address(port=served.port, token=token, session="root")).status(None)

@@ -20,6 +20,8 @@ def a_question(id: int = 3, **told: object) -> QuestionLine:
         "words": "May it use WebFetch: https://example.test",
         "asked_at": time.time() - 125,
         "deadline": time.time() + 3475,
+        "choices": ["yes", "no"],
+        "default": "no",
     }
     return QuestionLine(**{**facts, **told})  # type: ignore[arg-type]
 
@@ -60,6 +62,42 @@ def test_an_answer_is_passed_on_with_its_reason(service, legion):
     assert legion("answer", "#3", "no", "Use the copy.").code == 0
     assert service.told == [(12, "Use the copy.")]
     assert legion("answer", "3", "yes").code == 3
+
+
+def test_a_rule_for_always_is_shown_before_it_is_saved(service, legion):
+    rule = "WebFetch(domain:example.test)"
+    service.questions = {3: a_question(choices=["yes", "no", "always"], facts={"rule": rule})}
+    shown = legion("answer", "3", "always")
+    assert (shown.code, rule in shown.err, "--yes" in shown.err) == (4, True, True)
+    assert 3 in service.questions
+    assert legion("answer", "3", "always", "--yes").code == 0
+    assert service.answered[3].choice == "always"
+
+
+def test_a_question_of_a_standing_agent_shows_its_facts_and_its_own_choices(service, legion):
+    asked = a_question(
+        ticket=None,
+        kind="ask",
+        agent="5f2c1d7e-0000",
+        words="Which database?",
+        facts={"found": "two in use"},
+        choices=["postgres", "both of them"],
+        default="postgres",
+    )
+    service.questions = {3: asked}
+    shown = legion("inbox").out
+    for words in ("ask, agent 5f2c1d7e of shop", "Which database?", "found: two in use", "it is `postgres` at"):
+        assert words in shown
+    assert "legion answer 3 postgres   or   legion answer 3 'both of them'" in shown
+
+
+def test_a_question_without_choices_is_answered_with_words(service, legion):
+    service.questions = {3: a_question(kind="ask", choices=[], default="")}
+    shown = legion("inbox").out
+    assert "left to the agent" in shown
+    assert "legion answer 3 'your words'" in shown
+    assert legion("answer", "3", "Take the second one.").code == 0
+    assert service.answered[3].choice == "Take the second one."
 
 
 @pytest.mark.parametrize("words", [("answer",), ("answer", "3"), ("answer", "three", "yes"), ("tell", "1"), ("tell",)])

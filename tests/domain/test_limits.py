@@ -15,7 +15,7 @@ NOW = 1000.0
 
 def runs(*outcomes: Outcome | None) -> list[Run]:
     return [
-        Run(id=n, ticket=1, attempt=1, generation=1, started_at=0.0, outcome=outcome)
+        Run(id=n, project=1, ticket=1, attempt=1, generation=1, started_at=0.0, outcome=outcome)
         for n, outcome in enumerate(outcomes)
     ]
 

@@ -16,9 +16,9 @@ def here(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Company]:
         yield one
 
 
-def asking(here: Company, name: str, *, ask: bool = True) -> int:
+def asking(here: Company, name: str, *, ask: bool = True, about: str = "") -> int:
     """A ticket whose agent wants to write outside its tree, for which it would have to ask."""
-    outside = here.squad.folder / "gates" / f"{name}.txt"
+    outside = here.squad.folder / "gates" / f"{about or name}.txt"
     here.script(
         name,
         f"""
@@ -113,6 +113,8 @@ def test_words_with_a_yes_are_refused_and_the_question_still_waits(here: Company
     question = the_question(here, ticket)
     refused = here.cli("answer", str(question.id), "yes", "but", "carefully")
     assert refused.returncode == 2
+    perhaps = here.cli("answer", str(question.id), "perhaps")
+    assert (perhaps.returncode, "choose one of yes, no" in perhaps.stderr) == (2, True)
     refused = here.cli("answer", str(question.id), "yes", "but carefully")
     assert (refused.returncode, refused.stdout, refused.stderr.count("\n")) == (2, "", 1)
     assert refused.stderr.startswith("Words go with a no only")
@@ -121,7 +123,7 @@ def test_words_with_a_yes_are_refused_and_the_question_still_waits(here: Company
     here.project.until(ticket, "done")
 
 
-@pytest.mark.parametrize("words", [("answer", "x", "yes"), ("answer", "0", "yes"), ("answer", "1", "perhaps")])
+@pytest.mark.parametrize("words", [("answer", "x", "yes"), ("answer", "0", "yes"), ("answer", "1")])
 def test_an_answer_that_makes_no_sense_is_refused_in_one_sentence(here: Company, words):
     refused = here.cli(*words)
     assert (refused.returncode, refused.stdout, refused.stderr.count("\n")) == (2, "", 1)
@@ -129,3 +131,19 @@ def test_an_answer_that_makes_no_sense_is_refused_in_one_sentence(here: Company,
 
 def test_a_question_that_never_was_is_not_found(here: Company):
     assert here.cli("answer", "4711", "yes").returncode == 3
+
+
+def test_what_is_allowed_for_always_is_shown_saved_and_never_asked_again(here: Company):
+    ticket = asking(here, "always")
+    question = the_question(here, ticket)
+    rule = f"Edit(/{here.squad.folder}/gates/always.txt)"
+    assert question.facts["rule"] == rule
+    shown = here.cli("answer", str(question.id), "always")
+    assert (shown.returncode, rule in shown.stderr) == (4, True)
+    rules = here.squad.settings.with_name("rules.toml")
+    assert not rules.exists()
+    assert "is allowed from now on" in here.told("answer", str(question.id), "always", "--yes")
+    assert rule in rules.read_text()
+    here.project.until(ticket, "done")
+    page = here.project.until(asking(here, "allowed", about="always"), "done")
+    assert [event.kind for event in page.history if "question" in event.kind] == []

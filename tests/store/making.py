@@ -76,7 +76,18 @@ def add_many_landed(store: Store, project: int, count: int) -> None:
         texts = {"text": "t", "context": "long " * 100, "criteria": "", "plan": ""}
         tx.execute(insert(schema.wishes), [texts | {"ticket": n} for n in ids])
         tx.execute(insert(schema.edges), [{"ticket": n, "after": n - 1} for n in ids])
-        run = {"attempt": 1, "generation": 1, "started_at": 1.0, "ended_at": 2.0, "detail": "", "outcome": "finished"}
+        run = {
+            "project": project,
+            "conversation": "",
+            "access": "",
+            "prompt": "",
+            "attempt": 1,
+            "generation": 1,
+            "started_at": 1.0,
+            "ended_at": 2.0,
+            "detail": "",
+            "outcome": "finished",
+        }
         tx.execute(insert(schema.runs), [run | {"id": n, "ticket": n} for n in ids])
         claim = {"kind": "run", "generation": 1, "machine": "here", "active": False, "claimed_at": 1.0}
         tx.execute(insert(schema.claims), [claim | {"id": n, "subject": n} for n in ids])

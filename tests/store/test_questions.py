@@ -6,6 +6,7 @@ import pytest
 
 from legion.domain.errors import Conflict, NotFound
 from legion.domain.events import Kind
+from legion.domain.questions import Matter
 from legion.store import events, questions, runs
 from tests.store.making import add_ticket
 
@@ -17,7 +18,18 @@ def run(store, project):
 
 
 def ask(tx, run, key="k", words="May it?"):
-    return questions.ask(tx, key=key, project=1, ticket=run.ticket, run=run.id, words=words, deadline=99.0)
+    kind = Matter.PERMISSION
+    return questions.ask(
+        tx,
+        key=key,
+        kind=kind,
+        project=1,
+        ticket=run.ticket,
+        run=run.id,
+        words=words,
+        deadline=99.0,
+        facts={"tool": "T"},
+    )
 
 
 def test_the_same_key_is_the_same_question(store, run):
@@ -37,13 +49,14 @@ def test_the_same_key_is_the_same_question(store, run):
 def test_a_question_is_settled_once(store, run):
     with store.write() as tx:
         question = ask(tx, run)
-        settled = questions.settle(tx, question.id, allowed=True, why="sure")
-    assert (settled.allowed, settled.why, settled.settled_at) == (True, "sure", tx.now)
+        settled = questions.settle(tx, question.id, "yes", "sure")
+    assert (question.choices, question.fallback, question.facts) == (("yes", "no"), "no", {"tool": "T"})
+    assert (settled.allowed, settled.choice, settled.why, settled.settled_at) == (True, "yes", "sure", tx.now)
     with store.read() as tx:
         assert questions.open_ones(tx) == ()
         assert questions.get(tx, question.id) == settled
     with store.write() as tx, pytest.raises(Conflict, match="settled already"):
-        questions.settle(tx, question.id, allowed=False)
+        questions.settle(tx, question.id, "no")
 
 
 def test_open_questions_are_found_by_their_run(store, project, run):
@@ -55,3 +68,22 @@ def test_open_questions_are_found_by_their_run(store, project, run):
         assert questions.open_ones(tx, run=run.id) == (mine,)
         with pytest.raises(NotFound, match="legion inbox"):
             questions.get(tx, 77)
+
+
+def test_an_agent_without_a_ticket_asks_with_choices_of_its_own(store, project):
+    with store.write() as tx:
+        asked = questions.ask(
+            tx,
+            key="k",
+            kind=Matter.ASK,
+            project=project.id,
+            agent="one",
+            words="Which?",
+            choices=("a", "b"),
+            fallback="a",
+            deadline=99.0,
+        )
+    with store.read() as tx:
+        assert questions.open_ones(tx, agent="one") == (asked,)
+        assert questions.open_ones(tx, agent="another") == ()
+    assert (asked.ticket, asked.run, asked.choices, asked.fallback) == (None, None, ("a", "b"), "a")

@@ -24,7 +24,13 @@ def test_a_run_starts_and_ends_with_its_events(store, project, ticket):
     with store.write() as tx:
         started = runs.start(tx, ticket, 1)
     assert started == Run(
-        id=1, ticket=ticket, attempt=1, generation=1, started_at=tx.now, conversation=started.conversation
+        id=1,
+        project=project.id,
+        ticket=ticket,
+        attempt=1,
+        generation=1,
+        started_at=tx.now,
+        conversation=started.conversation,
     )
     with store.read() as tx:
         assert runs.active(tx) == (started,)

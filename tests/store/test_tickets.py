@@ -50,6 +50,8 @@ FULL_WISH = Wish(
     max_attempts=2,
     asks=True,
     budget=2.5,
+    dispatcher="5f2c1d7e",
+    tools=("Read", "Bash"),
 )
 
 

@@ -6,16 +6,17 @@ from collections.abc import Collection
 
 from fastapi import Depends, FastAPI
 from fastapi.security import HTTPBearer
+from starlette.routing import Route
 
 from legion import __version__
-from legion.api import events, problems, projects, providers, questions, tickets
+from legion.api import agents, events, mcp, orchestrate, problems, projects, providers, questions, tickets, tools
 from legion.api.guard import Guard
-from legion.api.ports import Service
+from legion.api.ports import Desk
 from legion.api.waiting import Waiters
 from legion.wire.projects import Problem
 
 
-def make_app(service: Service, *, token: str, hosts: Collection[str], heartbeat: float = events.HEARTBEAT) -> Guard:
+def make_app(desk: Desk, *, token: str, hosts: Collection[str], heartbeat: float = events.HEARTBEAT) -> Guard:
     """The whole ASGI app. `hosts` are the names, without port, under which it answers over TCP."""
     app = FastAPI(
         title="Legion",
@@ -29,14 +30,15 @@ def make_app(service: Service, *, token: str, hosts: Collection[str], heartbeat:
         dependencies=[Depends(HTTPBearer(auto_error=False))],
         redirect_slashes=False,
     )
-    app.state.service = service
+    app.state.desk = desk
     app.state.waiters = Waiters()
     app.state.heartbeat = heartbeat
     problems.install(app)
-    for routes in (projects, tickets, questions, providers, events):
+    for routes in (projects, tickets, agents, questions, tools, orchestrate, providers, events):
         app.include_router(routes.router)
+    app.router.routes.append(Route(mcp.PATH, mcp.McpDoor(desk, app.state.waiters), methods=["GET", "POST", "DELETE"]))
     app.add_api_route("/health", _health, summary="Whether it lives; needs no token")
-    return Guard(app, token=token, hosts=hosts)
+    return Guard(app, desk, token=token, hosts=hosts)
 
 
 async def _health() -> dict[str, str]:

@@ -9,12 +9,17 @@ from typing import Annotated, TypeVar, cast
 from fastapi import Depends, Path, Query, Request
 from pydantic import AfterValidator, ConfigDict
 
-from legion.api.ports import Service
+from legion.api.guard import CALLER
+from legion.api.ports import Desk, Service
+from legion.wire.agents import Fire, Hire, Interrupt
+from legion.wire.callers import Caller
 from legion.wire.errors import BadInput
+from legion.wire.mail import Broadcast, Letter, ReadMail
 from legion.wire.projects import AddProject, Trust, Where
 from legion.wire.providers import AddProvider, RemoveProvider, TryProvider
 from legion.wire.questions import Answer, Words
 from legion.wire.tickets import Action, Dispatch, NewTicket
+from legion.wire.tools import ToolCall
 
 BIGGEST = 2**63 - 1
 
@@ -24,12 +29,20 @@ Body = TypeVar("Body")
 for _body in (
     *(AddProject, Where, Trust, Dispatch, NewTicket, Action),
     *(Answer, Words, AddProvider, RemoveProvider, TryProvider),
+    *(Hire, Fire, Interrupt, Letter, Broadcast, ReadMail, ToolCall),
 ):
     setattr(_body, "__pydantic_config__", ConfigDict(extra="forbid"))  # noqa: B010
 
 
+async def the_caller(request: Request) -> Caller:
+    """Who calls, as the guard has found out."""
+    return cast(Caller, request.scope[CALLER])
+
+
 async def the_service(request: Request) -> Service:
-    return cast(Service, request.app.state.service)
+    """With no more rights than the caller's."""
+    desk: Desk = request.app.state.desk
+    return desk.acting(await the_caller(request))
 
 
 def _without_nul(text: str) -> str:
@@ -38,6 +51,7 @@ def _without_nul(text: str) -> str:
     return text
 
 
+Who = Annotated[Caller, Depends(the_caller)]
 Asked = Annotated[Service, Depends(the_service)]
 Text = Annotated[str, AfterValidator(_without_nul)]
 QuestionId = Annotated[int, Path(ge=1, le=BIGGEST)]

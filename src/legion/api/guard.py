@@ -1,18 +1,24 @@
 """The guard in front of every route: who may ask at all.
 
 In this order: the Host must be one of ours (421, stops DNS rebinding), an Origin must be the page's own (403),
-the bearer token must be right (401, all routes but /health), the body must not be too big (413).
-Pure ASGI, so that nothing of the framework sees a request that is not allowed.
+the bearer token must be right (401, all routes but /health), an agent must call under its own name and only what is
+open to agents (403, written down), the body must not be too big (413).
+Pure ASGI, so that nothing of the framework sees a request that is not allowed. Who calls is in the scope then.
 """
 
 from __future__ import annotations
 
 import hmac
 from collections.abc import Awaitable, Callable, Collection, Iterable, MutableMapping
-from typing import Any
+from typing import Any, NoReturn
+
+from fastapi.concurrency import run_in_threadpool
 
 from legion import __version__
+from legion.api.allowed import may_call
+from legion.api.ports import Desk
 from legion.api.problems import problem_body
+from legion.wire.callers import PERSON, Caller
 from legion.wire.errors import BadInput, LegionError, NotAllowed
 
 Scope = MutableMapping[str, Any]
@@ -23,6 +29,10 @@ App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 MOST_BODY_BYTES = 32 * 1024 * 1024
 OPEN_PATHS = frozenset({"/health"})
+CALLER = "legion.caller"
+"""Where the scope holds the Caller, for whoever comes behind the guard."""
+SESSION = b"legion-session"
+"""The header in which a client says who it believes to be. It proves nothing; it must not contradict the token."""
 
 _HEADERS_OF_EVERY_ANSWER = [
     (b"cache-control", b"no-store"),
@@ -46,8 +56,17 @@ class Refusal(Exception):
 class Guard:
     """`hosts` are the names, without port, under which the daemon may be asked over TCP."""
 
-    def __init__(self, app: App, *, token: str, hosts: Collection[str], most_body_bytes: int = MOST_BODY_BYTES) -> None:
+    def __init__(
+        self,
+        app: App,
+        desk: Desk,
+        *,
+        token: str,
+        hosts: Collection[str],
+        most_body_bytes: int = MOST_BODY_BYTES,
+    ) -> None:
         self.app = app
+        self.desk = desk
         self.token = token.encode()
         self.hosts = frozenset(host.lower() for host in hosts)
         self.most_body_bytes = most_body_bytes
@@ -62,6 +81,8 @@ class Guard:
         send = _with_headers(send)
         try:
             self._look_at(scope)
+            if scope["path"] not in OPEN_PATHS:
+                scope[CALLER] = await self._caller(scope)
             receive = await self._whole_body(scope, receive)
         except Refusal as refusal:
             await _refuse(send, refusal)
@@ -76,8 +97,6 @@ class Guard:
                 raise Refusal(
                     403, NotAllowed("Pages of other sites may not talk to Legion; open Legion's own address.")
                 )
-        if scope["path"] not in OPEN_PATHS:
-            self._check_token([value for name, value in headers if name == b"authorization"])
 
     def _host(self, scope: Scope, values: list[bytes]) -> bytes:
         """Over the unix socket any name will do: no browser can reach it."""
@@ -86,12 +105,32 @@ class Guard:
             return host
         raise Refusal(421, NotAllowed("Legion does not answer under this host name; ask it at 127.0.0.1 or localhost."))
 
-    def _check_token(self, values: list[bytes]) -> None:
+    async def _caller(self, scope: Scope) -> Caller:
+        """Who calls, by the token alone."""
+        headers: list[tuple[bytes, bytes]] = scope["headers"]
+        values = [value for name, value in headers if name == b"authorization"]
         scheme, _, given = (values[0] if len(values) == 1 else b"").partition(b" ")
-        right = hmac.compare_digest(given.strip(), self.token)
-        if scheme.lower() != b"bearer" or not right:
-            error = NotAllowed("The token is missing or wrong; send the one in the file `token` of the data directory.")
-            raise Refusal(401, error, [(b"www-authenticate", b"Bearer")])
+        given = given.strip() if scheme.lower() == b"bearer" else b""
+        if hmac.compare_digest(given, self.token):
+            caller = PERSON
+        else:
+            try:
+                caller = await run_in_threadpool(self.desk.known, given.decode("latin-1"))
+            except NotAllowed as unknown:
+                raise Refusal(401, unknown, [(b"www-authenticate", b"Bearer")]) from None
+        claimed = [value.decode("latin-1").strip() for name, value in headers if name == SESSION]
+        asked = f"{scope['method']} {scope['path']}"
+        if any(name != caller.id for name in claimed):
+            why = f"This token is of {caller.id} and lets nobody call as {claimed[0][:80]!r}; mend LEGION_SESSION_ID."
+            await self._forbid(caller, asked, why)
+        if not caller.is_person and not may_call(scope["method"], scope["path"], of_a_ticket=caller.ticket is not None):
+            why = f"{asked[:200]} is not open to agents; ask a person with legion-ask if you need it."
+            await self._forbid(caller, asked, why)
+        return caller
+
+    async def _forbid(self, caller: Caller, asked: str, why: str) -> NoReturn:
+        await run_in_threadpool(self.desk.refused, caller, asked[:200], why)
+        raise Refusal(403, NotAllowed(why))
 
     async def _whole_body(self, scope: Scope, receive: Receive) -> Receive:
         """The body, read here so that its size is known before anybody looks at it."""

@@ -4,6 +4,20 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from legion.wire.agents import AgentPage, Agents, Fire, Fired, Hire, Hired, Interrupt
+from legion.wire.callers import Caller
+from legion.wire.mail import Broadcast, Letter, Mail, ReadMail, Sent
+from legion.wire.orchestrate import (
+    Dependencies,
+    OldDispatch,
+    OldDispatched,
+    OldReport,
+    OldStop,
+    Queue,
+    Said,
+    Submit,
+    Submitted,
+)
 from legion.wire.projects import (
     AddProject,
     Collected,
@@ -33,6 +47,44 @@ from legion.wire.providers import (
 from legion.wire.questions import Answer, Answered, Inbox, Told, Words
 from legion.wire.recording import Cassette, Record
 from legion.wire.tickets import Acted, Action, Diff, Dispatch, Dispatched, EventLine, Log, TicketPage
+from legion.wire.tools import ToolAnswer, ToolCall, Tools
+
+
+class Orchestrate(Protocol):
+    """The routes of legion_cc, for one caller and one project."""
+
+    def submit(self, wanted: Submit, /) -> Submitted: ...
+    def dispatch(self, wanted: OldDispatch, /) -> OldDispatched: ...
+    def status(self) -> Queue: ...
+    def report(self, wanted: OldReport, /) -> Said: ...
+    def stop(self, wanted: OldStop, /) -> Said: ...
+    def stop_all(self) -> Said: ...
+    def deps(self, number: int, /) -> Dependencies: ...
+
+
+class Desk(Protocol):
+    """Where callers are known by their tokens."""
+
+    def known(self, token: str, /) -> Caller:
+        """Whose token this is. Raises NotAllowed where it opens nothing."""
+        ...
+
+    def refused(self, caller: Caller, asked: str, why: str, /) -> None:
+        """Writes down what somebody tried."""
+
+    def acting(self, caller: Caller, /) -> Service:
+        """The service with no more rights than the caller's."""
+        ...
+
+    def tools(self, caller: Caller, /) -> Tools:
+        """Those that it sees."""
+        ...
+
+    def call_tool(self, caller: Caller, name: str, wanted: ToolCall, cwd: str, /) -> ToolAnswer:
+        """Blocks for a while where the tool waits for something."""
+        ...
+
+    def orchestrate(self, caller: Caller, cwd: str, /) -> Orchestrate: ...
 
 
 class Service(Protocol):
@@ -68,6 +120,22 @@ class Service(Protocol):
 
     def interrupt(self, id: int, words: Words, /) -> Told:
         """Blocks like `tell` where there are words."""
+
+    def hire(self, caller: str, wanted: Hire, /) -> Hired: ...
+    def fire(self, caller: str, wanted: Fire, /) -> Fired: ...
+
+    def interrupt_agent(self, caller: str, wanted: Interrupt, /) -> Sent:
+        """Blocks like `tell` where there are words."""
+        ...
+
+    def tell_agent(self, caller: str, letter: Letter, /) -> Sent:
+        """Blocks until the agent has heard it, at most half a minute, where it is to be told now."""
+        ...
+
+    def broadcast(self, caller: str, wanted: Broadcast, /) -> Sent: ...
+    def mail(self, caller: str, wanted: ReadMail, /) -> Mail: ...
+    def agents(self, caller: str, everybody: bool, /) -> Agents: ...
+    def agent(self, caller: str, id: str, /) -> AgentPage: ...
 
     def providers(self) -> Providers: ...
     def add_provider(self, wanted: AddProvider, /) -> Done: ...

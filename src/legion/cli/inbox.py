@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+import sys
 import time
 from collections.abc import Iterator
 
@@ -13,13 +15,13 @@ from legion.cli.output import Cell, Colour, Screen, clock, count, duration, harm
 from legion.cli.texts import checked
 from legion.client.discovery import find
 from legion.system.paths import default_data_dir
-from legion.wire.errors import LegionError
+from legion.wire.errors import LegionError, NotAllowed
 from legion.wire.questions import Answer, Inbox, QuestionLine
 
 
 @command("inbox", example="legion inbox")
 def inbox(call: Call) -> None:
-    """Questions that wait for you, of all projects, with the time when each counts as a no."""
+    """Questions that wait for you, of all projects, with the time when each is settled without you."""
     found = call.legion().inbox()
     call.answer(found, lambda: _questions(found, call.screen))
 
@@ -35,14 +37,38 @@ def _questions(found: Inbox, screen: Screen) -> Iterator[str]:
 
 
 def question_lines(question: QuestionLine, screen: Screen) -> Iterator[str]:
-    """One question: who asks, what, until when, and how to answer."""
-    who = f"ticket {question.ticket} of {harmless(question.project)}, {harmless(question.title)}"
-    yield screen.line(Cell(f"Question {question.id}  ", Colour.BOLD), Cell(who))
+    """One question: what about, who asks, what, until when, and how to answer."""
+    yield screen.line(Cell(f"Question {question.id}  ", Colour.BOLD), Cell(f"{question.kind}, {_asker(question)}"))
     yield from screen.paragraph(harmless(question.words), most_lines=None)
+    for name, fact in question.facts.items():
+        if fact not in question.words:
+            yield from screen.paragraph(f"{harmless(name)}: {harmless(fact)}", most_lines=None)
     asked = duration(time.time() - question.asked_at)
     left = duration(question.deadline - time.time())
-    yield screen.aside(f"asked {asked} ago; without an answer it is a no at {clock(question.deadline)}, in {left}")
-    yield screen.aside(f"legion answer {question.id} yes   or   legion answer {question.id} no 'another way ...'")
+    silence = f"without an answer it is {_silence(question)} at {clock(question.deadline)}, in {left}"
+    yield screen.aside(f"asked {asked} ago; {silence}")
+    yield screen.aside("   or   ".join(_ways(question)))
+
+
+def _asker(question: QuestionLine) -> str:
+    where = f" of {harmless(question.project)}" if question.project else ""
+    if question.ticket is None:
+        return f"agent {harmless(question.agent)[:8]}{where}"
+    return f"ticket {question.ticket}{where}, {harmless(question.title)}"
+
+
+def _silence(question: QuestionLine) -> str:
+    if not question.default:
+        return "left to the agent"
+    return f"a {question.default}" if question.default == "no" else f"`{harmless(question.default)}`"
+
+
+def _ways(question: QuestionLine) -> Iterator[str]:
+    for choice in question.choices:
+        words = " 'another way ...'" if choice in ("no", "reject") else ""
+        yield f"legion answer {question.id} {shlex.quote(harmless(choice))}{words}"
+    if not question.choices:
+        yield f"legion answer {question.id} 'your words'"
 
 
 class QuestionNumber(click.ParamType[int]):
@@ -68,11 +94,33 @@ class QuestionNumber(click.ParamType[int]):
         return [CompletionItem(str(one.id), help=harmless(one.words)[:60]) for one in found]
 
 
-@command("answer", example="legion answer 3 yes\nlegion answer 3 no 'Use the local copy instead.'")
+@command(
+    "answer",
+    example="legion answer 3 yes\nlegion answer 3 no 'Use the local copy instead.'\nlegion answer 3 always --yes",
+)
 @click.argument("id", metavar="ID", type=QuestionNumber())
-@click.argument("said", metavar="yes|no", type=click.Choice(("yes", "no")))
-@click.argument("why", metavar="[WHY]", default="")
-def answer(call: Call, id: int, said: str, why: str) -> None:
-    """Answer a question of an agent. With a no it hears your WHY; a yes takes none."""
-    settled = call.legion().answer(id, Answer(allowed=said == "yes", why=checked(why, "WHY")))
+@click.argument("choice", metavar="CHOICE")
+@click.argument("text", metavar="[TEXT]", default="")
+@click.option("--yes", "sure", is_flag=True, help="Save the rule of `always` without asking again.")
+def answer(call: Call, id: int, choice: str, text: str, sure: bool) -> None:
+    """Answer a question with one of the choices that `legion inbox` shows, or with words where it shows none.
+
+    TEXT goes with the choice: with a no the agent hears it, a yes takes none. `always` is a yes that becomes a rule in
+    your settings; the rule is shown before it is saved.
+    """
+    legion = call.legion()
+    if choice.lower() == "always" and not sure:
+        waiting = next((one for one in legion.inbox().questions if one.id == id), None)
+        if waiting is not None and "rule" in waiting.facts:
+            _confirm(call, waiting.facts["rule"])
+    given = Answer(choice=checked(choice, "CHOICE"), why=checked(text, "TEXT"))
+    settled = legion.answer(id, given)
     call.answer(settled, lambda: [harmless(settled.message)])
+
+
+def _confirm(call: Call, rule: str) -> None:
+    call.say(f"From now on every agent may use this without asking: {harmless(rule)}")
+    if not sys.stdin.isatty():
+        raise NotAllowed("Nothing is saved yet: run it again with --yes to save this rule.")
+    if not click.confirm("Save it?", err=True):
+        raise NotAllowed("Nothing was saved, and the question still waits.")

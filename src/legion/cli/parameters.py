@@ -9,6 +9,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from legion.cli.output import harmless
+from legion.cli.texts import checked
 from legion.client.discovery import find
 from legion.client.legion import Legion
 from legion.system.paths import default_data_dir
@@ -42,6 +43,27 @@ class TicketNumber(click.ParamType[int]):
             return []
         found = [ticket for ticket in tickets if str(ticket.id).startswith(incomplete.removeprefix("#"))]
         return [CompletionItem(str(ticket.id), help=harmless(ticket.title)[:60]) for ticket in found]
+
+
+class AgentOrTicket(click.ParamType[int | str]):
+    """12 or #12 for the agent of a ticket; anything else for one that stands."""
+
+    name = "ID"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> int | str:
+        word = str(value)
+        if word.startswith("#") or (word.isascii() and word.isdigit()):
+            return TICKET.convert(word, param, ctx)
+        return checked(word, "ID")
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        try:
+            standing = _running(ctx).agents().agents
+        except LegionError:
+            return []
+        found = [agent for agent in standing if agent.name.startswith(incomplete)]
+        named = [CompletionItem(agent.name, help=harmless(agent.role or agent.doing)[:60]) for agent in found]
+        return [*named, *TICKET.shell_complete(ctx, param, incomplete)]
 
 
 class TicketOrAll(click.ParamType[int | None]):
@@ -109,6 +131,7 @@ def _running(ctx: click.Context) -> Legion:
 
 
 TICKET = TicketNumber()
+AGENT_OR_TICKET = AgentOrTicket()
 TICKET_OR_ALL = TicketOrAll()
 TICKETS = TicketNumbers()
 

@@ -121,7 +121,8 @@ def _line() -> Line | None:
     """To the daemon that serves the person's folder, if it seems to be there."""
     folder = data_dir()
     socket = f"{folder}/api.sock"
-    if folder is None or os.environ.get("LEGION_URL") or not os.access(socket, os.W_OK):
+    named = os.environ.get("LEGION_URL") or os.environ.get("LEGION_SESSION_ID")
+    if folder is None or named or not os.access(socket, os.W_OK):
         return None
     try:
         with open(f"{folder}/token") as file:  # noqa: PTH123  # as above

@@ -10,6 +10,7 @@ import click
 from legion.cli.command import Call, command
 from legion.cli.output import Cell, Colour, Screen, count, duration, harmless, numbers
 from legion.cli.states import LOOKS, Group, look, state_cell, symbol
+from legion.cli.texts import checked
 from legion.wire.projects import ProjectLine, Status
 from legion.wire.tickets import TicketLine
 
@@ -22,13 +23,20 @@ _BASELINES = {
 
 
 @command("status", example="legion status -w")
+@click.argument("id", metavar="[ID]", default="")
 @click.option("-w", "--watch", is_flag=True, help="Stay and follow what happens; Ctrl-C ends it.")
 @click.option("--all", "all_tickets", is_flag=True, help="Also tickets that ended long ago.")
-def status(call: Call, watch: bool, all_tickets: bool) -> None:
-    """The daemon, the project and its tickets on one screen.
+def status(call: Call, id: str, watch: bool, all_tickets: bool) -> None:
+    """You, your mail and your agents, then the project and its tickets, on one screen; with ID one agent.
 
     In a folder that belongs to no project, the tickets of all projects.
     """
+    if id:
+        from legion.cli.agents import page_lines
+
+        page = call.legion().agent(checked(id, "ID"))
+        call.answer(page, lambda: page_lines(page, call.screen))
+        return
     if watch:
         from legion.cli.live import follow_status
 
@@ -40,6 +48,10 @@ def status(call: Call, watch: bool, all_tickets: bool) -> None:
 
 def screen_of(status: Status, screen: Screen, *, everything: bool = False) -> list[str]:
     lines = [_daemon_line(status, screen)]
+    if status.seat is not None:
+        from legion.cli.agents import seat_lines
+
+        lines += [*seat_lines(status.seat, screen), ""]
     projects = [status.project] if status.project else status.projects
     for project in projects:
         lines.append(_project_line(project, screen))

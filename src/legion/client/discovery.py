@@ -1,6 +1,7 @@
 """Finds the daemon: the one LEGION_URL names, else the one that serves the data directory.
 
-LEGION_TOKEN goes with LEGION_URL. The token of the data directory is only ever sent to this machine.
+LEGION_TOKEN goes with LEGION_URL, and LEGION_SESSION_ID says whose it is. The token of the data directory is only ever
+sent to this machine.
 """
 
 from __future__ import annotations
@@ -83,7 +84,15 @@ def _of_url(url: str, token: str, socket: str | None = None) -> Address:
         raise BadInput(f"LEGION_URL is `{url}`; write it like http://127.0.0.1:6666.")
     # A path that is too long for a socket address is of no use; TCP always works.
     usable = socket if socket and len(os.fsencode(socket)) < 104 and Path(socket).exists() else None
-    return Address(socket=usable, host=host, port=port or 80, token=token)
+    return Address(socket=usable, host=host, port=port or 80, token=token, session=_session())
+
+
+def _session() -> str:
+    """Who calls, as the environment of an agent says; empty for a person."""
+    said = os.environ.get("LEGION_SESSION_ID", "").strip()
+    if not (said.isascii() and said.isprintable()):
+        raise BadInput("LEGION_SESSION_ID is no agent's id: unset it, or write one that `legion agents` shows.")
+    return said
 
 
 def _token(data_dir: Path) -> str:

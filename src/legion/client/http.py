@@ -59,11 +59,15 @@ class OtherVersion(LegionError):
 class Address:
     """Where a daemon listens and what it wants to hear. The socket is taken where there is one."""
 
-    def __init__(self, *, socket: str | None = None, host: str = "127.0.0.1", port: int = 0, token: str) -> None:
+    def __init__(
+        self, *, socket: str | None = None, host: str = "127.0.0.1", port: int = 0, token: str, session: str = ""
+    ) -> None:
         self.socket = socket
         self.host = host
         self.port = port
         self.token = token
+        self.session = session
+        """Who calls, as LEGION_SESSION_ID has it. The token proves it, or the daemon refuses."""
 
     def __str__(self) -> str:
         return self.socket or f"http://{self.host}:{self.port}"
@@ -155,6 +159,8 @@ class Line:
         """Whether all of it went out."""
         host = "localhost" if self.address.socket is not None else _host_header(self.address)
         headers = {"Host": host, "Authorization": f"Bearer {self.address.token}"}
+        if self.address.session:
+            headers["Legion-Session"] = self.address.session
         content = b""
         if body is not None:
             content = json.dumps(body, default=vars).encode()

@@ -8,6 +8,8 @@ from typing import TypeVar
 from legion import __version__
 from legion.client.http import Address, Line, OtherVersion, Query
 from legion.client.shapes import Unreadable, read
+from legion.wire.agents import AgentPage, Agents, Fire, Fired, Hire, Hired, Interrupt
+from legion.wire.mail import Broadcast, Letter, Mail, ReadMail, Sent
 from legion.wire.projects import (
     AddProject,
     Collected,
@@ -127,6 +129,32 @@ class Legion:
 
     def interrupt(self, id: int, words: Words) -> Told:
         return self._post(Told, f"tickets/{id}/interrupt", words)
+
+    def hire(self, wanted: Hire) -> Hired:
+        return self._post(Hired, "agents", wanted)
+
+    def fire(self, wanted: Fire) -> Fired:
+        return self._post(Fired, "agents/fire", wanted)
+
+    def interrupt_agent(self, wanted: Interrupt) -> Sent:
+        return self._post(Sent, "agents/interrupt", wanted)
+
+    def tell_agent(self, letter: Letter) -> Sent:
+        return self._post(Sent, "agents/tell", letter)
+
+    def broadcast(self, wanted: Broadcast) -> Sent:
+        return self._post(Sent, "agents/broadcast", wanted)
+
+    def mail(self, wanted: ReadMail) -> Mail:
+        return self._post(Mail, "mail", wanted)
+
+    def agents(self, everybody: bool = False) -> Agents:
+        return self._get(Agents, "agents", {"all": everybody})
+
+    def agent(self, id: str) -> AgentPage:
+        from urllib.parse import quote  # noqa: PLC0415  # not every command needs it
+
+        return self._get(AgentPage, f"agents/{quote(id, safe='')}")
 
     def providers(self) -> Providers:
         return self._get(Providers, "providers")

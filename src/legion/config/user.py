@@ -128,6 +128,14 @@ class Daemon:
         default=6666,
         metadata=whole(1, 65535, help="The API's port. Where it is taken, the next free one is used and recorded."),
     )
+    mcp_port: int = field(
+        default=6670,
+        metadata=whole(
+            1,
+            65535,
+            help="A second port of the API, which browsers and node accept, for MCP. Else the next free one.",
+        ),
+    )
     gateway_port: int = field(
         default=6671,
         metadata=whole(1, 65535, help="The gateway's port, on loopback. Where it is taken, the next free one is used."),

@@ -26,6 +26,8 @@ class Record:
     pid: int
     url: str
     socket: str | None
+    mcp: str
+    """Legion's tools over MCP, on a port that browsers and node accept."""
     version: str
 
     def write(self, data: DataDir) -> None:

@@ -17,6 +17,7 @@ import uvicorn
 
 from legion import __version__
 from legion.api.app import make_app
+from legion.api.mcp import PATH
 from legion.config import user as settings
 from legion.config.current import CurrentSettings
 from legion.config.user import SandboxMode, UserConfig
@@ -28,6 +29,7 @@ from legion.jobs.housekeeping import Housekeeper, end_left_over_commands
 from legion.jobs.world import World
 from legion.runner.launch import Launcher
 from legion.runner.probe import probe
+from legion.service.desk import Desk
 from legion.service.facade import Service
 from legion.service.news import News
 from legion.store.database import Store, sqlite_url
@@ -70,6 +72,7 @@ def _serve(port: int | None, host: str | None, data: DataDir, announce: Callable
     host = host or user.daemon.host
     with taken(data):
         listener = listening.on_port(host, port if port is not None else user.daemon.port)
+        second = listening.on_port(host, user.daemon.mcp_port)
         local = listening.on_socket(data.socket)
         number = listener.getsockname()[1]
         if announce is None:
@@ -77,6 +80,7 @@ def _serve(port: int | None, host: str | None, data: DataDir, announce: Callable
             _say(f"Data directory: {data.root}")
         shown = f"[{host}]" if ":" in host else host
         url = f"http://{shown}:{number}"
+        tools = f"http://{shown}:{second.getsockname()[1]}{PATH}"
         with wired(user, data, url) as (world, news, conductor, keeper):
             server: uvicorn.Server | None = None
 
@@ -95,7 +99,7 @@ def _serve(port: int | None, host: str | None, data: DataDir, announce: Callable
             )
             service = Service(world, news, daemon=daemon, end=end)
             secret = listening.token(data)
-            app = make_app(service, token=secret, hosts=(*LOOPBACK, host))
+            app = make_app(Desk(world, service, news), token=secret, hosts=(*LOOPBACK, host))
 
             def greet(url: str) -> None:
                 # In the background this goes to a log, which is read by more eyes than a terminal.
@@ -104,8 +108,8 @@ def _serve(port: int | None, host: str | None, data: DataDir, announce: Callable
             config = uvicorn.Config(
                 app, log_level="warning", access_log=False, lifespan="off", timeout_graceful_shutdown=2
             )
-            server = _Server(config, lambda: _ready(data, url, local, conductor, keeper, announce or greet))
-            sockets = [listener] if local is None else [listener, local]
+            server = _Server(config, lambda: _ready(data, url, tools, local, conductor, keeper, announce or greet))
+            sockets = [listener, second] if local is None else [listener, second, local]
             try:
                 server.run(sockets=sockets)
             finally:
@@ -139,13 +143,14 @@ class _Server(uvicorn.Server):
 def _ready(
     data: DataDir,
     url: str,
+    tools: str,
     local: socket.socket | None,
     conductor: Conductor,
     keeper: Housekeeper,
     announce: Callable[[str], None],
 ) -> None:
     own_socket = str(data.socket) if local is not None else None
-    listening.Record(pid=os.getpid(), url=url, socket=own_socket, version=__version__).write(data)
+    listening.Record(pid=os.getpid(), url=url, socket=own_socket, mcp=tools, version=__version__).write(data)
     conductor.start()
     keeper.start()
     announce(url)

@@ -1,7 +1,8 @@
 """What should be running, given what is. Level-triggered: the same answer after a restart as before it.
 
-`decide` knows no history. It looks at the live tickets, the running jobs and the room there is, and says which jobs to
-start. Applying a command changes what the next snapshot shows, so deciding twice on the same facts does no harm.
+`decide` knows no history. It looks at the live tickets, the agents with mail, the running jobs and the room there is,
+and says which jobs to start. Applying a command changes what the next snapshot shows, so deciding twice on the same
+facts does no harm.
 """
 
 from __future__ import annotations
@@ -23,6 +24,12 @@ class JobKind(Enum):
     """One project's merge queue."""
     BASELINE = "baseline"
     """The project's checks on the target itself."""
+    SERVE = "serve"
+    """One turn of a standing agent."""
+
+
+AT_WORK = (JobKind.RUN, JobKind.SERVE)
+"""The jobs that take a slot."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,6 +50,19 @@ class ProjectView:
 
 
 @dataclass(frozen=True, kw_only=True)
+class AgentView:
+    """A standing agent, or one that was fired and whose last turn has not ended."""
+
+    number: int
+    project: int
+    wanted: bool
+    """It has mail, or goes on after it was cut off."""
+    held_until: float | None = None
+    in_a_turn: bool = False
+    """A turn has begun of which no end is known."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Snapshot:
     projects: tuple[ProjectView, ...]
     tickets: tuple[Ticket, ...]
@@ -50,11 +70,12 @@ class Snapshot:
     ended: Mapping[int, State]
     """The states of ended tickets that a live one comes after."""
     jobs: frozenset[tuple[JobKind, int]]
-    """What runs: kind and ticket (run, check) or project (land, baseline)."""
+    """What runs: kind and ticket (run, check), project (land, baseline) or agent (serve)."""
     slots: int
     """Room for agents on this machine, all projects together."""
     open_runs: frozenset[int] = frozenset()
     """Tickets with a run of which no end is known."""
+    agents: tuple[AgentView, ...] = ()
     resting: Mapping[tuple[JobKind, int], float] = field(default_factory=dict)
     """Jobs that broke (disk full, a bug), and until when they rest before they are started again."""
 
@@ -89,7 +110,7 @@ def decide(snapshot: Snapshot, now: float) -> Decision:
     resting = {job for job, until in snapshot.resting.items() if until > now}
     ending = _to_end(snapshot, snapshot.jobs | resting)
     jobs = snapshot.jobs | {(start.kind, start.subject) for start in ending}
-    room = snapshot.slots - sum(1 for kind, _ in jobs if kind is JobKind.RUN)
+    room = snapshot.slots - sum(1 for kind, _ in jobs if kind in AT_WORK)
     states = dict(snapshot.ended) | {ticket.id: ticket.state for ticket in snapshot.tickets}
     # The agent of a stopped ticket may still be on its way out. Whose it was is not known, so it counts for everybody.
     live = {ticket.id for ticket in snapshot.tickets}
@@ -106,16 +127,35 @@ def decide(snapshot: Snapshot, now: float) -> Decision:
         admitted = _within(starts, min(room, project.parallel - running))
         room -= sum(1 for start in admitted if start.kind is JobKind.RUN)
         commands += admitted
+        serving = _turns(project, snapshot.agents, jobs | resting, now)[: max(0, room)]
+        room -= len(serving)
+        commands += serving
     return Decision(tuple(commands), _wake_at(snapshot, now))
 
 
 def _to_end(snapshot: Snapshot, busy: frozenset[tuple[JobKind, int]]) -> list[StartJob]:
     """Runs of tickets that a person took out of work while nobody looked: they still need an end, before a new one."""
     working = {ticket.id for ticket in snapshot.tickets if ticket.state is State.WORKING}
+    begun = [StartJob(JobKind.RUN, ticket) for ticket in sorted(snapshot.open_runs - working)]
+    # A turn that has begun comes to its end whatever became of its agent.
+    begun += [StartJob(JobKind.SERVE, agent.number) for agent in snapshot.agents if agent.in_a_turn]
+    return [start for start in begun if (start.kind, start.subject) not in busy]
+
+
+def _turns(
+    project: ProjectView, agents: tuple[AgentView, ...], busy: frozenset[tuple[JobKind, int]], now: float
+) -> list[StartJob]:
+    """Agents with something to do. They count against the machine's slots, not against the project's."""
+    if project.paused:
+        return []
     return [
-        StartJob(JobKind.RUN, ticket)
-        for ticket in sorted(snapshot.open_runs - working)
-        if (JobKind.RUN, ticket) not in busy
+        StartJob(JobKind.SERVE, agent.number)
+        for agent in agents
+        if agent.project == project.id
+        and agent.wanted
+        and not agent.in_a_turn
+        and (agent.held_until is None or agent.held_until <= now)
+        and (JobKind.SERVE, agent.number) not in busy
     ]
 
 
@@ -176,4 +216,5 @@ def _within(starts: list[StartJob], room: int) -> list[StartJob]:
 
 def _wake_at(snapshot: Snapshot, now: float) -> float | None:
     parked = [ticket.parked.until for ticket in snapshot.tickets if ticket.parked and ticket.parked.until is not None]
-    return min((time for time in [*parked, *snapshot.resting.values()] if time > now), default=None)
+    held = [agent.held_until for agent in snapshot.agents if agent.wanted and agent.held_until is not None]
+    return min((time for time in [*parked, *held, *snapshot.resting.values()] if time > now), default=None)

@@ -1,8 +1,67 @@
-"""A question: something only a person can settle. Unanswered, it settles itself at its deadline, as a no."""
+"""A question: something only a person can settle. Unanswered, it settles itself at its deadline with its fallback."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+
+from legion.domain.errors import BadInput
+
+
+class Matter(Enum):
+    """What a question is about. It decides what an answer brings about."""
+
+    PERMISSION = "permission"
+    """An agent wants to use a tool that it is not allowed to use by itself."""
+    PLAN = "plan"
+    """An agent may only read until its plan is approved."""
+    BUDGET = "budget"
+    """What was given is spent, and the work is not done."""
+    CONFLICT = "conflict"
+    """Agents could not come to an end with each other, or with each other's changes."""
+    ASK = "ask"
+    """An agent's own question."""
+
+
+class Settler(Enum):
+    """What settled a question."""
+
+    PERSON = "person"
+    SILENCE = "silence"
+    """Its deadline passed."""
+    END = "end"
+    """Whoever asked was gone."""
+
+
+YES = "yes"
+NO = "no"
+ALWAYS = "always"
+"""Yes, and a rule in the person's settings from now on."""
+APPROVE = "approve"
+REJECT = "reject"
+MORE = "more"
+"""As much again."""
+LEAVE = "leave"
+RETRY = "retry"
+
+CHOICES: Mapping[Matter, tuple[str, ...]] = {
+    Matter.PERMISSION: (YES, NO),
+    Matter.PLAN: (APPROVE, REJECT),
+    Matter.BUDGET: (MORE, LEAVE),
+    Matter.CONFLICT: (RETRY, LEAVE),
+    Matter.ASK: (),
+}
+"""What can be chosen where the question itself offers nothing else. Nothing: it is answered with words."""
+
+FALLBACKS: Mapping[Matter, str] = {
+    Matter.PERMISSION: NO,
+    Matter.PLAN: REJECT,
+    Matter.BUDGET: LEAVE,
+    Matter.CONFLICT: LEAVE,
+    Matter.ASK: "",
+}
+"""What silence means: always that nothing more happens than without an answer."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -10,12 +69,41 @@ class Question:
     id: int
     key: str
     """Who asked gave it this name; the same name is the same question."""
+    kind: Matter
     project: int
-    ticket: int
-    run: int
+    agent: str = ""
+    """The standing agent that asks."""
+    ticket: int | None = None
+    run: int | None = None
     words: str
+    facts: Mapping[str, str] = field(default_factory=dict)
+    """What a person needs to know to answer."""
+    choices: tuple[str, ...]
+    """Empty: any words are an answer."""
+    fallback: str
+    """Its answer when nobody gives one in time."""
     asked_at: float
     deadline: float
     settled_at: float | None = None
-    allowed: bool | None = None
+    settled_by: Settler | None = None
+    choice: str = ""
     why: str = ""
+
+    @property
+    def allowed(self) -> bool:
+        """Of a permission: whether it was given."""
+        return self.choice in (YES, ALWAYS)
+
+
+def chosen(question: Question, said: str) -> str:
+    """The choice that a person means. Raises BadInput with those that there are."""
+    word = said.strip()
+    if not question.choices:
+        if not word:
+            raise BadInput(f"Question {question.id} wants words for an answer: `legion answer {question.id} 'words'`.")
+        return word
+    for choice in question.choices:
+        if choice.lower() == word.lower():
+            return choice
+    listed = ", ".join(question.choices)
+    raise BadInput(f"Question {question.id} cannot be answered with {word[:40]!r}: choose one of {listed}.")

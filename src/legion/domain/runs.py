@@ -1,4 +1,4 @@
-"""A run: one attempt by one agent, and how it ended.
+"""A run: one attempt at a ticket, or one turn of a standing agent, and how it ended.
 
 A lost run starts again as the next generation of the same attempt.
 """
@@ -40,9 +40,12 @@ MOST_GENERATIONS = 10
 @dataclass(frozen=True, kw_only=True)
 class Run:
     id: int
-    ticket: int
-    attempt: int
-    generation: int
+    project: int
+    ticket: int | None = None
+    agent: int | None = None
+    """The number of the standing agent whose turn it is; a run is a ticket's or an agent's."""
+    attempt: int = 1
+    generation: int = 1
     started_at: float
     ended_at: float | None = None
     outcome: Outcome | None = None
@@ -53,12 +56,23 @@ class Run:
     """The agent program's resumable session, where it has one. All runs of a ticket share it."""
     access: str = ""
     """How it reaches its model, for people: the provider's name, or that it reads the person's own login."""
+    prompt: str = ""
+    """The name of the prompt that begins an agent's turn: its transcript tells by it what the agent has heard."""
+
+    @property
+    def seat(self) -> str:
+        """Whose it is, as its worktree, its temp folder and its agent's state folder are called."""
+        return ticket_seat(self.ticket) if self.ticket is not None else agent_seat(self.agent or 0)
 
     @property
     def name(self) -> str:
         """The name of its folder; never reused."""
-        return run_name(self.ticket, self.id)
+        return f"{self.seat}-run-{self.id}"
 
 
-def run_name(ticket: int, run: int) -> str:
-    return f"ticket-{ticket}-run-{run}"
+def ticket_seat(ticket: int) -> str:
+    return f"ticket-{ticket}"
+
+
+def agent_seat(agent: int) -> str:
+    return f"agent-{agent}"

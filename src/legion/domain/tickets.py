@@ -128,6 +128,10 @@ class Wish:
     """Whether its agent may ask a person for what it is not allowed to do; else that is denied."""
     budget: float | None = None
     """Dollars that all its runs may cost together; None: as the person's settings say."""
+    dispatcher: str = ""
+    """The agent that asked for it; empty for a person. It gives no more than it has itself."""
+    tools: tuple[str, ...] | None = None
+    """The only tools that its agent has; None: as the person's settings say."""
 
 
 @dataclass(frozen=True, kw_only=True)

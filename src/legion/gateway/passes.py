@@ -70,6 +70,14 @@ def revoke(folder: GatewayFolder, run: str) -> None:
         path.unlink(missing_ok=True)
 
 
+def lower(folder: GatewayFolder, run: str, budget_usd: float) -> None:
+    """From now on the run may have spent no more than this; its token stays."""
+    for path, one in _of_run(folder, run):
+        if one.pass_.budget_usd != budget_usd:
+            facts = json.loads(path.read_bytes())
+            files.write_whole(path, json.dumps({**facts, "budget_usd": budget_usd}))
+
+
 def granted(folder: GatewayFolder) -> Iterator[tuple[Path, Granted]]:
     """Every pass there is. What is damaged lets nobody in, and is left out."""
     for path in sorted(folder.passes.glob("*.json")):

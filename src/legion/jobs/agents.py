@@ -11,12 +11,14 @@ from legion.domain.errors import LegionError, NotFound
 from legion.domain.runs import Run
 from legion.domain.tickets import Ticket
 from legion.drivers.command import briefed
-from legion.jobs import claude, places
-from legion.jobs.briefing import briefing
+from legion.jobs import claude, desk, places
+from legion.jobs.briefing import RULES, briefing
+from legion.jobs.claude import Errand
 from legion.jobs.environment import Surroundings
 from legion.jobs.saving import worktree_name
 from legion.jobs.world import Workshop, World
 from legion.runner.spec import Spec
+from legion.store import usage
 from legion.system import files
 
 
@@ -52,7 +54,6 @@ def spec(
     state = shop.agents / worktree_name(ticket.id)
     state.mkdir(parents=True, exist_ok=True, mode=0o700)
     chosen = agent(world, shop.config, ticket.wish.command, ticket.wish.driver)
-    files.write_whole(given / "briefing.md", briefing(ticket, shop.config), mode=0o644)
     identity = {
         "LEGION_TICKET": str(ticket.id),
         "LEGION_ATTEMPT": str(ticket.attempt),
@@ -63,12 +64,29 @@ def spec(
     walls = places.sandbox(world, shop, writable=(tree, state, *around.writable), readable=(given, *_own_file(chosen)))
     if chosen.argv is None:
         place = claude.Place(tree=tree, state=state, given=given, env=env, walls=walls)
-        return claude.spec(world, shop, ticket, this_run, place, chosen.timeout)
+        return claude.spec(world, this_run, _errand(world, shop, ticket, this_run), place, chosen.timeout)
+    files.write_whole(given / "briefing.md", briefing(ticket, shop.config), mode=0o644)
     return Spec(
         run=this_run.name,
         program=briefed(chosen.argv, cwd=tree, env=env, briefing=given / "briefing.md"),
         timeout=chosen.timeout,
         sandbox=walls,
+    )
+
+
+def _errand(world: World, shop: Workshop, ticket: Ticket, this_run: Run) -> Errand:
+    with world.store.read() as tx:
+        spent = usage.of_ticket(tx, ticket.id).usd
+    return Errand(
+        prompt=briefing(ticket, shop.config),
+        again=claude.again(world, shop, ticket, this_run),
+        rules=RULES,
+        model=ticket.wish.model,
+        allowance=claude.allowance(world, ticket),
+        spent=spent,
+        tools=None if ticket.wish.tools is None else frozenset(ticket.wish.tools),
+        asks=ticket.wish.asks,
+        desk=desk.of_ticket(world, ticket, this_run).desk,
     )
 
 

@@ -3,17 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
-from legion.domain.questions import Question
-from legion.domain.runs import Run, run_name
-from legion.domain.tickets import Ticket
+from legion.domain.questions import ALWAYS, CHOICES, NO, YES, Matter, Question, Settler
+from legion.domain.runs import Run
 from legion.jobs.world import World
 from legion.runner import launch
 from legion.runner.journal import JournalEvent
-from legion.store import questions
+from legion.store import questions, runs
 
 
-def listener(world: World, ticket: Ticket, this_run: Run) -> Callable[[JournalEvent], None]:
+@dataclass(frozen=True, kw_only=True)
+class Asker:
+    """On whose behalf a run asks: of a ticket, or of a standing agent."""
+
+    project: int
+    ticket: int | None = None
+    agent: str = ""
+
+
+def listener(world: World, asker: Asker, this_run: Run) -> Callable[[JournalEvent], None]:
     """Hears every event of the run's journal, again from the first after a restart."""
 
     def hear(event: JournalEvent) -> None:
@@ -21,16 +30,18 @@ def listener(world: World, ticket: Ticket, this_run: Run) -> Callable[[JournalEv
         if not isinstance(key, str):
             return
         if event.kind == "asked":
-            _ask(world, ticket, this_run, key, event)
+            _ask(world, asker, this_run, key, event)
         elif event.kind == "answered":
             _close(world, key, allowed=event.facts.get("allowed") is True)
 
     return hear
 
 
-def answer(world: World, question: Question, *, allowed: bool, why: str) -> bool:
+def permit(world: World, question: Question, *, allowed: bool, why: str) -> bool:
     """Tell the runner. False if it is gone, and with it the one who asked."""
-    folder = world.data.runs / run_name(question.ticket, question.run)
+    assert question.run is not None, "a run asks for a permission"
+    with world.store.read() as tx:
+        folder = world.data.runs / runs.get(tx, question.run).name
     return launch.permit(folder, question.key, allowed, why)
 
 
@@ -38,19 +49,25 @@ def close_all(world: World, this_run: Run) -> None:
     """The run has ended: nobody waits for an answer any more."""
     with world.store.write() as tx:
         for question in questions.open_ones(tx, run=this_run.id):
-            questions.settle(tx, question.id, allowed=False, why="its run ended first")
+            if question.kind in (Matter.PERMISSION, Matter.ASK):
+                questions.settle(tx, question.id, question.fallback, "its run ended first", by=Settler.END)
 
 
-def _ask(world: World, ticket: Ticket, this_run: Run, key: str, event: JournalEvent) -> None:
-    words = f"May it use {event.facts.get('tool')}: {event.facts.get('input')}"
+def _ask(world: World, asker: Asker, this_run: Run, key: str, event: JournalEvent) -> None:
+    tool, input, rule = (str(event.facts.get(name) or "") for name in ("tool", "input", "rule"))
+    facts = {"tool": tool, "input": input}
     with world.store.write() as tx:
         questions.ask(
             tx,
             key=key,
-            project=ticket.project,
-            ticket=ticket.id,
+            kind=Matter.PERMISSION,
+            project=asker.project,
+            ticket=asker.ticket,
+            agent=asker.agent,
             run=this_run.id,
-            words=words,
+            words=f"May it use {tool}: {input}",
+            facts={**facts, "rule": rule} if rule else facts,
+            choices=(*CHOICES[Matter.PERMISSION], ALWAYS) if rule else None,
             deadline=event.time + world.user.claude.answer_within,
         )
 
@@ -59,4 +76,6 @@ def _close(world: World, key: str, *, allowed: bool) -> None:
     with world.store.write() as tx:
         question = questions.by_key(tx, key)
         if question is not None and question.settled_at is None:
-            questions.settle(tx, question.id, allowed=allowed, why="" if allowed else "no answer in time")
+            # Where a person had answered, that is written down already.
+            why = "" if allowed else "no answer in time"
+            questions.settle(tx, question.id, YES if allowed else NO, why, by=Settler.SILENCE)

@@ -9,13 +9,15 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from legion.config import rules
 from legion.config.providers import Auth
 from legion.domain.runs import Outcome, Run
 from legion.domain.tickets import Ticket
+from legion.domain.tools import own_of_program
 from legion.domain.usage import total
 from legion.drivers import Program
 from legion.drivers.claude import program
-from legion.drivers.claude.options import ClaudeOptions, PermissionMode
+from legion.drivers.claude.options import ClaudeOptions, Desk, PermissionMode
 from legion.drivers.claude.program import ClaudeProgram, NoClaude
 from legion.drivers.known import DriverName
 from legion.gateway import process, tape
@@ -23,7 +25,7 @@ from legion.gateway.folder import GatewayFolder
 from legion.gateway.passes import Pass, grant, revoke
 from legion.jobs import access, inside
 from legion.jobs.access import Access, NoAccess, OwnLogin
-from legion.jobs.briefing import RULES, going_on
+from legion.jobs.briefing import going_on
 from legion.jobs.world import Workshop, World
 from legion.runner.journal import JournalEvent, read_journal
 from legion.runner.sandbox import Sandbox
@@ -63,15 +65,37 @@ class Place:
     walls: Sandbox | None
 
 
-def spec(world: World, shop: Workshop, ticket: Ticket, this_run: Run, place: Place, timeout: float) -> Spec:
+@dataclass(frozen=True, kw_only=True)
+class Errand:
+    """What the run is for, whoever sent it: a ticket, or a standing agent's mail."""
+
+    prompt: str
+    """The words that begin a conversation."""
+    again: str
+    """The words for a conversation that goes on."""
+    rules: str
+    model: str = ""
+    tools: frozenset[str] | None = None
+    """The only ones that it has, of those that the person's settings leave; None: all of them."""
+    allowance: float | None = None
+    """Dollars that whoever sent it may have spent in all when the run is stopped; None: no limit."""
+    spent: float = 0.0
+    """Dollars that were spent before this run."""
+    asks: bool = False
+    prompt_id: str = ""
+    desk: Desk | None = None
+    """Its way to Legion's own tools."""
+
+
+def spec(world: World, this_run: Run, errand: Errand, place: Place, timeout: float) -> Spec:
     """Raises NoAccess where it could not work."""
     chosen = find_program(world)
     way = access.choose(world)
-    config_dir = _own_folder(place.state)
-    files.write_whole(place.given / "again.md", _again(world, shop, ticket, this_run), mode=0o644)
-    allowance = _allowance(world, ticket)
+    config_dir = own_folder(place.state)
+    files.write_whole(place.given / "briefing.md", errand.prompt, mode=0o644)
+    files.write_whole(place.given / "again.md", errand.again, mode=0o644)
     env = {**place.env, **_ENVIRONMENT, "CLAUDE_CONFIG_DIR": str(config_dir)}
-    env |= _way(world, ticket, this_run, way, config_dir, allowance)
+    env |= _way(world, this_run, errand, way, config_dir)
     if place.walls is not None:
         env |= {"IS_SANDBOX": "1", "HOME": str(place.walls.home)}
     with world.store.write() as tx:
@@ -84,7 +108,7 @@ def spec(world: World, shop: Workshop, ticket: Ticket, this_run: Run, place: Pla
         driver=DriverName.CLAUDE,
         # The gateway counts what it serves; without it only Claude Code itself can.
         options=_options(
-            world, ticket, this_run, place, config_dir, allowance if isinstance(way, OwnLogin) else None
+            world, this_run, errand, place, config_dir, errand.allowance if isinstance(way, OwnLogin) else None
         ).to_json(),
         timeout=timeout,
         sandbox=_seeing(place.walls, chosen, way),
@@ -106,7 +130,7 @@ def let_go(world: World, this_run: Run) -> None:
 
 
 def _options(
-    world: World, ticket: Ticket, this_run: Run, place: Place, config_dir: Path, budget: float | None
+    world: World, this_run: Run, errand: Errand, place: Place, config_dir: Path, budget: float | None
 ) -> ClaudeOptions:
     wanted = world.user.claude
     return ClaudeOptions(
@@ -114,22 +138,30 @@ def _options(
         config_dir=config_dir,
         prompt=place.given / "briefing.md",
         again=place.given / "again.md",
-        rules=_rules(place.tree),
-        model=ticket.wish.model or wanted.model,
+        rules=_rules(errand.rules, place.tree),
+        model=errand.model or wanted.model,
         fallback_model=wanted.fallback_model,
         permission_mode=PermissionMode(wanted.permission_mode.value),
-        allowed_tools=(*wanted.allow, *(_IN_A_SANDBOX if place.walls is not None else ())),
-        tools=wanted.tools or None,
+        allowed_tools=(*wanted.allow, *rules.load(), *(_IN_A_SANDBOX if place.walls is not None else ())),
+        tools=_tools(wanted.tools, errand.tools),
         max_turns=wanted.max_turns or None,
         budget_usd=budget,
-        asks=ticket.wish.asks,
+        asks=errand.asks,
+        prompt_id=errand.prompt_id,
         patience=wanted.answer_within,
+        desk=errand.desk,
     )
 
 
-def _way(
-    world: World, ticket: Ticket, this_run: Run, way: Access, config_dir: Path, allowance: float | None
-) -> dict[str, str]:
+def _tools(settings: tuple[str, ...], mine: frozenset[str] | None) -> tuple[str, ...] | None:
+    """What both leave over."""
+    if mine is None:
+        return settings or None
+    own = own_of_program(mine)
+    return tuple(tool for tool in settings if tool in own) if settings else tuple(sorted(own))
+
+
+def _way(world: World, this_run: Run, errand: Errand, way: Access, config_dir: Path) -> dict[str, str]:
     """The variables that lead Claude Code to its model."""
     login = config_dir / ".credentials.json"
     if isinstance(way, OwnLogin):
@@ -141,19 +173,17 @@ def _way(
         login.unlink()
     folder = access.tell_gateway(world)
     address = process.ensure(folder, world.user.daemon.gateway_port)
-    with world.store.read() as tx:
-        spent = usage.of_ticket(tx, ticket.id).usd
     token = grant(
         folder,
         Pass(
             run=this_run.name,
-            ticket=ticket.id,
-            project=ticket.project,
+            ticket=this_run.ticket or 0,
+            project=this_run.project,
             agent=this_run.conversation,
             provider=way.provider,
-            models=_models(world, ticket),
-            budget_usd=allowance,
-            spent_usd=spent,
+            models=_models(world, errand.model),
+            budget_usd=errand.allowance,
+            spent_usd=errand.spent,
             recorded=tape.is_recording(folder),
         ),
     )
@@ -161,12 +191,12 @@ def _way(
     return {"ANTHROPIC_BASE_URL": address.url, variable: token}
 
 
-def _models(world: World, ticket: Ticket) -> tuple[str, ...] | None:
-    """What the run may ask for; None: anything. What its ticket or the settings choose for it is always among it."""
+def _models(world: World, model: str) -> tuple[str, ...] | None:
+    """What the run may ask for; None: anything. What its errand or the settings choose for it is always among it."""
     wanted = world.user.claude
     if not wanted.models:
         return None
-    chosen = (ticket.wish.model or wanted.model, wanted.fallback_model)
+    chosen = (model or wanted.model, wanted.fallback_model)
     return tuple(dict.fromkeys(map(_pattern, (*wanted.models, *filter(None, chosen)))))
 
 
@@ -176,7 +206,7 @@ def _pattern(name: str) -> str:
     return f"claude-{plain}-*" if _SHORT_NAME.fullmatch(plain) else plain
 
 
-def _own_folder(state: Path) -> Path:
+def own_folder(state: Path) -> Path:
     """Claude Code's own folder. The agent could put a link in its place, and we would work in the person's."""
     folder = state / "claude"
     if folder.is_symlink() or not folder.is_dir():
@@ -192,7 +222,7 @@ def _put_aside(path: Path) -> None:
         path.rename(path.with_name(f"{path.name}.{time.time_ns()}.unused"))
 
 
-def _allowance(world: World, ticket: Ticket) -> float | None:
+def allowance(world: World, ticket: Ticket) -> float | None:
     """What all runs of the ticket may cost: its budget, counted anew from where a person last let it go on."""
     whole = ticket.wish.budget or world.user.claude.budget_usd or None
     if whole is None:
@@ -204,7 +234,7 @@ def _allowance(world: World, ticket: Ticket) -> float | None:
         return whole + total(usage.of_runs(tx, before).values()).usd
 
 
-def _again(world: World, shop: Workshop, ticket: Ticket, this_run: Run) -> str:
+def again(world: World, shop: Workshop, ticket: Ticket, this_run: Run) -> str:
     with world.store.read() as tx:
         since = [run for run in runs.of_ticket(tx, ticket.id) if run.id < this_run.id]
     journals = {run.id: read_journal(world.data.runs / run.name) for run in since}
@@ -212,10 +242,10 @@ def _again(world: World, shop: Workshop, ticket: Ticket, this_run: Run) -> str:
     if spoke:
         since = since[since.index(spoke[-1]) :]
     events = [event for run in since for event in journals[run.id]]
-    return going_on(ticket, shop.config, since, _cut_off(events), _unheard(events))
+    return going_on(ticket, shop.config, since, cut_off(events), _unheard(events))
 
 
-def _cut_off(events: Iterable[JournalEvent]) -> tuple[str, ...]:
+def cut_off(events: Iterable[JournalEvent]) -> tuple[str, ...]:
     """The calls that had begun and never returned."""
     open_calls: dict[object, str] = {}
     for event in events:
@@ -240,13 +270,13 @@ def _unheard(events: Iterable[JournalEvent]) -> tuple[str, ...]:
     return tuple(told.values())
 
 
-def _rules(tree: Path) -> str:
+def _rules(ours: str, tree: Path) -> str:
     """Ours, and the repository's own words. Its settings stay out: they could name endpoints and run commands."""
     words = [content.decode("utf-8", "replace") for path in _WORDS if (content := inside.read(tree, path))]
     if not words:
-        return RULES
+        return ours
     theirs = "\n\n".join(words)[:_LONGEST_WORDS]
-    return f"{RULES}\n\n# The repository's CLAUDE.md\n\n{theirs}\n\n{_BELOW}"
+    return f"{ours}\n\n# The repository's CLAUDE.md\n\n{theirs}\n\n{_BELOW}"
 
 
 def _seeing(walls: Sandbox | None, chosen: ClaudeProgram, way: Access) -> Sandbox | None:

@@ -24,6 +24,7 @@ from legion.jobs.baseline import baseline
 from legion.jobs.check import check
 from legion.jobs.land import land
 from legion.jobs.run import run
+from legion.jobs.serving import begin, serve
 from legion.jobs.world import Rest, World
 from legion.store import jobs, projects, runs, snapshot, tickets
 from legion.store.database import Transaction
@@ -37,6 +38,7 @@ JOBS: Mapping[JobKind, Callable[[World, Claim], None]] = {
     JobKind.CHECK: check,
     JobKind.LAND: land,
     JobKind.BASELINE: baseline,
+    JobKind.SERVE: serve,
 }
 
 _FIRST_REST, _LONGEST_REST = 1.0, 300.0
@@ -135,6 +137,8 @@ class Conductor:
             case StartJob(kind, subject, version):
                 if version is not None:
                     self._begin(tx, kind, subject, version)
+                if kind is JobKind.SERVE:
+                    begin(tx, subject)
                 return jobs.claim(tx, kind, subject, self.world.machine)
 
     def _begin(self, tx: Transaction, kind: JobKind, ticket_id: int, version: int) -> None:

@@ -14,13 +14,11 @@ from pathlib import Path
 from legion.config.environment import PortOutside, fill_in
 from legion.domain.errors import LegionError
 from legion.domain.runs import Outcome, Run
-from legion.domain.tickets import Ticket
 from legion.git.ignoring import is_left_out
 from legion.jobs import commands, inside, quota, slots
-from legion.jobs.saving import worktree_name
 from legion.jobs.slots import Slot
 from legion.jobs.world import Workshop, World
-from legion.store import runs, tickets
+from legion.store import runs
 from legion.system import files
 
 _TAIL = 2000
@@ -63,11 +61,11 @@ class Record:
     notes: tuple[str, ...] = ()
 
 
-def prepare(world: World, shop: Workshop, ticket: Ticket, this_run: Run, tree: Path) -> Surroundings:
+def prepare(world: World, shop: Workshop, this_run: Run, tree: Path) -> Surroundings:
     """Everything that this run has to itself. Raises EnvironmentFailed where that cannot be had."""
     wanted = shop.config.environment
     with world.store.read() as tx:
-        earlier = [run for run in runs.of_ticket(tx, ticket.id) if run.id < this_run.id]
+        earlier = [run for run in runs.of_seat(tx, this_run) if run.id < this_run.id]
     folder = world.data.runs / this_run.name
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     quota.allow_rest(world, this_run, earlier[-1:], tree)
@@ -75,7 +73,7 @@ def prepare(world: World, shop: Workshop, ticket: Ticket, this_run: Run, tree: P
     surroundings = _surroundings(world, this_run, slot)
     _make_caches(world)
     notes = _copy(world, shop, tree)
-    _write_env_file(world, shop, ticket, slot, tree)
+    _write_env_file(world, shop, this_run, slot, tree)
     record = read_record(world, this_run)
     if record.up_result is not None and record.up_result.ok and record.up_result.command == wanted.up and record.owed:
         return surroundings
@@ -96,10 +94,8 @@ def release(world: World, this_run: Run, outcome: Outcome) -> None:
     """The run has ended: undo what was done for it, and give its slot back. A `down` that fails stops nobody."""
     record = read_record(world, this_run)
     if record.owed and record.slot is not None:
-        with world.store.read() as tx:
-            project = tickets.get(tx, this_run.ticket).project
-        shop = world.workshop(project)
-        tree = shop.worktrees.path(worktree_name(this_run.ticket))
+        shop = world.workshop(this_run.project)
+        tree = shop.worktrees.path(this_run.seat)
         _take_down(world, shop, this_run, record, _surroundings(world, this_run, record.slot), tree)
     slots.release(world, this_run, outcome)
 
@@ -108,6 +104,11 @@ def kept_out(world: World, shop: Workshop) -> tuple[str, ...]:
     """The files that we put into worktrees: whatever an agent does to the ignore files, they never land."""
     env_file = shop.config.environment.env_file
     return (*((env_file,) if env_file else ()), *world.user.environment.copies(shop.project.name))
+
+
+def whose(this_run: Run) -> str:
+    """A ticket by its number, as ever; an agent by its seat, which is no ticket's number."""
+    return this_run.seat if this_run.ticket is None else str(this_run.ticket)
 
 
 def read_record(world: World, this_run: Run) -> Record:
@@ -129,7 +130,7 @@ def _write_record(world: World, this_run: Run, record: Record) -> None:
 
 
 def _surroundings(world: World, this_run: Run, slot: Slot) -> Surroundings:
-    temp = str(slots.temp(world, this_run.ticket))
+    temp = str(slots.temp(world, this_run.seat))
     caches = world.user.environment.caches
     env = {
         **{cache.variable: str(cache.folder) for cache in caches},
@@ -166,7 +167,7 @@ def _copy(world: World, shop: Workshop, tree: Path) -> tuple[str, ...]:
     return tuple(notes)
 
 
-def _write_env_file(world: World, shop: Workshop, ticket: Ticket, slot: Slot, tree: Path) -> None:
+def _write_env_file(world: World, shop: Workshop, this_run: Run, slot: Slot, tree: Path) -> None:
     wanted = shop.config.environment
     if not wanted.env_file:
         return
@@ -178,9 +179,9 @@ def _write_env_file(world: World, shop: Workshop, ticket: Ticket, slot: Slot, tr
             f"There is no file {wanted.template} for `environment.template` in legion.toml: commit one or change it."
         )
     words = {
-        "tmp": str(slots.temp(world, ticket.id)),
-        "ticket": str(ticket.id),
-        "attempt": str(ticket.attempt),
+        "tmp": str(slots.temp(world, this_run.seat)),
+        "ticket": whose(this_run),
+        "attempt": str(this_run.attempt),
         "worktree": str(tree),
     }
     try:
@@ -263,7 +264,7 @@ def _run(
         writable=surroundings.writable,
         env={
             **surroundings.env,
-            "LEGION_TICKET": str(this_run.ticket),
+            "LEGION_TICKET": whose(this_run),
             "LEGION_ATTEMPT": str(this_run.attempt),
         },
     )

@@ -19,7 +19,7 @@ from legion.jobs.world import Workshop, World
 from legion.runner import launch
 from legion.runner.launch import Living
 from legion.runner.spec import RunFolder, RunnerError
-from legion.store import projects, runs, tickets
+from legion.store import agents, projects, runs, tickets
 
 log = logging.getLogger(__name__)
 
@@ -107,16 +107,17 @@ def tidy(world: World, shop: Workshop) -> None:
 
 
 def _put_away(world: World, shop: Workshop) -> None:
-    """A landed or dropped ticket needs its worktree no more; what lies in it besides the change waits in the trash."""
+    """A landed or dropped ticket and a fired agent need no worktree: what else lies in it waits in the trash."""
     names = {name: name.removeprefix("ticket-") for name in shop.worktrees.names()}
     there = {int(number): name for name, number in names.items() if number.isdigit()}
     there = {number: name for number, name in there.items() if worktree_name(number) == name}
     with world.store.read() as tx:
         landed = {number for number, state in tickets.states_of(tx, there).items() if state is State.DONE}
         dropped = tickets.dropped(tx, there)
-        at_work = {run.ticket for run in runs.active(tx)}
-    for number in (landed | dropped) - at_work:
-        shop.worktrees.discard(there[number])
+        at_work = {run.ticket for run in runs.active(tx) if run.ticket is not None}
+        fired = agents.gone(tx, shop.project.id)
+    for name in (*(there[number] for number in (landed | dropped) - at_work), *(fired & names.keys())):
+        shop.worktrees.discard(name)
 
 
 def end_left_over_commands(world: World) -> None:
@@ -125,7 +126,7 @@ def end_left_over_commands(world: World) -> None:
     Their trees are needed at once, so we wait for their end. A runner that is only just being born finds no spec.
     """
     for folder in world.data.runs.iterdir():
-        if folder.name.startswith("ticket-") or RunFolder(folder).result.exists():
+        if folder.name.startswith(("ticket-", "agent-")) or RunFolder(folder).result.exists():
             continue
         RunFolder(folder).spec.unlink(missing_ok=True)
         if not isinstance(launch.find(folder), Living):

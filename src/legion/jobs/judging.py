@@ -121,7 +121,9 @@ def _judge_change(world: World, shop: Workshop, ticket: Ticket, saved: Saved, de
         denied = f" ({detail})" if "denied" in detail else ""
         return next_try(ticket, f"it changed nothing{but}{denied}", feedback.changed_nothing(saved.left_out, denied))
     changed = [change.path for change in shop.hub.changed_files(ticket.base, saved.commit)]
-    protected = undeclared(changed, shop.config.protect.paths, ticket.wish.files)
+    # An agent that dispatches cannot open what a person has protected.
+    declared = () if ticket.wish.dispatcher else ticket.wish.files
+    protected = undeclared(changed, shop.config.protect.paths, declared)
     protected += undeclared(changed, environment.kept_out(world, shop), ())
     if protected:
         shown = ", ".join(protected[:3])

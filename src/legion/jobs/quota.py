@@ -17,10 +17,9 @@ from pathlib import Path
 from legion.domain.errors import LegionError
 from legion.domain.runs import Run
 from legion.jobs import slots
-from legion.jobs.saving import worktree_name
 from legion.jobs.world import World
 from legion.runner import launch
-from legion.store import projects, runs, tickets
+from legion.store import projects, runs
 from legion.system import files
 
 log = logging.getLogger(__name__)
@@ -91,12 +90,11 @@ def look(world: World) -> None:
     with world.store.read() as tx:
         active = runs.active(tx)
         homes = {project.id: Path(project.worktrees) for project in projects.all(tx)}
-        owner = {run.id: tickets.get(tx, run.ticket).project for run in active}
     for run in active:
-        if owner[run.id] in homes:
-            tree = homes[owner[run.id]] / worktree_name(run.ticket)
+        if run.project in homes:
+            tree = homes[run.project] / run.seat
             most = limit(world, run)
-            if most and (size := measure((tree, slots.temp(world, run.ticket)), enough=most)).bytes > most:
+            if most and (size := measure((tree, slots.temp(world, run.seat)), enough=most)).bytes > most:
                 _stop(world, run, size.bytes, most)
 
 

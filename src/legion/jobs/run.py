@@ -95,7 +95,8 @@ def _end(world: World, shop: Workshop, ticket: Ticket, this_run: Run) -> Ended |
     if not _wanted(world, ticket):
         # Whoever stopped it did so before its runner could hear of it, or died before telling.
         launch.stop(folder, grace=0)
-    return launch.wait(folder, asking.listener(world, ticket, this_run))
+    asker = asking.Asker(project=ticket.project, ticket=ticket.id)
+    return launch.wait(folder, asking.listener(world, asker, this_run))
 
 
 def _wanted(world: World, ticket: Ticket) -> bool:
@@ -118,7 +119,7 @@ def _prepare(world: World, shop: Workshop, ticket: Ticket, this_run: Run) -> Non
         tree = shop.worktrees.acquire(name, ticket.base, branch)
     crash.reach(Point.RUN_AFTER_WORKTREE)
     setup.ensure(world, shop, tree, setup.record_of(shop, tree))
-    around = environment.prepare(world, shop, ticket, this_run, tree)
+    around = environment.prepare(world, shop, this_run, tree)
     folder = run_dir(world, this_run)
     given = folder / "given"
     given.mkdir(parents=True, exist_ok=True)

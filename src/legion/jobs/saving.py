@@ -7,11 +7,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from legion.domain.runs import Run
+from legion.domain.agents import Agent
+from legion.domain.runs import Run, ticket_seat
 from legion.domain.tickets import Ticket
 from legion.git.incoming import agent_commits
 from legion.git.objects import Signature
-from legion.git.snapshots import snapshot
+from legion.git.snapshots import Snapshot, snapshot
 from legion.git.trees import kept_out
 from legion.jobs import places, setup
 from legion.jobs.world import Workshop, World
@@ -40,8 +41,7 @@ class Saved:
     """Paths that [setup] made and that were edited since; they are no part of the change either."""
 
 
-def worktree_name(ticket_id: int) -> str:
-    return f"ticket-{ticket_id}"
+worktree_name = ticket_seat
 
 
 def branch_name(ticket_id: int) -> str:
@@ -51,21 +51,9 @@ def branch_name(ticket_id: int) -> str:
 def save(world: World, shop: Workshop, ticket: Ticket, run: Run, tree: Path) -> Saved:
     """Same tree, same commit: saving twice does no harm."""
     assert ticket.base is not None, "a ticket with a worktree stands on a base"
-    kept_as = f"wip/{ticket.id}/{run.id}"
-    parent = _own_commits(world, shop, ticket.base, tree, f"{kept_as}-own") or ticket.base
-    crash.reach(Point.SAVE_BEFORE_SNAPSHOT)
-    shot = snapshot(
-        shop.hub,
-        tree,
-        shop.worktrees.index(worktree_name(ticket.id)),
-        parent=parent,
-        message=f"{ticket.wish.title.splitlines()[0][:72]}\n\nTicket: {ticket.id}\nAttempt: {run.attempt}\n",
-        author=AUTHOR,
-        when=int(run.started_at),
-    )
-    crash.reach(Point.SAVE_AFTER_SNAPSHOT)
-    shop.hub.keep(kept_as, shot.commit)
-    crash.reach(Point.SAVE_AFTER_KEEP)
+    title = ticket.wish.title.splitlines()[0][:72]
+    message = f"{title}\n\nTicket: {ticket.id}\nAttempt: {run.attempt}\n"
+    shot = _shoot(world, shop, run, tree, base=ticket.base, keep_as=f"wip/{ticket.id}/{run.id}", message=message)
     return Saved(
         commit=shot.commit,
         tree=shot.tree,
@@ -73,6 +61,33 @@ def save(world: World, shop: Workshop, ticket: Ticket, run: Run, tree: Path) -> 
         nested=shot.nested,
         left_out=_edited(shop, tree),
     )
+
+
+def save_turn(world: World, shop: Workshop, agent: Agent, run: Run, tree: Path) -> str:
+    """What a standing agent left at the end of a turn, as a commit."""
+    assert agent.base is not None, "an agent with a worktree stands on a base"
+    message = f"{agent.name}\n\nAgent: {agent.id}\nTurn: {run.id}\n"
+    keep_as = f"wip/{run.seat}/{run.id}"
+    return _shoot(world, shop, run, tree, base=agent.base, keep_as=keep_as, message=message).commit
+
+
+def _shoot(world: World, shop: Workshop, run: Run, tree: Path, *, base: str, keep_as: str, message: str) -> Snapshot:
+    """The agent's own commits since the base, and on top of them everything else in the tree."""
+    parent = _own_commits(world, shop, base, tree, f"{keep_as}-own") or base
+    crash.reach(Point.SAVE_BEFORE_SNAPSHOT)
+    shot = snapshot(
+        shop.hub,
+        tree,
+        shop.worktrees.index(run.seat),
+        parent=parent,
+        message=message,
+        author=AUTHOR,
+        when=int(run.started_at),
+    )
+    crash.reach(Point.SAVE_AFTER_SNAPSHOT)
+    shop.hub.keep(keep_as, shot.commit)
+    crash.reach(Point.SAVE_AFTER_KEEP)
+    return shot
 
 
 def _found(world: World, shop: Workshop, ticket: Ticket, base: str) -> str:

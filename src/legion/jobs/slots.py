@@ -19,9 +19,8 @@ from pathlib import Path
 
 from legion.domain.errors import LegionError
 from legion.domain.runs import Outcome, Run
-from legion.jobs.saving import worktree_name
 from legion.jobs.world import World
-from legion.store import runs, tickets
+from legion.store import agents, runs, tickets
 from legion.system import files
 
 _HIGHEST = 65535
@@ -48,7 +47,7 @@ class Slot:
 def claim(world: World, run: Run, *, ports: int) -> Slot:
     """The slot of this run, which it may have already. Its temp folder is there."""
     with _alone(world):
-        temp(world, run.ticket).mkdir(parents=True, exist_ok=True, mode=0o700)
+        temp(world, run.seat).mkdir(parents=True, exist_ok=True, mode=0o700)
         taken = _swept(world)
         for slot in taken:
             if slot.run == run.name:
@@ -74,7 +73,7 @@ def release(world: World, run: Run, outcome: Outcome) -> None:
             if slot.run == run.name:
                 _file(world, slot.number).unlink(missing_ok=True)
         if outcome is not Outcome.LOST:
-            _take_away(temp(world, run.ticket))
+            _take_away(temp(world, run.seat))
     _empty(world)
 
 
@@ -82,15 +81,15 @@ def sweep(world: World) -> None:
     """Free what nobody lived to free: slots of ended runs, and temp folders that no start of an attempt waits for."""
     with _alone(world):
         _swept(world)
-        names = [place.name for place in _temps(world).glob("ticket-*")]
-        for name in names:
-            if not _is_waited_for(world, int(name.removeprefix("ticket-"))):
-                _take_away(_temps(world) / name)
+        places = [*_temps(world).glob("ticket-*"), *_temps(world).glob("agent-*")]
+        for place in places:
+            if not _is_waited_for(world, place.name):
+                _take_away(place)
     _empty(world)
 
 
-def temp(world: World, ticket: int) -> Path:
-    return _temps(world) / worktree_name(ticket)
+def temp(world: World, seat: str) -> Path:
+    return _temps(world) / seat
 
 
 def listening(ports: Collection[int]) -> tuple[int, ...]:
@@ -177,12 +176,20 @@ def _is_free(port: int) -> bool:
     return True
 
 
-def _is_waited_for(world: World, ticket_id: int) -> bool:
+def _is_waited_for(world: World, seat: str) -> bool:
+    kind, _, number = seat.partition("-")
     with world.store.read() as tx:
-        latest = runs.latest(tx, ticket_id)
+        if kind == "agent":
+            latest = next(iter(runs.of_agent(tx, int(number), limit=1)), None)
+        else:
+            latest = runs.latest(tx, int(number))
         if latest is None or latest.ended_at is None:
             return latest is not None
-        return latest.outcome is Outcome.LOST and not tickets.get(tx, ticket_id).ended
+        if latest.outcome is not Outcome.LOST:
+            return False
+        if latest.ticket is None:
+            return agents.numbered(tx, int(number)).fired_at is None
+        return not tickets.get(tx, latest.ticket).ended
 
 
 def _take_away(place: Path) -> None:

@@ -1,68 +1,153 @@
-"""Questions of agents to a person: which wait, and what the person answers."""
+"""Questions to a person: which wait, what the person answers, and what that brings about."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
+from legion.config import rules
 from legion.domain.errors import BadInput, Conflict
-from legion.domain.questions import Question
+from legion.domain.questions import ALWAYS, LEAVE, MORE, NO, RETRY, YES, Matter, Question, Settler, chosen
 from legion.jobs import asking
 from legion.jobs.world import World
+from legion.service import tickets as ticket_cases
 from legion.store import projects, questions, tickets
-from legion.store.database import ReadTransaction
+from legion.store.database import ReadTransaction, Transaction
 from legion.wire.questions import Answer, Answered, Inbox, QuestionLine
 
 _GONE = "its agent had gone"
+_LATE = "no answer in time"
 
 
 def inbox(world: World) -> Inbox:
+    settle_overdue(world)
     with world.store.read() as tx:
         return Inbox(questions=lines(tx, questions.open_ones(tx)))
 
 
 def lines(tx: ReadTransaction, waiting: Iterable[Question]) -> list[QuestionLine]:
     shown = tuple(waiting)
-    titles = {ticket.id: ticket.wish.title for ticket in tickets.get_many(tx, {one.ticket for one in shown})}
+    on_board = tickets.states_of(tx, {one.ticket for one in shown if one.ticket is not None})
+    titles = {ticket.id: ticket.wish.title for ticket in tickets.get_many(tx, on_board)}
     names = {project.id: project.name for project in projects.all(tx)}
     return [
         QuestionLine(
             id=one.id,
             project=names.get(one.project, ""),
             ticket=one.ticket,
-            title=titles.get(one.ticket, ""),
+            title=titles.get(one.ticket or 0, ""),
             words=one.words,
             asked_at=one.asked_at,
             deadline=one.deadline,
+            kind=one.kind.value,
+            agent=one.agent,
+            facts=dict(one.facts),
+            choices=list(one.choices),
+            default=one.fallback,
         )
         for one in shown
     ]
 
 
 def answer(world: World, question_id: int, given: Answer) -> Answered:
-    """Whoever is first settles it: a person here, or the run's own journal with its deadline."""
-    if given.allowed and given.why.strip():
+    """Whoever is first settles it: a person here, the run's own journal, or the deadline."""
+    settle_overdue(world)
+    with world.store.read() as tx:
+        question = questions.get(tx, question_id)
+    choice = chosen(question, _said(given))
+    why = given.why.strip()
+    if question.settled_at is not None:
+        raise Conflict(_settled(question))
+    if question.kind is Matter.PERMISSION:
+        return _answer_permission(world, question, choice, why)
+    with world.store.write() as tx:
+        settled = _settle(tx, question, choice, why)
+    message = _consequence(world, settled)
+    return Answered(question=question_id, ticket=question.ticket, allowed=None, choice=choice, message=message)
+
+
+def settle_overdue(world: World) -> None:
+    """Silence is an answer too. A permission's own run settles it, unless that run is gone."""
+    now = world.clock()
+    with world.store.read() as tx:
+        late = [one for one in questions.open_ones(tx) if one.deadline < now and one.kind is not Matter.PERMISSION]
+    for question in late:
+        with world.store.write() as tx:
+            current = questions.get(tx, question.id)
+            if current.settled_at is not None:
+                continue
+            settled = questions.settle(tx, question.id, question.fallback, _LATE, by=Settler.SILENCE)
+        _consequence(world, settled)
+
+
+def _said(given: Answer) -> str:
+    if given.allowed is None:
+        return given.choice
+    if given.choice:
+        raise BadInput("Answer with a choice or with allowed, not with both.")
+    return YES if given.allowed else NO
+
+
+def _answer_permission(world: World, question: Question, choice: str, why: str) -> Answered:
+    if choice != NO and why:
         raise BadInput(
-            f"Words go with a no only: answer `legion answer {question_id} yes`, and say more with `legion tell`."
+            f"Words go with a no only: answer `legion answer {question.id} {choice}`, and say more with `legion tell`."
         )
+    allowed = choice != NO
+    if choice == ALWAYS:
+        rules.add(question.facts["rule"])
     # The journal's word on it is written down after ours, and finds it settled, so ours keeps its reason.
     with world.store.write() as tx:
-        question = questions.get(tx, question_id)
-        if question.settled_at is not None:
-            raise Conflict(_settled(question))
-        reached = asking.answer(world, question, allowed=given.allowed, why=given.why)
-        allowed, why = (given.allowed, given.why) if reached else (False, _GONE)
-        questions.settle(tx, question_id, allowed=allowed, why=why)
-    who = f"The agent of ticket {question.ticket}"
+        current = questions.get(tx, question.id)
+        if current.settled_at is not None:
+            raise Conflict(_settled(current))
+        reached = asking.permit(world, question, allowed=allowed, why=why)
+        allowed, why = (allowed, why) if reached else (False, _GONE)
+        by = Settler.PERSON if reached else Settler.END
+        questions.settle(tx, question.id, choice if reached else NO, why, by=by)
+    who = _asker(question)
     if not reached:
         message = f"{who} has gone and hears no answer any more: the question counts as a no."
+    elif choice == ALWAYS:
+        message = f"{who} goes ahead, and {question.facts['rule']} is allowed from now on ({rules.rules_file()})."
     elif allowed:
         message = f"{who} goes ahead."
     else:
         message = f"{who} may not, and looks for another way."
-    return Answered(question=question_id, ticket=question.ticket, allowed=allowed, message=message)
+    return Answered(
+        question=question.id,
+        ticket=question.ticket,
+        allowed=allowed,
+        choice=choice if reached else NO,
+        message=message,
+    )
+
+
+def _settle(tx: Transaction, question: Question, choice: str, why: str) -> Question:
+    current = questions.get(tx, question.id)
+    if current.settled_at is not None:
+        raise Conflict(_settled(current))
+    return questions.settle(tx, question.id, choice, why)
+
+
+def _consequence(world: World, settled: Question) -> str:
+    """What the answer brings about, in one sentence."""
+    who = _asker(settled)
+    match settled.kind, settled.choice:
+        case (Matter.BUDGET, choice) if choice == MORE and settled.ticket is not None:
+            return ticket_cases.resume(world, settled.ticket).message
+        case (Matter.CONFLICT, choice) if choice == RETRY and settled.ticket is not None:
+            return ticket_cases.retry(world, settled.ticket, settled.why).message
+        case (_, choice) if choice == LEAVE:
+            return "It stays as it is."
+        case _:
+            return f"{who} gets this answer."
+
+
+def _asker(question: Question) -> str:
+    return f"Agent {question.agent}" if question.agent else f"The agent of ticket {question.ticket}"
 
 
 def _settled(question: Question) -> str:
-    said = "yes" if question.allowed else "no"
     why = f", {question.why}" if question.why else ""
-    return f"Question {question.id} is settled already ({said}{why}): see `legion ticket {question.ticket}`."
+    where = f": see `legion ticket {question.ticket}`" if question.ticket is not None else ""
+    return f"Question {question.id} is settled already ({question.choice or 'without an answer'}{why}){where}."

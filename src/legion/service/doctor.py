@@ -7,6 +7,7 @@ from pathlib import Path
 
 from legion.config.user import CLAUDE, SandboxMode
 from legion.domain.errors import LegionError, NotFound
+from legion.domain.runs import agent_seat
 from legion.gateway import process
 from legion.gateway.folder import GatewayFolder
 from legion.git import command as git
@@ -17,7 +18,7 @@ from legion.jobs.saving import worktree_name
 from legion.jobs.world import World
 from legion.service import projects as project_cases
 from legion.service import providers, views
-from legion.store import events, tickets
+from legion.store import agents, events, tickets
 from legion.wire.projects import Doctor, Finding
 
 _LOW_DISK = 2 * 2**30
@@ -180,7 +181,8 @@ def _project(world: World, project_id: int) -> list[Finding]:
     with world.store.read() as tx:
         known = {worktree_name(ticket.id) for ticket in tickets.live(tx, project=project_id)}
         ended = {worktree_name(ticket.id) for ticket in tickets.recent(tx, project_id, limit=1000)}
-    strangers = shop.worktrees.orphans(known | ended)
+        staff = {agent_seat(agent.number) for agent in agents.standing(tx)} | agents.gone(tx, project_id)
+    strangers = shop.worktrees.orphans(known | ended | staff)
     return [
         Finding(
             name="legion.toml",

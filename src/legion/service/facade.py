@@ -8,6 +8,7 @@ from dataclasses import replace
 from legion.config import explain as explaining
 from legion.config.explain import explain
 from legion.config.project import FILE
+from legion.domain.agents import ROOT
 from legion.jobs import spending
 from legion.jobs.saving import worktree_name
 from legion.jobs.world import World
@@ -15,11 +16,14 @@ from legion.service import (
     asking,
     collecting,
     doctor,
+    hiring,
+    mailing,
     output,
     projects,
     providers,
     recording,
     routing,
+    standing,
     telling,
     tickets,
     trusting,
@@ -32,6 +36,8 @@ from legion.store import events
 from legion.store import projects as stored_projects
 from legion.store import tickets as stored_tickets
 from legion.system.files import tree_size
+from legion.wire.agents import AgentPage, Agents, Fire, Fired, Hire, Hired, Interrupt
+from legion.wire.mail import Broadcast, Letter, Mail, ReadMail, Sent
 from legion.wire.projects import (
     AddProject,
     Collected,
@@ -72,6 +78,8 @@ class Service:
         self._news = news
         self._daemon = daemon
         self._end = end
+        self._me = ROOT
+        """Whose eyes see what is not asked for by name."""
 
     def add_project(self, request: AddProject) -> ProjectAdded:
         return projects.add(self._world, request)
@@ -91,7 +99,8 @@ class Service:
 
     def status(self, cwd: str | None, all: bool) -> Status:
         spending.catch_up(self._world)
-        return views.status(self._world, self._daemon, cwd, all)
+        seen = views.status(self._world, self._daemon, cwd, all)
+        return replace(seen, seat=standing.seat(self._world, self._me))
 
     def ticket(self, id: int) -> TicketPage:
         spending.catch_up(self._world)
@@ -146,6 +155,32 @@ class Service:
 
     def interrupt(self, id: int, words: Words) -> Told:
         return telling.interrupt(self._world, id, words)
+
+    def hire(self, caller: str, wanted: Hire) -> Hired:
+        return hiring.hire(self._world, caller, wanted)
+
+    def fire(self, caller: str, wanted: Fire) -> Fired:
+        return hiring.fire(self._world, caller, wanted)
+
+    def interrupt_agent(self, caller: str, wanted: Interrupt) -> Sent:
+        return hiring.interrupt(self._world, caller, wanted)
+
+    def tell_agent(self, caller: str, letter: Letter) -> Sent:
+        return mailing.tell(self._world, caller, letter)
+
+    def broadcast(self, caller: str, wanted: Broadcast) -> Sent:
+        return mailing.broadcast(self._world, caller, wanted)
+
+    def mail(self, caller: str, wanted: ReadMail) -> Mail:
+        return mailing.read(self._world, caller, wanted)
+
+    def agents(self, caller: str, everybody: bool) -> Agents:
+        spending.catch_up(self._world)
+        return standing.agents(self._world, caller, everybody)
+
+    def agent(self, caller: str, id: str) -> AgentPage:
+        spending.catch_up(self._world)
+        return standing.agent(self._world, caller, id)
 
     def providers(self) -> Providers:
         return providers.listed(self._world)

@@ -20,7 +20,7 @@ def environment_line(world: World, latest: Run | None, worktree: str | None) -> 
         return None
     slot = slots.held(world, latest)
     record = environment.read_record(world, latest)
-    temp = slots.temp(world, latest.ticket)
+    temp = slots.temp(world, latest.seat)
     tree_size = quota.measure((Path(worktree),) if worktree else (), most=_MOST_FILES)
     temp_size = quota.measure((temp,), most=_MOST_FILES)
     return EnvironmentLine(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from codecs import getincrementaldecoder
+from os import SEEK_END
 
 from legion.domain.errors import NotFound
 from legion.domain.tickets import State, Ticket
@@ -15,6 +16,7 @@ from legion.store import runs, tickets
 from legion.wire.tickets import Diff, Log
 
 _MOST = 512 * 1024
+_END = 16 * 1024
 
 
 def log(world: World, ticket_id: int, run_id: int | None, offset: int) -> Log:
@@ -52,6 +54,20 @@ def log(world: World, ticket_id: int, run_id: int | None, offset: int) -> Log:
         text=text,
         ended=ended,
     )
+
+
+def end_of_log(world: World, ticket_id: int, lines: int) -> list[str]:
+    """The last lines of the latest run."""
+    with world.store.read() as tx:
+        run = runs.latest(tx, ticket_id)
+    if run is None:
+        return []
+    try:
+        with RunFolder(run_dir(world, run)).output.open("rb") as file:
+            file.seek(max(0, file.seek(0, SEEK_END) - _END))
+            return file.read().decode("utf-8", "replace").splitlines()[-lines:]
+    except FileNotFoundError:
+        return []
 
 
 def diff(world: World, ticket_id: int) -> Diff:

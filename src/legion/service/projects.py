@@ -19,7 +19,7 @@ from legion.git.hub import TARGET, Hub
 from legion.git.inspect import RepositoryFacts, branches, look
 from legion.jobs import person
 from legion.jobs.world import Workshop, World
-from legion.store import projects, runs, tickets
+from legion.store import agents, projects, runs, tickets
 from legion.system import files
 from legion.wire.projects import AddProject, Done, ProjectAdded
 
@@ -133,7 +133,10 @@ def remove(world: World, cwd: str) -> Done:
     with world.store.write() as tx:
         live = tickets.live(tx, project=project.id)
         in_hand = [ticket.id for ticket in live if ticket.state is not State.QUEUED]
-        in_hand += [run.ticket for run in runs.active(tx) if tickets.get(tx, run.ticket).project == project.id]
+        in_hand += [run.ticket for run in runs.active(tx) if run.project == project.id and run.ticket is not None]
+        staff = [agent.name for agent in agents.standing(tx) if agent.project == project.id]
+        if staff:
+            raise Conflict(f"Agents stand here ({', '.join(staff[:5])}): fire them with `legion fire` first.")
         if in_hand:
             listed = ", ".join(str(number) for number in sorted(set(in_hand))[:5])
             raise Conflict(f"Tickets are still in hand here ({listed}): run `legion stop all` first.")

@@ -86,14 +86,14 @@ def _remove(world: World, wanted: RemoveProvider) -> Done:
             raise Conflict(f"{wanted.name} comes from {offered[wanted.name].key_env} of your environment: unset that.")
         raise _unknown(wanted.name, there)
     with world.store.read() as tx:
-        busy = sorted({run.ticket for run in runs.active(tx) if run.access == wanted.name})
+        busy = sorted({run.seat.replace("-", " ") for run in runs.active(tx) if run.access == wanted.name})
     if busy and not wanted.yes:
-        raise Conflict(f"Agents work with {wanted.name} now ({_tickets(busy)}): wait for them, or add --yes.")
+        raise Conflict(f"Agents work with {wanted.name} now ({', '.join(busy)}): wait for them, or add --yes.")
     del there[wanted.name]
     config.save(there)
     kept = _forget(world, wanted.name)
     woken = waking.go_on(world)
-    notes = [f"Agents were working with it ({_tickets(busy)}); they get no more answers."] if busy else []
+    notes = [f"Agents were working with it ({', '.join(busy)}); they get no more answers."] if busy else []
     notes += ["The key that Legion kept for it is deleted."] if kept else []
     return Done(message=f"Provider {wanted.name} is removed.", notes=[*notes, *_woken_notes(woken)])
 

@@ -33,8 +33,8 @@ def tell(world: World, ticket_id: int, words: Words, *, patience: float = PATIEN
     id = str(uuid.uuid4())
     if not launch.tell(folder, id, words.text):
         raise _gone(ticket_id)
-    heard = _heard(folder, id, patience)
-    return Told(ticket=ticket_id, run=run.id, heard=heard, message=_words_of(ticket_id, heard))
+    was_heard = heard(folder, id, patience)
+    return Told(ticket=ticket_id, run=run.id, heard=was_heard, message=_words_of(ticket_id, was_heard))
 
 
 def interrupt(world: World, ticket_id: int, words: Words, *, patience: float = PATIENCE) -> Told:
@@ -46,8 +46,8 @@ def interrupt(world: World, ticket_id: int, words: Words, *, patience: float = P
         raise _gone(ticket_id)
     if not text:
         return Told(ticket=ticket_id, run=run.id, heard=None, message=_interrupted(folder, ticket_id, patience))
-    heard = _heard(folder, id, patience)
-    return Told(ticket=ticket_id, run=run.id, heard=heard, message=_words_of(ticket_id, heard))
+    was_heard = heard(folder, id, patience)
+    return Told(ticket=ticket_id, run=run.id, heard=was_heard, message=_words_of(ticket_id, was_heard))
 
 
 def _at_work(world: World, ticket_id: int) -> tuple[Run, Path]:
@@ -72,7 +72,7 @@ def _at_work(world: World, ticket_id: int) -> tuple[Run, Path]:
     return run, folder
 
 
-def _heard(folder: Path, id: str, patience: float) -> bool | None:
+def heard(folder: Path, id: str, patience: float) -> bool | None:
     """True or False once the journal says so; None where it says nothing in time."""
     deadline = time.monotonic() + patience
     with contextlib.suppress(OSError), control.connect(folder, patience) as connection:
@@ -84,8 +84,8 @@ def _heard(folder: Path, id: str, patience: float) -> bool | None:
                 # Its runner has ended, or was killed: what is not heard by now was not heard at all.
                 launch.wait(folder)
                 return _look(folder, id) or False
-            if (heard := _look(folder, id)) is not None:
-                return heard
+            if (found := _look(folder, id)) is not None:
+                return found
     return _look(folder, id)
 
 

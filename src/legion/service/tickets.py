@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, replace
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, replace
 
 from legion.config.claude import MOST_BUDGET
 from legion.config.project import ProjectConfig, parse
@@ -22,14 +23,24 @@ from legion.runner import launch
 from legion.service import projects as project_cases
 from legion.service import trusting
 from legion.store import landings, projects, requests, runs, tickets
-from legion.store.database import Transaction
+from legion.store.database import ReadTransaction, Transaction
 from legion.wire.tickets import Acted, Dispatch, Dispatched, NewTicket
 
 _LONGEST_TITLE = 300
 _STOP_GRACE = 1.0
 
 
-def dispatch(world: World, request: Dispatch) -> Dispatched:
+@dataclass(frozen=True, kw_only=True)
+class Dispatcher:
+    """The agent that dispatches, where it is no person, and what it passes on."""
+
+    id: str
+    tools: frozenset[str] | None
+    allow: Callable[[ReadTransaction, float], None]
+    """Raises NotAllowed where it cannot pay so much; asked in the transaction that takes it."""
+
+
+def dispatch(world: World, request: Dispatch, by: Dispatcher | None = None) -> Dispatched:
     """All of them or none."""
     project = project_cases.find(world, request.cwd)
     if not request.tickets:
@@ -47,7 +58,9 @@ def dispatch(world: World, request: Dispatch) -> Dispatched:
             {number for new in request.tickets for number in new.after}, tickets.states_of(tx, _mentioned(request))
         )
         _refuse_foreign(tx, project, request)
-        ids = _create(tx, project, config, request.tickets)
+        if by is not None:
+            by.allow(tx, sum(new.budget or 0.0 for new in request.tickets))
+        ids = _create(tx, project, config, request.tickets, by)
         answer = Dispatched(
             ids=[ids[position] for position in range(len(request.tickets))],
             keys={key: ids[position] for key, position in keys.items()},
@@ -212,7 +225,9 @@ def _refuse_foreign(tx: Transaction, project: Project, request: Dispatch) -> Non
             )
 
 
-def _create(tx: Transaction, project: Project, config: ProjectConfig, new: list[NewTicket]) -> dict[int, int]:
+def _create(
+    tx: Transaction, project: Project, config: ProjectConfig, new: list[NewTicket], by: Dispatcher | None
+) -> dict[int, int]:
     """In an order in which whatever a ticket comes after exists already; ids by position in the request."""
     keys = _keys(new)
     edges = {position: [keys[key] for key in ticket.after_keys] for position, ticket in enumerate(new)}
@@ -238,6 +253,8 @@ def _create(tx: Transaction, project: Project, config: ProjectConfig, new: list[
             max_attempts=ticket.max_attempts or config.agents.attempts,
             asks=ticket.ask,
             budget=ticket.budget,
+            dispatcher="" if by is None else by.id,
+            tools=None if by is None or by.tools is None else tuple(sorted(by.tools)),
         )
         ids[position] = tickets.create(tx, project.id, wish).id
     return ids
@@ -276,7 +293,7 @@ def _active_run(tx: Transaction, ticket_id: int) -> Run | None:
 
 def _end_run(world: World, active: Run | None) -> None:
     if active is not None:
-        world.rests.pop((JobKind.RUN, active.ticket), None)
+        world.rests.pop((JobKind.RUN, active.ticket or 0), None)
         launch.stop(run_dir(world, active), grace=_STOP_GRACE)
 
 

@@ -2,67 +2,106 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
+from typing import Any
 
-from sqlalchemy import insert, select, update
+from sqlalchemy import Row, insert, select, update
 
 from legion.domain.errors import Conflict, NotFound
 from legion.domain.events import Kind
-from legion.domain.questions import Question
+from legion.domain.questions import CHOICES, FALLBACKS, Matter, Question, Settler
 from legion.store import schema
 from legion.store.database import ReadTransaction, Transaction
 
 _TABLE = schema.questions.c
 
 
-def ask(tx: Transaction, *, key: str, project: int, ticket: int, run: int, words: str, deadline: float) -> Question:
+def ask(
+    tx: Transaction,
+    *,
+    key: str,
+    kind: Matter,
+    project: int,
+    words: str,
+    deadline: float,
+    agent: str = "",
+    ticket: int | None = None,
+    run: int | None = None,
+    facts: Mapping[str, str] | None = None,
+    choices: Sequence[str] | None = None,
+    fallback: str | None = None,
+) -> Question:
     """Write the question down. The same key again is the same question."""
-    known = tx.execute(select(schema.questions).where(_TABLE.key == key)).one_or_none()
+    known = by_key(tx, key)
     if known is not None:
-        return Question(**known._mapping)
+        return known
     question = Question(
         id=tx.next("question"),
         key=key,
+        kind=kind,
         project=project,
+        agent=agent,
         ticket=ticket,
         run=run,
         words=words,
+        facts=dict(facts or {}),
+        choices=CHOICES[kind] if choices is None else tuple(choices),
+        fallback=FALLBACKS[kind] if fallback is None else fallback,
         asked_at=tx.now,
         deadline=deadline,
     )
     tx.execute(insert(schema.questions), [asdict(question)])
-    data = {"question": question.id, "words": words, "deadline": deadline}
+    data = {"question": question.id, "kind": kind.value, "agent": agent, "words": words, "deadline": deadline}
     tx.record(Kind.QUESTION_ASKED, project=project, ticket=ticket, data=data)
     return question
 
 
-def settle(tx: Transaction, question: int, *, allowed: bool, why: str = "") -> Question:
+def settle(tx: Transaction, question: int, choice: str, why: str = "", *, by: Settler = Settler.PERSON) -> Question:
     """A question is settled once."""
     before = get(tx, question)
     if before.settled_at is not None:
-        raise Conflict(f"Question {question} was settled already ({'yes' if before.allowed else 'no'}).")
-    values = {"settled_at": tx.now, "allowed": allowed, "why": why}
+        raise Conflict(f"Question {question} was settled already ({before.choice or 'no answer'}).")
+    values = {"settled_at": tx.now, "settled_by": by, "choice": choice, "why": why}
     tx.execute(update(schema.questions).where(_TABLE.id == question).values(values))
-    data = {"question": question, "allowed": allowed, "why": why}
+    settled = replace(before, settled_at=tx.now, settled_by=by, choice=choice, why=why)
+    data: dict[str, object] = {"question": question, "choice": choice, "why": why, "by": by.value}
+    if before.kind is Matter.PERMISSION:
+        data["allowed"] = settled.allowed
     tx.record(Kind.QUESTION_SETTLED, project=before.project, ticket=before.ticket, data=data)
-    return replace(before, settled_at=tx.now, allowed=allowed, why=why)
+    return settled
 
 
 def get(tx: ReadTransaction, question: int) -> Question:
     row = tx.execute(select(schema.questions).where(_TABLE.id == question)).one_or_none()
     if row is None:
         raise NotFound(f"There is no question {question}: see `legion inbox`.")
-    return Question(**row._mapping)
+    return _question(row)
 
 
 def by_key(tx: ReadTransaction, key: str) -> Question | None:
     row = tx.execute(select(schema.questions).where(_TABLE.key == key)).one_or_none()
-    return None if row is None else Question(**row._mapping)
+    return None if row is None else _question(row)
 
 
-def open_ones(tx: ReadTransaction, *, run: int | None = None) -> tuple[Question, ...]:
+def latest_of(tx: ReadTransaction, words: str, *, agent: str = "", ticket: int | None = None) -> Question | None:
+    """The last time that this asker asked this."""
+    same = (_TABLE.words == words, _TABLE.agent == agent, _TABLE.kind == Matter.ASK)
+    found = select(schema.questions).where(*same).order_by(_TABLE.id.desc()).limit(1)
+    found = found.where(_TABLE.ticket.is_(None) if ticket is None else _TABLE.ticket == ticket)
+    row = tx.execute(found).one_or_none()
+    return None if row is None else _question(row)
+
+
+def open_ones(tx: ReadTransaction, *, run: int | None = None, agent: str = "") -> tuple[Question, ...]:
     """Those that still wait, oldest first."""
     found = select(schema.questions).where(_TABLE.settled_at.is_(None)).order_by(_TABLE.id)
     if run is not None:
         found = found.where(_TABLE.run == run)
-    return tuple(Question(**row._mapping) for row in tx.execute(found))
+    if agent:
+        found = found.where(_TABLE.agent == agent)
+    return tuple(_question(row) for row in tx.execute(found))
+
+
+def _question(row: Row[Any]) -> Question:
+    return Question(**{**row._mapping, "choices": tuple(row.choices)})

@@ -23,3 +23,15 @@ def recall(tx: ReadTransaction, project: int, request: str) -> dict[str, Any] | 
     found = select(table.answer).where(table.project == project, table.request == request)
     answer: dict[str, Any] | None = tx.execute(found).scalar_one_or_none()
     return answer
+
+
+def remember_call(tx: Transaction, caller: str, request: str, answer: Mapping[str, Any]) -> None:
+    """As `remember`, for what an agent or the person asks about agents."""
+    tx.execute(insert(schema.calls), [{"caller": caller, "request": request, "answer": dict(answer), "at": tx.now}])
+
+
+def recall_call(tx: ReadTransaction, caller: str, request: str) -> dict[str, Any] | None:
+    table = schema.calls.c
+    found = select(table.answer).where(table.caller == caller, table.request == request)
+    answer: dict[str, Any] | None = tx.execute(found).scalar_one_or_none()
+    return answer

@@ -1,4 +1,4 @@
-"""Runs: who worked on a ticket, when, and how it ended."""
+"""Runs: who worked on a ticket or took a turn, when, and how it ended."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import asdict, replace
 
 from sqlalchemy import func, insert, select, update
 
+from legion.domain.agents import Agent
 from legion.domain.errors import Conflict, NotFound
 from legion.domain.events import Kind
 from legion.domain.runs import Outcome, Run
@@ -25,6 +26,7 @@ def start(tx: Transaction, ticket: int, attempt: int) -> Run:
     before = latest(tx, ticket)
     run = Run(
         id=tx.next("run"),
+        project=_project(tx, ticket),
         ticket=ticket,
         attempt=attempt,
         generation=generation,
@@ -33,7 +35,29 @@ def start(tx: Transaction, ticket: int, attempt: int) -> Run:
     )
     tx.execute(insert(schema.runs), [asdict(run)])
     data = {"run": run.id, "attempt": attempt, "generation": generation}
-    tx.record(Kind.RUN_STARTED, project=_project(tx, ticket), ticket=ticket, data=data)
+    tx.record(Kind.RUN_STARTED, project=run.project, ticket=ticket, data=data)
+    return run
+
+
+def start_turn(tx: Transaction, agent: Agent, prompt: str) -> Run:
+    """A turn of a standing agent. Its generation counts how many before it were lost in a row."""
+    lost = 0
+    for before in reversed(of_agent(tx, agent.number)):
+        if before.outcome is not Outcome.LOST:
+            break
+        lost += 1
+    run = Run(
+        id=tx.next("run"),
+        project=agent.project,
+        agent=agent.number,
+        generation=1 + lost,
+        started_at=tx.now,
+        conversation=agent.id,
+        prompt=prompt,
+    )
+    tx.execute(insert(schema.runs), [asdict(run)])
+    data = {"run": run.id, "agent": agent.id, "name": agent.name, "generation": run.generation}
+    tx.record(Kind.RUN_STARTED, project=run.project, data=data)
     return run
 
 
@@ -45,8 +69,9 @@ def end(tx: Transaction, run: int, outcome: Outcome, detail: str = "", saved: st
     values = {"ended_at": tx.now, "outcome": outcome, "detail": detail, "saved": saved}
     tx.execute(update(schema.runs).where(_TABLE.id == run).values(values))
     ended = replace(before, ended_at=tx.now, outcome=outcome, detail=detail, saved=saved)
-    data = {"run": run, "attempt": ended.attempt, "outcome": outcome.value, "detail": detail, "saved": saved}
-    tx.record(Kind.RUN_ENDED, project=_project(tx, ended.ticket), ticket=ended.ticket, data=data)
+    whose = {"attempt": ended.attempt} if ended.agent is None else {"agent": ended.conversation}
+    data = {"run": run, **whose, "outcome": outcome.value, "detail": detail, "saved": saved}
+    tx.record(Kind.RUN_ENDED, project=ended.project, ticket=ended.ticket, data=data)
     return ended
 
 
@@ -66,6 +91,17 @@ def of_ticket(tx: ReadTransaction, ticket: int) -> tuple[Run, ...]:
     """Oldest first."""
     found = select(schema.runs).where(_TABLE.ticket == ticket).order_by(_TABLE.id)
     return tuple(Run(**row._mapping) for row in tx.execute(found))
+
+
+def of_agent(tx: ReadTransaction, agent: int, *, limit: int | None = 50) -> tuple[Run, ...]:
+    """The last ones, oldest first; all of them without a limit."""
+    found = select(schema.runs).where(_TABLE.agent == agent).order_by(_TABLE.id.desc()).limit(limit)
+    return tuple(Run(**row._mapping) for row in tx.execute(found))[::-1]
+
+
+def of_seat(tx: ReadTransaction, run: Run) -> tuple[Run, ...]:
+    """All of the same ticket, or the last ones of the same agent, oldest first."""
+    return of_ticket(tx, run.ticket) if run.ticket is not None else of_agent(tx, run.agent or 0)
 
 
 def latest(tx: ReadTransaction, ticket: int) -> Run | None:

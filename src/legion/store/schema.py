@@ -9,10 +9,13 @@ from typing import Any
 from sqlalchemy import BigInteger, Column, Dialect, Double, Integer, MetaData, Table, Text, TypeDecorator
 from sqlalchemy import Enum as SqlEnum
 
+from legion.domain.agents import Tier
 from legion.domain.checks import Verdict
 from legion.domain.decide import JobKind
 from legion.domain.events import Kind
+from legion.domain.mail import Delivery, Post
 from legion.domain.projects import ConfigOrigin
+from legion.domain.questions import Matter, Settler
 from legion.domain.runs import Outcome
 from legion.domain.tickets import State
 
@@ -151,6 +154,8 @@ tickets = Table(
     Column("dropped_at", Double),
     Column("asks", Flag, nullable=False),
     Column("budget", Double),
+    Column("dispatcher", Text, nullable=False),
+    Column("tools", Json),
     Column("files", Json, nullable=False),
     Column("proofs", Json, nullable=False),
     Column("command", Words, nullable=False),
@@ -175,11 +180,62 @@ edges = Table(
     Column("after", Integer, primary_key=True, autoincrement=False),
 )
 
+agents = Table(
+    "agents",
+    metadata,
+    Column("number", Integer, primary_key=True, autoincrement=False),
+    Column("id", Text, nullable=False),
+    Column("project", Integer, nullable=False),
+    Column("parent", Text, nullable=False),
+    Column("name", Words, nullable=False),
+    Column("role", Words, nullable=False),
+    Column("task", Words, nullable=False),
+    Column("model", Words, nullable=False),
+    Column("tools", Json),
+    Column("budget", Double),
+    Column("headcount", Integer),
+    Column("depth", Integer),
+    Column("tier", _one_of(Tier), nullable=False),
+    Column("base", Text),
+    Column("owes", Flag, nullable=False),
+    Column("held_until", Double),
+    Column("held_why", Words, nullable=False),
+    Column("hired_at", Double, nullable=False),
+    Column("fired_at", Double),
+)
+
+mail = Table(
+    "mail",
+    metadata,
+    Column("number", Integer, primary_key=True, autoincrement=False),
+    Column("id", Text, nullable=False),
+    Column("sender", Text, nullable=False),
+    Column("recipient", Text, nullable=False),
+    Column("kind", _one_of(Post), nullable=False),
+    Column("text", Words, nullable=False),
+    Column("sent_at", Double, nullable=False),
+    Column("delivery", _one_of(Delivery), nullable=False),
+    Column("batch", Text, nullable=False),
+    Column("heard_at", Double),
+    Column("about", Text, nullable=False),
+)
+
+calls = Table(
+    "calls",
+    metadata,
+    Column("caller", Text, primary_key=True),
+    Column("request", Words, primary_key=True),
+    Column("answer", Json, nullable=False),
+    Column("at", Double, nullable=False),
+)
+
 runs = Table(
     "runs",
     metadata,
     Column("id", Integer, primary_key=True, autoincrement=False),
-    Column("ticket", Integer, nullable=False),
+    Column("project", Integer, nullable=False),
+    Column("ticket", Integer),
+    Column("agent", Integer),
     Column("attempt", Integer, nullable=False),
     Column("generation", Integer, nullable=False),
     Column("started_at", Double, nullable=False),
@@ -189,6 +245,7 @@ runs = Table(
     Column("saved", Text),
     Column("conversation", Text, nullable=False),
     Column("access", Words, nullable=False),
+    Column("prompt", Text, nullable=False),
 )
 
 claims = Table(
@@ -280,13 +337,30 @@ questions = Table(
     metadata,
     Column("id", Integer, primary_key=True, autoincrement=False),
     Column("key", Text, nullable=False),
+    Column("kind", _one_of(Matter), nullable=False),
     Column("project", Integer, nullable=False),
-    Column("ticket", Integer, nullable=False),
-    Column("run", Integer, nullable=False),
+    Column("agent", Text, nullable=False),
+    Column("ticket", Integer),
+    Column("run", Integer),
     Column("words", Words, nullable=False),
+    Column("facts", Json, nullable=False),
+    Column("choices", Json, nullable=False),
+    Column("fallback", Words, nullable=False),
     Column("asked_at", Double, nullable=False),
     Column("deadline", Double, nullable=False),
     Column("settled_at", Double),
-    Column("allowed", Flag),
+    Column("settled_by", _one_of(Settler)),
+    Column("choice", Words, nullable=False),
     Column("why", Words, nullable=False),
+)
+
+tokens = Table(
+    "tokens",
+    metadata,
+    Column("hash", Text, primary_key=True),
+    Column("agent", Text, nullable=False),
+    Column("ticket", Integer),
+    Column("run", Integer, nullable=False),
+    Column("issued_at", Double, nullable=False),
+    Column("revoked_at", Double),
 )

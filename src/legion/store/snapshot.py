@@ -6,9 +6,9 @@ from collections.abc import Mapping
 
 from sqlalchemy import select
 
-from legion.domain.decide import ProjectView, Snapshot
+from legion.domain.decide import AgentView, ProjectView, Snapshot
 from legion.domain.projects import Project
-from legion.store import jobs, landings, projects, runs, schema, tickets
+from legion.store import agents, jobs, landings, mail, projects, runs, schema, tickets
 from legion.store.database import ReadTransaction
 
 
@@ -27,14 +27,38 @@ def load(tx: ReadTransaction, slots: int, parallel: Mapping[int, int]) -> Snapsh
     cared_for = {view.id for view in views}
     live = tuple(ticket for ticket in tickets.live(tx) if ticket.project in cared_for)
     before = {other for ticket in live for other in ticket.wish.after} - {ticket.id for ticket in live}
+    active = runs.active(tx)
     return Snapshot(
         projects=views,
         tickets=live,
         ended=tickets.states_of(tx, before),
         jobs=frozenset((claim.kind, claim.subject) for claim in jobs.active(tx)),
         slots=slots,
-        open_runs=frozenset(run.ticket for run in runs.active(tx)),
+        open_runs=frozenset(run.ticket for run in active if run.ticket is not None),
+        agents=_agents(tx, {run.agent: run.project for run in active if run.agent is not None}),
     )
+
+
+def _agents(tx: ReadTransaction, in_a_turn: Mapping[int, int]) -> tuple[AgentView, ...]:
+    """Those who stand, and those whose turn has not ended: by number, with their projects."""
+    waiting = mail.have_mail(tx)
+    standing = [
+        AgentView(
+            number=agent.number,
+            project=agent.project,
+            wanted=agent.owes or agent.id in waiting,
+            held_until=agent.held_until,
+            in_a_turn=agent.number in in_a_turn,
+        )
+        for agent in agents.standing(tx)
+    ]
+    known = {agent.number for agent in standing}
+    fired = [
+        AgentView(number=number, project=project, wanted=False, in_a_turn=True)
+        for number, project in in_a_turn.items()
+        if number not in known
+    ]
+    return (*standing, *fired)
 
 
 def _view(project: Project, parallel: int, *, trusted: bool, landing_begun: bool) -> ProjectView:

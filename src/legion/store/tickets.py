@@ -193,6 +193,8 @@ def _wish_values(ticket: Ticket) -> dict[str, Any]:
         "max_attempts": wish.max_attempts,
         "asks": wish.asks,
         "budget": wish.budget,
+        "dispatcher": wish.dispatcher,
+        "tools": wish.tools,
     }
 
 
@@ -252,6 +254,8 @@ def _ticket(row: Row[Any]) -> Ticket:
             max_attempts=row.max_attempts,
             asks=row.asks,
             budget=row.budget,
+            dispatcher=row.dispatcher,
+            tools=None if row.tools is None else tuple(row.tools),
             **texts,
         ),
         state=row.state,

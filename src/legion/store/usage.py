@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from sqlalchemy import Row, insert, select, update
+from sqlalchemy import Row, func, insert, select, update
 
 from legion.domain.usage import Limit, Spending, Usage, total
 from legion.store import schema
@@ -47,6 +47,35 @@ def of_ticket(tx: ReadTransaction, ticket: int) -> Usage:
     """What all runs of a ticket spent."""
     runs = select(schema.runs.c.id).where(schema.runs.c.ticket == ticket)
     return total(_usage(row) for row in tx.execute(select(schema.usage).where(_TABLE.run.in_(runs))))
+
+
+def of_agent(tx: ReadTransaction, agent: int) -> Usage:
+    """What all turns of an agent spent."""
+    runs = select(schema.runs.c.id).where(schema.runs.c.agent == agent)
+    return total(_usage(row) for row in tx.execute(select(schema.usage).where(_TABLE.run.in_(runs))))
+
+
+def taken_by_dispatchers(tx: ReadTransaction) -> Mapping[str, float]:
+    """Dollars that tickets took from their dispatchers: budgets while they live, and then what they really cost."""
+    tickets, runs = schema.tickets.c, schema.runs.c
+    spent = (
+        select(runs.ticket, func.sum(_TABLE.usd).label("usd"))
+        .join(schema.runs, runs.id == _TABLE.run)
+        .where(runs.ticket.is_not(None))
+        .group_by(runs.ticket)
+        .subquery()
+    )
+    found = (
+        select(tickets.dispatcher, tickets.live, tickets.budget, spent.c.usd)
+        .outerjoin(spent, spent.c.ticket == tickets.id)
+        .where(tickets.dispatcher != "")
+    )
+    taken: dict[str, float] = {}
+    for row in tx.execute(found):
+        now = row.usd or 0.0
+        cost = max(now, row.budget or 0.0) if row.live else now
+        taken[row.dispatcher] = taken.get(row.dispatcher, 0.0) + cost
+    return taken
 
 
 def read_up_to(tx: ReadTransaction, source: str) -> tuple[str, int]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from legion.wire.agents import Seat
 from legion.wire.tickets import TicketLine, UsageLine
 
 
@@ -116,6 +117,8 @@ class Status:
     """How many wait for the person, in all projects: `legion inbox`."""
     usage: UsageLine | None = None
     """What the listed tickets spent; null where nothing was counted."""
+    seat: Seat | None = None
+    """Who asks: its mail and its reports."""
 
 
 @dataclass(kw_only=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 
 @dataclass(kw_only=True)
@@ -11,12 +11,21 @@ class QuestionLine:
 
     id: int
     project: str
-    ticket: int
+    ticket: int | None
     title: str
     words: str
     asked_at: float
     deadline: float
-    """Unanswered until then, it counts as a no."""
+    """Unanswered until then, it is settled with `default`."""
+    kind: str = "permission"
+    """permission, plan, budget, conflict or ask."""
+    agent: str = ""
+    """The standing agent that asks."""
+    facts: dict[str, str] = field(default_factory=dict)
+    """What a person needs to know to answer, by name."""
+    choices: list[str] = field(default_factory=list)
+    """What it can be answered with; empty: any words."""
+    default: str = ""
 
 
 @dataclass(kw_only=True)
@@ -29,17 +38,23 @@ class Inbox:
 class Answer:
     """A person's answer to a question."""
 
-    allowed: bool
+    choice: str = ""
+    """One of the question's choices, or words where it has none."""
+    allowed: bool | None = None
+    """Of a permission only, instead of the choice: yes or no."""
     why: str = ""
+    """Words that go with the choice."""
 
 
 @dataclass(kw_only=True)
 class Answered:
     schema: str = "legion.answered/1"
     question: int
-    ticket: int
-    allowed: bool
+    ticket: int | None
+    allowed: bool | None
+    """Of a permission; null for other questions."""
     message: str
+    choice: str = ""
 
 
 @dataclass(kw_only=True)

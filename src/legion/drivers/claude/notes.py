@@ -22,6 +22,7 @@ from claude_agent_sdk import (
 from legion.drivers import Host
 
 _LONGEST_TEXT = 8000
+_LONGEST_RESULT = 100_000
 _LONGEST_INPUT = 400
 _LONGEST_HEAD = 200
 _SILENT = frozenset({"init", "status", "hook_started", "hook_response"})
@@ -99,6 +100,7 @@ class Notes:
             subtype=result.subtype,
             error=result.is_error,
             reason=result.terminal_reason,
+            text=_cut(result.result or "", _LONGEST_RESULT),
             status=result.api_error_status,
             turns=result.num_turns,
             cost_usd=result.total_cost_usd,

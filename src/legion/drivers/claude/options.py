@@ -6,7 +6,7 @@ import contextlib
 import json
 import stat
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import asdict, dataclass, fields
 from enum import Enum
 from pathlib import Path
@@ -24,6 +24,34 @@ class PermissionMode(Enum):
     DONT_ASK = "dontAsk"
     BYPASS = "bypassPermissions"
     PLAN = "plan"
+
+
+@dataclass(frozen=True, kw_only=True)
+class ToolText:
+    """A tool of Legion's as the model reads it."""
+
+    name: str
+    description: str
+    schema: Mapping[str, Any]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Desk:
+    """How the runner reaches the daemon on the agent's behalf, and which tools that gives."""
+
+    record: str
+    """The file that says where the daemon of the moment listens."""
+    token: str
+    """The agent's own; it stays in the runner."""
+    server: str
+    tools: tuple[ToolText, ...]
+
+    @staticmethod
+    def from_json(facts: Mapping[str, Any]) -> Desk:
+        tools = tuple(
+            ToolText(name=t["name"], description=t["description"], schema=t["schema"]) for t in facts["tools"]
+        )
+        return Desk(record=facts["record"], token=facts["token"], server=facts["server"], tools=tools)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,8 +77,12 @@ class ClaudeOptions:
     budget_usd: float | None = None
     asks: bool = False
     """Whether a tool that is not allowed becomes a question to a person; else it is denied."""
+    prompt_id: str = ""
+    """The uuid of the message that begins the run; empty: any."""
     patience: float = 3600.0
     """Seconds that a question waits for its answer; then it is denied."""
+    desk: Desk | None = None
+    """None: Legion's tools are not there."""
 
     def to_json(self) -> dict[str, Any]:
         facts = asdict(self)
@@ -68,6 +100,7 @@ class ClaudeOptions:
         known["permission_mode"] = PermissionMode(known["permission_mode"])
         known["allowed_tools"] = tuple(known["allowed_tools"])
         known["tools"] = None if known["tools"] is None else tuple(known["tools"])
+        known["desk"] = None if known.get("desk") is None else Desk.from_json(known["desk"])
         return ClaudeOptions(**known)
 
 
@@ -82,12 +115,40 @@ def clear_the_way(options: ClaudeOptions) -> None:
         path.rename(path.with_suffix(f".{time.time_ns()}.unused"))
 
 
+def heard_of(config_dir: Path, conversation: str, ids: Collection[str]) -> frozenset[str]:
+    """Those of our messages that the conversation holds. What waits in the program's queue is no part of it yet."""
+    found: set[str] = set()
+    for path in transcripts(config_dir, conversation):
+        if not _can_be_read(path):
+            continue
+        with path.open("rb") as lines:
+            while line := lines.readline(_LONGEST_LINE):
+                if any(id.encode() in line for id in ids):
+                    found.update(_messages_in(line))
+    return frozenset(found & set(ids))
+
+
+def _messages_in(line: bytes) -> Iterator[str]:
+    """By their uuids: of a turn's first message, and of one that came in the middle of a turn."""
+    with contextlib.suppress(ValueError):
+        entry = json.loads(line)
+        match entry:
+            case {"type": "user", "uuid": str(uuid)}:
+                yield uuid
+            case {"type": "attachment", "attachment": {"type": "queued_command", "source_uuid": str(uuid)}}:
+                yield uuid
+
+
 def _transcripts(options: ClaudeOptions) -> list[Path]:
+    return transcripts(options.config_dir, options.conversation)
+
+
+def transcripts(config_dir: Path, conversation: str) -> list[Path]:
     """Claude Code files transcripts by folder; a conversation has one, whatever the folder is called.
 
     The agent can write here, so no link is followed out of its folder.
     """
-    found = options.config_dir.glob(f"projects/*/{options.conversation}.jsonl")
+    found = config_dir.glob(f"projects/*/{conversation}.jsonl")
     return sorted(path for path in found if not (path.parent.is_symlink() or path.parents[1].is_symlink()))
 
 

@@ -34,11 +34,17 @@ from claude_agent_sdk import (
 )
 
 from legion.drivers import Ask, Ending, Host, Interrupt, Permit, StartFailed, Stop, Tell
+from legion.drivers.claude.desk import server
 from legion.drivers.claude.notes import Notes, summary
 from legion.drivers.claude.options import ClaudeOptions, clear_the_way, has_begun
+from legion.drivers.claude.rules import rule_for
 from legion.drivers.claude.transport import HostTransport
 from legion.drivers.claude.verdict import Asked, Final, Heard, judge
 
+_NEVER = ("AskUserQuestion",)
+"""Nobody could answer with more than yes or no."""
+_OWN_AGENTS = ("ListAgents", "SendMessage")
+"""Claude Code's own way to other sessions: who has Legion's would look for its colleagues in the wrong place."""
 _LAST_WORDS = 2000
 _REFUSALS = 2
 _INTERRUPTION = 2.0
@@ -120,7 +126,8 @@ class Talk:
         self._begun = True
         self._host.record("conversation", id=self._options.conversation, resumed=self._resumed)
         prompt = self._options.again if self._resumed else self._options.prompt
-        await self._tell(Tell(id=str(uuid.uuid4()), text=prompt.read_text("utf-8")))
+        id = self._options.prompt_id or str(uuid.uuid4())
+        await self._tell(Tell(id=id, text=prompt.read_text("utf-8")))
 
     async def _connected(self, connecting: asyncio.Task[None]) -> None:
         """Raises ClaudeSDKError where the program ended, or said nothing, before there was a conversation."""
@@ -189,17 +196,19 @@ class Talk:
 
     def _told(self) -> ClaudeAgentOptions:
         options = self._options
+        desk = options.desk
+        own = [] if desk is None else [f"mcp__{desk.server}__{tool.name}" for tool in desk.tools]
         return ClaudeAgentOptions(
+            mcp_servers={} if desk is None else {desk.server: server(desk)},
             system_prompt={"type": "preset", "preset": "claude_code", "append": options.rules},
             session_id=None if self._resumed else options.conversation,
             resume=options.conversation if self._resumed else None,
             model=options.model or None,
             fallback_model=options.fallback_model or None,
             permission_mode=options.permission_mode.value,
-            allowed_tools=list(options.allowed_tools),
+            allowed_tools=[*options.allowed_tools, *own],
             tools=None if options.tools is None else list(options.tools),
-            # Nobody could answer with more than yes or no.
-            disallowed_tools=["AskUserQuestion"],
+            disallowed_tools=[*_NEVER, *(_OWN_AGENTS if desk is not None else ())],
             max_turns=options.max_turns,
             max_budget_usd=options.budget_usd,
             # Nobody's settings: a repository's could name another endpoint or run commands, a person's are for them.
@@ -264,7 +273,7 @@ class Talk:
         question = str(uuid.uuid4())
         answer: asyncio.Future[Permit] = asyncio.get_running_loop().create_future()
         self._questions[question] = answer
-        self._host.record("asked", question=question, tool=tool, input=summary(input))
+        self._host.record("asked", question=question, tool=tool, input=summary(input), rule=rule_for(tool, input))
         self._notes.say(f"  asks a person: may it use {tool}: {summary(input)}")
         try:
             permit = await asyncio.wait_for(answer, self._options.patience)

@@ -1,0 +1,102 @@
+"""Legion's tools over MCP (streamable HTTP), for programs that are not driven through their own SDK.
+
+Behind the guard like every route: the bearer token says who calls. No session is kept, so a restart costs nobody one.
+Served by the daemon itself: a process of its own would cost 80 MB for what nobody may use. The library is imported when
+the first one asks, for it takes longer than the rest of the start.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import uuid
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from legion import __version__
+from legion.api.guard import CALLER, Receive, Scope, Send
+from legion.api.ports import Desk
+from legion.api.waiting import Waiters
+from legion.domain.tools import SERVER
+from legion.wire.callers import Caller
+from legion.wire.errors import LegionError
+from legion.wire.tools import ToolCall
+
+if TYPE_CHECKING:
+    from mcp.server import Server, ServerRequestContext
+    from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+    from mcp.types import CallToolRequestParams, CallToolResult, ListToolsResult
+
+PATH = "/mcp"
+
+
+class McpDoor:
+    """What answers at /mcp."""
+
+    def __init__(self, desk: Desk, waiters: Waiters) -> None:
+        self._desk = desk
+        self._waiters = waiters
+        self._manager: StreamableHTTPSessionManager | None = None
+        self._opening: asyncio.Lock = asyncio.Lock()
+        self._open: asyncio.Task[None] | None = None
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        manager = await self._opened()
+        await manager.handle_request(scope, receive, send)
+
+    async def _opened(self) -> StreamableHTTPSessionManager:
+        async with self._opening:
+            if self._manager is None:
+                manager = await asyncio.to_thread(self._made)
+                ready = asyncio.Event()
+                self._open = asyncio.create_task(_kept_open(manager, ready))
+                await ready.wait()
+                self._manager = manager
+            return self._manager
+
+    def _made(self) -> StreamableHTTPSessionManager:
+        from mcp.server import Server  # noqa: PLC0415
+        from mcp.server.streamable_http_manager import StreamableHTTPSessionManager  # noqa: PLC0415
+
+        server: Server[Any] = Server(SERVER, version=__version__, on_list_tools=self._list, on_call_tool=self._call)
+        return StreamableHTTPSessionManager(server, json_response=True, stateless=True)
+
+    async def _list(self, context: ServerRequestContext[Any, Any], _params: object) -> ListToolsResult:
+        from mcp.types import ListToolsResult, Tool  # noqa: PLC0415
+
+        listed = await self._waiters.run(partial(self._desk.tools, _caller(context)))
+        return ListToolsResult(
+            tools=[
+                Tool.model_validate({"name": one.name, "description": one.description, "inputSchema": one.parameters})
+                for one in listed.tools
+            ]
+        )
+
+    async def _call(self, context: ServerRequestContext[Any, Any], params: CallToolRequestParams) -> CallToolResult:
+        from mcp.types import CallToolResult, TextContent  # noqa: PLC0415
+
+        wanted = ToolCall(arguments=params.arguments or {}, request=str(uuid.uuid4()))
+        cwd = context.request.query_params.get("cwd", "") if context.request is not None else ""
+        use = partial(self._desk.call_tool, _caller(context), params.name, wanted, cwd)
+        try:
+            answer = await self._waiters.run(use)
+            while answer.again:
+                answer = await self._waiters.run(use)
+        except LegionError as refused:
+            return CallToolResult(content=[TextContent(text=refused.message)], is_error=True)
+        return CallToolResult(content=[TextContent(text=answer.text)], structured_content=answer.data)
+
+
+def _caller(context: ServerRequestContext[Any, Any]) -> Caller:
+    assert context.request is not None, "it came over HTTP"
+    caller = context.request.scope[CALLER]
+    assert isinstance(caller, Caller)
+    return caller
+
+
+async def _kept_open(manager: StreamableHTTPSessionManager, ready: asyncio.Event) -> None:
+    """As long as the daemon lives: its end cancels this."""
+    with contextlib.suppress(asyncio.CancelledError):
+        async with manager.run():
+            ready.set()
+            await asyncio.Event().wait()

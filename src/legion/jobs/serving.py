@@ -1,0 +1,265 @@
+"""The serve job: one turn of a standing agent. Its mailbox becomes one prompt; what it says last goes to its parent.
+
+Steps, each of which may find its work done already: worktree, setup, spec, runner, wait, save, conclude. The turn's
+row and its batch of mail are written in the transaction that claims the job, so that every later start sees the same.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+from legion.domain.agents import Agent
+from legion.domain.errors import Conflict
+from legion.domain.jobs import Claim
+from legion.domain.limits import apart, wakes_at
+from legion.domain.mail import Post
+from legion.domain.runs import MOST_GENERATIONS, Outcome, Run, agent_seat
+from legion.drivers.claude.options import heard_of
+from legion.git.errors import TreeGone
+from legion.jobs import asking, claude, desk, environment, hearing, judging, letters, places, quota, setup, spending
+from legion.jobs.claude import Errand
+from legion.jobs.environment import Surroundings
+from legion.jobs.hearing import Ear
+from legion.jobs.letters import CutOff
+from legion.jobs.saving import save_turn
+from legion.jobs.world import Workshop, World
+from legion.runner import launch
+from legion.runner.journal import JournalEvent, read_journal
+from legion.runner.launch import Ended, Fresh, Lost
+from legion.runner.spec import Spec, write_spec
+from legion.store import agents, jobs, mail, projects, runs, usage
+from legion.store.database import ReadTransaction, Transaction
+from legion.system import crash
+from legion.system.crash import Point
+
+_GOES_ON = (Outcome.LOST, Outcome.LIMITED, Outcome.REFUSED)
+"""Nobody's decision: the turn goes on by itself when it can."""
+_REFUSED_PAUSE = 120.0
+"""Seconds until a provider that refused a key is asked again: a person has to mend that."""
+_TOO_LATE = "fired before its program was started"
+
+
+def begin(tx: Transaction, number: int) -> None:
+    """A turn with all the mail that one prompt holds, unless one has begun already. Raises Conflict if none is due."""
+    agent = agents.numbered(tx, number)
+    latest = _latest(tx, agent)
+    if latest is not None and latest.ended_at is None:
+        return
+    if agent.fired_at is not None:
+        raise Conflict(f"{agent.name} was fired meanwhile.")
+    prompt = str(uuid.uuid4())
+    if not mail.offer(tx, agent.id, prompt) and not agent.owes:
+        raise Conflict(f"There is nothing to do for {agent.name}.")
+    if agent.base is None:
+        agents.plant(tx, agent, projects.get(tx, agent.project).target)
+    agents.hold(tx, agent, owes=agent.owes)
+    runs.start_turn(tx, agent, prompt)
+
+
+def serve(world: World, claim: Claim) -> None:
+    with world.store.read() as tx:
+        agent = agents.numbered(tx, claim.subject)
+        this_run = _latest(tx, agent)
+    assert this_run is not None, "a turn's row is written in the transaction that claims the job"
+    if this_run.ended_at is not None:
+        with world.store.write() as tx:
+            jobs.finish(tx, claim)
+        return
+    shop = world.workshop(agent.project)
+    ended = _end(world, shop, agent, this_run)
+    if ended is None:
+        conclude(world, shop, claim, agent, this_run, Outcome.STOPPED, _TOO_LATE, None, None)
+        return
+    spending.catch_up(world)
+    outcome, detail = judging.outcome(ended)
+    try:
+        saved = save_turn(world, shop, agent, this_run, shop.worktrees.path(this_run.seat))
+    except TreeGone as gone:
+        saved, detail = None, f"{detail}; {gone.message}"
+    until = ended.result.until if isinstance(ended, Ended) else None
+    conclude(world, shop, claim, agent, this_run, outcome, detail, saved, until)
+
+
+def _latest(tx: ReadTransaction, agent: Agent) -> Run | None:
+    return next(iter(runs.of_agent(tx, agent.number, limit=1)), None)
+
+
+def _end(world: World, shop: Workshop, agent: Agent, this_run: Run) -> Ended | Lost | None:
+    """Adopt the runner of this turn, or start it, and wait for its end. None where nobody wants it started any more."""
+    folder = world.data.runs / this_run.name
+    found = launch.find(folder)
+    if isinstance(found, Ended | Lost):
+        return found
+    if isinstance(found, Fresh):
+        if not _stands(world, agent):
+            return None
+        _prepare(world, shop, agent, this_run)
+        if not _stands(world, agent):
+            return None
+        crash.reach(Point.SERVE_BEFORE_LAUNCH)
+        world.launcher.start(folder)
+        crash.reach(Point.SERVE_AFTER_LAUNCH)
+    if not _stands(world, agent):
+        # Whoever fired it did so before its runner could hear of it, or died before telling.
+        launch.stop(folder, grace=0)
+    return launch.wait(folder, _listener(world, shop, agent, this_run))
+
+
+def _listener(world: World, shop: Workshop, agent: Agent, this_run: Run) -> Callable[[JournalEvent], None]:
+    ear = Ear(world, agent, hearing.config_dir(shop, this_run.seat))
+    ask = asking.listener(world, asking.Asker(project=agent.project, agent=agent.id), this_run)
+
+    def hear(event: JournalEvent) -> None:
+        ear.hear(event)
+        ask(event)
+
+    return hear
+
+
+def _stands(world: World, agent: Agent) -> bool:
+    with world.store.read() as tx:
+        return agents.get(tx, agent.id).fired_at is None
+
+
+def _prepare(world: World, shop: Workshop, agent: Agent, this_run: Run) -> None:
+    """Worktree, dependencies, prompt, spec."""
+    assert agent.base is not None, "a turn begins on a base"
+    crash.reach(Point.SERVE_BEFORE_WORKTREE)
+    tree = shop.worktrees.acquire(this_run.seat, agent.base, f"legion/{this_run.seat}")
+    setup.ensure(world, shop, tree, setup.record_of(shop, tree))
+    around = environment.prepare(world, shop, this_run, tree)
+    folder = world.data.runs / this_run.name
+    given = folder / "given"
+    given.mkdir(parents=True, exist_ok=True)
+    write_spec(folder, _spec(world, shop, agent, this_run, tree, given, around))
+
+
+def _spec(
+    world: World, shop: Workshop, agent: Agent, this_run: Run, tree: Path, given: Path, around: Surroundings
+) -> Spec:
+    state = shop.agents / this_run.seat
+    state.mkdir(parents=True, exist_ok=True, mode=0o700)
+    entry = desk.of_agent(world, agent, this_run, given)
+    env = places.environment(world, {"LEGION_STATE": str(state), **around.env})
+    env |= entry.env(env.get("PATH", ""))
+    readable = (given, *entry.readable)
+    walls = places.sandbox(world, shop, writable=(tree, state, *around.writable), readable=readable)
+    place = claude.Place(tree=tree, state=state, given=given, env=env, walls=walls)
+    errand = replace(_errand(world, agent, this_run, given), desk=entry.desk)
+    return claude.spec(world, this_run, errand, place, shop.config.agents.timeout)
+
+
+def _errand(world: World, agent: Agent, this_run: Run, given: Path) -> Errand:
+    with world.store.read() as tx:
+        names = agents.names(tx)
+        batch = mail.of_batch(tx, agent.id, this_run.prompt)
+        spent = usage.of_agent(tx, agent.number).usd
+        money = agents.all_means(tx)[agent.id].money
+    cut = _cut_off(world, this_run) if agent.owes else None
+    return Errand(
+        prompt=letters.prompt(agent, names, batch, given, cut=cut, fresh=True),
+        again=letters.prompt(agent, names, batch, given, cut=cut, fresh=False),
+        rules=letters.rules(agent, names),
+        model=agent.model,
+        tools=agent.rights.tools,
+        allowance=None if money is None else spent + money,
+        spent=spent,
+        prompt_id=this_run.prompt,
+    )
+
+
+def _cut_off(world: World, this_run: Run) -> CutOff:
+    """What the turns since the last whole one left open."""
+    with world.store.read() as tx:
+        earlier = [run for run in runs.of_seat(tx, this_run) if run.id < this_run.id]
+    since: list[Run] = []
+    for run in reversed(earlier):
+        if run.outcome not in _GOES_ON:
+            break
+        since.insert(0, run)
+    events = [event for run in since for event in read_journal(world.data.runs / run.name)]
+    return CutOff(outcome=since[-1].outcome if since else None, calls=claude.cut_off(events))
+
+
+def conclude(
+    world: World,
+    shop: Workshop,
+    claim: Claim,
+    agent: Agent,
+    this_run: Run,
+    outcome: Outcome,
+    detail: str,
+    saved: str | None,
+    until: float | None,
+) -> None:
+    """Turn, mail and claim change together, and the parent hears of it in the same transaction."""
+    if outcome is Outcome.STOPPED and (over := quota.exceeded(world, this_run)) is not None:
+        detail = over.reason
+    said = _last_words(world, this_run)
+    environment.release(world, this_run, outcome)
+    claude.let_go(world, this_run)
+    asking.close_all(world, this_run)
+    with world.store.read() as tx:
+        offered = {message.batch for message in mail.offered(tx, agent.id)} | {this_run.prompt}
+    heard = heard_of(hearing.config_dir(shop, this_run.seat), agent.id, offered)
+    crash.reach(Point.SERVE_BEFORE_CONCLUDE)
+    with world.store.write() as tx:
+        if not jobs.still_mine(tx, claim):
+            return
+        agent = agents.get(tx, agent.id)
+        runs.end(tx, this_run.id, outcome, detail, saved)
+        hearing.settle(tx, agent, heard)
+        if agent.fired_at is None:
+            _go_on_or_tell(tx, agent, this_run, outcome, detail, said, until, begun=this_run.prompt in heard)
+        jobs.finish(tx, claim)
+    crash.reach(Point.SERVE_AFTER_CONCLUDE)
+    if agent.fired_at is not None:
+        shop.worktrees.discard(agent_seat(agent.number))
+
+
+def _go_on_or_tell(
+    tx: Transaction,
+    agent: Agent,
+    this_run: Run,
+    outcome: Outcome,
+    detail: str,
+    said: str,
+    until: float | None,
+    *,
+    begun: bool,
+) -> None:
+    given_up = outcome is Outcome.LOST and this_run.generation >= MOST_GENERATIONS
+    if outcome in _GOES_ON and not given_up:
+        agents.hold(tx, agent, owes=agent.owes or begun, until=_wakes_at(tx, agent, outcome, until), why=detail)
+        return
+    agents.hold(tx, agent, owes=False)
+    if outcome is Outcome.INTERRUPTED:
+        # Whoever interrupted it knows, and so does its parent.
+        return
+    if outcome is Outcome.FINISHED:
+        text = said or "It ended its turn without a word."
+    else:
+        # What a program says last is often the reason itself.
+        told = " ".join(said.split())
+        words = f"\n\n{said}" if said and not told.startswith(detail[:200]) else ""
+        text = f"{agent.name} did not come to the end of its turn: {detail}.{words}"
+    mail.send(tx, sender=agent.id, recipient=agent.parent, kind=Post.RESULT, text=text, project=agent.project)
+
+
+def _wakes_at(tx: Transaction, agent: Agent, outcome: Outcome, until: float | None) -> float | None:
+    if outcome is Outcome.LOST:
+        return None
+    if outcome is Outcome.REFUSED:
+        return tx.now + _REFUSED_PAUSE
+    others = [other.held_until for other in agents.standing(tx) if other.held_until is not None]
+    return apart(wakes_at(tx.now, until, runs.of_agent(tx, agent.number)), others)
+
+
+def _last_words(world: World, this_run: Run) -> str:
+    """What it said at the end of each of its answers; more than one where it was told something on the way."""
+    events = read_journal(world.data.runs / this_run.name)
+    said = [str(event.facts.get("text") or "").strip() for event in events if event.kind == "result"]
+    return "\n\n".join(dict.fromkeys(text for text in said if text))

@@ -1,0 +1,229 @@
+"""Agents are hired, interrupted and fired, by a person or by an agent above them."""
+
+from __future__ import annotations
+
+import re
+
+from legion.config.claude import MOST_BUDGET
+from legion.domain import agents as rules
+from legion.domain.agents import ROOT, Agent, Offer, tier_of
+from legion.domain.errors import BadInput, Conflict, NotAllowed, NotFound
+from legion.domain.events import Kind
+from legion.domain.mail import Message, Post
+from legion.domain.projects import Project
+from legion.domain.runs import Run, agent_seat
+from legion.gateway.folder import GatewayFolder
+from legion.gateway.passes import lower
+from legion.jobs import access, hearing, spending
+from legion.jobs.access import NoAccess
+from legion.jobs.world import World
+from legion.runner import launch
+from legion.service import mailing
+from legion.service import projects as project_cases
+from legion.service.mailing import remembered, repeated
+from legion.service.standing import Staff
+from legion.store import agents, mail, projects, tokens, usage
+from legion.store.database import ReadTransaction, Transaction
+from legion.wire.agents import Fire, Fired, Hire, Hired, Interrupt
+from legion.wire.mail import Sent
+
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9._-]{0,59}")
+_LONGEST_ROLE = 4000
+_STOP_GRACE = 5.0
+
+
+def hire(world: World, caller: str, wanted: Hire) -> Hired:
+    """Answers at once; its first turn begins with its task as soon as there is room."""
+    task = mailing.checked(wanted.task)
+    _refuse_unfit(wanted)
+    spending.catch_up(world)
+    here = project_cases.find(world, wanted.cwd) if caller == ROOT else _own_project(world, caller, wanted.cwd)
+    with world.store.write() as tx:
+        if (first := repeated(tx, caller, wanted.request)) is not None:
+            return Hired(**first)
+        means, parents = agents.all_means(tx), agents.parents(tx)
+        if caller not in means:
+            raise NotAllowed("You were fired, and hire nobody any more.")
+        offer = Offer(
+            tools=None if wanted.tools is None else frozenset(wanted.tools),
+            budget=wanted.budget,
+            headcount=wanted.headcount,
+            depth=wanted.depth,
+            tier=tier_of(wanted.model, means[caller].rights.tier) if wanted.model else None,
+        )
+        rights = rules.hire(means[caller], [means[one] for one in rules.above(parents, caller)], offer)
+        model = wanted.model or ("" if caller == ROOT else agents.get(tx, caller).model)
+        new = agents.hire(
+            tx,
+            project=here.id,
+            parent=caller,
+            name=wanted.name,
+            role=wanted.role,
+            task=task,
+            model=model,
+            rights=rights,
+        )
+        mail.send(tx, sender=caller, recipient=new.id, kind=Post.TASK, text=task, project=here.id)
+        answer = _hired(new, _notes(world, tx, new))
+        remembered(tx, caller, wanted.request, answer)
+    narrow_pass(world, caller)
+    return answer
+
+
+def interrupt(world: World, caller: str, wanted: Interrupt) -> Sent:
+    """Ctrl-C for the turn that it is in. With words it goes on with them; without it idles."""
+    with world.store.write() as tx:
+        if (first := repeated(tx, caller, wanted.request)) is not None:
+            return Sent(**first)
+        agent = _below(tx, caller, wanted.id, "interrupt")
+        turn = Staff(world, tx).turn(agent)
+        if turn is None and not wanted.text.strip():
+            raise Conflict(f"{agent.name} is idle: there is nothing to interrupt.")
+        if turn is not None:
+            tx.record(Kind.AGENT_INTERRUPTED, project=agent.project, data={"agent": agent.id, "by": caller})
+        if not wanted.text.strip():
+            batch: tuple[Message, ...] = ()
+            if caller != agent.parent:
+                words = f"{agent.name}, who reports to you, was interrupted and idles; tell it how to go on."
+                mail.send(tx, sender=agent.id, recipient=agent.parent, kind=Post.NOTICE, text=words)
+            sent = Sent(messages=[], to=[agent.id], message=f"{agent.name} is interrupted and idles.")
+        else:
+            text = mailing.checked(wanted.text)
+            message = mail.send(tx, sender=caller, recipient=agent.id, text=text, project=agent.project)
+            batch = mail.offer_now(tx, message) if turn is not None else ()
+            said = f"Message delivered to {agent.id} (now working)"
+            sent = Sent(messages=[message.id], to=[agent.id], message=said)
+        remembered(tx, caller, wanted.request, sent)
+    if turn is None:
+        return sent
+    if batch:
+        return mailing.say(world, agent, turn, batch, launch.interrupt)
+    launch.interrupt(world.data.runs / turn.name)
+    return sent
+
+
+def fire(world: World, caller: str, wanted: Fire) -> Fired:
+    """It gets no turn any more. Its work is saved, open mail goes back, its reports go to its parent or with it."""
+    with world.store.write() as tx:
+        if (first := repeated(tx, caller, wanted.request)) is not None:
+            return Fired(**first)
+        agent = _below(tx, caller, wanted.id, "fire")
+        reports = rules.tree(agents.standing(tx))
+        leaving = [agent, *(rules.below(reports, agent.id) if wanted.subtree else ())]
+        staff = Staff(world, tx)
+        turns = [(one, staff.turn(one)) for one in leaving]
+        gone = [agents.fire(tx, one, by=caller) for one in leaving]
+        orphans = () if wanted.subtree else reports.get(agent.id, ())
+        adopted = [agents.adopt(tx, one, agent.parent) for one in orphans]
+        returned = 0
+        for one, turn in zip(gone, (turn for _, turn in turns), strict=True):
+            tokens.revoke(tx, agent=one.id)
+            # A turn that is under way may still hear what it was offered: its end decides about that.
+            unread = mail.waiting(tx, one.id) if turn else (*mail.offered(tx, one.id), *mail.waiting(tx, one.id))
+            hearing.give_back(tx, one, unread)
+            returned += len(unread)
+        if caller != agent.parent and agent.parent != ROOT:
+            words = f"{agent.name}, who reported to you, was fired."
+            mail.send(tx, sender=agent.id, recipient=agent.parent, kind=Post.NOTICE, text=words)
+        answer = _fired(agent, gone, adopted, returned)
+        remembered(tx, caller, wanted.request, answer)
+    for one, turn in turns:
+        _clear_away(world, one, turn)
+    narrow_pass(world, agent.parent)
+    return answer
+
+
+def narrow_pass(world: World, parent: str) -> None:
+    """What it has given away, a parent in the middle of its turn cannot spend itself any more."""
+    if parent == ROOT:
+        return
+    with world.store.read() as tx:
+        agent = agents.get(tx, parent)
+        turn = Staff(world, tx).turn(agent)
+        money = agents.all_means(tx)[parent].money if agent.fired_at is None else None
+        spent = usage.of_agent(tx, agent.number).usd
+    if turn is not None and money is not None:
+        lower(GatewayFolder(world.data.gateway), turn.name, spent + money)
+
+
+def _clear_away(world: World, agent: Agent, turn: Run | None) -> None:
+    """The job of a turn that is under way saves and clears away; else the end of the last turn has saved already."""
+    if turn is not None:
+        launch.stop(world.data.runs / turn.name, grace=_STOP_GRACE)
+        return
+    world.workshop(agent.project).worktrees.discard(agent_seat(agent.number))
+
+
+def _below(tx: Transaction, caller: str, word: str, what: str) -> Agent:
+    agent = agents.find(tx, word)
+    if agent.fired_at is not None:
+        raise NotFound(f"{agent.name} was fired already.")
+    if not rules.may_command(agents.parents(tx), caller, agent.id):
+        raise NotAllowed(f"You may not {what} {agent.name}: only those below you.")
+    return agent
+
+
+def _own_project(world: World, caller: str, cwd: str) -> Project:
+    with world.store.read() as tx:
+        own = projects.get(tx, agents.get(tx, caller).project)
+    other = project_cases.find_or_none(world, cwd) if cwd else None
+    if other is not None and other.id != own.id:
+        raise NotAllowed(f"You hire in your own project, {own.name}: leave the folder out.")
+    return own
+
+
+def _refuse_unfit(wanted: Hire) -> None:
+    if wanted.name and (not _NAME.fullmatch(wanted.name) or wanted.name == ROOT):
+        raise BadInput(
+            f"{wanted.name[:60]!r} is no name for an agent: a letter, then letters, digits, '.', '_' and '-'."
+        )
+    if len(wanted.role) > _LONGEST_ROLE:
+        raise BadInput(f"A role has at most {_LONGEST_ROLE:,} letters: put the rest into the task.")
+    if wanted.tools is not None and not all(tool.strip() for tool in wanted.tools):
+        raise BadInput("A tool has no name: give names such as Read,Bash, or leave --tools out.")
+    if wanted.budget is not None and not 0 < wanted.budget <= MOST_BUDGET:
+        raise BadInput(f"A budget is more than 0 dollars, at most {MOST_BUDGET:,.0f}: choose one, or leave it out.")
+
+
+def _notes(world: World, tx: ReadTransaction, new: Agent) -> list[str]:
+    """What a person should know who waits for its first turn."""
+    notes = []
+    if why := Staff(world, tx).hindrance(new):
+        notes.append(f"{new.name} does not begin yet: {why}.")
+    try:
+        access.choose(world)
+    except NoAccess as missing:
+        notes.append(missing.message)
+    return notes
+
+
+def _hired(new: Agent, notes: list[str]) -> Hired:
+    rights = new.rights
+    return Hired(
+        id=new.id,
+        name=new.name,
+        parent=new.parent,
+        model=new.model,
+        tools=None if rights.tools is None else sorted(rights.tools),
+        budget=rights.budget,
+        headcount=rights.headcount,
+        depth=rights.depth,
+        message=f"Hired: {new.id}",
+        notes=notes,
+    )
+
+
+def _fired(agent: Agent, gone: list[Agent], adopted: list[Agent], returned: int) -> Fired:
+    words = [f"Fired: {agent.id}"]
+    if len(gone) > 1:
+        words.append(f"and {len(gone) - 1} below")
+    if adopted:
+        words.append(f"{', '.join(one.name for one in adopted)} now report to {agent.parent}")
+    if returned:
+        words.append("1 message went back" if returned == 1 else f"{returned} messages went back")
+    return Fired(
+        fired=[one.id for one in gone],
+        adopted=[one.id for one in adopted],
+        returned=returned,
+        message="; ".join(words),
+    )

@@ -1,0 +1,138 @@
+"""The service as an agent may use it: its own project's board, its own tickets, and nothing wider than it has itself.
+
+What is not changed here takes the caller itself and asks the rules, or is closed to agents before it is reached.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from legion.domain import agents as rules
+from legion.domain.agents import TIERS, Agent, tier_of
+from legion.domain.errors import NotAllowed
+from legion.domain.projects import Project
+from legion.jobs import spending
+from legion.jobs.world import World
+from legion.service import tickets as ticket_cases
+from legion.service.facade import Service
+from legion.service.tickets import Dispatcher
+from legion.store import agents, projects, runs, tickets
+from legion.store.database import ReadTransaction
+from legion.wire.callers import Caller
+from legion.wire.projects import Graph, Status, WaitState
+from legion.wire.tickets import Acted, Action, Diff, Dispatch, Dispatched, Log, NewTicket, TicketPage
+
+DRIVER = "claude"
+"""What drives every standing agent, and so whatever it dispatches."""
+
+
+class LimitedService(Service):
+    def __init__(self, service: Service, caller: Caller) -> None:
+        super().__init__(service._world, service._news, daemon=service._daemon, end=service._end)
+        self._caller = caller
+        self._me = caller.id
+
+    def dispatch(self, request: Dispatch) -> Dispatched:
+        world, caller = self._world, self._caller
+        if caller.ticket is not None:
+            raise NotAllowed(
+                "The agent of a ticket dispatches none: finish yours, or say in legion-report what is left."
+            )
+        spending.catch_up(world)
+        with world.store.read() as tx:
+            agent = agents.get(tx, caller.id)
+        narrowed = [_narrowed(world, agent, new) for new in request.tickets]
+        by = Dispatcher(id=caller.id, tools=agent.rights.tools, allow=lambda tx, wanted: _pay(tx, agent, wanted))
+        own = replace(request, cwd=self._project().root, tickets=narrowed, request=self._request(request.request))
+        return ticket_cases.dispatch(world, own, by)
+
+    def status(self, cwd: str | None, all: bool) -> Status:
+        project = self._project()
+        seen = super().status(project.root, all)
+        return replace(seen, projects=[line for line in seen.projects if line.root == project.root], questions=0)
+
+    def graph(self, cwd: str) -> Graph:
+        return super().graph(self._project().root)
+
+    def wait(self, cwd: str | None, ids: list[int], after_event: int, timeout: float) -> WaitState:
+        for id in ids:
+            self._see(id)
+        return super().wait(self._project().root, ids, after_event, timeout)
+
+    def ticket(self, id: int) -> TicketPage:
+        self._see(id)
+        return super().ticket(id)
+
+    def log(self, id: int, run: int | None, offset: int) -> Log:
+        self._see(id)
+        return super().log(id, run, offset)
+
+    def diff(self, id: int) -> Diff:
+        self._see(id)
+        return super().diff(id)
+
+    def stop(self, id: int, action: Action) -> Acted:
+        self._own(id)
+        return super().stop(id, action)
+
+    def retry(self, id: int, action: Action) -> Acted:
+        self._own(id)
+        return super().retry(id, action)
+
+    def own_tickets(self) -> list[int]:
+        """The live ones that it may stop."""
+        project = self._project()
+        with self._world.store.read() as tx:
+            below = _household(tx, self._caller.id)
+            return [one.id for one in tickets.live(tx, project=project.id) if one.wish.dispatcher in below]
+
+    def _project(self) -> Project:
+        assert self._caller.run is not None, "an agent's token is of a run"
+        with self._world.store.read() as tx:
+            return projects.get(tx, runs.get(tx, self._caller.run).project)
+
+    def _see(self, id: int) -> None:
+        project = self._project()
+        with self._world.store.read() as tx:
+            if tickets.get(tx, id).project != project.id:
+                raise NotAllowed(f"Ticket {id} is of another project: you see the board of {project.name} alone.")
+
+    def _own(self, id: int) -> None:
+        """Whoever dispatched it, and those above, decide about a ticket."""
+        self._see(id)
+        with self._world.store.read() as tx:
+            if tickets.get(tx, id).wish.dispatcher not in _household(tx, self._caller.id):
+                raise NotAllowed(f"Ticket {id} was not dispatched by you or below you: ask whoever did.")
+
+    def _request(self, id: str) -> str:
+        """Two callers with the same request id mean two requests."""
+        return f"{self._caller.id}:{id}" if id else ""
+
+
+def _household(tx: ReadTransaction, id: str) -> set[str]:
+    """An agent and everybody below it."""
+    return {id, *(agent.id for agent in rules.below(rules.tree(agents.standing(tx)), id))}
+
+
+def _narrowed(world: World, agent: Agent, new: NewTicket) -> NewTicket:
+    """The ticket with what it inherits. Raises NotAllowed where it asks for what its dispatcher has not."""
+    if new.command or new.driver:
+        raise NotAllowed("Only a person chooses the program of a ticket: leave out command and driver.")
+    if new.prove and not (world.sandbox.works and world.user.sandbox.mode.value != "off"):
+        raise NotAllowed("There is no sandbox here, so commands of agents do not run: leave out prove.")
+    if new.checkpoint:
+        return new
+    rights = agent.rights
+    if new.model and TIERS.index(tier_of(new.model, rights.tier)) > TIERS.index(rights.tier):
+        names = ", ".join(tier.value for tier in TIERS[: TIERS.index(rights.tier) + 1])
+        raise NotAllowed(f"You cannot give a model like {new.model}: choose from {names}.")
+    if new.budget is None and rights.budget is not None:
+        raise NotAllowed("Your own budget is limited, so each ticket needs one: say how many dollars it may cost.")
+    return replace(new, driver=DRIVER, model=new.model or agent.model)
+
+
+def _pay(tx: ReadTransaction, agent: Agent, wanted: float) -> None:
+    """The budgets of new tickets come out of what the dispatcher has left to give."""
+    money = agents.all_means(tx)[agent.id].money
+    if money is not None and wanted > money:
+        raise NotAllowed(f"You cannot give {wanted:g} dollars: {money:.2f} are left to give.")

@@ -1,0 +1,172 @@
+"""Messages: to one, to many, and what became of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from legion.domain import agents as rules
+from legion.domain.agents import ROOT, Agent
+from legion.domain.errors import BadInput, Conflict, NotAllowed, NotFound
+from legion.domain.mail import Delivery, Message
+from legion.domain.runs import Run
+from legion.jobs import letters
+from legion.jobs.world import World
+from legion.runner import launch
+from legion.service import telling
+from legion.service.standing import Staff, message_lines
+from legion.store import agents, mail, requests
+from legion.store.database import Transaction
+from legion.wire.mail import Broadcast, Letter, Mail, ReadMail, Sent
+
+LONGEST = 1_000_000
+_SHOWN = 200
+
+
+def tell(world: World, caller: str, letter: Letter) -> Sent:
+    """It waits in the mailbox, or is said in the turn that the agent is in. Written down before anybody is told."""
+    text, batch = checked(letter.text), tuple[Message, ...]()
+    with world.store.write() as tx:
+        if (first := repeated(tx, caller, letter.request)) is not None:
+            return Sent(**first)
+        if letter.to == ROOT:
+            sent = _to_person(tx, caller, text)
+            turn = None
+        else:
+            agent = addressee(tx, caller, letter.to)
+            staff = Staff(world, tx)
+            turn = staff.turn(agent)
+            message = mail.send(tx, sender=caller, recipient=agent.id, text=text, project=agent.project)
+            batch = mail.offer_now(tx, message) if letter.now and turn is not None else ()
+            sent = Sent(messages=[message.id], to=[agent.id], message=_words(agent, staff, now=letter.now))
+        remembered(tx, caller, letter.request, sent)
+    if turn is None or not batch:
+        return sent
+    return say(world, agent, turn, batch, launch.tell)
+
+
+def say(
+    world: World, agent: Agent, turn: Run, batch: tuple[Message, ...], way: Callable[[Path, str, str], bool]
+) -> Sent:
+    """The last of these in the turn that the agent is in, with what had to be said before it.
+
+    Waits a while for the agent to hear it. Unheard, it waits for the next turn.
+    """
+    folder = world.data.runs / turn.name
+    given = folder / "given"
+    given.mkdir(parents=True, exist_ok=True)
+    with world.store.read() as tx:
+        names = agents.names(tx)
+    name = batch[-1].id
+    reached = way(folder, name, "\n\n".join(letters.framed(agent, names, one, given) for one in batch))
+    heard = telling.heard(folder, name, telling.PATIENCE) if reached else False
+    if not reached:
+        with world.store.write() as tx:
+            for one in mail.of_batch(tx, agent.id, name):
+                if one.delivery is Delivery.OFFERED:
+                    mail.move(tx, one, Delivery.WAITING)
+    said = {
+        True: f"{agent.name} has heard it.",
+        False: f"{agent.name} did not hear it in this turn: it begins the next one.",
+        None: f"{agent.name} hears it after what it is doing now.",
+    }
+    return Sent(messages=[name], to=[agent.id], heard=heard, message=said[heard])
+
+
+def broadcast(world: World, caller: str, wanted: Broadcast) -> Sent:
+    """To everybody below the caller, or below one of those (and to that one)."""
+    text = checked(wanted.text)
+    with world.store.write() as tx:
+        if (first := repeated(tx, caller, wanted.request)) is not None:
+            return Sent(**first)
+        reports = rules.tree(agents.standing(tx))
+        if wanted.subtree:
+            top = addressee(tx, caller, wanted.subtree)
+            if not rules.may_command(agents.parents(tx), caller, top.id):
+                raise NotAllowed(f"{top.name} is not below you: broadcast to those whom you hired.")
+            listeners = [top, *rules.below(reports, top.id)]
+        else:
+            listeners = list(rules.below(reports, caller))
+        if not listeners:
+            raise Conflict("Nobody stands below you: hire somebody with `legion hire`.")
+        sent = [mail.send(tx, sender=caller, recipient=one.id, text=text, project=one.project) for one in listeners]
+        count = "1 agent" if len(sent) == 1 else f"{len(sent)} agents"
+        answer = Sent(
+            messages=[one.id for one in sent],
+            to=[one.id for one in listeners],
+            message=f"Message sent to {count}: {', '.join(one.name for one in listeners)}",
+        )
+        remembered(tx, caller, wanted.request, answer)
+    return answer
+
+
+def read(world: World, caller: str, wanted: ReadMail) -> Mail:
+    """The caller's own mail, or that of somebody below. What the person reads here is read."""
+    with world.store.write() as tx:
+        parents = agents.parents(tx)
+        if wanted.dead:
+            senders = (
+                None if caller == ROOT else {caller, *(id for id in parents if rules.may_see(parents, caller, id))}
+            )
+            return Mail(messages=message_lines(tx, mail.dead(tx, senders, limit=_SHOWN)))
+        whose = caller
+        if wanted.agent and wanted.agent != ROOT:
+            whose = agents.find(tx, wanted.agent).id
+        elif wanted.agent == ROOT:
+            whose = ROOT
+        if whose != caller and caller != ROOT and not rules.may_see(parents, caller, whose):
+            raise NotAllowed("You read your own mail and that of those below you.")
+        found = mail.about(tx, [whose], limit=_SHOWN) if wanted.all else mail.waiting(tx, whose)
+        if not wanted.all:
+            found = (*mail.offered(tx, whose), *found)
+        lines = message_lines(tx, found, hide=caller)
+        if whose == caller == ROOT:
+            mail.read(tx, mail.waiting(tx, ROOT))
+    return Mail(messages=lines)
+
+
+def addressee(tx: Transaction, caller: str, word: str) -> Agent:
+    """Somebody who stands and whom the caller may tell something. Raises NotFound or NotAllowed."""
+    agent = agents.find(tx, word)
+    if agent.fired_at is not None:
+        raise NotFound(f"{agent.name} was fired: see `legion agents` for those who stand.")
+    if agent.id == caller:
+        raise BadInput("That is you yourself: name somebody else.")
+    if not rules.may_tell(agents.parents(tx), caller, agent.id):
+        raise NotAllowed(f"You may not write to {agent.name}: write to those above and below you, and to your peers.")
+    return agent
+
+
+def checked(text: str) -> str:
+    if not text.strip():
+        raise BadInput("There is nothing to tell: give a message, or - to read it from stdin.")
+    if len(text) > LONGEST:
+        raise BadInput(f"A message has at most {LONGEST:,} letters: put long material into the repository.")
+    return text
+
+
+def repeated(tx: Transaction, caller: str, request: str) -> dict[str, Any] | None:
+    """The first answer, where this very request was answered before."""
+    return requests.recall_call(tx, caller, request) if request else None
+
+
+def remembered(tx: Transaction, caller: str, request: str, answer: object) -> None:
+    if request:
+        requests.remember_call(tx, caller, request, asdict(answer))  # type: ignore[call-overload]
+
+
+def _to_person(tx: Transaction, caller: str, text: str) -> Sent:
+    if caller == ROOT:
+        raise BadInput("That is you yourself: name an agent.")
+    message = mail.send(tx, sender=caller, recipient=ROOT, text=text, project=agents.get(tx, caller).project)
+    return Sent(messages=[message.id], to=[ROOT], message="The message is in the person's mailbox.")
+
+
+def _words(agent: Agent, staff: Staff, *, now: bool) -> str:
+    if staff.turn(agent) is not None:
+        hint = "" if now else "; --now reaches it in this one"
+        return f"Message queued for {agent.id}: it is working, and hears it in its next turn{hint}"
+    why = staff.hindrance(agent)
+    return f"Message queued for {agent.id}: {why}" if why else f"Message delivered to {agent.id} (now working)"

@@ -1,0 +1,186 @@
+"""Who stands where, what each is doing, and what waits for it. Read only."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from legion.domain import agents as rules
+from legion.domain.agents import ROOT, Agent
+from legion.domain.decide import AT_WORK, JobKind
+from legion.domain.errors import NotAllowed
+from legion.domain.mail import Message
+from legion.domain.runs import Run, agent_seat
+from legion.jobs.letters import name_of
+from legion.jobs.world import World
+from legion.runner.journal import read_tail
+from legion.service.silence import silence
+from legion.service.views import moment, run_line, usage_line
+from legion.store import agents as store
+from legion.store import jobs, mail, projects, runs, usage
+from legion.store.database import ReadTransaction
+from legion.wire.agents import AgentLine, AgentPage, Agents, Seat
+from legion.wire.mail import MessageLine
+
+_LOOK = 16_000
+"""Bytes at the end of a journal in which the last thing that was done is looked for."""
+_LONGEST_DOING = 80
+
+
+class Staff:
+    """Turns agents into lines, looking up once what several lines need."""
+
+    def __init__(self, world: World, tx: ReadTransaction) -> None:
+        self._world = world
+        self._now = world.clock()
+        self._turns = {run.agent: run for run in runs.active(tx) if run.agent is not None}
+        self._waiting = mail.have_mail(tx)
+        self._means = store.all_means(tx)
+        self._spent = store.own_spending(tx)
+        self._projects = {project.id: project for project in projects.all(tx)}
+        self._trusted = {
+            project.id: projects.is_trusted(tx, project.id, project.config_hash) for project in self._projects.values()
+        }
+        taken = sum(1 for claim in jobs.active(tx) if claim.kind in AT_WORK)
+        self._full = taken >= world.user.daemon.slots
+
+    def line(self, agent: Agent) -> AgentLine:
+        project, tools = self._projects.get(agent.project), agent.rights.tools
+        means = self._means.get(agent.id)
+        return AgentLine(
+            id=agent.id,
+            name=agent.name,
+            role=agent.role,
+            parent=agent.parent,
+            project=project.name if project else "",
+            model=agent.model,
+            working=agent.number in self._turns,
+            doing=self._doing(agent),
+            waiting=self._waiting.get(agent.id, 0),
+            hired_at=agent.hired_at,
+            tools=None if tools is None else sorted(tools),
+            budget=agent.rights.budget,
+            left=means.money if means else None,
+            headcount=agent.rights.headcount,
+            depth=agent.rights.depth,
+            spent=self._spent.get(agent.id, 0.0),
+            fired_at=agent.fired_at,
+        )
+
+    def turn(self, agent: Agent) -> Run | None:
+        """The one that it is in."""
+        return self._turns.get(agent.number)
+
+    def hindrance(self, agent: Agent) -> str:
+        """Why its next turn does not begin at once; nothing where it does."""
+        project = self._projects.get(agent.project)
+        if project is None:
+            return "its project is gone"
+        if not self._trusted[project.id]:
+            return "it waits for `legion trust`"
+        if project.paused:
+            return "it waits for `legion resume`"
+        if agent.held_until is not None and agent.held_until > self._now:
+            return f"it waits for the provider, {moment(agent.held_until, self._now)}"
+        return "it waits for a free slot" if self._full else ""
+
+    def _doing(self, agent: Agent) -> str:
+        if agent.fired_at is not None:
+            return "fired"
+        rest = self._world.rests.get((JobKind.SERVE, agent.number))
+        if rest is not None and rest.until > self._now:
+            return f"tried again in {rest.until - self._now:.0f} s: {rest.why}"
+        turn = self._turns.get(agent.number)
+        if turn is not None:
+            return self._working(turn)
+        if agent.owes or agent.id in self._waiting:
+            return self.hindrance(agent) or "its turn begins"
+        return "idle"
+
+    def _working(self, turn: Run) -> str:
+        folder = self._world.data.runs / turn.name
+        words = f"at work for {self._now - turn.started_at:.0f} s"
+        if quiet := silence(folder):
+            return quiet
+        calls = [event.facts for event in read_tail(folder, _LOOK) if event.kind == "called"]
+        if not calls:
+            return words
+        last = " ".join(f"{calls[-1].get('tool')}: {calls[-1].get('input')}".split())
+        return f"{words}, {last[:_LONGEST_DOING]}"
+
+
+def agents(world: World, caller: str, everybody: bool = False) -> Agents:
+    """All who stand; for an agent those whom it may tell, and itself. With `everybody` also those who were fired."""
+    with world.store.read() as tx:
+        staff, parents = Staff(world, tx), store.parents(tx)
+        seen = [
+            agent
+            for agent in (store.every(tx) if everybody else store.standing(tx))
+            if caller in (ROOT, agent.id) or rules.may_tell(parents, caller, agent.id)
+        ]
+        return Agents(you=caller, agents=[staff.line(agent) for agent in seen])
+
+
+def agent(world: World, caller: str, word: str) -> AgentPage:
+    with world.store.read() as tx:
+        found = store.find(tx, word)
+        parents = store.parents(tx)
+        if caller != ROOT and not rules.may_see(parents, caller, found.id):
+            raise NotAllowed(f"{found.name} is not below you: you see those whom you hired, and whom they hired.")
+        staff = Staff(world, tx)
+        reports = rules.tree(store.standing(tx)).get(found.id, ())
+        turns = runs.of_agent(tx, found.number, limit=20)
+        spent = usage.of_runs(tx, [run.id for run in turns])
+        whole = usage.of_agent(tx, found.number)
+        waiting = message_lines(tx, (*mail.offered(tx, found.id), *mail.waiting(tx, found.id)))
+        project = projects.get(tx, found.project)
+    shop = world.workshop_of(project)
+    tree = shop.worktrees.path(agent_seat(found.number))
+    return AgentPage(
+        agent=staff.line(found),
+        task=found.task,
+        worktree=str(tree) if tree.exists() else None,
+        reports=[staff.line(report) for report in reports],
+        turns=[run_line(run, spent.get(run.id)) for run in turns],
+        mail=waiting,
+        usage=usage_line(whole),
+    )
+
+
+def seat(world: World, caller: str) -> Seat:
+    """The top of `status`: who the caller is, what waits for it, who reports to it."""
+    with world.store.read() as tx:
+        staff = Staff(world, tx)
+        reports = rules.tree(store.standing(tx)).get(caller, ())
+        return Seat(
+            you=caller,
+            name=name_of(caller, store.names(tx)) if caller != ROOT else ROOT,
+            working=caller != ROOT and staff.turn(store.get(tx, caller)) is not None,
+            mail=message_lines(tx, mail.waiting(tx, caller), hide=caller),
+            reports=[staff.line(report) for report in reports],
+        )
+
+
+def message_lines(tx: ReadTransaction, messages: Iterable[Message], *, hide: str = ROOT) -> list[MessageLine]:
+    """What still waits for the agent `hide` is shown to it without its text: it comes with its next turn, once."""
+    names = store.names(tx)
+    return [
+        MessageLine(
+            number=one.number,
+            id=one.id,
+            sender=one.sender,
+            sender_name=ROOT if one.sender == ROOT else names.get(one.sender, one.sender),
+            recipient=one.recipient,
+            recipient_name=ROOT if one.recipient == ROOT else names.get(one.recipient, one.recipient),
+            kind=one.kind.value,
+            text="(begins your next turn)" if _comes_yet(one, hide) else one.text,
+            sent_at=one.sent_at,
+            delivery=one.delivery.value,
+            heard_at=one.heard_at,
+            about=one.about,
+        )
+        for one in messages
+    ]
+
+
+def _comes_yet(message: Message, reader: str) -> bool:
+    return reader != ROOT and message.recipient == reader and message.is_open

@@ -1,0 +1,82 @@
+"""The tool with which an agent asks a person, and waits for the answer."""
+
+from __future__ import annotations
+
+import time
+import uuid
+
+from legion.domain.errors import BadInput
+from legion.domain.questions import Matter, Question, Settler
+from legion.service import asking
+from legion.service.tools.call import Call, Data, NotYet
+from legion.store import events, questions, runs
+from legion.store.database import Transaction
+
+_PATIENCE = 20.0
+"""Seconds of one wait; then the caller asks again, and finds the same question."""
+_LONGEST_MINUTES = 60.0
+_MOST_CHOICES = 9
+_LONGEST_CHOICE = 100
+_LONGEST = 10_000
+_DECIDE = "Nobody answered in time: decide yourself, and say in your report what you decided."
+
+
+def ask(call: Call) -> Data:
+    if call.caller.is_person:
+        raise BadInput("You are the person, whom everybody asks: see `legion inbox`.")
+    with call.world.store.write() as tx:
+        question = _asked(tx, call)
+    deadline = time.monotonic() + _PATIENCE
+    while question.settled_at is None:
+        left = deadline - time.monotonic()
+        if left <= 0:
+            raise NotYet
+        with call.world.store.read() as tx:
+            seen = events.last(tx)
+            question = questions.get(tx, question.id)
+        if question.settled_at is None:
+            overdue = question.deadline - call.world.clock()
+            if not call.news.wait(seen, max(0.0, min(left, overdue))) and overdue <= 0:
+                asking.settle_overdue(call.world)
+    return _told(question)
+
+
+def _asked(tx: Transaction, call: Call) -> Question:
+    """The same words of the same asker are the same question, however often they are said."""
+    caller, words = call.caller, call.text("question").strip()
+    choices, default = tuple(dict.fromkeys(call.texts("choices"))), call.text("default")
+    _refuse_unfit(words, choices, default)
+    agent = "" if caller.ticket is not None else caller.id
+    known = questions.latest_of(tx, words, agent=agent, ticket=caller.ticket)
+    if known is not None and known.settled_by in (None, Settler.PERSON):
+        return known
+    assert caller.run is not None, "an agent's token is of a run"
+    minutes = min(call.amount("minutes") or _LONGEST_MINUTES, _LONGEST_MINUTES)
+    return questions.ask(
+        tx,
+        key=f"{caller.id}:{call.request or uuid.uuid4()}",
+        kind=Matter.ASK,
+        project=runs.get(tx, caller.run).project,
+        agent=agent,
+        ticket=caller.ticket,
+        run=caller.run,
+        words=words,
+        choices=choices,
+        fallback=default,
+        deadline=tx.now + max(minutes, 0.0) * 60,
+    )
+
+
+def _refuse_unfit(words: str, choices: tuple[str, ...], default: str) -> None:
+    if len(words) > _LONGEST:
+        raise BadInput(f"A question has at most {_LONGEST:,} letters: say only what is needed to answer.")
+    if len(choices) > _MOST_CHOICES or any(not one.strip() or len(one) > _LONGEST_CHOICE for one in choices):
+        raise BadInput(f"Give at most {_MOST_CHOICES} choices of at most {_LONGEST_CHOICE} letters each.")
+    if choices and default and default not in choices:
+        raise BadInput(f"The default {default[:40]!r} is none of the choices: take one of them, or leave it out.")
+
+
+def _told(question: Question) -> Data:
+    if question.settled_by is not Settler.PERSON:
+        return {"answered": False, **({"answer": question.choice} if question.choice else {}), "next": _DECIDE}
+    return {"answered": True, "answer": question.choice, **({"words": question.why} if question.why else {})}

@@ -1,0 +1,102 @@
+"""Tools about agents and mail."""
+
+from __future__ import annotations
+
+from legion.domain.agents import ROOT
+from legion.domain.errors import BadInput
+from legion.jobs.letters import quoted
+from legion.service.tools.call import Call, Data
+from legion.store import agents as store
+from legion.wire.agents import Fire, Hire, Interrupt
+from legion.wire.mail import Broadcast, Letter, ReadMail
+
+PARENT = "parent"
+_LISTED = 200
+_SHOWN = 30
+
+
+def hire(call: Call) -> Data:
+    tools = call.arguments.get("tools")
+    wanted = Hire(
+        task=call.text("task"),
+        cwd=call.cwd if call.caller.is_person else "",
+        model=call.text("model"),
+        tools=None if tools is None else call.texts("tools"),
+        role=call.text("role"),
+        name=call.text("name"),
+        budget=call.amount("budget"),
+        headcount=call.number("headcount"),
+        depth=call.number("depth"),
+        request=call.request,
+    )
+    hired = call.service.hire(call.caller.id, wanted)
+    return {
+        "hired": hired.id,
+        "name": hired.name,
+        **({"budget": hired.budget} if hired.budget is not None else {}),
+        **({"notes": hired.notes} if hired.notes else {}),
+        "next": "Its results come to you as mail: end your turn when you have nothing else to do.",
+    }
+
+
+def tell(call: Call) -> Data:
+    letter = Letter(
+        to=_named(call, call.text("to")), text=call.text("message"), now=call.flag("now"), request=call.request
+    )
+    return {"message": call.service.tell_agent(call.caller.id, letter).message}
+
+
+def broadcast(call: Call) -> Data:
+    wanted = Broadcast(text=call.text("message"), subtree=call.text("subtree"), request=call.request)
+    return {"message": call.service.broadcast(call.caller.id, wanted).message}
+
+
+def interrupt(call: Call) -> Data:
+    wanted = Interrupt(id=call.text("agent"), text=call.text("message"), request=call.request)
+    return {"message": call.service.interrupt_agent(call.caller.id, wanted).message}
+
+
+def fire(call: Call) -> Data:
+    wanted = Fire(id=call.text("agent"), subtree=call.flag("subtree"), request=call.request)
+    return {"message": call.service.fire(call.caller.id, wanted).message}
+
+
+def agents(call: Call) -> Data:
+    seen = call.service.agents(call.caller.id, False)
+    listed = [
+        {
+            "name": one.name,
+            "id": one.id,
+            "parent": one.parent,
+            "doing": one.doing,
+            **({"role": one.role[:80]} if one.role else {}),
+            **({"unread": one.waiting} if one.waiting else {}),
+            **({"left": round(one.left, 4)} if one.left is not None else {}),
+        }
+        for one in seen.agents[:_LISTED]
+    ]
+    return {"you": seen.you, "agents": listed}
+
+
+def mail(call: Call) -> Data:
+    found = call.service.mail(call.caller.id, ReadMail(dead=call.flag("dead"), all=True)).messages
+    listed = [
+        {
+            "from": one.sender_name,
+            "to": one.recipient_name,
+            "kind": one.kind,
+            "delivery": one.delivery,
+            "text": quoted(one.text, source=one.sender_name, id=one.id) if one.sender != call.caller.id else one.text,
+        }
+        for one in found[-_SHOWN:]
+    ]
+    return {"messages": listed}
+
+
+def _named(call: Call, word: str) -> str:
+    if word != PARENT:
+        return word
+    if call.caller.is_person:
+        raise BadInput("You have no parent: name an agent that legion-agents shows.")
+    with call.world.store.read() as tx:
+        return store.get(tx, call.caller.id).parent or ROOT

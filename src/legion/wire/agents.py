@@ -1,0 +1,128 @@
+"""Standing agents on the wire: hired, looked at, interrupted, fired."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from legion.wire.mail import MessageLine
+from legion.wire.tickets import RunLine, UsageLine
+
+
+@dataclass(kw_only=True)
+class Hire:
+    """A new agent under the caller. What is left out is as much as the caller can give."""
+
+    task: str
+    cwd: str = ""
+    """Any folder inside the project that it works in; an agent hires in its own."""
+    model: str = ""
+    tools: list[str] | None = None
+    role: str = ""
+    name: str = ""
+    budget: float | None = None
+    headcount: int | None = None
+    depth: int | None = None
+    request: str = ""
+    """The same request again gets the first answer."""
+
+
+@dataclass(kw_only=True)
+class Hired:
+    schema: str = "legion.hired/1"
+    id: str
+    name: str
+    parent: str
+    model: str
+    tools: list[str] | None
+    budget: float | None
+    headcount: int | None
+    depth: int | None
+    message: str
+    notes: list[str] = field(default_factory=list)
+
+
+@dataclass(kw_only=True)
+class Fire:
+    id: str
+    subtree: bool = False
+    """Everybody below it too; else they report to its parent."""
+    request: str = ""
+
+
+@dataclass(kw_only=True)
+class Fired:
+    schema: str = "legion.fired/1"
+    fired: list[str]
+    adopted: list[str]
+    """Who reports to somebody else now."""
+    returned: int
+    """Messages that went back at once; what its last turn did not hear follows when that has ended."""
+    message: str
+
+
+@dataclass(kw_only=True)
+class Interrupt:
+    id: str
+    text: str = ""
+    """How it goes on; empty: it idles."""
+    request: str = ""
+
+
+@dataclass(kw_only=True)
+class AgentLine:
+    id: str
+    name: str
+    role: str
+    parent: str
+    project: str
+    model: str
+    working: bool
+    doing: str
+    """In a few words."""
+    waiting: int
+    """Messages in its mailbox."""
+    hired_at: float
+    tools: list[str] | None
+    budget: float | None
+    """For itself and all below it, in dollars."""
+    left: float | None
+    """Of its budget, neither spent nor reserved."""
+    headcount: int | None
+    depth: int | None
+    spent: float
+    """By itself."""
+    fired_at: float | None = None
+
+
+@dataclass(kw_only=True)
+class Agents:
+    schema: str = "legion.agents/1"
+    you: str
+    agents: list[AgentLine]
+    """Those whom the caller can see, in the order of their hire."""
+
+
+@dataclass(kw_only=True)
+class AgentPage:
+    schema: str = "legion.agent/1"
+    agent: AgentLine
+    task: str
+    worktree: str | None
+    reports: list[AgentLine]
+    turns: list[RunLine]
+    """The last ones, oldest first."""
+    mail: list[MessageLine]
+    """What waits for it."""
+    usage: UsageLine | None = None
+
+
+@dataclass(kw_only=True)
+class Seat:
+    """Where the caller sits in the tree: part of `status`."""
+
+    you: str
+    name: str
+    working: bool
+    mail: list[MessageLine]
+    """What waits for the caller."""
+    reports: list[AgentLine]

@@ -1,0 +1,73 @@
+"""Mail on the wire."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(kw_only=True)
+class Letter:
+    """A message to one agent, or to the person, who is called root."""
+
+    to: str
+    text: str
+    now: bool = False
+    """In the turn that it is in, if it is in one; else it waits for the next."""
+    request: str = ""
+    """The same request again gets the first answer."""
+
+
+@dataclass(kw_only=True)
+class Broadcast:
+    """A message to everybody below the caller, or below one of those."""
+
+    text: str
+    subtree: str = ""
+    request: str = ""
+
+
+@dataclass(kw_only=True)
+class Sent:
+    schema: str = "legion.sent/1"
+    messages: list[str]
+    """Their ids, one for each recipient."""
+    to: list[str]
+    heard: bool | None = None
+    """Whether it was heard already; null where it waits."""
+    message: str
+
+
+@dataclass(kw_only=True)
+class ReadMail:
+    """Whose mail: the caller's own, or that of somebody below. Reading marks the caller's own as read."""
+
+    agent: str = ""
+    dead: bool = False
+    """What came back undelivered, of all that the caller can see."""
+    all: bool = False
+    """Also what was read, and what was sent."""
+
+
+@dataclass(kw_only=True)
+class MessageLine:
+    number: int
+    id: str
+    sender: str
+    sender_name: str
+    recipient: str
+    recipient_name: str
+    kind: str
+    """task, tell, result, returned or notice."""
+    text: str
+    sent_at: float
+    delivery: str
+    """waiting, offered (to a turn that has not heard it yet), heard or returned."""
+    heard_at: float | None
+    about: str
+    """The message that this one returns."""
+
+
+@dataclass(kw_only=True)
+class Mail:
+    schema: str = "legion.mail/1"
+    messages: list[MessageLine]

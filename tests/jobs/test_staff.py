@@ -1,0 +1,139 @@
+"""Whatever is hired, told, interrupted, fired and killed, in whatever order: nothing is lost, doubled or widened."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from legion.domain.agents import ROOT
+from legion.domain.errors import LegionError
+from legion.domain.mail import Delivery, Post
+from legion.service import hiring, mailing
+from legion.store import agents, mail
+from legion.wire.agents import Fire, Hire, Interrupt
+from legion.wire.mail import Broadcast, Letter, ReadMail
+from tests.jobs.office import ENDINGS, Office, all_mail, check, settle
+from tests.support.sampling import sampled
+
+TOOLS = ("Read", "Write", "Bash", "legion-hire")
+ROUNDS = 100
+
+
+@pytest.fixture
+def office(tmp_path: Path) -> Iterator[Office]:
+    one = Office(tmp_path)
+    yield one
+    one.close()
+
+
+def somebody(office: Office, chance: random.Random) -> str:
+    return chance.choice([ROOT, *(agent.id for agent in office.standing())])
+
+
+def hire(office: Office, chance: random.Random, request: str) -> None:
+    wanted = Hire(
+        task="work",
+        cwd=str(office.root),
+        tools=chance.choice([None, chance.sample(TOOLS, chance.randint(1, len(TOOLS)))]),
+        budget=chance.choice([None, chance.uniform(0.1, 20)]),
+        headcount=chance.choice([None, chance.randint(0, 6)]),
+        depth=chance.choice([None, chance.randint(0, 3)]),
+        model=chance.choice(["", "opus", "sonnet", "haiku"]),
+        request=request,
+    )
+    caller = somebody(office, chance)
+    first = hiring.hire(office.world, caller, wanted)
+    assert hiring.hire(office.world, caller, wanted) == first, "a repeated request gets the first answer"
+
+
+def tell(office: Office, chance: random.Random, request: str) -> None:
+    letter = Letter(to=somebody(office, chance), text=f"words {request}", request=request)
+    caller = somebody(office, chance)
+    assert mailing.tell(office.world, caller, letter) == mailing.tell(office.world, caller, letter)
+
+
+def tell_now(office: Office, chance: random.Random, request: str) -> None:
+    if not office.claims:
+        return
+    number = chance.choice(list(office.claims))
+    with office.world.store.write() as tx:
+        agent = agents.numbered(tx, number)
+        if agent.fired_at is not None:
+            return
+        message = mail.send(tx, sender=agent.parent, recipient=agent.id, text=f"now {request}")
+    office.say_now(number, message, taken=chance.random() < 0.6)
+
+
+def interrupt(office: Office, chance: random.Random, request: str) -> None:
+    words = chance.choice(["", f"instead {request}"])
+    hiring.interrupt(office.world, somebody(office, chance), Interrupt(id=somebody(office, chance), text=words))
+
+
+def fire(office: Office, chance: random.Random, request: str) -> None:
+    wanted = Fire(id=somebody(office, chance), subtree=chance.random() < 0.3)
+    hiring.fire(office.world, somebody(office, chance), wanted)
+
+
+def broadcast(office: Office, chance: random.Random, request: str) -> None:
+    mailing.broadcast(office.world, somebody(office, chance), Broadcast(text=f"all {request}"))
+
+
+def go_on(office: Office, chance: random.Random, request: str) -> None:
+    """A turn comes to an end, in any way, at any moment."""
+    office.conduct()
+    if not office.claims:
+        return
+    number = chance.choice(list(office.claims))
+    if chance.random() < 0.75:
+        office.take_prompt(number)
+        office.spend(number, chance.random())
+    office.end_turn(number, chance.choice(ENDINGS))
+
+
+def crash(office: Office, chance: random.Random, request: str) -> None:
+    office.conduct()
+    office.crash()
+    office.conduct()
+
+
+ACTS = (hire, hire, hire, tell, tell, tell, tell_now, interrupt, fire, broadcast, go_on, go_on, go_on, go_on, crash)
+
+
+@pytest.mark.parametrize("round", sampled(range(40), 2))
+def test_no_order_of_events_loses_a_message_a_dollar_or_an_agent(office: Office, seed: int, round: int):
+    chance = random.Random(seed * 1000 + round)
+    refused = 0
+    for step in range(ROUNDS):
+        try:
+            chance.choice(ACTS)(office, chance, str(step))
+        except LegionError:
+            refused += 1
+        check(office)
+    settle(office, chance)
+    check(office)
+    assert refused < ROUNDS * 0.8
+    with office.world.store.write() as tx:
+        everything, standing = all_mail(tx), agents.parents(tx)
+    for message in everything:
+        if message.recipient != ROOT:
+            assert message.delivery in (Delivery.HEARD, Delivery.RETURNED), "nothing stays on the way"
+        came_back = [other for other in everything if other.about == message.id]
+        if message.delivery is Delivery.RETURNED and message.sender in {ROOT, *standing}:
+            assert len(came_back) == (0 if message.kind is Post.RETURNED else 1)
+        elif message.delivery is not Delivery.RETURNED:
+            assert not came_back
+
+
+def test_what_the_person_reads_is_read_once(office: Office):
+    hired = hiring.hire(office.world, ROOT, Hire(task="work", cwd=str(office.root), name="ada"))
+    office.conduct()
+    (number,) = office.claims
+    office.take_prompt(number)
+    office.end_turn(number, ENDINGS[0])
+    (result,) = mailing.read(office.world, ROOT, ReadMail()).messages
+    assert (result.sender, result.kind, result.delivery) == (hired.id, "result", "waiting")
+    assert mailing.read(office.world, ROOT, ReadMail()).messages == []
+    assert [one.delivery for one in mailing.read(office.world, ROOT, ReadMail(all=True)).messages] == ["heard"] * 2

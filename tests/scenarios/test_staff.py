@@ -1,0 +1,146 @@
+"""Standing agents with the real Claude Code: a manager hires, they write to each other, and results come up the tree."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from legion.wire.agents import Interrupt
+from legion.wire.mail import ReadMail
+from tests.support.gates import Gate
+from tests.support.models import Company, company
+from tests.support.staff import Staff, bash, tool
+
+
+@pytest.fixture(scope="module")
+def here(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Company]:
+    with company(tmp_path_factory.mktemp("staff")) as one:
+        yield one
+
+
+def gate_of(here: Company, name: str) -> Gate:
+    return Gate(here.squad.folder / "gates", name)
+
+
+def test_a_manager_hires_two_who_write_to_each_other_and_the_results_come_up_the_tree(here: Company):
+    staff = Staff(here)
+    gate = gate_of(here, "tree")
+    hires = ", ".join(tool("legion-hire", task=f"rehearsal: {name}", name=name) for name in ("wren", "rob"))
+    staff.script("boss", f"calls = [{hires}]", 'say = "I hired two."')
+    staff.script("wren", f"call = {tool('legion-tell', to='rob', message='rehearsal: heron')}", 'say = "I told rob."')
+    staff.script("rob", 'say = "I am there."')
+    answer = tool("legion-tell", to="wren", message="rehearsal: thanks")
+    staff.script("heron", f'expect = "message.*from wren"\ncall = {answer}', 'say = "I answered wren."')
+    staff.script("thanks", 'say = "Wren is thankful."')
+    staff.script(
+        "busy", f'say = "I stand at the gate."\n{bash(f"echo draft > draft.txt; {gate.pause}")}', 'say = "Through."'
+    )
+    staff.script("later", 'say = "I heard it later."')
+    staff.script("other", 'expect = "rehearsal: other"\nsay = "I do the other thing."')
+
+    boss = staff.hire("boss")
+    here.project.until_true(
+        lambda: "Wren is thankful." in staff.results("wren") and "I answered wren." in staff.results("rob")
+    )
+    staff.until_idle()
+    tree = staff.lines()
+    assert (tree["wren"].parent, tree["rob"].parent, tree["boss"].parent) == (boss.id, boss.id, "root")
+    said = " ".join(staff.conversation("boss"))
+    for words in ("I told rob.", "Wren is thankful.", "I answered wren."):
+        assert words in said
+    assert staff.results("boss")[0] == "I hired two."
+
+    # A message arrives while it is busy, and begins its next turn.
+    assert "(now working)" in staff.tell("rob", "rehearsal: busy").message
+    gate.arrived()
+    assert "it is working" in staff.tell("rob", "rehearsal: later").message
+    gate.open()
+    here.project.until_true(lambda: "I heard it later." in staff.results("rob"))
+    assert staff.results("rob")[-2:] == ["Through.", "I heard it later."]
+
+    # It is interrupted in the middle of a step, and goes on with something else in the same turn.
+    staff.tell("rob", "rehearsal: busy")
+    gate.arrived()
+    turns = len(staff.page("rob").turns)
+    heard = here.squad.client.interrupt_agent(Interrupt(id="rob", text="rehearsal: other"))
+    assert heard.heard is True
+    here.project.until_true(lambda: "I do the other thing." in staff.results("rob"))
+    staff.until_idle("rob")
+    assert len(staff.page("rob").turns) == turns
+
+    # One is fired in the middle of a turn, with mail that it has not read.
+    staff.tell("wren", "rehearsal: busy")
+    gate.arrived()
+    staff.tell("wren", "You never read this.")
+    staff.fire("wren")
+    here.project.until_true(lambda: all(turn.ended_at for turn in staff.page("wren").turns))
+    staff.until_idle()
+    (dead,) = here.squad.client.mail(ReadMail(dead=True)).messages
+    assert (dead.text, dead.recipient_name) == ("You never read this.", "wren")
+    back = [one for one in staff.mail_of("root") if one.kind == "returned"]
+    assert [one.about for one in back] == [dead.id]
+    saved = staff.page("wren").turns[-1].saved
+    assert saved is not None
+    assert here.project.hub_git("show", f"{saved}:draft.txt") == "draft\n"
+    assert not (here.project.worktrees / "agent-2").exists()
+    assert "who reported to you, was fired" in " ".join(staff.conversation("boss"))
+    staff.check()
+    gate.close()
+
+
+def test_a_person_sees_all_of_it_in_a_terminal(here: Company):
+    staff = Staff(here)
+    gate = gate_of(here, "terminal")
+    staff.script("tess", 'say = "Hello."', f'say = "I wait."\n{bash(gate.pause)}', 'say = "Done."')
+    said = here.told("hire", "rehearsal: tess", "--name", "tess", "--role", "tester", "--wait", "--timeout", "60")
+    assert said.startswith("Hired: ")
+    id = said.split()[1]
+    assert said.splitlines()[1] == "Hello."
+    screen = here.told("status")
+    assert "You: root (idle)" in screen
+    assert "Pending messages: " in screen
+    assert here.told("tell", id[:8], "go").strip() == f"Message delivered to {id} (now working)"
+    gate.arrived()
+    assert "working" in here.told("agents", "--tree")
+    assert here.told("tell", "tess", "and then?").startswith(f"Message queued for {id}: it is working")
+    gate.open()
+    staff.until_idle("tess")
+    page = here.told("status", "tess")
+    assert ("role" in page, "tester" in page, "Turns" in page) == (True, True, True)
+    mail = here.told("mail")
+    assert mail.count("tess to root") == 3
+    assert "No message waits." in here.told("mail")
+    assert here.told("fire", "tess").strip() == f"Fired: {id}"
+    assert here.cli("tell", "tess", "hello").returncode == 3
+    assert here.cli("fire", "tess").returncode == 3
+    assert here.cli("tell", "nobody", "hello").returncode == 3
+    assert here.cli("interrupt", "tess").returncode == 3
+    gate.close()
+
+
+def test_a_wider_wish_is_refused_with_what_is_allowed(here: Company):
+    staff = Staff(here)
+    wish = tool("legion-hire", task="rehearsal: rob", name="mole", tools=["Read", "Bash"])
+    staff.script("narrow", f"call = {wish}", 'expect = "You cannot give Bash"\nsay = "Refused."')
+    staff.hire("narrow", tools=["Read", "legion-hire"], headcount=3)
+    here.project.until_true(lambda: staff.results("narrow") == ["Refused."])
+    assert "mole" not in staff.lines()
+    staff.fire("narrow")
+
+
+def test_mail_outlives_the_daemon_and_wakes_its_agent_after_a_restart(here: Company, tmp_path: Path):
+    staff = Staff(here)
+    staff.script("sleeper", 'say = "First."', 'say = "Second."')
+    staff.hire("sleeper")
+    staff.until_idle("sleeper")
+    here.project.pause()
+    assert "legion resume" in staff.tell("sleeper", "wake up").message
+    here.squad.kill()
+    here.start()
+    assert staff.lines()["sleeper"].waiting == 1
+    here.project.resume()
+    here.project.until_true(lambda: staff.results("sleeper") == ["First.", "Second."])
+    staff.check()
+    staff.fire("sleeper")
