@@ -175,7 +175,15 @@ def _provider(name: str, one: ProviderConfig) -> Provider:
 
 def _route(one: RouteConfig) -> Route:
     to = tuple(Target(provider=target.provider, model=target.model) for target in one.to)
-    return Route(model=one.model, provider=one.provider, to=to)
+    return Route(
+        model=one.model,
+        provider=one.provider,
+        agent=one.agent or "*",
+        role=one.role or "*",
+        team=one.team or "*",
+        most_usd=one.most_usd,
+        to=to,
+    )
 
 
 def _key(one: ProviderConfig) -> KeySource:

@@ -81,12 +81,21 @@ class SetRoute:
     to: list[str]
     provider: str = ""
     """Only for runs with this provider."""
+    agent: str = ""
+    role: str = ""
+    team: str = ""
+    """Only for runs with such a label."""
+    most_usd: float | None = None
+    """Whoever costs more for a million tokens that it writes is passed over."""
 
 
 @dataclass(kw_only=True)
 class RemoveRoute:
     model: str
     provider: str = ""
+    agent: str = ""
+    role: str = ""
+    team: str = ""
 
 
 @dataclass(kw_only=True)
@@ -94,6 +103,10 @@ class RouteLine:
     model: str
     provider: str
     to: list[str]
+    agent: str = ""
+    role: str = ""
+    team: str = ""
+    most_usd: float | None = None
 
 
 @dataclass(kw_only=True)
