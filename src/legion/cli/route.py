@@ -90,8 +90,8 @@ def _limits(line: RouteLine) -> str:
     """Which runs it is for, and up to which price."""
     words = {"provider": line.provider, "agent": line.agent, "role": line.role, "team": line.team}
     said = [f"{name} {word}" for name, word in words.items() if word]
-    price = [] if line.most_usd is None else [f"at most ${line.most_usd:g} per million tokens written"]
-    return ", ".join([*([f"for {' and '.join(said)}"] if said else []), *price])
+    price = [] if line.most_usd is None else [f"up to ${line.most_usd:g}"]
+    return ", ".join([*said, *price])
 
 
 @command("remove", example="legion route remove 'claude-haiku-*'")
