@@ -45,6 +45,8 @@ _ENVIRONMENT = {
 }
 
 
+ROLE = "worker"
+"""What agents of tickets are; routes may name it."""
 _SHORT_NAME = re.compile(r"[a-z]+")
 _WORDS = ("CLAUDE.md", ".claude/CLAUDE.md")
 _LONGEST_WORDS = 60_000
@@ -154,6 +156,9 @@ def _way(
             models=_models(world, ticket),
             budget_usd=allowance,
             spent_usd=spent,
+            role=ROLE,
+            # Until agents have teams, tickets that are followed together are as near as it gets.
+            team=ticket.wish.epic,
             recorded=tape.is_recording(folder),
         ),
     )

@@ -15,6 +15,7 @@ from legion.service import (
     asking,
     collecting,
     doctor,
+    login,
     output,
     projects,
     providers,
@@ -52,6 +53,10 @@ from legion.wire.projects import (
 )
 from legion.wire.providers import (
     AddProvider,
+    BeginLogin,
+    FinishLogin,
+    LoginBegun,
+    LoginState,
     Models,
     ProviderAnswer,
     Providers,
@@ -155,6 +160,12 @@ class Service:
 
     def remove_provider(self, wanted: RemoveProvider) -> Done:
         return providers.remove(self._world, wanted)
+
+    def begin_login(self, wanted: BeginLogin) -> LoginBegun:
+        return login.begin(self._world, wanted)
+
+    def finish_login(self, wanted: FinishLogin) -> LoginState:
+        return login.finish(self._world, wanted)
 
     def routes(self) -> Routes:
         return routing.listed(self._world)
