@@ -18,7 +18,7 @@ from legion.wire.errors import LegionError, TryAgain
 from legion.wire.mail import MessageLine, ReadMail
 
 
-@command("hire", example="legion hire 'Keep the tests quick.' --name tess --model sonnet\nlegion hire - < task.md")
+@command("hire", example="legion hire 'Keep the tests quick.' --name tess --model sonnet --budget 5")
 @click.argument("task", metavar="TASK")
 @click.option("--cwd", metavar="DIR", default="", help="Work in this folder's project.", shell_complete=folders)
 @click.option("--model", metavar="M", default="", help="Its model; no hire of its own gets a better one.")
