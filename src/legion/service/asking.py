@@ -15,11 +15,10 @@ from legion.store.database import ReadTransaction, Transaction
 from legion.wire.questions import Answer, Answered, Inbox, QuestionLine
 
 _GONE = "its agent had gone"
-_LATE = "no answer in time"
 
 
 def inbox(world: World) -> Inbox:
-    settle_overdue(world)
+    asking.settle_overdue(world)
     with world.store.read() as tx:
         return Inbox(questions=lines(tx, questions.open_ones(tx)))
 
@@ -50,7 +49,7 @@ def lines(tx: ReadTransaction, waiting: Iterable[Question]) -> list[QuestionLine
 
 def answer(world: World, question_id: int, given: Answer) -> Answered:
     """Whoever is first settles it: a person here, the run's own journal, or the deadline."""
-    settle_overdue(world)
+    asking.settle_overdue(world)
     with world.store.read() as tx:
         question = questions.get(tx, question_id)
     choice = chosen(question, _said(given))
@@ -63,20 +62,6 @@ def answer(world: World, question_id: int, given: Answer) -> Answered:
         settled = _settle(tx, question, choice, why)
     message = _consequence(world, settled)
     return Answered(question=question_id, ticket=question.ticket, allowed=None, choice=choice, message=message)
-
-
-def settle_overdue(world: World) -> None:
-    """Silence is an answer too. A permission's own run settles it, unless that run is gone."""
-    now = world.clock()
-    with world.store.read() as tx:
-        late = [one for one in questions.open_ones(tx) if one.deadline < now and one.kind is not Matter.PERMISSION]
-    for question in late:
-        with world.store.write() as tx:
-            current = questions.get(tx, question.id)
-            if current.settled_at is not None:
-                continue
-            settled = questions.settle(tx, question.id, question.fallback, _LATE, by=Settler.SILENCE)
-        _consequence(world, settled)
 
 
 def _said(given: Answer) -> str:

@@ -7,7 +7,7 @@ import uuid
 
 from legion.domain.errors import BadInput
 from legion.domain.questions import Matter, Question, Settler
-from legion.service import asking
+from legion.jobs import asking
 from legion.service.tools.call import Call, Data, NotYet
 from legion.store import events, questions, runs
 from legion.store.database import Transaction
