@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import itertools
+import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from legion.domain.events import Kind
 from legion.store import events, tickets, tokens
+from legion.store import mail as stored_mail
 from legion.wire.agents import Fire, Hire, Interrupt
 from legion.wire.errors import BadInput, NotAllowed, NotFound
 from legion.wire.mail import Letter, ReadMail
@@ -286,3 +289,38 @@ def test_refused_calls_fill_no_log(here: Office, boss: Employee):
         with pytest.raises(NotAllowed):
             line.ask("POST", "/v1/shutdown")
     assert refusals(here, boss.id) == ["POST /v1/shutdown"]
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(600)
+def test_ten_thousand_rapid_calls_are_all_answered_and_count_once_each(here: Office, boss: Employee):
+    """Eight programs of one agent write, look, repeat themselves and try what is forbidden, as fast as they can."""
+    report = report_of(boss)
+    rounds, threads = 250, 8
+
+    def storm(which: int) -> int:
+        refused = 0
+        for turn in range(rounds):
+            for _ in range(2):
+                boss.use("legion-tell", f"{which}-{turn}", to=report.id, message=f"{which}-{turn}")
+            boss.use("legion-status")
+            for tool, arguments in (("legion-fire", {"agent": boss.id}), ("legion-check", {"ticket": 10**9})):
+                try:
+                    boss.use(tool, **arguments)
+                except (NotAllowed, NotFound):
+                    refused += 1
+        return refused
+
+    with ThreadPoolExecutor(threads) as pool:
+        began = time.monotonic()
+        refused = sum(pool.map(storm, range(threads)))
+    print(f"{rounds * threads * 5} calls in {time.monotonic() - began:.1f} s")
+    assert refused == rounds * threads * 2
+    with here.world.store.read() as tx:
+        stored = [one.text for one in stored_mail.waiting(tx, report.id) if one.sender == boss.id]
+    assert sorted(set(stored)) == sorted(stored)
+    assert len([text for text in stored if "-" in text]) == rounds * threads
+    minutes = (time.monotonic() - began) / 60
+    assert set(refusals(here, boss.id)) == {"legion-fire"}
+    assert len(refusals(here, boss.id)) <= minutes + 1
+    assert here.person.healthy()
