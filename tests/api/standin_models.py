@@ -19,6 +19,7 @@ from legion.wire.providers import (
     TryProvider,
 )
 from legion.wire.questions import Answer, Answered, Inbox, QuestionLine, Told, Words
+from legion.wire.recording import Cassette, CassetteFile, Record
 from legion.wire.tickets import TicketLine
 
 
@@ -35,6 +36,7 @@ class ModelsStandIn:
         self.providers_there: dict[str, ProviderLine] = {}
         self.routes_there: dict[str, RouteLine] = {}
         self.added: list[AddProvider] = []
+        self.recording = False
 
     def _ask(self, name: str) -> None:
         raise NotImplementedError
@@ -94,6 +96,17 @@ class ModelsStandIn:
         self._ask("set_route")
         self.routes_there[wanted.model] = RouteLine(model=wanted.model, provider=wanted.provider, to=wanted.to)
         return Done(message=f"{wanted.model} is asked for elsewhere.")
+
+    def switch_recording(self, wanted: Record, /) -> Done:
+        self._ask("switch_recording")
+        self.recording = wanted.on
+        return Done(message="recorded", notes=[])
+
+    def cassette(self, id: int, name: str, /) -> Cassette:
+        self._ask("cassette")
+        self._line(id)
+        text = '[[step]]\nsay = "Done."\n'
+        return Cassette(ticket=id, files=[CassetteFile(name=f"{name or f'ticket-{id}'}.toml", text=text)])
 
     def remove_route(self, wanted: RemoveRoute, /) -> Done:
         self._ask("remove_route")

@@ -14,6 +14,7 @@ from legion.domain.errors import BadInput, ChecksFailed, Conflict, LegionError, 
 from legion.wire.projects import AddProject, Trust, Where
 from legion.wire.providers import AddProvider, SetRoute, TryProvider
 from legion.wire.questions import Words
+from legion.wire.recording import Record
 from legion.wire.tickets import Action, Dispatch, NewTicket
 from tests.api.serving import TOKEN, Served
 
@@ -54,6 +55,8 @@ ASKED = [
     ("try_provider", lambda legion: legion.try_provider(TryProvider(name="anthropic"))),
     ("routes", lambda legion: legion.routes()),
     ("set_route", lambda legion: legion.set_route(SetRoute(model="claude-*", to=["ollama/qwen3"]))),
+    ("switch_recording", lambda legion: legion.switch_recording(Record(on=True))),
+    ("cassette", lambda legion: legion.cassette(1, "login")),
     ("models", lambda legion: legion.models("anthropic")),
     ("collect", lambda legion: legion.collect(HERE)),
     ("worktrees", lambda legion: legion.worktrees(HERE)),

@@ -16,14 +16,14 @@ from legion.cli.app import ENTRIES, cli
 from legion.cli.command import COMMON
 from legion.cli.plan import FIELDS, read_plan
 from legion.demo import report, summary
-from legion.wire import agents, mail, projects, providers, questions, tickets
+from legion.wire import agents, mail, projects, providers, questions, recording, tickets
 from tests.support.codebase import ROOT
 
 # What clients send; the OpenAPI document describes it.
 REQUESTS = (
     *(projects.AddProject, projects.Where, projects.Trust, tickets.NewTicket, tickets.Dispatch, tickets.Action),
     *(providers.AddProvider, providers.RemoveProvider, providers.TryProvider, questions.Answer, questions.Words),
-    *(providers.SetRoute, providers.RemoveRoute),
+    *(providers.SetRoute, providers.RemoveRoute, recording.Record),
     *(agents.Hire, agents.Fire, agents.Interrupt, mail.Letter, mail.Broadcast, mail.ReadMail),
 )
 INSIDE = (*REQUESTS, report.Course, summary.Outcome)
@@ -116,7 +116,11 @@ def shapes_of(module: ModuleType) -> list[type]:
     return [one for one in found if one.__module__ == module.__name__]
 
 
+<<<<<<< HEAD
 SHAPES = (projects, tickets, agents, mail, questions, providers, shapes, summary, report)
+=======
+SHAPES = (projects, tickets, questions, providers, recording, shapes, summary, report)
+>>>>>>> 7374cc431d955419e14ae5b225df201765debe48
 ANSWERS = [one for module in SHAPES for one in shapes_of(module) if one not in INSIDE]
 
 

@@ -62,6 +62,7 @@ def window(tmp_path: Path, nursery: Nursery) -> Window:
 
 def test_an_agent_whose_ticket_was_stopped_is_ended_by_the_next_daemon(window: Window):
     window.dies("die_before_the_runner_hears_of_the_stop")
+    assert window.told()[1].state is State.STOPPED, "or this test tests nothing"
     window.goes_on()
     _, ticket, (run,) = window.told()
     assert ticket.state is State.STOPPED
@@ -80,6 +81,7 @@ def test_a_ticket_stopped_in_a_crash_can_be_taken_up_again(window: Window):
 
 def test_a_ticket_paused_in_a_crash_goes_on_with_the_same_attempt(window: Window):
     window.dies("die_before_the_runner_hears_of_the_pause")
+    assert window.told()[1].state is State.PARKED, "or this test tests nothing"
     window.goes_on(late="resume")
     _, ticket, both = window.told()
     assert (ticket.state, ticket.attempt) == (State.DONE, 1)

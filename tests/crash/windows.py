@@ -12,7 +12,7 @@ from legion.domain.errors import TryAgain
 from legion.jobs.world import World
 from legion.service import collecting, tickets, waiting
 from legion.service.news import News
-from legion.store import jobs, landings, runs
+from legion.store import jobs, landings, projects, runs
 from legion.system import crash
 from legion.system.crash import Point
 from legion.wire.tickets import Dispatch, NewTicket
@@ -116,14 +116,15 @@ def _until_arrived(ground: Ground) -> None:
 
 
 def _until_only_agents_work(world: World) -> None:
-    """So that the next commit is the person's."""
+    """So that the next commit is the person's. The baseline's job may be claimed a moment after the agent begins."""
     news = threading.Event()
     world.store.on_commit(news.set)
     deadline = time.monotonic() + PATIENCE
     while True:
         news.clear()
         with world.store.read() as tx:
-            if all(claim.kind is JobKind.RUN for claim in jobs.active(tx)):
+            (project,) = projects.all(tx)
+            if project.baseline_known and all(claim.kind is JobKind.RUN for claim in jobs.active(tx)):
                 return
         assert time.monotonic() < deadline, "a job never ended"
         news.wait(5.0)

@@ -78,12 +78,12 @@ def test_a_run_uses_the_models_of_its_pass_alone(gateway, upstream):
         return int(status)
 
     assert [asked(model) for model in ("claude-sonnet-4-5", "claude-sonnet-4-5-20250929")] == [200, 200]
-    assert [asked(model) for model in ("claude-opus-5", "claude-sonnet-4-5x", "claude-sonnet-4", "")] == [400] * 4
-    assert gateway.refused(token, b"no json")[0] == 400
+    assert [asked(model) for model in ("claude-opus-5", "claude-sonnet-4-5x", "claude-sonnet-4", "")] == [403] * 4
+    assert gateway.refused(token, b"no json")[0] == 403
     status, kind, sentence = gateway.refused(token, b'{"model":"claude-opus-5"}')
-    assert (status, kind) == (400, "invalid_request_error")
+    assert (status, kind) == (403, "permission_error")
     assert sentence.startswith("legion: model not allowed: claude-opus-5;")
-    assert gateway.refused(token, b'{"model":"claude-opus-5"}', path="/v1/messages/count_tokens")[0] == 400
+    assert gateway.refused(token, b'{"model":"claude-opus-5"}', path="/v1/messages/count_tokens")[0] == 403
     assert len(upstream.seen) == 2
     assert [entry.error for entry in gateway.entries(run, 9)].count("model_not_allowed") == 7
 

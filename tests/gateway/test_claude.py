@@ -116,6 +116,21 @@ def test_claude_code_stops_at_once_when_the_budget_is_reached(ground):
         assert {one.error for one in gateway.entries(run, 1)} == {"budget_reached"}
 
 
+@pytest.mark.slow
+@pytest.mark.skipif(not PROGRAM.exists(), reason="the program does not come with this platform's SDK")
+def test_claude_code_stops_at_once_at_a_model_that_its_run_may_not_use(ground):
+    with (
+        playing(ground / "scripts", ground / "rehearsal") as model,
+        running(ground / "gateway") as gateway,
+    ):
+        gateway.provide(model.url)
+        run, token = gateway.grant(models=("claude-haiku-*",))
+        result = claude(ground, gateway, token)
+        assert result["is_error"] is True
+        assert "legion: model not allowed: claude-sonnet-4-5" in str(result["result"])
+        assert [one.error for one in gateway.entries(run, 1)].count("model_not_allowed") == 1
+
+
 def _usd(entry: Entry) -> float:
     assert entry.usd is not None
     return entry.usd

@@ -7,9 +7,9 @@ import json
 import pytest
 
 from legion.gateway import ledger
-from legion.gateway.book import Book
+from legion.gateway.book import Book, encode
 from legion.gateway.folder import GatewayFolder
-from legion.gateway.ledger import Entry, Limit, Position, encode, read
+from legion.gateway.ledger import Entry, Limit, Position, read
 from legion.gateway.passes import Pass, grant
 from legion.gateway.pricing import PriceList
 from tests.gateway.gateways import everything

@@ -45,6 +45,7 @@ from legion.wire.providers import (
     TryProvider,
 )
 from legion.wire.questions import Answer, Answered, Inbox, Told, Words
+from legion.wire.recording import Cassette, Record
 from legion.wire.tickets import Acted, Action, Diff, Dispatch, Dispatched, EventLine, Log, TicketPage
 from legion.wire.tools import ToolAnswer, ToolCall, Tools
 
@@ -146,6 +147,9 @@ class Service(Protocol):
     def models(self, name: str, /) -> Models:
         """Blocks until the providers have answered."""
         ...
+
+    def switch_recording(self, wanted: Record, /) -> Done: ...
+    def cassette(self, id: int, name: str, /) -> Cassette: ...
 
     def try_provider(self, wanted: TryProvider, /) -> ProviderAnswer:
         """Blocks until the provider has answered."""

@@ -7,6 +7,8 @@ from typing import Annotated
 from fastapi import APIRouter, Query
 
 from legion.api.asking import BIGGEST, Asked, Number, TicketId, storable
+from legion.wire.projects import Done
+from legion.wire.recording import Cassette, Record
 from legion.wire.tickets import Acted, Action, Diff, Dispatch, Dispatched, Log, TicketPage
 
 router = APIRouter(prefix="/v1/tickets", tags=["tickets"])
@@ -32,6 +34,16 @@ def log(
 @router.get("/{id}/diff", summary="Its change, also while the agent is at it")
 def diff(id: TicketId, service: Asked) -> Diff:
     return service.diff(id)
+
+
+@router.get("/{id}/cassette", summary="What its model said in recorded runs, as scripts to play")
+def cassette(id: TicketId, service: Asked, name: str = "") -> Cassette:
+    return service.cassette(id, name)
+
+
+@router.post("/recording", summary="Record new runs, or end that")
+def switch_recording(wanted: Record, service: Asked) -> Done:
+    return service.switch_recording(wanted)
 
 
 @router.post("/{id}/stop", summary="Stop it; what was done is kept")

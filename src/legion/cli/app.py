@@ -28,6 +28,7 @@ SECTIONS: dict[str, dict[str, Entry]] = {
         "route": Entry("route", "route", "Which model is asked where, and where else then."),
         "models": Entry("route", "models", "The models that your providers have."),
         "demo": Entry("demo", "demo", "Watch the whole job on a scratch repository."),
+        "record": Entry("record", "record", "Keep what a model says in runs, to play it again."),
         "rehearse": Entry("rehearse", "rehearse", "Play a plan through with scripted replies: nothing is spent."),
     },
     "Ask for work": {

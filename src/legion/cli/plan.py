@@ -41,7 +41,10 @@ def read_plan(text: str, origin: str) -> list[NewTicket]:
     for name in plan:
         if name != "ticket":
             raise BadInput(f"{origin} has `{harmless(name)}` at its top; write each ticket under [[ticket]].")
-    tables = plan.get("ticket")
+    return tickets_of(plan.get("ticket"), origin)
+
+
+def tickets_of(tables: object, origin: str) -> list[NewTicket]:
     if not isinstance(tables, list) or not tables:
         raise BadInput(f"{origin} has no [[ticket]]; write at least one.")
     keys = _keys(tables, origin)

@@ -37,6 +37,7 @@ from legion.wire.providers import (
     TryProvider,
 )
 from legion.wire.questions import Answer, Answered, Inbox, Told, Words
+from legion.wire.recording import Cassette, Record
 from legion.wire.tickets import Acted, Action, Diff, Dispatch, Dispatched, EventLine, Log, TicketPage
 
 Shape = TypeVar("Shape")
@@ -175,6 +176,12 @@ class Legion:
 
     def models(self, name: str = "") -> Models:
         return self._get(Models, "providers/models", {"name": name})
+
+    def switch_recording(self, wanted: Record) -> Done:
+        return self._post(Done, "tickets/recording", wanted)
+
+    def cassette(self, id: int, name: str) -> Cassette:
+        return self._get(Cassette, f"tickets/{id}/cassette", {"name": name})
 
     def try_provider(self, wanted: TryProvider) -> ProviderAnswer:
         return self._post(ProviderAnswer, "providers/test", wanted)

@@ -5,6 +5,7 @@ Rules and texts only; whoever starts it reads them.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from enum import Enum
 
@@ -25,6 +26,10 @@ class Permissions(Enum):
 
 def _tool_fault(name: str) -> str | None:
     return None if name.strip() and "\n" not in name else "is no name of a tool"
+
+
+def _model_fault(name: str) -> str | None:
+    return None if re.fullmatch(r"[!-~]+", name) else "is no name of a model"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,6 +58,14 @@ class Claude:
     fallback_model: str = field(
         default="",
         metadata=text(allowed="the name of a model, or empty", help="The model to use while the first is overloaded."),
+    )
+    models: tuple[str, ...] = field(
+        default=(),
+        metadata=texts(
+            allowed='a list of models, such as "claude-haiku-*"',
+            fault=_model_fault,
+            help="The models that it may ask for, beside those of its ticket and of these settings. Empty: any.",
+        ),
     )
     permission_mode: Permissions = field(
         default=Permissions.ACCEPT_EDITS,

@@ -51,13 +51,20 @@ def source(legion: Legion, cwd: str) -> Source:
     return Source(root=Path(project.root), branch=project.branch, trusted=trusted, settings=_own_settings())
 
 
-def clone(wanted: Source, folder: Path) -> Path:
-    """The committed state of their branch in a new repository, which knows no way back."""
+def clone(wanted: Source, folder: Path, base: str = "") -> Path:
+    """The committed state of their branch, or an earlier one, in a new repository, which knows no way back."""
     place = folder / wanted.root.name
     # Copies instead of hard links, which would change the times of their files.
     words = ("clone", "--quiet", "--no-hardlinks", "--single-branch", "--branch", wanted.branch)
     _git(*words, str(wanted.root), str(place), cwd=folder)
     _git("remote", "remove", "origin", cwd=place)
+    if base:
+        try:
+            _git("reset", "--quiet", "--hard", base, cwd=place)
+        except LegionError:
+            raise BadInput(
+                f"The commit {base[:12]} that this was recorded on is not in {wanted.branch}: try `legion collect`."
+            ) from None
     own = wanted.root / _FILE
     if not (place / _FILE).exists() and own.exists():
         # Theirs is in force although it is not committed yet.

@@ -38,6 +38,10 @@ class Wanted:
     seed: int | None = None
     """Of the chaos; None: without."""
     keep: bool = False
+    cassette: Path | None = None
+    """What their model says; None: something that fits any ticket."""
+    base: str = ""
+    """The commit to begin from; empty: what is committed now."""
 
 
 def main(wanted: Wanted, *, as_json: bool, screen: Screen) -> int:
@@ -76,7 +80,10 @@ def _introduce(wanted: Wanted, scratch: Scratch, teller: Teller, screen: Screen)
     tickets = count(len(wanted.tickets), "ticket")
     teller.say(screen.bold(f"Rehearsing {tickets} on a copy of {wanted.source.root.name}"))
     teller.say("The agents are real Claude Code; what their model replies is scripted.")
-    teller.say("So nothing is spent, and each change is a small one of no meaning.")
+    if wanted.cassette is None:
+        teller.say("So nothing is spent, and each change is a small one of no meaning.")
+    else:
+        teller.say(f"It says what {wanted.cassette.name} has on tape, so nothing is spent.")
     teller.say("Your [setup] and your checks run for real, on the copy alone.")
     left_out = [
         ("proofs of tickets", any(ticket.prove for ticket in wanted.tickets)),
@@ -93,12 +100,17 @@ def _introduce(wanted: Wanted, scratch: Scratch, teller: Teller, screen: Screen)
 
 
 def _play(wanted: Wanted, scratch: Scratch, teller: Teller) -> tuple[Rehearsed, Graph]:
-    repository = clone(wanted.source, scratch.folder)
+    repository = clone(wanted.source, scratch.folder, wanted.base)
     scripts = scratch.folder / "scripts"
     scripts.mkdir()
+    tape = wanted.cassette
+    for one in tape.parent.glob(f"{tape.stem}*.toml") if tape is not None else ():
+        shutil.copyfile(one, scripts / one.name)
     scratch.prepare(wanted.source.settings, slots=wanted.agents)
     scratch.use()
-    with company(scratch, scripts, repository=repository, default=_SCRIPT, chaos=wanted.seed) as running:
+    with company(
+        scratch, scripts, repository=repository, default=_SCRIPT if tape is None else tape.stem, chaos=wanted.seed
+    ) as running:
         return _Rehearsing(wanted, running, repository, teller).run()
 
 

@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
+from fnmatch import fnmatchcase
 
 from legion.gateway.answers import ErrorKind, Refused
 from legion.gateway.book import Book
@@ -64,14 +65,21 @@ def route_of(method: str, path: str) -> Route:
         if way.path.fullmatch(path):
             if method in way.methods:
                 return way.route
-            raise Refused(405, ErrorKind.INVALID, f"{path} takes {' or '.join(way.methods)}, not {method}.")
-    raise Refused(404, ErrorKind.NOT_FOUND, _NOTHING_HERE)
+            sentence = f"{path} takes {' or '.join(way.methods)}, not {method}."
+            raise Refused(405, ErrorKind.INVALID, sentence, Trouble.METHOD)
+    raise Refused(404, ErrorKind.NOT_FOUND, _NOTHING_HERE, Trouble.NO_SUCH_PATH)
 
 
 def model_of(facts: Json | None) -> str:
     """The model that a request names; empty where it names none."""
     model = facts.get("model") if facts is not None else None
     return model if isinstance(model, str) else ""
+
+
+def token_of(headers: Mapping[str, str]) -> str:
+    """What the caller shows."""
+    scheme, _, bearer = headers.get("authorization", "").partition(" ")
+    return bearer.strip() if scheme.lower() == "bearer" else headers.get("x-api-key", "")
 
 
 class Admission:
@@ -85,17 +93,16 @@ class Admission:
     def caller(self, headers: Mapping[str, str]) -> Pass:
         """The pass of whoever asks. A page in a browser has no business here, whatever token it found."""
         if not _HOSTS.fullmatch(headers.get("host", "")) or "origin" in headers:
-            raise Refused(403, ErrorKind.PERMISSION, "only programs of this machine may ask: use http://127.0.0.1.")
-        scheme, _, bearer = headers.get("authorization", "").partition(" ")
-        token = bearer.strip() if scheme.lower() == "bearer" else headers.get("x-api-key", "")
+            sentence = "only programs of this machine may ask: use http://127.0.0.1."
+            raise Refused(403, ErrorKind.PERMISSION, sentence, Trouble.FOREIGN)
+        token = token_of(headers)
         known = self._passes.get(token) or Watched(pass_file(self._folder, token), parse_pass)
         try:
             pass_ = known.value().pass_
         except (FileNotFoundError, Damaged):
             self._passes.pop(token, None)
-            raise Refused(
-                401, ErrorKind.AUTHENTICATION, "this token opens nothing: its run has ended or never began."
-            ) from None
+            sentence = "this token opens nothing: its run has ended or never began."
+            raise Refused(401, ErrorKind.AUTHENTICATION, sentence, Trouble.NO_PASS) from None
         self._passes[token] = known
         return pass_
 
@@ -105,8 +112,8 @@ class Admission:
             return
         if pass_.models is not None and not any(_names(allowed, model) for allowed in pass_.models):
             raise Refused(
-                400,
-                ErrorKind.INVALID,
+                403,
+                ErrorKind.PERMISSION,
                 f"model not allowed: {model or 'none named'}; this run may use {', '.join(pass_.models) or 'none'}.",
                 Trouble.MODEL,
             )
@@ -156,5 +163,7 @@ class Admission:
 
 
 def _names(allowed: str, model: str) -> bool:
-    """A name without its date stands for every date."""
+    """`*` stands for any letters, and a name without its date for every date."""
+    if "*" in allowed:
+        return fnmatchcase(model, allowed)
     return model.startswith(allowed) and (model == allowed or _DATED.fullmatch(model[len(allowed) :]) is not None)

@@ -26,6 +26,9 @@ class ErrorKind(Enum):
     TIMEOUT = "timeout_error"
 
 
+_NO_USE = {"x-should-retry": "false"}
+
+
 class Refused(Exception):
     """The request ends here, with this status and one sentence."""
 
@@ -34,13 +37,19 @@ class Refused(Exception):
         self.status = status
         self.kind = kind
         self.sentence = sentence
-        self.trouble = trouble
+        self.trouble = trouble or (Trouble.BAD_REQUEST if status < 500 else None)
+        """None where the provider has its own word for it."""
 
     def answer(self, dialect: Dialect = Dialect.ANTHROPIC) -> web.Response:
         error = {"type": self.kind.value, "message": f"legion: {self.sentence}"}
         if dialect is Dialect.ANTHROPIC:
-            return json_answer(self.status, {"type": "error", "error": error})
-        return json_answer(self.status, faults.openai(faults.read(error)))
+            return json_answer(self.status, {"type": "error", "error": error}, self._headers)
+        return json_answer(self.status, faults.openai(faults.read(error)), self._headers)
+
+    @property
+    def _headers(self) -> Mapping[str, str]:
+        """Programs ask again after some refusals, unless they are told that it is no use."""
+        return _NO_USE if self.status == 403 else {}
 
 
 def json_answer(status: int, facts: Json, headers: Mapping[str, str] | None = None) -> web.Response:

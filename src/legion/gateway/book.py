@@ -16,11 +16,14 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from legion.gateway.counting import Seen, Telling
+from legion.gateway.dialects.jsons import dumps
 from legion.gateway.folder import GatewayFolder
-from legion.gateway.ledger import Entry, Limit, Line, Position, Trouble, encode, read
+from legion.gateway.ledger import Entry, Limit, Line, Position, Trouble, facts_of, read
 from legion.gateway.limits import REFUSED
 from legion.gateway.passes import Pass, granted
 from legion.gateway.pricing import PriceList
+from legion.gateway.recording import Listener
+from legion.gateway.refusals import MINUTE, Refusals, Sort, told
 
 log = logging.getLogger("legion.gateway")
 
@@ -39,7 +42,11 @@ class Account:
     status: int = 0
     counter: Telling | None = None
     trouble: Trouble | None = None
+    refused: Trouble | None = None
+    """Why the gateway itself said no."""
     cut: bool = False
+    listener: Listener | None = None
+    """Of a run that is recorded."""
     began: float = field(default_factory=time.monotonic)
     first: float | None = None
 
@@ -56,6 +63,8 @@ class Book:
         self._open: dict[str, set[Account]] = defaultdict(set)
         self._pending = bytearray()
         self._timer: asyncio.TimerHandle | None = None
+        self._refusals = Refusals()
+        self._minute: asyncio.TimerHandle | None = None
         self._file = ""
         self._complained = False
 
@@ -101,9 +110,21 @@ class Book:
         open_.discard(account)
         if not open_:
             del self._open[account.pass_.run]
+        if account.refused is not None and not self._tells(
+            Sort(status=account.status, trouble=account.refused, run=account.pass_.run)
+        ):
+            return
         entry = self._entry(account)
         self._spent[entry.run] += entry.usd or 0.0
         self._write_soon(entry)
+
+    def refuse(self, status: int, trouble: Trouble | None, run: str = "") -> None:
+        """Somebody was turned away; without a run before we knew who it is."""
+        if trouble is None:
+            return
+        sort = Sort(status=status, trouble=trouble, run=run)
+        if self._tells(sort):
+            self._write_soon(told(sort))
 
     def note(self, limit: Limit) -> None:
         self._write_soon(limit)
@@ -168,6 +189,26 @@ class Book:
         cost = prices.cost(known, seen.usage)
         return None if cost is None else round(cost, 9)
 
+    def _tells(self, sort: Sort) -> bool:
+        is_told = self._refusals.is_told(sort)
+        if self._minute is None:
+            self._minute = asyncio.get_running_loop().call_later(MINUTE, self._tell_rest)
+        return is_told
+
+    def _tell_rest(self) -> None:
+        """What a flood left uncounted so far, a line for each sort."""
+        self._minute = None
+        for one in self._refusals.rest():
+            self._write_soon(one)
+        if not self._refusals.is_empty:
+            self._minute = asyncio.get_running_loop().call_later(MINUTE, self._tell_rest)
+
+    def end(self) -> None:
+        """The last words of the process."""
+        for one in self._refusals.rest(all_of_it=True):
+            self._write_soon(one)
+        self.write()
+
     def _write_soon(self, line: Line) -> None:
         self._pending += encode(line)
         self._write_later(_BATCH)
@@ -176,6 +217,10 @@ class Book:
         with contextlib.suppress(RuntimeError):  # no loop: the process is ending and writes for the last time
             if self._timer is None:
                 self._timer = asyncio.get_running_loop().call_later(seconds, self.write)
+
+
+def encode(line: Line) -> bytes:
+    return dumps(facts_of(line)) + b"\n"
 
 
 def _day(moment: float) -> str:

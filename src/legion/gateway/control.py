@@ -15,6 +15,7 @@ from legion.gateway.book import Book
 from legion.gateway.dialects.inner import Json, Unreadable
 from legion.gateway.dialects.jsons import dumps, loads
 from legion.gateway.leading import Incoming
+from legion.gateway.ledger import Trouble
 from legion.gateway.passes import Pass
 
 _PREFIX = "/legion/"
@@ -44,7 +45,7 @@ class Control:
                 self._configure(pass_, body)
                 return json_answer(200, {"ok": True})
             case _:
-                raise Refused(404, ErrorKind.NOT_FOUND, _NOTHING_HERE)
+                raise Refused(404, ErrorKind.NOT_FOUND, _NOTHING_HERE, Trouble.NO_SUCH_PATH)
 
     def applied(self, pass_: Pass, came: Incoming) -> Incoming:
         """The request with the model that its run has chosen."""

@@ -50,6 +50,16 @@ class GatewayFolder:
         return self.root / "ledger"
 
     @property
+    def tapes(self) -> Path:
+        """What recorded runs were answered, one file per run."""
+        return self.root / "tapes"
+
+    @property
+    def recording(self) -> Path:
+        """There while the person wants new runs recorded."""
+        return self.root / "recording"
+
+    @property
     def record(self) -> Path:
         """Where the gateway listens, and who it is."""
         return self.root / "gateway.json"

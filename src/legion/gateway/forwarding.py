@@ -76,6 +76,12 @@ def new_session(idle: float) -> aiohttp.ClientSession:
     )
 
 
+class _AtOnce(web.StreamResponse):
+    """Its head leaves together with the first bytes of its body, which are there already."""
+
+    _send_headers_immediately = False
+
+
 class Forwarder:
     def __init__(self, session: aiohttp.ClientSession, on_limit: Callable[[Limit], None]) -> None:
         self._session = session
@@ -88,7 +94,7 @@ class Forwarder:
             return await self._session.request(
                 outgoing.method,
                 URL(outgoing.provider.place(outgoing.path), encoded=True),
-                data=outgoing.body or None,
+                data=aiohttp.BytesPayload(outgoing.body) if outgoing.body else None,
                 headers=_request_headers(outgoing),
                 skip_auto_headers=_NO_EXTRAS,
                 allow_redirects=False,
@@ -112,29 +118,37 @@ class Forwarder:
         if counter is None:
             account.trouble = Trouble.UNREADABLE
         account.counter = counter
-        answer = web.StreamResponse(status=upstream.status, headers=headers)
+        if account.listener is not None:
+            account.listener.streamed = upstream.content_type == _EVENTS
+        answer = begun_answer(upstream, upstream.status, headers)
         read = pieces(upstream.content)
         if upstream.status >= 400:
             read = without_key(read, outgoing.key)
         hiding = UsageHider() if outgoing.hides_usage and upstream.content_type == _EVENTS else None
+        last = b""
         try:
             await answer.prepare(request)
             async for piece in read:
                 if account.first is None:
                     account.first = time.monotonic()
-                await answer.write(piece if hiding is None else hiding.feed(piece))
+                said = piece if hiding is None else hiding.feed(piece)
+                if upstream.content.at_eof():
+                    # It leaves together with the end mark.
+                    last = said
+                else:
+                    await answer.write(said)
                 if counter is not None:
                     counter.feed(piece)
+                if account.listener is not None:
+                    account.listener.hear(piece)
         except Broken as broken:
             _cut(request, account, broken.trouble)
             return answer
-        if hiding is not None:
-            await answer.write(hiding.rest)
         if counter is not None:
             counter.end()
             if not account.seen.complete and not account.seen.error:
                 account.cut, account.trouble = True, Trouble.UNFINISHED
-        await answer.write_eof()
+        await answer.write_eof(last if hiding is None else last + hiding.rest)
         return answer
 
     def tell_limit(self, upstream: aiohttp.ClientResponse, outgoing: Outgoing, account: Account) -> Headers:
@@ -166,6 +180,12 @@ def _reason(fault: Exception) -> str:
             return "it hung up"
         case _:
             return f"it sent no proper answer ({type(fault).__name__})"
+
+
+def begun_answer(upstream: aiohttp.ClientResponse, status: int, headers: Headers) -> web.StreamResponse:
+    """An answer to the caller, of which nothing was sent yet. Where the body is not yet there, the head goes ahead."""
+    kind = _AtOnce if upstream.content.total_bytes else web.StreamResponse
+    return kind(status=status, headers=headers)
 
 
 def _cut(request: web.BaseRequest, account: Account, trouble: Trouble) -> None:

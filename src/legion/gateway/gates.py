@@ -24,12 +24,13 @@ class Gates:
     def __init__(self) -> None:
         self._gates: dict[str, _Gate] = {}
 
-    @contextlib.asynccontextmanager
-    async def through(self, provider: Provider) -> AsyncIterator[None]:
+    def through(self, provider: Provider) -> contextlib.AbstractAsyncContextManager[None]:
         """Waits until the provider may be asked, and holds the place until the answer is over."""
-        if provider.at_once is None and provider.per_minute is None:
-            yield
-            return
+        free = provider.at_once is None and provider.per_minute is None
+        return contextlib.nullcontext() if free else self._held(provider)
+
+    @contextlib.asynccontextmanager
+    async def _held(self, provider: Provider) -> AsyncIterator[None]:
         gate = self._gates.setdefault(provider.name, _Gate())
         async with gate.changed:
             while provider.at_once is not None and gate.open >= provider.at_once:

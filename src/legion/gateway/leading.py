@@ -119,6 +119,8 @@ class Leading:
         if came.route not in (Route.MODELS, Route.COUNT_TOKENS):
             self._admission.admit_price(account.pass_, model)
         key = await self._key(provider)
+        if account.listener is not None:
+            account.listener.secrets.add(key or "")
         if came.route is Route.COUNT_TOKENS and provider.kind is not Kind.ANTHROPIC:
             account.status = 200
             return json_answer(200, estimating.count_tokens(translating.request_of(Dialect.ANTHROPIC, came.facts)))

@@ -1,4 +1,4 @@
-"""The ledger: one line per finished request and per limit met. Written by the gateway, read by the daemon.
+"""The ledger: one line per finished request, per limit met and per refusal. The gateway writes, the daemon reads.
 
 Knows the lines and how to read on from a position; the gateway writes them through `book`.
 """
@@ -15,8 +15,6 @@ from legion.gateway.folder import VERSION, GatewayFolder
 
 _AT_ONCE = 4 << 20
 """Bytes that one call of `read` takes at most, unless a single line is longer."""
-
-_COMPACT = json.JSONEncoder(separators=(",", ":"))
 
 
 class Trouble(Enum):
@@ -38,6 +36,14 @@ class Trouble(Enum):
     NO_PROVIDER = "no_provider"
     NO_KEY = "no_key"
     BROKEN = "gateway_broken"
+    NO_PASS = "no_pass"
+    """The token opens nothing."""
+    FOREIGN = "foreign_caller"
+    """It came from a page, or for another host."""
+    NO_SUCH_PATH = "no_such_path"
+    METHOD = "wrong_method"
+    BAD_REQUEST = "bad_request"
+    """The gateway itself cannot read it, or will not."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,7 +88,20 @@ class Limit:
     window: str
 
 
-Line = Entry | Limit
+@dataclass(frozen=True, kw_only=True)
+class Refusal:
+    """Requests that were turned away before they were anybody's, or too many of a run to tell of each."""
+
+    at: float
+    run: str
+    """Empty where nobody knows who asked. What was shown as a token is written nowhere."""
+    status: int
+    reason: str
+    """The value of a Trouble."""
+    times: int
+
+
+Line = Entry | Limit | Refusal
 
 
 @dataclass(frozen=True)
@@ -93,9 +112,15 @@ class Position:
     offset: int = 0
 
 
-def encode(line: Line) -> bytes:
-    facts = vars(line) if isinstance(line, Entry) else {"limit": vars(line)}
-    return _COMPACT.encode({"version": VERSION, **facts}).encode() + b"\n"
+def facts_of(line: Line) -> dict[str, Any]:
+    """What a line says, to be written as one line of JSON."""
+    match line:
+        case Entry():
+            return {"version": VERSION, **vars(line)}
+        case Limit():
+            return {"version": VERSION, "limit": vars(line)}
+        case Refusal():
+            return {"version": VERSION, "refused": vars(line)}
 
 
 def decode(text: bytes) -> Line | None:
@@ -104,8 +129,11 @@ def decode(text: bytes) -> Line | None:
         facts: dict[str, Any] = json.loads(text)
         if facts.pop("version") != VERSION:
             return None
-        limit = facts.get("limit")
-        return Entry(**_known(Entry, facts)) if limit is None else Limit(**_known(Limit, limit))
+        if "limit" in facts:
+            return Limit(**_known(Limit, facts["limit"]))
+        if "refused" in facts:
+            return Refusal(**_known(Refusal, facts["refused"]))
+        return Entry(**_known(Entry, facts))
     except (AttributeError, KeyError, TypeError, ValueError):
         return None
 
@@ -133,5 +161,5 @@ def _whole_lines(path: Path, offset: int) -> bytes:
     return content[: content.rfind(b"\n") + 1]
 
 
-def _known(kind: type[Entry] | type[Limit], facts: dict[str, Any]) -> dict[str, Any]:
+def _known(kind: type[Line], facts: dict[str, Any]) -> dict[str, Any]:
     return {name: facts[name] for name in kind.__dataclass_fields__}

@@ -28,6 +28,8 @@ class Pass:
     """What its ticket may cost in all; None: no limit."""
     spent_usd: float = 0.0
     """What the ticket had cost before this run."""
+    recorded: bool = False
+    """What it asks and is answered is kept."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,6 +54,7 @@ def grant(folder: GatewayFolder, pass_: Pass) -> str:
         "models": None if pass_.models is None else list(pass_.models),
         "budget_usd": pass_.budget_usd,
         "spent_usd": pass_.spent_usd,
+        "recorded": pass_.recorded,
         "since": min((granted.since for _, granted in older), default=time.time()),
     }
     token = f"legion-{secrets.token_urlsafe(32)}"
@@ -99,6 +102,7 @@ def parse_pass(content: bytes, path: Path) -> Granted:
             models=None if facts["models"] is None else tuple(facts["models"]),
             budget_usd=facts["budget_usd"],
             spent_usd=facts["spent_usd"],
+            recorded=facts.get("recorded", False),
         )
     except (KeyError, TypeError):
         raise Damaged(f"{path} is damaged: grant the run a new pass.") from None

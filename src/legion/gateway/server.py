@@ -22,7 +22,7 @@ from legion import __version__
 from legion.domain.errors import Conflict, NotAllowed, TryAgain
 from legion.gateway import answers
 from legion.gateway.address import Address, announce, last_port, own_variables, withdraw
-from legion.gateway.admission import Admission, route_of
+from legion.gateway.admission import Admission, Route, route_of, token_of
 from legion.gateway.answers import ErrorKind, Refused
 from legion.gateway.book import Book
 from legion.gateway.control import Control, is_control
@@ -33,7 +33,9 @@ from legion.gateway.keys import Keys
 from legion.gateway.leading import Leading, incoming
 from legion.gateway.ledger import Limit, Trouble
 from legion.gateway.limits import Novelty
+from legion.gateway.passes import Pass
 from legion.gateway.pricing import PriceList
+from legion.gateway.recording import keep, listener
 from legion.system import files, kernel
 from legion.system.paths import user_config_file
 
@@ -44,6 +46,7 @@ _LOCK_PATIENCE = 2.0
 _HOST = "127.0.0.1"
 _TRIES = 100
 _LONGEST_BODY = 64 << 20
+_RECORDED = (Route.MESSAGES, Route.CHAT, Route.RESPONSES)
 _OBJECTS_BETWEEN_SEARCHES = 50_000
 
 
@@ -62,7 +65,8 @@ class Wish:
 class Gateway:
     """Answers requests."""
 
-    def __init__(self, book: Book, admission: Admission, leading: Leading) -> None:
+    def __init__(self, folder: GatewayFolder, book: Book, admission: Admission, leading: Leading) -> None:
+        self._folder = folder
         self._book = book
         self._admission = admission
         self._leading = leading
@@ -101,19 +105,27 @@ class Gateway:
         path = request.raw_path.partition("?")[0]
         if path in ("/", "/health") and request.method in ("GET", "HEAD"):
             return answers.healthy(__version__)
-        if is_control(path):
+        try:
+            route = None if is_control(path) else route_of(request.method, path)
             pass_ = self._admission.caller(request.headers)
-            return self._control.answer(request.method, path, pass_, await _body(request))
-        route = route_of(request.method, path)
-        account = self._book.open(self._admission.caller(request.headers))
+        except Refused as refused:
+            self._book.refuse(refused.status, refused.trouble)
+            raise
+        if route is None:
+            return await self._controlled(request, path, pass_)
+        account = self._book.open(pass_)
         try:
             body = await _body(request)
             came = self._control.applied(account.pass_, incoming(route, request, body))
             account.model = came.model
             self._admission.admit(route, account.pass_, came.model)
+            if pass_.recorded and route in _RECORDED:
+                account.listener = listener(pass_.run, route.dialect, came.conversation, request.headers, came.body)
+                account.listener.secrets.add(token_of(request.headers))
             return await self._leading.lead(request, came, account)
         except Refused as refused:
             account.status, account.trouble = refused.status, refused.trouble
+            account.refused = refused.trouble if refused.status < 500 else None
             raise
         except (asyncio.CancelledError, ConnectionError):
             gone = request.transport is None or request.transport.is_closing()
@@ -124,6 +136,15 @@ class Gateway:
             raise
         finally:
             self._book.close(account)
+            if account.listener is not None and not account.cut:
+                keep(self._folder, account.listener)
+
+    async def _controlled(self, request: web.BaseRequest, path: str, pass_: Pass) -> web.StreamResponse:
+        try:
+            return self._control.answer(request.method, path, pass_, await _body(request))
+        except Refused as refused:
+            self._book.refuse(refused.status, refused.trouble, pass_.run)
+            raise
 
 
 def _dialect(request: web.BaseRequest) -> Dialect:
@@ -163,7 +184,7 @@ def serve(wish: Wish) -> None:
         try:
             asyncio.run(_run(wish, book, listener))
         finally:
-            book.write()
+            book.end()
 
 
 async def _run(wish: Wish, book: Book, listener: socket.socket) -> None:
@@ -178,7 +199,7 @@ async def _run(wish: Wish, book: Book, listener: socket.socket) -> None:
 
     async with new_session(wish.idle) as session:
         admission = Admission(wish.folder, book)
-        gateway = Gateway(book, admission, Leading(admission, Keys(), Forwarder(session, note)))
+        gateway = Gateway(wish.folder, book, admission, Leading(admission, Keys(), Forwarder(session, note)))
         server = web.Server(
             gateway.handle,
             handler_cancellation=True,

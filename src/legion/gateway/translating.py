@@ -138,6 +138,8 @@ class Translator:
             return await _Stream(request, upstream, translation, account, counter).run(headers)
         answer = await _whole(upstream, going, translation, counter, streamed=streamed)
         account.first = time.monotonic()
+        if account.listener is not None:
+            account.listener.answer = answer
         if translation.stream:
             return await _as_stream(request, answer, translation, counter, headers)
         for event in (Begun(id="", model="", usage=answer.usage), Ended(stop=answer.stop, usage=answer.usage)):
@@ -192,6 +194,8 @@ class _Stream:
         return answer
 
     async def _send(self, answer: web.StreamResponse, events: list[Event]) -> None:
+        if self._account.listener is not None:
+            self._account.listener.note(events)
         for event in events:
             self._counter.note(event)
             self._begun = self._begun or isinstance(event, Begun)

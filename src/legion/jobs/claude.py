@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -19,7 +20,7 @@ from legion.drivers.claude import program
 from legion.drivers.claude.options import ClaudeOptions, Desk, PermissionMode
 from legion.drivers.claude.program import ClaudeProgram, NoClaude
 from legion.drivers.known import DriverName
-from legion.gateway import process
+from legion.gateway import process, tape
 from legion.gateway.folder import GatewayFolder
 from legion.gateway.passes import Pass, grant, revoke
 from legion.jobs import access, inside
@@ -46,6 +47,7 @@ _ENVIRONMENT = {
 }
 
 
+_SHORT_NAME = re.compile(r"[a-z]+")
 _WORDS = ("CLAUDE.md", ".claude/CLAUDE.md")
 _LONGEST_WORDS = 60_000
 """Characters: it travels as one argument of a command line."""
@@ -179,12 +181,29 @@ def _way(world: World, this_run: Run, errand: Errand, way: Access, config_dir: P
             project=this_run.project,
             agent=this_run.conversation,
             provider=way.provider,
+            models=_models(world, errand.model),
             budget_usd=errand.allowance,
             spent_usd=errand.spent,
+            recorded=tape.is_recording(folder),
         ),
     )
     variable = "CLAUDE_CODE_OAUTH_TOKEN" if way.auth is Auth.OAUTH else "ANTHROPIC_AUTH_TOKEN"
     return {"ANTHROPIC_BASE_URL": address.url, variable: token}
+
+
+def _models(world: World, model: str) -> tuple[str, ...] | None:
+    """What the run may ask for; None: anything. What its errand or the settings choose for it is always among it."""
+    wanted = world.user.claude
+    if not wanted.models:
+        return None
+    chosen = (model or wanted.model, wanted.fallback_model)
+    return tuple(dict.fromkeys(map(_pattern, (*wanted.models, *filter(None, chosen)))))
+
+
+def _pattern(name: str) -> str:
+    """Claude Code's own short names (`opus`, `sonnet[1m]`) stand for whichever is the latest of its kind."""
+    plain = name.partition("[")[0]
+    return f"claude-{plain}-*" if _SHORT_NAME.fullmatch(plain) else plain
 
 
 def own_folder(state: Path) -> Path:

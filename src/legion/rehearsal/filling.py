@@ -11,13 +11,13 @@ from legion.rehearsal.conversation import Standing
 from legion.rehearsal.errors import Unexpected
 from legion.rehearsal.script import Call, Script, Step
 
-_OWN = ("cwd", "ticket", "title", "attempt")
+_NEVER = re.compile(r"(?!)")
 
 
 def filled(step: Step, script: Script, where: Standing) -> Step:
     facts = {**where.facts, **_captured(script, where.briefing)}
-    names = "|".join(re.escape(name) for name in (*_OWN, *script.captures))
-    gap = re.compile(rf"\{{({names})\}}")
+    names = "|".join(re.escape(name) for name in (*script.fills, *script.captures))
+    gap = re.compile(rf"\{{({names})\}}") if names else _NEVER
 
     def put(found: re.Match[str]) -> str:
         if found[1] not in facts:

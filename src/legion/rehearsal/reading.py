@@ -45,7 +45,10 @@ class _Reader:
     def script(self, name: str, document: Mapping[str, Any]) -> Script:
         if NAME.fullmatch(name) is None:
             raise self.bad("a script's name has only small letters, digits, - and _")
-        self.only(document, {"capture", "step"})
+        self.only(document, {"capture", "fill", "step", "ticket"})
+        fills = self.get(document, "fill", list, list(_OWN_NAMES))
+        if not all(name in _OWN_NAMES for name in fills):
+            raise self.bad(f"fill may name {', '.join(_OWN_NAMES)}")
         steps = self.get(document, "step", list, [])
         if not steps:
             raise self.bad("a script needs at least one [[step]]")
@@ -56,7 +59,7 @@ class _Reader:
             if not isinstance(pattern, str) or self.pattern(pattern).groups != 1:
                 raise self.bad(f"{key} in [capture] must be a regular expression with one group")
         read = tuple(_Reader(f"{self.place}, step {number}").step(step) for number, step in enumerate(steps, 1))
-        return Script(name=name, steps=read, captures=captures)
+        return Script(name=name, steps=read, captures=captures, fills=tuple(fills))
 
     def step(self, table: object) -> Step:
         if not isinstance(table, dict):

@@ -91,6 +91,8 @@ class Script:
     name: str
     steps: tuple[Step, ...]
     captures: Mapping[str, str] = field(default_factory=dict)
+    fills: tuple[str, ...] = ("cwd", "ticket", "title", "attempt")
+    """The names that its texts leave open, beside those of its captures."""
     endless: bool = False
     """The last step answers everything that comes after it."""
 

@@ -21,6 +21,7 @@ from legion.service import (
     output,
     projects,
     providers,
+    recording,
     routing,
     standing,
     telling,
@@ -67,6 +68,7 @@ from legion.wire.providers import (
     TryProvider,
 )
 from legion.wire.questions import Answer, Answered, Inbox, Told, Words
+from legion.wire.recording import Cassette, Record
 from legion.wire.tickets import Acted, Action, Diff, Dispatch, Dispatched, EventLine, Log, TicketPage
 
 
@@ -200,6 +202,12 @@ class Service:
 
     def models(self, name: str) -> Models:
         return routing.models(self._world, name)
+
+    def switch_recording(self, wanted: Record) -> Done:
+        return recording.switch(self._world, wanted)
+
+    def cassette(self, id: int, name: str) -> Cassette:
+        return recording.of_ticket(self._world, id, name)
 
     def try_provider(self, wanted: TryProvider) -> ProviderAnswer:
         return trying.try_out(self._world, wanted)

@@ -106,7 +106,7 @@ def judge(heard: Heard) -> Ending:
 
 def _api_error(heard: Heard, final: Final) -> Ending:
     text = _short(final.text)
-    if (final.status == 400 and _GATEWAY in final.text) or _NO_CREDIT in final.text.lower():
+    if (final.status in (400, 403) and _GATEWAY in final.text) or _NO_CREDIT in final.text.lower():
         return _ending(heard, Outcome.REFUSED, text)
     if final.status in (429, 529) or heard.error in ("rate_limit", "overloaded"):
         return _ending(heard, Outcome.LIMITED, text, until=heard.resets_at)
