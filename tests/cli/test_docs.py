@@ -116,11 +116,7 @@ def shapes_of(module: ModuleType) -> list[type]:
     return [one for one in found if one.__module__ == module.__name__]
 
 
-<<<<<<< HEAD
-SHAPES = (projects, tickets, agents, mail, questions, providers, shapes, summary, report)
-=======
-SHAPES = (projects, tickets, questions, providers, recording, shapes, summary, report)
->>>>>>> 7374cc431d955419e14ae5b225df201765debe48
+SHAPES = (projects, tickets, agents, mail, questions, providers, recording, shapes, summary, report)
 ANSWERS = [one for module in SHAPES for one in shapes_of(module) if one not in INSIDE]
 
 

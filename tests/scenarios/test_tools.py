@@ -114,6 +114,9 @@ def test_a_standing_agent_sees_itself_by_tool_and_by_command_line(here: Company)
     assert [failed for failed, _ in returned(journal(here, id))] == [False] * 4
     assert parent(here, "helped") == id
     assert "from the shell" in here.told("mail", "--all")
+    shown = here.told("mcp")
+    assert json.loads(here.squad.data.daemon_record.read_text())["mcp"] in shown
+    assert here.squad.data.token.read_text().strip() not in shown
 
 
 def test_its_shell_cannot_be_anybody_else_or_do_what_is_the_persons(here: Company):

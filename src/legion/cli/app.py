@@ -65,6 +65,7 @@ SECTIONS: dict[str, dict[str, Entry]] = {
         "serve": Entry("daemon", "serve", "Run it in the foreground."),
         "doctor": Entry("looking", "doctor", "What holds on this machine and what does not."),
         "config": Entry("looking", "config", "Settings in force and where they come from."),
+        "mcp": Entry("mcp", "mcp", "Where your own programs find Legion's tools."),
         "completion": Entry("completion", "completion", "Complete commands with the Tab key."),
         "version": Entry("version", "version", "The version of this program."),
     },
