@@ -9,13 +9,18 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from legion.config.claude import Answers, Claude
+from legion.config.user import UserConfig
 from legion.domain.events import Kind
-from legion.store import events, tickets, tokens
+from legion.domain.questions import Matter
+from legion.domain.tickets import Park, ParkReason, Start
+from legion.store import agents, events, questions, tickets, tokens
 from legion.store import mail as stored_mail
 from legion.wire.agents import Fire, Hire, Interrupt
 from legion.wire.errors import BadInput, NotAllowed, NotFound
 from legion.wire.mail import Letter, ReadMail
 from legion.wire.projects import AddProject, Where
+from legion.wire.questions import Answer
 from legion.wire.tickets import Action, Dispatch, NewTicket
 from tests.support.office import PERSONS, Employee, Office, office, use
 from tests.support.repository import CHECK, Repository
@@ -272,6 +277,61 @@ def test_what_a_model_says_wrong_is_answered_with_what_to_say(boss: Employee, to
 def test_an_unknown_tool_is_answered_with_those_that_there_are(boss: Employee):
     with pytest.raises(NotFound, match="legion-dispatch, legion-check"):
         boss.use("legion-dance")
+
+
+def asked_by(here: Office, who: Employee, words: str) -> int:
+    """A question of an agent's own, and nobody waits for its answer."""
+    with here.world.store.write() as tx:
+        project = agents.get(tx, who.id).project
+        asked = questions.ask(
+            tx,
+            key=words,
+            kind=Matter.ASK,
+            project=project,
+            agent=who.id,
+            words=words,
+            choices=("a", "b"),
+            deadline=1e12,
+        )
+    return asked.id
+
+
+def test_a_question_is_the_persons_to_answer(here: Office, boss: Employee):
+    report = report_of(boss)
+    number = asked_by(here, report, "Which of the two?")
+    for one in (boss, report):
+        assert one.legion.inbox().questions == []
+        with pytest.raises(NotAllowed, match="not yours to answer"):
+            one.legion.answer(number, Answer(choice="a"))
+        with pytest.raises(NotAllowed, match="You may not use legion-answer"):
+            one.use("legion-answer", question=number, choice="a")
+    shown = use(here.person, "legion-answer").data["questions"]
+    assert [(one["question"], one["choices"]) for one in shown] == [(number, ["a", "b"])]
+    with pytest.raises(BadInput, match="choose one of a, b"):
+        use(here.person, "legion-answer", question=number, choice="c")
+    assert use(here.person, "legion-answer", question=number, choice="b").data["choice"] == "b"
+
+
+def test_where_a_person_allows_it_leaders_answer_those_below_them(tmp_path):
+    with office(tmp_path, UserConfig(claude=Claude(answers=Answers.LEADERS))) as here:
+        boss, stranger = here.hire("boss"), here.hire("stranger")
+        report = here.hire("report", boss)
+        below, own = asked_by(here, report, "Which?"), asked_by(here, boss, "And I?")
+        money = _budget_question(here)
+        assert [one["question"] for one in boss.use("legion-answer").data["questions"]] == [below]
+        for who, number in ((report, below), (stranger, below), (boss, own), (boss, money)):
+            with pytest.raises(NotAllowed, match="not yours to answer"):
+                who.legion.answer(number, Answer(choice="a"))
+        assert boss.use("legion-answer", question=below, choice="a").data["choice"] == "a"
+
+
+def _budget_question(here: Office) -> int:
+    ticket = here.person.dispatch(Dispatch(cwd=here.cwd, tickets=[NewTicket(title="t", driver="claude")])).ids[0]
+    with here.world.store.write() as tx:
+        tickets.move(tx, ticket, Start("c" * 40))
+        tickets.move(tx, ticket, Park(ParkReason.BUDGET, "spent"))
+        (asked,) = questions.open_ones(tx, ticket=ticket)
+    return asked.id
 
 
 def test_who_may_hire_nobody_sees_no_tools_for_it(here: Office, boss: Employee):

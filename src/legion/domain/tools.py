@@ -32,6 +32,7 @@ class Tool(Enum):
     AGENTS = "legion-agents"
     MAIL = "legion-mail"
     ASK = "legion-ask"
+    ANSWER = "legion-answer"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -159,6 +160,14 @@ DESCRIPTIONS: Mapping[Tool, Description] = {
             "minutes": Parameter(kind="number", words="to wait, at most 60"),
         },
     ),
+    Tool.ANSWER: Description(
+        words="Questions that wait for an answer; with one of them and a choice, answer it.",
+        takes={
+            "question": Parameter(kind="integer"),
+            "choice": _text("one of its choices, or words"),
+            "text": _text("goes with the choice"),
+        },
+    ),
 }
 
 _LEADING = frozenset({Tool.HIRE, Tool.BROADCAST, Tool.INTERRUPT, Tool.FIRE})
@@ -167,13 +176,19 @@ OF_TICKETS = (Tool.REPORT, Tool.ASK)
 """For the agent of a ticket that may ask. More would cost tokens in every turn, and one that dispatches has no end."""
 
 
-def of_agent(rights: Rights) -> tuple[Tool, ...]:
+OF_THE_PERSON = tuple(tool for tool in Tool if tool not in (Tool.REPORT, Tool.ASK))
+"""Nobody is above the person."""
+
+
+def of_agent(rights: Rights, *, answers: bool = False) -> tuple[Tool, ...]:
     """The tools that a standing agent sees: none for hiring where nobody can be hired.
 
-    Where its tools name some of Legion's, it has only those; else they go without saying.
+    Where its tools name some of Legion's, it has only those; else they go without saying. `answers`: whether a person
+    lets those who lead answer those below them.
     """
     leads = rights.headcount != 0 and rights.depth != 0
-    seen = [tool for tool in Tool if leads or tool not in _LEADING]
+    hidden = {*(() if leads else _LEADING), *(() if leads and answers else (Tool.ANSWER,))}
+    seen = [tool for tool in Tool if tool not in hidden]
     named = {name for name in rights.tools or () if name.startswith(PREFIX)}
     return tuple(tool for tool in seen if not named or tool.value in named)
 

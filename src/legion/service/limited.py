@@ -7,19 +7,23 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from legion.config.claude import Answers
 from legion.domain import agents as rules
 from legion.domain.agents import TIERS, Agent, tier_of
 from legion.domain.errors import NotAllowed
 from legion.domain.projects import Project
+from legion.domain.questions import Matter, Question
 from legion.jobs import spending
 from legion.jobs.world import World
+from legion.service import asking
 from legion.service import tickets as ticket_cases
 from legion.service.facade import Service
 from legion.service.tickets import Dispatcher
-from legion.store import agents, projects, runs, tickets
+from legion.store import agents, projects, questions, runs, tickets
 from legion.store.database import ReadTransaction
 from legion.wire.callers import Caller
 from legion.wire.projects import Graph, Status, WaitState
+from legion.wire.questions import Answer, Answered, Inbox
 from legion.wire.tickets import Acted, Action, Diff, Dispatch, Dispatched, Log, NewTicket, TicketPage
 
 DRIVER = "claude"
@@ -78,6 +82,23 @@ class LimitedService(Service):
     def retry(self, id: int, action: Action) -> Acted:
         self._own(id)
         return super().retry(id, action)
+
+    def inbox(self) -> Inbox:
+        """What those below it ask, where a person lets it answer that."""
+        with self._world.store.read() as tx:
+            return Inbox(questions=asking.lines(tx, [one for one in questions.open_ones(tx) if self._answers(tx, one)]))
+
+    def answer(self, id: int, given: Answer) -> Answered:
+        with self._world.store.read() as tx:
+            if not self._answers(tx, questions.get(tx, id)):
+                raise NotAllowed(f"Question {id} is not yours to answer: a person has to.")
+        return super().answer(id, given)
+
+    def _answers(self, tx: ReadTransaction, question: Question) -> bool:
+        """Never its own, and never a permission or money: those are the person's."""
+        below = _household(tx, self._caller.id) - {self._caller.id}
+        allowed = self._world.user.claude.answers is Answers.LEADERS and question.kind is Matter.ASK
+        return allowed and question.agent in below
 
     def own_tickets(self) -> list[int]:
         """The live ones that it may stop."""
