@@ -3,7 +3,21 @@
 from __future__ import annotations
 
 from legion.domain.errors import NotFound
-from legion.wire.agents import AgentLine, AgentPage, Agents, Fire, Fired, Hire, Hired, Interrupt
+from legion.wire.agents import (
+    AgentLine,
+    AgentPage,
+    Agents,
+    Claimed,
+    ClaimTicket,
+    Fire,
+    Fired,
+    Hire,
+    Hired,
+    Interrupt,
+    Plan,
+    PlanVerdict,
+    SubmitTicket,
+)
 from legion.wire.mail import Broadcast, Letter, Mail, MessageLine, ReadMail, Sent
 
 
@@ -63,6 +77,19 @@ class StaffStandIn:
         for line in self.staff.values():
             self._write(caller, line, wanted.text)
         return Sent(messages=["m"], to=list(self.staff), message=f"Message sent to {len(self.staff)} agents")
+
+    def claim(self, caller: str, wanted: ClaimTicket, /) -> Claimed:
+        return Claimed(ticket=wanted.ticket or 1, title="a ticket", message="Ticket 1 is yours.")
+
+    def submit(self, caller: str, wanted: SubmitTicket, /) -> Claimed:
+        return Claimed(ticket=1, title="a ticket", message="End your turn now.")
+
+    def propose_plan(self, caller: str, wanted: Plan, /) -> Sent:
+        return Sent(messages=["m"], to=["root"], message="Your plan is proposed.")
+
+    def decide_plan(self, caller: str, wanted: PlanVerdict, /) -> Sent:
+        line = self._agent(wanted.agent)
+        return Sent(messages=["m"], to=[line.id], message=f"The plan of {line.name} is decided.")
 
     def mail(self, caller: str, wanted: ReadMail, /) -> Mail:
         return Mail(messages=[] if wanted.dead else list(self.letters))

@@ -28,6 +28,7 @@ from legion.wire.mail import MessageLine, ReadMail
 @click.option("--budget", metavar="USD", type=float, help="Dollars for itself and everybody below it.")
 @click.option("--headcount", metavar="N", type=int, help="How many may stand below it at once.")
 @click.option("--depth", metavar="N", type=int, help="How many levels may stand below it.")
+@click.option("--plan", is_flag=True, help="It only reads until you approve a plan of its.")
 @click.option("--wait", "waits", is_flag=True, help="Wait for what its first turn comes to, and print that.")
 @click.option("--timeout", type=Seconds(min=0), metavar="S", help="With --wait: give up after so many seconds.")
 def hire(call: Call, task: str, tools: str | None, waits: bool, timeout: float | None, **given: object) -> int:

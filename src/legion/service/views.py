@@ -8,6 +8,7 @@ from datetime import datetime
 
 from legion.config.user import SandboxMode
 from legion.domain import board
+from legion.domain.agents import STANDING
 from legion.domain.checks import Receipt
 from legion.domain.decide import JobKind
 from legion.domain.events import Event, Kind
@@ -23,7 +24,7 @@ from legion.service import asking, trusting
 from legion.service import projects as project_cases
 from legion.service.health import environment_line
 from legion.service.silence import silence
-from legion.store import events, projects, questions, receipts, runs, tickets, usage
+from legion.store import agents, events, holdings, projects, questions, receipts, runs, tickets, usage
 from legion.store.database import ReadTransaction
 from legion.wire.projects import DaemonLine, Graph, ProjectLine, Status
 from legion.wire.tickets import EventLine, ReceiptLine, RunLine, TicketLine, TicketPage, UsageLine
@@ -45,6 +46,8 @@ class Lines:
         }
         self._active = {run.ticket: run for run in runs.active(tx)}
         self._asking = {question.ticket: question for question in questions.open_ones(tx)}
+        names = agents.names(tx)
+        self._holders = {ticket: names.get(id, id) for ticket, id in holdings.holders(tx).items()}
         waited_for = {other for ticket in shown for other in ticket.wish.after if not ticket.ended}
         self._states = tickets.states_of(tx, sorted(waited_for))
 
@@ -82,6 +85,8 @@ class Lines:
                 return self._waiting(ticket, held_up)
             case State.WORKING if ticket.id in self._asking:
                 return _asks(self._asking[ticket.id])
+            case State.WORKING if ticket.id in self._holders:
+                return f"held by {self._holders[ticket.id]}"
             case State.WORKING:
                 return self._working(self._active.get(ticket.id))
             case State.CHECKING:
@@ -117,6 +122,8 @@ class Lines:
             return "waits while your own commits are checked"
         if ticket.id in self._active:
             return "its last run is being stopped"
+        if ticket.wish.driver == STANDING:
+            return "waits until a standing agent claims it"
         return "waits for a free slot"
 
 
