@@ -10,7 +10,7 @@ from legion.domain.questions import ALWAYS, LEAVE, MORE, NO, RETRY, YES, Matter,
 from legion.jobs import asking
 from legion.jobs.world import World
 from legion.service import tickets as ticket_cases
-from legion.store import projects, questions, tickets
+from legion.store import agents, projects, questions, tickets
 from legion.store.database import ReadTransaction, Transaction
 from legion.wire.questions import Answer, Answered, Inbox, QuestionLine
 
@@ -28,6 +28,7 @@ def lines(tx: ReadTransaction, waiting: Iterable[Question]) -> list[QuestionLine
     on_board = tickets.states_of(tx, {one.ticket for one in shown if one.ticket is not None})
     titles = {ticket.id: ticket.wish.title for ticket in tickets.get_many(tx, on_board)}
     names = {project.id: project.name for project in projects.all(tx)}
+    people = agents.names(tx) if any(one.agent for one in shown) else {}
     return [
         QuestionLine(
             id=one.id,
@@ -39,6 +40,7 @@ def lines(tx: ReadTransaction, waiting: Iterable[Question]) -> list[QuestionLine
             deadline=one.deadline,
             kind=one.kind.value,
             agent=one.agent,
+            name=people.get(one.agent, ""),
             facts=dict(one.facts),
             choices=list(one.choices),
             default=one.fallback,
@@ -60,7 +62,8 @@ def answer(world: World, question_id: int, given: Answer) -> Answered:
         return _answer_permission(world, question, choice, why)
     with world.store.write() as tx:
         settled = _settle(tx, question, choice, why)
-    message = _consequence(world, settled)
+        name = agents.get(tx, settled.agent).name if settled.agent else ""
+    message = _consequence(world, settled, name)
     return Answered(question=question_id, ticket=question.ticket, allowed=None, choice=choice, message=message)
 
 
@@ -114,9 +117,9 @@ def _settle(tx: Transaction, question: Question, choice: str, why: str) -> Quest
     return questions.settle(tx, question.id, choice, why)
 
 
-def _consequence(world: World, settled: Question) -> str:
+def _consequence(world: World, settled: Question, name: str) -> str:
     """What the answer brings about, in one sentence."""
-    who = _asker(settled)
+    who = name or _asker(settled)
     match settled.kind, settled.choice:
         case (Matter.BUDGET, choice) if choice == MORE and settled.ticket is not None:
             return ticket_cases.resume(world, settled.ticket).message

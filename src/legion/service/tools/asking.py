@@ -54,7 +54,7 @@ def answer(call: Call) -> Data:
 
 
 def _shown(one: QuestionLine) -> Data:
-    asker = one.agent or f"ticket-{one.ticket}"
+    asker = one.name or f"ticket-{one.ticket}"
     return {
         "question": one.id,
         "kind": one.kind,
