@@ -24,6 +24,7 @@ REQUESTS = (
     *(projects.AddProject, projects.Where, projects.Trust, tickets.NewTicket, tickets.Dispatch, tickets.Action),
     *(providers.AddProvider, providers.RemoveProvider, providers.TryProvider, questions.Answer, questions.Words),
     *(providers.SetRoute, providers.RemoveRoute, recording.Record),
+    *(agents.ClaimTicket, agents.SubmitTicket, agents.Plan, agents.PlanVerdict),
     *(agents.Hire, agents.Fire, agents.Interrupt, mail.Letter, mail.Broadcast, mail.ReadMail),
 )
 INSIDE = (*REQUESTS, report.Course, summary.Outcome)
