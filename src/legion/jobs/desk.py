@@ -44,7 +44,7 @@ def of_agent(world: World, agent: Agent, this_run: Run, given: Path) -> Entry:
     with world.store.write() as tx:
         token = tokens.issue(tx, run=this_run.id, agent=agent.id)
     return Entry(
-        desk=_desk(world, token, tools.of_agent(agent.rights, answers=world.user.claude.answers is Answers.LEADERS)),
+        desk=_desk(world, token, tools.of_agent(agent, answers=world.user.claude.answers is Answers.LEADERS)),
         variables={"LEGION_URL": world.url, "LEGION_SESSION_ID": agent.id, "LEGION_TOKEN": token},
         programs=_command(given / "bin"),
         readable=_code(),

@@ -21,6 +21,7 @@ from legion.service.facade import Service
 from legion.service.tickets import Dispatcher
 from legion.store import agents, projects, questions, runs, tickets
 from legion.store.database import ReadTransaction
+from legion.wire.agents import Hire, Hired
 from legion.wire.callers import Caller
 from legion.wire.projects import Graph, Status, WaitState
 from legion.wire.questions import Answer, Answered, Inbox
@@ -45,10 +46,16 @@ class LimitedService(Service):
         spending.catch_up(world)
         with world.store.read() as tx:
             agent = agents.get(tx, caller.id)
+        _refuse_reader(agent)
         narrowed = [_narrowed(world, agent, new) for new in request.tickets]
         by = Dispatcher(id=caller.id, tools=agent.rights.tools, allow=lambda tx, wanted: _pay(tx, agent, wanted))
         own = replace(request, cwd=self._project().root, tickets=narrowed, request=self._request(request.request))
         return ticket_cases.dispatch(world, own, by)
+
+    def hire(self, caller: str, wanted: Hire) -> Hired:
+        with self._world.store.read() as tx:
+            _refuse_reader(agents.get(tx, self._caller.id))
+        return super().hire(caller, wanted)
 
     def status(self, cwd: str | None, all: bool) -> Status:
         project = self._project()
@@ -133,6 +140,12 @@ class LimitedService(Service):
 def _household(tx: ReadTransaction, id: str) -> set[str]:
     """An agent and everybody below it."""
     return {id, *(agent.id for agent in rules.below(rules.tree(agents.standing(tx)), id))}
+
+
+def _refuse_reader(agent: Agent) -> None:
+    """Whose plan is not approved must not have others do what it may not."""
+    if agent.only_reads:
+        raise NotAllowed("You may only read until your plan is approved: propose it with legion-plan.")
 
 
 def _narrowed(world: World, agent: Agent, new: NewTicket) -> NewTicket:

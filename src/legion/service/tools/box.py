@@ -32,6 +32,8 @@ _HANDLERS: Mapping[Tool, Callable[[Call], Data]] = {
     Tool.FIRE: people.fire,
     Tool.AGENTS: people.agents,
     Tool.MAIL: people.mail,
+    Tool.CLAIM: board.claim,
+    Tool.PLAN: people.plan,
     Tool.ASK: asking.ask,
     Tool.ANSWER: asking.answer,
 }
@@ -48,8 +50,8 @@ class ToolBox:
         if caller.ticket is not None:
             return rules.OF_TICKETS
         with self._world.store.read() as tx:
-            rights = agents.get(tx, caller.id).rights
-        return rules.of_agent(rights, answers=self._world.user.claude.answers is Answers.LEADERS)
+            agent = agents.get(tx, caller.id)
+        return rules.of_agent(agent, answers=self._world.user.claude.answers is Answers.LEADERS)
 
     def listed(self, caller: Caller) -> Tools:
         texts = [(tool, DESCRIPTIONS[tool]) for tool in self.seen(caller)]
