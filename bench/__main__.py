@@ -6,7 +6,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from bench import claude, daemon, gateway, landing, scale, start
+from bench import claude, daemon, gateway, landing, mail, scale, start
 from bench.report import Report
 
 PARTS = {
@@ -14,6 +14,7 @@ PARTS = {
     "landing": landing.run,
     "scale": scale.run,
     "daemon": daemon.run,
+    "mail": mail.run,
     "gateway": gateway.run,
     "claude": claude.run,
 }

@@ -16,7 +16,7 @@ import psutil
 
 from bench import ground
 from bench.report import ROUNDS, Report
-from legion.domain.runs import run_name
+from legion.domain.runs import ticket_seat
 from legion.drivers import Program
 from legion.drivers.claude.options import ClaudeOptions
 from legion.drivers.claude.program import find
@@ -207,7 +207,7 @@ def _dispatch(project: Project, script: str, piece: str) -> int:
 
 def _events(project: Project, ticket: int) -> list[JournalEvent]:
     runs = project.ticket(ticket).runs
-    return read_journal(project.squad.data.runs / run_name(ticket, runs[-1].id)) if runs else []
+    return read_journal(project.squad.data.runs / f"{ticket_seat(ticket)}-run-{runs[-1].id}") if runs else []
 
 
 def _talks(project: Project, ticket: int) -> bool:

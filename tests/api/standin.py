@@ -43,6 +43,7 @@ from legion.wire.tickets import (
     TicketPage,
 )
 from tests.api.standin_models import ModelsStandIn
+from tests.api.standin_staff import StaffStandIn
 
 COMMIT = "3f2a1c9d" * 5
 OLD = "0123abcd" * 5
@@ -74,7 +75,7 @@ def a_text(place: str, text: str, *, trusted: bool) -> TrustText:
     return TrustText(place=place, file="/shop/legion.toml", hash=digest, text=text, trusted=trusted)
 
 
-class StandIn(ModelsStandIn):
+class StandIn(ModelsStandIn, StaffStandIn):
     """Tickets and events in lists. `trouble` is raised by everything that is asked next."""
 
     def __init__(self) -> None:
@@ -82,6 +83,7 @@ class StandIn(ModelsStandIn):
 
     def reset(self) -> None:
         """As new; a server that holds it goes on."""
+        self.reset_staff()
         self.tickets: dict[int, TicketLine] = {}
         self.log_text = ""
         self.log_ended = True

@@ -181,8 +181,6 @@ CLOSED = [
     ("POST", "/v1/shutdown"),
     ("GET", "/v1/config"),
     ("GET", "/v1/doctor"),
-    ("GET", "/v1/inbox"),
-    ("POST", "/v1/questions/1/answer"),
     ("POST", "/v1/projects"),
     ("DELETE", "/v1/projects"),
     ("POST", "/v1/project/trust"),

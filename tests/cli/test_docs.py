@@ -16,7 +16,7 @@ from legion.cli.app import ENTRIES, cli
 from legion.cli.command import COMMON
 from legion.cli.plan import FIELDS, read_plan
 from legion.demo import report, summary
-from legion.wire import projects, providers, questions, recording, tickets
+from legion.wire import agents, mail, projects, providers, questions, recording, tickets
 from tests.support.codebase import ROOT
 
 # What clients send; the OpenAPI document describes it.
@@ -24,6 +24,8 @@ REQUESTS = (
     *(projects.AddProject, projects.Where, projects.Trust, tickets.NewTicket, tickets.Dispatch, tickets.Action),
     *(providers.AddProvider, providers.RemoveProvider, providers.TryProvider, questions.Answer, questions.Words),
     *(providers.SetRoute, providers.RemoveRoute, recording.Record, providers.BeginLogin, providers.FinishLogin),
+    *(agents.ClaimTicket, agents.SubmitTicket, agents.Plan, agents.PlanVerdict),
+    *(agents.Hire, agents.Fire, agents.Interrupt, mail.Letter, mail.Broadcast, mail.ReadMail),
 )
 INSIDE = (*REQUESTS, report.Course, summary.Outcome)
 CONTEXT = click.Context(cli, info_name="legion")
@@ -115,7 +117,7 @@ def shapes_of(module: ModuleType) -> list[type]:
     return [one for one in found if one.__module__ == module.__name__]
 
 
-SHAPES = (projects, tickets, questions, providers, recording, shapes, summary, report)
+SHAPES = (projects, tickets, agents, mail, questions, providers, recording, shapes, summary, report)
 ANSWERS = [one for module in SHAPES for one in shapes_of(module) if one not in INSIDE]
 
 

@@ -79,6 +79,7 @@ def test_a_question_of_a_standing_agent_shows_its_facts_and_its_own_choices(serv
         ticket=None,
         kind="ask",
         agent="5f2c1d7e-0000",
+        name="tess",
         words="Which database?",
         facts={"found": "two in use"},
         choices=["postgres", "both of them"],
@@ -86,7 +87,7 @@ def test_a_question_of_a_standing_agent_shows_its_facts_and_its_own_choices(serv
     )
     service.questions = {3: asked}
     shown = legion("inbox").out
-    for words in ("ask, agent 5f2c1d7e of shop", "Which database?", "found: two in use", "it is `postgres` at"):
+    for words in ("ask, agent tess of shop", "Which database?", "found: two in use", "it is `postgres` at"):
         assert words in shown
     assert "legion answer 3 postgres   or   legion answer 3 'both of them'" in shown
 

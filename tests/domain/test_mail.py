@@ -59,7 +59,7 @@ def test_what_was_offered_in_vain_waits_without_a_name():
 @given(st.lists(st.integers(0, 3 * LONGEST), min_size=1, max_size=30))
 def test_a_mailbox_is_drained_in_order_and_never_stuck(lengths):
     waiting = [message(number, text="x" * length) for number, length in enumerate(lengths)]
-    drained = []
+    drained: list[Message] = []
     while waiting:
         batch = next_batch(reversed(waiting))
         assert batch

@@ -6,7 +6,7 @@ from dataclasses import replace
 from random import Random
 
 from legion.domain import board
-from legion.domain.decide import JobKind, ProjectView, Snapshot, StartJob, Wake, decide
+from legion.domain.decide import Command, HandBack, JobKind, ProjectView, Snapshot, StartJob, Wake, decide
 from legion.domain.tickets import (
     ENDED,
     Change,
@@ -106,7 +106,8 @@ class World:
         assert decide(self.snapshot(), self.now).commands == ()
         self._nobody_is_forgotten()
 
-    def _apply(self, command: StartJob | Wake) -> None:
+    def _apply(self, command: Command) -> None:
+        assert not isinstance(command, HandBack), "nobody claims tickets here"
         if isinstance(command, Wake):
             assert self.tickets[command.ticket].version == command.version
             self._move(command.ticket, Unpark())

@@ -24,6 +24,7 @@ from legion.domain.mail import Delivery, Message
 from legion.domain.runs import Outcome, Run
 from legion.domain.usage import Spending, Usage
 from legion.jobs import hearing, letters, serving
+from legion.jobs.serving import End
 from legion.jobs.world import World
 from legion.runner.launch import Launcher
 from legion.runner.probe import SandboxKind, SandboxState
@@ -128,7 +129,9 @@ class Office:
     def end_turn(self, number: int, outcome: Outcome) -> None:
         agent, run = self._turn(number)
         shop = self.world.workshop(self.project)
-        serving.conclude(self.world, shop, self.claims.pop(number), agent, run, outcome, "so it went", None, None)
+        serving.conclude(
+            self.world, shop, self.claims.pop(number), agent, run, End(outcome=outcome, detail="so it went")
+        )
 
     def prompts(self, agent: Agent) -> Iterator[str]:
         """Everything that the conversation holds, in order."""

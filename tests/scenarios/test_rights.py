@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 import itertools
+import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from legion.config.claude import Answers, Claude
+from legion.config.user import UserConfig
 from legion.domain.events import Kind
-from legion.store import events, tickets, tokens
+from legion.domain.questions import Matter
+from legion.domain.tickets import Park, ParkReason, Start
+from legion.store import agents, events, questions, tickets, tokens
+from legion.store import mail as stored_mail
 from legion.wire.agents import Fire, Hire, Interrupt
 from legion.wire.errors import BadInput, NotAllowed, NotFound
 from legion.wire.mail import Letter, ReadMail
 from legion.wire.projects import AddProject, Where
+from legion.wire.questions import Answer
 from legion.wire.tickets import Action, Dispatch, NewTicket
 from tests.support.office import PERSONS, Employee, Office, office, use
 from tests.support.repository import CHECK, Repository
@@ -271,6 +279,61 @@ def test_an_unknown_tool_is_answered_with_those_that_there_are(boss: Employee):
         boss.use("legion-dance")
 
 
+def asked_by(here: Office, who: Employee, words: str) -> int:
+    """A question of an agent's own, and nobody waits for its answer."""
+    with here.world.store.write() as tx:
+        project = agents.get(tx, who.id).project
+        asked = questions.ask(
+            tx,
+            key=words,
+            kind=Matter.ASK,
+            project=project,
+            agent=who.id,
+            words=words,
+            choices=("a", "b"),
+            deadline=1e12,
+        )
+    return asked.id
+
+
+def test_a_question_is_the_persons_to_answer(here: Office, boss: Employee):
+    report = report_of(boss)
+    number = asked_by(here, report, "Which of the two?")
+    for one in (boss, report):
+        assert one.legion.inbox().questions == []
+        with pytest.raises(NotAllowed, match="not yours to answer"):
+            one.legion.answer(number, Answer(choice="a"))
+        with pytest.raises(NotAllowed, match="You may not use legion-answer"):
+            one.use("legion-answer", question=number, choice="a")
+    shown = use(here.person, "legion-answer").data["questions"]
+    assert [(one["question"], one["choices"]) for one in shown] == [(number, ["a", "b"])]
+    with pytest.raises(BadInput, match="choose one of a, b"):
+        use(here.person, "legion-answer", question=number, choice="c")
+    assert use(here.person, "legion-answer", question=number, choice="b").data["choice"] == "b"
+
+
+def test_where_a_person_allows_it_leaders_answer_those_below_them(tmp_path):
+    with office(tmp_path, UserConfig(claude=Claude(answers=Answers.LEADERS))) as here:
+        boss, stranger = here.hire("boss"), here.hire("stranger")
+        report = here.hire("report", boss)
+        below, own = asked_by(here, report, "Which?"), asked_by(here, boss, "And I?")
+        money = _budget_question(here)
+        assert [one["question"] for one in boss.use("legion-answer").data["questions"]] == [below]
+        for who, number in ((report, below), (stranger, below), (boss, own), (boss, money)):
+            with pytest.raises(NotAllowed, match="not yours to answer"):
+                who.legion.answer(number, Answer(choice="a"))
+        assert boss.use("legion-answer", question=below, choice="a").data["choice"] == "a"
+
+
+def _budget_question(here: Office) -> int:
+    ticket = here.person.dispatch(Dispatch(cwd=here.cwd, tickets=[NewTicket(title="t", driver="claude")])).ids[0]
+    with here.world.store.write() as tx:
+        tickets.move(tx, ticket, Start("c" * 40))
+        tickets.move(tx, ticket, Park(ParkReason.BUDGET, "spent"))
+        (asked,) = questions.open_ones(tx, ticket=ticket)
+    return asked.id
+
+
 def test_who_may_hire_nobody_sees_no_tools_for_it(here: Office, boss: Employee):
     single = report_of(boss, headcount=0)
     with pytest.raises(NotAllowed, match="You may not use legion-hire"):
@@ -286,3 +349,38 @@ def test_refused_calls_fill_no_log(here: Office, boss: Employee):
         with pytest.raises(NotAllowed):
             line.ask("POST", "/v1/shutdown")
     assert refusals(here, boss.id) == ["POST /v1/shutdown"]
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(600)
+def test_ten_thousand_rapid_calls_are_all_answered_and_count_once_each(here: Office, boss: Employee):
+    """Eight programs of one agent write, look, repeat themselves and try what is forbidden, as fast as they can."""
+    report = report_of(boss)
+    rounds, threads = 250, 8
+
+    def storm(which: int) -> int:
+        refused = 0
+        for turn in range(rounds):
+            for _ in range(2):
+                boss.use("legion-tell", f"{which}-{turn}", to=report.id, message=f"{which}-{turn}")
+            boss.use("legion-status")
+            for tool, arguments in (("legion-fire", {"agent": boss.id}), ("legion-check", {"ticket": 10**9})):
+                try:
+                    boss.use(tool, **arguments)
+                except (NotAllowed, NotFound):
+                    refused += 1
+        return refused
+
+    with ThreadPoolExecutor(threads) as pool:
+        began = time.monotonic()
+        refused = sum(pool.map(storm, range(threads)))
+    print(f"{rounds * threads * 5} calls in {time.monotonic() - began:.1f} s")
+    assert refused == rounds * threads * 2
+    with here.world.store.read() as tx:
+        stored = [one.text for one in stored_mail.waiting(tx, report.id) if one.sender == boss.id]
+    assert sorted(set(stored)) == sorted(stored)
+    assert len([text for text in stored if "-" in text]) == rounds * threads
+    minutes = (time.monotonic() - began) / 60
+    assert set(refusals(here, boss.id)) == {"legion-fire"}
+    assert len(refusals(here, boss.id)) <= minutes + 1
+    assert here.person.healthy()

@@ -67,6 +67,17 @@ def test_a_budget_parks_the_ticket_and_resume_gives_it_as_much_again(here: Compa
     assert page.ticket.attempt == 1
 
 
+def test_a_spent_budget_is_a_question_that_gives_as_much_again(here: Company):
+    ticket = spender(here, "asking", "echo a > asking.txt", budget=0.02)
+    here.project.until(ticket, "parked")
+    (question,) = [one for one in here.squad.client.inbox().questions if one.ticket == ticket]
+    assert (question.kind, question.choices, question.default) == ("budget", ["more", "leave"], "leave")
+    assert "Shall it get as much again?" in here.told("inbox")
+    here.told("answer", str(question.id), "more")
+    here.project.until(ticket, "done")
+    assert [one for one in here.squad.client.inbox().questions if one.ticket == ticket] == []
+
+
 def test_a_budget_is_asked_for_on_the_command_line_and_in_a_plan(here: Company, tmp_path: Path):
     here.told("pause")
     made = here.told("dispatch", "-t", "x", "--driver", "claude", "--budget", "2.50", "--ask", "text")

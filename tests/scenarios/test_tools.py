@@ -78,9 +78,10 @@ def test_all_tools_together_cost_few_tokens(capsys: pytest.CaptureFixture[str]):
         for tool, text in DESCRIPTIONS.items()
     }
     letters = sum(len(text) for text in texts.values())
+    letters -= len(texts[Tool.ANSWER])
     of_tickets = sum(len(texts[tool]) for tool in OF_TICKETS)
     with capsys.disabled():
-        print(f"\n{len(texts)} tools: {letters} letters, about {letters // 4} tokens; of tickets {of_tickets // 4}")
+        print(f"\n{len(texts) - 1} tools: {letters} letters, about {letters // 4} tokens; of tickets {of_tickets // 4}")
     assert set(DESCRIPTIONS) == set(Tool)
     assert letters < MOST_LETTERS
 
@@ -114,6 +115,9 @@ def test_a_standing_agent_sees_itself_by_tool_and_by_command_line(here: Company)
     assert [failed for failed, _ in returned(journal(here, id))] == [False] * 4
     assert parent(here, "helped") == id
     assert "from the shell" in here.told("mail", "--all")
+    shown = here.told("mcp")
+    assert json.loads(here.squad.data.daemon_record.read_text())["mcp"] in shown
+    assert here.squad.data.token.read_text().strip() not in shown
 
 
 def test_its_shell_cannot_be_anybody_else_or_do_what_is_the_persons(here: Company):
@@ -122,7 +126,7 @@ def test_its_shell_cannot_be_anybody_else_or_do_what_is_the_persons(here: Compan
         ("LEGION_SESSION_ID=root legion status", "lets nobody call as 'root'"),
         ("LEGION_TOKEN=guessed legion status", "missing or wrong"),
         ("env -u LEGION_TOKEN legion status", "not running"),
-        ("legion inbox", "not open to agents"),
+        ("legion answer 1 yes", "There is no question 1"),
         ("legion trust", "not open to agents"),
         ("legion down", "not open to agents"),
         ("legion config", "not open to agents"),

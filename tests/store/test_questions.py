@@ -6,9 +6,10 @@ import pytest
 
 from legion.domain.errors import Conflict, NotFound
 from legion.domain.events import Kind
-from legion.domain.questions import Matter
-from legion.store import events, questions, runs
-from tests.store.making import add_ticket
+from legion.domain.questions import Matter, Settler
+from legion.domain.tickets import Cause, Fail, Park, ParkReason, Retry, Start, Unpark
+from legion.store import events, questions, runs, tickets
+from tests.store.making import COMMIT, add_ticket
 
 
 @pytest.fixture
@@ -87,3 +88,45 @@ def test_an_agent_without_a_ticket_asks_with_choices_of_its_own(store, project):
         assert questions.open_ones(tx, agent="one") == (asked,)
         assert questions.open_ones(tx, agent="another") == ()
     assert (asked.ticket, asked.run, asked.choices, asked.fallback) == (None, None, ("a", "b"), "a")
+
+
+@pytest.mark.parametrize(
+    ("step", "kind", "choices", "on"),
+    [
+        (Park(ParkReason.BUDGET, "it spent 2 dollars"), Matter.BUDGET, ("more", "leave"), Unpark()),
+        (Fail("gave up", "both changed a.txt", cause=Cause.CONFLICT), Matter.CONFLICT, ("retry", "leave"), Retry("so")),
+    ],
+)
+def test_what_a_ticket_cannot_get_over_is_asked_with_the_move_and_withdrawn_with_the_next(
+    store, project, step, kind, choices, on
+):
+    with store.write() as tx:
+        ticket = add_ticket(tx, project.id).id
+        tickets.move(tx, ticket, Start(COMMIT))
+        tickets.move(tx, ticket, step)
+        (asked,) = questions.open_ones(tx, ticket=ticket)
+    assert (asked.kind, asked.choices, asked.fallback, asked.run) == (kind, choices, "leave", None)
+    assert asked.facts["why"] in ("it spent 2 dollars", "gave up")
+    with store.write() as tx:
+        tickets.move(tx, ticket, on)
+        gone = questions.get(tx, asked.id)
+        assert questions.open_ones(tx) == ()
+    assert (gone.settled_by, gone.choice) == (Settler.END, "leave")
+
+
+@pytest.mark.parametrize("step", [Park(ParkReason.PAUSED, "a person"), Fail("gave up", "red", cause=Cause.CHECKS)])
+def test_what_a_person_did_or_can_see_anyway_is_no_question(store, project, step):
+    with store.write() as tx:
+        ticket = add_ticket(tx, project.id).id
+        tickets.move(tx, ticket, Start(COMMIT))
+        tickets.move(tx, ticket, step)
+        assert questions.open_ones(tx) == ()
+
+
+def test_a_dropped_ticket_asks_nothing_any_more(store, project):
+    with store.write() as tx:
+        ticket = add_ticket(tx, project.id).id
+        tickets.move(tx, ticket, Start(COMMIT))
+        tickets.move(tx, ticket, Fail("gave up", "", cause=Cause.CONFLICT))
+        tickets.drop(tx, ticket)
+        assert questions.open_ones(tx) == ()

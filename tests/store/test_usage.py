@@ -34,7 +34,7 @@ def test_spending_adds_up_field_by_field(store, run):
 
 def test_a_ticket_costs_what_all_its_runs_cost(store, project, run):
     with store.write() as tx:
-        ticket = runs.get(tx, run).ticket
+        ticket = runs.get(tx, run).ticket or 0
         second = runs.start(tx, ticket, 2).id
         stranger = runs.start(tx, add_ticket(tx, project.id).id, 1).id
         usage.add(tx, [spent(run), spent(second), spent(stranger)])

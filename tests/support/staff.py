@@ -23,9 +23,9 @@ class Staff:
         self.here = here
         self.client = here.squad.client
 
-    def script(self, name: str, *steps: str) -> None:
+    def script(self, name: str, *steps: str, filler: int = FILLER) -> None:
         """Steps in the rehearsal's own words, and then a polite word for whatever else comes."""
-        rest = ['say = "Noted."'] * FILLER
+        rest = ['say = "Noted."'] * filler
         self.here.script(name, "\n".join(f"[[step]]\n{step}\n" for step in (*steps, *rest)))
 
     def hire(self, script: str, **wanted: object) -> Hired:

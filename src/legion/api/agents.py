@@ -9,7 +9,20 @@ from fastapi import APIRouter, Path, Request
 
 from legion.api.asking import Asked, Who, storable
 from legion.api.waiting import Waiters
-from legion.wire.agents import AgentPage, Agents, Fire, Fired, Hire, Hired, Interrupt
+from legion.wire.agents import (
+    AgentPage,
+    Agents,
+    Claimed,
+    ClaimTicket,
+    Fire,
+    Fired,
+    Hire,
+    Hired,
+    Interrupt,
+    Plan,
+    PlanVerdict,
+    SubmitTicket,
+)
 from legion.wire.mail import Broadcast, Letter, Mail, ReadMail, Sent
 
 router = APIRouter(prefix="/v1", tags=["agents"])
@@ -52,6 +65,26 @@ async def tell(request: Request, letter: Letter, who: Who, service: Asked) -> Se
 @router.post("/agents/broadcast", summary="A message to everybody below the caller")
 def broadcast(wanted: Broadcast, who: Who, service: Asked) -> Sent:
     return service.broadcast(who.id, storable(wanted))
+
+
+@router.post("/agents/claim", summary="A standing agent takes a ticket from the board")
+def claim(wanted: ClaimTicket, who: Who, service: Asked) -> Claimed:
+    return service.claim(who.id, storable(wanted))
+
+
+@router.post("/agents/submit", summary="The ticket that it holds is whole, or goes back to the board")
+def submit(wanted: SubmitTicket, who: Who, service: Asked) -> Claimed:
+    return service.submit(who.id, storable(wanted))
+
+
+@router.post("/agents/plan", summary="Propose a plan to the one above")
+def propose(wanted: Plan, who: Who, service: Asked) -> Sent:
+    return service.propose_plan(who.id, storable(wanted))
+
+
+@router.post("/agents/verdict", summary="Approve or reject the plan of an agent below the caller")
+def verdict(wanted: PlanVerdict, who: Who, service: Asked) -> Sent:
+    return service.decide_plan(who.id, storable(wanted))
 
 
 @router.post("/mail", summary="Mail; what the person reads of their own is read")

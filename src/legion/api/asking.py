@@ -11,7 +11,7 @@ from pydantic import AfterValidator, ConfigDict
 
 from legion.api.guard import CALLER
 from legion.api.ports import Desk, Service
-from legion.wire.agents import Fire, Hire, Interrupt
+from legion.wire.agents import ClaimTicket, Fire, Hire, Interrupt, Plan, PlanVerdict, SubmitTicket
 from legion.wire.callers import Caller
 from legion.wire.errors import BadInput
 from legion.wire.mail import Broadcast, Letter, ReadMail
@@ -30,6 +30,7 @@ for _body in (
     *(AddProject, Where, Trust, Dispatch, NewTicket, Action),
     *(Answer, Words, AddProvider, RemoveProvider, TryProvider),
     *(Hire, Fire, Interrupt, Letter, Broadcast, ReadMail, ToolCall),
+    *(ClaimTicket, SubmitTicket, Plan, PlanVerdict),
 ):
     setattr(_body, "__pydantic_config__", ConfigDict(extra="forbid"))  # noqa: B010
 

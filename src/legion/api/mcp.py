@@ -67,7 +67,15 @@ class McpDoor:
         listed = await self._waiters.run(partial(self._desk.tools, _caller(context)))
         return ListToolsResult(
             tools=[
-                Tool.model_validate({"name": one.name, "description": one.description, "inputSchema": one.parameters})
+                Tool.model_validate(
+                    {
+                        "name": one.name,
+                        "description": one.description,
+                        "inputSchema": one.parameters,
+                        # Claude Code would hide them behind a search.
+                        "_meta": {"anthropic/alwaysLoad": True},
+                    }
+                )
                 for one in listed.tools
             ]
         )

@@ -4,7 +4,20 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from legion.wire.agents import AgentPage, Agents, Fire, Fired, Hire, Hired, Interrupt
+from legion.wire.agents import (
+    AgentPage,
+    Agents,
+    Claimed,
+    ClaimTicket,
+    Fire,
+    Fired,
+    Hire,
+    Hired,
+    Interrupt,
+    Plan,
+    PlanVerdict,
+    SubmitTicket,
+)
 from legion.wire.callers import Caller
 from legion.wire.mail import Broadcast, Letter, Mail, ReadMail, Sent
 from legion.wire.orchestrate import (
@@ -137,6 +150,10 @@ class Service(Protocol):
         ...
 
     def broadcast(self, caller: str, wanted: Broadcast, /) -> Sent: ...
+    def claim(self, caller: str, wanted: ClaimTicket, /) -> Claimed: ...
+    def submit(self, caller: str, wanted: SubmitTicket, /) -> Claimed: ...
+    def propose_plan(self, caller: str, wanted: Plan, /) -> Sent: ...
+    def decide_plan(self, caller: str, wanted: PlanVerdict, /) -> Sent: ...
     def mail(self, caller: str, wanted: ReadMail, /) -> Mail: ...
     def agents(self, caller: str, everybody: bool, /) -> Agents: ...
     def agent(self, caller: str, id: str, /) -> AgentPage: ...

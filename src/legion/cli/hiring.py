@@ -18,7 +18,7 @@ from legion.wire.errors import LegionError, TryAgain
 from legion.wire.mail import MessageLine, ReadMail
 
 
-@command("hire", example="legion hire 'Keep the tests quick.' --name tess --model sonnet\nlegion hire - < task.md")
+@command("hire", example="legion hire 'Keep the tests quick.' --name tess --model sonnet --budget 5")
 @click.argument("task", metavar="TASK")
 @click.option("--cwd", metavar="DIR", default="", help="Work in this folder's project.", shell_complete=folders)
 @click.option("--model", metavar="M", default="", help="Its model; no hire of its own gets a better one.")
@@ -28,6 +28,7 @@ from legion.wire.mail import MessageLine, ReadMail
 @click.option("--budget", metavar="USD", type=float, help="Dollars for itself and everybody below it.")
 @click.option("--headcount", metavar="N", type=int, help="How many may stand below it at once.")
 @click.option("--depth", metavar="N", type=int, help="How many levels may stand below it.")
+@click.option("--plan", is_flag=True, help="It only reads until you approve a plan of its.")
 @click.option("--wait", "waits", is_flag=True, help="Wait for what its first turn comes to, and print that.")
 @click.option("--timeout", type=Seconds(min=0), metavar="S", help="With --wait: give up after so many seconds.")
 def hire(call: Call, task: str, tools: str | None, waits: bool, timeout: float | None, **given: object) -> int:

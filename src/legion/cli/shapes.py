@@ -27,6 +27,16 @@ class Daemon:
 
 
 @dataclass(kw_only=True)
+class Tools:
+    """`legion mcp`."""
+
+    schema: str = "legion.mcp/1"
+    url: str
+    token_file: str
+    """What it holds goes into the header `Authorization: Bearer ...`."""
+
+
+@dataclass(kw_only=True)
 class Completion:
     schema: str = "legion.completion/1"
     shell: str

@@ -28,6 +28,8 @@ class Record:
     url: str
     socket: str | None
     version: str
+    mcp: str = ""
+    """Where its tools are served over MCP."""
 
 
 def is_remote() -> bool:
@@ -52,7 +54,13 @@ def read_record(data_dir: Path) -> Record | None:
     """Who served this folder last; whether it still does, only asking tells."""
     try:
         data = json.loads(DataDir(data_dir).daemon_record.read_bytes())
-        return Record(pid=data["pid"], url=data["url"], socket=data.get("socket"), version=data["version"])
+        return Record(
+            pid=data["pid"],
+            url=data["url"],
+            socket=data.get("socket"),
+            version=data["version"],
+            mcp=data.get("mcp", ""),
+        )
     except (FileNotFoundError, NotADirectoryError, ValueError, KeyError, TypeError):
         return None
 

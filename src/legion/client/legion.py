@@ -8,7 +8,20 @@ from typing import TypeVar
 from legion import __version__
 from legion.client.http import Address, Line, OtherVersion, Query
 from legion.client.shapes import Unreadable, read
-from legion.wire.agents import AgentPage, Agents, Fire, Fired, Hire, Hired, Interrupt
+from legion.wire.agents import (
+    AgentPage,
+    Agents,
+    Claimed,
+    ClaimTicket,
+    Fire,
+    Fired,
+    Hire,
+    Hired,
+    Interrupt,
+    Plan,
+    PlanVerdict,
+    SubmitTicket,
+)
 from legion.wire.mail import Broadcast, Letter, Mail, ReadMail, Sent
 from legion.wire.projects import (
     AddProject,
@@ -148,6 +161,18 @@ class Legion:
 
     def broadcast(self, wanted: Broadcast) -> Sent:
         return self._post(Sent, "agents/broadcast", wanted)
+
+    def claim(self, wanted: ClaimTicket) -> Claimed:
+        return self._post(Claimed, "agents/claim", wanted)
+
+    def submit(self, wanted: SubmitTicket) -> Claimed:
+        return self._post(Claimed, "agents/submit", wanted)
+
+    def propose_plan(self, wanted: Plan) -> Sent:
+        return self._post(Sent, "agents/plan", wanted)
+
+    def decide_plan(self, wanted: PlanVerdict) -> Sent:
+        return self._post(Sent, "agents/verdict", wanted)
 
     def mail(self, wanted: ReadMail) -> Mail:
         return self._post(Mail, "mail", wanted)

@@ -24,6 +24,13 @@ class Permissions(Enum):
     BYPASS = "bypassPermissions"
 
 
+class Answers(Enum):
+    """Who may answer the questions of standing agents."""
+
+    PERSON = "person"
+    LEADERS = "leaders"
+
+
 def _tool_fault(name: str) -> str | None:
     return None if name.strip() and "\n" not in name else "is no name of a tool"
 
@@ -90,6 +97,13 @@ class Claude:
         default=0.0,
         metadata=number(
             0, MOST_BUDGET, unit="dollars", help="What one ticket may cost that has no budget of its own. 0: no limit."
+        ),
+    )
+    answers: Answers = field(
+        default=Answers.PERSON,
+        metadata=choice(
+            Answers,
+            help='Who answers what an agent asks. "leaders": also those above it; permissions and budgets stay yours.',
         ),
     )
     answer_within: float = field(

@@ -27,6 +27,23 @@ class Tier(Enum):
 TIERS = tuple(Tier)
 
 
+class Planning(Enum):
+    """Whether somebody above has to approve a plan before the agent may do more than read."""
+
+    NONE = "none"
+    WANTED = "wanted"
+    """It may only read."""
+    PROPOSED = "proposed"
+    """It may only read, and waits for a word about its plan."""
+    APPROVED = "approved"
+
+
+READING = frozenset({"Read", "Grep", "Glob"})
+"""What an agent has of its program's tools until its plan is approved."""
+STANDING = "standing"
+"""The driver of tickets that wait on the board until a standing agent claims them."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Rights:
     """What an agent may use. None stands for no limit of its own; below the root there is one where the parent has."""
@@ -66,6 +83,11 @@ class Agent:
     held_until: float | None = None
     """No turn begins before, since its provider does not serve for now."""
     held_why: str = ""
+    plan: Planning = Planning.NONE
+
+    @property
+    def only_reads(self) -> bool:
+        return self.plan in (Planning.WANTED, Planning.PROPOSED)
 
 
 @dataclass(frozen=True, kw_only=True)

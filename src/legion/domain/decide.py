@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from legion.domain import board
+from legion.domain.agents import STANDING
 from legion.domain.tickets import ParkReason, State, Ticket
 
 
@@ -76,6 +77,8 @@ class Snapshot:
     open_runs: frozenset[int] = frozenset()
     """Tickets with a run of which no end is known."""
     agents: tuple[AgentView, ...] = ()
+    held: frozenset[int] = frozenset()
+    """Tickets that standing agents have claimed: their runs are those agents' turns."""
     resting: Mapping[tuple[JobKind, int], float] = field(default_factory=dict)
     """Jobs that broke (disk full, a bug), and until when they rest before they are started again."""
 
@@ -97,7 +100,15 @@ class Wake:
     version: int
 
 
-Command = StartJob | Wake
+@dataclass(frozen=True)
+class HandBack:
+    """A claimed ticket was sent back, or goes on after a pause: whoever claimed it takes it up again."""
+
+    ticket: int
+    version: int
+
+
+Command = StartJob | Wake | HandBack
 
 
 @dataclass(frozen=True)
@@ -121,7 +132,10 @@ def decide(snapshot: Snapshot, now: float) -> Decision:
         commands += _wakes(project, tickets, now)
         if not project.trusted:
             continue
-        wanted = _project_jobs(project, tickets) + _in_hand(tickets) + _waiting(project, tickets, states)
+        free = [ticket for ticket in tickets if ticket.id not in snapshot.held]
+        commands += _hand_backs(project, tickets, snapshot.held)
+        begun = free + [ticket for ticket in tickets if ticket not in free and ticket.state is State.CHECKING]
+        wanted = _project_jobs(project, tickets) + _in_hand(begun) + _waiting(project, free, states)
         starts = [start for start in wanted if (start.kind, start.subject) not in jobs | resting]
         running = leaving + sum(1 for ticket in tickets if (JobKind.RUN, ticket.id) in jobs)
         admitted = _within(starts, min(room, project.parallel - running))
@@ -171,6 +185,13 @@ def _wakes(project: ProjectView, tickets: list[Ticket], now: float) -> list[Wake
     return wakes
 
 
+def _hand_backs(project: ProjectView, tickets: list[Ticket], held: frozenset[int]) -> list[HandBack]:
+    if project.paused or project.person_waiting:
+        return []
+    back = [ticket for ticket in tickets if ticket.id in held and ticket.state is State.QUEUED]
+    return [HandBack(ticket.id, ticket.version) for ticket in back]
+
+
 def _project_jobs(project: ProjectView, tickets: list[Ticket]) -> list[StartJob]:
     jobs = []
     waits = project.person_waiting or any(ticket.state is State.LANDING for ticket in tickets)
@@ -194,7 +215,11 @@ def _waiting(project: ProjectView, tickets: list[Ticket], states: Mapping[int, S
     """
     if project.paused or project.person_waiting:
         return []
-    ready = [ticket for ticket in tickets if ticket.state is State.QUEUED and board.ready(ticket.wish.after, states)]
+    ready = [
+        ticket
+        for ticket in tickets
+        if ticket.state is State.QUEUED and ticket.wish.driver != STANDING and board.ready(ticket.wish.after, states)
+    ]
     ready.sort(key=lambda ticket: (ticket.attempt == 0, -ticket.wish.priority, ticket.id))
     return [
         StartJob(JobKind.CHECK if ticket.wish.checkpoint else JobKind.RUN, ticket.id, ticket.version)

@@ -27,6 +27,8 @@ class Kind(Enum):
     AGENT_FIRED = "agent.fired"
     AGENT_ADOPTED = "agent.adopted"
     """Its parent was fired: it reports to the one above."""
+    PLAN_APPROVED = "plan.approved"
+    PLAN_REJECTED = "plan.rejected"
     AGENT_INTERRUPTED = "agent.interrupted"
     MAIL_SENT = "mail.sent"
     MAIL_HEARD = "mail.heard"

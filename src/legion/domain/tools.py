@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
 
-from legion.domain.agents import Rights
+from legion.domain.agents import Agent, Planning
 
 SERVER = "legion"
 """The name of the server that offers them."""
@@ -31,7 +31,10 @@ class Tool(Enum):
     FIRE = "legion-fire"
     AGENTS = "legion-agents"
     MAIL = "legion-mail"
+    CLAIM = "legion-claim"
+    PLAN = "legion-plan"
     ASK = "legion-ask"
+    ANSWER = "legion-answer"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -123,6 +126,7 @@ DESCRIPTIONS: Mapping[Tool, Description] = {
             "budget": Parameter(kind="number", words="dollars, from yours"),
             "headcount": Parameter(kind="integer", words="most below it"),
             "depth": Parameter(kind="integer", words="levels below it"),
+            "plan": Parameter(kind="boolean", words="it only reads until you approve its plan"),
         },
     ),
     Tool.TELL: Description(
@@ -150,6 +154,24 @@ DESCRIPTIONS: Mapping[Tool, Description] = {
         words="Your mail, read and unread.",
         takes={"dead": Parameter(kind="boolean", words="what came back undelivered")},
     ),
+    Tool.CLAIM: Description(
+        words="Take the next ready ticket from the board, or a certain one; submit the one you hold, or let it go.",
+        takes={
+            "ticket": Parameter(kind="integer"),
+            "submit": Parameter(kind="boolean", words="your folder is its change"),
+            "let_go": Parameter(kind="boolean"),
+            "why": _text(),
+        },
+    ),
+    Tool.PLAN: Description(
+        words="Propose your plan; or approve or reject that of an agent below you.",
+        takes={
+            "text": _text("your plan"),
+            "agent": _text("id or name"),
+            "approve": Parameter(kind="boolean"),
+            "why": _text("what to do better"),
+        },
+    ),
     Tool.ASK: Description(
         words="Ask the person what only a person can decide. Waits for the answer.",
         takes={
@@ -157,6 +179,14 @@ DESCRIPTIONS: Mapping[Tool, Description] = {
             "choices": Parameter(kind="strings"),
             "default": _text("if nobody answers"),
             "minutes": Parameter(kind="number", words="to wait, at most 60"),
+        },
+    ),
+    Tool.ANSWER: Description(
+        words="Questions that wait for an answer; with one of them and a choice, answer it.",
+        takes={
+            "question": Parameter(kind="integer"),
+            "choice": _text("one of its choices, or words"),
+            "text": _text("goes with the choice"),
         },
     ),
 }
@@ -167,13 +197,24 @@ OF_TICKETS = (Tool.REPORT, Tool.ASK)
 """For the agent of a ticket that may ask. More would cost tokens in every turn, and one that dispatches has no end."""
 
 
-def of_agent(rights: Rights) -> tuple[Tool, ...]:
+OF_THE_PERSON = tuple(tool for tool in Tool if tool not in (Tool.REPORT, Tool.ASK, Tool.CLAIM))
+"""Nobody is above the person, who works on no ticket."""
+_ACTING = frozenset({*_LEADING, Tool.DISPATCH, Tool.STOP, Tool.CLAIM, Tool.ANSWER})
+"""Not for an agent whose plan is not approved yet."""
+
+
+def of_agent(agent: Agent, *, answers: bool = False) -> tuple[Tool, ...]:
     """The tools that a standing agent sees: none for hiring where nobody can be hired.
 
-    Where its tools name some of Legion's, it has only those; else they go without saying.
+    Where its tools name some of Legion's, it has only those; else they go without saying. `answers`: whether a person
+    lets those who lead answer those below them.
     """
+    rights = agent.rights
     leads = rights.headcount != 0 and rights.depth != 0
-    seen = [tool for tool in Tool if leads or tool not in _LEADING]
+    hidden = {*(() if leads else _LEADING), *(() if leads and answers else (Tool.ANSWER,))}
+    hidden |= _ACTING if agent.only_reads else set()
+    hidden |= set() if leads or agent.plan is not Planning.NONE else {Tool.PLAN}
+    seen = [tool for tool in Tool if tool not in hidden]
     named = {name for name in rights.tools or () if name.startswith(PREFIX)}
     return tuple(tool for tool in seen if not named or tool.value in named)
 

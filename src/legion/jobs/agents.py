@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from legion.config.project import ProjectConfig
+from legion.domain.agents import STANDING
 from legion.domain.errors import LegionError, NotFound
 from legion.domain.runs import Run
 from legion.domain.tickets import Ticket
@@ -36,6 +37,8 @@ class Agent:
 
 def agent(world: World, config: ProjectConfig, command: str, driver: str) -> Agent:
     """The ticket's own command, else the driver it names, else the default one."""
+    if driver == STANDING and not command:
+        return Agent(None, config.agents.timeout)
     if command:
         return Agent(("sh", "-c", command), config.agents.timeout)
     try:

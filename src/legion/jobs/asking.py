@@ -53,6 +53,20 @@ def close_all(world: World, this_run: Run) -> None:
                 questions.settle(tx, question.id, question.fallback, "its run ended first", by=Settler.END)
 
 
+def settle_overdue(world: World) -> None:
+    """Silence is an answer too: nothing more happens then than without one. A run settles its own permissions."""
+    now = world.clock()
+    with world.store.read() as tx:
+        late = [one.id for one in questions.open_ones(tx) if one.deadline < now and one.kind is not Matter.PERMISSION]
+    if not late:
+        return
+    with world.store.write() as tx:
+        for number in late:
+            question = questions.get(tx, number)
+            if question.settled_at is None:
+                questions.settle(tx, number, question.fallback, "no answer in time", by=Settler.SILENCE)
+
+
 def _ask(world: World, asker: Asker, this_run: Run, key: str, event: JournalEvent) -> None:
     tool, input, rule = (str(event.facts.get(name) or "") for name in ("tool", "input", "rule"))
     facts = {"tool": tool, "input": input}

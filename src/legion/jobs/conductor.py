@@ -15,13 +15,14 @@ from dataclasses import replace
 from pathlib import Path
 
 from legion.config.project import parse
-from legion.domain.decide import Command, JobKind, StartJob, Wake, decide
+from legion.domain.decide import Command, HandBack, JobKind, StartJob, Wake, decide
 from legion.domain.errors import Conflict, LegionError
 from legion.domain.events import Kind
 from legion.domain.jobs import Claim
 from legion.domain.tickets import Inspect, Start, State, Unpark
 from legion.jobs.baseline import baseline
 from legion.jobs.check import check
+from legion.jobs.holding import hand_back
 from legion.jobs.land import land
 from legion.jobs.run import run
 from legion.jobs.serving import begin, serve
@@ -133,6 +134,9 @@ class Conductor:
         match command:
             case Wake(ticket, version):
                 tickets.move(tx, ticket, Unpark(), expected_version=version)
+                return None
+            case HandBack(ticket, version):
+                hand_back(tx, ticket, version)
                 return None
             case StartJob(kind, subject, version):
                 if version is not None:

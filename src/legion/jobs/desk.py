@@ -7,6 +7,7 @@ import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from legion.config.claude import Answers
 from legion.domain import tools
 from legion.domain.agents import Agent
 from legion.domain.runs import Run
@@ -43,7 +44,7 @@ def of_agent(world: World, agent: Agent, this_run: Run, given: Path) -> Entry:
     with world.store.write() as tx:
         token = tokens.issue(tx, run=this_run.id, agent=agent.id)
     return Entry(
-        desk=_desk(world, token, tools.of_agent(agent.rights)),
+        desk=_desk(world, token, tools.of_agent(agent, answers=world.user.claude.answers is Answers.LEADERS)),
         variables={"LEGION_URL": world.url, "LEGION_SESSION_ID": agent.id, "LEGION_TOKEN": token},
         programs=_command(given / "bin"),
         readable=_code(),

@@ -90,7 +90,7 @@ def judge(world: World, shop: Workshop, ticket: Ticket, this_run: Run, ended: En
         case Outcome.GAVE_UP:
             return Fail(f"the agent gave up: {detail}", feedback.gave_up(detail))
         case Outcome.FINISHED:
-            return _judge_change(world, shop, ticket, saved, detail)
+            return judge_change(world, shop, ticket, saved, detail)
 
 
 def rest_before(world: World, ticket: Ticket, ended: Ended | Lost, saved: Saved, step: Step) -> Park | None:
@@ -114,7 +114,7 @@ def some(paths: Sequence[str]) -> str:
     return ", ".join(paths[:3]) + (", ..." if len(paths) > 3 else "")
 
 
-def _judge_change(world: World, shop: Workshop, ticket: Ticket, saved: Saved, detail: str) -> Step:
+def judge_change(world: World, shop: Workshop, ticket: Ticket, saved: Saved, detail: str) -> Propose | TryAgain | Fail:
     assert ticket.base is not None, "a started ticket stands on a base"
     if saved.tree == shop.hub.tree_of(ticket.base):
         but = f" but what [setup] made ({some(saved.left_out)})" if saved.left_out else ""

@@ -8,29 +8,45 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from legion.domain.agents import Agent
+from legion.domain.agents import READING, Agent
 from legion.domain.errors import Conflict
+from legion.domain.holdings import Holding
 from legion.domain.jobs import Claim
 from legion.domain.limits import apart, wakes_at
 from legion.domain.mail import Post
 from legion.domain.runs import MOST_GENERATIONS, Outcome, Run, agent_seat
+from legion.domain.tickets import Fail, Propose, TryAgain
+from legion.domain.tools import PREFIX
 from legion.drivers.claude.options import heard_of
 from legion.git.errors import TreeGone
-from legion.jobs import asking, claude, desk, environment, hearing, judging, letters, places, quota, setup, spending
+from legion.jobs import (
+    asking,
+    claude,
+    desk,
+    environment,
+    hearing,
+    holding,
+    judging,
+    letters,
+    places,
+    quota,
+    setup,
+    spending,
+)
 from legion.jobs.claude import Errand
 from legion.jobs.environment import Surroundings
 from legion.jobs.hearing import Ear
 from legion.jobs.letters import CutOff
-from legion.jobs.saving import save_turn
+from legion.jobs.saving import save, save_turn
 from legion.jobs.world import Workshop, World
 from legion.runner import launch
 from legion.runner.journal import JournalEvent, read_journal
 from legion.runner.launch import Ended, Fresh, Lost
 from legion.runner.spec import Spec, write_spec
-from legion.store import agents, jobs, mail, projects, runs, usage
+from legion.store import agents, holdings, jobs, mail, projects, runs, tickets, usage
 from legion.store.database import ReadTransaction, Transaction
 from legion.system import crash
 from legion.system.crash import Point
@@ -40,6 +56,21 @@ _GOES_ON = (Outcome.LOST, Outcome.LIMITED, Outcome.REFUSED)
 _REFUSED_PAUSE = 120.0
 """Seconds until a provider that refused a key is asked again: a person has to mend that."""
 _TOO_LATE = "fired before its program was started"
+
+
+@dataclass(frozen=True, kw_only=True)
+class End:
+    """How a turn ended."""
+
+    outcome: Outcome
+    detail: str
+    saved: str | None = None
+    until: float | None = None
+    """When a limit ends."""
+    holding: Holding | None = None
+    """The ticket that was submitted in it."""
+    step: Propose | TryAgain | Fail | None = None
+    """What becomes of that ticket."""
 
 
 def begin(tx: Transaction, number: int) -> None:
@@ -71,16 +102,31 @@ def serve(world: World, claim: Claim) -> None:
     shop = world.workshop(agent.project)
     ended = _end(world, shop, agent, this_run)
     if ended is None:
-        conclude(world, shop, claim, agent, this_run, Outcome.STOPPED, _TOO_LATE, None, None)
+        conclude(world, shop, claim, agent, this_run, End(outcome=Outcome.STOPPED, detail=_TOO_LATE))
         return
     spending.catch_up(world)
+    conclude(world, shop, claim, agent, this_run, _saved(world, shop, agent, this_run, ended))
+
+
+def _saved(world: World, shop: Workshop, agent: Agent, this_run: Run, ended: Ended | Lost) -> End:
+    """What lies in the tree is saved, and judged where the agent has submitted it as a ticket's change."""
     outcome, detail = judging.outcome(ended)
+    end = End(outcome=outcome, detail=detail, until=ended.result.until if isinstance(ended, Ended) else None)
+    with world.store.read() as tx:
+        agent = agents.get(tx, agent.id)
+        held = holdings.current(tx, agent.id)
+        ticket = tickets.get(tx, held.ticket) if held is not None and held.planted else None
+    tree = shop.worktrees.path(this_run.seat)
     try:
-        saved = save_turn(world, shop, agent, this_run, shop.worktrees.path(this_run.seat))
+        if held is None or ticket is None:
+            return replace(end, saved=save_turn(world, shop, agent, this_run, tree))
+        saved = save(world, shop, ticket, this_run, tree)
     except TreeGone as gone:
-        saved, detail = None, f"{detail}; {gone.message}"
-    until = ended.result.until if isinstance(ended, Ended) else None
-    conclude(world, shop, claim, agent, this_run, outcome, detail, saved, until)
+        return replace(end, detail=f"{detail}; {gone.message}")
+    if held.submitted and outcome is Outcome.FINISHED:
+        step = judging.judge_change(world, shop, ticket, saved, detail)
+        return replace(end, saved=saved.commit, holding=held, step=step)
+    return replace(end, saved=saved.commit)
 
 
 def _latest(tx: ReadTransaction, agent: Agent) -> Run | None:
@@ -126,8 +172,9 @@ def _stands(world: World, agent: Agent) -> bool:
 
 def _prepare(world: World, shop: Workshop, agent: Agent, this_run: Run) -> None:
     """Worktree, dependencies, prompt, spec."""
-    assert agent.base is not None, "a turn begins on a base"
     crash.reach(Point.SERVE_BEFORE_WORKTREE)
+    agent = holding.plant(world, shop, agent, this_run)
+    assert agent.base is not None, "a turn begins on a base"
     tree = shop.worktrees.acquire(this_run.seat, agent.base, f"legion/{this_run.seat}")
     setup.ensure(world, shop, tree, setup.record_of(shop, tree))
     around = environment.prepare(world, shop, this_run, tree)
@@ -165,11 +212,19 @@ def _errand(world: World, agent: Agent, this_run: Run, given: Path) -> Errand:
         rules=letters.rules(agent, names),
         model=agent.model,
         role=agent.role,
-        tools=agent.rights.tools,
+        tools=_tools(agent),
         allowance=None if money is None else spent + money,
         spent=spent,
         prompt_id=this_run.prompt,
     )
+
+
+def _tools(agent: Agent) -> frozenset[str] | None:
+    """Until its plan is approved it only reads; Legion's own tools stay."""
+    tools = agent.rights.tools
+    if not agent.only_reads:
+        return tools
+    return READING if tools is None else frozenset(name for name in tools if name in READING or name.startswith(PREFIX))
 
 
 def _cut_off(world: World, this_run: Run) -> CutOff:
@@ -191,16 +246,13 @@ def conclude(
     claim: Claim,
     agent: Agent,
     this_run: Run,
-    outcome: Outcome,
-    detail: str,
-    saved: str | None,
-    until: float | None,
+    end: End,
 ) -> None:
     """Turn, mail and claim change together, and the parent hears of it in the same transaction."""
-    if outcome is Outcome.STOPPED and (over := quota.exceeded(world, this_run)) is not None:
-        detail = over.reason
+    if end.outcome is Outcome.STOPPED and (over := quota.exceeded(world, this_run)) is not None:
+        end = replace(end, detail=over.reason)
     said = _last_words(world, this_run)
-    environment.release(world, this_run, outcome)
+    environment.release(world, this_run, end.outcome)
     claude.let_go(world, this_run)
     asking.close_all(world, this_run)
     with world.store.read() as tx:
@@ -211,30 +263,23 @@ def conclude(
         if not jobs.still_mine(tx, claim):
             return
         agent = agents.get(tx, agent.id)
-        runs.end(tx, this_run.id, outcome, detail, saved)
+        runs.end(tx, this_run.id, end.outcome, end.detail, end.saved)
         hearing.settle(tx, agent, heard)
         if agent.fired_at is None:
-            _go_on_or_tell(tx, agent, this_run, outcome, detail, said, until, begun=this_run.prompt in heard)
+            _go_on_or_tell(tx, agent, this_run, end, said, begun=this_run.prompt in heard)
+            if end.holding is not None and end.step is not None:
+                holding.conclude(tx, agent, end.holding, end.step)
         jobs.finish(tx, claim)
     crash.reach(Point.SERVE_AFTER_CONCLUDE)
     if agent.fired_at is not None:
         shop.worktrees.discard(agent_seat(agent.number))
 
 
-def _go_on_or_tell(
-    tx: Transaction,
-    agent: Agent,
-    this_run: Run,
-    outcome: Outcome,
-    detail: str,
-    said: str,
-    until: float | None,
-    *,
-    begun: bool,
-) -> None:
+def _go_on_or_tell(tx: Transaction, agent: Agent, this_run: Run, end: End, said: str, *, begun: bool) -> None:
+    outcome, detail = end.outcome, end.detail
     given_up = outcome is Outcome.LOST and this_run.generation >= MOST_GENERATIONS
     if outcome in _GOES_ON and not given_up:
-        agents.hold(tx, agent, owes=agent.owes or begun, until=_wakes_at(tx, agent, outcome, until), why=detail)
+        agents.hold(tx, agent, owes=agent.owes or begun, until=_wakes_at(tx, agent, outcome, end.until), why=detail)
         return
     agents.hold(tx, agent, owes=False)
     if outcome is Outcome.INTERRUPTED:

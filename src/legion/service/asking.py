@@ -10,16 +10,15 @@ from legion.domain.questions import ALWAYS, LEAVE, MORE, NO, RETRY, YES, Matter,
 from legion.jobs import asking
 from legion.jobs.world import World
 from legion.service import tickets as ticket_cases
-from legion.store import projects, questions, tickets
+from legion.store import agents, projects, questions, tickets
 from legion.store.database import ReadTransaction, Transaction
 from legion.wire.questions import Answer, Answered, Inbox, QuestionLine
 
 _GONE = "its agent had gone"
-_LATE = "no answer in time"
 
 
 def inbox(world: World) -> Inbox:
-    settle_overdue(world)
+    asking.settle_overdue(world)
     with world.store.read() as tx:
         return Inbox(questions=lines(tx, questions.open_ones(tx)))
 
@@ -29,6 +28,7 @@ def lines(tx: ReadTransaction, waiting: Iterable[Question]) -> list[QuestionLine
     on_board = tickets.states_of(tx, {one.ticket for one in shown if one.ticket is not None})
     titles = {ticket.id: ticket.wish.title for ticket in tickets.get_many(tx, on_board)}
     names = {project.id: project.name for project in projects.all(tx)}
+    people = agents.names(tx) if any(one.agent for one in shown) else {}
     return [
         QuestionLine(
             id=one.id,
@@ -40,6 +40,7 @@ def lines(tx: ReadTransaction, waiting: Iterable[Question]) -> list[QuestionLine
             deadline=one.deadline,
             kind=one.kind.value,
             agent=one.agent,
+            name=people.get(one.agent, ""),
             facts=dict(one.facts),
             choices=list(one.choices),
             default=one.fallback,
@@ -50,7 +51,7 @@ def lines(tx: ReadTransaction, waiting: Iterable[Question]) -> list[QuestionLine
 
 def answer(world: World, question_id: int, given: Answer) -> Answered:
     """Whoever is first settles it: a person here, the run's own journal, or the deadline."""
-    settle_overdue(world)
+    asking.settle_overdue(world)
     with world.store.read() as tx:
         question = questions.get(tx, question_id)
     choice = chosen(question, _said(given))
@@ -61,22 +62,9 @@ def answer(world: World, question_id: int, given: Answer) -> Answered:
         return _answer_permission(world, question, choice, why)
     with world.store.write() as tx:
         settled = _settle(tx, question, choice, why)
-    message = _consequence(world, settled)
+        name = agents.get(tx, settled.agent).name if settled.agent else ""
+    message = _consequence(world, settled, name)
     return Answered(question=question_id, ticket=question.ticket, allowed=None, choice=choice, message=message)
-
-
-def settle_overdue(world: World) -> None:
-    """Silence is an answer too. A permission's own run settles it, unless that run is gone."""
-    now = world.clock()
-    with world.store.read() as tx:
-        late = [one for one in questions.open_ones(tx) if one.deadline < now and one.kind is not Matter.PERMISSION]
-    for question in late:
-        with world.store.write() as tx:
-            current = questions.get(tx, question.id)
-            if current.settled_at is not None:
-                continue
-            settled = questions.settle(tx, question.id, question.fallback, _LATE, by=Settler.SILENCE)
-        _consequence(world, settled)
 
 
 def _said(given: Answer) -> str:
@@ -129,9 +117,9 @@ def _settle(tx: Transaction, question: Question, choice: str, why: str) -> Quest
     return questions.settle(tx, question.id, choice, why)
 
 
-def _consequence(world: World, settled: Question) -> str:
+def _consequence(world: World, settled: Question, name: str) -> str:
     """What the answer brings about, in one sentence."""
-    who = _asker(settled)
+    who = name or _asker(settled)
     match settled.kind, settled.choice:
         case (Matter.BUDGET, choice) if choice == MORE and settled.ticket is not None:
             return ticket_cases.resume(world, settled.ticket).message

@@ -14,6 +14,7 @@ from legion.jobs.saving import worktree_name
 from legion.jobs.world import World
 from legion.service import (
     asking,
+    claiming,
     collecting,
     doctor,
     hiring,
@@ -37,7 +38,20 @@ from legion.store import events
 from legion.store import projects as stored_projects
 from legion.store import tickets as stored_tickets
 from legion.system.files import tree_size
-from legion.wire.agents import AgentPage, Agents, Fire, Fired, Hire, Hired, Interrupt
+from legion.wire.agents import (
+    AgentPage,
+    Agents,
+    Claimed,
+    ClaimTicket,
+    Fire,
+    Fired,
+    Hire,
+    Hired,
+    Interrupt,
+    Plan,
+    PlanVerdict,
+    SubmitTicket,
+)
 from legion.wire.mail import Broadcast, Letter, Mail, ReadMail, Sent
 from legion.wire.projects import (
     AddProject,
@@ -175,6 +189,18 @@ class Service:
 
     def broadcast(self, caller: str, wanted: Broadcast) -> Sent:
         return mailing.broadcast(self._world, caller, wanted)
+
+    def claim(self, caller: str, wanted: ClaimTicket) -> Claimed:
+        return claiming.claim(self._world, caller, wanted)
+
+    def submit(self, caller: str, wanted: SubmitTicket) -> Claimed:
+        return claiming.submit(self._world, caller, wanted)
+
+    def propose_plan(self, caller: str, wanted: Plan) -> Sent:
+        return claiming.propose(self._world, caller, wanted)
+
+    def decide_plan(self, caller: str, wanted: PlanVerdict) -> Sent:
+        return claiming.decide(self._world, caller, wanted)
 
     def mail(self, caller: str, wanted: ReadMail) -> Mail:
         return mailing.read(self._world, caller, wanted)

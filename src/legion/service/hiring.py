@@ -6,7 +6,7 @@ import re
 
 from legion.config.claude import MOST_BUDGET
 from legion.domain import agents as rules
-from legion.domain.agents import ROOT, Agent, Offer, tier_of
+from legion.domain.agents import ROOT, Agent, Offer, Planning, tier_of
 from legion.domain.errors import BadInput, Conflict, NotAllowed, NotFound
 from legion.domain.events import Kind
 from legion.domain.mail import Message, Post
@@ -14,7 +14,7 @@ from legion.domain.projects import Project
 from legion.domain.runs import Run, agent_seat
 from legion.gateway.folder import GatewayFolder
 from legion.gateway.passes import lower
-from legion.jobs import access, hearing, spending
+from legion.jobs import access, hearing, holding, spending
 from legion.jobs.access import NoAccess
 from legion.jobs.world import World
 from legion.runner import launch
@@ -44,6 +44,8 @@ def hire(world: World, caller: str, wanted: Hire) -> Hired:
         means, parents = agents.all_means(tx), agents.parents(tx)
         if caller not in means:
             raise NotAllowed("You were fired, and hire nobody any more.")
+        if caller != ROOT and agents.get(tx, caller).only_reads:
+            raise NotAllowed("You may only read until your plan is approved: propose it with legion-plan.")
         offer = Offer(
             tools=None if wanted.tools is None else frozenset(wanted.tools),
             budget=wanted.budget,
@@ -62,6 +64,7 @@ def hire(world: World, caller: str, wanted: Hire) -> Hired:
             task=task,
             model=model,
             rights=rights,
+            plan=Planning.WANTED if wanted.plan else Planning.NONE,
         )
         mail.send(tx, sender=caller, recipient=new.id, kind=Post.TASK, text=task, project=here.id)
         answer = _hired(new, _notes(world, tx, new))
@@ -118,6 +121,7 @@ def fire(world: World, caller: str, wanted: Fire) -> Fired:
         returned = 0
         for one, turn in zip(gone, (turn for _, turn in turns), strict=True):
             tokens.revoke(tx, agent=one.id)
+            holding.leave(tx, one, f"{one.name} was fired")
             # A turn that is under way may still hear what it was offered: its end decides about that.
             unread = mail.waiting(tx, one.id) if turn else (*mail.offered(tx, one.id), *mail.waiting(tx, one.id))
             hearing.give_back(tx, one, unread)

@@ -7,19 +7,24 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from legion.config.claude import Answers
 from legion.domain import agents as rules
 from legion.domain.agents import TIERS, Agent, tier_of
 from legion.domain.errors import NotAllowed
 from legion.domain.projects import Project
+from legion.domain.questions import Matter, Question
 from legion.jobs import spending
 from legion.jobs.world import World
+from legion.service import asking
 from legion.service import tickets as ticket_cases
 from legion.service.facade import Service
 from legion.service.tickets import Dispatcher
-from legion.store import agents, projects, runs, tickets
+from legion.store import agents, projects, questions, runs, tickets
 from legion.store.database import ReadTransaction
+from legion.wire.agents import Hire, Hired
 from legion.wire.callers import Caller
 from legion.wire.projects import Graph, Status, WaitState
+from legion.wire.questions import Answer, Answered, Inbox
 from legion.wire.tickets import Acted, Action, Diff, Dispatch, Dispatched, Log, NewTicket, TicketPage
 
 DRIVER = "claude"
@@ -41,10 +46,16 @@ class LimitedService(Service):
         spending.catch_up(world)
         with world.store.read() as tx:
             agent = agents.get(tx, caller.id)
+        _refuse_reader(agent)
         narrowed = [_narrowed(world, agent, new) for new in request.tickets]
         by = Dispatcher(id=caller.id, tools=agent.rights.tools, allow=lambda tx, wanted: _pay(tx, agent, wanted))
         own = replace(request, cwd=self._project().root, tickets=narrowed, request=self._request(request.request))
         return ticket_cases.dispatch(world, own, by)
+
+    def hire(self, caller: str, wanted: Hire) -> Hired:
+        with self._world.store.read() as tx:
+            _refuse_reader(agents.get(tx, self._caller.id))
+        return super().hire(caller, wanted)
 
     def status(self, cwd: str | None, all: bool) -> Status:
         project = self._project()
@@ -79,6 +90,23 @@ class LimitedService(Service):
         self._own(id)
         return super().retry(id, action)
 
+    def inbox(self) -> Inbox:
+        """What those below it ask, where a person lets it answer that."""
+        with self._world.store.read() as tx:
+            return Inbox(questions=asking.lines(tx, [one for one in questions.open_ones(tx) if self._answers(tx, one)]))
+
+    def answer(self, id: int, given: Answer) -> Answered:
+        with self._world.store.read() as tx:
+            if not self._answers(tx, questions.get(tx, id)):
+                raise NotAllowed(f"Question {id} is not yours to answer: a person has to.")
+        return super().answer(id, given)
+
+    def _answers(self, tx: ReadTransaction, question: Question) -> bool:
+        """Never its own, and never a permission or money: those are the person's."""
+        below = _household(tx, self._caller.id) - {self._caller.id}
+        allowed = self._world.user.claude.answers is Answers.LEADERS and question.kind is Matter.ASK
+        return allowed and question.agent in below
+
     def own_tickets(self) -> list[int]:
         """The live ones that it may stop."""
         project = self._project()
@@ -112,6 +140,12 @@ class LimitedService(Service):
 def _household(tx: ReadTransaction, id: str) -> set[str]:
     """An agent and everybody below it."""
     return {id, *(agent.id for agent in rules.below(rules.tree(agents.standing(tx)), id))}
+
+
+def _refuse_reader(agent: Agent) -> None:
+    """Whose plan is not approved must not have others do what it may not."""
+    if agent.only_reads:
+        raise NotAllowed("You may only read until your plan is approved: propose it with legion-plan.")
 
 
 def _narrowed(world: World, agent: Agent, new: NewTicket) -> NewTicket:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from functools import cached_property
 
 from legion.domain import agents as rules
-from legion.domain.agents import ROOT, Agent
+from legion.domain.agents import ROOT, Agent, Means
 from legion.domain.decide import AT_WORK, JobKind
 from legion.domain.errors import NotAllowed
 from legion.domain.mail import Message
+from legion.domain.projects import Project
 from legion.domain.runs import Run, agent_seat
 from legion.jobs.letters import name_of
 from legion.jobs.world import World
@@ -31,17 +33,31 @@ class Staff:
 
     def __init__(self, world: World, tx: ReadTransaction) -> None:
         self._world = world
+        self._tx = tx
         self._now = world.clock()
         self._turns = {run.agent: run for run in runs.active(tx) if run.agent is not None}
-        self._waiting = mail.have_mail(tx)
-        self._means = store.all_means(tx)
-        self._spent = store.own_spending(tx)
-        self._projects = {project.id: project for project in projects.all(tx)}
-        self._trusted = {
-            project.id: projects.is_trusted(tx, project.id, project.config_hash) for project in self._projects.values()
-        }
-        taken = sum(1 for claim in jobs.active(tx) if claim.kind in AT_WORK)
-        self._full = taken >= world.user.daemon.slots
+
+    @cached_property
+    def _means(self) -> Mapping[str, Means]:
+        """Looked up only where lines are made: whoever sends a message has no use for it."""
+        return store.all_means(self._tx)
+
+    @cached_property
+    def _projects(self) -> Mapping[int, Project]:
+        return {project.id: project for project in projects.all(self._tx)}
+
+    @cached_property
+    def _full(self) -> bool:
+        taken = sum(1 for claim in jobs.active(self._tx) if claim.kind in AT_WORK)
+        return taken >= self._world.user.daemon.slots
+
+    @cached_property
+    def _waiting(self) -> Mapping[str, int]:
+        return mail.have_mail(self._tx)
+
+    @cached_property
+    def _spent(self) -> Mapping[str, float]:
+        return store.own_spending(self._tx)
 
     def line(self, agent: Agent) -> AgentLine:
         project, tools = self._projects.get(agent.project), agent.rights.tools
@@ -75,7 +91,7 @@ class Staff:
         project = self._projects.get(agent.project)
         if project is None:
             return "its project is gone"
-        if not self._trusted[project.id]:
+        if not projects.is_trusted(self._tx, project.id, project.config_hash):
             return "it waits for `legion trust`"
         if project.paused:
             return "it waits for `legion resume`"
@@ -127,7 +143,8 @@ def agent(world: World, caller: str, word: str) -> AgentPage:
         if caller != ROOT and not rules.may_see(parents, caller, found.id):
             raise NotAllowed(f"{found.name} is not below you: you see those whom you hired, and whom they hired.")
         staff = Staff(world, tx)
-        reports = rules.tree(store.standing(tx)).get(found.id, ())
+        line = staff.line(found)
+        reports = [staff.line(report) for report in rules.tree(store.standing(tx)).get(found.id, ())]
         turns = runs.of_agent(tx, found.number, limit=20)
         spent = usage.of_runs(tx, [run.id for run in turns])
         whole = usage.of_agent(tx, found.number)
@@ -136,10 +153,10 @@ def agent(world: World, caller: str, word: str) -> AgentPage:
     shop = world.workshop_of(project)
     tree = shop.worktrees.path(agent_seat(found.number))
     return AgentPage(
-        agent=staff.line(found),
+        agent=line,
         task=found.task,
         worktree=str(tree) if tree.exists() else None,
-        reports=[staff.line(report) for report in reports],
+        reports=reports,
         turns=[run_line(run, spent.get(run.id)) for run in turns],
         mail=waiting,
         usage=usage_line(whole),

@@ -8,10 +8,12 @@ from datetime import datetime
 
 from legion.config.user import SandboxMode
 from legion.domain import board
+from legion.domain.agents import STANDING
 from legion.domain.checks import Receipt
 from legion.domain.decide import JobKind
 from legion.domain.events import Event, Kind
 from legion.domain.projects import Project
+from legion.domain.questions import Matter, Question
 from legion.domain.runs import Run
 from legion.domain.tickets import ParkReason, State, Ticket
 from legion.domain.usage import Usage, total
@@ -22,7 +24,7 @@ from legion.service import asking, trusting
 from legion.service import projects as project_cases
 from legion.service.health import environment_line
 from legion.service.silence import silence
-from legion.store import events, projects, questions, receipts, runs, tickets, usage
+from legion.store import agents, events, holdings, projects, questions, receipts, runs, tickets, usage
 from legion.store.database import ReadTransaction
 from legion.wire.projects import DaemonLine, Graph, ProjectLine, Status
 from legion.wire.tickets import EventLine, ReceiptLine, RunLine, TicketLine, TicketPage, UsageLine
@@ -43,7 +45,9 @@ class Lines:
             project.id: projects.is_trusted(tx, project.id, project.config_hash) for project in self._projects.values()
         }
         self._active = {run.ticket: run for run in runs.active(tx)}
-        self._asking = {question.ticket: question.id for question in questions.open_ones(tx)}
+        self._asking = {question.ticket: question for question in questions.open_ones(tx)}
+        names = agents.names(tx)
+        self._holders = {ticket: names.get(id, id) for ticket, id in holdings.holders(tx).items()}
         waited_for = {other for ticket in shown for other in ticket.wish.after if not ticket.ended}
         self._states = tickets.states_of(tx, sorted(waited_for))
 
@@ -69,7 +73,7 @@ class Lines:
             moved_at=ticket.moved_at,
             doing=self._doing(ticket, held_up),
             parked_until=ticket.parked.until if ticket.parked else None,
-            question=self._asking.get(ticket.id),
+            question=self._asking[ticket.id].id if ticket.id in self._asking else None,
         )
 
     def _doing(self, ticket: Ticket, held_up: tuple[int, ...]) -> str:
@@ -80,7 +84,9 @@ class Lines:
             case State.QUEUED:
                 return self._waiting(ticket, held_up)
             case State.WORKING if ticket.id in self._asking:
-                return f"its agent asks you: `legion answer {self._asking[ticket.id]} yes` or no"
+                return _asks(self._asking[ticket.id])
+            case State.WORKING if ticket.id in self._holders:
+                return f"held by {self._holders[ticket.id]}"
             case State.WORKING:
                 return self._working(self._active.get(ticket.id))
             case State.CHECKING:
@@ -116,7 +122,15 @@ class Lines:
             return "waits while your own commits are checked"
         if ticket.id in self._active:
             return "its last run is being stopped"
+        if ticket.wish.driver == STANDING:
+            return "waits until a standing agent claims it"
         return "waits for a free slot"
+
+
+def _asks(question: Question) -> str:
+    if question.kind is Matter.PERMISSION:
+        return f"its agent asks you: `legion answer {question.id} yes` or no"
+    return f"its agent asks you: `legion inbox` has question {question.id}"
 
 
 def moment(until: float | None, now: float) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 from sqlalchemy import Row, func, insert, select, update
 
 from legion.domain import agents as rules
-from legion.domain.agents import ROOT, Agent, Means, Rights
+from legion.domain.agents import ROOT, Agent, Means, Planning, Rights
 from legion.domain.errors import Conflict, NotFound
 from legion.domain.events import Kind
 from legion.domain.runs import agent_seat
@@ -23,7 +23,16 @@ _SHORTEST_PREFIX = 4
 
 
 def hire(
-    tx: Transaction, *, project: int, parent: str, name: str, role: str, task: str, model: str, rights: Rights
+    tx: Transaction,
+    *,
+    project: int,
+    parent: str,
+    name: str,
+    role: str,
+    task: str,
+    model: str,
+    rights: Rights,
+    plan: Planning = Planning.NONE,
 ) -> Agent:
     """A new one, idle and without mail. The caller has asked the rules what it may have."""
     number = tx.next("agent")
@@ -38,6 +47,7 @@ def hire(
         model=model,
         rights=rights,
         hired_at=tx.now,
+        plan=plan,
     )
     if tx.execute(select(_TABLE.id).where(_STANDING, _TABLE.name == agent.name)).first() is not None:
         raise Conflict(f"There is an agent called {agent.name} already: choose another name.")
@@ -64,6 +74,10 @@ def hold(tx: Transaction, agent: Agent, *, owes: bool, until: float | None = Non
     """Whether it has to go on by itself, and not before when."""
     values = {"owes": owes, "held_until": until, "held_why": why}
     tx.execute(update(schema.agents).where(_TABLE.number == agent.number).values(values))
+
+
+def plan(tx: Transaction, agent: Agent, to: Planning) -> None:
+    tx.execute(update(schema.agents).where(_TABLE.number == agent.number).values(plan=to))
 
 
 def plant(tx: Transaction, agent: Agent, base: str) -> Agent:

@@ -93,11 +93,15 @@ def latest_of(tx: ReadTransaction, words: str, *, agent: str = "", ticket: int |
     return None if row is None else _question(row)
 
 
-def open_ones(tx: ReadTransaction, *, run: int | None = None, agent: str = "") -> tuple[Question, ...]:
+def open_ones(
+    tx: ReadTransaction, *, run: int | None = None, ticket: int | None = None, agent: str = ""
+) -> tuple[Question, ...]:
     """Those that still wait, oldest first."""
     found = select(schema.questions).where(_TABLE.settled_at.is_(None)).order_by(_TABLE.id)
     if run is not None:
         found = found.where(_TABLE.run == run)
+    if ticket is not None:
+        found = found.where(_TABLE.ticket == ticket)
     if agent:
         found = found.where(_TABLE.agent == agent)
     return tuple(_question(row) for row in tx.execute(found))

@@ -9,7 +9,7 @@ from typing import Any
 from sqlalchemy import BigInteger, Column, Dialect, Double, Integer, MetaData, Table, Text, TypeDecorator
 from sqlalchemy import Enum as SqlEnum
 
-from legion.domain.agents import Tier
+from legion.domain.agents import Planning, Tier
 from legion.domain.checks import Verdict
 from legion.domain.decide import JobKind
 from legion.domain.events import Kind
@@ -202,6 +202,18 @@ agents = Table(
     Column("held_why", Words, nullable=False),
     Column("hired_at", Double, nullable=False),
     Column("fired_at", Double),
+    Column("plan", _one_of(Planning), nullable=False),
+)
+
+holdings = Table(
+    "holdings",
+    metadata,
+    Column("ticket", Integer, primary_key=True, autoincrement=False),
+    Column("number", Integer, nullable=False),
+    Column("agent", Text, nullable=False),
+    Column("planted", Flag, nullable=False),
+    Column("submitted", Flag, nullable=False),
+    Column("since", Double, nullable=False),
 )
 
 mail = Table(

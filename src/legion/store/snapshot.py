@@ -8,7 +8,7 @@ from sqlalchemy import select
 
 from legion.domain.decide import AgentView, ProjectView, Snapshot
 from legion.domain.projects import Project
-from legion.store import agents, jobs, landings, mail, projects, runs, schema, tickets
+from legion.store import agents, holdings, jobs, landings, mail, projects, runs, schema, tickets
 from legion.store.database import ReadTransaction
 
 
@@ -35,6 +35,7 @@ def load(tx: ReadTransaction, slots: int, parallel: Mapping[int, int]) -> Snapsh
         jobs=frozenset((claim.kind, claim.subject) for claim in jobs.active(tx)),
         slots=slots,
         open_runs=frozenset(run.ticket for run in active if run.ticket is not None),
+        held=holdings.tickets(tx),
         agents=_agents(tx, {run.agent: run.project for run in active if run.agent is not None}),
     )
 

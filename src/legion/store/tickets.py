@@ -15,8 +15,22 @@ from sqlalchemy import Row, Select, bindparam, func, insert, literal_column, sel
 from legion.domain import tickets as rules
 from legion.domain.errors import Conflict, NotFound
 from legion.domain.events import Kind
-from legion.domain.tickets import Change, Fail, Parked, ParkReason, State, Step, Submit, Ticket, TryAgain, Wish
-from legion.store import schema
+from legion.domain.questions import Matter, Settler
+from legion.domain.tickets import (
+    Cause,
+    Change,
+    Fail,
+    Park,
+    Parked,
+    ParkReason,
+    State,
+    Step,
+    Submit,
+    Ticket,
+    TryAgain,
+    Wish,
+)
+from legion.store import questions, schema
 from legion.store.database import ReadTransaction, Transaction
 
 _TABLE = schema.tickets.c
@@ -35,6 +49,9 @@ _ONE = _WHOLE.where(_TABLE.id == bindparam("wanted"))
 _ALL_LIVE = select(schema.tickets).where(_LIVE).order_by(_TABLE.id)
 _AT_ONCE = 500
 """How many ids one statement names."""
+_PATIENCE = 7 * 86_400.0
+"""Seconds that a question about a ticket waits, which costs nothing as long as it does."""
+_MOST_FEEDBACK = 2000
 
 
 def create(tx: Transaction, project: int, wish: Wish) -> Ticket:
@@ -94,7 +111,35 @@ def move(tx: Transaction, ticket: int, step: Step, *, expected_version: int | No
         **({"cause": step.cause.value} if isinstance(step, TryAgain | Fail) else {}),
     }
     tx.record(Kind.TICKET_MOVED, project=moved.project, ticket=ticket, data=data)
+    _ask_the_person(tx, before, moved, step)
     return moved
+
+
+def _ask_the_person(tx: Transaction, before: Ticket, moved: Ticket, step: Step) -> None:
+    """What only a person can settle becomes a question with the move that leads there, and goes with the next one."""
+    if before.state in (State.PARKED, State.FAILED):
+        _withdraw_questions(tx, moved.id, "the ticket went on by other means")
+    if isinstance(step, Park) and step.reason is ParkReason.BUDGET:
+        kind, words = Matter.BUDGET, "It has spent its budget and is not done. Shall it get as much again?"
+    elif isinstance(step, Fail) and step.cause is Cause.CONFLICT:
+        kind, words = Matter.CONFLICT, "Its agent could not solve the conflicts with what landed. Shall it try again?"
+    else:
+        return
+    questions.ask(
+        tx,
+        key=f"{kind.value}:{moved.id}:{moved.version}",
+        kind=kind,
+        project=moved.project,
+        ticket=moved.id,
+        words=words,
+        facts={"why": moved.reason, **({"feedback": moved.feedback[:_MOST_FEEDBACK]} if moved.feedback else {})},
+        deadline=tx.now + _PATIENCE,
+    )
+
+
+def _withdraw_questions(tx: Transaction, ticket: int, why: str) -> None:
+    for question in questions.open_ones(tx, ticket=ticket):
+        questions.settle(tx, question.id, question.fallback, why, by=Settler.END)
 
 
 def live(tx: ReadTransaction, project: int | None = None) -> tuple[Ticket, ...]:
@@ -164,6 +209,7 @@ def drop(tx: Transaction, ticket: int) -> None:
         raise Conflict(f"Ticket {ticket} is waited for by {listed}: drop those first.")
     values = {"dropped_at": tx.now, "live": False, "version": dropped.version + 1}
     tx.execute(update(schema.tickets).where(_TABLE.id == ticket).values(values))
+    _withdraw_questions(tx, ticket, "the ticket was dropped")
     tx.record(Kind.TICKET_DROPPED, project=dropped.project, ticket=ticket, data={"title": dropped.wish.title})
 
 

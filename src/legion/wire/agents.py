@@ -22,6 +22,8 @@ class Hire:
     budget: float | None = None
     headcount: int | None = None
     depth: int | None = None
+    plan: bool = False
+    """It only reads until a plan of its is approved."""
     request: str = ""
     """The same request again gets the first answer."""
 
@@ -39,6 +41,49 @@ class Hired:
     depth: int | None
     message: str
     notes: list[str] = field(default_factory=list)
+
+
+@dataclass(kw_only=True)
+class ClaimTicket:
+    """A standing agent takes a ticket from the board."""
+
+    ticket: int = 0
+    """0: the next one that is ready."""
+    request: str = ""
+
+
+@dataclass(kw_only=True)
+class SubmitTicket:
+    """The ticket that it holds is whole, or goes back to the board."""
+
+    let_go: bool = False
+    why: str = ""
+    request: str = ""
+
+
+@dataclass(kw_only=True)
+class Claimed:
+    schema: str = "legion.claimed/1"
+    ticket: int | None
+    """Null where none is ready."""
+    title: str
+    message: str
+
+
+@dataclass(kw_only=True)
+class Plan:
+    """What an agent wants to do, for the one above to approve."""
+
+    text: str
+    request: str = ""
+
+
+@dataclass(kw_only=True)
+class PlanVerdict:
+    agent: str
+    approve: bool
+    why: str = ""
+    request: str = ""
 
 
 @dataclass(kw_only=True)

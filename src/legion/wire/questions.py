@@ -21,6 +21,8 @@ class QuestionLine:
     """permission, plan, budget, conflict or ask."""
     agent: str = ""
     """The standing agent that asks."""
+    name: str = ""
+    """Its name."""
     facts: dict[str, str] = field(default_factory=dict)
     """What a person needs to know to answer, by name."""
     choices: list[str] = field(default_factory=list)

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import secrets
 import time
 import uuid
 
 from legion.domain.errors import BadInput
 from legion.domain.questions import Matter, Question, Settler
-from legion.service import asking
+from legion.jobs import asking
+from legion.jobs.letters import quoted
 from legion.service.tools.call import Call, Data, NotYet
 from legion.store import events, questions, runs
 from legion.store.database import Transaction
+from legion.wire.questions import Answer, QuestionLine
 
 _PATIENCE = 20.0
 """Seconds of one wait; then the caller asks again, and finds the same question."""
@@ -39,6 +42,28 @@ def ask(call: Call) -> Data:
             if not call.news.wait(seen, max(0.0, min(left, overdue))) and overdue <= 0:
                 asking.settle_overdue(call.world)
     return _told(question)
+
+
+def answer(call: Call) -> Data:
+    number = call.number("question")
+    if number is None:
+        waiting = call.service.inbox().questions
+        return {"questions": [_shown(one) for one in waiting]} if waiting else {"questions": [], "next": "None waits."}
+    settled = call.service.answer(number, Answer(choice=call.text("choice"), why=call.text("text")))
+    return {"question": number, "choice": settled.choice, "message": settled.message}
+
+
+def _shown(one: QuestionLine) -> Data:
+    asker = one.name or f"ticket-{one.ticket}"
+    return {
+        "question": one.id,
+        "kind": one.kind,
+        "from": asker,
+        "words": quoted(one.words, source=asker, id=secrets.token_hex(8), about="question"),
+        "facts": one.facts,
+        "choices": one.choices or "any words",
+        "without_an_answer": one.default,
+    }
 
 
 def _asked(tx: Transaction, call: Call) -> Question:

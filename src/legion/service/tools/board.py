@@ -11,7 +11,7 @@ from legion.service import output
 from legion.service.limited import LimitedService
 from legion.service.tools.call import Call, Data
 from legion.store import agents, events, requests, tickets
-from legion.wire.agents import Interrupt
+from legion.wire.agents import ClaimTicket, Interrupt, SubmitTicket
 from legion.wire.mail import Letter
 from legion.wire.projects import Where
 from legion.wire.tickets import Action, Dispatch, NewTicket, TicketLine, TicketPage
@@ -119,6 +119,18 @@ def report(call: Call) -> Data:
         if call.request:
             requests.remember_call(tx, caller.id, call.request, {"reported": status})
     return {"reported": status, "next": "Your word is a claim: the change is judged when you end."}
+
+
+def claim(call: Call) -> Data:
+    submit, let_go = call.flag("submit"), call.flag("let_go")
+    if submit and let_go:
+        raise BadInput("Submit the ticket or let it go: not both.")
+    if submit or let_go:
+        wanted = SubmitTicket(let_go=let_go, why=call.text("why"), request=call.request)
+        held = call.service.submit(call.caller.id, wanted)
+    else:
+        held = call.service.claim(call.caller.id, ClaimTicket(ticket=call.number("ticket") or 0, request=call.request))
+    return {"ticket": held.ticket, **({"title": held.title} if held.title else {}), "next": held.message}
 
 
 def deps(call: Call) -> Data:

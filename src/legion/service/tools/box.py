@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 
+from legion.config.claude import Answers
 from legion.domain import tools as rules
 from legion.domain.errors import NotAllowed, NotFound
 from legion.domain.tools import DESCRIPTIONS, Tool
@@ -31,9 +32,11 @@ _HANDLERS: Mapping[Tool, Callable[[Call], Data]] = {
     Tool.FIRE: people.fire,
     Tool.AGENTS: people.agents,
     Tool.MAIL: people.mail,
+    Tool.CLAIM: board.claim,
+    Tool.PLAN: people.plan,
     Tool.ASK: asking.ask,
+    Tool.ANSWER: asking.answer,
 }
-_NOT_FOR_THE_PERSON = (Tool.REPORT, Tool.ASK)
 
 
 class ToolBox:
@@ -43,11 +46,12 @@ class ToolBox:
 
     def seen(self, caller: Caller) -> tuple[Tool, ...]:
         if caller.is_person:
-            return tuple(tool for tool in Tool if tool not in _NOT_FOR_THE_PERSON)
+            return rules.OF_THE_PERSON
         if caller.ticket is not None:
             return rules.OF_TICKETS
         with self._world.store.read() as tx:
-            return rules.of_agent(agents.get(tx, caller.id).rights)
+            agent = agents.get(tx, caller.id)
+        return rules.of_agent(agent, answers=self._world.user.claude.answers is Answers.LEADERS)
 
     def listed(self, caller: Caller) -> Tools:
         texts = [(tool, DESCRIPTIONS[tool]) for tool in self.seen(caller)]

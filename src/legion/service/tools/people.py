@@ -7,7 +7,7 @@ from legion.domain.errors import BadInput
 from legion.jobs.letters import quoted
 from legion.service.tools.call import Call, Data
 from legion.store import agents as store
-from legion.wire.agents import Fire, Hire, Interrupt
+from legion.wire.agents import Fire, Hire, Interrupt, Plan, PlanVerdict
 from legion.wire.mail import Broadcast, Letter, ReadMail
 
 PARENT = "parent"
@@ -27,6 +27,7 @@ def hire(call: Call) -> Data:
         budget=call.amount("budget"),
         headcount=call.number("headcount"),
         depth=call.number("depth"),
+        plan=call.flag("plan"),
         request=call.request,
     )
     hired = call.service.hire(call.caller.id, wanted)
@@ -91,6 +92,20 @@ def mail(call: Call) -> Data:
         for one in found[-_SHOWN:]
     ]
     return {"messages": listed}
+
+
+def plan(call: Call) -> Data:
+    text, agent = call.text("text"), call.text("agent")
+    if bool(text.strip()) == bool(agent.strip()):
+        raise BadInput("Give text to propose your own plan, or agent and approve to decide about another's.")
+    if text.strip():
+        if call.caller.is_person:
+            raise BadInput("You need nobody's approval: hire with a plan, and decide about that.")
+        return {"next": call.service.propose_plan(call.caller.id, Plan(text=text, request=call.request)).message}
+    if "approve" not in call.arguments:
+        raise BadInput("legion-plan needs 'approve' beside 'agent': true or false.")
+    verdict = PlanVerdict(agent=agent, approve=call.flag("approve"), why=call.text("why"), request=call.request)
+    return {"message": call.service.decide_plan(call.caller.id, verdict).message}
 
 
 def _named(call: Call, word: str) -> str:

@@ -1,0 +1,16 @@
+-- Tickets that standing agents have claimed, and plans that wait for approval.
+
+CREATE TABLE holdings (
+    ticket INTEGER PRIMARY KEY REFERENCES tickets (id),
+    number INTEGER NOT NULL,
+    agent TEXT NOT NULL,
+    planted INTEGER NOT NULL,
+    submitted INTEGER NOT NULL,
+    since DOUBLE PRECISION NOT NULL
+);
+
+CREATE INDEX holdings_of_agent ON holdings (agent, number);
+
+ALTER TABLE agents ADD COLUMN plan TEXT NOT NULL DEFAULT 'none';
+
+INSERT INTO counters (name, value) VALUES ('holding', 0);
