@@ -1,11 +1,8 @@
-"""The gateway against a bare aiohttp relay and no relay at all: one at a time, 32 at once, 100 slow streams."""
+"""The gateway against a bare relay, none at all, and other gateways: one at a time, 32 at once, 100 slow streams."""
 
 from __future__ import annotations
 
 import contextlib
-import json
-import selectors
-import socket
 import statistics
 import subprocess
 import sys
@@ -15,6 +12,8 @@ from pathlib import Path
 
 import psutil
 
+from bench import rivals
+from bench.asking import Times, at_once, connect, drain, one_by_one, request
 from bench.relay import PACE, SLOW_EVENTS
 from bench.report import ROUNDS, Report, interleaved
 from legion.gateway import process
@@ -22,26 +21,9 @@ from legion.gateway.folder import GatewayFolder
 from legion.gateway.passes import Pass, grant
 from legion.gateway.provider import NO_KEY, Kind, Provider, write_providers
 
-_TOOL = {"type": "object", "properties": {"path": {"type": "string", "description": "where it is " * 20}}}
-_TURN = (
-    {"role": "user", "content": [{"type": "text", "text": "a word or two " * 100}]},
-    {"role": "assistant", "content": [{"type": "text", "text": "some words of it " * 100}]},
-)
-_BODY = json.dumps(
-    {
-        "model": "claude-sonnet-4-5",
-        "stream": True,
-        "max_tokens": 32000,
-        "system": [{"type": "text", "text": "Be good. " * 500}],
-        "tools": [{"name": f"tool{n}", "description": "does it " * 40, "input_schema": _TOOL} for n in range(16)],
-        "messages": [*(_TURN * 20), _TURN[0]],
-    }
-).encode()
-"""About 80 KB, as an agent program sends it in the middle of a job."""
 _SINGLE = 200
-_MANY, _AT_ONCE = 640, 32
+_MANY = 640
 _STREAMS = 100
-_END = b"0\r\n\r\n"
 
 
 def run(folder: Path, report: Report) -> None:
@@ -69,24 +51,43 @@ def run(folder: Path, report: Report) -> None:
             _translated(report, ours=ours, direct=direct, plain=token, chat=chat)
             _slow(report, ours, slow, gateway, "translated, ")
             report.value("gateway: memory after all that (PSS)", gateway.memory_full_info().pss / 1e6, "MB")
+            rivals.run(folder, report, direct, one_by_one(direct, "", _SINGLE).p50)
         finally:
             process.end(place)
 
 
 def _singly(report: Report, *, ours: int, relay: int, direct: int, token: str) -> None:
-    for port in (ours, relay, direct):
-        _one_by_one(port, token)
-    rows = [[_one_by_one(port, token) for port in (ours, relay, direct)] for _ in range(ROUNDS)]
-    mine, plain, none = (statistics.median(column) * 1000 for column in zip(*rows, strict=True))
-    report.value("one at a time: added to a direct request, p50", mine - none, "ms", aim=1.0)
-    report.value("one at a time: added by the bare relay, p50", plain - none, "ms")
+    mine, plain, none = _in_turn((ours, token), (relay, token), (direct, token))
+    report.value("one at a time: added to a direct request, p50", (mine.p50 - none.p50) * 1000, "ms", aim=1.0)
+    report.value("one at a time: added by the bare relay, p50", (plain.p50 - none.p50) * 1000, "ms")
+    _closer(report, "", mine, none)
+
+
+def _in_turn(*ways: tuple[int, str]) -> list[Times]:
+    """All ways one after the other and again, so that a busy moment of the machine hits all of them."""
+    for port, token in ways:
+        one_by_one(port, token, _SINGLE)
+    rounds = [[one_by_one(port, token, _SINGLE) for port, token in ways] for _ in range(ROUNDS)]
+    return [
+        Times(
+            whole=tuple(one for times in way for one in times.whole),
+            first=tuple(one for times in way for one in times.first),
+        )
+        for way in zip(*rounds, strict=True)
+    ]
+
+
+def _closer(report: Report, how: str, mine: Times, none: Times) -> None:
+    report.value(f"{how}one at a time: added to a direct request, p99", (mine.p99 - none.p99) * 1000, "ms")
+    added = statistics.median(mine.first) - statistics.median(none.first)
+    report.value(f"{how}one at a time: added to the first byte, p50", added * 1000, "ms")
 
 
 def _together(
     report: Report, *, ours: int, relay: int, token: str, processes: tuple[psutil.Process, psutil.Process]
 ) -> None:
     before = [_cpu(process) for process in processes]
-    mine, plain = interleaved(lambda _: _at_once(ours, token), lambda _: _at_once(relay, token))
+    mine, plain = interleaved(lambda _: at_once(ours, token, _MANY), lambda _: at_once(relay, token, _MANY))
     used = [_cpu(process) - earlier for process, earlier in zip(processes, before, strict=True)]
     report.value("32 at once: requests per second", _MANY / statistics.median(mine), "/s")
     # At least 60 % of the bare relay's requests per second.
@@ -97,12 +98,12 @@ def _together(
 
 def _translated(report: Report, *, ours: int, direct: int, plain: str, chat: str) -> None:
     """Anthropic's words in, Chat Completions out, and back; beside the pass-through."""
-    for token in (plain, chat):
-        _one_by_one(ours, token)
-    rows = [[_one_by_one(ours, chat), _one_by_one(direct, plain)] for _ in range(ROUNDS)]
-    mine, none = (statistics.median(column) * 1000 for column in zip(*rows, strict=True))
-    report.value("translated, one at a time: added to a direct request, p50", mine - none, "ms", aim=3.0)
-    translated, passed = interleaved(lambda _: _at_once(ours, chat), lambda _: _at_once(ours, plain))
+    mine, none = _in_turn((ours, chat), (direct, plain))
+    report.value(
+        "translated, one at a time: added to a direct request, p50", (mine.p50 - none.p50) * 1000, "ms", aim=3.0
+    )
+    _closer(report, "translated, ", mine, none)
+    translated, passed = interleaved(lambda _: at_once(ours, chat, _MANY), lambda _: at_once(ours, plain, _MANY))
     report.value("translated, 32 at once: requests per second", _MANY / statistics.median(translated), "/s")
     report.ratio(f"translated, 32 at once: {_MANY} requests against the pass-through", translated, passed, aim=2.0)
 
@@ -115,11 +116,11 @@ def _token(place: GatewayFolder, provider: str) -> str:
 
 
 def _slow(report: Report, port: int, token: str, gateway: psutil.Process, how: str = "") -> None:
-    connections = [_connect(port) for _ in range(_STREAMS)]
+    connections = [connect(port) for _ in range(_STREAMS)]
     before, began = _cpu(gateway), time.monotonic()
     for connection in connections:
-        connection.sendall(_request(token, "/v1/messages?slow"))
-    _drain(connections, 1)
+        connection.sendall(request(token, "/v1/messages?slow"))
+    drain(connections, 1)
     used, seconds = _cpu(gateway) - before, time.monotonic() - began
     report.value(f"{how}100 slow streams: CPU of the gateway", used / seconds * 100, "% of a core", aim=50)
     report.value(f"{how}100 slow streams: took, against the provider's pace", seconds / (PACE * SLOW_EVENTS), "x")
@@ -128,67 +129,6 @@ def _slow(report: Report, port: int, token: str, gateway: psutil.Process, how: s
 def _cpu(process: psutil.Process) -> float:
     times = process.cpu_times()
     return times.user + times.system
-
-
-def _one_by_one(port: int, token: str) -> float:
-    """The median of many, one after the other on one connection."""
-    connection, took = _connect(port), []
-    for _ in range(_SINGLE):
-        began = time.perf_counter()
-        connection.sendall(_request(token))
-        _drain([connection], 1)
-        took.append(time.perf_counter() - began)
-    connection.close()
-    return statistics.median(took)
-
-
-def _at_once(port: int, token: str) -> float:
-    connections = [_connect(port) for _ in range(_AT_ONCE)]
-    began = time.perf_counter()
-    request = _request(token)
-    for connection in connections:
-        connection.sendall(request)
-    _drain(connections, _MANY // _AT_ONCE, request)
-    return time.perf_counter() - began
-
-
-def _drain(connections: list[socket.socket], times: int, request: bytes = b"") -> None:
-    """Read so many answers from each, asking again after all but the last."""
-    left, tails = dict.fromkeys(connections, times), dict.fromkeys(connections, b"")
-    with selectors.DefaultSelector() as selector:
-        for connection in connections:
-            selector.register(connection, selectors.EVENT_READ, connection)
-        while left:
-            for key, _ in selector.select():
-                connection = key.data
-                piece = connection.recv(1 << 18)
-                assert piece, "the connection broke"
-                tails[connection] = (tails[connection] + piece)[-len(_END) :]
-                if tails[connection] != _END:
-                    continue
-                tails[connection] = b""
-                left[connection] -= 1
-                if left[connection]:
-                    connection.sendall(request)
-                else:
-                    del left[connection]
-                    selector.unregister(connection)
-                    if times > 1:
-                        connection.close()
-
-
-def _connect(port: int) -> socket.socket:
-    connection = socket.create_connection(("127.0.0.1", port))
-    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    return connection
-
-
-def _request(token: str, path: str = "/v1/messages?beta=true") -> bytes:
-    head = (
-        f"POST {path} HTTP/1.1\r\nhost: 127.0.0.1\r\nauthorization: Bearer {token}\r\n"
-        f"content-type: application/json\r\nanthropic-version: 2023-06-01\r\ncontent-length: {len(_BODY)}\r\n\r\n"
-    )
-    return head.encode() + _BODY
 
 
 @contextlib.contextmanager

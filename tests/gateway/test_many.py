@@ -10,7 +10,8 @@ import psutil
 import pytest
 
 from legion.gateway.provider import Kind
-from tests.gateway.dialects.bodies import CHAT_STREAM, CLAUDE_CODE
+from tests.gateway.dialects.bodies import ANTHROPIC_STREAM, CHAT_STREAM, CLAUDE_CODE
+from tests.gateway.gateways import eventually
 from tests.gateway.upstream import STOP, delta, start, text
 
 AT_ONCE = 100
@@ -44,17 +45,19 @@ def test_a_hundred_slow_streams_run_side_by_side(gateway, upstream):
         assert (entry.input, entry.output, entry.cut) == (number, number * 2, False)
 
 
-@pytest.mark.parametrize("number", [60, pytest.param(1000, marks=pytest.mark.soak)])
-def test_callers_who_leave_in_the_middle_leave_nothing_behind(gateway, upstream, number):
+@pytest.mark.parametrize("kind", [Kind.OPENAI_CHAT, Kind.ANTHROPIC])
+@pytest.mark.parametrize("number", [100, pytest.param(1000, marks=pytest.mark.soak)])
+def test_callers_who_leave_in_the_middle_leave_nothing_behind(gateway, upstream, number, kind):
     """Every connection to the provider is closed, every request is in the ledger, and memory does not grow."""
+    stream = {Kind.OPENAI_CHAT: CHAT_STREAM, Kind.ANTHROPIC: ANTHROPIC_STREAM}[kind]
     closed = threading.Semaphore(0)
 
     def script(exchange):
-        exchange.begin(CHAT_STREAM[:900])
+        exchange.begin(stream[:900])
         if exchange.wait_until_closed():
             closed.release()
 
-    gateway.provide(upstream.url, kind=Kind.OPENAI_CHAT)
+    gateway.provide(upstream.url, kind=kind)
     upstream.script = script
     run, token = gateway.grant()
     body = json.dumps(CLAUDE_CODE).encode()
@@ -64,6 +67,7 @@ def test_callers_who_leave_in_the_middle_leave_nothing_behind(gateway, upstream,
             assert answer.read1()
 
     process = psutil.Process(gateway.pid)
+    open_before = process.num_fds()
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(leave, range(number // 2)))
         before = process.memory_info().rss
@@ -73,3 +77,5 @@ def test_callers_who_leave_in_the_middle_leave_nothing_behind(gateway, upstream,
     entries = gateway.entries(run, number)
     assert {one.error for one in entries} == {"caller_gone"}
     assert process.memory_info().rss - before < 10_000_000
+    # A few stay open to be used again.
+    assert eventually(process.num_fds, lambda found: found <= open_before + 10)

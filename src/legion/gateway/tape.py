@@ -5,12 +5,16 @@ Written by the gateway, read by the daemon. What belongs to nobody else (keys, t
 
 from __future__ import annotations
 
+import contextlib
 import json
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from legion.gateway.folder import VERSION, GatewayFolder
+
+_KEPT = 30 * 86_400.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,8 +49,12 @@ class Take:
 
 
 def start(folder: GatewayFolder) -> None:
-    """From here on new runs are recorded."""
+    """From here on new runs are recorded. Tapes that nobody asked for in a month go."""
     folder.tapes.mkdir(parents=True, exist_ok=True, mode=0o700)
+    for old in folder.tapes.glob("*.jsonl"):
+        with contextlib.suppress(FileNotFoundError):
+            if old.stat().st_mtime < time.time() - _KEPT:
+                old.unlink()
     folder.recording.touch(mode=0o600)
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import aiohttp
@@ -27,13 +28,14 @@ from legion.gateway.dialects.inner import (
     Failed,
     Json,
     ModelFailed,
+    PartGrew,
     Request,
     Unreadable,
     Waiting,
 )
 from legion.gateway.dialects.jsons import dumps, loads
 from legion.gateway.dialects.known import Dialect, StreamReader, Writer
-from legion.gateway.forwarding import Broken, Forwarder, Headers, Outgoing, pieces, without_key
+from legion.gateway.forwarding import Broken, Forwarder, Headers, Outgoing, begun_answer, pieces, without_key
 from legion.gateway.ledger import Trouble
 from legion.gateway.provider import Kind, Provider
 
@@ -49,6 +51,7 @@ _KEYED_CACHES = ("https://api.openai.com", "https://openrouter.ai")
 _LONGEST_BODY = 32 << 20
 _QUIET = 15.0
 """Seconds after which the caller is told that we still wait."""
+_STREAMED = (("content-type", "text/event-stream; charset=utf-8"), ("cache-control", "no-cache"))
 _TOLD = ("retry-after", "x-request-id", "request-id")
 
 
@@ -168,40 +171,43 @@ class _Stream:
         self._pulse: asyncio.TimerHandle | None = None
 
     async def run(self, headers: Headers) -> web.StreamResponse:
-        answer = _event_stream(headers)
+        answer = begun_answer(self._upstream, 200, [*headers, *_STREAMED])
         await answer.prepare(self._request)
         loop = asyncio.get_running_loop()
+        last = b""
         try:
             async for piece in pieces(self._upstream.content):
                 if self._account.first is None:
                     self._account.first = time.monotonic()
-                await self._send(answer, self._reader.feed(piece))
+                said = self._said(self._reader.feed(piece))
                 if self._reader.over:
+                    # It leaves together with the end mark.
+                    last = said
                     break
+                if said:
+                    await answer.write(said)
                 if self._pulse is not None:
                     self._pulse.cancel()
                 self._pulse = loop.call_later(_QUIET, self._still_there, answer)
             else:
-                await self._send(answer, self._reader.end())
+                last = self._said(self._reader.end())
         except Broken as broken:
             self._account.trouble = broken.trouble
-            await self._send(answer, [known.broken("the provider's answer broke off")])
+            last = self._said([known.broken("the provider's answer broke off")])
         finally:
             if self._pulse is not None:
                 self._pulse.cancel()
         self._account.cut = not self._counter.seen.complete
-        await answer.write_eof()
+        await answer.write_eof(last)
         return answer
 
-    async def _send(self, answer: web.StreamResponse, events: list[Event]) -> None:
+    def _said(self, events: list[Event]) -> bytes:
         if self._account.listener is not None:
             self._account.listener.note(events)
         for event in events:
             self._counter.note(event)
             self._begun = self._begun or isinstance(event, Begun)
-        said = b"".join([self._writer.write(event) for event in events])
-        if said:
-            await answer.write(said)
+        return b"".join([self._writer.write(event) for event in _joined(events)])
 
     def _still_there(self, answer: web.StreamResponse) -> None:
         if self._begun and self._request.transport is not None and not self._request.transport.is_closing():
@@ -210,6 +216,25 @@ class _Stream:
             # A few bytes: they are taken at once, whether the caller reads them or not.
             task = loop.create_task(answer.write(self._writer.write(Waiting())))
             task.add_done_callback(_forget)
+
+
+def _joined(events: list[Event]) -> Iterator[Event]:
+    """What came at once grows a part at once."""
+    index, texts = -1, list[str]()
+    for event in events:
+        if isinstance(event, PartGrew):
+            if event.index != index and texts:
+                yield PartGrew(index, "".join(texts))
+                texts = []
+            index = event.index
+            texts.append(event.text)
+            continue
+        if texts:
+            yield PartGrew(index, "".join(texts))
+            texts = []
+        yield event
+    if texts:
+        yield PartGrew(index, "".join(texts))
 
 
 def _forget(task: asyncio.Task[None]) -> None:
@@ -283,13 +308,7 @@ async def _as_stream(
     events = list(events_of(answer))
     for event in events:
         counter.note(event)
-    response = _event_stream(headers)
+    response = web.StreamResponse(status=200, headers=[*headers, *_STREAMED])
     await response.prepare(request)
-    await response.write(b"".join(writer.write(event) for event in events))
-    await response.write_eof()
+    await response.write_eof(b"".join(writer.write(event) for event in events))
     return response
-
-
-def _event_stream(headers: Headers) -> web.StreamResponse:
-    told = [*headers, ("content-type", "text/event-stream; charset=utf-8"), ("cache-control", "no-cache")]
-    return web.StreamResponse(status=200, headers=told)

@@ -24,6 +24,7 @@ from legion.gateway.dialects.inner import (
     Fault,
     FaultKind,
     Json,
+    PartGrew,
     Request,
     Unreadable,
 )
@@ -189,7 +190,11 @@ class StreamReader:
         try:
             for data in split(piece):
                 for event in self._one(data):
-                    events += self._shape.take(event)
+                    if isinstance(event, PartGrew):
+                        self._shape.grow(event)
+                        events.append(event)
+                    else:
+                        events += self._shape.take(event)
                 if events and isinstance(events[-1], _ENDS):
                     self.over = True
                     break

@@ -42,7 +42,7 @@ def read(facts: Json) -> Request:
     wanted = _CHOICES[choice.get("type", "auto")]
     return Request(
         model=facts["model"],
-        messages=tuple(_message(one) for one in facts["messages"]),
+        messages=tuple([_message(one) for one in facts["messages"]]),
         system=_system(facts.get("system")),
         tools=tuple(_tool(one) for one in facts.get("tools") or () if "input_schema" in one),
         choice=wanted,
@@ -67,8 +67,8 @@ def _system(said: str | list[Json] | None) -> tuple[Text, ...]:
 def _message(facts: Json) -> Message:
     content = facts["content"]
     blocks = [{"type": "text", "text": content}] if isinstance(content, str) else content
-    parts = (_part(block) for block in blocks)
-    return Message(role=Role(facts["role"]), parts=tuple(part for part in parts if part is not None))
+    parts = [part for block in blocks if (part := _part(block)) is not None]
+    return Message(role=Role(facts["role"]), parts=tuple(parts))
 
 
 def _part(block: Json) -> Part | None:

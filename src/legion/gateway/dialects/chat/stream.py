@@ -50,7 +50,8 @@ class Reader:
             self._ended = True
             return [Failed(fault=faults.read(facts))]
         events: list[Event] = []
-        self._usage = chat_usage(facts.get("usage"), self._usage)
+        if "usage" in facts:
+            self._usage = chat_usage(facts["usage"], self._usage)
         if not self._begun:
             self._begun = True
             id = facts.get("id") or f"chatcmpl-{uuid.uuid4().hex}"
