@@ -93,7 +93,7 @@ class Office:
 
     def take_prompt(self, number: int) -> None:
         """The program writes the turn's first message into its transcript."""
-        agent, run = self._turn(number)
+        agent, run = self.turn(number)
         if run.id in self.queued:
             return
         self.queued[run.id] = []
@@ -105,7 +105,7 @@ class Office:
     def say_now(self, number: int, message: Message, *, taken: bool) -> None:
         """A message in the middle of a turn, which the program takes up or only queues."""
         self.take_prompt(number)
-        agent, run = self._turn(number)
+        agent, run = self.turn(number)
         with self.world.store.write() as tx:
             batch = mail.offer_now(tx, message)
             names = agents.names(tx)
@@ -119,7 +119,7 @@ class Office:
 
     def spend(self, number: int, share: float) -> None:
         """As the gateway counts: never above what is left."""
-        agent, run = self._turn(number)
+        agent, run = self.turn(number)
         with self.world.store.write() as tx:
             money = agents.all_means(tx).get(agent.id)
             left = 1.0 if money is None or money.money is None else money.money
@@ -127,7 +127,7 @@ class Office:
             usage.add(tx, [Spending(run=run.id, provider="p", model="m", day="2026-01-01", usage=spent)])
 
     def end_turn(self, number: int, outcome: Outcome) -> None:
-        agent, run = self._turn(number)
+        agent, run = self.turn(number)
         shop = self.world.workshop(self.project)
         serving.conclude(
             self.world, shop, self.claims.pop(number), agent, run, End(outcome=outcome, detail="so it went")
@@ -158,7 +158,7 @@ class Office:
         given.mkdir(parents=True, exist_ok=True)
         return given
 
-    def _turn(self, number: int) -> tuple[Agent, Run]:
+    def turn(self, number: int) -> tuple[Agent, Run]:
         with self.world.store.read() as tx:
             agent = agents.numbered(tx, number)
             (run,) = runs.of_agent(tx, number, limit=1)

@@ -9,10 +9,12 @@ from pathlib import Path
 import pytest
 
 from legion.domain.agents import ROOT
-from legion.domain.errors import LegionError
-from legion.domain.mail import Delivery, Post
+from legion.domain.errors import Conflict, LegionError
+from legion.domain.mail import PING_PONG, Delivery, Post
+from legion.jobs.hearing import Ear, config_dir
+from legion.runner.journal import JournalEvent
 from legion.service import hiring, mailing
-from legion.store import agents, mail
+from legion.store import agents, mail, questions
 from legion.wire.agents import Fire, Hire, Interrupt
 from legion.wire.mail import Broadcast, Letter, ReadMail
 from tests.jobs.office import ENDINGS, Office, all_mail, check, settle
@@ -137,3 +139,41 @@ def test_what_the_person_reads_is_read_once(office: Office):
     assert (result.sender, result.kind, result.delivery) == (hired.id, "result", "waiting")
     assert mailing.read(office.world, ROOT, ReadMail()).messages == []
     assert [one.delivery for one in mailing.read(office.world, ROOT, ReadMail(all=True)).messages] == ["heard"] * 2
+
+
+def test_two_that_only_answer_each_other_are_stopped_with_one_question_until_the_person_lets_them_go_on(office: Office):
+    hired = [hiring.hire(office.world, ROOT, Hire(task="talk", cwd=str(office.root))).id for _ in range(2)]
+
+    def talk(count: int) -> int:
+        """How many messages went through."""
+        for sent in range(count):
+            try:
+                mailing.tell(office.world, hired[sent % 2], Letter(to=hired[1 - sent % 2], text=f"and you? {sent}"))
+            except Conflict:
+                return sent
+        return count
+
+    assert talk(PING_PONG * 3) == PING_PONG
+    assert talk(1) == 0
+    with office.world.store.write() as tx:
+        (question,) = questions.open_ones(tx)
+        assert question.choices == ("go on", "stop")
+        questions.settle(tx, question.id, "go on")
+    assert talk(PING_PONG * 3) in (PING_PONG, PING_PONG - 1)
+    mailing.tell(office.world, ROOT, Letter(to=hired[0], text="the person is heard all the same"))
+
+
+def test_an_echo_alone_is_not_yet_heard(office: Office):
+    """A program that is killed may have said more than it wrote down."""
+    hiring.hire(office.world, ROOT, Hire(task="work", cwd=str(office.root)))
+    office.conduct()
+    (number,) = office.claims
+    agent, run = office.turn(number)
+    ear = Ear(office.world, agent, config_dir(office.world.workshop(office.project), run.seat))
+    ear.hear(JournalEvent(number=1, time=0.0, kind="heard", facts={"id": run.prompt}))
+    with office.world.store.read() as tx:
+        assert [one.delivery for one in mail.of_batch(tx, agent.id, run.prompt)] == [Delivery.OFFERED]
+    office.take_prompt(number)
+    ear.hear(JournalEvent(number=2, time=0.0, kind="said", facts={}))
+    with office.world.store.read() as tx:
+        assert [one.delivery for one in mail.of_batch(tx, agent.id, run.prompt)] == [Delivery.HEARD]
