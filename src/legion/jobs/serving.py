@@ -30,6 +30,7 @@ from legion.jobs import (
     hearing,
     holding,
     judging,
+    leaving,
     letters,
     places,
     quota,
@@ -268,6 +269,8 @@ def conclude(
             _go_on_or_tell(tx, agent, this_run, end, said, begun=this_run.prompt in heard)
             if end.holding is not None and end.step is not None:
                 holding.conclude(tx, agent, end.holding, end.step)
+            if end.outcome is Outcome.FINISHED and leaving.leaves(tx, agent, said):
+                agent = leaving.dismiss(tx, agent, by=agent.parent, subtree=False, in_a_turn=()).fired[0]
         jobs.finish(tx, claim)
     crash.reach(Point.SERVE_AFTER_CONCLUDE)
     if agent.fired_at is not None:

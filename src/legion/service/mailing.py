@@ -158,8 +158,8 @@ def _refuse_quarrel(world: World, caller: str, to: str) -> None:
             deadline=tx.now + world.user.claude.answer_within,
         )
     raise Conflict(
-        f"You and {agent.name} have only answered each other for {len(talk)} messages: the person is asked whether that "
-        f"goes on (question {question.id}). End your turn."
+        f"You and {agent.name} have only answered each other for {len(talk)} messages: the person is asked whether "
+        f"that goes on (question {question.id}). End your turn."
     )
 
 

@@ -81,6 +81,18 @@ def plan(tx: Transaction, agent: Agent, to: Planning) -> None:
     tx.execute(update(schema.agents).where(_TABLE.number == agent.number).values(plan=to))
 
 
+def ask_to_leave(tx: Transaction, agent: Agent, message: str) -> None:
+    """By this message; none: it has answered."""
+    tx.execute(update(schema.agents).where(_TABLE.number == agent.number).values(leaving=message))
+
+
+def let_go_on(tx: Transaction) -> None:
+    """A person has mended something: nobody waits for a provider any longer than it takes to ask it."""
+    held = update(schema.agents).where(_STANDING, _TABLE.held_until.is_not(None)).values(held_until=None)
+    if tx.execute(held).rowcount:
+        tx.tell()
+
+
 def plant(tx: Transaction, agent: Agent, base: str) -> Agent:
     """Its worktree begins with this commit."""
     tx.execute(update(schema.agents).where(_TABLE.number == agent.number).values(base=base))
