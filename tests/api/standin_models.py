@@ -6,6 +6,10 @@ from legion.domain.errors import Conflict, NotFound
 from legion.wire.projects import Done
 from legion.wire.providers import (
     AddProvider,
+    BeginLogin,
+    FinishLogin,
+    LoginBegun,
+    LoginState,
     Models,
     ModelsOf,
     ProviderAnswer,
@@ -87,6 +91,14 @@ class ModelsStandIn:
             raise Conflict("Agents work with it: add --yes.")
         del self.providers_there[wanted.name]
         return Done(message=f"Provider {wanted.name} is removed.")
+
+    def begin_login(self, wanted: BeginLogin, /) -> LoginBegun:
+        self._ask("begin_login")
+        return LoginBegun(id="1", code="AB-12", url="https://example.test/device", seconds=900)
+
+    def finish_login(self, wanted: FinishLogin, /) -> LoginState:
+        self._ask("finish_login")
+        return LoginState(done=True, message="Provider copilot is added.")
 
     def routes(self) -> Routes:
         self._ask("routes")

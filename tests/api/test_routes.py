@@ -12,7 +12,7 @@ from legion.client.http import UNKNOWN, Address, NotRunning
 from legion.client.legion import Legion
 from legion.domain.errors import BadInput, ChecksFailed, Conflict, LegionError, NotAllowed, NotFound, TryAgain
 from legion.wire.projects import AddProject, Trust, Where
-from legion.wire.providers import AddProvider, SetRoute, TryProvider
+from legion.wire.providers import AddProvider, BeginLogin, FinishLogin, SetRoute, TryProvider
 from legion.wire.questions import Words
 from legion.wire.recording import Record
 from legion.wire.tickets import Action, Dispatch, NewTicket
@@ -53,6 +53,8 @@ ASKED = [
     ("providers", lambda legion: legion.providers()),
     ("add_provider", lambda legion: legion.add_provider(AddProvider(name="anthropic", key="sk-1"))),
     ("try_provider", lambda legion: legion.try_provider(TryProvider(name="anthropic"))),
+    ("begin_login", lambda legion: legion.begin_login(BeginLogin(name="copilot", unofficial=True))),
+    ("finish_login", lambda legion: legion.finish_login(FinishLogin(id="1"))),
     ("routes", lambda legion: legion.routes()),
     ("set_route", lambda legion: legion.set_route(SetRoute(model="claude-*", to=["ollama/qwen3"]))),
     ("switch_recording", lambda legion: legion.switch_recording(Record(on=True))),

@@ -23,7 +23,7 @@ from tests.support.codebase import ROOT
 REQUESTS = (
     *(projects.AddProject, projects.Where, projects.Trust, tickets.NewTicket, tickets.Dispatch, tickets.Action),
     *(providers.AddProvider, providers.RemoveProvider, providers.TryProvider, questions.Answer, questions.Words),
-    *(providers.SetRoute, providers.RemoveRoute, recording.Record),
+    *(providers.SetRoute, providers.RemoveRoute, recording.Record, providers.BeginLogin, providers.FinishLogin),
     *(agents.ClaimTicket, agents.SubmitTicket, agents.Plan, agents.PlanVerdict),
     *(agents.Hire, agents.Fire, agents.Interrupt, mail.Letter, mail.Broadcast, mail.ReadMail),
 )

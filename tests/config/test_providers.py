@@ -50,7 +50,7 @@ def test_what_is_saved_is_loaded_again_in_the_same_order(tmp_path_factory: pytes
         ("[one]\n", "lacks `url`"),
         ("one = 1\n", "must be a table"),
         ('[one]\nurl = "ftp://x"\n', "an http:// or https:// address"),
-        ('[one]\nurl = "http://x"\nauth = "magic"\n', '"x-api-key", "bearer" or "oauth"'),
+        ('[one]\nurl = "http://x"\nauth = "magic"\n', '"x-api-key", "bearer", "oauth" or "copilot"'),
         ('[one]\nurl = "http://x"\nkey = "sk-1"\n', "is not a setting"),
         ("[one\n", "not valid TOML"),
     ],

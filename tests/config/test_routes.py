@@ -17,6 +17,8 @@ def test_no_file_is_no_route(tmp_path: Path):
 def test_what_is_saved_is_loaded_again_in_the_same_order(tmp_path: Path):
     routes = (
         RouteConfig(model="claude-haiku-*", to=(RouteTarget(provider="ollama", model="qwen3"),)),
+        RouteConfig(model="*", agent="7*", role="worker", team="a team", most_usd=2.5, to=(target("one"),)),
+        RouteConfig(model="*", most_usd=0.0, to=(target("one"),)),
         RouteConfig(model="ü*", provider="one", to=(target("openrouter/anthropic/claude-sonnet-4.5"), target("one"))),
     )
     save(routes, tmp_path / "new" / "routes.toml")
@@ -40,6 +42,10 @@ def test_a_place_to_ask_has_a_provider(words):
         ('[[route]]\nmodel = "x"\nto = [7]\n', "mend it"),
         ('[[route]]\nto = ["x"]\n', "mend it"),
         ('[[route]]\nmodel = "x"\nto = ["x"]\ncolour = "red"\n', "mend it"),
+        ('[[route]]\nmodel = "x"\nto = ["x"]\nteam = 7\n', "mend it"),
+        ('[[route]]\nmodel = "x"\nto = ["x"]\nmost_usd = "much"\n', "mend it"),
+        ('[[route]]\nmodel = "x"\nto = ["x"]\nmost_usd = -1\n', "mend it"),
+        ('[[route]]\nmodel = "x"\nto = ["x"]\nmost_usd = inf\n', "mend it"),
     ],
 )
 def test_a_bad_file_is_told_about_in_one_sentence(tmp_path: Path, text, said):

@@ -264,10 +264,19 @@ def test_routes_are_set_listed_and_removed_and_providers_tell_their_models(here:
     said = here.told("route", "set", "claude-haiku-*", "local/qwen3", "rehearsal")
     assert "claude-haiku-* is asked for at local/qwen3, then rehearsal." in said
     found = here.json("route", "list")["routes"]
-    assert found == [{"model": "claude-haiku-*", "provider": "", "to": ["local/qwen3", "rehearsal"]}]
+    assert isinstance(found, list)
+    assert [(one["model"], one["provider"], one["to"]) for one in found] == [
+        ("claude-haiku-*", "", ["local/qwen3", "rehearsal"])
+    ]
     assert json.loads((here.squad.data.gateway / "routes.json").read_text())["routes"][0]["to"][0]["model"] == "qwen3"
     assert here.cli("route", "set", "x", "nobody").returncode == 3
     assert here.cli("route", "remove", "x").returncode == 3
+    here.told("route", "set", "claude-haiku-*", "rehearsal", "--team", "cleanup", "--role", "w*", "--most-usd", "4")
+    listed = " ".join(here.told("route", "list").split())
+    assert "claude-haiku-* rehearsal role w*, team cleanup, up to $4" in listed
+    assert here.cli("route", "set", "x", "rehearsal", "--most-usd", "-1").returncode == 2
+    assert here.cli("route", "remove", "claude-haiku-*", "--team", "other").returncode == 3
+    here.told("route", "remove", "claude-haiku-*", "--team", "cleanup", "--role", "w*")
     assert "is removed" in here.told("route", "remove", "claude-haiku-*")
     assert here.json("route", "list")["routes"] == []
     told = here.json("models")["providers"]

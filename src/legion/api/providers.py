@@ -11,6 +11,10 @@ from legion.api.waiting import Waiters
 from legion.wire.projects import Done
 from legion.wire.providers import (
     AddProvider,
+    BeginLogin,
+    FinishLogin,
+    LoginBegun,
+    LoginState,
     Models,
     ProviderAnswer,
     Providers,
@@ -37,6 +41,18 @@ def add(wanted: AddProvider, service: Asked) -> Done:
 @router.post("/remove", summary="Remove a provider and the key that was kept for it")
 def remove(wanted: RemoveProvider, service: Asked) -> Done:
     return service.remove_provider(storable(wanted))
+
+
+@router.post("/login", summary="Begin a login that a person confirms in a browser")
+async def begin_login(request: Request, wanted: BeginLogin, service: Asked) -> LoginBegun:
+    waiters: Waiters = request.app.state.waiters
+    return await waiters.run(partial(service.begin_login, storable(wanted)))
+
+
+@router.post("/login/finish", summary="Whether it was confirmed; waits a while for that")
+async def finish_login(request: Request, wanted: FinishLogin, service: Asked) -> LoginState:
+    waiters: Waiters = request.app.state.waiters
+    return await waiters.run(partial(service.finish_login, storable(wanted)))
 
 
 @router.get("/routes", summary="Which models are asked elsewhere than at the provider of a run")

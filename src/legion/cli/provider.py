@@ -11,6 +11,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from legion.cli.command import Call, command
+from legion.cli.login import login
 from legion.cli.output import Cell, Colour, Screen, clock, duration, harmless
 from legion.cli.progress import progress
 from legion.cli.texts import checked, read_stdin
@@ -20,7 +21,7 @@ from legion.wire.errors import BadInput, LegionError
 from legion.wire.projects import Done
 from legion.wire.providers import AddProvider, LimitLine, ProviderLine, Providers, RemoveProvider, TryProvider
 
-_AUTH = ("x-api-key", "bearer", "oauth")
+_AUTH = ("x-api-key", "bearer", "oauth", "copilot")
 _KINDS = ("anthropic", "openai_chat", "openai_responses")
 _ADD = """\
 legion provider add anthropic
@@ -37,7 +38,7 @@ legion provider add local --kind openai_chat --url http://127.0.0.1:8080/v1 --no
 )
 @click.pass_context
 def provider(ctx: click.Context) -> None:
-    """The providers of your models: add, list, test, remove.
+    """The providers of your models: add, login, list, test, remove.
 
     Agents never see a key: their requests go through Legion's gateway, which adds it.
     """
@@ -81,7 +82,7 @@ def names(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[C
 def add(call: Call, name: str, key_stdin: bool, key_file: str, **told: str | bool | None) -> None:
     """Add a provider, or change one.
 
-    Known by name: anthropic, openai, openrouter, minimax, ollama, vllm, lmstudio.
+    Known by name: anthropic, claude, openai, openrouter, minimax, ollama, vllm, lmstudio.
 
     Without an option about the key it asks for it, shows nothing of it, and keeps it in a file that only you can read.
     For one that is there already, URL, kind, model and auth stay as they were if left out.
@@ -196,5 +197,5 @@ def _tell(call: Call, done: Done) -> None:
         call.say(f"Note: {harmless(note)}")
 
 
-for _one in (add, listed, test, remove):
+for _one in (add, login, listed, test, remove):
     provider.add_command(_one)

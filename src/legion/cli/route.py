@@ -12,11 +12,13 @@ from legion.cli.progress import progress
 from legion.cli.provider import names
 from legion.cli.texts import checked
 from legion.wire.projects import Done
-from legion.wire.providers import Models, RemoveRoute, Routes, SetRoute
+from legion.wire.providers import Models, RemoveRoute, RouteLine, Routes, SetRoute
 
 _SET = """\
 legion route set 'claude-haiku-*' ollama/qwen3-coder
-legion route set 'claude-*' anthropic openrouter/anthropic/claude-sonnet-4.5"""
+legion route set 'claude-*' anthropic openrouter/anthropic/claude-sonnet-4.5
+legion route set '*' ollama/qwen3-coder --team cleanup
+legion route set 'claude-*' anthropic openrouter/z-ai/glm-4.6 --most-usd 5"""
 
 
 @click.group(
@@ -39,16 +41,24 @@ def route(ctx: click.Context) -> None:
 @click.argument("model", metavar="MODEL")
 @click.argument("to", metavar="PROVIDER[/MODEL]...", nargs=-1, required=True)
 @click.option("--provider", default="", metavar="NAME", shell_complete=names, help="Only for runs with this provider.")
-def set_route(call: Call, model: str, to: tuple[str, ...], provider: str) -> None:
+@click.option("--agent", default="", metavar="NAME", help="Only for runs of this agent, by its conversation.")
+@click.option("--role", default="", metavar="NAME", help="Only for agents in this role; those of tickets are worker.")
+@click.option("--team", default="", metavar="NAME", help="Only for agents of this team: the epic of their ticket.")
+@click.option(
+    "--most-usd", type=float, default=None, metavar="USD", help="Pass over who costs more per million tokens written."
+)
+def set_route(call: Call, model: str, to: tuple[str, ...], most_usd: float | None, **labels: str) -> None:
     """Ask for a model at these providers.
 
-    `*` in MODEL stands for any letters. The next provider is asked where one is at its limit, overloaded or does not
-    answer, and a conversation stays where it was answered.
+    `*` in MODEL and in names stands for any letters. The next provider is asked where one is at its limit, overloaded
+    or does not answer, and a conversation stays where it was answered. The first route that fits counts; a new one
+    goes before all others.
     """
     wanted = SetRoute(
         model=checked(model, "MODEL"),
         to=[checked(one, "PROVIDER") for one in to],
-        provider=checked(provider, "--provider"),
+        most_usd=most_usd,
+        **{label: checked(name, f"--{label}") for label, name in labels.items()},
     )
     _tell(call, call.legion().set_route(wanted))
 
@@ -68,7 +78,7 @@ def _table(found: Routes, screen: Screen) -> Iterator[str]:
         [
             Cell(harmless(line.model), Colour.BOLD),
             Cell(harmless(", then ".join(line.to))),
-            Cell(f"for runs with {harmless(line.provider)}" if line.provider else "", Colour.DIM),
+            Cell(harmless(_limits(line)), Colour.DIM),
         ]
         for line in found.routes
     ]
@@ -76,12 +86,24 @@ def _table(found: Routes, screen: Screen) -> Iterator[str]:
     yield screen.line(Cell(f"in {harmless(found.file)}", Colour.DIM))
 
 
+def _limits(line: RouteLine) -> str:
+    """Which runs it is for, and up to which price."""
+    words = {"provider": line.provider, "agent": line.agent, "role": line.role, "team": line.team}
+    said = [f"{name} {word}" for name, word in words.items() if word]
+    price = [] if line.most_usd is None else [f"up to ${line.most_usd:g}"]
+    return ", ".join([*said, *price])
+
+
 @command("remove", example="legion route remove 'claude-haiku-*'")
 @click.argument("model", metavar="MODEL")
 @click.option("--provider", default="", metavar="NAME", shell_complete=names, help="That for runs with this provider.")
-def remove(call: Call, model: str, provider: str) -> None:
+@click.option("--agent", default="", metavar="NAME", help="That for this agent.")
+@click.option("--role", default="", metavar="NAME", help="That for this role.")
+@click.option("--team", default="", metavar="NAME", help="That for this team.")
+def remove(call: Call, model: str, **labels: str) -> None:
     """Remove a route."""
-    wanted = RemoveRoute(model=checked(model, "MODEL"), provider=checked(provider, "--provider"))
+    told = {label: checked(name, f"--{label}") for label, name in labels.items()}
+    wanted = RemoveRoute(model=checked(model, "MODEL"), **told)
     _tell(call, call.legion().remove_route(wanted))
 
 

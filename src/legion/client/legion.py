@@ -40,6 +40,10 @@ from legion.wire.projects import (
 )
 from legion.wire.providers import (
     AddProvider,
+    BeginLogin,
+    FinishLogin,
+    LoginBegun,
+    LoginState,
     Models,
     ProviderAnswer,
     Providers,
@@ -189,6 +193,12 @@ class Legion:
 
     def remove_provider(self, wanted: RemoveProvider) -> Done:
         return self._post(Done, "providers/remove", wanted)
+
+    def begin_login(self, wanted: BeginLogin) -> LoginBegun:
+        return self._post(LoginBegun, "providers/login", wanted)
+
+    def finish_login(self, wanted: FinishLogin) -> LoginState:
+        return self._post(LoginState, "providers/login/finish", wanted)
 
     def routes(self) -> Routes:
         return self._get(Routes, "providers/routes")

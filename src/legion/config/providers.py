@@ -42,6 +42,8 @@ class Auth(Enum):
     BEARER = "bearer"
     OAUTH = "oauth"
     """A long-lived token of a Claude subscription."""
+    COPILOT = "copilot"
+    """The login of `legion provider login copilot`, exchanged for short-lived tokens."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,6 +80,15 @@ class ProviderConfig:
     )
     key_keyring: str = field(
         default="", metadata=text(allowed='"yes" or empty', help="The key is in the system's keyring, under `legion`.")
+    )
+
+    token_url: str = field(
+        default="",
+        metadata=text(
+            allowed="an http:// or https:// address, or empty",
+            fits=lambda url: url.startswith(("https://", "http://")) or not url,
+            help="Where a login is exchanged for a short-lived token.",
+        ),
     )
 
     @property

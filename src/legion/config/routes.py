@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+import math
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,7 +21,8 @@ _HEADER = """\
 # Which models are asked elsewhere; the first table whose `model` fits counts, and `*` stands for any letters.
 # `legion route` writes this file anew: comments of yours do not stay.
 """
-_KEYS = {"model", "provider", "to"}
+_LABELS = ("provider", "agent", "role", "team")
+_KEYS = {"model", "to", "most_usd", *_LABELS}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,6 +42,17 @@ class RouteConfig:
     to: tuple[RouteTarget, ...]
     provider: str = ""
     """Only for runs with this provider; empty: for all."""
+    agent: str = ""
+    role: str = ""
+    team: str = ""
+    """Only for runs with such a label, `*` for any letters; empty: for all."""
+    most_usd: float | None = None
+    """Targets whose model costs more for a million tokens that it writes are passed over."""
+
+    @property
+    def about(self) -> tuple[str, ...]:
+        """What it is for: of two routes for the same, only one can be."""
+        return (self.model, self.provider, self.agent, self.role, self.team)
 
 
 def target(words: str) -> RouteTarget:
@@ -84,15 +97,25 @@ def _route(table: object, path: Path) -> RouteConfig:
         raise BadInput(
             f'A [[route]] of {path} must look like model = "claude-haiku-*", to = ["ollama/qwen3"]: mend it.'
         )
+    most = table.get("most_usd")
     return RouteConfig(
-        model=table["model"], provider=table.get("provider", ""), to=tuple(target(one) for one in table["to"])
+        model=table["model"],
+        to=tuple(target(one) for one in table["to"]),
+        most_usd=None if most is None else float(most),
+        **{label: table.get(label, "") for label in _LABELS},
     )
 
 
 def _fits(table: dict[str, object]) -> bool:
     to = table.get("to")
     named = isinstance(to, list) and bool(to) and all(_plain(one) for one in to)
-    return named and _plain(table.get("model")) and isinstance(table.get("provider", ""), str)
+    labels = [table[label] for label in _LABELS if label in table]
+    return named and all(_plain(one) for one in (table.get("model"), *labels)) and _price(table.get("most_usd"))
+
+
+def _price(value: object) -> bool:
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    return value is None or (number and 0 <= float(value) < math.inf)  # type: ignore[arg-type]
 
 
 def _plain(value: object) -> bool:
@@ -100,7 +123,12 @@ def _plain(value: object) -> bool:
 
 
 def _table(one: RouteConfig) -> str:
-    said = {"model": one.model, "provider": one.provider, "to": [target.words for target in one.to]}
+    said = {
+        "model": one.model,
+        **{label: getattr(one, label) or None for label in _LABELS},
+        "to": [target.words for target in one.to],
+        "most_usd": one.most_usd,
+    }
     # A text of JSON is one of TOML too, as long as no letter is written as a code.
-    lines = [f"{key} = {json.dumps(value, ensure_ascii=False)}\n" for key, value in said.items() if value]
+    lines = [f"{key} = {json.dumps(value, ensure_ascii=False)}\n" for key, value in said.items() if value is not None]
     return "\n[[route]]\n" + "".join(lines)

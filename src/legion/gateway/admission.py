@@ -16,7 +16,7 @@ from legion.gateway.folder import Damaged, GatewayFolder
 from legion.gateway.ledger import Trouble
 from legion.gateway.passes import Granted, Pass, parse_pass, pass_file
 from legion.gateway.provider import Provider, parse_providers
-from legion.gateway.routing import Target, parse_routes, targets_of
+from legion.gateway.routing import Target, parse_routes, route_for
 from legion.gateway.watched import Watched
 
 _HOSTS = re.compile(r"(127\.0\.0\.1|localhost|\[::1\])(:\d+)?", re.IGNORECASE)
@@ -159,7 +159,23 @@ class Admission:
             routes = ()
         except Damaged as fault:
             raise Refused(500, ErrorKind.API, fault.message, Trouble.NO_PROVIDER) from None
-        return targets_of(routes, pass_.provider, model)
+        route = route_for(routes, pass_, model)
+        if route.most_usd is None:
+            return route.to
+        fitting = tuple(one for one in route.to if self._is_within(one, model, route.most_usd))
+        if not fitting:
+            raise Refused(
+                400,
+                ErrorKind.INVALID,
+                f"no model within {route.most_usd:g} USD for {model or 'the request'}: raise the limit of its route, "
+                "or add the price of a cheaper one to prices.toml.",
+                Trouble.NO_PRICE,
+            )
+        return fitting
+
+    def _is_within(self, target: Target, model: str, most_usd: float) -> bool:
+        provider = self.provider(target.provider)
+        return self._book.is_within(provider.model_for(target.model or model), most_usd)
 
 
 def _names(allowed: str, model: str) -> bool:

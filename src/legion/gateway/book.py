@@ -97,6 +97,11 @@ class Book:
     def has_price(self, model: str) -> bool:
         return self._prices.current().knows(model)
 
+    def is_within(self, model: str, most_usd: float) -> bool:
+        """Whether a million tokens that the model writes cost no more than this. One without a price does not."""
+        price = self._prices.current().output_price(model)
+        return price is not None and price <= most_usd
+
     def open(self, pass_: Pass) -> Account:
         account = Account(pass_=pass_)
         self._open[pass_.run].add(account)

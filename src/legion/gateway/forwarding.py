@@ -17,6 +17,7 @@ from yarl import URL
 from legion.gateway.answers import ErrorKind, Refused
 from legion.gateway.book import Account
 from legion.gateway.counting import BodyCounter, Counter, StreamCounter
+from legion.gateway.exchanging import EDITOR
 from legion.gateway.ledger import Limit, Trouble
 from legion.gateway.limits import limit_of
 from legion.gateway.openai_counting import OpenAIBodyCounter, OpenAIStreamCounter, UsageHider
@@ -235,6 +236,8 @@ def _request_headers(outgoing: Outgoing) -> Headers:
         headers.append(("x-api-key", key))
     elif key is not None:
         headers.append(("Authorization", f"Bearer {key}"))
+        if outgoing.provider.auth is Auth.EXCHANGED:
+            headers += EDITOR.items()
         if key.startswith(_LOGIN_TOKEN):
             flags = [value for name, value in headers if name.lower() == "anthropic-beta"]
             headers = [(name, value) for name, value in headers if name.lower() != "anthropic-beta"]

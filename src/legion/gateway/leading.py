@@ -19,12 +19,13 @@ from legion.gateway.dialects import seals
 from legion.gateway.dialects.inner import Json, Unreadable
 from legion.gateway.dialects.jsons import dumps, loads
 from legion.gateway.dialects.known import Dialect
+from legion.gateway.exchanging import Exchange
 from legion.gateway.forwarding import Forwarder, Outgoing
 from legion.gateway.gates import Gates
 from legion.gateway.keys import Keys, NoKey
 from legion.gateway.ledger import Trouble
 from legion.gateway.limits import REFUSED, seconds_until_reset
-from legion.gateway.provider import Kind, Provider
+from legion.gateway.provider import Auth, Kind, Provider
 from legion.gateway.routing import Chooser, Target
 from legion.gateway.translating import Translation, Translator
 
@@ -85,9 +86,10 @@ class _Elsewhere(Exception):
 
 
 class Leading:
-    def __init__(self, admission: Admission, keys: Keys, forwarder: Forwarder) -> None:
+    def __init__(self, admission: Admission, keys: Keys, exchange: Exchange, forwarder: Forwarder) -> None:
         self._admission = admission
         self._keys = keys
+        self._exchange = exchange
         self._forwarder = forwarder
         self._translator = Translator(forwarder)
         self._gates = Gates()
@@ -141,10 +143,14 @@ class Leading:
                 upstream.close()
                 if upstream.status == 401 and key is not None:
                     self._keys.drop(provider, key)
+                    self._exchange.drop(key)
 
     async def _key(self, provider: Provider) -> str | None:
         try:
-            return await self._keys.of(provider)
+            key = await self._keys.of(provider)
+            if key is None or provider.auth is not Auth.EXCHANGED:
+                return key
+            return await self._exchange.token(provider, key)
         except NoKey as missing:
             raise Refused(
                 400, ErrorKind.INVALID, f"no key for provider {provider.name}: {missing.message}", Trouble.NO_KEY

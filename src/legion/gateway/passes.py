@@ -28,6 +28,9 @@ class Pass:
     """What its ticket may cost in all; None: no limit."""
     spent_usd: float = 0.0
     """What the ticket had cost before this run."""
+    role: str = ""
+    team: str = ""
+    """Labels beside `agent`, by which requests are led; empty: none."""
     recorded: bool = False
     """What it asks and is answered is kept."""
 
@@ -54,6 +57,8 @@ def grant(folder: GatewayFolder, pass_: Pass) -> str:
         "models": None if pass_.models is None else list(pass_.models),
         "budget_usd": pass_.budget_usd,
         "spent_usd": pass_.spent_usd,
+        "role": pass_.role,
+        "team": pass_.team,
         "recorded": pass_.recorded,
         "since": min((granted.since for _, granted in older), default=time.time()),
     }
@@ -102,6 +107,8 @@ def parse_pass(content: bytes, path: Path) -> Granted:
             models=None if facts["models"] is None else tuple(facts["models"]),
             budget_usd=facts["budget_usd"],
             spent_usd=facts["spent_usd"],
+            role=facts.get("role", ""),
+            team=facts.get("team", ""),
             recorded=facts.get("recorded", False),
         )
     except (KeyError, TypeError):

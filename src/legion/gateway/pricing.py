@@ -57,6 +57,11 @@ class Prices:
     def knows(self, model: str) -> bool:
         return self._steps(model) is not None
 
+    def output_price(self, model: str) -> float | None:
+        """USD for a million tokens that it writes, after a prompt of usual length; None where it has no price."""
+        steps = self._steps(model)
+        return None if steps is None else steps[0].output
+
     def cost(self, model: str, usage: Usage) -> float | None:
         """In USD; None where the model has no price. What used nothing cost nothing."""
         if usage == Usage():

@@ -35,6 +35,8 @@ class Auth(Enum):
 
     API_KEY = "x-api-key"
     BEARER = "bearer"
+    EXCHANGED = "exchanged"
+    """As a bearer for which it was exchanged, good for minutes."""
 
 
 class KeyFrom(Enum):
@@ -84,6 +86,8 @@ class Provider:
     """Requests that may be open at a time; None: any number."""
     per_minute: int | None = None
     """Requests that may begin within a minute; None: any number."""
+    token_url: str = ""
+    """Where the key is exchanged, with Auth.EXCHANGED."""
 
     def __post_init__(self) -> None:
         if not _NAME.fullmatch(self.name):
@@ -110,7 +114,8 @@ class Provider:
         url = self.url.rstrip("/")
         if self.kind is Kind.ANTHROPIC:
             return url + path
-        return url + (path if not urlsplit(url).path else path.removeprefix("/v1"))
+        plain = not urlsplit(url).path and self.auth is not Auth.EXCHANGED
+        return url + (path if plain else path.removeprefix("/v1"))
 
 
 def write_providers(folder: GatewayFolder, providers: Iterable[Provider]) -> None:
@@ -139,6 +144,7 @@ def _to_json(provider: Provider) -> dict[str, Any]:
         "longest": provider.longest,
         "at_once": provider.at_once,
         "per_minute": provider.per_minute,
+        "token_url": provider.token_url,
     }
 
 
@@ -158,4 +164,5 @@ def _from_json(name: str, facts: dict[str, Any]) -> Provider:
         longest=facts.get("longest"),
         at_once=facts.get("at_once"),
         per_minute=facts.get("per_minute"),
+        token_url=facts.get("token_url", ""),
     )

@@ -14,6 +14,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from legion.gateway.folder import VERSION, Damaged, GatewayFolder, parse
+from legion.gateway.passes import Pass
 from legion.system import files
 
 _FAILURES = 5
@@ -40,16 +41,24 @@ class Route:
     """Of the request; `*` stands for any letters."""
     provider: str = ""
     """Of the run; empty: any."""
+    agent: str = "*"
+    role: str = "*"
+    team: str = "*"
+    """Of the pass."""
+    most_usd: float | None = None
+    """Targets whose model costs more for a million tokens that it writes are passed over; None: at any price."""
 
-    def fits(self, provider: str, model: str) -> bool:
-        return self.provider in ("", provider) and fnmatchcase(model, self.model)
+    def fits(self, pass_: Pass, model: str) -> bool:
+        labels = ((pass_.agent, self.agent), (pass_.role, self.role), (pass_.team, self.team), (model, self.model))
+        return self.provider in ("", pass_.provider) and all(fnmatchcase(name, wanted) for name, wanted in labels)
 
 
-def targets_of(routes: Iterable[Route], provider: str, model: str) -> tuple[Target, ...]:
+def route_for(routes: Iterable[Route], pass_: Pass, model: str) -> Route:
+    """The first that fits; without one, the run's own provider at any price."""
     for route in routes:
-        if route.fits(provider, model):
-            return route.to
-    return (Target(provider=provider),)
+        if route.fits(pass_, model):
+            return route
+    return Route(to=(Target(provider=pass_.provider),))
 
 
 def write_routes(folder: GatewayFolder, routes: Iterable[Route]) -> None:
@@ -58,6 +67,10 @@ def write_routes(folder: GatewayFolder, routes: Iterable[Route]) -> None:
         {
             "model": route.model,
             "provider": route.provider,
+            "agent": route.agent,
+            "role": route.role,
+            "team": route.team,
+            "most_usd": route.most_usd,
             "to": [{"provider": target.provider, "model": target.model} for target in route.to],
         }
         for route in routes
@@ -72,6 +85,10 @@ def parse_routes(content: bytes, path: Path) -> tuple[Route, ...]:
             Route(
                 model=one["model"],
                 provider=one["provider"],
+                agent=one.get("agent", "*"),
+                role=one.get("role", "*"),
+                team=one.get("team", "*"),
+                most_usd=one.get("most_usd"),
                 to=tuple(Target(provider=to["provider"], model=to["model"]) for to in one["to"]),
             )
             for one in facts["routes"]

@@ -27,6 +27,7 @@ from legion.gateway.answers import ErrorKind, Refused
 from legion.gateway.book import Book
 from legion.gateway.control import Control, is_control
 from legion.gateway.dialects.known import Dialect
+from legion.gateway.exchanging import Exchange
 from legion.gateway.folder import GatewayFolder
 from legion.gateway.forwarding import LONGEST_HEADER, Forwarder, new_session
 from legion.gateway.keys import Keys
@@ -199,7 +200,9 @@ async def _run(wish: Wish, book: Book, listener: socket.socket) -> None:
 
     async with new_session(wish.idle) as session:
         admission = Admission(wish.folder, book)
-        gateway = Gateway(wish.folder, book, admission, Leading(admission, Keys(), Forwarder(session, note)))
+        gateway = Gateway(
+            wish.folder, book, admission, Leading(admission, Keys(), Exchange(session), Forwarder(session, note))
+        )
         server = web.Server(
             gateway.handle,
             handler_cancellation=True,

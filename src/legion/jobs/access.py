@@ -24,6 +24,12 @@ from legion.gateway.provider import NO_KEY, Auth, KeyFrom, KeySource, Kind, Prov
 from legion.gateway.routing import Route, Target, write_routes
 from legion.jobs.world import World
 
+_AUTH = {
+    config.Auth.API_KEY: Auth.API_KEY,
+    config.Auth.BEARER: Auth.BEARER,
+    config.Auth.OAUTH: Auth.BEARER,
+    config.Auth.COPILOT: Auth.EXCHANGED,
+}
 _ANTHROPIC = "https://api.anthropic.com"
 _FROM_ENVIRONMENT = {
     "ANTHROPIC_API_KEY": config.Auth.API_KEY,
@@ -164,7 +170,8 @@ def _provider(name: str, one: ProviderConfig) -> Provider:
         name=name,
         url=one.url.rstrip("/"),
         key=_key(one),
-        auth=Auth.API_KEY if one.auth is config.Auth.API_KEY else Auth.BEARER,
+        auth=_AUTH[one.auth],
+        token_url=one.token_url,
         kind=Kind(one.kind.value),
         models={"*": one.model} if one.model else {},
         longest=one.longest or None,
@@ -175,7 +182,15 @@ def _provider(name: str, one: ProviderConfig) -> Provider:
 
 def _route(one: RouteConfig) -> Route:
     to = tuple(Target(provider=target.provider, model=target.model) for target in one.to)
-    return Route(model=one.model, provider=one.provider, to=to)
+    return Route(
+        model=one.model,
+        provider=one.provider,
+        agent=one.agent or "*",
+        role=one.role or "*",
+        team=one.team or "*",
+        most_usd=one.most_usd,
+        to=to,
+    )
 
 
 def _key(one: ProviderConfig) -> KeySource:

@@ -88,6 +88,8 @@ def _errand(world: World, shop: Workshop, ticket: Ticket, this_run: Run) -> Erra
         allowance=claude.allowance(world, ticket),
         spent=spent,
         tools=None if ticket.wish.tools is None else frozenset(ticket.wish.tools),
+        # Until agents have teams, tickets that are followed together are as near as it gets.
+        team=ticket.wish.epic,
         asks=ticket.wish.asks,
         desk=desk.of_ticket(world, ticket, this_run).desk,
     )

@@ -47,6 +47,8 @@ _ENVIRONMENT = {
 }
 
 
+ROLE = "worker"
+"""What agents of tickets are; routes may name it."""
 _SHORT_NAME = re.compile(r"[a-z]+")
 _WORDS = ("CLAUDE.md", ".claude/CLAUDE.md")
 _LONGEST_WORDS = 60_000
@@ -81,6 +83,8 @@ class Errand:
     """Dollars that whoever sent it may have spent in all when the run is stopped; None: no limit."""
     spent: float = 0.0
     """Dollars that were spent before this run."""
+    role: str = ROLE
+    team: str = ""
     asks: bool = False
     prompt_id: str = ""
     desk: Desk | None = None
@@ -184,6 +188,8 @@ def _way(world: World, this_run: Run, errand: Errand, way: Access, config_dir: P
             models=_models(world, errand.model),
             budget_usd=errand.allowance,
             spent_usd=errand.spent,
+            role=errand.role,
+            team=errand.team,
             recorded=tape.is_recording(folder),
         ),
     )

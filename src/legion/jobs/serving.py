@@ -212,6 +212,7 @@ def _errand(world: World, agent: Agent, this_run: Run, given: Path) -> Errand:
         again=letters.prompt(agent, names, batch, given, cut=cut, fresh=False),
         rules=letters.rules(agent, names),
         model=agent.model,
+        role=agent.role,
         tools=_tools(agent),
         allowance=None if money is None else spent + money,
         spent=spent,

@@ -18,6 +18,7 @@ from legion.service import (
     collecting,
     doctor,
     hiring,
+    login,
     mailing,
     output,
     projects,
@@ -72,6 +73,10 @@ from legion.wire.projects import (
 )
 from legion.wire.providers import (
     AddProvider,
+    BeginLogin,
+    FinishLogin,
+    LoginBegun,
+    LoginState,
     Models,
     ProviderAnswer,
     Providers,
@@ -216,6 +221,12 @@ class Service:
 
     def remove_provider(self, wanted: RemoveProvider) -> Done:
         return providers.remove(self._world, wanted)
+
+    def begin_login(self, wanted: BeginLogin) -> LoginBegun:
+        return login.begin(self._world, wanted)
+
+    def finish_login(self, wanted: FinishLogin) -> LoginState:
+        return login.finish(self._world, wanted)
 
     def routes(self) -> Routes:
         return routing.listed(self._world)

@@ -181,8 +181,11 @@ def _made(world: World, wanted: AddProvider, before: ProviderConfig | None) -> P
     else:
         auth = before.auth if before else _usual_auth(kind, template)
     _refuse_two_keys(wanted)
+    if auth is Auth.COPILOT and not (wanted.token_url or (before and before.token_url)):
+        raise BadInput("Copilot is reached by a login: `legion provider login copilot`.")
     made = replace(
         before or ProviderConfig(url=url),
+        token_url=wanted.token_url or (before.token_url if before else ""),
         url=url,
         kind=kind,
         auth=auth,

@@ -21,12 +21,21 @@ from legion.wire.projects import Done
 from legion.wire.providers import Models, ModelsOf, RemoveRoute, RouteLine, Routes, SetRoute
 
 _PATIENCE = 30.0
+_DEAREST = 1e6
 _ONE_AT_A_TIME = threading.Lock()
 
 
 def listed(world: World) -> Routes:
     lines = [
-        RouteLine(model=one.model, provider=one.provider, to=[target.words for target in one.to])
+        RouteLine(
+            model=one.model,
+            provider=one.provider,
+            to=[target.words for target in one.to],
+            agent=one.agent,
+            role=one.role,
+            team=one.team,
+            most_usd=one.most_usd,
+        )
         for one in config.load()
     ]
     return Routes(file=str(config.routes_file()), routes=lines)
@@ -36,15 +45,23 @@ def set_route(world: World, wanted: SetRoute) -> Done:
     """A new route goes before all others; one that is there keeps its place."""
     if not wanted.model or not wanted.to:
         raise BadInput("A route needs a model and a provider to ask: `legion route set 'claude-haiku-*' ollama`.")
+    if wanted.most_usd is not None and not 0 <= wanted.most_usd < _DEAREST:
+        raise BadInput("--most-usd must be dollars for a million tokens, such as 5.")
     made = RouteConfig(
-        model=wanted.model, provider=wanted.provider, to=tuple(config.target(words) for words in wanted.to)
+        model=wanted.model,
+        provider=wanted.provider,
+        agent=wanted.agent,
+        role=wanted.role,
+        team=wanted.team,
+        most_usd=wanted.most_usd,
+        to=tuple(config.target(words) for words in wanted.to),
     )
     for name in (*(target.provider for target in made.to), *filter(None, (made.provider,))):
         providers.known(world, name)
     with _ONE_AT_A_TIME:
         there = config.load()
-        if any(_same(one, made) for one in there):
-            config.save(tuple(made if _same(one, made) else one for one in there))
+        if any(one.about == made.about for one in there):
+            config.save(tuple(made if one.about == made.about else one for one in there))
         else:
             config.save((made, *there))
     access.tell_gateway(world)
@@ -53,10 +70,12 @@ def set_route(world: World, wanted: SetRoute) -> Done:
 
 
 def remove_route(world: World, wanted: RemoveRoute) -> Done:
-    gone = RouteConfig(model=wanted.model, provider=wanted.provider, to=())
+    gone = RouteConfig(
+        model=wanted.model, provider=wanted.provider, agent=wanted.agent, role=wanted.role, team=wanted.team, to=()
+    )
     with _ONE_AT_A_TIME:
         there = config.load()
-        left = tuple(one for one in there if not _same(one, gone))
+        left = tuple(one for one in there if one.about != gone.about)
         if len(left) == len(there):
             raise NotFound(f"There is no route for {wanted.model}: see `legion route list`.")
         config.save(left)
@@ -96,7 +115,3 @@ def _ask(url: str, token: str) -> ModelsOf:
         return ModelsOf(provider="", models=[], trouble=f"it cannot be asked ({type(fault).__name__})")
     finally:
         connection.close()
-
-
-def _same(one: RouteConfig, other: RouteConfig) -> bool:
-    return (one.model, one.provider) == (other.model, other.provider)

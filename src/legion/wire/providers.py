@@ -23,6 +23,46 @@ class AddProvider:
     no_key: bool = False
     key: str = ""
     """The key itself, to be kept: in the keyring if that is named, else in a file that only the person can read."""
+    token_url: str = ""
+    """Where a login is exchanged for short-lived tokens."""
+
+
+@dataclass(kw_only=True)
+class BeginLogin:
+    """`legion provider login`: a code for the person to confirm in a browser."""
+
+    name: str
+    unofficial: bool = False
+    """They know that nobody promised them that it works or may be done."""
+    model: str = ""
+    github: str = ""
+    token_url: str = ""
+    url: str = ""
+    """Addresses other than the usual ones."""
+
+
+@dataclass(kw_only=True)
+class LoginBegun:
+    schema: str = "legion.login/1"
+    id: str
+    code: str
+    url: str
+    seconds: float
+    """How long the code is good."""
+
+
+@dataclass(kw_only=True)
+class FinishLogin:
+    id: str
+
+
+@dataclass(kw_only=True)
+class LoginState:
+    schema: str = "legion.loggedin/1"
+    done: bool
+    """False: the person has not confirmed yet; ask again."""
+    message: str
+    notes: list[str] = field(default_factory=list)
 
 
 @dataclass(kw_only=True)
@@ -81,12 +121,21 @@ class SetRoute:
     to: list[str]
     provider: str = ""
     """Only for runs with this provider."""
+    agent: str = ""
+    role: str = ""
+    team: str = ""
+    """Only for runs with such a label."""
+    most_usd: float | None = None
+    """Whoever costs more for a million tokens that it writes is passed over."""
 
 
 @dataclass(kw_only=True)
 class RemoveRoute:
     model: str
     provider: str = ""
+    agent: str = ""
+    role: str = ""
+    team: str = ""
 
 
 @dataclass(kw_only=True)
@@ -94,6 +143,10 @@ class RouteLine:
     model: str
     provider: str
     to: list[str]
+    agent: str = ""
+    role: str = ""
+    team: str = ""
+    most_usd: float | None = None
 
 
 @dataclass(kw_only=True)
