@@ -10,7 +10,7 @@ import json
 import random
 import re
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -188,7 +188,8 @@ def check(office: Office) -> None:
             given = sum(report.rights.budget or 0.0 for report in reports.get(agent.id, ()))
             money = means[agent.id].money
             assert money is not None
-            assert own.get(agent.id, 0.0) + given + money <= rights.budget + 1e-9, "the budget tree adds up"
+            gone = _spent_by_fired(everybody, own, agent.id)
+            assert own.get(agent.id, 0.0) + gone + given + money <= rights.budget + 1e-9, "the budget tree adds up"
     for agent in everybody:
         heard = office.heard(agent)
         assert len(heard) == len(set(heard)), "no message twice in a conversation"
@@ -202,6 +203,12 @@ def check(office: Office) -> None:
                     assert message.id in heard, "nothing counts as heard that is not in the conversation"
                 elif message.delivery in (Delivery.WAITING, Delivery.RETURNED):
                     assert message.id not in heard, "nothing that was heard is offered again or sent back"
+
+
+def _spent_by_fired(everybody: tuple[Agent, ...], own: Mapping[str, float], parent: str) -> float:
+    """What those who were fired from under somebody had spent, and those from under them before."""
+    fired = [agent for agent in everybody if agent.parent == parent and agent.fired_at is not None]
+    return sum(own.get(agent.id, 0.0) + _spent_by_fired(everybody, own, agent.id) for agent in fired)
 
 
 def _of(letters_there: list[Message], id: str) -> Message:

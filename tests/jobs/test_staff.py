@@ -41,8 +41,8 @@ def hire(office: Office, chance: random.Random, request: str) -> None:
         cwd=str(office.root),
         tools=chance.choice([None, chance.sample(TOOLS, chance.randint(1, len(TOOLS)))]),
         budget=chance.choice([None, chance.uniform(0.1, 20)]),
-        headcount=chance.choice([None, chance.randint(0, 6)]),
-        depth=chance.choice([None, chance.randint(0, 3)]),
+        headcount=chance.choice([None, None, chance.randint(0, 6)]),
+        depth=chance.choice([None, None, chance.randint(0, 3)]),
         model=chance.choice(["", "opus", "sonnet", "haiku"]),
         request=request,
     )
@@ -65,6 +65,8 @@ def tell_now(office: Office, chance: random.Random, request: str) -> None:
         agent = agents.numbered(tx, number)
         if agent.fired_at is not None:
             return
+        if chance.random() < 0.5:
+            mail.send(tx, sender=agent.parent, recipient=agent.id, text=f"before {request}")
         message = mail.send(tx, sender=agent.parent, recipient=agent.id, text=f"now {request}")
     office.say_now(number, message, taken=chance.random() < 0.6)
 
@@ -75,8 +77,8 @@ def interrupt(office: Office, chance: random.Random, request: str) -> None:
 
 
 def fire(office: Office, chance: random.Random, request: str) -> None:
-    wanted = Fire(id=somebody(office, chance), subtree=chance.random() < 0.3)
-    hiring.fire(office.world, somebody(office, chance), wanted)
+    wanted = Fire(id=somebody(office, chance), subtree=chance.random() < 0.2)
+    hiring.fire(office.world, chance.choice([ROOT, ROOT, somebody(office, chance)]), wanted)
 
 
 def broadcast(office: Office, chance: random.Random, request: str) -> None:
