@@ -11,6 +11,7 @@ import pytest
 from legion.domain.agents import ROOT
 from legion.domain.errors import Conflict, LegionError
 from legion.domain.mail import PING_PONG, Delivery, Post
+from legion.domain.runs import Outcome
 from legion.jobs.hearing import Ear, config_dir
 from legion.runner.journal import JournalEvent
 from legion.service import hiring, mailing
@@ -179,3 +180,21 @@ def test_an_echo_alone_is_not_yet_heard(office: Office):
     ear.hear(JournalEvent(number=2, time=0.0, kind="said", facts={}))
     with office.world.store.read() as tx:
         assert [one.delivery for one in mail.of_batch(tx, agent.id, run.prompt)] == [Delivery.HEARD]
+
+
+def test_a_turn_that_cannot_begin_is_tried_again_later_and_its_parent_hears_of_it_once(office: Office):
+    hired = hiring.hire(office.world, ROOT, Hire(task="work", cwd=str(office.root)))
+    for _ in range(8):
+        office.conduct()
+        (number,) = office.claims
+        office.end_turn(number, Outcome.FAILED)
+        with office.world.store.read() as tx:
+            held = agents.get(tx, hired.id).held_until
+        assert held is not None
+        assert held > office.world.clock()
+    (word,) = mailing.read(office.world, ROOT, ReadMail()).messages
+    assert (word.kind, "cannot begin its turn" in word.text) == ("notice", True)
+    office.conduct()
+    office.take_prompt(number)
+    office.end_turn(number, Outcome.FINISHED)
+    check(office)

@@ -80,7 +80,8 @@ def interrupt(world: World, caller: str, wanted: Interrupt) -> Sent:
         if (first := repeated(tx, caller, wanted.request)) is not None:
             return Sent(**first)
         agent = _below(tx, caller, wanted.id, "interrupt")
-        turn = Staff(world, tx).turn(agent)
+        staff = Staff(world, tx)
+        turn = staff.turn(agent)
         if turn is None and not wanted.text.strip():
             raise Conflict(f"{agent.name} is idle: there is nothing to interrupt.")
         if turn is not None:
@@ -95,8 +96,7 @@ def interrupt(world: World, caller: str, wanted: Interrupt) -> Sent:
             text = mailing.checked(wanted.text)
             message = mail.send(tx, sender=caller, recipient=agent.id, text=text, project=agent.project)
             batch = mail.offer_now(tx, message) if turn is not None else ()
-            said = f"Message delivered to {agent.id} (now working)"
-            sent = Sent(messages=[message.id], to=[agent.id], message=said)
+            sent = Sent(messages=[message.id], to=[agent.id], message=mailing.words(agent, staff, now=True))
         remembered(tx, caller, wanted.request, sent)
     if turn is None:
         return sent

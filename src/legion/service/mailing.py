@@ -44,7 +44,7 @@ def tell(world: World, caller: str, letter: Letter) -> Sent:
             turn = staff.turn(agent)
             message = mail.send(tx, sender=caller, recipient=agent.id, text=text, project=agent.project)
             batch = mail.offer_now(tx, message) if letter.now and turn is not None else ()
-            sent = Sent(messages=[message.id], to=[agent.id], message=_words(agent, staff, now=letter.now))
+            sent = Sent(messages=[message.id], to=[agent.id], message=words(agent, staff, now=letter.now))
         remembered(tx, caller, letter.request, sent)
     if turn is None or not batch:
         return sent
@@ -200,7 +200,7 @@ def _to_person(tx: Transaction, caller: str, text: str) -> Sent:
     return Sent(messages=[message.id], to=[ROOT], message="The message is in the person's mailbox.")
 
 
-def _words(agent: Agent, staff: Staff, *, now: bool) -> str:
+def words(agent: Agent, staff: Staff, *, now: bool) -> str:
     if staff.turn(agent) is not None:
         hint = "" if now else "; --now reaches it in this one"
         return f"Message queued for {agent.id}: it is working, and hears it in its next turn{hint}"
