@@ -106,7 +106,9 @@ def test_a_standing_agent_sees_itself_by_tool_and_by_command_line(here: Company)
         call = {tool = "Bash", input = {command = "legion tell root 'from the shell'"}}
 
         [[step]]
-        call = {tool = "Bash", input = {command = "legion dispatch --files legion.toml --max-attempts 1 'rehearsal: vandal'"}}
+        [step.call]
+        tool = "Bash"
+        input = {command = "legion dispatch --files legion.toml --max-attempts 1 'rehearsal: vandal'"}
 
         [[step]]
         say = "Seen."
