@@ -98,7 +98,10 @@ def test_siblings_can_write_to_each_other_and_do_nothing_else_to_each_other(here
             one.use(tool, **arguments)
     with pytest.raises(NotAllowed):
         one.legion.mail(ReadMail(agent=other.id))
-    assert set(refusals(here, one.id)) == {"legion-fire", "legion-interrupt", "legion-stop"}
+    with pytest.raises(NotAllowed):
+        one.legion.fire(Fire(id=other.id))
+    tried = {"legion-fire", "legion-interrupt", "legion-stop", "POST /v1/mail", "POST /v1/agents/fire"}
+    assert set(refusals(here, one.id)) == tried
 
 
 def test_who_is_in_nobodys_tree_is_out_of_reach(here: Office, boss: Employee):
