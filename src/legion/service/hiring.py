@@ -35,8 +35,8 @@ _STOP_GRACE = 5.0
 
 def hire(world: World, caller: str, wanted: Hire) -> Hired:
     """Answers at once; its first turn begins with its task as soon as there is room."""
-    task = mailing.checked(wanted.task)
     _refuse_unfit(wanted)
+    task = mailing.checked(wanted.task)
     spending.catch_up(world)
     here = project_cases.find(world, wanted.cwd) if caller == ROOT else _own_project(world, caller, wanted.cwd)
     with world.store.write() as tx:
@@ -169,6 +169,8 @@ def _own_project(world: World, caller: str, cwd: str) -> Project:
 
 
 def _refuse_unfit(wanted: Hire) -> None:
+    if not wanted.task.strip():
+        raise BadInput("An agent needs a task: say what it is for, or give - to read it from stdin.")
     if wanted.name and (not _NAME.fullmatch(wanted.name) or wanted.name == ROOT):
         raise BadInput(
             f"{wanted.name[:60]!r} is no name for an agent: a letter, then letters, digits, '.', '_' and '-'."
