@@ -10,7 +10,7 @@ import json
 import random
 import re
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -93,7 +93,7 @@ class Office:
 
     def take_prompt(self, number: int) -> None:
         """The program writes the turn's first message into its transcript."""
-        agent, run = self._turn(number)
+        agent, run = self.turn(number)
         if run.id in self.queued:
             return
         self.queued[run.id] = []
@@ -105,7 +105,7 @@ class Office:
     def say_now(self, number: int, message: Message, *, taken: bool) -> None:
         """A message in the middle of a turn, which the program takes up or only queues."""
         self.take_prompt(number)
-        agent, run = self._turn(number)
+        agent, run = self.turn(number)
         with self.world.store.write() as tx:
             batch = mail.offer_now(tx, message)
             names = agents.names(tx)
@@ -119,7 +119,7 @@ class Office:
 
     def spend(self, number: int, share: float) -> None:
         """As the gateway counts: never above what is left."""
-        agent, run = self._turn(number)
+        agent, run = self.turn(number)
         with self.world.store.write() as tx:
             money = agents.all_means(tx).get(agent.id)
             left = 1.0 if money is None or money.money is None else money.money
@@ -127,7 +127,7 @@ class Office:
             usage.add(tx, [Spending(run=run.id, provider="p", model="m", day="2026-01-01", usage=spent)])
 
     def end_turn(self, number: int, outcome: Outcome) -> None:
-        agent, run = self._turn(number)
+        agent, run = self.turn(number)
         shop = self.world.workshop(self.project)
         serving.conclude(
             self.world, shop, self.claims.pop(number), agent, run, End(outcome=outcome, detail="so it went")
@@ -158,7 +158,7 @@ class Office:
         given.mkdir(parents=True, exist_ok=True)
         return given
 
-    def _turn(self, number: int) -> tuple[Agent, Run]:
+    def turn(self, number: int) -> tuple[Agent, Run]:
         with self.world.store.read() as tx:
             agent = agents.numbered(tx, number)
             (run,) = runs.of_agent(tx, number, limit=1)
@@ -188,7 +188,8 @@ def check(office: Office) -> None:
             given = sum(report.rights.budget or 0.0 for report in reports.get(agent.id, ()))
             money = means[agent.id].money
             assert money is not None
-            assert own.get(agent.id, 0.0) + given + money <= rights.budget + 1e-9, "the budget tree adds up"
+            gone = _spent_by_fired(everybody, own, agent.id)
+            assert own.get(agent.id, 0.0) + gone + given + money <= rights.budget + 1e-9, "the budget tree adds up"
     for agent in everybody:
         heard = office.heard(agent)
         assert len(heard) == len(set(heard)), "no message twice in a conversation"
@@ -202,6 +203,12 @@ def check(office: Office) -> None:
                     assert message.id in heard, "nothing counts as heard that is not in the conversation"
                 elif message.delivery in (Delivery.WAITING, Delivery.RETURNED):
                     assert message.id not in heard, "nothing that was heard is offered again or sent back"
+
+
+def _spent_by_fired(everybody: tuple[Agent, ...], own: Mapping[str, float], parent: str) -> float:
+    """What those who were fired from under somebody had spent, and those from under them before."""
+    fired = [agent for agent in everybody if agent.parent == parent and agent.fired_at is not None]
+    return sum(own.get(agent.id, 0.0) + _spent_by_fired(everybody, own, agent.id) for agent in fired)
 
 
 def _of(letters_there: list[Message], id: str) -> Message:

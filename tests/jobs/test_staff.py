@@ -9,10 +9,13 @@ from pathlib import Path
 import pytest
 
 from legion.domain.agents import ROOT
-from legion.domain.errors import LegionError
-from legion.domain.mail import Delivery, Post
+from legion.domain.errors import Conflict, LegionError
+from legion.domain.mail import PING_PONG, Delivery, Post
+from legion.domain.runs import Outcome
+from legion.jobs.hearing import Ear, config_dir
+from legion.runner.journal import JournalEvent
 from legion.service import hiring, mailing
-from legion.store import agents, mail
+from legion.store import agents, mail, questions
 from legion.wire.agents import Fire, Hire, Interrupt
 from legion.wire.mail import Broadcast, Letter, ReadMail
 from tests.jobs.office import ENDINGS, Office, all_mail, check, settle
@@ -39,8 +42,8 @@ def hire(office: Office, chance: random.Random, request: str) -> None:
         cwd=str(office.root),
         tools=chance.choice([None, chance.sample(TOOLS, chance.randint(1, len(TOOLS)))]),
         budget=chance.choice([None, chance.uniform(0.1, 20)]),
-        headcount=chance.choice([None, chance.randint(0, 6)]),
-        depth=chance.choice([None, chance.randint(0, 3)]),
+        headcount=chance.choice([None, None, chance.randint(0, 6)]),
+        depth=chance.choice([None, None, chance.randint(0, 3)]),
         model=chance.choice(["", "opus", "sonnet", "haiku"]),
         request=request,
     )
@@ -63,6 +66,8 @@ def tell_now(office: Office, chance: random.Random, request: str) -> None:
         agent = agents.numbered(tx, number)
         if agent.fired_at is not None:
             return
+        if chance.random() < 0.5:
+            mail.send(tx, sender=agent.parent, recipient=agent.id, text=f"before {request}")
         message = mail.send(tx, sender=agent.parent, recipient=agent.id, text=f"now {request}")
     office.say_now(number, message, taken=chance.random() < 0.6)
 
@@ -73,8 +78,8 @@ def interrupt(office: Office, chance: random.Random, request: str) -> None:
 
 
 def fire(office: Office, chance: random.Random, request: str) -> None:
-    wanted = Fire(id=somebody(office, chance), subtree=chance.random() < 0.3)
-    hiring.fire(office.world, somebody(office, chance), wanted)
+    wanted = Fire(id=somebody(office, chance), subtree=chance.random() < 0.2)
+    hiring.fire(office.world, chance.choice([ROOT, ROOT, somebody(office, chance)]), wanted)
 
 
 def broadcast(office: Office, chance: random.Random, request: str) -> None:
@@ -137,3 +142,59 @@ def test_what_the_person_reads_is_read_once(office: Office):
     assert (result.sender, result.kind, result.delivery) == (hired.id, "result", "waiting")
     assert mailing.read(office.world, ROOT, ReadMail()).messages == []
     assert [one.delivery for one in mailing.read(office.world, ROOT, ReadMail(all=True)).messages] == ["heard"] * 2
+
+
+def test_two_that_only_answer_each_other_are_stopped_with_one_question_until_the_person_lets_them_go_on(office: Office):
+    hired = [hiring.hire(office.world, ROOT, Hire(task="talk", cwd=str(office.root))).id for _ in range(2)]
+
+    def talk(count: int) -> int:
+        """How many messages went through."""
+        for sent in range(count):
+            try:
+                mailing.tell(office.world, hired[sent % 2], Letter(to=hired[1 - sent % 2], text=f"and you? {sent}"))
+            except Conflict:
+                return sent
+        return count
+
+    assert talk(PING_PONG * 3) == PING_PONG
+    assert talk(1) == 0
+    with office.world.store.write() as tx:
+        (question,) = questions.open_ones(tx)
+        assert question.choices == ("go on", "stop")
+        questions.settle(tx, question.id, "go on")
+    assert talk(PING_PONG * 3) in (PING_PONG, PING_PONG - 1)
+    mailing.tell(office.world, ROOT, Letter(to=hired[0], text="the person is heard all the same"))
+
+
+def test_an_echo_alone_is_not_yet_heard(office: Office):
+    """A program that is killed may have said more than it wrote down."""
+    hiring.hire(office.world, ROOT, Hire(task="work", cwd=str(office.root)))
+    office.conduct()
+    (number,) = office.claims
+    agent, run = office.turn(number)
+    ear = Ear(office.world, agent, config_dir(office.world.workshop(office.project), run.seat))
+    ear.hear(JournalEvent(number=1, time=0.0, kind="heard", facts={"id": run.prompt}))
+    with office.world.store.read() as tx:
+        assert [one.delivery for one in mail.of_batch(tx, agent.id, run.prompt)] == [Delivery.OFFERED]
+    office.take_prompt(number)
+    ear.hear(JournalEvent(number=2, time=0.0, kind="said", facts={}))
+    with office.world.store.read() as tx:
+        assert [one.delivery for one in mail.of_batch(tx, agent.id, run.prompt)] == [Delivery.HEARD]
+
+
+def test_a_turn_that_cannot_begin_is_tried_again_later_and_its_parent_hears_of_it_once(office: Office):
+    hired = hiring.hire(office.world, ROOT, Hire(task="work", cwd=str(office.root)))
+    for _ in range(8):
+        office.conduct()
+        (number,) = office.claims
+        office.end_turn(number, Outcome.FAILED)
+        with office.world.store.read() as tx:
+            held = agents.get(tx, hired.id).held_until
+        assert held is not None
+        assert held > office.world.clock()
+    (word,) = mailing.read(office.world, ROOT, ReadMail()).messages
+    assert (word.kind, "cannot begin its turn" in word.text) == ("notice", True)
+    office.conduct()
+    office.take_prompt(number)
+    office.end_turn(number, Outcome.FINISHED)
+    check(office)

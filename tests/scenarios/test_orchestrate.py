@@ -10,6 +10,8 @@ from typing import Any
 import httpx2
 import pytest
 
+from legion.domain.events import Kind
+from legion.store import events
 from tests.support.legion import Project, squad
 from tests.support.office import PERSONS, Office, office
 from tests.support.repository import CHECK, Repository
@@ -105,6 +107,9 @@ def test_an_agent_has_no_more_rights_there_than_elsewhere(here: Office):
     agent = Tool(here.port, here.hire("agent").token)
     own = agent.post("submit", title="mine", ticket="mine")[1]["ticket_id"]
     assert agent.post("stop", ticket_id=persons)[0] == 403
+    with here.world.store.read() as tx:
+        refused = [event.data["asked"] for event in events.after(tx, 0) if event.kind is Kind.REFUSED]
+    assert refused == ["POST /legion/orchestrate/stop"]
     assert agent.post("stop-all") == (200, {"status": "all_stopped"})
     assert here.person.ticket(persons).ticket.state == "queued"
     assert here.person.ticket(own).ticket.state == "stopped"

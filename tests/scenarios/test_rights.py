@@ -17,7 +17,7 @@ from legion.domain.tickets import Park, ParkReason, Start
 from legion.store import agents, events, questions, tickets, tokens
 from legion.store import mail as stored_mail
 from legion.wire.agents import Fire, Hire, Interrupt
-from legion.wire.errors import BadInput, NotAllowed, NotFound
+from legion.wire.errors import BadInput, Conflict, NotAllowed, NotFound
 from legion.wire.mail import Letter, ReadMail
 from legion.wire.projects import AddProject, Where
 from legion.wire.questions import Answer
@@ -98,7 +98,10 @@ def test_siblings_can_write_to_each_other_and_do_nothing_else_to_each_other(here
             one.use(tool, **arguments)
     with pytest.raises(NotAllowed):
         one.legion.mail(ReadMail(agent=other.id))
-    assert set(refusals(here, one.id)) == {"legion-fire", "legion-interrupt", "legion-stop"}
+    with pytest.raises(NotAllowed):
+        one.legion.fire(Fire(id=other.id))
+    tried = {"legion-fire", "legion-interrupt", "legion-stop", "POST /v1/mail", "POST /v1/agents/fire"}
+    assert set(refusals(here, one.id)) == tried
 
 
 def test_who_is_in_nobodys_tree_is_out_of_reach(here: Office, boss: Employee):
@@ -332,6 +335,53 @@ def _budget_question(here: Office) -> int:
         tickets.move(tx, ticket, Park(ParkReason.BUDGET, "spent"))
         (asked,) = questions.open_ones(tx, ticket=ticket)
     return asked.id
+
+
+def test_a_plan_waits_in_the_inbox_and_until_then_nothing_is_done_through_others(here: Office):
+    planner = here.hire(f"planner-{next(_names)}", plan=True)
+    for tool in ("legion-hire", "legion-dispatch", "legion-claim", "legion-stop"):
+        with pytest.raises(NotAllowed, match="You may not use"):
+            planner.use(tool, task="x")
+    with pytest.raises(NotAllowed, match="only read until your plan"):
+        planner.legion.hire(Hire(task="do it for me"))
+    with pytest.raises(NotAllowed, match="only read until your plan"):
+        planner.legion.dispatch(Dispatch(cwd=here.cwd, tickets=[NewTicket(title="do it for me")]))
+    planner.use("legion-plan", text="First this.")
+    planner.use("legion-plan", text="First that.")
+    (question,) = [one for one in here.person.inbox().questions if one.agent == planner.id]
+    assert (question.kind, question.facts["plan"], question.choices) == ("plan", "First that.", ["approve", "reject"])
+    with pytest.raises(BadInput, match="Say why"):
+        here.person.answer(question.id, Answer(choice="reject"))
+    assert "rejected" in here.person.answer(question.id, Answer(choice="reject", why="Too long.")).message
+    planner.use("legion-plan", text="Only this.")
+    (question,) = [one for one in here.person.inbox().questions if one.agent == planner.id]
+    here.person.answer(question.id, Answer(choice="approve"))
+    assert [one for one in here.person.inbox().questions if one.agent == planner.id] == []
+    assert planner.use("legion-hire", task="now it may").data["hired"]
+
+
+def test_who_is_fired_asks_nothing_any_more(here: Office):
+    planner = here.hire(f"planner-{next(_names)}", plan=True)
+    planner.use("legion-plan", text="A plan.")
+    here.person.fire(Fire(id=planner.id))
+    assert [one for one in here.person.inbox().questions if one.agent == planner.id] == []
+
+
+def test_a_ticket_is_claimed_by_one_and_given_back(here: Office, boss: Employee):
+    one, other = report_of(boss), report_of(boss)
+    ticket = boss.use("legion-dispatch", title="for whoever is free", text="x").data["ticket"]
+    taken = one.use("legion-claim", ticket=ticket)
+    assert (taken.data["ticket"], taken.data["title"]) == (ticket, "for whoever is free")
+    with pytest.raises(Conflict):
+        other.use("legion-claim", ticket=ticket)
+    with pytest.raises(Conflict, match="begins with your next turn"):
+        one.use("legion-claim", submit=True)
+    with pytest.raises(BadInput, match="not both"):
+        one.use("legion-claim", submit=True, let_go=True)
+    one.use("legion-claim", let_go=True, why="too hard")
+    assert other.use("legion-claim", ticket=ticket).data["ticket"] == ticket
+    other.use("legion-claim", let_go=True)
+    boss.use("legion-stop", what=str(ticket))
 
 
 def test_who_may_hire_nobody_sees_no_tools_for_it(here: Office, boss: Employee):

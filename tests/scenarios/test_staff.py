@@ -144,3 +144,32 @@ def test_mail_outlives_the_daemon_and_wakes_its_agent_after_a_restart(here: Comp
     here.project.until_true(lambda: staff.results("sleeper") == ["First.", "Second."])
     staff.check()
     staff.fire("sleeper")
+
+
+def test_who_is_asked_to_leave_may_refuse_with_a_reason(here: Company):
+    staff = Staff(here)
+    staff.script("stayer", 'say = "Hello."', 'say = "STAY: the release is half done."', 'say = "All is handed over."')
+    staff.hire("stayer")
+    staff.until_idle("stayer")
+    assert "is asked to leave" in here.told("fire", "stayer", "--ask")
+    here.project.until_true(lambda: "STAY: the release is half done." in staff.results("stayer"))
+    staff.until_idle("stayer")
+    assert staff.lines()["stayer"].fired_at is None
+    here.told("fire", "stayer", "--ask")
+    here.project.until_true(lambda: staff.lines()["stayer"].fired_at is not None)
+    assert staff.results("stayer")[-1] == "All is handed over."
+    staff.check()
+
+
+def test_a_spent_budget_ends_the_turn_and_what_was_written_is_saved(here: Company):
+    staff = Staff(here)
+    dear = "usage = {input = 1000000, output = 10, cache_read = 0, cache_write = 0}"
+    staff.script("spender", f"{bash('echo draft > spent.txt')}\n{dear}", bash("echo more > more.txt"), 'say = "Done."')
+    staff.hire("spender", budget=1.0)
+    here.project.until_true(lambda: bool(staff.results("spender")))
+    (said,) = staff.results("spender")
+    assert said.startswith("spender did not come to the end of its turn: The agent has spent its budget")
+    (turn,) = staff.page("spender").turns
+    assert (turn.outcome, staff.lines()["spender"].left) == ("out_of_budget", 0.0)
+    assert here.project.hub_git("show", f"{turn.saved}:spent.txt") == "draft\n"
+    staff.fire("spender")

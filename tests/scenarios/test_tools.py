@@ -19,7 +19,7 @@ from legion.wire.errors import NotAllowed
 from legion.wire.questions import QuestionLine
 from tests.support.models import Company, company
 
-MOST_LETTERS = 5000
+MOST_LETTERS = 5600
 """Of all tools together, as the model reads them in every turn."""
 
 
@@ -106,15 +106,32 @@ def test_a_standing_agent_sees_itself_by_tool_and_by_command_line(here: Company)
         call = {tool = "Bash", input = {command = "legion tell root 'from the shell'"}}
 
         [[step]]
+        [step.call]
+        tool = "Bash"
+        input = {command = "legion dispatch --files legion.toml --max-attempts 1 'rehearsal: vandal'"}
+
+        [[step]]
         say = "Seen."
         """,
     )
     here.script("helped", '[[step]]\nsay = "Helped."')
+    here.script(
+        "vandal",
+        """
+        [[step]]
+        call = {tool = "Bash", input = {command = "echo >> legion.toml"}}
+
+        [[step]]
+        say = "Done."
+        """,
+    )
     id = hire(here, "looker")
     assert until_result(here, "looker") == "Seen."
-    assert [failed for failed, _ in returned(journal(here, id))] == [False] * 4
+    assert [failed for failed, _ in returned(journal(here, id))] == [False] * 5
     assert parent(here, "helped") == id
     assert "from the shell" in here.told("mail", "--all")
+    (ticket,) = [line.id for line in here.squad.client.status(here.project.cwd, True).tickets if "vandal" in line.title]
+    assert "protected files (legion.toml)" in here.project.until(ticket, "failed").ticket.reason
     shown = here.told("mcp")
     assert json.loads(here.squad.data.daemon_record.read_text())["mcp"] in shown
     assert here.squad.data.token.read_text().strip() not in shown

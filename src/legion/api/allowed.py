@@ -1,4 +1,4 @@
-"""Which routes an agent's token opens at all. What it may do there is decided behind them.
+"""Who calls, and which routes an agent's token opens at all. What it may do there is decided behind them.
 
 A list of what is open, so that a new route is closed to agents until somebody writes it down here.
 """
@@ -6,6 +6,9 @@ A list of what is open, so that a new route is closed to agents until somebody w
 from __future__ import annotations
 
 import re
+
+CALLER = "legion.caller"
+"""Where the scope of a request holds the Caller, for whoever comes behind the guard."""
 
 _NUMBER = r"\d{1,18}"
 _WORD = r"[A-Za-z0-9._-]{1,80}"

@@ -9,7 +9,7 @@ from typing import Annotated, TypeVar, cast
 from fastapi import Depends, Path, Query, Request
 from pydantic import AfterValidator, ConfigDict
 
-from legion.api.guard import CALLER
+from legion.api.allowed import CALLER
 from legion.api.ports import Desk, Service
 from legion.wire.agents import ClaimTicket, Fire, Hire, Interrupt, Plan, PlanVerdict, SubmitTicket
 from legion.wire.callers import Caller

@@ -15,7 +15,7 @@ from typing import Any, NoReturn
 from fastapi.concurrency import run_in_threadpool
 
 from legion import __version__
-from legion.api.allowed import may_call
+from legion.api.allowed import CALLER, may_call
 from legion.api.ports import Desk
 from legion.api.problems import problem_body
 from legion.wire.callers import PERSON, Caller
@@ -29,8 +29,6 @@ App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 MOST_BODY_BYTES = 32 * 1024 * 1024
 OPEN_PATHS = frozenset({"/health"})
-CALLER = "legion.caller"
-"""Where the scope holds the Caller, for whoever comes behind the guard."""
 SESSION = b"legion-session"
 """The header in which a client says who it believes to be. It proves nothing; it must not contradict the token."""
 

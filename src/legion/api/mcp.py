@@ -14,7 +14,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from legion import __version__
-from legion.api.guard import CALLER, Receive, Scope, Send
+from legion.api.allowed import CALLER
+from legion.api.guard import Receive, Scope, Send
 from legion.api.ports import Desk
 from legion.api.waiting import Waiters
 from legion.domain.tools import SERVER

@@ -10,6 +10,7 @@ from fastapi.responses import JSONResponse
 
 from legion.api.asking import BIGGEST, MaybeFolder, Who, storable
 from legion.api.ports import Desk, Orchestrate
+from legion.api.problems import note_refusal
 from legion.wire.errors import HTTP_STATUS, BadInput, LegionError, NotAllowed, NotFound
 from legion.wire.orchestrate import (
     Dependencies,
@@ -34,6 +35,8 @@ def _answer(request: Request, who: Who, cwd: str | None, ask: Callable[[Orchestr
     try:
         return ask(desk.orchestrate(who, cwd or ""))
     except LegionError as error:
+        if isinstance(error, NotAllowed):
+            note_refusal(request, error)
         status = HTTP_STATUS[type(error)] if isinstance(error, NotAllowed | NotFound) else 400
         return JSONResponse({"error": error.message}, status)
 

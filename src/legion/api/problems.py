@@ -6,11 +6,15 @@ import json
 from collections.abc import Sequence
 
 from fastapi import FastAPI, Request
+from fastapi.concurrency import run_in_threadpool
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import Response
 from starlette.exceptions import HTTPException
 
-from legion.wire.errors import HTTP_STATUS, BadInput, LegionError, NotFound, problem_of
+from legion.api.allowed import CALLER
+from legion.api.ports import Desk
+from legion.wire.callers import Caller
+from legion.wire.errors import HTTP_STATUS, BadInput, LegionError, NotAllowed, NotFound, problem_of
 
 
 def problem_body(error: LegionError) -> bytes:
@@ -31,9 +35,20 @@ def install(app: FastAPI) -> None:
     app.add_exception_handler(Exception, _on_mistake)
 
 
-async def _on_legion_error(_: Request, error: Exception) -> Response:
+async def _on_legion_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, LegionError)
+    # What a tool refuses is written down under the tool's name.
+    if isinstance(error, NotAllowed) and not request.url.path.startswith("/v1/tools/"):
+        await run_in_threadpool(note_refusal, request, error)
     return answer(error)
+
+
+def note_refusal(request: Request, error: NotAllowed) -> None:
+    """What an agent may not do is written down, whichever way it tried."""
+    caller = request.scope.get(CALLER)
+    if isinstance(caller, Caller) and not caller.is_person:
+        desk: Desk = request.app.state.desk
+        desk.refused(caller, f"{request.method} {request.url.path}"[:200], error.message)
 
 
 async def _on_invalid(_: Request, error: Exception) -> Response:

@@ -58,9 +58,13 @@ def hire(call: Call, task: str, tools: str | None, waits: bool, timeout: float |
 @command("fire", example="legion fire tess\nlegion fire 3f2a --subtree")
 @click.argument("id", metavar="ID")
 @click.option("--subtree", is_flag=True, help="Everybody below it too; else they report to its parent.")
-def fire(call: Call, id: str, subtree: bool) -> None:
-    """Fire an agent. What it has written is saved, and mail that it has not read goes back to its senders."""
-    fired = call.legion().fire(Fire(id=checked(id, "ID"), subtree=subtree, request=os.urandom(16).hex()))
+@click.option("--ask", is_flag=True, help="Let it finish its turn and go, or refuse with a reason.")
+def fire(call: Call, id: str, subtree: bool, ask: bool) -> None:
+    """Fire an agent. What it has written is saved, and mail that it has not read goes back to its senders.
+
+    Asked with --ask it may refuse; fire it without to insist.
+    """
+    fired = call.legion().fire(Fire(id=checked(id, "ID"), subtree=subtree, ask=ask, request=os.urandom(16).hex()))
     call.answer(fired, lambda: [harmless(fired.message)])
 
 

@@ -84,6 +84,8 @@ class Agent:
     """No turn begins before, since its provider does not serve for now."""
     held_why: str = ""
     plan: Planning = Planning.NONE
+    leaving: str = ""
+    """The message that asks it to leave, until it has answered."""
 
     @property
     def only_reads(self) -> bool:

@@ -56,7 +56,7 @@ CHOICES: Mapping[Matter, tuple[str, ...]] = {
 
 FALLBACKS: Mapping[Matter, str] = {
     Matter.PERMISSION: NO,
-    Matter.PLAN: REJECT,
+    Matter.PLAN: LEAVE,
     Matter.BUDGET: LEAVE,
     Matter.CONFLICT: LEAVE,
     Matter.ASK: "",

@@ -147,7 +147,11 @@ DESCRIPTIONS: Mapping[Tool, Description] = {
     ),
     Tool.FIRE: Description(
         words="Fire an agent below you. Its work is saved; its reports become its parent's.",
-        takes={"agent": _AGENT, "subtree": Parameter(kind="boolean", words="and everybody below it")},
+        takes={
+            "agent": _AGENT,
+            "subtree": Parameter(kind="boolean", words="and everybody below it"),
+            "ask": Parameter(kind="boolean", words="it may finish, or refuse"),
+        },
     ),
     Tool.AGENTS: Description(words="Who stands, under whom, and what each is doing."),
     Tool.MAIL: Description(

@@ -30,6 +30,7 @@ from legion.jobs import (
     hearing,
     holding,
     judging,
+    leaving,
     letters,
     places,
     quota,
@@ -55,6 +56,10 @@ _GOES_ON = (Outcome.LOST, Outcome.LIMITED, Outcome.REFUSED)
 """Nobody's decision: the turn goes on by itself when it can."""
 _REFUSED_PAUSE = 120.0
 """Seconds until a provider that refused a key is asked again: a person has to mend that."""
+_FIRST_PAUSE, _LONGEST_PAUSE = 5.0, 600.0
+"""Seconds before the next turn where one did not even begin: twice as long each time."""
+_SAID_AFTER = 3
+"""So many turns in vain are worth a word to the parent."""
 _TOO_LATE = "fired before its program was started"
 
 
@@ -269,6 +274,8 @@ def conclude(
             _go_on_or_tell(tx, agent, this_run, end, said, begun=this_run.prompt in heard)
             if end.holding is not None and end.step is not None:
                 holding.conclude(tx, agent, end.holding, end.step)
+            if end.outcome is Outcome.FINISHED and leaving.leaves(tx, agent, said):
+                agent = leaving.dismiss(tx, agent, by=agent.parent, subtree=False, in_a_turn=()).fired[0]
         jobs.finish(tx, claim)
     crash.reach(Point.SERVE_AFTER_CONCLUDE)
     if agent.fired_at is not None:
@@ -279,7 +286,17 @@ def _go_on_or_tell(tx: Transaction, agent: Agent, this_run: Run, end: End, said:
     outcome, detail = end.outcome, end.detail
     given_up = outcome is Outcome.LOST and this_run.generation >= MOST_GENERATIONS
     if outcome in _GOES_ON and not given_up:
-        agents.hold(tx, agent, owes=agent.owes or begun, until=_wakes_at(tx, agent, outcome, end.until), why=detail)
+        until = _wakes_at(tx, agent, outcome, end.until)
+        agents.hold(tx, agent, owes=agent.owes or begun, until=until, why=detail)
+        return
+    if not begun and outcome not in (Outcome.FINISHED, Outcome.INTERRUPTED):
+        # Its mail waits for the next turn, which would fail as this one did if it began at once.
+        in_vain = _in_vain(tx, agent)
+        pause = min(_LONGEST_PAUSE, _FIRST_PAUSE * 2 ** (in_vain - 1))
+        agents.hold(tx, agent, owes=agent.owes, until=tx.now + pause, why=detail)
+        if in_vain == _SAID_AFTER:
+            words = f"{agent.name} cannot begin its turn, and tries again from time to time: {detail}."
+            _tell_parent(tx, agent, words, Post.NOTICE)
         return
     agents.hold(tx, agent, owes=False)
     if outcome is Outcome.INTERRUPTED:
@@ -292,7 +309,21 @@ def _go_on_or_tell(tx: Transaction, agent: Agent, this_run: Run, end: End, said:
         told = " ".join(said.split())
         words = f"\n\n{said}" if said and not told.startswith(detail[:200]) else ""
         text = f"{agent.name} did not come to the end of its turn: {detail}.{words}"
-    mail.send(tx, sender=agent.id, recipient=agent.parent, kind=Post.RESULT, text=text, project=agent.project)
+    _tell_parent(tx, agent, text, Post.RESULT)
+
+
+def _tell_parent(tx: Transaction, agent: Agent, text: str, kind: Post) -> None:
+    mail.send(tx, sender=agent.id, recipient=agent.parent, kind=kind, text=text, project=agent.project)
+
+
+def _in_vain(tx: Transaction, agent: Agent) -> int:
+    """How many turns in a row, this one included, did not come to an end of their own."""
+    count = 0
+    for run in reversed(runs.of_agent(tx, agent.number)):
+        if run.outcome in (Outcome.FINISHED, Outcome.INTERRUPTED):
+            break
+        count += 1
+    return max(1, count)
 
 
 def _wakes_at(tx: Transaction, agent: Agent, outcome: Outcome, until: float | None) -> float | None:

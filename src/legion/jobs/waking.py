@@ -12,12 +12,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from legion.config.providers import ProviderConfig, providers_file
+from legion.domain.decide import JobKind
 from legion.domain.errors import LegionError
 from legion.domain.tickets import ParkReason, Ticket, Unpark
 from legion.jobs import access, claude
 from legion.jobs.access import Served
 from legion.jobs.world import World
-from legion.store import tickets
+from legion.store import agents, tickets
 from legion.store.database import ReadTransaction
 
 _SETTLED = 6.0
@@ -42,8 +43,12 @@ def go_on(world: World) -> list[int]:
     access.tell_gateway(world)
     if missing(world):
         return []
-    with world.store.read() as tx:
+    with world.store.write() as tx:
         waiting = [ticket.id for ticket in _waiting(tx)]
+        agents.let_go_on(tx)
+    for job in [job for job in list(world.rests) if job[0] is JobKind.SERVE]:
+        world.rests.pop(job, None)
+    world.store.tell()
     return _wake(world, waiting)
 
 

@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from legion.config import rules
+from legion.domain.agents import ROOT
 from legion.domain.errors import BadInput, Conflict
-from legion.domain.questions import ALWAYS, LEAVE, MORE, NO, RETRY, YES, Matter, Question, Settler, chosen
+from legion.domain.questions import ALWAYS, APPROVE, LEAVE, MORE, NO, RETRY, YES, Matter, Question, Settler, chosen
 from legion.jobs import asking
 from legion.jobs.world import World
+from legion.service import claiming
 from legion.service import tickets as ticket_cases
 from legion.store import agents, projects, questions, tickets
 from legion.store.database import ReadTransaction, Transaction
+from legion.wire.agents import PlanVerdict
 from legion.wire.questions import Answer, Answered, Inbox, QuestionLine
 
 _GONE = "its agent had gone"
@@ -60,6 +63,10 @@ def answer(world: World, question_id: int, given: Answer) -> Answered:
         raise Conflict(_settled(question))
     if question.kind is Matter.PERMISSION:
         return _answer_permission(world, question, choice, why)
+    if question.kind is Matter.PLAN:
+        verdict = PlanVerdict(agent=question.agent, approve=choice == APPROVE, why=why)
+        said = claiming.decide(world, ROOT, verdict).message
+        return Answered(question=question_id, ticket=None, allowed=None, choice=choice, message=said)
     with world.store.write() as tx:
         settled = _settle(tx, question, choice, why)
         name = agents.get(tx, settled.agent).name if settled.agent else ""

@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
+import uuid
+
 from legion.domain import agents as rules
 from legion.domain import board
 from legion.domain.agents import ROOT, STANDING, Agent, Planning
 from legion.domain.errors import BadInput, Conflict, NotAllowed, NotFound
 from legion.domain.events import Kind
 from legion.domain.mail import Post
+from legion.domain.questions import APPROVE, REJECT, Matter
 from legion.domain.tickets import State, Ticket
 from legion.jobs import holding
 from legion.jobs.world import World
 from legion.service import mailing
 from legion.service.mailing import remembered, repeated
-from legion.store import agents, holdings, mail, projects, runs, tickets
+from legion.store import agents, holdings, mail, projects, questions, runs, tickets
 from legion.store.database import Transaction
 from legion.wire.agents import Claimed, ClaimTicket, Plan, PlanVerdict, SubmitTicket
 from legion.wire.mail import Sent
 
 _END = "End your turn now"
+_PATIENCE = 7 * 86_400.0
+"""Seconds that a plan waits for the person; it stays proposed then."""
+_LONGEST_SHOWN = 4000
 
 
 def claim(world: World, caller: str, wanted: ClaimTicket) -> Claimed:
@@ -84,6 +90,8 @@ def propose(world: World, caller: str, wanted: Plan) -> Sent:
         how = f"`legion approve {agent.name}`, or `legion reject {agent.name} WHY`"
         words = f"{agent.name} proposes a plan, and only reads until you approve it ({how}).\n\n{text}"
         message = mail.send(tx, sender=agent.id, recipient=agent.parent, text=words, project=agent.project)
+        if agent.parent == ROOT:
+            _ask_the_person(tx, agent, text)
         answer = Sent(messages=[message.id], to=[agent.parent], message=f"Your plan is proposed. {_END}.")
         remembered(tx, caller, wanted.request, answer)
     return answer
@@ -104,6 +112,9 @@ def decide(world: World, caller: str, wanted: PlanVerdict) -> Sent:
         if not wanted.approve and not wanted.why.strip():
             raise BadInput("Say why the plan is rejected, so that the next one is better.")
         agents.plan(tx, agent, Planning.APPROVED if wanted.approve else Planning.WANTED)
+        for question in questions.open_ones(tx, agent=agent.id):
+            if question.kind is Matter.PLAN:
+                questions.settle(tx, question.id, APPROVE if wanted.approve else REJECT, wanted.why)
         kind = Kind.PLAN_APPROVED if wanted.approve else Kind.PLAN_REJECTED
         tx.record(kind, project=agent.project, data={"agent": agent.id, "by": caller, "why": wanted.why})
         words = "Your plan is approved: go ahead." if wanted.approve else "Your plan is rejected: make a better one."
@@ -113,6 +124,21 @@ def decide(world: World, caller: str, wanted: PlanVerdict) -> Sent:
         answer = Sent(messages=[message.id], to=[agent.id], message=said)
         remembered(tx, caller, wanted.request, answer)
     return answer
+
+
+def _ask_the_person(tx: Transaction, agent: Agent, text: str) -> None:
+    """A new plan takes the place of the one before."""
+    questions.withdraw(tx, agent=agent.id, kind=Matter.PLAN, why="a new plan took its place")
+    questions.ask(
+        tx,
+        key=f"plan:{agent.id}:{uuid.uuid4()}",
+        kind=Matter.PLAN,
+        project=agent.project,
+        agent=agent.id,
+        words=f"{agent.name} proposes a plan, and only reads until it is approved. May it go ahead?",
+        facts={"plan": text[:_LONGEST_SHOWN]},
+        deadline=tx.now + _PATIENCE,
+    )
 
 
 def _standing(tx: Transaction, caller: str) -> Agent:

@@ -36,6 +36,8 @@ class Desk:
 
     def known(self, token: str) -> Caller:
         """Whose token this is. Raises NotAllowed where it opens nothing, or nothing any more."""
+        if not token.startswith(tokens.PREFIX):
+            raise NotAllowed(UNKNOWN)
         with self._world.store.read() as tx:
             bearer = tokens.bearer(tx, token)
         if bearer is None:

@@ -17,7 +17,8 @@ from legion.jobs.access import OwnLogin
 from legion.jobs.saving import worktree_name
 from legion.jobs.world import World
 from legion.service import projects as project_cases
-from legion.service import providers, views
+from legion.service import providers
+from legion.service.lines import moment
 from legion.store import agents, events, tickets
 from legion.wire.projects import Doctor, Finding
 
@@ -166,7 +167,7 @@ def _limits(world: World) -> list[Finding]:
         if line.limit is not None:
             used = "" if line.limit.utilization is None else f"{line.limit.utilization:.0%} used "
             window = f"of {line.limit.window} " if line.limit.window else ""
-            resets = views.moment(line.limit.resets_at, world.clock())
+            resets = moment(line.limit.resets_at, world.clock())
             said = f"{used}{window}".strip() or f"answered {line.limit.status}"
             detail = f"{said}{f', resets {resets}' if resets else ''}"
             findings.append(Finding(name=f"limit of {line.name}", ok=True, detail=detail))

@@ -14,15 +14,16 @@ from legion.domain.projects import Project
 from legion.domain.runs import Run, agent_seat
 from legion.gateway.folder import GatewayFolder
 from legion.gateway.passes import lower
-from legion.jobs import access, hearing, holding, spending
+from legion.jobs import access, leaving, spending
 from legion.jobs.access import NoAccess
+from legion.jobs.leaving import Gone, dismiss
 from legion.jobs.world import World
 from legion.runner import launch
 from legion.service import mailing
 from legion.service import projects as project_cases
 from legion.service.mailing import remembered, repeated
 from legion.service.standing import Staff
-from legion.store import agents, mail, projects, tokens, usage
+from legion.store import agents, mail, projects, usage
 from legion.store.database import ReadTransaction, Transaction
 from legion.wire.agents import Fire, Fired, Hire, Hired, Interrupt
 from legion.wire.mail import Sent
@@ -34,8 +35,8 @@ _STOP_GRACE = 5.0
 
 def hire(world: World, caller: str, wanted: Hire) -> Hired:
     """Answers at once; its first turn begins with its task as soon as there is room."""
-    task = mailing.checked(wanted.task)
     _refuse_unfit(wanted)
+    task = mailing.checked(wanted.task)
     spending.catch_up(world)
     here = project_cases.find(world, wanted.cwd) if caller == ROOT else _own_project(world, caller, wanted.cwd)
     with world.store.write() as tx:
@@ -79,7 +80,8 @@ def interrupt(world: World, caller: str, wanted: Interrupt) -> Sent:
         if (first := repeated(tx, caller, wanted.request)) is not None:
             return Sent(**first)
         agent = _below(tx, caller, wanted.id, "interrupt")
-        turn = Staff(world, tx).turn(agent)
+        staff = Staff(world, tx)
+        turn = staff.turn(agent)
         if turn is None and not wanted.text.strip():
             raise Conflict(f"{agent.name} is idle: there is nothing to interrupt.")
         if turn is not None:
@@ -94,8 +96,7 @@ def interrupt(world: World, caller: str, wanted: Interrupt) -> Sent:
             text = mailing.checked(wanted.text)
             message = mail.send(tx, sender=caller, recipient=agent.id, text=text, project=agent.project)
             batch = mail.offer_now(tx, message) if turn is not None else ()
-            said = f"Message delivered to {agent.id} (now working)"
-            sent = Sent(messages=[message.id], to=[agent.id], message=said)
+            sent = Sent(messages=[message.id], to=[agent.id], message=mailing.words(agent, staff, now=True))
         remembered(tx, caller, wanted.request, sent)
     if turn is None:
         return sent
@@ -111,25 +112,16 @@ def fire(world: World, caller: str, wanted: Fire) -> Fired:
         if (first := repeated(tx, caller, wanted.request)) is not None:
             return Fired(**first)
         agent = _below(tx, caller, wanted.id, "fire")
-        reports = rules.tree(agents.standing(tx))
-        leaving = [agent, *(rules.below(reports, agent.id) if wanted.subtree else ())]
+        if wanted.ask:
+            return _ask(tx, caller, agent, wanted)
         staff = Staff(world, tx)
-        turns = [(one, staff.turn(one)) for one in leaving]
-        gone = [agents.fire(tx, one, by=caller) for one in leaving]
-        orphans = () if wanted.subtree else reports.get(agent.id, ())
-        adopted = [agents.adopt(tx, one, agent.parent) for one in orphans]
-        returned = 0
-        for one, turn in zip(gone, (turn for _, turn in turns), strict=True):
-            tokens.revoke(tx, agent=one.id)
-            holding.leave(tx, one, f"{one.name} was fired")
-            # A turn that is under way may still hear what it was offered: its end decides about that.
-            unread = mail.waiting(tx, one.id) if turn else (*mail.offered(tx, one.id), *mail.waiting(tx, one.id))
-            hearing.give_back(tx, one, unread)
-            returned += len(unread)
+        in_a_turn = {one.number for one in agents.standing(tx) if staff.turn(one) is not None}
+        gone = dismiss(tx, agent, by=caller, subtree=wanted.subtree, in_a_turn=in_a_turn)
+        turns = [(one, staff.turn(one)) for one in gone.fired]
         if caller != agent.parent and agent.parent != ROOT:
             words = f"{agent.name}, who reported to you, was fired."
             mail.send(tx, sender=agent.id, recipient=agent.parent, kind=Post.NOTICE, text=words)
-        answer = _fired(agent, gone, adopted, returned)
+        answer = _fired(agent, gone)
         remembered(tx, caller, wanted.request, answer)
     for one, turn in turns:
         _clear_away(world, one, turn)
@@ -177,6 +169,8 @@ def _own_project(world: World, caller: str, cwd: str) -> Project:
 
 
 def _refuse_unfit(wanted: Hire) -> None:
+    if not wanted.task.strip():
+        raise BadInput("An agent needs a task: say what it is for, or give - to read it from stdin.")
     if wanted.name and (not _NAME.fullmatch(wanted.name) or wanted.name == ROOT):
         raise BadInput(
             f"{wanted.name[:60]!r} is no name for an agent: a letter, then letters, digits, '.', '_' and '-'."
@@ -217,17 +211,30 @@ def _hired(new: Agent, notes: list[str]) -> Hired:
     )
 
 
-def _fired(agent: Agent, gone: list[Agent], adopted: list[Agent], returned: int) -> Fired:
+def _ask(tx: Transaction, caller: str, agent: Agent, wanted: Fire) -> Fired:
+    if wanted.subtree:
+        raise BadInput("One at a time is asked to leave: leave --subtree out, or fire them.")
+    asked = mail.send(
+        tx, sender=caller, recipient=agent.id, kind=Post.NOTICE, text=leaving.ASKED, project=agent.project
+    )
+    agents.ask_to_leave(tx, agent, asked.id)
+    message = f"{agent.name} is asked to leave: it ends its turn and goes, or you get a message that says why not."
+    answer = Fired(fired=[], adopted=[], returned=0, message=message)
+    remembered(tx, caller, wanted.request, answer)
+    return answer
+
+
+def _fired(agent: Agent, gone: Gone) -> Fired:
     words = [f"Fired: {agent.id}"]
-    if len(gone) > 1:
-        words.append(f"and {len(gone) - 1} below")
-    if adopted:
-        words.append(f"{', '.join(one.name for one in adopted)} now report to {agent.parent}")
-    if returned:
-        words.append("1 message went back" if returned == 1 else f"{returned} messages went back")
+    if len(gone.fired) > 1:
+        words.append(f"and {len(gone.fired) - 1} below")
+    if gone.adopted:
+        words.append(f"{', '.join(one.name for one in gone.adopted)} now report to {agent.parent}")
+    if gone.returned:
+        words.append("1 message went back" if gone.returned == 1 else f"{gone.returned} messages went back")
     return Fired(
-        fired=[one.id for one in gone],
-        adopted=[one.id for one in adopted],
-        returned=returned,
+        fired=[one.id for one in gone.fired],
+        adopted=[one.id for one in gone.adopted],
+        returned=gone.returned,
         message="; ".join(words),
     )

@@ -8,26 +8,30 @@ from pathlib import Path
 from typing import Any
 
 from legion.domain import agents as rules
+from legion.domain import mail as rules_of_mail
 from legion.domain.agents import ROOT, Agent
 from legion.domain.errors import BadInput, Conflict, NotAllowed, NotFound
 from legion.domain.mail import Delivery, Message
+from legion.domain.questions import Matter
 from legion.domain.runs import Run
 from legion.jobs import letters
 from legion.jobs.world import World
 from legion.runner import launch
 from legion.service import telling
 from legion.service.standing import Staff, message_lines
-from legion.store import agents, mail, requests
+from legion.store import agents, mail, questions, requests
 from legion.store.database import Transaction
 from legion.wire.mail import Broadcast, Letter, Mail, ReadMail, Sent
 
 LONGEST = 1_000_000
 _SHOWN = 200
+_GO_ON, _STOP = "go on", "stop"
 
 
 def tell(world: World, caller: str, letter: Letter) -> Sent:
     """It waits in the mailbox, or is said in the turn that the agent is in. Written down before anybody is told."""
     text, batch = checked(letter.text), tuple[Message, ...]()
+    _refuse_quarrel(world, caller, letter.to)
     with world.store.write() as tx:
         if (first := repeated(tx, caller, letter.request)) is not None:
             return Sent(**first)
@@ -40,7 +44,7 @@ def tell(world: World, caller: str, letter: Letter) -> Sent:
             turn = staff.turn(agent)
             message = mail.send(tx, sender=caller, recipient=agent.id, text=text, project=agent.project)
             batch = mail.offer_now(tx, message) if letter.now and turn is not None else ()
-            sent = Sent(messages=[message.id], to=[agent.id], message=_words(agent, staff, now=letter.now))
+            sent = Sent(messages=[message.id], to=[agent.id], message=words(agent, staff, now=letter.now))
         remembered(tx, caller, letter.request, sent)
     if turn is None or not batch:
         return sent
@@ -127,6 +131,38 @@ def read(world: World, caller: str, wanted: ReadMail) -> Mail:
     return Mail(messages=lines)
 
 
+def _refuse_quarrel(world: World, caller: str, to: str) -> None:
+    """Two agents that do nothing but answer each other go on only when the person says so, who is asked once."""
+    if ROOT in (caller, to):
+        return
+    with world.store.write() as tx:
+        agent = addressee(tx, caller, to)
+        talk = mail.between(tx, caller, agent.id, limit=rules_of_mail.PING_PONG)
+        if not rules_of_mail.quarrels(talk):
+            return
+        pair = "-".join(sorted((caller, agent.id)))
+        asked = [questions.by_key(tx, f"quarrel-{pair}-{message.number}") for message in talk]
+        if any(one is not None and one.choice == _GO_ON for one in asked):
+            return
+        mine = agents.get(tx, caller)
+        question = questions.ask(
+            tx,
+            key=f"quarrel-{pair}-{talk[-1].number}",
+            kind=Matter.CONFLICT,
+            project=agent.project,
+            agent=caller,
+            words=f"{mine.name} and {agent.name} only answer each other. Shall they go on?",
+            facts={"messages": str(len(talk)), "the last one": talk[-1].text[:_SHOWN]},
+            choices=(_GO_ON, _STOP),
+            fallback=_STOP,
+            deadline=tx.now + world.user.claude.answer_within,
+        )
+    raise Conflict(
+        f"You and {agent.name} have only answered each other for {len(talk)} messages: the person is asked whether "
+        f"that goes on (question {question.id}). End your turn."
+    )
+
+
 def addressee(tx: Transaction, caller: str, word: str) -> Agent:
     """Somebody who stands and whom the caller may tell something. Raises NotFound or NotAllowed."""
     agent = agents.find(tx, word)
@@ -164,7 +200,7 @@ def _to_person(tx: Transaction, caller: str, text: str) -> Sent:
     return Sent(messages=[message.id], to=[ROOT], message="The message is in the person's mailbox.")
 
 
-def _words(agent: Agent, staff: Staff, *, now: bool) -> str:
+def words(agent: Agent, staff: Staff, *, now: bool) -> str:
     if staff.turn(agent) is not None:
         hint = "" if now else "; --now reaches it in this one"
         return f"Message queued for {agent.id}: it is working, and hears it in its next turn{hint}"

@@ -15,8 +15,8 @@ from legion.domain.runs import Run, agent_seat
 from legion.jobs.letters import name_of
 from legion.jobs.world import World
 from legion.runner.journal import read_tail
+from legion.service.lines import moment, run_line, usage_line
 from legion.service.silence import silence
-from legion.service.views import moment, run_line, usage_line
 from legion.store import agents as store
 from legion.store import jobs, mail, projects, runs, usage
 from legion.store.database import ReadTransaction

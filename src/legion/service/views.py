@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from datetime import datetime
 
 from legion.config.user import SandboxMode
 from legion.domain import board
@@ -16,18 +15,19 @@ from legion.domain.projects import Project
 from legion.domain.questions import Matter, Question
 from legion.domain.runs import Run
 from legion.domain.tickets import ParkReason, State, Ticket
-from legion.domain.usage import Usage, total
+from legion.domain.usage import total
 from legion.jobs.run import run_dir
 from legion.jobs.saving import worktree_name
 from legion.jobs.world import Rest, World
 from legion.service import asking, trusting
 from legion.service import projects as project_cases
 from legion.service.health import environment_line
+from legion.service.lines import moment, run_line, usage_line
 from legion.service.silence import silence
 from legion.store import agents, events, holdings, projects, questions, receipts, runs, tickets, usage
 from legion.store.database import ReadTransaction
 from legion.wire.projects import DaemonLine, Graph, ProjectLine, Status
-from legion.wire.tickets import EventLine, ReceiptLine, RunLine, TicketLine, TicketPage, UsageLine
+from legion.wire.tickets import EventLine, ReceiptLine, TicketLine, TicketPage
 
 _RECENT = 50
 """Ended tickets that a plain status lists."""
@@ -131,21 +131,6 @@ def _asks(question: Question) -> str:
     if question.kind is Matter.PERMISSION:
         return f"its agent asks you: `legion answer {question.id} yes` or no"
     return f"its agent asks you: `legion inbox` has question {question.id}"
-
-
-def moment(until: float | None, now: float) -> str:
-    """In the words of a person who looks at a clock."""
-    if until is None:
-        return ""
-    seconds = until - now
-    if seconds < 1:
-        return "now"
-    if seconds < 90:
-        return f"in {seconds:.0f} s"
-    local = datetime.fromtimestamp(until).astimezone()
-    if seconds < 5400:
-        return f"in {seconds / 60:.0f} min, at {local:%H:%M}"
-    return f"at {local:%H:%M}" if seconds < 64800 else f"on {local:%a %d %b at %H:%M}"
 
 
 _JOBS = {State.WORKING: JobKind.RUN, State.CHECKING: JobKind.CHECK}
@@ -320,37 +305,6 @@ def graph(world: World, cwd: str) -> Graph:
         edges=[[number, other] for number, after in sorted(edges.items()) for other in after],
         waves=board.waves(edges),
         critical_path=board.critical_path(edges, cost),
-    )
-
-
-def usage_line(spent: Usage | None) -> UsageLine | None:
-    """None where nothing was counted."""
-    if spent is None or not spent.requests:
-        return None
-    return UsageLine(
-        requests=spent.requests,
-        failed=spent.failed,
-        input=spent.input,
-        output=spent.output,
-        cache_read=spent.cache_read,
-        cache_write=spent.cache_write,
-        usd=spent.usd,
-        unpriced=spent.unpriced,
-    )
-
-
-def run_line(run: Run, spent: Usage | None = None) -> RunLine:
-    return RunLine(
-        id=run.id,
-        attempt=run.attempt,
-        generation=run.generation,
-        started_at=run.started_at,
-        ended_at=run.ended_at,
-        outcome=run.outcome.value if run.outcome else None,
-        detail=run.detail,
-        saved=run.saved,
-        access=run.access,
-        usage=usage_line(spent),
     )
 
 

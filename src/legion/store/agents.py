@@ -14,7 +14,7 @@ from legion.domain.agents import ROOT, Agent, Means, Planning, Rights
 from legion.domain.errors import Conflict, NotFound
 from legion.domain.events import Kind
 from legion.domain.runs import agent_seat
-from legion.store import schema, usage
+from legion.store import questions, schema, usage
 from legion.store.database import ReadTransaction, Transaction
 
 _TABLE = schema.agents.c
@@ -60,6 +60,7 @@ def hire(
 def fire(tx: Transaction, agent: Agent, by: str) -> Agent:
     """It gets no turn any more. Its reports and its mail are the caller's to see to."""
     tx.execute(update(schema.agents).where(_TABLE.number == agent.number).values(fired_at=tx.now))
+    questions.withdraw(tx, agent=agent.id, why="its agent was fired")
     tx.record(Kind.AGENT_FIRED, project=agent.project, data={"agent": agent.id, "name": agent.name, "by": by})
     return replace(agent, fired_at=tx.now)
 
@@ -78,6 +79,18 @@ def hold(tx: Transaction, agent: Agent, *, owes: bool, until: float | None = Non
 
 def plan(tx: Transaction, agent: Agent, to: Planning) -> None:
     tx.execute(update(schema.agents).where(_TABLE.number == agent.number).values(plan=to))
+
+
+def ask_to_leave(tx: Transaction, agent: Agent, message: str) -> None:
+    """By this message; none: it has answered."""
+    tx.execute(update(schema.agents).where(_TABLE.number == agent.number).values(leaving=message))
+
+
+def let_go_on(tx: Transaction) -> None:
+    """A person has mended something: nobody waits for a provider any longer than it takes to ask it."""
+    held = update(schema.agents).where(_STANDING, _TABLE.held_until.is_not(None)).values(held_until=None)
+    if tx.execute(held).rowcount:
+        tx.tell()
 
 
 def plant(tx: Transaction, agent: Agent, base: str) -> Agent:

@@ -72,6 +72,15 @@ def settle(tx: Transaction, question: int, choice: str, why: str = "", *, by: Se
     return settled
 
 
+def withdraw(
+    tx: Transaction, *, why: str, ticket: int | None = None, agent: str = "", kind: Matter | None = None
+) -> None:
+    """Those of a ticket or an agent that nobody needs an answer to any more."""
+    for question in open_ones(tx, ticket=ticket, agent=agent):
+        if kind is None or question.kind is kind:
+            settle(tx, question.id, question.fallback, why, by=Settler.END)
+
+
 def get(tx: ReadTransaction, question: int) -> Question:
     row = tx.execute(select(schema.questions).where(_TABLE.id == question)).one_or_none()
     if row is None:

@@ -203,6 +203,7 @@ agents = Table(
     Column("hired_at", Double, nullable=False),
     Column("fired_at", Double),
     Column("plan", _one_of(Planning), nullable=False),
+    Column("leaving", Text, nullable=False),
 )
 
 holdings = Table(

@@ -15,7 +15,7 @@ from sqlalchemy import Row, Select, bindparam, func, insert, literal_column, sel
 from legion.domain import tickets as rules
 from legion.domain.errors import Conflict, NotFound
 from legion.domain.events import Kind
-from legion.domain.questions import Matter, Settler
+from legion.domain.questions import Matter
 from legion.domain.tickets import (
     Cause,
     Change,
@@ -118,7 +118,7 @@ def move(tx: Transaction, ticket: int, step: Step, *, expected_version: int | No
 def _ask_the_person(tx: Transaction, before: Ticket, moved: Ticket, step: Step) -> None:
     """What only a person can settle becomes a question with the move that leads there, and goes with the next one."""
     if before.state in (State.PARKED, State.FAILED):
-        _withdraw_questions(tx, moved.id, "the ticket went on by other means")
+        questions.withdraw(tx, ticket=moved.id, why="the ticket went on by other means")
     if isinstance(step, Park) and step.reason is ParkReason.BUDGET:
         kind, words = Matter.BUDGET, "It has spent its budget and is not done. Shall it get as much again?"
     elif isinstance(step, Fail) and step.cause is Cause.CONFLICT:
@@ -135,11 +135,6 @@ def _ask_the_person(tx: Transaction, before: Ticket, moved: Ticket, step: Step) 
         facts={"why": moved.reason, **({"feedback": moved.feedback[:_MOST_FEEDBACK]} if moved.feedback else {})},
         deadline=tx.now + _PATIENCE,
     )
-
-
-def _withdraw_questions(tx: Transaction, ticket: int, why: str) -> None:
-    for question in questions.open_ones(tx, ticket=ticket):
-        questions.settle(tx, question.id, question.fallback, why, by=Settler.END)
 
 
 def live(tx: ReadTransaction, project: int | None = None) -> tuple[Ticket, ...]:
@@ -209,7 +204,7 @@ def drop(tx: Transaction, ticket: int) -> None:
         raise Conflict(f"Ticket {ticket} is waited for by {listed}: drop those first.")
     values = {"dropped_at": tx.now, "live": False, "version": dropped.version + 1}
     tx.execute(update(schema.tickets).where(_TABLE.id == ticket).values(values))
-    _withdraw_questions(tx, ticket, "the ticket was dropped")
+    questions.withdraw(tx, ticket=ticket, why="the ticket was dropped")
     tx.record(Kind.TICKET_DROPPED, project=dropped.project, ticket=ticket, data={"title": dropped.wish.title})
 
 

@@ -61,7 +61,8 @@ def taken_by_dispatchers(tx: ReadTransaction) -> Mapping[str, float]:
     spent = (
         select(runs.ticket, func.sum(_TABLE.usd).label("usd"))
         .join(schema.runs, runs.id == _TABLE.run)
-        .where(runs.ticket.is_not(None))
+        .join(schema.tickets, tickets.id == runs.ticket)
+        .where(tickets.dispatcher != "")
         .group_by(runs.ticket)
         .subquery()
     )

@@ -91,6 +91,8 @@ class Fire:
     id: str
     subtree: bool = False
     """Everybody below it too; else they report to its parent."""
+    ask: bool = False
+    """Ask it to leave: it finishes its turn and goes, or refuses with a reason."""
     request: str = ""
 
 

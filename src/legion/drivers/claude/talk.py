@@ -70,6 +70,7 @@ class Talk:
         self._transport = HostTransport(host, self._client_options, complain=self._complain)
         self._client = ClaudeSDKClient(self._client_options, self._transport)
         self._begun = False
+        self._prompted = asyncio.Event()
         self._final: Final | None = None
         self._error = ""
         self._resets_at: float | None = None
@@ -128,6 +129,7 @@ class Talk:
         prompt = self._options.again if self._resumed else self._options.prompt
         id = self._options.prompt_id or str(uuid.uuid4())
         await self._tell(Tell(id=id, text=prompt.read_text("utf-8")))
+        self._prompted.set()
 
     async def _connected(self, connecting: asyncio.Task[None]) -> None:
         """Raises ClaudeSDKError where the program ended, or said nothing, before there was a conversation."""
@@ -235,6 +237,8 @@ class Talk:
         match ask:
             case Tell():
                 self._host.record("told", id=ask.id, text=ask.text)
+                # Nothing comes before what the run begins with.
+                await self._prompted.wait()
                 await self._tell(ask)
             case Interrupt(then=then):
                 await self._interrupt(then)

@@ -58,7 +58,7 @@ def interrupt(call: Call) -> Data:
 
 
 def fire(call: Call) -> Data:
-    wanted = Fire(id=call.text("agent"), subtree=call.flag("subtree"), request=call.request)
+    wanted = Fire(id=call.text("agent"), subtree=call.flag("subtree"), ask=call.flag("ask"), request=call.request)
     return {"message": call.service.fire(call.caller.id, wanted).message}
 
 

@@ -1,0 +1,119 @@
+"""Agents, mail, holdings and repeated calls come back as they were written, on both databases."""
+
+from __future__ import annotations
+
+import pytest
+
+from legion.domain.agents import ROOT, Planning, Rights, Tier
+from legion.domain.errors import Conflict, NotFound
+from legion.domain.mail import Delivery, Post
+from legion.domain.runs import Outcome
+from legion.domain.tickets import Start
+from legion.domain.usage import Spending, Usage
+from legion.store import agents, holdings, mail, requests, runs, snapshot, tickets, usage
+from legion.store.database import Transaction
+from tests.store.making import COMMIT, add_ticket
+
+RIGHTS = Rights(tools=frozenset({"Read", "Bash"}), budget=10.0, headcount=3, depth=2, tier=Tier.SONNET)
+
+
+def hire(tx: Transaction, project: int, name: str = "", parent: str = ROOT, rights: Rights = RIGHTS, **more):
+    facts = {"role": "tester", "task": "Test.", "model": "sonnet"} | more
+    return agents.hire(tx, project=project, parent=parent, name=name, rights=rights, **facts)
+
+
+def test_an_agent_comes_back_whole_and_is_found_by_what_people_call_it(store, project):
+    with store.write() as tx:
+        ann = hire(tx, project.id, "ann", plan=Planning.WANTED)
+        nameless = hire(tx, project.id)
+        with pytest.raises(Conflict, match="choose another name"):
+            hire(tx, project.id, "ann")
+    with store.read() as tx:
+        assert agents.get(tx, ann.id) == agents.numbered(tx, 1) == ann
+        assert agents.find(tx, "ann") == agents.find(tx, ann.id) == agents.find(tx, ann.id[:8]) == ann
+        assert agents.find(tx, nameless.name).number == 2
+        for word in ("nobody", "", ann.id[:2]):
+            with pytest.raises(NotFound):
+                agents.find(tx, word)
+    with store.write() as tx:
+        agents.fire(tx, ann, by=ROOT)
+        again = hire(tx, project.id, "ann")
+    with store.read() as tx:
+        assert agents.find(tx, "ann") == again
+        assert agents.gone(tx, project.id) == {"agent-1"}
+        assert agents.parents(tx) == {nameless.id: ROOT, again.id: ROOT}
+
+
+def test_money_goes_up_the_tree_when_somebody_is_fired(store, project):
+    with store.write() as tx:
+        boss = hire(tx, project.id, "boss")
+        kid = hire(tx, project.id, "kid", boss.id, Rights(budget=4.0))
+        run = runs.start_turn(tx, kid, "p")
+        usage.add(tx, [Spending(run=run.id, provider="p", model="m", day="d", usage=Usage(requests=1, usd=1.5))])
+    with store.read() as tx:
+        means = agents.all_means(tx)
+        assert (means[boss.id].money, means[kid.id].money, means[boss.id].heads) == (6.0, 2.5, 2)
+    with store.write() as tx:
+        agents.fire(tx, kid, by=boss.id)
+    with store.read() as tx:
+        assert agents.all_means(tx)[boss.id].money == 8.5
+
+
+def test_mail_is_drained_in_order_and_counted(store, project):
+    with store.write() as tx:
+        ann = hire(tx, project.id, "ann")
+        sent = [mail.send(tx, sender=ROOT, recipient=ann.id, text=f"{n}") for n in range(3)]
+        assert mail.have_mail(tx) == {ann.id: 3}
+        assert mail.offer(tx, ann.id, "p1")[0].batch == "p1"
+        late = mail.send(tx, sender=ROOT, recipient=ann.id, text="late", kind=Post.NOTICE)
+    with store.read() as tx:
+        assert [one.id for one in mail.of_batch(tx, ann.id, "p1")] == [one.id for one in sent]
+        assert [one.id for one in mail.waiting(tx, ann.id)] == [late.id]
+        assert [agent.wanted for agent in snapshot.load(tx, 1, {}).agents] == [True]
+    with store.write() as tx:
+        for one in mail.offered(tx, ann.id):
+            mail.move(tx, one, Delivery.HEARD)
+        mail.move(tx, late, Delivery.RETURNED)
+    with store.read() as tx:
+        assert [one.text for one in mail.dead(tx, None, limit=5)] == ["late"]
+        assert mail.dead(tx, [ann.id], limit=5) == ()
+        assert [one.text for one in mail.between(tx, ann.id, ROOT, limit=2)] == ["2", "late"]
+        assert [one.delivery for one in mail.about(tx, [ann.id], limit=9)] == [Delivery.HEARD] * 3 + [Delivery.RETURNED]
+        assert mail.have_mail(tx) == {}
+
+
+def test_turns_are_runs_of_their_agent(store, project):
+    with store.write() as tx:
+        ann = hire(tx, project.id, "ann")
+        for outcome in (Outcome.FINISHED, Outcome.LOST, Outcome.LOST):
+            runs.end(tx, runs.start_turn(tx, ann, "p").id, outcome)
+        last = runs.start_turn(tx, ann, "p4")
+    with store.read() as tx:
+        assert [run.generation for run in runs.of_agent(tx, ann.number)] == [1, 1, 2, 3]
+        assert (last.name, last.conversation, last.ticket) == ("agent-1-run-4", ann.id, None)
+        view = snapshot.load(tx, 1, {})
+        assert ([agent.in_a_turn for agent in view.agents], view.open_runs) == ([True], frozenset())
+
+
+def test_a_ticket_is_held_by_one_agent_at_a_time(store, project):
+    with store.write() as tx:
+        ann, bob = hire(tx, project.id, "ann"), hire(tx, project.id, "bob")
+        ticket = add_ticket(tx, project.id).id
+        tickets.move(tx, ticket, Start(COMMIT))
+        holdings.hold(tx, ticket, ann.id)
+        again = holdings.hold(tx, ticket, bob.id)
+        holdings.note(tx, ticket, planted=True)
+    with store.read() as tx:
+        assert holdings.current(tx, ann.id) is None
+        held = holdings.current(tx, bob.id)
+        assert held is not None
+        assert (held.number, held.planted, held.submitted) == (again.number, True, False)
+        assert holdings.tickets(tx) == snapshot.load(tx, 1, {}).held == frozenset({ticket})
+
+
+def test_a_repeated_call_is_known_by_its_caller(store):
+    with store.write() as tx:
+        requests.remember_call(tx, "ann", "r1", {"id": "x"})
+    with store.read() as tx:
+        assert requests.recall_call(tx, "ann", "r1") == {"id": "x"}
+        assert requests.recall_call(tx, "bob", "r1") is None
