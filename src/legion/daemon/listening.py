@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import errno
 import json
 import os
 import secrets
@@ -12,11 +11,10 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from legion.domain.errors import NotAllowed, TryAgain
-from legion.system import files
+from legion.system import files, ports
 from legion.system.paths import DataDir
 
 _LONGEST_SOCKET_PATH = 100
-_TRIES = 100
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,22 +45,15 @@ def token(data: DataDir) -> str:
 
 def on_port(host: str, port: int) -> socket.socket:
     """The wanted port, or the next free one."""
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    for number in range(port, min(port + _TRIES, 65536)):
-        listener = socket.socket(family, socket.SOCK_STREAM)
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            listener.bind((host, number))
-            listener.listen(128)
-        except OSError as trouble:
-            listener.close()
-            if trouble.errno == errno.EADDRINUSE:
-                continue
-            raise NotAllowed(
-                f"Legion cannot listen on {host} port {number} ({trouble.strerror}): choose another."
-            ) from trouble
-        return listener
-    raise TryAgain(f"No port from {port} on is free on {host}: choose another with --port.")
+    try:
+        listener = ports.listen(host, port)
+    except ports.Unusable as fault:
+        raise NotAllowed(
+            f"Legion cannot listen on {host} port {fault.port} ({fault.reason}): choose another."
+        ) from fault
+    if listener is None:
+        raise TryAgain(f"No port from {port} on is free on {host}: choose another with --port.")
+    return listener
 
 
 def on_socket(path: Path) -> socket.socket | None:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import errno
 import gc
 import logging
 import os
@@ -37,7 +36,7 @@ from legion.gateway.limits import Novelty
 from legion.gateway.passes import Pass
 from legion.gateway.pricing import PriceList
 from legion.gateway.recording import keep, listener
-from legion.system import files, kernel
+from legion.system import files, kernel, ports
 from legion.system.paths import user_config_file
 
 log = logging.getLogger("legion.gateway")
@@ -45,7 +44,6 @@ log = logging.getLogger("legion.gateway")
 _LOCK_PATIENCE = 2.0
 """Seconds: whoever looks whether the lock is held holds it for a moment."""
 _HOST = "127.0.0.1"
-_TRIES = 100
 _LONGEST_BODY = 64 << 20
 _RECORDED = (Route.MESSAGES, Route.CHAT, Route.RESPONSES)
 _OBJECTS_BETWEEN_SEARCHES = 50_000
@@ -257,20 +255,11 @@ def _taken(folder: GatewayFolder) -> Iterator[None]:
         lock.release()
 
 
-def _listen(*ports: int) -> socket.socket:
-    """The first of these ports that is free, or the next free one after the last."""
-    for number in [*ports, *range(ports[-1] + 1, min(ports[-1] + _TRIES, 65536))]:
-        listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            listener.bind((_HOST, number))
-            listener.listen(1024)
-        except OSError as fault:
-            listener.close()
-            if fault.errno == errno.EADDRINUSE:
-                continue
-            raise NotAllowed(
-                f"The gateway cannot listen on port {number} ({fault.strerror}): choose another."
-            ) from fault
-        return listener
-    raise TryAgain(f"No port from {ports[-1]} on is free: choose another for the gateway.")
+def _listen(*wanted: int) -> socket.socket:
+    try:
+        listener = ports.listen(_HOST, *wanted)
+    except ports.Unusable as fault:
+        raise NotAllowed(f"The gateway cannot listen on port {fault.port} ({fault.reason}): choose another.") from fault
+    if listener is None:
+        raise TryAgain(f"No port from {wanted[-1]} on is free: choose another for the gateway.")
+    return listener

@@ -1,0 +1,40 @@
+"""A listener on the wanted port, or on the next free one."""
+
+from __future__ import annotations
+
+import errno
+import socket
+
+_TRIES = 100
+_LONGEST_QUEUE = 1024
+"""Callers that may wait to be accepted: a fleet of agents starts at once."""
+
+
+class Unusable(Exception):
+    """The system refuses this port for another reason than that somebody has it."""
+
+    def __init__(self, port: int, reason: str) -> None:
+        super().__init__(f"port {port}: {reason}")
+        self.port = port
+        self.reason = reason
+
+
+def listen(host: str, *wanted: int) -> socket.socket | None:
+    """The first of the wanted ports that is free, or the next free one after the last. None where there is none.
+
+    Raises Unusable.
+    """
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    for number in [*wanted, *range(wanted[-1] + 1, min(wanted[-1] + _TRIES, 65536))]:
+        listener = socket.socket(family, socket.SOCK_STREAM)
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            listener.bind((host, number))
+            listener.listen(_LONGEST_QUEUE)
+        except OSError as fault:
+            listener.close()
+            if fault.errno == errno.EADDRINUSE:
+                continue
+            raise Unusable(number, fault.strerror or str(fault)) from fault
+        return listener
+    return None
