@@ -98,6 +98,14 @@ def test_a_default_that_does_not_exist_is_told_at_the_start(scripts, tmp_path):
         start(scripts, tmp_path, default="nobody")
 
 
+def test_a_busy_port_is_told_at_the_start(scripts, stage):
+    port = stage.url.rpartition(":")[2]
+    words = [sys.executable, "-P", "-m", "legion.rehearsal", str(scripts), "--port", port]
+    ended = subprocess.run(words, capture_output=True, text=True, timeout=60)
+    said = f"The rehearsal cannot listen on port {port} (Address already in use): choose another with --port.\n"
+    assert (ended.returncode, ended.stderr) == (1, said)
+
+
 @pytest.mark.parametrize(
     ("status", "kind"), [(400, "invalid_request_error"), (401, "authentication_error"), (429, "rate_limit_error"),
                          (500, "api_error"), (529, "overloaded_error")],

@@ -39,7 +39,12 @@ def main() -> int:
     except BadScript as mistake:
         sys.stderr.write(f"{mistake}\n")
         return 2
-    listener = socket.create_server(("127.0.0.1", given.port), backlog=256)
+    try:
+        listener = socket.create_server(("127.0.0.1", given.port), backlog=256)
+    except OSError as fault:
+        reason = os.strerror(fault.errno) if fault.errno else fault
+        sys.stderr.write(f"The rehearsal cannot listen on port {given.port} ({reason}): choose another with --port.\n")
+        return 1
     if given.ready is not None:
         url = f"http://127.0.0.1:{listener.getsockname()[1]}"
         files.write_whole(given.ready, json.dumps({"version": 1, "url": url, "pid": os.getpid()}))

@@ -17,6 +17,7 @@ from legion.gateway.passes import Pass, grant, revoke
 from legion.jobs import access
 from legion.jobs.world import World
 from legion.service import providers
+from legion.service.trying import said
 from legion.wire.projects import Done
 from legion.wire.providers import Models, ModelsOf, RemoveRoute, RouteLine, Routes, SetRoute
 
@@ -107,11 +108,18 @@ def _ask(url: str, token: str) -> ModelsOf:
     try:
         connection.request("GET", "/v1/models?limit=1000", headers=headers)
         answer = connection.getresponse()
-        document = json.loads(answer.read())
-        if answer.status != 200:
-            return ModelsOf(provider="", models=[], trouble=str(document["error"]["message"]))
-        return ModelsOf(provider="", models=sorted(str(one["id"]) for one in document["data"]))
-    except (OSError, http.client.HTTPException, ValueError, KeyError, TypeError) as fault:
-        return ModelsOf(provider="", models=[], trouble=f"it cannot be asked ({type(fault).__name__})")
+        body = answer.read()
+    except (OSError, http.client.HTTPException) as fault:
+        return _no_models(f"the gateway could not be asked ({fault})")
     finally:
         connection.close()
+    if answer.status != 200:
+        return _no_models(f"it answered {answer.status}: {said(body)}")
+    try:
+        return ModelsOf(provider="", models=sorted(str(one["id"]) for one in json.loads(body)["data"]))
+    except (ValueError, KeyError, TypeError):
+        return _no_models(f"what it answered is no list of models: {said(body)}")
+
+
+def _no_models(why: str) -> ModelsOf:
+    return ModelsOf(provider="", models=[], trouble=why)

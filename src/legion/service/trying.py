@@ -86,7 +86,7 @@ def _post(url: str, path: str, token: str, body: object, auth: Auth) -> _Answer:
     try:
         connection.request("POST", path, json.dumps(body), headers)
         answer = connection.getresponse()
-        return _Answer(status=answer.status, said=_said(answer.read()))
+        return _Answer(status=answer.status, said=said(answer.read()))
     except TimeoutError:
         return _Answer(status=504, said=f"{_OWN_WORDS}no answer came in {_PATIENCE:g} s.")
     except (OSError, http.client.HTTPException) as fault:
@@ -95,7 +95,7 @@ def _post(url: str, path: str, token: str, body: object, auth: Auth) -> _Answer:
         connection.close()
 
 
-def _said(body: bytes) -> str:
+def said(body: bytes) -> str:
     """The words of an error in Anthropic's shape, else the beginning of whatever came."""
     try:
         document = json.loads(body)
@@ -107,13 +107,13 @@ def _said(body: bytes) -> str:
 
 
 def _trouble(name: str, model: str, answer: _Answer) -> str:
-    said = answer.said.rstrip(".")
-    if said.startswith(_OWN_WORDS):
-        words = said.removeprefix(_OWN_WORDS)
+    theirs = answer.said.rstrip(".")
+    if theirs.startswith(_OWN_WORDS):
+        words = theirs.removeprefix(_OWN_WORDS)
         if unreachable := _UNREACHABLE.fullmatch(words):
             return f"{name} cannot be reached ({unreachable[1]}): look at its URL and at your network."
         return f"{words[:1].upper()}{words[1:]}."
-    told = f"({answer.status}: {said})" if said else f"({answer.status})"
+    told = f"({answer.status}: {theirs})" if theirs else f"({answer.status})"
     match answer.status:
         case 401 | 403:
             return f"{name} does not take the key {told}: give another with `legion provider add {name}`."
