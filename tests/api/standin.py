@@ -43,6 +43,7 @@ from legion.wire.tickets import (
     TicketPage,
 )
 from tests.api.standin_models import ModelsStandIn
+from tests.api.standin_work import WorkStandIn
 
 COMMIT = "3f2a1c9d" * 5
 OLD = "0123abcd" * 5
@@ -74,7 +75,7 @@ def a_text(place: str, text: str, *, trusted: bool) -> TrustText:
     return TrustText(place=place, file="/shop/legion.toml", hash=digest, text=text, trusted=trusted)
 
 
-class StandIn(ModelsStandIn):
+class StandIn(ModelsStandIn, WorkStandIn):
     """Tickets and events in lists. `trouble` is raised by everything that is asked next."""
 
     def __init__(self) -> None:
@@ -98,6 +99,7 @@ class StandIn(ModelsStandIn):
         self.dispatched: list[Dispatch] = []
         self.feedback: list[str] = []
         self.reset_models()
+        self.reset_work()
         self.config_texts = [a_text("landed", '[checks.test]\nrun = "make test"\n', trusted=False)]
         self.trusted: list[str] = []
         self.being_checked = False

@@ -32,6 +32,7 @@ from legion.wire.providers import (
 )
 from legion.wire.questions import Answer, Answered, Inbox, Told, Words
 from legion.wire.tickets import Acted, Action, Diff, Dispatch, Dispatched, EventLine, Log, TicketPage
+from legion.wire.usage import UsageReport
 
 
 class Service(Protocol):
@@ -47,6 +48,7 @@ class Service(Protocol):
     def log(self, id: int, run: int | None, offset: int, /) -> Log: ...
     def diff(self, id: int, /) -> Diff: ...
     def graph(self, cwd: str, /) -> Graph: ...
+    def usage(self, cwd: str | None, by: str, /) -> UsageReport: ...
 
     def wait(self, cwd: str | None, ids: list[int], after_event: int, timeout: float, /) -> WaitState:
         """Blocks until something happened after that event, all are settled, or the time is over."""

@@ -36,6 +36,7 @@ from legion.wire.providers import (
 )
 from legion.wire.questions import Answer, Answered, Inbox, Told, Words
 from legion.wire.tickets import Acted, Action, Diff, Dispatch, Dispatched, EventLine, Log, TicketPage
+from legion.wire.usage import UsageReport
 
 Shape = TypeVar("Shape")
 
@@ -82,6 +83,9 @@ class Legion:
 
     def graph(self, cwd: str) -> Graph:
         return self._get(Graph, "graph", {"cwd": cwd})
+
+    def usage(self, cwd: str | None, by: str = "ticket") -> UsageReport:
+        return self._get(UsageReport, "usage", {"cwd": cwd, "by": by})
 
     def wait(
         self, cwd: str | None, ids: list[int], *, after_event: int = 0, timeout: float = LONGEST_WAIT

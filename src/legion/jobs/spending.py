@@ -44,14 +44,18 @@ def _read_on(world: World, folder: GatewayFolder) -> bool:
     return True
 
 
+def day_of(moment: float) -> str:
+    """In UTC, as YYYY-MM-DD."""
+    return datetime.fromtimestamp(moment, UTC).date().isoformat()
+
+
 def _summed(entries: Iterable[Entry]) -> list[Spending]:
     sums: dict[tuple[int, str, str, str], Usage] = {}
     for entry in entries:
         run = _RUN.fullmatch(entry.run)
         if run is None:
             continue
-        day = datetime.fromtimestamp(entry.at, UTC).date().isoformat()
-        key = (int(run[1]), entry.provider, entry.model, day)
+        key = (int(run[1]), entry.provider, entry.model, day_of(entry.at))
         sums[key] = sums.get(key, Usage()) + _usage(entry)
     return [
         Spending(run=run, provider=provider, model=model, day=day, usage=summed)

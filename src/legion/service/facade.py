@@ -23,6 +23,7 @@ from legion.service import (
     tickets,
     trusting,
     trying,
+    usage,
     views,
     waiting,
 )
@@ -62,6 +63,7 @@ from legion.wire.providers import (
 )
 from legion.wire.questions import Answer, Answered, Inbox, Told, Words
 from legion.wire.tickets import Acted, Action, Diff, Dispatch, Dispatched, EventLine, Log, TicketPage
+from legion.wire.usage import UsageReport
 
 
 class Service:
@@ -103,6 +105,10 @@ class Service:
 
     def graph(self, cwd: str) -> Graph:
         return views.graph(self._world, cwd)
+
+    def usage(self, cwd: str | None, by: str) -> UsageReport:
+        spending.catch_up(self._world)
+        return usage.usage_report(self._world, cwd, by)
 
     def wait(self, cwd: str | None, ids: list[int], after_event: int, timeout: float) -> WaitState:
         return waiting.wait(self._world, self._news, cwd, ids, after_event, timeout)

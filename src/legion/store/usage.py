@@ -10,7 +10,8 @@ from typing import Any
 
 from sqlalchemy import Row, insert, select, update
 
-from legion.domain.usage import Limit, Spending, Usage, total
+from legion.domain.tickets import State
+from legion.domain.usage import Limit, Spending, Usage, Work, fate, total
 from legion.store import schema
 from legion.store.database import ReadTransaction, Transaction
 
@@ -47,6 +48,42 @@ def of_ticket(tx: ReadTransaction, ticket: int) -> Usage:
     """What all runs of a ticket spent."""
     runs = select(schema.runs.c.id).where(schema.runs.c.ticket == ticket)
     return total(_usage(row) for row in tx.execute(select(schema.usage).where(_TABLE.run.in_(runs))))
+
+
+def work(tx: ReadTransaction, project: int | None = None) -> tuple[Work, ...]:
+    """Every run, those of dropped tickets included: their money is gone too."""
+    table, ticket = schema.runs.c, schema.tickets.c
+    found = select(
+        table.id, table.ticket, table.attempt, table.started_at, table.ended_at,
+        ticket.title, ticket.epic, ticket.state, ticket.live, ticket.attempt.label("latest"),
+    ).select_from(schema.runs.join(schema.tickets, ticket.id == table.ticket))  # fmt: skip
+    if project is not None:
+        found = found.where(ticket.project == project)
+    return tuple(
+        Work(
+            run=row.id,
+            ticket=row.ticket,
+            title=row.title,
+            epic=row.epic,
+            agent=f"agent of ticket {row.ticket}",
+            started_at=row.started_at,
+            ended_at=row.ended_at,
+            fate=fate(attempt=row.attempt, latest=row.latest, done=row.state is State.DONE, live=row.live),
+        )
+        for row in tx.execute(found.order_by(table.id))
+    )
+
+
+def spending(tx: ReadTransaction, project: int | None = None) -> tuple[Spending, ...]:
+    """What every run spent, by model and day."""
+    found = select(schema.usage)
+    if project is not None:
+        ours = select(schema.tickets.c.id).where(schema.tickets.c.project == project)
+        found = found.where(_TABLE.run.in_(select(schema.runs.c.id).where(schema.runs.c.ticket.in_(ours))))
+    return tuple(
+        Spending(run=row.run, provider=row.provider, model=row.model, day=row.day, usage=_usage(row))
+        for row in tx.execute(found.order_by(_TABLE.run, _TABLE.provider, _TABLE.model, _TABLE.day))
+    )
 
 
 def read_up_to(tx: ReadTransaction, source: str) -> tuple[str, int]:
