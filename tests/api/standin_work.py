@@ -1,8 +1,9 @@
-"""The part of the stand-in about what work costs."""
+"""The part of the stand-in about what work costs and what happened."""
 
 from __future__ import annotations
 
-from legion.wire.tickets import UsageLine
+from legion.wire.history import Events, Happening
+from legion.wire.tickets import Acted, TicketLine, UsageLine
 from legion.wire.usage import UsageReport, UsageShare
 
 
@@ -29,9 +30,24 @@ def a_share(key: str, usd: float, **told: object) -> UsageShare:
 class WorkStandIn:
     def reset_work(self) -> None:
         self.shares: list[UsageShare] = []
+        self.happenings: list[Happening] = []
 
     def _ask(self, name: str) -> None:
         raise NotImplementedError
+
+    def _line(self, id: int) -> TicketLine:
+        raise NotImplementedError
+
+    def history(self, cwd: str | None, ticket: int | None, run: int | None, after: str, last: int, /) -> Events:
+        self._ask("history")
+        wanted = [one for one in self.happenings if ticket in (None, one.ticket) and run in (None, one.run)]
+        shown = wanted[-last:] if last else wanted
+        return Events(lines=shown, omitted=len(wanted) - len(shown), cursor="9:0:0")
+
+    def undo(self, id: int, /) -> Acted:
+        self._ask("undo")
+        self._line(id)
+        return Acted(tickets=[id + 1], message=f"Ticket {id + 1} takes ticket {id} back.")
 
     def usage(self, cwd: str | None, by: str, /) -> UsageReport:
         self._ask("usage")

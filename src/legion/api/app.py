@@ -8,7 +8,7 @@ from fastapi import Depends, FastAPI
 from fastapi.security import HTTPBearer
 
 from legion import __version__
-from legion.api import events, problems, projects, providers, questions, tickets, usage
+from legion.api import events, history, problems, projects, providers, questions, tickets, usage
 from legion.api.guard import Guard
 from legion.api.ports import Service
 from legion.api.waiting import Waiters
@@ -33,7 +33,7 @@ def make_app(service: Service, *, token: str, hosts: Collection[str], heartbeat:
     app.state.waiters = Waiters()
     app.state.heartbeat = heartbeat
     problems.install(app)
-    for routes in (projects, tickets, questions, providers, usage, events):
+    for routes in (projects, tickets, questions, providers, usage, history, events):
         app.include_router(routes.router)
     app.add_api_route("/health", _health, summary="Whether it lives; needs no token")
     return Guard(app, token=token, hosts=hosts)

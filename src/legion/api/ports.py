@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from legion.wire.history import Events
 from legion.wire.projects import (
     AddProject,
     Collected,
@@ -49,6 +50,10 @@ class Service(Protocol):
     def diff(self, id: int, /) -> Diff: ...
     def graph(self, cwd: str, /) -> Graph: ...
     def usage(self, cwd: str | None, by: str, /) -> UsageReport: ...
+    def undo(self, id: int, /) -> Acted: ...
+
+    def history(self, cwd: str | None, ticket: int | None, run: int | None, after: str, last: int, /) -> Events:
+        """What happened behind a cursor; at most the `last` ones unless that is 0."""
 
     def wait(self, cwd: str | None, ids: list[int], after_event: int, timeout: float, /) -> WaitState:
         """Blocks until something happened after that event, all are settled, or the time is over."""

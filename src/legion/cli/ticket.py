@@ -77,6 +77,8 @@ def _head(page: TicketPage, screen: Screen) -> Iterator[str]:
         ("worktree", harmless(page.worktree or "")),
         ("change", f"{page.change[:9]} on {page.base[:9]}" if page.change and page.base else ""),
         ("landed", page.landed[:9] if page.landed else ""),
+        ("undoes", f"ticket {page.ticket.undoes}" if page.ticket.undoes else ""),
+        ("undone by", f"ticket {numbers(page.undone_by)}" if page.undone_by else ""),
         ("parked until", _until(page.parked_until) if page.parked_until else ""),
         ("model access", harmless(page.access)),
         ("conversation", harmless(page.conversation)),

@@ -8,6 +8,7 @@ from typing import TypeVar
 from legion import __version__
 from legion.client.http import Address, Line, OtherVersion, Query
 from legion.client.shapes import Unreadable, read
+from legion.wire.history import Events
 from legion.wire.projects import (
     AddProject,
     Collected,
@@ -86,6 +87,15 @@ class Legion:
 
     def usage(self, cwd: str | None, by: str = "ticket") -> UsageReport:
         return self._get(UsageReport, "usage", {"cwd": cwd, "by": by})
+
+    def history(
+        self, cwd: str | None, *, ticket: int | None = None, run: int | None = None, after: str = "", last: int = 0
+    ) -> Events:
+        query: Query = {"cwd": cwd, "ticket": ticket, "run": run, "after": after, "last": last}
+        return self._get(Events, "history", query)
+
+    def undo(self, id: int) -> Acted:
+        return self._post(Acted, f"tickets/{id}/undo")
 
     def wait(
         self, cwd: str | None, ids: list[int], *, after_event: int = 0, timeout: float = LONGEST_WAIT

@@ -128,6 +128,8 @@ class Wish:
     """Whether its agent may ask a person for what it is not allowed to do; else that is denied."""
     budget: float | None = None
     """Dollars that all its runs may cost together; None: as the person's settings say."""
+    undoes: int | None = None
+    """The landed ticket that it takes back. It needs no agent: we make the change ourselves."""
 
 
 @dataclass(frozen=True, kw_only=True)

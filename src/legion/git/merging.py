@@ -90,6 +90,27 @@ def merge_person(
     return merge(hub, target, person, mode=Mode.MERGE, message=message, author=author, committer=author, when=when)
 
 
+def revert(
+    hub: Hub, target: str, landed: str, before: str, *, message: str, author: Signature, when: int
+) -> Candidate | Conflict | None:
+    """A commit on `target` that takes back what lies between `before` and `landed`; None if nothing of it is left."""
+    stamp = author.stamp(when)
+
+    def stand_in(tree: str, *parents: str) -> str:
+        return write_commit(hub, tree=tree, parents=parents, author=stamp, committer=stamp, message="stand-in")
+
+    # Seen from what landed, the target has gone on and `before` is the other side.
+    base = stand_in(hub.tree_of(landed))
+    tree = hub.tree_of(target)
+    merged = _merge_trees(hub, stand_in(tree, base), stand_in(hub.tree_of(before), base))
+    if isinstance(merged, Conflict):
+        return merged
+    if merged == tree:
+        return None
+    commit = write_commit(hub, tree=merged, parents=(target,), author=stamp, committer=stamp, message=message)
+    return Candidate(commit=commit, tree=merged)
+
+
 def _replay(hub: Hub, target: str, commits: tuple[str, ...], *, committer: bytes) -> Candidate | Conflict:
     at, tree = target, hub.tree_of(target)
     for commit in commits:

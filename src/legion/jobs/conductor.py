@@ -19,6 +19,7 @@ from legion.domain.decide import Command, JobKind, StartJob, Wake, decide
 from legion.domain.errors import Conflict, LegionError
 from legion.domain.events import Kind
 from legion.domain.jobs import Claim
+from legion.domain.rules import Rule
 from legion.domain.tickets import Inspect, Start, State, Unpark
 from legion.jobs.baseline import baseline
 from legion.jobs.check import check
@@ -176,7 +177,13 @@ class Conductor:
             why,
             exc_info=None if known or full else trouble,
         )
-        data = {"job": claim.kind.value, "subject": claim.subject, "why": why, "rests": length}
+        data = {
+            "job": claim.kind.value,
+            "subject": claim.subject,
+            "why": why,
+            "rests": length,
+            "rule": Rule.BROKEN_IS_NOT_RED.value,
+        }
         try:
             with self.world.store.write() as tx:
                 jobs.finish(tx, claim)

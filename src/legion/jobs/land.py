@@ -18,6 +18,7 @@ from legion.domain.errors import BadInput
 from legion.domain.events import Kind
 from legion.domain.jobs import Claim
 from legion.domain.landing import Probe, Search
+from legion.domain.rules import rule_of
 from legion.domain.tickets import Fail, Park, ParkReason, State, Ticket, TryAgain, next_try
 from legion.git import merging
 from legion.git.hub import TARGET
@@ -243,7 +244,7 @@ def _move(
             return
         tickets.move(tx, ticket.id, step, expected_version=ticket.version)
         why = step.detail if isinstance(step, Park) else step.reason
-        data = {"why": why, "receipts": [receipt.id for receipt in because]}
+        data = {"why": why, "receipts": [receipt.id for receipt in because], "rule": rule_of(step).value}
         tx.record(kind, project=ticket.project, ticket=ticket.id, data=data)
 
 

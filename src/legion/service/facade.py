@@ -15,6 +15,7 @@ from legion.service import (
     asking,
     collecting,
     doctor,
+    history,
     output,
     projects,
     providers,
@@ -23,6 +24,7 @@ from legion.service import (
     tickets,
     trusting,
     trying,
+    undoing,
     usage,
     views,
     waiting,
@@ -32,6 +34,7 @@ from legion.store import events
 from legion.store import projects as stored_projects
 from legion.store import tickets as stored_tickets
 from legion.system.files import tree_size
+from legion.wire.history import Events
 from legion.wire.projects import (
     AddProject,
     Collected,
@@ -109,6 +112,12 @@ class Service:
     def usage(self, cwd: str | None, by: str) -> UsageReport:
         spending.catch_up(self._world)
         return usage.usage_report(self._world, cwd, by)
+
+    def history(self, cwd: str | None, ticket: int | None, run: int | None, after: str, last: int) -> Events:
+        return history.history(self._world, cwd, ticket, run, after, last)
+
+    def undo(self, id: int) -> Acted:
+        return undoing.undo(self._world, id)
 
     def wait(self, cwd: str | None, ids: list[int], after_event: int, timeout: float) -> WaitState:
         return waiting.wait(self._world, self._news, cwd, ids, after_event, timeout)

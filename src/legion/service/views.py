@@ -70,6 +70,7 @@ class Lines:
             doing=self._doing(ticket, held_up),
             parked_until=ticket.parked.until if ticket.parked else None,
             question=self._asking.get(ticket.id),
+            undoes=wish.undoes,
         )
 
     def _doing(self, ticket: Ticket, held_up: tuple[int, ...]) -> str:
@@ -230,6 +231,7 @@ def ticket_page(world: World, ticket_id: int) -> TicketPage:
         spent = usage.of_runs(tx, [run.id for run in all_runs])
         asked = [question for question in questions.open_ones(tx) if question.ticket == ticket_id]
         waiting = asking.lines(tx, asked)
+        undone_by = [other.id for other in tickets.undoing(tx, ticket_id)]
     latest = all_runs[-1] if all_runs else None
     wish, change = ticket.wish, ticket.change
     worktree, changed = _on_disk(world, ticket)
@@ -262,6 +264,7 @@ def ticket_page(world: World, ticket_id: int) -> TicketPage:
         budget=wish.budget,
         ask=wish.asks,
         questions=waiting,
+        undone_by=undone_by,
     )
 
 

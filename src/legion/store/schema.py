@@ -151,6 +151,7 @@ tickets = Table(
     Column("dropped_at", Double),
     Column("asks", Flag, nullable=False),
     Column("budget", Double),
+    Column("undoes", Integer),
     Column("files", Json, nullable=False),
     Column("proofs", Json, nullable=False),
     Column("command", Words, nullable=False),

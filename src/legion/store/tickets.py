@@ -15,6 +15,7 @@ from sqlalchemy import Row, Select, bindparam, func, insert, literal_column, sel
 from legion.domain import tickets as rules
 from legion.domain.errors import Conflict, NotFound
 from legion.domain.events import Kind
+from legion.domain.rules import Rule, rule_of
 from legion.domain.tickets import Change, Fail, Parked, ParkReason, State, Step, Submit, Ticket, TryAgain, Wish
 from legion.store import schema
 from legion.store.database import ReadTransaction, Transaction
@@ -76,8 +77,13 @@ def get_many(tx: ReadTransaction, ids: Iterable[int]) -> tuple[Ticket, ...]:
     return tuple(found[ticket] for ticket in asked)
 
 
-def move(tx: Transaction, ticket: int, step: Step, *, expected_version: int | None = None) -> Ticket:
-    """Take the step. Raises Conflict where the rules forbid it or somebody was faster than `expected_version`."""
+def move(
+    tx: Transaction, ticket: int, step: Step, *, expected_version: int | None = None, rule: Rule | None = None
+) -> Ticket:
+    """Take the step. Raises Conflict where the rules forbid it or somebody was faster than `expected_version`.
+
+    `rule` says why, where the step alone does not.
+    """
     before = get(tx, ticket)
     if expected_version is not None and before.version != expected_version:
         raise Conflict(f"Ticket {ticket} has moved on to {before.state.value} meanwhile: look at it again.")
@@ -91,6 +97,7 @@ def move(tx: Transaction, ticket: int, step: Step, *, expected_version: int | No
         "to": moved.state.value,
         "attempt": moved.attempt,
         "reason": moved.reason,
+        "rule": (rule or rule_of(step)).value,
         **({"cause": step.cause.value} if isinstance(step, TryAgain | Fail) else {}),
     }
     tx.record(Kind.TICKET_MOVED, project=moved.project, ticket=ticket, data=data)
@@ -153,6 +160,12 @@ def dependants(tx: ReadTransaction, ticket: int) -> tuple[int, ...]:
     return tuple(tx.execute(found.order_by(_TABLE.id)).scalars())
 
 
+def undoing(tx: ReadTransaction, ticket: int) -> tuple[Ticket, ...]:
+    """Those on the board that take this one back, oldest first, without their long texts."""
+    found = select(schema.tickets).where(_TABLE.undoes == ticket, _ON_BOARD).order_by(_TABLE.id)
+    return tuple(_ticket(row) for row in tx.execute(found))
+
+
 def drop(tx: Transaction, ticket: int) -> None:
     """Take it off the board. Refused while it is in hand or a live ticket comes after it."""
     dropped = get(tx, ticket)
@@ -193,6 +206,7 @@ def _wish_values(ticket: Ticket) -> dict[str, Any]:
         "max_attempts": wish.max_attempts,
         "asks": wish.asks,
         "budget": wish.budget,
+        "undoes": wish.undoes,
     }
 
 
@@ -252,6 +266,7 @@ def _ticket(row: Row[Any]) -> Ticket:
             max_attempts=row.max_attempts,
             asks=row.asks,
             budget=row.budget,
+            undoes=row.undoes,
             **texts,
         ),
         state=row.state,

@@ -57,6 +57,8 @@ def work(tx: ReadTransaction, project: int | None = None) -> tuple[Work, ...]:
         table.id, table.ticket, table.attempt, table.started_at, table.ended_at,
         ticket.title, ticket.epic, ticket.state, ticket.live, ticket.attempt.label("latest"),
     ).select_from(schema.runs.join(schema.tickets, ticket.id == table.ticket))  # fmt: skip
+    # No agent works on a ticket that takes another back.
+    found = found.where(ticket.undoes.is_(None))
     if project is not None:
         found = found.where(ticket.project == project)
     return tuple(

@@ -78,6 +78,8 @@ class TicketLine:
     """When a parked ticket goes on by itself."""
     question: int | None = None
     """A question of its agent that waits for an answer: `legion answer`."""
+    undoes: int | None = None
+    """The landed ticket that it takes back."""
 
 
 @dataclass(kw_only=True)
@@ -164,6 +166,8 @@ class TicketPage:
     ask: bool = False
     questions: list[QuestionLine] = field(default_factory=list)
     """Those that wait for an answer."""
+    undone_by: list[int] = field(default_factory=list)
+    """Tickets that take it back, or tried to."""
 
 
 @dataclass(kw_only=True)
