@@ -24,6 +24,8 @@ class Kind(Enum):
     QUESTION_ASKED = "question.asked"
     QUESTION_SETTLED = "question.settled"
     RECEIPT = "check.receipt"
+    FLAKY = "check.flaky"
+    """A check was red and then green on the very same tree; nobody is blamed for it."""
     BASELINE_RED = "target.red"
     """The target itself fails a check; no ticket is blamed for it."""
     BASELINE_GREEN = "target.green"

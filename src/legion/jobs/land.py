@@ -25,7 +25,7 @@ from legion.git.hub import TARGET
 from legion.git.merging import Candidate, Conflict
 from legion.jobs import baseline, checking, feedback, person, target
 from legion.jobs.candidates import candidate, part
-from legion.jobs.check import refuse_broken, sent_back_for_conflict, sent_back_for_red
+from legion.jobs.check import refuse_broken, sent_back_for_conflict, sent_back_for_red, told
 from legion.jobs.checking import Tested, Wanted
 from legion.jobs.saving import AUTHOR
 from legion.jobs.target import Link
@@ -103,7 +103,7 @@ def _chain(world: World, shop: Workshop, start: str, batch: tuple[Ticket, ...], 
             chain.append(link)
             tip = link.commit
     for ticket in batch:
-        merged = candidate(shop, tip, ticket)
+        merged = candidate(world, shop, tip, ticket)
         if isinstance(merged, Candidate):
             chain.append(Link(ticket=ticket, commit=merged.commit, tree=merged.tree))
             tip = merged.commit
@@ -195,14 +195,24 @@ def _search(world: World, shop: Workshop, start: str, chain: list[Link]) -> tupl
         for result in results.values():
             if result is not None:
                 refuse_broken(result.tested)
-        told = {probe: None if result is None else result.tested.green for probe, result in results.items()}
-        search = landing.learn(search, told)
+        results_told = {probe: None if result is None else result.tested.green for probe, result in results.items()}
+        search = _confirmed(world, shop, landing.learn(search, results_told), tried)
     return search, tried
+
+
+def _confirmed(world: World, shop: Workshop, search: Search, tried: dict[Probe, _Tried]) -> Search:
+    """Before anyone is blamed, the red test that stands against them is repeated alone."""
+    if search.culprit is None:
+        return search
+    against = tried[search.convicted_by]
+    tested = told(world, shop, against.tested)
+    tried[search.convicted_by] = replace(against, tested=tested)
+    return landing.cleared(search) if tested.green else search
 
 
 def _try(world: World, shop: Workshop, start: str, chain: list[Link], probe: Probe) -> _Tried | None:
     """The project's checks and the proofs of every ticket in it, on the tip of what the probe asks for."""
-    links = part(shop, start, chain, probe)
+    links = part(world, shop, start, chain, probe)
     if links is None:
         return None
     crash.reach(Point.LAND_BEFORE_TEST)
@@ -227,7 +237,7 @@ def _send_back(world: World, shop: Workshop, culprit: Link, tested: Tested, *, a
             _move(world, culprit.ticket, Park(ParkReason.RED_BASELINE, detail), Kind.BASELINE_RED, tested.red)
             return
     before = shop.target
-    merged = candidate(shop, before, culprit.ticket)
+    merged = candidate(world, shop, before, culprit.ticket)
     if isinstance(merged, Conflict):
         _move(world, culprit.ticket, sent_back_for_conflict(culprit.ticket, before, merged), Kind.SENT_BACK)
         return

@@ -6,7 +6,8 @@ from legion.domain.events import Kind
 from legion.domain.tickets import Cause, Change, Fail, Propose, Ticket
 from legion.git import merging
 from legion.git.merging import Candidate, Conflict
-from legion.jobs.candidates import message
+from legion.git.trailers import with_trailers
+from legion.jobs.candidates import message, trailers
 from legion.jobs.saving import AUTHOR, Saved
 from legion.jobs.world import Workshop, World
 from legion.store import events, tickets
@@ -20,7 +21,8 @@ def undo(world: World, shop: Workshop, ticket: Ticket) -> tuple[Propose | Fail, 
         landed = tickets.get(tx, ticket.wish.undoes)
         stood_on = before(tx, shop, landed)
     target = shop.target
-    made = reverse(shop, target, landed, stood_on, text=message(ticket), when=int(ticket.moved_at))
+    text = with_trailers(message(ticket).encode(), trailers(world, shop, ticket)).decode()
+    made = reverse(shop, target, landed, stood_on, text=text, when=int(ticket.moved_at))
     match made:
         case Candidate(commit=commit, tree=tree):
             shop.hub.keep(f"wip/{ticket.id}/undo-{ticket.attempt}", commit)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -136,15 +137,31 @@ class CheckSlots:
     def __init__(self) -> None:
         self._condition = threading.Condition()
         self._taken: dict[int, set[int]] = {}
+        self._alone: set[int] = set()
+        """Projects in which somebody has, or waits for, all of them."""
 
     def take(self, project: int, most: int) -> int:
         """The lowest free slot below `most`, waiting for one."""
         with self._condition:
             taken = self._taken.setdefault(project, set())
-            self._condition.wait_for(lambda: len(taken) < most)
+            self._condition.wait_for(lambda: len(taken) < most and project not in self._alone)
             slot = next(number for number in range(most) if number not in taken)
             taken.add(slot)
             return slot
+
+    @contextmanager
+    def alone(self, project: int) -> Iterator[int]:
+        """A slot while no other is taken, and none can be."""
+        with self._condition:
+            self._condition.wait_for(lambda: project not in self._alone)
+            self._alone.add(project)
+            self._condition.wait_for(lambda: not self._taken.get(project))
+        try:
+            yield 0
+        finally:
+            with self._condition:
+                self._alone.discard(project)
+                self._condition.notify_all()
 
     def give_back(self, project: int, slot: int) -> None:
         with self._condition:

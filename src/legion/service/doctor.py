@@ -180,6 +180,7 @@ def _project(world: World, project_id: int) -> list[Finding]:
     with world.store.read() as tx:
         known = {worktree_name(ticket.id) for ticket in tickets.live(tx, project=project_id)}
         ended = {worktree_name(ticket.id) for ticket in tickets.recent(tx, project_id, limit=1000)}
+        flaky = views.flaky(world, tx, project_id)
     strangers = shop.worktrees.orphans(known | ended)
     return [
         Finding(
@@ -193,6 +194,12 @@ def _project(world: World, project_id: int) -> list[Finding]:
             ok=bool(checks),
             detail=checks or "none: landed tickets will show `unchecked`",
             advice="" if checks else "add [checks.test] to legion.toml",
+        ),
+        Finding(
+            name="flaky checks",
+            ok=not flaky,
+            detail=", ".join(f"{command} ({times})" for command, times in flaky.items()) or "none",
+            advice="mend them: each time they cost another run" if flaky else "",
         ),
         _disk("worktrees", Path(project.worktrees)),
         Finding(

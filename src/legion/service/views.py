@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime
@@ -198,6 +199,8 @@ def _project_line(world: World, tx: ReadTransaction, project: Project) -> Projec
         notes.append(f"your commit {project.person_refused[:8]} is not in the target: {said}")
     if project.baseline_red:
         notes.append("the target itself fails its checks; no ticket is blamed for that")
+    for command, times in flaky(world, tx, project.id).items():
+        notes.append(f"the check `{command}` is flaky: red, then green on the same tree ({times})")
     for kind, work in ((JobKind.LAND, "landing"), (JobKind.BASELINE, "checking the target")):
         rest = _resting(world).get((kind, project.id))
         if rest is not None:
@@ -216,6 +219,19 @@ def _project_line(world: World, tx: ReadTransaction, project: Project) -> Projec
         ahead=ahead,
         notes=notes,
     )
+
+
+_FLAKY_DAYS = 7
+
+
+def flaky(world: World, tx: ReadTransaction, project: int) -> dict[str, str]:
+    """Checks that said both red and green about the same tree lately, and how often."""
+    found = events.since(tx, project, Kind.FLAKY, world.clock() - _FLAKY_DAYS * 86_400)
+    counted = Counter(str(event.data["command"]) for event in found)
+    return {
+        command: f"{'once' if count == 1 else f'{count} times'} in {_FLAKY_DAYS} days"
+        for command, count in counted.items()
+    }
 
 
 def ticket_page(world: World, ticket_id: int) -> TicketPage:

@@ -54,6 +54,13 @@ def latest(tx: ReadTransaction, project: int, kind: Kind) -> Event | None:
     return None if row is None else _event(row)
 
 
+def since(tx: ReadTransaction, project: int, kind: Kind, moment: float) -> tuple[Event, ...]:
+    """The events of this kind in a project from a moment on, oldest first."""
+    table = schema.events.c
+    found = select(schema.events).where(table.project == project, table.kind == kind, table.at >= moment)
+    return tuple(_event(row) for row in tx.execute(found.order_by(table.n)))
+
+
 def last(tx: ReadTransaction) -> int:
     """The number of the latest event; 0 before the first."""
     number: int = tx.execute(_LAST).scalar_one()
