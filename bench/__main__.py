@@ -6,12 +6,13 @@ import sys
 import tempfile
 from pathlib import Path
 
-from bench import claude, daemon, gateway, landing, scale, start
+from bench import claude, daemon, foresight, gateway, landing, scale, start
 from bench.report import Report
 
 PARTS = {
     "start": start.run,
     "landing": landing.run,
+    "foresight": foresight.run,
     "scale": scale.run,
     "daemon": daemon.run,
     "gateway": gateway.run,

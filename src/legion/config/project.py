@@ -14,9 +14,10 @@ from functools import lru_cache
 
 from legion.config import settings
 from legion.config.environment import Environment, read_environment
-from legion.config.settings import DAY, NAME, choice, number, text, texts, whole
+from legion.config.settings import DAY, NAME, choice, flag, number, text, texts, whole
 from legion.config.source import Source, read
 from legion.domain.checks import Check
+from legion.domain.conflicts import Overlap
 from legion.domain.landing import Mode
 from legion.domain.paths import glob_fault
 
@@ -113,6 +114,29 @@ class Landing:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Conflicts:
+    overlap: Overlap = field(
+        default=Overlap.ADVICE,
+        metadata=choice(
+            Overlap,
+            help='Tickets whose `files` overlap. "advice": others start first; "rule": they never work at once.',
+        ),
+    )
+    look_every: float = field(
+        default=15.0,
+        metadata=number(
+            0,
+            DAY,
+            unit="seconds",
+            help="How often changes in work are merged with each other to see conflicts early. 0: never.",
+        ),
+    )
+    tell: bool = field(
+        default=True, metadata=flag(help="Whether agents that can hear are told of a conflict that was seen early.")
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
 class Protect:
     paths: tuple[str, ...] = field(
         default=PROTECTED,
@@ -135,6 +159,7 @@ class ProjectConfig:
     """In the order of the file."""
     agents: Agents = field(default_factory=Agents)
     landing: Landing = field(default_factory=Landing)
+    conflicts: Conflicts = field(default_factory=Conflicts)
     protect: Protect = field(default_factory=Protect)
     environment: Environment = field(default_factory=Environment)
     stated: frozenset[str] = field(default=frozenset(), compare=False)
@@ -148,6 +173,7 @@ SECTIONS: Mapping[str, type] = {
     "checks.NAME": CheckTable,
     "agents": Agents,
     "landing": Landing,
+    "conflicts": Conflicts,
     "protect": Protect,
     "environment": Environment,
 }
@@ -188,6 +214,7 @@ def parse(text: str, *, origin: str = FILE) -> ProjectConfig:
         ),
         agents=settings.read_section(Agents, source, ["agents"]),
         landing=settings.read_section(Landing, source, ["landing"]),
+        conflicts=settings.read_section(Conflicts, source, ["conflicts"]),
         protect=settings.read_section(Protect, source, ["protect"]),
         environment=read_environment(source),
         stated=_stated(source.table),
@@ -206,6 +233,7 @@ def flatten(config: ProjectConfig) -> list[tuple[str, object]]:
         rows += settings.flatten(f"checks.{check.name}", CheckTable(run=check.command, timeout=check.timeout))
     rows += settings.flatten("agents", config.agents)
     rows += settings.flatten("landing", config.landing)
+    rows += settings.flatten("conflicts", config.conflicts)
     rows += settings.flatten("protect", config.protect)
     rows += settings.flatten("environment", config.environment)
     return rows

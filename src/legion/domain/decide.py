@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from legion.domain import board
+from legion.domain.conflicts import AT_WORK, Overlap, ordered
 from legion.domain.tickets import ParkReason, State, Ticket
 
 
@@ -38,6 +39,8 @@ class ProjectView:
     baseline_red: bool
     person_waiting: bool
     """The person committed something that the target lacks and that was not refused yet."""
+    overlap: Overlap = Overlap.OFF
+    """What it means that tickets declare the same files."""
     landing_begun: bool = False
     """The target was about to move, and it is not written down whether it did."""
 
@@ -156,6 +159,8 @@ def _waiting(project: ProjectView, tickets: list[Ticket], states: Mapping[int, S
         return []
     ready = [ticket for ticket in tickets if ticket.state is State.QUEUED and board.ready(ticket.wish.after, states)]
     ready.sort(key=lambda ticket: (ticket.attempt == 0, -ticket.wish.priority, ticket.id))
+    at_work = [ticket for ticket in tickets if ticket.state in AT_WORK]
+    ready = ordered(ready, at_work, project.overlap)
     return [
         StartJob(JobKind.CHECK if ticket.wish.checkpoint else JobKind.RUN, ticket.id, ticket.version)
         for ticket in ready

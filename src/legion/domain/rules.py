@@ -53,6 +53,8 @@ class Rule(Enum):
     WAITED_ENOUGH = "waited-enough"
     MENDED = "mended"
     BROKEN_IS_NOT_RED = "broken-is-not-red"
+    OVERLAP_WAITS = "overlap-waits"
+    CLASH_IS_TOLD = "clash-is-told"
     FLAKY_BLAMES_NOBODY = "flaky-blames-nobody"
     UNNAMED = "unnamed"
 
@@ -80,6 +82,8 @@ WORDS = {
     Rule.WAITED_ENOUGH: "what it waited for has come",
     Rule.MENDED: "a person mended what it waited for",
     Rule.BROKEN_IS_NOT_RED: "a job that could not be done blames nobody and is tried again",
+    Rule.OVERLAP_WAITS: "who declares the same files as one at work waits for it",
+    Rule.CLASH_IS_TOLD: "changes in work are merged with each other, and who will conflict is told early",
     Rule.FLAKY_BLAMES_NOBODY: "a check that is red and green on the same tree blames nobody",
     Rule.UNNAMED: "the table of moves",
 }

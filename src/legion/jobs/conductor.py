@@ -100,13 +100,12 @@ class Conductor:
         now = self.world.clock()
         self._give_back_left_over()
         with self.world.store.read() as tx:
-            parallel = {
-                project.id: parse(project.config_text, origin=project.name).agents.parallel
-                for project in projects.all(tx)
-            }
+            configs = {project.id: parse(project.config_text, origin=project.name) for project in projects.all(tx)}
+            parallel = {project: config.agents.parallel for project, config in configs.items()}
             facts = snapshot.load(tx, slots=self.world.user.daemon.slots, parallel=parallel)
+        views = tuple(replace(view, overlap=configs[view.id].conflicts.overlap) for view in facts.projects)
         resting = {job: rest.until for job, rest in self.world.rests.items()}
-        decision = decide(replace(facts, resting=resting), now)
+        decision = decide(replace(facts, projects=views, resting=resting), now)
         for command in decision.commands:
             self._apply(command)
         return decision.wake_at

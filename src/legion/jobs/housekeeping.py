@@ -13,6 +13,7 @@ from legion.domain.errors import LegionError
 from legion.domain.projects import Project
 from legion.domain.tickets import State
 from legion.jobs import quota, setup
+from legion.jobs.foresight import Foresight
 from legion.jobs.lookout import Lookout
 from legion.jobs.saving import worktree_name
 from legion.jobs.world import Workshop, World
@@ -35,6 +36,7 @@ class Housekeeper:
         self._wake = threading.Event()
         self._stopping = threading.Event()
         self._lookout = Lookout(world)
+        self._foresight = Foresight(world)
         self._quota = quota.Watch(world)
         self._rests: dict[int, tuple[float, float]] = {}
         """By project: how long it is left alone after trouble, and until when."""
@@ -44,6 +46,7 @@ class Housekeeper:
     def start(self) -> None:
         self._thread.start()
         self._lookout.start()
+        self._foresight.start()
         self._quota.start()
 
     def poke(self) -> None:
@@ -52,6 +55,7 @@ class Housekeeper:
     def stop(self) -> None:
         self._stopping.set()
         self._lookout.stop()
+        self._foresight.stop()
         self._quota.stop()
         self._wake.set()
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from legion.config.current import CurrentSettings
 from legion.config.project import ProjectConfig, parse
 from legion.config.user import UserConfig
+from legion.domain.conflicts import Clash
 from legion.domain.decide import JobKind
 from legion.domain.projects import Project
 from legion.git.check_trees import CheckTrees
@@ -84,6 +85,8 @@ class World:
     check_slots: CheckSlots = field(default_factory=lambda: CheckSlots())
     rests: dict[tuple[JobKind, int], Rest] = field(default_factory=dict)
     """Jobs that broke and rest, by kind and subject."""
+    clashes: dict[int, tuple[Clash, ...]] = field(default_factory=dict)
+    """By project: changes in work that will conflict, as they were seen last."""
     _trees: dict[int, tuple[Worktrees, CheckTrees]] = field(default_factory=dict)
     _making: threading.Lock = field(default_factory=threading.Lock)
 

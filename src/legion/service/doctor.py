@@ -6,6 +6,7 @@ import shutil
 from pathlib import Path
 
 from legion.config.user import CLAUDE, SandboxMode
+from legion.domain.conflicts import score
 from legion.domain.errors import LegionError, NotFound
 from legion.gateway import process
 from legion.gateway.folder import GatewayFolder
@@ -20,6 +21,7 @@ from legion.service import providers, views
 from legion.store import events, tickets
 from legion.wire.projects import Doctor, Finding
 
+_MOST_EVENTS = 20_000
 _LOW_DISK = 2 * 2**30
 _NOT_NEEDED = "not needed: your driver is another one"
 
@@ -181,6 +183,7 @@ def _project(world: World, project_id: int) -> list[Finding]:
         known = {worktree_name(ticket.id) for ticket in tickets.live(tx, project=project_id)}
         ended = {worktree_name(ticket.id) for ticket in tickets.recent(tx, project_id, limit=1000)}
         flaky = views.flaky(world, tx, project_id)
+        seen_early = score(events.newest(tx, project=project_id, limit=_MOST_EVENTS))
     strangers = shop.worktrees.orphans(known | ended)
     return [
         Finding(
@@ -200,6 +203,12 @@ def _project(world: World, project_id: int) -> list[Finding]:
             ok=not flaky,
             detail=", ".join(f"{command} ({times})" for command, times in flaky.items()) or "none",
             advice="mend them: each time they cost another run" if flaky else "",
+        ),
+        Finding(
+            name="conflicts seen early",
+            ok=True,
+            detail=f"{seen_early.predicted}: {seen_early.came_true} came true, {seen_early.settled} settled in time; "
+            f"{seen_early.unforeseen} came unforeseen",
         ),
         _disk("worktrees", Path(project.worktrees)),
         Finding(

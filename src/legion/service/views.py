@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime
 
+from legion.config.project import parse
 from legion.config.user import SandboxMode
 from legion.domain import board
 from legion.domain.checks import Receipt
+from legion.domain.conflicts import AT_WORK, Clash, Overlap, overlapping
 from legion.domain.decide import JobKind
 from legion.domain.events import Event, Kind
 from legion.domain.projects import Project
@@ -26,7 +28,7 @@ from legion.service.silence import silence
 from legion.store import events, projects, questions, receipts, runs, tickets, usage
 from legion.store.database import ReadTransaction
 from legion.wire.projects import DaemonLine, Graph, ProjectLine, Status
-from legion.wire.tickets import EventLine, ReceiptLine, RunLine, TicketLine, TicketPage, UsageLine
+from legion.wire.tickets import ClashLine, EventLine, ReceiptLine, RunLine, TicketLine, TicketPage, UsageLine
 
 _RECENT = 50
 """Ended tickets that a plain status lists."""
@@ -35,7 +37,7 @@ _RECENT = 50
 class Lines:
     """Turns tickets into lines, looking up once what several lines need."""
 
-    def __init__(self, world: World, tx: ReadTransaction, shown: Iterable[Ticket]) -> None:
+    def __init__(self, world: World, tx: ReadTransaction, shown: Collection[Ticket]) -> None:
         self._world = world
         self._now = world.clock()
         self._rests = _resting(world)
@@ -47,6 +49,8 @@ class Lines:
         self._asking = {question.ticket: question.id for question in questions.open_ones(tx)}
         waited_for = {other for ticket in shown for other in ticket.wish.after if not ticket.ended}
         self._states = tickets.states_of(tx, sorted(waited_for))
+        declared = any(ticket.wish.files and ticket.state is State.QUEUED for ticket in shown)
+        self._at_work = [one for one in tickets.live(tx) if one.state in AT_WORK] if declared else []
 
     def line(self, ticket: Ticket) -> TicketLine:
         wish = ticket.wish
@@ -72,6 +76,7 @@ class Lines:
             parked_until=ticket.parked.until if ticket.parked else None,
             question=self._asking.get(ticket.id),
             undoes=wish.undoes,
+            conflicts_with=[clash.theirs for clash in clashes_of(self._world, ticket)],
         )
 
     def _doing(self, ticket: Ticket, held_up: tuple[int, ...]) -> str:
@@ -116,9 +121,16 @@ class Lines:
             return "waits for `legion resume`"
         if project and project.person_waiting:
             return "waits while your own commits are checked"
+        if project and (same := self._same_files(project, ticket)):
+            return f"waits for {_numbers(same)}, at work on the same files"
         if ticket.id in self._active:
             return "its last run is being stopped"
         return "waits for a free slot"
+
+    def _same_files(self, project: Project, ticket: Ticket) -> tuple[int, ...]:
+        if parse(project.config_text, origin=project.name).conflicts.overlap is not Overlap.RULE:
+            return ()
+        return overlapping(ticket, [one for one in self._at_work if one.project == project.id])
 
 
 def moment(until: float | None, now: float) -> str:
@@ -281,7 +293,31 @@ def ticket_page(world: World, ticket_id: int) -> TicketPage:
         ask=wish.asks,
         questions=waiting,
         undone_by=undone_by,
+        clashes=_clash_lines(world, ticket),
     )
+
+
+def clashes_of(world: World, ticket: Ticket) -> list[Clash]:
+    """What was foreseen of it, while that can still come true."""
+    if ticket.state not in AT_WORK:
+        return []
+    known = world.clashes.get(ticket.project, ())
+    return [clash.seen_from(ticket.id) for clash in known if ticket.id in clash.pair]
+
+
+def _clash_lines(world: World, ticket: Ticket) -> list[ClashLine]:
+    return [
+        ClashLine(
+            ticket=clash.theirs,
+            path=place.path,
+            first=place.mine[0],
+            last=place.mine[1],
+            their_first=place.theirs[0],
+            their_last=place.theirs[1],
+        )
+        for clash in clashes_of(world, ticket)
+        for place in clash.places
+    ]
 
 
 def _on_disk(world: World, ticket: Ticket) -> tuple[str | None, list[str]]:
