@@ -18,6 +18,7 @@ from urllib.parse import urlsplit
 from legion.config import settings
 from legion.config.claude import Claude
 from legion.config.environment import OwnEnvironment
+from legion.config.rhythm import Budgets, Governor, Rhythm
 from legion.config.settings import DAY, Rule, Unfit, choice, number, setting, text, texts, whole
 from legion.config.source import Source, read
 from legion.domain.errors import BadInput, NotFound
@@ -251,6 +252,9 @@ class UserConfig:
     worktrees: Worktrees = field(default_factory=Worktrees)
     environment: OwnEnvironment = field(default_factory=OwnEnvironment)
     claude: Claude = field(default_factory=Claude)
+    governor: Governor = field(default_factory=Governor)
+    budgets: Budgets = field(default_factory=Budgets)
+    rhythm: Rhythm = field(default_factory=Rhythm)
     origin: str = field(default="", compare=False)
     """The file that was read, or would have been."""
     stated: frozenset[str] = field(default=frozenset(), compare=False)
@@ -290,6 +294,9 @@ SECTIONS: Mapping[str, type] = {
     "worktrees": Worktrees,
     "environment": OwnEnvironment,
     "claude": Claude,
+    "governor": Governor,
+    "budgets": Budgets,
+    "rhythm": Rhythm,
 }
 """Every table of the file by its name, for the documentation. The keys of the first stand above all tables."""
 
@@ -327,6 +334,9 @@ def parse(text: str, *, origin: str = "config.toml") -> UserConfig:
         worktrees=settings.read_section(Worktrees, source, ["worktrees"]),
         environment=settings.read_section(OwnEnvironment, source, ["environment"]),
         claude=settings.read_section(Claude, source, ["claude"]),
+        governor=settings.read_section(Governor, source, ["governor"]),
+        budgets=settings.read_section(Budgets, source, ["budgets"]),
+        rhythm=settings.read_section(Rhythm, source, ["rhythm"]),
         origin=origin,
         stated=settings.stated(source.table),
     )
@@ -341,7 +351,8 @@ def flatten(config: UserConfig) -> list[tuple[str, object]]:
         rows += settings.flatten(f"drivers.{driver.name}", DriverTable(run=driver.argv, timeout=driver.timeout or 0.0))
     rows += settings.flatten("worktrees", config.worktrees)
     rows += settings.flatten("environment", config.environment)
-    rows += settings.flatten("claude", config.claude)
+    for name in ("claude", "governor", "budgets", "rhythm"):
+        rows += settings.flatten(name, getattr(config, name))
     return rows
 
 

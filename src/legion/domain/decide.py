@@ -12,6 +12,7 @@ from enum import Enum
 
 from legion.domain import board
 from legion.domain.conflicts import AT_WORK, Overlap, ordered
+from legion.domain.rhythm import Hold, Rhythm, admit
 from legion.domain.tickets import ParkReason, State, Ticket
 
 
@@ -60,6 +61,8 @@ class Snapshot:
     """Tickets with a run of which no end is known."""
     resting: Mapping[tuple[JobKind, int], float] = field(default_factory=dict)
     """Jobs that broke (disk full, a bug), and until when they rest before they are started again."""
+    rhythm: Rhythm = field(default_factory=Rhythm)
+    """What else says when agents may begin."""
 
 
 @dataclass(frozen=True)
@@ -86,6 +89,8 @@ Command = StartJob | Wake
 class Decision:
     commands: tuple[Command, ...]
     wake_at: float | None
+    held: Mapping[int, Hold] = field(default_factory=dict)
+    """Tickets that could begin and do not, and why."""
 
 
 def decide(snapshot: Snapshot, now: float) -> Decision:
@@ -109,7 +114,24 @@ def decide(snapshot: Snapshot, now: float) -> Decision:
         admitted = _within(starts, min(room, project.parallel - running))
         room -= sum(1 for start in admitted if start.kind is JobKind.RUN)
         commands += admitted
-    return Decision(tuple(commands), _wake_at(snapshot, now))
+    return _in_rhythm(snapshot, commands, now)
+
+
+def _in_rhythm(snapshot: Snapshot, commands: list[Command], now: float) -> Decision:
+    """Of the agents that could begin, those that may. What is in hand already goes on."""
+    queued = {ticket.id for ticket in snapshot.tickets if ticket.state is State.QUEUED}
+    begins = [
+        command
+        for command in commands
+        # Without a version it only brings an older run to its end.
+        if isinstance(command, StartJob) and command.kind is JobKind.RUN and command.version is not None
+        if command.subject in queued
+    ]
+    admitted = admit(snapshot.rhythm, [begin.subject for begin in begins], now)
+    held = {begin for begin in begins if begin.subject in admitted.held}
+    kept = tuple(command for command in commands if command not in held)
+    times = [time for time in (_wake_at(snapshot, now), admitted.wake_at) if time is not None]
+    return Decision(kept, min(times, default=None), admitted.held)
 
 
 def _to_end(snapshot: Snapshot, busy: frozenset[tuple[JobKind, int]]) -> list[StartJob]:

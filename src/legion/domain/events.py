@@ -39,6 +39,8 @@ class Kind(Enum):
     """Two changes in work touch the same lines, or one touches lines that have landed since."""
     CLASH_GONE = "conflict.gone"
     """What was predicted does not hold any more."""
+    PACE = "pace.changed"
+    """Work slows down, holds or goes on because of a provider's limit."""
     PERSON_SEEN = "person.seen"
     """The person's branch has a new tip."""
     ABSORBED = "person.absorbed"

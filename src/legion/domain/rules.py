@@ -53,6 +53,10 @@ class Rule(Enum):
     WAITED_ENOUGH = "waited-enough"
     MENDED = "mended"
     BROKEN_IS_NOT_RED = "broken-is-not-red"
+    GOVERNOR = "governor"
+    QUIET_HOURS = "quiet-hours"
+    PERSON_IS_BUSY = "person-is-busy"
+    ONE_BY_ONE = "one-by-one"
     OVERLAP_WAITS = "overlap-waits"
     CLASH_IS_TOLD = "clash-is-told"
     FLAKY_BLAMES_NOBODY = "flaky-blames-nobody"
@@ -82,6 +86,10 @@ WORDS = {
     Rule.WAITED_ENOUGH: "what it waited for has come",
     Rule.MENDED: "a person mended what it waited for",
     Rule.BROKEN_IS_NOT_RED: "a job that could not be done blames nobody and is tried again",
+    Rule.GOVERNOR: "work slows down before a provider's limit and holds at it until its reset",
+    Rule.QUIET_HOURS: "no agent begins in the quiet hours",
+    Rule.PERSON_IS_BUSY: "nothing new begins while so many tickets wait for a person",
+    Rule.ONE_BY_ONE: "agents begin one after the other",
     Rule.OVERLAP_WAITS: "who declares the same files as one at work waits for it",
     Rule.CLASH_IS_TOLD: "changes in work are merged with each other, and who will conflict is told early",
     Rule.FLAKY_BLAMES_NOBODY: "a check that is red and green on the same tree blames nobody",

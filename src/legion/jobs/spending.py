@@ -40,6 +40,9 @@ def _read_on(world: World, folder: GatewayFolder) -> bool:
         for line in lines:
             if isinstance(line, ledger.Limit):
                 usage.note_limit(tx, _limit(line))
+        if any(isinstance(line, ledger.Limit) for line in lines):
+            # What may begin now may be another.
+            tx.tell()
         usage.have_read(tx, _SOURCE, after.file, after.offset)
     return True
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,6 +14,7 @@ from legion.config.user import UserConfig
 from legion.domain.conflicts import Clash
 from legion.domain.decide import JobKind
 from legion.domain.projects import Project
+from legion.domain.rhythm import Hold
 from legion.git.check_trees import CheckTrees
 from legion.git.hub import Hub
 from legion.git.worktrees import Worktrees
@@ -85,6 +86,8 @@ class World:
     check_slots: CheckSlots = field(default_factory=lambda: CheckSlots())
     rests: dict[tuple[JobKind, int], Rest] = field(default_factory=dict)
     """Jobs that broke and rest, by kind and subject."""
+    held: Mapping[int, Hold] = field(default_factory=dict)
+    """Tickets that could begin and do not, and why, as was decided last."""
     clashes: dict[int, tuple[Clash, ...]] = field(default_factory=dict)
     """By project: changes in work that will conflict, as they were seen last."""
     _trees: dict[int, tuple[Worktrees, CheckTrees]] = field(default_factory=dict)

@@ -15,6 +15,8 @@ from legion.domain.conflicts import AT_WORK, Clash, Overlap, overlapping
 from legion.domain.decide import JobKind
 from legion.domain.events import Event, Kind
 from legion.domain.projects import Project
+from legion.domain.rhythm import Hold
+from legion.domain.rules import Rule
 from legion.domain.runs import Run
 from legion.domain.tickets import ParkReason, State, Ticket
 from legion.domain.usage import Usage, total
@@ -123,9 +125,15 @@ class Lines:
             return "waits while your own commits are checked"
         if project and (same := self._same_files(project, ticket)):
             return f"waits for {_numbers(same)}, at work on the same files"
+        if (hold := self._world.held.get(ticket.id)) is not None:
+            return f"{hold.why}{self._goes_on(hold)}"
         if ticket.id in self._active:
             return "its last run is being stopped"
         return "waits for a free slot"
+
+    def _goes_on(self, hold: Hold) -> str:
+        when = moment(hold.until, self._now) if hold.rule is not Rule.ONE_BY_ONE else ""
+        return f"; goes on {when}" if when else ""
 
     def _same_files(self, project: Project, ticket: Ticket) -> tuple[int, ...]:
         if parse(project.config_text, origin=project.name).conflicts.overlap is not Overlap.RULE:

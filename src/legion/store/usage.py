@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from sqlalchemy import Row, insert, select, update
+from sqlalchemy import Row, func, insert, select, update
 
+from legion.domain.budgets import Spent
 from legion.domain.tickets import State
 from legion.domain.usage import Limit, Spending, Usage, Work, fate, total
 from legion.store import schema
@@ -86,6 +87,17 @@ def spending(tx: ReadTransaction, project: int | None = None) -> tuple[Spending,
         Spending(run=row.run, provider=row.provider, model=row.model, day=row.day, usage=_usage(row))
         for row in tx.execute(found.order_by(_TABLE.run, _TABLE.provider, _TABLE.model, _TABLE.day))
     )
+
+
+def spent(tx: ReadTransaction) -> tuple[Spent, ...]:
+    """What was spent in all, by project, epic and day."""
+    ticket, run = schema.tickets.c, schema.runs.c
+    found = (
+        select(ticket.project, ticket.epic, _TABLE.day, func.sum(_TABLE.usd).label("usd"))
+        .select_from(schema.usage.join(schema.runs, run.id == _TABLE.run).join(schema.tickets, ticket.id == run.ticket))
+        .group_by(ticket.project, ticket.epic, _TABLE.day)
+    )
+    return tuple(Spent(project=row.project, epic=row.epic, day=row.day, usd=row.usd) for row in tx.execute(found))
 
 
 def read_up_to(tx: ReadTransaction, source: str) -> tuple[str, int]:
