@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from legion.wire.history import Events, Happening
+from legion.wire.stretch import Stretch
 from legion.wire.tickets import Acted, TicketLine, UsageLine
 from legion.wire.usage import UsageReport, UsageShare
 
@@ -43,6 +44,23 @@ class WorkStandIn:
         wanted = [one for one in self.happenings if ticket in (None, one.ticket) and run in (None, one.run)]
         shown = wanted[-last:] if last else wanted
         return Events(lines=shown, omitted=len(wanted) - len(shown), cursor="9:0:0")
+
+    def stretch(self, cwd: str, hours: float | None, /) -> Stretch:
+        self._ask("stretch")
+        return Stretch(
+            project="shop",
+            since=1000.0,
+            because="since you collected last",
+            landed=[],
+            failed=[],
+            stopped=[],
+            waiting=[],
+            open=0,
+            to_collect=0,
+            usage=a_share("", 0.5),
+            sent_back=0,
+            conflicts=0,
+        )
 
     def undo(self, id: int, /) -> Acted:
         self._ask("undo")

@@ -16,7 +16,7 @@ from legion.cli.app import ENTRIES, cli
 from legion.cli.command import COMMON
 from legion.cli.plan import FIELDS, read_plan
 from legion.demo import report, summary
-from legion.wire import history, projects, providers, questions, tickets, usage
+from legion.wire import history, projects, providers, questions, stretch, tickets, usage
 from tests.support.codebase import ROOT
 
 # What clients send; the OpenAPI document describes it.
@@ -115,7 +115,7 @@ def shapes_of(module: ModuleType) -> list[type]:
     return [one for one in found if one.__module__ == module.__name__]
 
 
-SHAPES = (projects, tickets, questions, providers, usage, history, shapes, summary, report)
+SHAPES = (projects, tickets, questions, providers, usage, history, stretch, shapes, summary, report)
 ANSWERS = [one for module in SHAPES for one in shapes_of(module) if one not in INSIDE]
 
 

@@ -6,8 +6,9 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query
 
-from legion.api.asking import BIGGEST, Asked, MaybeFolder, Text, TicketId
+from legion.api.asking import BIGGEST, Asked, Folder, MaybeFolder, Text, TicketId
 from legion.wire.history import Events
+from legion.wire.stretch import Stretch
 from legion.wire.tickets import Acted
 
 router = APIRouter(prefix="/v1", tags=["history"])
@@ -25,6 +26,11 @@ def history(
     last: Annotated[int, Query(ge=0, le=100_000)] = 0,
 ) -> Events:
     return service.history(cwd, ticket, run, after, last)
+
+
+@router.get("/stretch", summary="What came of the work since the person collected last")
+def stretch(service: Asked, cwd: Folder, hours: Annotated[float | None, Query(gt=0, le=100_000)] = None) -> Stretch:
+    return service.stretch(cwd, hours)
 
 
 @router.post("/tickets/{id}/undo", summary="Take a landed ticket back, by a new ticket")

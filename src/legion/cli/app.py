@@ -52,6 +52,7 @@ SECTIONS: dict[str, dict[str, Entry]] = {
         "log": Entry("following", "log", "What a ticket's agent printed."),
         "diff": Entry("diff", "diff", "A ticket's change."),
         "graph": Entry("graph", "graph", "The board as a drawing."),
+        "done": Entry("done", "done", "What came of the work since you collected last."),
         "usage": Entry("usage", "usage", "What the work costs: tokens, money, time, waste."),
         "wait": Entry("waiting", "wait", "Wait until tickets have ended."),
         "worktrees": Entry("looking", "worktrees", "Where agents work and worked."),

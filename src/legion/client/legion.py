@@ -36,6 +36,7 @@ from legion.wire.providers import (
     TryProvider,
 )
 from legion.wire.questions import Answer, Answered, Inbox, Told, Words
+from legion.wire.stretch import Stretch
 from legion.wire.tickets import Acted, Action, Diff, Dispatch, Dispatched, EventLine, Log, TicketPage
 from legion.wire.usage import UsageReport
 
@@ -93,6 +94,9 @@ class Legion:
     ) -> Events:
         query: Query = {"cwd": cwd, "ticket": ticket, "run": run, "after": after, "last": last}
         return self._get(Events, "history", query)
+
+    def stretch(self, cwd: str, hours: float | None = None) -> Stretch:
+        return self._get(Stretch, "stretch", {"cwd": cwd, "hours": hours})
 
     def undo(self, id: int) -> Acted:
         return self._post(Acted, f"tickets/{id}/undo")

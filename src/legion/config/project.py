@@ -188,7 +188,18 @@ _NO_CREDENTIALS = "has no place in legion.toml: a checked-in file must never hol
 
 FOREIGN: Mapping[str, str] = {
     **dict.fromkeys(
-        ("daemon", "sandbox", "drivers", "default_driver", "worktrees", "claude", "governor", "budgets", "rhythm"),
+        (
+            "daemon",
+            "sandbox",
+            "drivers",
+            "default_driver",
+            "worktrees",
+            "claude",
+            "governor",
+            "budgets",
+            "rhythm",
+            "notify",
+        ),
         _PERSONS_OWN,
     ),
     **dict.fromkeys(("host", "port", "bind", "listen", "address", "slots", "database", "data_dir"), _PERSONS_OWN),

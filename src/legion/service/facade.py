@@ -20,6 +20,7 @@ from legion.service import (
     projects,
     providers,
     routing,
+    stretch,
     telling,
     tickets,
     trusting,
@@ -65,6 +66,7 @@ from legion.wire.providers import (
     TryProvider,
 )
 from legion.wire.questions import Answer, Answered, Inbox, Told, Words
+from legion.wire.stretch import Stretch
 from legion.wire.tickets import Acted, Action, Diff, Dispatch, Dispatched, EventLine, Log, TicketPage
 from legion.wire.usage import UsageReport
 
@@ -115,6 +117,10 @@ class Service:
 
     def history(self, cwd: str | None, ticket: int | None, run: int | None, after: str, last: int) -> Events:
         return history.history(self._world, cwd, ticket, run, after, last)
+
+    def stretch(self, cwd: str, hours: float | None) -> Stretch:
+        spending.catch_up(self._world)
+        return stretch.stretch(self._world, cwd, hours)
 
     def undo(self, id: int) -> Acted:
         return undoing.undo(self._world, id)

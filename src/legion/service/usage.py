@@ -24,8 +24,8 @@ def usage_report(world: World, cwd: str | None, by: str) -> UsageReport:
     return UsageReport(
         by=cut.value,
         project=here.name if here else None,
-        total=_line(summed(shares)),
-        shares=[_line(share, titles.get(share.key, "")) for share in shares],
+        total=share_line(summed(shares)),
+        shares=[share_line(share, titles.get(share.key, "")) for share in shares],
     )
 
 
@@ -37,7 +37,7 @@ def _cut(word: str) -> By:
         raise BadInput(f"Usage is not cut by {word!r}: choose one of {known}.") from None
 
 
-def _line(share: Share, title: str = "") -> UsageShare:
+def share_line(share: Share, title: str = "") -> UsageShare:
     return UsageShare(
         key=share.key,
         title=title,

@@ -225,9 +225,6 @@ def _project_line(world: World, tx: ReadTransaction, project: Project) -> Projec
         rest = _resting(world).get((kind, project.id))
         if rest is not None:
             notes.append(f"{work} is {_told(rest, world.clock())}")
-    ahead = 0
-    if project.person_absorbed and project.target and project.person_absorbed != project.target:
-        ahead = len(shop.hub.commits_between(project.person_tip or project.person_absorbed, project.target))
     return ProjectLine(
         name=project.name,
         root=project.root,
@@ -236,9 +233,17 @@ def _project_line(world: World, tx: ReadTransaction, project: Project) -> Projec
         trusted=trusted,
         target=project.target,
         baseline=baseline,
-        ahead=ahead,
+        ahead=ahead(world, project),
         notes=notes,
     )
+
+
+def ahead(world: World, project: Project) -> int:
+    """Landed commits that the person's branch lacks."""
+    if not project.person_absorbed or not project.target or project.person_absorbed == project.target:
+        return 0
+    hub = world.workshop_of(project).hub
+    return len(hub.commits_between(project.person_tip or project.person_absorbed, project.target))
 
 
 _FLAKY_DAYS = 7
