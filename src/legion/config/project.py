@@ -111,6 +111,10 @@ class Landing:
     checks_at_once: int = field(
         default=2, metadata=whole(1, 64, help="How many of the merge queue's candidates are checked at once.")
     )
+    speculate: bool = field(
+        default=True,
+        metadata=flag(help="Whether the next batch is built on top of the one in test, and tested beside it."),
+    )
 
 
 @dataclass(frozen=True, kw_only=True)

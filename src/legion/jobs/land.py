@@ -29,6 +29,7 @@ from legion.jobs.check import refuse_broken, sent_back_for_conflict, sent_back_f
 from legion.jobs.checking import Tested, Wanted
 from legion.jobs.saving import AUTHOR
 from legion.jobs.target import Link
+from legion.jobs.train import Train
 from legion.jobs.world import Workshop, World
 from legion.store import jobs, projects, tickets
 from legion.system import crash
@@ -41,14 +42,15 @@ _PATIENCE, _LONGEST_PATIENCE = 0.1, 1.0
 def land(world: World, claim: Claim) -> None:
     """Until nothing is left to land. What arrives while the claim is being given back starts the next job."""
     target.finish_begun(world, world.workshop(claim.subject))
+    train = Train(world)
     while True:
         shop = world.workshop(claim.subject)
         shop = replace(shop, project=person.look(world, shop))
-        batch = _batch(world, shop)
         person_waits = shop.project.person_waiting
+        batch = (() if person_waits else train.next(shop)) or _batch(world, shop)
         if not _trusted(world, shop) or not (batch or person_waits):
             break
-        _land_batch(world, shop, batch, person_waits)
+        _land_batch(world, shop, batch, person_waits, train)
     with world.store.write() as tx:
         jobs.finish(tx, claim)
 
@@ -80,13 +82,14 @@ def _let_companions_arrive(world: World, shop: Workshop) -> None:
         time.sleep(_PATIENCE)
 
 
-def _land_batch(world: World, shop: Workshop, batch: tuple[Ticket, ...], person_waits: bool) -> None:
+def _land_batch(world: World, shop: Workshop, batch: tuple[Ticket, ...], person_waits: bool, train: Train) -> None:
     start = shop.target
     chain = _chain(world, shop, start, batch, person_waits)
     if not chain or _refuse_nonsense(world, shop, chain):
         return
     shop = _under_persons_config(world, shop, chain[0])
-    search, tried = _search(world, shop, start, chain)
+    with train.building(shop, chain[-1].commit, {ticket.id for ticket in batch}):
+        search, tried = _search(world, shop, start, chain, train)
     landed = search.lands is None or target.move(world, shop, start, tried[search.lands].links)
     if landed and search.culprit is not None:
         _send_back(world, shop, chain[search.culprit], tried[search.convicted_by].tested, alone=search.lands is None)
@@ -180,9 +183,12 @@ class _Tried:
     tested: Tested
 
 
-def _search(world: World, shop: Workshop, start: str, chain: list[Link]) -> tuple[Search, dict[Probe, _Tried]]:
+def _search(
+    world: World, shop: Workshop, start: str, chain: list[Link], train: Train
+) -> tuple[Search, dict[Probe, _Tried]]:
     """Test parts of the chain until it is clear how much of it may land and who is to blame for the rest."""
     search = Search(size=len(chain))
+    train.join(chain[-1].commit)
     tried: dict[Probe, _Tried] = {}
     slots = shop.config.landing.checks_at_once
     while not search.settled:
