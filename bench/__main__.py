@@ -12,6 +12,7 @@ from bench.report import Report
 PARTS = {
     "start": start.run,
     "landing": landing.run,
+    "train": landing.train,
     "foresight": foresight.run,
     "scale": scale.run,
     "daemon": daemon.run,
