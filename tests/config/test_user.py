@@ -202,6 +202,11 @@ def test_outside_a_project_only_the_persons_settings_are_explained():
         "daemon",
         "sandbox",
         "worktrees",
+        "governor",
+        "budgets",
+        "rhythm",
+        "hooks",
+        "notify",
         "environment",
         "claude",
     }

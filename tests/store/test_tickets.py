@@ -52,6 +52,7 @@ FULL_WISH = Wish(
     budget=2.5,
     dispatcher="5f2c1d7e",
     tools=("Read", "Bash"),
+    undoes=1,
 )
 
 
@@ -117,7 +118,14 @@ def test_a_move_is_told_with_its_reason(store, project):
     with store.read() as tx:
         last = events.after(tx, 0)[-1]
     assert (last.kind, last.ticket, last.project, last.at) == (Kind.TICKET_MOVED, 1, project.id, 1000.0 + 3)
-    assert last.data == {"step": "stop", "from": "queued", "to": "stopped", "attempt": 0, "reason": "not needed"}
+    assert last.data == {
+        "step": "stop",
+        "from": "queued",
+        "to": "stopped",
+        "attempt": 0,
+        "reason": "not needed",
+        "rule": "person",
+    }
 
 
 def test_an_illegal_move_changes_nothing(store, project):

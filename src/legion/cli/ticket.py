@@ -48,6 +48,7 @@ def page_of(page: TicketPage, screen: Screen, *, full: bool = False) -> list[str
         *_questions(page, screen),
         *_texts(page, screen, full),
         *_attempts(page, screen, full),
+        *_clashes(page, screen),
         *_spent(page, screen),
         *_environment(page.environment, screen, full),
         *_receipts(page, screen, full),
@@ -77,6 +78,8 @@ def _head(page: TicketPage, screen: Screen) -> Iterator[str]:
         ("worktree", harmless(page.worktree or "")),
         ("change", f"{page.change[:9]} on {page.base[:9]}" if page.change and page.base else ""),
         ("landed", page.landed[:9] if page.landed else ""),
+        ("undoes", f"ticket {page.ticket.undoes}" if page.ticket.undoes else ""),
+        ("undone by", f"ticket {numbers(page.undone_by)}" if page.undone_by else ""),
         ("parked until", _until(page.parked_until) if page.parked_until else ""),
         ("model access", harmless(page.access)),
         ("conversation", harmless(page.conversation)),
@@ -95,6 +98,19 @@ def _budget(page: TicketPage) -> str:
 def _until(moment: float) -> str:
     left = moment - time.time()
     return f"{clock(moment)}, in {duration(left)}; it goes on by itself" if left > 0 else f"{clock(moment)}, now"
+
+
+def _clashes(page: TicketPage, screen: Screen) -> Iterator[str]:
+    """Where its change will conflict with others in work."""
+    if not page.clashes:
+        return
+    yield ""
+    yield screen.bold("Conflicts to come")
+    for one in page.clashes:
+        other = f"ticket {one.ticket}" if one.ticket else "what landed"
+        here = f" line {one.first}" if one.first == one.last else f" lines {one.first}-{one.last}"
+        place = harmless(one.path) + (here if one.first else "")
+        yield screen.line(Cell(f"{place}  ", Colour.YELLOW), Cell(f"with {other}"), indent=2)
 
 
 def _questions(page: TicketPage, screen: Screen) -> Iterator[str]:

@@ -14,9 +14,10 @@ from functools import lru_cache
 
 from legion.config import settings
 from legion.config.environment import Environment, read_environment
-from legion.config.settings import DAY, NAME, choice, number, text, texts, whole
+from legion.config.settings import DAY, NAME, choice, flag, number, text, texts, whole
 from legion.config.source import Source, read
 from legion.domain.checks import Check
+from legion.domain.conflicts import Overlap
 from legion.domain.landing import Mode
 from legion.domain.paths import glob_fault
 
@@ -110,6 +111,33 @@ class Landing:
     checks_at_once: int = field(
         default=2, metadata=whole(1, 64, help="How many of the merge queue's candidates are checked at once.")
     )
+    speculate: bool = field(
+        default=True,
+        metadata=flag(help="Whether the next batch is built on top of the one in test, and tested beside it."),
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Conflicts:
+    overlap: Overlap = field(
+        default=Overlap.ADVICE,
+        metadata=choice(
+            Overlap,
+            help='Tickets whose `files` overlap. "advice": others start first; "rule": they never work at once.',
+        ),
+    )
+    look_every: float = field(
+        default=15.0,
+        metadata=number(
+            0,
+            DAY,
+            unit="seconds",
+            help="How often changes in work are merged with each other to see conflicts early. 0: never.",
+        ),
+    )
+    tell: bool = field(
+        default=True, metadata=flag(help="Whether agents that can hear are told of a conflict that was seen early.")
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -135,6 +163,7 @@ class ProjectConfig:
     """In the order of the file."""
     agents: Agents = field(default_factory=Agents)
     landing: Landing = field(default_factory=Landing)
+    conflicts: Conflicts = field(default_factory=Conflicts)
     protect: Protect = field(default_factory=Protect)
     environment: Environment = field(default_factory=Environment)
     stated: frozenset[str] = field(default=frozenset(), compare=False)
@@ -148,6 +177,7 @@ SECTIONS: Mapping[str, type] = {
     "checks.NAME": CheckTable,
     "agents": Agents,
     "landing": Landing,
+    "conflicts": Conflicts,
     "protect": Protect,
     "environment": Environment,
 }
@@ -161,7 +191,21 @@ _PERSONS_OWN = (
 _NO_CREDENTIALS = "has no place in legion.toml: a checked-in file must never hold or choose credentials"
 
 FOREIGN: Mapping[str, str] = {
-    **dict.fromkeys(("daemon", "sandbox", "drivers", "default_driver", "worktrees", "claude"), _PERSONS_OWN),
+    **dict.fromkeys(
+        (
+            "daemon",
+            "sandbox",
+            "drivers",
+            "default_driver",
+            "worktrees",
+            "claude",
+            "governor",
+            "budgets",
+            "rhythm",
+            "notify",
+        ),
+        _PERSONS_OWN,
+    ),
     **dict.fromkeys(("host", "port", "bind", "listen", "address", "slots", "database", "data_dir"), _PERSONS_OWN),
     **dict.fromkeys(("network", "read", "write", "env", "folder", "pool", "port_base", "copy", "caches"), _PERSONS_OWN),
     **dict.fromkeys(("disk_gb", "disk_mb", "trash_days", "command", "argv", "args", "shell", "hooks"), _PERSONS_OWN),
@@ -188,6 +232,7 @@ def parse(text: str, *, origin: str = FILE) -> ProjectConfig:
         ),
         agents=settings.read_section(Agents, source, ["agents"]),
         landing=settings.read_section(Landing, source, ["landing"]),
+        conflicts=settings.read_section(Conflicts, source, ["conflicts"]),
         protect=settings.read_section(Protect, source, ["protect"]),
         environment=read_environment(source),
         stated=_stated(source.table),
@@ -206,6 +251,7 @@ def flatten(config: ProjectConfig) -> list[tuple[str, object]]:
         rows += settings.flatten(f"checks.{check.name}", CheckTable(run=check.command, timeout=check.timeout))
     rows += settings.flatten("agents", config.agents)
     rows += settings.flatten("landing", config.landing)
+    rows += settings.flatten("conflicts", config.conflicts)
     rows += settings.flatten("protect", config.protect)
     rows += settings.flatten("environment", config.environment)
     return rows

@@ -18,8 +18,10 @@ from urllib.parse import urlsplit
 from legion.config import settings
 from legion.config.claude import Claude
 from legion.config.environment import OwnEnvironment
+from legion.config.rhythm import Budgets, Governor, Rhythm
 from legion.config.settings import DAY, Rule, Unfit, choice, number, setting, text, texts, whole
 from legion.config.source import Source, read
+from legion.config.telling import Hooks, Notify
 from legion.domain.errors import BadInput, NotFound
 from legion.system.paths import user_config_file
 
@@ -259,6 +261,11 @@ class UserConfig:
     worktrees: Worktrees = field(default_factory=Worktrees)
     environment: OwnEnvironment = field(default_factory=OwnEnvironment)
     claude: Claude = field(default_factory=Claude)
+    governor: Governor = field(default_factory=Governor)
+    budgets: Budgets = field(default_factory=Budgets)
+    rhythm: Rhythm = field(default_factory=Rhythm)
+    hooks: Hooks = field(default_factory=Hooks)
+    notify: Notify = field(default_factory=Notify)
     origin: str = field(default="", compare=False)
     """The file that was read, or would have been."""
     stated: frozenset[str] = field(default=frozenset(), compare=False)
@@ -298,6 +305,11 @@ SECTIONS: Mapping[str, type] = {
     "worktrees": Worktrees,
     "environment": OwnEnvironment,
     "claude": Claude,
+    "governor": Governor,
+    "budgets": Budgets,
+    "rhythm": Rhythm,
+    "hooks": Hooks,
+    "notify": Notify,
 }
 """Every table of the file by its name, for the documentation. The keys of the first stand above all tables."""
 
@@ -335,6 +347,11 @@ def parse(text: str, *, origin: str = "config.toml") -> UserConfig:
         worktrees=settings.read_section(Worktrees, source, ["worktrees"]),
         environment=settings.read_section(OwnEnvironment, source, ["environment"]),
         claude=settings.read_section(Claude, source, ["claude"]),
+        governor=settings.read_section(Governor, source, ["governor"]),
+        budgets=settings.read_section(Budgets, source, ["budgets"]),
+        rhythm=settings.read_section(Rhythm, source, ["rhythm"]),
+        hooks=settings.read_section(Hooks, source, ["hooks"]),
+        notify=settings.read_section(Notify, source, ["notify"]),
         origin=origin,
         stated=settings.stated(source.table),
     )
@@ -349,7 +366,8 @@ def flatten(config: UserConfig) -> list[tuple[str, object]]:
         rows += settings.flatten(f"drivers.{driver.name}", DriverTable(run=driver.argv, timeout=driver.timeout or 0.0))
     rows += settings.flatten("worktrees", config.worktrees)
     rows += settings.flatten("environment", config.environment)
-    rows += settings.flatten("claude", config.claude)
+    for name in ("claude", "governor", "budgets", "rhythm", "hooks", "notify"):
+        rows += settings.flatten(name, getattr(config, name))
     return rows
 
 

@@ -10,7 +10,7 @@ ones land, and what came behind the culprit forms the next batch. The culprit go
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import Enum
 
 from legion.domain.tickets import Ticket
@@ -45,6 +45,8 @@ class Landing:
     closed_at: float | None = None
     landed: bool | None = None
     """Whether the target moved; None while that is open."""
+    before: Mapping[int, str] = field(default_factory=dict)
+    """On which commit each ticket was put: what lies between is its change as it landed."""
 
 
 @dataclass(frozen=True)
@@ -89,6 +91,11 @@ class Search:
     def convicted_by(self) -> Probe:
         """The red test that stands against the culprit: what lands, and the culprit on top."""
         return Probe(self.size) if self.spoiler is not None else Probe(self.green + 1)
+
+
+def cleared(search: Search) -> Search:
+    """The red test that stands against the culprit was green when it was repeated alone: what it tested may land."""
+    return Search(size=search.size, green=search.convicted_by.prefix)
 
 
 def probes(search: Search, slots: int) -> tuple[Probe, ...]:

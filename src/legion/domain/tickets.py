@@ -132,6 +132,8 @@ class Wish:
     """The agent that asked for it; empty for a person. It gives no more than it has itself."""
     tools: tuple[str, ...] | None = None
     """The only tools that its agent has; None: as the person's settings say."""
+    undoes: int | None = None
+    """The landed ticket that it takes back. It needs no agent: we make the change ourselves."""
 
 
 @dataclass(frozen=True, kw_only=True)

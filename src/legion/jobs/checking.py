@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from legion.domain.checks import Check, Receipt, Verdict, missing
+from legion.domain.events import Kind
+from legion.domain.rules import Rule
 from legion.jobs import commands, setup
 from legion.jobs.world import Workshop, World
 from legion.store import receipts
@@ -19,6 +21,7 @@ class Tested:
 
     commit: str
     receipts: tuple[Receipt, ...]
+    wanted: tuple[Wanted, ...]
 
     @property
     def green(self) -> bool:
@@ -64,7 +67,44 @@ def test(world: World, shop: Workshop, commit: str, wanted: Sequence[Wanted]) ->
             world.check_slots.give_back(shop.project.id, slot)
     green = [receipt for receipt in have if receipt.verdict is Verdict.GREEN]
     by_command = {receipt.command: receipt for receipt in (*green, *new)}
-    return Tested(commit=commit, receipts=tuple(by_command[want.check.command] for want in wanted))
+    return _tested(commit, wanted, by_command)
+
+
+def confirm(world: World, shop: Workshop, tested: Tested) -> Tested:
+    """Before anyone is blamed: what is red runs once more, with no other check of the project beside it.
+
+    What is green then was flaky, which is written down.
+    """
+    if tested.green:
+        return tested
+    tree = shop.hub.tree_of(tested.commit)
+    owners = {want.check.command: want.ticket for want in tested.wanted}
+    failed = {receipt.command: receipt for receipt in tested.red}
+    todo = list({want.check.command: want.check for want in tested.wanted if want.check.command in failed}.values())
+    with world.check_slots.alone(shop.project.id) as slot:
+        again = _run_all(world, shop, slot, tested.commit, tree, todo, owners)
+    for receipt in again:
+        if receipt.verdict is Verdict.GREEN:
+            _record_flaky(world, failed[receipt.command], receipt)
+    by_command = {receipt.command: receipt for receipt in (*tested.receipts, *again)}
+    return _tested(tested.commit, tested.wanted, by_command)
+
+
+def _tested(commit: str, wanted: Sequence[Wanted], by_command: Mapping[str, Receipt]) -> Tested:
+    receipts_ = tuple(by_command[want.check.command] for want in wanted)
+    return Tested(commit=commit, receipts=receipts_, wanted=tuple(wanted))
+
+
+def _record_flaky(world: World, red: Receipt, green: Receipt) -> None:
+    data = {
+        "name": green.name,
+        "command": green.command,
+        "tree": green.tree,
+        "receipts": [red.id, green.id],
+        "rule": Rule.FLAKY_BLAMES_NOBODY.value,
+    }
+    with world.store.write() as tx:
+        tx.record(Kind.FLAKY, project=green.project, ticket=green.ticket, data=data)
 
 
 def _run_all(

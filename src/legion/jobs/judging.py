@@ -29,7 +29,7 @@ from legion.domain.tickets import (
     rest,
 )
 from legion.drivers import Outcome as Ending
-from legion.jobs import environment, feedback, quota
+from legion.jobs import environment, feedback, pacing, quota
 from legion.jobs.saving import Saved
 from legion.jobs.world import Workshop, World
 from legion.runner.launch import Ended, Lost
@@ -70,6 +70,8 @@ def judge(world: World, shop: Workshop, ticket: Ticket, this_run: Run, ended: En
             return Fail(f"its runner was killed {this_run.generation} times: see `legion log {ticket.id}`")
         case Outcome.STOPPED if (over := quota.exceeded(world, this_run)) is not None:
             return next_try(ticket, over.reason, over.feedback)
+        case Outcome.STOPPED if empty := pacing.stopped_for_budget(world, this_run):
+            return Resume(empty)
         case Outcome.LOST | Outcome.STOPPED:
             return Resume(f"{detail}; the attempt goes on with what it left")
         case Outcome.NOT_STARTED:

@@ -18,16 +18,18 @@ from legion.domain.errors import BadInput
 from legion.domain.events import Kind
 from legion.domain.jobs import Claim
 from legion.domain.landing import Probe, Search
+from legion.domain.rules import rule_of
 from legion.domain.tickets import Fail, Park, ParkReason, State, Ticket, TryAgain, next_try
 from legion.git import merging
 from legion.git.hub import TARGET
 from legion.git.merging import Candidate, Conflict
 from legion.jobs import baseline, checking, feedback, person, target
 from legion.jobs.candidates import candidate, part
-from legion.jobs.check import refuse_broken, sent_back_for_conflict, sent_back_for_red
+from legion.jobs.check import refuse_broken, sent_back_for_conflict, sent_back_for_red, told
 from legion.jobs.checking import Tested, Wanted
 from legion.jobs.saving import AUTHOR
 from legion.jobs.target import Link
+from legion.jobs.train import Train
 from legion.jobs.world import Workshop, World
 from legion.store import jobs, projects, tickets
 from legion.system import crash
@@ -40,14 +42,15 @@ _PATIENCE, _LONGEST_PATIENCE = 0.1, 1.0
 def land(world: World, claim: Claim) -> None:
     """Until nothing is left to land. What arrives while the claim is being given back starts the next job."""
     target.finish_begun(world, world.workshop(claim.subject))
+    train = Train(world)
     while True:
         shop = world.workshop(claim.subject)
         shop = replace(shop, project=person.look(world, shop))
-        batch = _batch(world, shop)
         person_waits = shop.project.person_waiting
+        batch = (() if person_waits else train.next(shop)) or _batch(world, shop)
         if not _trusted(world, shop) or not (batch or person_waits):
             break
-        _land_batch(world, shop, batch, person_waits)
+        _land_batch(world, shop, batch, person_waits, train)
     with world.store.write() as tx:
         jobs.finish(tx, claim)
 
@@ -79,13 +82,14 @@ def _let_companions_arrive(world: World, shop: Workshop) -> None:
         time.sleep(_PATIENCE)
 
 
-def _land_batch(world: World, shop: Workshop, batch: tuple[Ticket, ...], person_waits: bool) -> None:
+def _land_batch(world: World, shop: Workshop, batch: tuple[Ticket, ...], person_waits: bool, train: Train) -> None:
     start = shop.target
     chain = _chain(world, shop, start, batch, person_waits)
     if not chain or _refuse_nonsense(world, shop, chain):
         return
     shop = _under_persons_config(world, shop, chain[0])
-    search, tried = _search(world, shop, start, chain)
+    with train.building(shop, chain[-1].commit, {ticket.id for ticket in batch}):
+        search, tried = _search(world, shop, start, chain, train)
     landed = search.lands is None or target.move(world, shop, start, tried[search.lands].links)
     if landed and search.culprit is not None:
         _send_back(world, shop, chain[search.culprit], tried[search.convicted_by].tested, alone=search.lands is None)
@@ -102,7 +106,7 @@ def _chain(world: World, shop: Workshop, start: str, batch: tuple[Ticket, ...], 
             chain.append(link)
             tip = link.commit
     for ticket in batch:
-        merged = candidate(shop, tip, ticket)
+        merged = candidate(world, shop, tip, ticket)
         if isinstance(merged, Candidate):
             chain.append(Link(ticket=ticket, commit=merged.commit, tree=merged.tree))
             tip = merged.commit
@@ -179,9 +183,12 @@ class _Tried:
     tested: Tested
 
 
-def _search(world: World, shop: Workshop, start: str, chain: list[Link]) -> tuple[Search, dict[Probe, _Tried]]:
+def _search(
+    world: World, shop: Workshop, start: str, chain: list[Link], train: Train
+) -> tuple[Search, dict[Probe, _Tried]]:
     """Test parts of the chain until it is clear how much of it may land and who is to blame for the rest."""
     search = Search(size=len(chain))
+    train.join(chain[-1].commit)
     tried: dict[Probe, _Tried] = {}
     slots = shop.config.landing.checks_at_once
     while not search.settled:
@@ -194,14 +201,24 @@ def _search(world: World, shop: Workshop, start: str, chain: list[Link]) -> tupl
         for result in results.values():
             if result is not None:
                 refuse_broken(result.tested)
-        told = {probe: None if result is None else result.tested.green for probe, result in results.items()}
-        search = landing.learn(search, told)
+        results_told = {probe: None if result is None else result.tested.green for probe, result in results.items()}
+        search = _confirmed(world, shop, landing.learn(search, results_told), tried)
     return search, tried
+
+
+def _confirmed(world: World, shop: Workshop, search: Search, tried: dict[Probe, _Tried]) -> Search:
+    """Before anyone is blamed, the red test that stands against them is repeated alone."""
+    if search.culprit is None:
+        return search
+    against = tried[search.convicted_by]
+    tested = told(world, shop, against.tested)
+    tried[search.convicted_by] = replace(against, tested=tested)
+    return landing.cleared(search) if tested.green else search
 
 
 def _try(world: World, shop: Workshop, start: str, chain: list[Link], probe: Probe) -> _Tried | None:
     """The project's checks and the proofs of every ticket in it, on the tip of what the probe asks for."""
-    links = part(shop, start, chain, probe)
+    links = part(world, shop, start, chain, probe)
     if links is None:
         return None
     crash.reach(Point.LAND_BEFORE_TEST)
@@ -226,7 +243,7 @@ def _send_back(world: World, shop: Workshop, culprit: Link, tested: Tested, *, a
             _move(world, culprit.ticket, Park(ParkReason.RED_BASELINE, detail), Kind.BASELINE_RED, tested.red)
             return
     before = shop.target
-    merged = candidate(shop, before, culprit.ticket)
+    merged = candidate(world, shop, before, culprit.ticket)
     if isinstance(merged, Conflict):
         _move(world, culprit.ticket, sent_back_for_conflict(culprit.ticket, before, merged), Kind.SENT_BACK)
         return
@@ -243,7 +260,7 @@ def _move(
             return
         tickets.move(tx, ticket.id, step, expected_version=ticket.version)
         why = step.detail if isinstance(step, Park) else step.reason
-        data = {"why": why, "receipts": [receipt.id for receipt in because]}
+        data = {"why": why, "receipts": [receipt.id for receipt in because], "rule": rule_of(step).value}
         tx.record(kind, project=ticket.project, ticket=ticket.id, data=data)
 
 

@@ -24,7 +24,7 @@ from legion.domain.tickets import (
     next_try,
 )
 from legion.git.errors import TreeGone
-from legion.jobs import agents, asking, claude, environment, judging, quota, setup, spending
+from legion.jobs import agents, asking, claude, environment, judging, quota, setup, spending, undoing
 from legion.jobs.access import NoAccess
 from legion.jobs.agents import NoProgram
 from legion.jobs.saving import Saved, branch_name, save, worktree_name
@@ -48,6 +48,9 @@ def run(world: World, claim: Claim) -> None:
         _finish_claim(world, claim)
         return
     shop = world.workshop(ticket.project)
+    if ticket.wish.undoes is not None:
+        _undo(world, claim, shop, ticket, this_run)
+        return
     try:
         ended = _end(world, shop, ticket, this_run)
     except NoProgram as impossible:
@@ -71,6 +74,14 @@ def run(world: World, claim: Claim) -> None:
     step = judging.judge(world, shop, ticket, this_run, ended, saved)
     rest = judging.rest_before(world, ticket, ended, saved, step)
     _conclude(world, claim, this_run, outcome, detail, saved, step, rest)
+
+
+def _undo(world: World, claim: Claim, shop: Workshop, ticket: Ticket, this_run: Run) -> None:
+    step, made = undoing.undo(world, shop, ticket)
+    if isinstance(step, Fail):
+        _conclude(world, claim, this_run, Outcome.FAILED, step.reason, made, step)
+    else:
+        _conclude(world, claim, this_run, Outcome.FINISHED, "Legion made the change itself", made, step)
 
 
 def run_dir(world: World, this_run: Run) -> Path:

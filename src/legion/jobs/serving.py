@@ -32,6 +32,7 @@ from legion.jobs import (
     judging,
     leaving,
     letters,
+    pacing,
     places,
     quota,
     setup,
@@ -256,6 +257,8 @@ def conclude(
     """Turn, mail and claim change together, and the parent hears of it in the same transaction."""
     if end.outcome is Outcome.STOPPED and (over := quota.exceeded(world, this_run)) is not None:
         end = replace(end, detail=over.reason)
+    elif end.outcome is Outcome.STOPPED and (empty := pacing.stopped_for_budget(world, this_run)):
+        end = replace(end, detail=empty)
     said = _last_words(world, this_run)
     environment.release(world, this_run, end.outcome)
     claude.let_go(world, this_run)

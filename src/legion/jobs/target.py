@@ -16,6 +16,7 @@ from legion.domain.errors import BadInput
 from legion.domain.events import Kind
 from legion.domain.landing import Landing
 from legion.domain.projects import ConfigOrigin, Project
+from legion.domain.rules import Rule
 from legion.domain.tickets import Land, Ticket
 from legion.git.errors import TargetMoved
 from legion.jobs.world import Workshop, World
@@ -39,11 +40,15 @@ def move(world: World, shop: Workshop, start: str, chain: Sequence[Link]) -> boo
     tip = chain[-1]
     batch = [link.ticket for link in chain if link.ticket is not None]
     members = {link.ticket.id: link.commit for link in chain if link.ticket is not None}
+    below = [start, *(link.commit for link in chain)]
+    stood_on = {link.ticket.id: under for link, under in zip(chain, below, strict=False) if link.ticket is not None}
     with world.store.write() as tx:
         # Not only the state: one that was stopped and taken up again may wait here with another change.
         if any(tickets.get(tx, ticket.id).version != ticket.version for ticket in batch):
             return False
-        intent = landings.open(tx, shop.project.id, base=start, commit=tip.commit, tree=tip.tree, tickets=members)
+        intent = landings.open(
+            tx, shop.project.id, base=start, commit=tip.commit, tree=tip.tree, tickets=members, before=stood_on
+        )
     if not shop.hub.is_ancestor(start, tip.commit):
         # The person rewrote their branch. What it was before stays, under a name.
         shop.hub.keep(f"before/{start}", start)
@@ -110,7 +115,13 @@ def _record_ticket(tx: Transaction, shop: Workshop, intent: Landing, number: int
     ticket = tickets.get(tx, number)
     commands = {*(check.command for check in shop.config.checks), *ticket.wish.proofs}
     tickets.move(tx, number, Land(commit, unchecked=not commands))
-    data = {"commit": commit, "tested": intent.commit, "receipts": _proof(tx, intent, commands)}
+    data = {
+        "commit": commit,
+        "before": intent.before.get(number),
+        "tested": intent.commit,
+        "receipts": _proof(tx, intent, commands),
+        "rule": Rule.GREEN_LANDS.value,
+    }
     tx.record(Kind.LANDED, project=ticket.project, ticket=number, data=data)
 
 

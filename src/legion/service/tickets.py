@@ -12,6 +12,7 @@ from legion.domain.decide import JobKind
 from legion.domain.errors import BadInput, Conflict, TryAgain
 from legion.domain.paths import glob_fault
 from legion.domain.projects import Project
+from legion.domain.rules import Rule
 from legion.domain.runs import Run
 from legion.domain.tickets import ENDED, Park, ParkReason, Retry, State, Stop, Ticket, Unpark, Wish
 from legion.jobs import person
@@ -146,7 +147,7 @@ def resume(world: World, ticket_id: int) -> Acted:
         if ticket.parked is not None and ticket.parked.reason is ParkReason.RED_BASELINE:
             project = projects.get(tx, ticket.project)
             projects.save(tx, replace(project, baseline_commit=None, baseline_verdict=None))
-        tickets.move(tx, ticket_id, Unpark())
+        tickets.move(tx, ticket_id, Unpark(), rule=Rule.PERSON)
     return Acted(tickets=[ticket_id], message=f"Ticket {ticket_id} goes on.")
 
 

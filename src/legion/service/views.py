@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 
+from legion.config.project import parse
 from legion.config.user import SandboxMode
 from legion.domain import board
 from legion.domain.agents import STANDING
 from legion.domain.checks import Receipt
+from legion.domain.conflicts import AT_WORK, Clash, Overlap, overlapping
 from legion.domain.decide import JobKind
 from legion.domain.events import Event, Kind
 from legion.domain.projects import Project
 from legion.domain.questions import Matter, Question
+from legion.domain.rhythm import Hold
+from legion.domain.rules import Rule
 from legion.domain.runs import Run
 from legion.domain.tickets import ParkReason, State, Ticket
 from legion.domain.usage import total
@@ -27,7 +32,7 @@ from legion.service.silence import silence
 from legion.store import agents, events, holdings, projects, questions, receipts, runs, tickets, usage
 from legion.store.database import ReadTransaction
 from legion.wire.projects import DaemonLine, Graph, ProjectLine, Status
-from legion.wire.tickets import EventLine, ReceiptLine, TicketLine, TicketPage
+from legion.wire.tickets import ClashLine, EventLine, ReceiptLine, TicketLine, TicketPage
 
 _RECENT = 50
 """Ended tickets that a plain status lists."""
@@ -36,7 +41,7 @@ _RECENT = 50
 class Lines:
     """Turns tickets into lines, looking up once what several lines need."""
 
-    def __init__(self, world: World, tx: ReadTransaction, shown: Iterable[Ticket]) -> None:
+    def __init__(self, world: World, tx: ReadTransaction, shown: Collection[Ticket]) -> None:
         self._world = world
         self._now = world.clock()
         self._rests = _resting(world)
@@ -50,6 +55,8 @@ class Lines:
         self._holders = {ticket: names.get(id, id) for ticket, id in holdings.holders(tx).items()}
         waited_for = {other for ticket in shown for other in ticket.wish.after if not ticket.ended}
         self._states = tickets.states_of(tx, sorted(waited_for))
+        declared = any(ticket.wish.files and ticket.state is State.QUEUED for ticket in shown)
+        self._at_work = [one for one in tickets.live(tx) if one.state in AT_WORK] if declared else []
 
     def line(self, ticket: Ticket) -> TicketLine:
         wish = ticket.wish
@@ -74,6 +81,8 @@ class Lines:
             doing=self._doing(ticket, held_up),
             parked_until=ticket.parked.until if ticket.parked else None,
             question=self._asking[ticket.id].id if ticket.id in self._asking else None,
+            undoes=wish.undoes,
+            conflicts_with=[clash.theirs for clash in clashes_of(self._world, ticket)],
         )
 
     def _doing(self, ticket: Ticket, held_up: tuple[int, ...]) -> str:
@@ -120,11 +129,24 @@ class Lines:
             return "waits for `legion resume`"
         if project and project.person_waiting:
             return "waits while your own commits are checked"
+        if project and (same := self._same_files(project, ticket)):
+            return f"waits for {_numbers(same)}, at work on the same files"
+        if (hold := self._world.held.get(ticket.id)) is not None:
+            return f"{hold.why}{self._goes_on(hold)}"
         if ticket.id in self._active:
             return "its last run is being stopped"
         if ticket.wish.driver == STANDING:
             return "waits until a standing agent claims it"
         return "waits for a free slot"
+
+    def _goes_on(self, hold: Hold) -> str:
+        when = moment(hold.until, self._now) if hold.rule is not Rule.ONE_BY_ONE else ""
+        return f"; goes on {when}" if when else ""
+
+    def _same_files(self, project: Project, ticket: Ticket) -> tuple[int, ...]:
+        if parse(project.config_text, origin=project.name).conflicts.overlap is not Overlap.RULE:
+            return ()
+        return overlapping(ticket, [one for one in self._at_work if one.project == project.id])
 
 
 def _asks(question: Question) -> str:
@@ -196,13 +218,12 @@ def _project_line(world: World, tx: ReadTransaction, project: Project) -> Projec
         notes.append(f"your commit {project.person_refused[:8]} is not in the target: {said}")
     if project.baseline_red:
         notes.append("the target itself fails its checks; no ticket is blamed for that")
+    for command, times in flaky(world, tx, project.id).items():
+        notes.append(f"the check `{command}` is flaky: red, then green on the same tree ({times})")
     for kind, work in ((JobKind.LAND, "landing"), (JobKind.BASELINE, "checking the target")):
         rest = _resting(world).get((kind, project.id))
         if rest is not None:
             notes.append(f"{work} is {_told(rest, world.clock())}")
-    ahead = 0
-    if project.person_absorbed and project.target and project.person_absorbed != project.target:
-        ahead = len(shop.hub.commits_between(project.person_tip or project.person_absorbed, project.target))
     return ProjectLine(
         name=project.name,
         root=project.root,
@@ -211,9 +232,30 @@ def _project_line(world: World, tx: ReadTransaction, project: Project) -> Projec
         trusted=trusted,
         target=project.target,
         baseline=baseline,
-        ahead=ahead,
+        ahead=ahead(world, project),
         notes=notes,
     )
+
+
+def ahead(world: World, project: Project) -> int:
+    """Landed commits that the person's branch lacks."""
+    if not project.person_absorbed or not project.target or project.person_absorbed == project.target:
+        return 0
+    hub = world.workshop_of(project).hub
+    return len(hub.commits_between(project.person_tip or project.person_absorbed, project.target))
+
+
+_FLAKY_DAYS = 7
+
+
+def flaky(world: World, tx: ReadTransaction, project: int) -> dict[str, str]:
+    """Checks that said both red and green about the same tree lately, and how often."""
+    found = events.since(tx, project, Kind.FLAKY, world.clock() - _FLAKY_DAYS * 86_400)
+    counted = Counter(str(event.data["command"]) for event in found)
+    return {
+        command: f"{'once' if count == 1 else f'{count} times'} in {_FLAKY_DAYS} days"
+        for command, count in counted.items()
+    }
 
 
 def ticket_page(world: World, ticket_id: int) -> TicketPage:
@@ -229,6 +271,7 @@ def ticket_page(world: World, ticket_id: int) -> TicketPage:
         spent = usage.of_runs(tx, [run.id for run in all_runs])
         asked = [question for question in questions.open_ones(tx) if question.ticket == ticket_id]
         waiting = asking.lines(tx, asked)
+        undone_by = [other.id for other in tickets.undoing(tx, ticket_id)]
     latest = all_runs[-1] if all_runs else None
     wish, change = ticket.wish, ticket.change
     worktree, changed = _on_disk(world, ticket)
@@ -261,7 +304,32 @@ def ticket_page(world: World, ticket_id: int) -> TicketPage:
         budget=wish.budget,
         ask=wish.asks,
         questions=waiting,
+        undone_by=undone_by,
+        clashes=_clash_lines(world, ticket),
     )
+
+
+def clashes_of(world: World, ticket: Ticket) -> list[Clash]:
+    """What was foreseen of it, while that can still come true."""
+    if ticket.state not in AT_WORK:
+        return []
+    known = world.clashes.get(ticket.project, ())
+    return [clash.seen_from(ticket.id) for clash in known if ticket.id in clash.pair]
+
+
+def _clash_lines(world: World, ticket: Ticket) -> list[ClashLine]:
+    return [
+        ClashLine(
+            ticket=clash.theirs,
+            path=place.path,
+            first=place.mine[0],
+            last=place.mine[1],
+            their_first=place.theirs[0],
+            their_last=place.theirs[1],
+        )
+        for clash in clashes_of(world, ticket)
+        for place in clash.places
+    ]
 
 
 def _on_disk(world: World, ticket: Ticket) -> tuple[str | None, list[str]]:

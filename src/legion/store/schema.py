@@ -156,6 +156,7 @@ tickets = Table(
     Column("budget", Double),
     Column("dispatcher", Text, nullable=False),
     Column("tools", Json),
+    Column("undoes", Integer),
     Column("files", Json, nullable=False),
     Column("proofs", Json, nullable=False),
     Column("command", Words, nullable=False),

@@ -16,6 +16,7 @@ from legion.domain import tickets as rules
 from legion.domain.errors import Conflict, NotFound
 from legion.domain.events import Kind
 from legion.domain.questions import Matter
+from legion.domain.rules import Rule, rule_of
 from legion.domain.tickets import (
     Cause,
     Change,
@@ -93,8 +94,13 @@ def get_many(tx: ReadTransaction, ids: Iterable[int]) -> tuple[Ticket, ...]:
     return tuple(found[ticket] for ticket in asked)
 
 
-def move(tx: Transaction, ticket: int, step: Step, *, expected_version: int | None = None) -> Ticket:
-    """Take the step. Raises Conflict where the rules forbid it or somebody was faster than `expected_version`."""
+def move(
+    tx: Transaction, ticket: int, step: Step, *, expected_version: int | None = None, rule: Rule | None = None
+) -> Ticket:
+    """Take the step. Raises Conflict where the rules forbid it or somebody was faster than `expected_version`.
+
+    `rule` says why, where the step alone does not.
+    """
     before = get(tx, ticket)
     if expected_version is not None and before.version != expected_version:
         raise Conflict(f"Ticket {ticket} has moved on to {before.state.value} meanwhile: look at it again.")
@@ -108,6 +114,7 @@ def move(tx: Transaction, ticket: int, step: Step, *, expected_version: int | No
         "to": moved.state.value,
         "attempt": moved.attempt,
         "reason": moved.reason,
+        "rule": (rule or rule_of(step)).value,
         **({"cause": step.cause.value} if isinstance(step, TryAgain | Fail) else {}),
     }
     tx.record(Kind.TICKET_MOVED, project=moved.project, ticket=ticket, data=data)
@@ -121,7 +128,7 @@ def _ask_the_person(tx: Transaction, before: Ticket, moved: Ticket, step: Step) 
         questions.withdraw(tx, ticket=moved.id, why="the ticket went on by other means")
     if isinstance(step, Park) and step.reason is ParkReason.BUDGET:
         kind, words = Matter.BUDGET, "It has spent its budget and is not done. Shall it get as much again?"
-    elif isinstance(step, Fail) and step.cause is Cause.CONFLICT:
+    elif isinstance(step, Fail) and step.cause is Cause.CONFLICT and moved.wish.undoes is None:
         kind, words = Matter.CONFLICT, "Its agent could not solve the conflicts with what landed. Shall it try again?"
     else:
         return
@@ -193,6 +200,12 @@ def dependants(tx: ReadTransaction, ticket: int) -> tuple[int, ...]:
     return tuple(tx.execute(found.order_by(_TABLE.id)).scalars())
 
 
+def undoing(tx: ReadTransaction, ticket: int) -> tuple[Ticket, ...]:
+    """Those on the board that take this one back, oldest first, without their long texts."""
+    found = select(schema.tickets).where(_TABLE.undoes == ticket, _ON_BOARD).order_by(_TABLE.id)
+    return tuple(_ticket(row) for row in tx.execute(found))
+
+
 def drop(tx: Transaction, ticket: int) -> None:
     """Take it off the board. Refused while it is in hand or a live ticket comes after it."""
     dropped = get(tx, ticket)
@@ -236,6 +249,7 @@ def _wish_values(ticket: Ticket) -> dict[str, Any]:
         "budget": wish.budget,
         "dispatcher": wish.dispatcher,
         "tools": wish.tools,
+        "undoes": wish.undoes,
     }
 
 
@@ -297,6 +311,7 @@ def _ticket(row: Row[Any]) -> Ticket:
             budget=row.budget,
             dispatcher=row.dispatcher,
             tools=None if row.tools is None else tuple(row.tools),
+            undoes=row.undoes,
             **texts,
         ),
         state=row.state,

@@ -78,6 +78,10 @@ class TicketLine:
     """When a parked ticket goes on by itself."""
     question: int | None = None
     """A question of its agent that waits for an answer: `legion answer`."""
+    undoes: int | None = None
+    """The landed ticket that it takes back."""
+    conflicts_with: list[int] = field(default_factory=list)
+    """Tickets in work with which its change will conflict as both stand; 0 is the landed code."""
 
 
 @dataclass(kw_only=True)
@@ -164,6 +168,23 @@ class TicketPage:
     ask: bool = False
     questions: list[QuestionLine] = field(default_factory=list)
     """Those that wait for an answer."""
+    undone_by: list[int] = field(default_factory=list)
+    """Tickets that take it back, or tried to."""
+    clashes: list[ClashLine] = field(default_factory=list)
+    """Where its change will conflict, as it stands."""
+
+
+@dataclass(kw_only=True)
+class ClashLine:
+    """A place that two changes in work both touch. Lines are those of each side's own file; 0 where there are none."""
+
+    ticket: int
+    """The other one; 0 is the landed code."""
+    path: str
+    first: int
+    last: int
+    their_first: int
+    their_last: int
 
 
 @dataclass(kw_only=True)
