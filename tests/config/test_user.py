@@ -204,4 +204,6 @@ def test_outside_a_project_only_the_persons_settings_are_explained():
         "worktrees",
         "environment",
         "claude",
+        "protection",
+        "questions",
     }

@@ -51,6 +51,7 @@ def page_of(page: TicketPage, screen: Screen, *, full: bool = False) -> list[str
         *_spent(page, screen),
         *_environment(page.environment, screen, full),
         *_receipts(page, screen, full),
+        *_weakened(page, screen, full),
         *_files(page, screen, full),
         *_history(page, screen, full),
     ]
@@ -237,6 +238,19 @@ def _receipt_row(receipt: ReceiptLine, screen: Screen) -> list[Cell]:
         Cell(fine_duration(receipt.duration), Colour.DIM),
         Cell(f"on {receipt.commit[:9]}", Colour.DIM),
     ]
+
+
+def _weakened(page: TicketPage, screen: Screen, full: bool) -> Iterator[str]:
+    if not page.weakened:
+        return
+    yield from _section(screen, "Tests look weaker")
+    shown = page.weakened if full else page.weakened[:SHORT]
+    for one in shown:
+        where = harmless(one.path) if one.line is None else f"{harmless(one.path)}:{one.line}"
+        sign = Cell(f"{harmless(one.sign)}  ", Colour.YELLOW)
+        yield screen.line(sign, Cell(f"{where}  {harmless(one.words)}"), indent=2)
+    if len(shown) < len(page.weakened):
+        yield screen.aside(f"and {len(page.weakened) - len(shown)} more: --full")
 
 
 def _files(page: TicketPage, screen: Screen, full: bool) -> Iterator[str]:

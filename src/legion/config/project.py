@@ -22,24 +22,6 @@ from legion.domain.paths import glob_fault
 
 FILE = "legion.toml"
 
-PROTECTED = (
-    FILE,
-    "**/.gitattributes",
-    ".gitmodules",
-    ".github",
-    ".gitlab-ci.yml",
-    ".circleci",
-    ".husky",
-    ".githooks",
-    ".pre-commit-config.yaml",
-    ".envrc",
-    ".vscode",
-    ".devcontainer",
-    ".claude",
-    ".mcp.json",
-)
-"""What acts by itself on the person's machine or forge once it has landed: no test would show it."""
-
 
 def _key_fault(name: str) -> str | None:
     if "*" in name or "?" in name:
@@ -113,19 +95,15 @@ class Landing:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Protect:
+class Protected:
     paths: tuple[str, ...] = field(
-        default=PROTECTED,
+        default=(),
         metadata=texts(
             allowed="a list of patterns for paths from the root of the repository",
             fault=glob_fault,
-            help="A change here needs a ticket whose `files` name it. `legion.toml` always belongs to the list.",
+            help="Protected beside what always is: a change here needs a ticket whose `files` name it, or your yes.",
         ),
     )
-
-    def __post_init__(self) -> None:
-        if FILE not in self.paths:
-            object.__setattr__(self, "paths", (FILE, *self.paths))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -135,7 +113,7 @@ class ProjectConfig:
     """In the order of the file."""
     agents: Agents = field(default_factory=Agents)
     landing: Landing = field(default_factory=Landing)
-    protect: Protect = field(default_factory=Protect)
+    protected: Protected = field(default_factory=Protected)
     environment: Environment = field(default_factory=Environment)
     stated: frozenset[str] = field(default=frozenset(), compare=False)
     """The flat keys that the file sets itself; the rest are defaults."""
@@ -148,7 +126,7 @@ SECTIONS: Mapping[str, type] = {
     "checks.NAME": CheckTable,
     "agents": Agents,
     "landing": Landing,
-    "protect": Protect,
+    "protected": Protected,
     "environment": Environment,
 }
 """Every table of the file by its name, for the documentation."""
@@ -162,6 +140,7 @@ _NO_CREDENTIALS = "has no place in legion.toml: a checked-in file must never hol
 
 FOREIGN: Mapping[str, str] = {
     **dict.fromkeys(("daemon", "sandbox", "drivers", "default_driver", "worktrees", "claude"), _PERSONS_OWN),
+    **dict.fromkeys(("protection", "questions"), _PERSONS_OWN),
     **dict.fromkeys(("host", "port", "bind", "listen", "address", "slots", "database", "data_dir"), _PERSONS_OWN),
     **dict.fromkeys(("network", "read", "write", "env", "folder", "pool", "port_base", "copy", "caches"), _PERSONS_OWN),
     **dict.fromkeys(("disk_gb", "disk_mb", "trash_days", "command", "argv", "args", "shell", "hooks"), _PERSONS_OWN),
@@ -188,7 +167,7 @@ def parse(text: str, *, origin: str = FILE) -> ProjectConfig:
         ),
         agents=settings.read_section(Agents, source, ["agents"]),
         landing=settings.read_section(Landing, source, ["landing"]),
-        protect=settings.read_section(Protect, source, ["protect"]),
+        protected=settings.read_section(Protected, source, ["protected"]),
         environment=read_environment(source),
         stated=_stated(source.table),
     )
@@ -206,7 +185,7 @@ def flatten(config: ProjectConfig) -> list[tuple[str, object]]:
         rows += settings.flatten(f"checks.{check.name}", CheckTable(run=check.command, timeout=check.timeout))
     rows += settings.flatten("agents", config.agents)
     rows += settings.flatten("landing", config.landing)
-    rows += settings.flatten("protect", config.protect)
+    rows += settings.flatten("protected", config.protected)
     rows += settings.flatten("environment", config.environment)
     return rows
 

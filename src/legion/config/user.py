@@ -18,6 +18,7 @@ from urllib.parse import urlsplit
 from legion.config import settings
 from legion.config.claude import Claude
 from legion.config.environment import OwnEnvironment
+from legion.config.evidence import Protection, Questions
 from legion.config.settings import DAY, Rule, Unfit, choice, number, setting, text, texts, whole
 from legion.config.source import Source, read
 from legion.domain.errors import BadInput, NotFound
@@ -251,6 +252,8 @@ class UserConfig:
     worktrees: Worktrees = field(default_factory=Worktrees)
     environment: OwnEnvironment = field(default_factory=OwnEnvironment)
     claude: Claude = field(default_factory=Claude)
+    protection: Protection = field(default_factory=Protection)
+    questions: Questions = field(default_factory=Questions)
     origin: str = field(default="", compare=False)
     """The file that was read, or would have been."""
     stated: frozenset[str] = field(default=frozenset(), compare=False)
@@ -290,6 +293,8 @@ SECTIONS: Mapping[str, type] = {
     "worktrees": Worktrees,
     "environment": OwnEnvironment,
     "claude": Claude,
+    "protection": Protection,
+    "questions": Questions,
 }
 """Every table of the file by its name, for the documentation. The keys of the first stand above all tables."""
 
@@ -327,6 +332,8 @@ def parse(text: str, *, origin: str = "config.toml") -> UserConfig:
         worktrees=settings.read_section(Worktrees, source, ["worktrees"]),
         environment=settings.read_section(OwnEnvironment, source, ["environment"]),
         claude=settings.read_section(Claude, source, ["claude"]),
+        protection=settings.read_section(Protection, source, ["protection"]),
+        questions=settings.read_section(Questions, source, ["questions"]),
         origin=origin,
         stated=settings.stated(source.table),
     )
@@ -342,6 +349,8 @@ def flatten(config: UserConfig) -> list[tuple[str, object]]:
     rows += settings.flatten("worktrees", config.worktrees)
     rows += settings.flatten("environment", config.environment)
     rows += settings.flatten("claude", config.claude)
+    rows += settings.flatten("protection", config.protection)
+    rows += settings.flatten("questions", config.questions)
     return rows
 
 

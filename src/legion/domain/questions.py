@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+OF_THE_ENGINE = 0
+"""The `run` of a question that no agent asks: its ticket is parked until it is settled."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Question:

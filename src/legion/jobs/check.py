@@ -7,9 +7,10 @@ from legion.domain.errors import LegionError
 from legion.domain.jobs import Claim
 from legion.domain.tickets import Cause, Confirm, Fail, Ground, Prove, State, Step, Ticket, TryAgain, next_try
 from legion.git.merging import Conflict
-from legion.jobs import checking, feedback
+from legion.jobs import checking, feedback, permission
 from legion.jobs.candidates import candidate
 from legion.jobs.checking import Tested
+from legion.jobs.permission import Concern
 from legion.jobs.world import Workshop, World
 from legion.store import jobs, tickets
 from legion.system import crash
@@ -23,14 +24,19 @@ class ChecksBroken(LegionError):
 def check(world: World, claim: Claim) -> None:
     with world.store.read() as tx:
         ticket = tickets.get(tx, claim.subject)
-    step = None
+    step: Step | None = None
+    about: Concern | None = None
     if ticket.state is State.CHECKING:
         shop = world.workshop(ticket.project)
         step = _checkpoint(world, shop, ticket) if ticket.wish.checkpoint else _proofs(world, shop, ticket)
+        if isinstance(step, Prove) and ticket.change is not None:
+            about = permission.concern(world, shop, ticket, ticket.change)
     crash.reach(Point.CHECK_BEFORE_CONCLUDE)
     with world.store.write() as tx:
         if jobs.still_mine(tx, claim):
             if step is not None and tickets.get(tx, ticket.id).version == ticket.version:
+                if about is not None:
+                    step = permission.settle(tx, ticket, about, world.user.questions.answer_within) or step
                 tickets.move(tx, ticket.id, step, expected_version=ticket.version)
             jobs.finish(tx, claim)
     crash.reach(Point.CHECK_AFTER_CONCLUDE)

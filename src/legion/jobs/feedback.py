@@ -35,9 +35,18 @@ def gave_up(why: str) -> str:
     return _fit(f"You gave up the last time, for this reason:\n\n{_quote(why)}")
 
 
-def touched_protected(paths: Sequence[str]) -> str:
-    listed = "\n".join(f"- {path}" for path in paths)
-    return _fit(f"You changed files that this ticket may not touch; put them back as they were:\n\n{listed}")
+def touched_protected(paths: Sequence[str], signs: Sequence[str] = (), said: str = "") -> str:
+    """`signs`: how tests look weaker; `said`: the words of the person who said no."""
+    parts = [f"You changed files that this ticket may not touch; put them back as they were:\n\n{_listed(paths)}"]
+    if signs:
+        parts.append(f"What was found in them:\n\n{_listed(signs)}")
+    if said:
+        parts.append(f"A person looked at it and said no:\n\n{_quote(said)}")
+    return _fit("\n\n".join(parts))
+
+
+def _listed(rows: Sequence[str]) -> str:
+    return "\n".join(f"- {row}" for row in rows)
 
 
 def nonsense(wrong: str) -> str:

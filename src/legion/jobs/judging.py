@@ -121,11 +121,9 @@ def _judge_change(world: World, shop: Workshop, ticket: Ticket, saved: Saved, de
         denied = f" ({detail})" if "denied" in detail else ""
         return next_try(ticket, f"it changed nothing{but}{denied}", feedback.changed_nothing(saved.left_out, denied))
     changed = [change.path for change in shop.hub.changed_files(ticket.base, saved.commit)]
-    protected = undeclared(changed, shop.config.protect.paths, ticket.wish.files)
-    protected += undeclared(changed, environment.kept_out(world, shop), ())
-    if protected:
-        shown = ", ".join(protected[:3])
-        return next_try(ticket, f"it changed protected files ({shown})", feedback.touched_protected(protected))
+    private = undeclared(changed, environment.kept_out(world, shop), ())
+    if private:
+        return next_try(ticket, f"it changed protected files ({some(private)})", feedback.touched_protected(private))
     if _PLANTED_MARKER.search(shop.hub.diff(ticket.base, saved.commit)):
         return next_try(ticket, "it left conflict markers in the tree", feedback.left_markers(changed))
     return Propose(Change(base=ticket.base, commit=saved.commit))

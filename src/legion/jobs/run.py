@@ -11,6 +11,7 @@ from pathlib import Path
 from legion.domain.jobs import Claim
 from legion.domain.runs import Outcome, Run
 from legion.domain.tickets import (
+    Change,
     Fail,
     Park,
     ParkReason,
@@ -24,7 +25,7 @@ from legion.domain.tickets import (
     next_try,
 )
 from legion.git.errors import TreeGone
-from legion.jobs import agents, asking, claude, environment, judging, quota, setup, spending
+from legion.jobs import agents, asking, claude, environment, judging, permission, quota, setup, spending
 from legion.jobs.access import NoAccess
 from legion.jobs.agents import NoProgram
 from legion.jobs.saving import Saved, branch_name, save, worktree_name
@@ -69,8 +70,10 @@ def run(world: World, claim: Claim) -> None:
         _conclude(world, claim, this_run, outcome, detail, None, again)
         return
     step = judging.judge(world, shop, ticket, this_run, ended, saved)
-    rest = judging.rest_before(world, ticket, ended, saved, step)
-    _conclude(world, claim, this_run, outcome, detail, saved, step, rest)
+    then: Park | Prove | None = judging.rest_before(world, ticket, ended, saved, step)
+    if isinstance(step, Propose) and _needs_no_check(world, shop, ticket, step.change):
+        then = Prove()
+    _conclude(world, claim, this_run, outcome, detail, saved, step, then)
 
 
 def run_dir(world: World, this_run: Run) -> Path:
@@ -125,6 +128,11 @@ def _prepare(world: World, shop: Workshop, ticket: Ticket, this_run: Run) -> Non
     write_spec(folder, agents.spec(world, shop, ticket, this_run, tree, given, around))
 
 
+def _needs_no_check(world: World, shop: Workshop, ticket: Ticket, change: Change) -> bool:
+    """Nothing has to be run on it before the merge queue does, and nobody has to be asked."""
+    return not ticket.wish.proofs and permission.concern(world, shop, ticket, change) is None
+
+
 def _conclude(
     world: World,
     claim: Claim,
@@ -133,7 +141,7 @@ def _conclude(
     detail: str,
     saved: Saved | None,
     step: Step,
-    then: Park | None = None,
+    then: Park | Prove | None = None,
 ) -> None:
     """Run, ticket and claim change together. A person who stopped or parked the ticket meanwhile is not overruled."""
     if outcome is Outcome.STOPPED and (over := quota.exceeded(world, this_run)) is not None:
@@ -155,8 +163,6 @@ def _conclude(
             tickets.move(tx, ticket.id, judging.staggered(tx, step))
             if then is not None:
                 tickets.move(tx, ticket.id, then)
-            if isinstance(step, Propose) and not ticket.wish.proofs:
-                tickets.move(tx, ticket.id, Prove())
         jobs.finish(tx, claim)
     crash.reach(Point.RUN_AFTER_CONCLUDE)
 

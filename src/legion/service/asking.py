@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from legion.domain.errors import BadInput, Conflict
-from legion.domain.questions import Question
+from legion.domain.questions import OF_THE_ENGINE, Question
+from legion.domain.tickets import ParkReason, Unpark
 from legion.jobs import asking
 from legion.jobs.world import World
 from legion.store import projects, questions, tickets
-from legion.store.database import ReadTransaction
+from legion.store.database import ReadTransaction, Transaction
 from legion.wire.questions import Answer, Answered, Inbox, QuestionLine
 
 _GONE = "its agent had gone"
@@ -49,6 +50,8 @@ def answer(world: World, question_id: int, given: Answer) -> Answered:
         question = questions.get(tx, question_id)
         if question.settled_at is not None:
             raise Conflict(_settled(question))
+        if question.run == OF_THE_ENGINE:
+            return _about_change(tx, question, given)
         reached = asking.answer(world, question, allowed=given.allowed, why=given.why)
         allowed, why = (given.allowed, given.why) if reached else (False, _GONE)
         questions.settle(tx, question_id, allowed=allowed, why=why)
@@ -60,6 +63,21 @@ def answer(world: World, question_id: int, given: Answer) -> Answered:
     else:
         message = f"{who} may not, and looks for another way."
     return Answered(question=question_id, ticket=question.ticket, allowed=allowed, message=message)
+
+
+def _about_change(tx: Transaction, question: Question, given: Answer) -> Answered:
+    """The ticket goes on where it was, and finds the answer there."""
+    questions.settle(tx, question.id, allowed=given.allowed, why=given.why)
+    ticket = tickets.get(tx, question.ticket)
+    if ticket.parked is not None and ticket.parked.reason is ParkReason.QUESTION:
+        tickets.move(tx, ticket.id, Unpark())
+    went = "goes on with its change" if given.allowed else "goes back to its agent, who hears why"
+    return Answered(
+        question=question.id,
+        ticket=question.ticket,
+        allowed=given.allowed,
+        message=f"Ticket {question.ticket} {went}.",
+    )
 
 
 def _settled(question: Question) -> str:

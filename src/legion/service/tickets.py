@@ -21,12 +21,13 @@ from legion.jobs.world import World
 from legion.runner import launch
 from legion.service import projects as project_cases
 from legion.service import trusting
-from legion.store import landings, projects, requests, runs, tickets
+from legion.store import landings, projects, questions, requests, runs, tickets
 from legion.store.database import Transaction
 from legion.wire.tickets import Acted, Dispatch, Dispatched, NewTicket
 
 _LONGEST_TITLE = 300
 _STOP_GRACE = 1.0
+_STOPPED = "its ticket was stopped"
 
 
 def dispatch(world: World, request: Dispatch) -> Dispatched:
@@ -63,6 +64,7 @@ def stop(world: World, ticket_id: int) -> Acted:
         ticket = _in_our_care(tx, ticket_id)
         _refuse_mid_landing(tx, ticket)
         tickets.move(tx, ticket_id, Stop())
+        questions.withdraw(tx, ticket_id, _STOPPED)
         active = _active_run(tx, ticket_id)
     _end_run(world, active)
     return Acted(
@@ -79,6 +81,7 @@ def stop_all(world: World, cwd: str) -> Acted:
         for ticket in tickets.live(tx, project=project.id):
             if ticket.id not in landing:
                 tickets.move(tx, ticket.id, Stop())
+                questions.withdraw(tx, ticket.id, _STOPPED)
                 active.append(_active_run(tx, ticket.id))
                 stopped.append(ticket.id)
     for run in active:
@@ -108,6 +111,7 @@ def drop(world: World, ticket_id: int) -> Acted:
             listed = ", ".join(str(other) for other in waiting)
             raise Conflict(f"Others come after ticket {ticket_id} ({listed}): drop them first.")
         tickets.drop(tx, ticket_id)
+        questions.withdraw(tx, ticket_id, "its ticket was dropped")
     shop = world.workshop(ticket.project)
     shop.worktrees.discard(worktree_name(ticket_id))
     return Acted(tickets=[ticket_id], message=f"Ticket {ticket_id} is off the board; its files lie in {shop.trash}.")

@@ -18,7 +18,7 @@ from legion.domain.usage import Usage, total
 from legion.jobs.run import run_dir
 from legion.jobs.saving import worktree_name
 from legion.jobs.world import Rest, World
-from legion.service import asking, trusting
+from legion.service import asking, evidence, trusting
 from legion.service import projects as project_cases
 from legion.service.health import environment_line
 from legion.service.silence import silence
@@ -89,6 +89,8 @@ class Lines:
                 return "in the merge queue"
             case State.DONE if ticket.unchecked:
                 return "landed unchecked"
+            case State.PARKED if ticket.id in self._asking:
+                return f"asks you: `legion answer {self._asking[ticket.id]} yes` or no"
             case State.PARKED if ticket.parked is not None and ticket.parked.reason is ParkReason.LIMIT:
                 return f"waits for the provider, goes on by itself {moment(ticket.parked.until, self._now)}".rstrip()
             case _:
@@ -262,6 +264,7 @@ def ticket_page(world: World, ticket_id: int) -> TicketPage:
         budget=wish.budget,
         ask=wish.asks,
         questions=waiting,
+        weakened=evidence.weakened(world.workshop(ticket.project), ticket),
     )
 
 

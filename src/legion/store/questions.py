@@ -8,7 +8,7 @@ from sqlalchemy import insert, select, update
 
 from legion.domain.errors import Conflict, NotFound
 from legion.domain.events import Kind
-from legion.domain.questions import Question
+from legion.domain.questions import OF_THE_ENGINE, Question
 from legion.store import schema
 from legion.store.database import ReadTransaction, Transaction
 
@@ -46,6 +46,13 @@ def settle(tx: Transaction, question: int, *, allowed: bool, why: str = "") -> Q
     data = {"question": question, "allowed": allowed, "why": why}
     tx.record(Kind.QUESTION_SETTLED, project=before.project, ticket=before.ticket, data=data)
     return replace(before, settled_at=tx.now, allowed=allowed, why=why)
+
+
+def withdraw(tx: Transaction, ticket: int, why: str) -> None:
+    """Nobody has to answer what is open about this ticket any more: it counts as a no."""
+    for question in open_ones(tx):
+        if question.ticket == ticket and question.run == OF_THE_ENGINE:
+            settle(tx, question.id, allowed=False, why=why)
 
 
 def get(tx: ReadTransaction, question: int) -> Question:

@@ -164,6 +164,20 @@ class TicketPage:
     ask: bool = False
     questions: list[QuestionLine] = field(default_factory=list)
     """Those that wait for an answer."""
+    weakened: list[WeakeningLine] = field(default_factory=list)
+    """Signs that its change makes tests weaker."""
+
+
+@dataclass(kw_only=True)
+class WeakeningLine:
+    """One place of a change that makes tests look weaker. A hint for people, no proof."""
+
+    sign: str
+    """`fewer assertions`, `skip added`, `test file removed` or `failure silenced`."""
+    path: str
+    line: int | None
+    """In the file as it is; null where what matters is gone."""
+    words: str
 
 
 @dataclass(kw_only=True)
