@@ -24,14 +24,19 @@ legion dispatch --from plan.toml"""
 @click.argument("text", required=False)
 @click.option("-t", "--title", help="One line; the first 40 letters of TEXT if left out.")
 @click.option("-c", "--context", default="", help="What the agent should know: where to look, what was decided.")
-@click.option("-k", "--criteria", default="", help="When it is done, in words that can be checked.")
+@click.option(
+    "-k", "--criteria", default="", help="When it is done, in words that can be checked; one criterion per line."
+)
 @click.option("-p", "--plan", default="", help="How to go about it, if you know.")
 @click.option(
     "--after", multiple=True, metavar="N,N", type=TICKETS, help="Tickets that must have landed before it starts."
 )
 @click.option("--files", multiple=True, metavar="GLOB", help="Protected files it may touch; may be given again.")
 @click.option(
-    "--prove", multiple=True, metavar="COMMAND", help="A command that must pass on its change; may be given again."
+    "--prove",
+    multiple=True,
+    metavar="COMMAND",
+    help="A command that must pass on its change; may be given again. 'CRITERION :: COMMAND' binds it to a line of -k.",
 )
 @click.option("--checkpoint", is_flag=True, help="No agent: only run the checks on what its --after landed.")
 @click.option("--epic", default="", metavar="NAME", help="Follow it together with others of this name.")

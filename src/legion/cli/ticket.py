@@ -47,6 +47,7 @@ def page_of(page: TicketPage, screen: Screen, *, full: bool = False) -> list[str
         *_head(page, screen),
         *_questions(page, screen),
         *_texts(page, screen, full),
+        *_evidence(page, screen),
         *_attempts(page, screen, full),
         *_spent(page, screen),
         *_environment(page.environment, screen, full),
@@ -147,7 +148,7 @@ def _texts(page: TicketPage, screen: Screen, full: bool) -> Iterator[str]:
     texts = [
         ("Text", page.text),
         ("Context", page.context),
-        ("Criteria", page.criteria),
+        ("Criteria", "" if page.evidence else page.criteria),
         ("Plan", page.plan),
         ("Feedback", page.feedback),
     ]
@@ -238,6 +239,25 @@ def _receipt_row(receipt: ReceiptLine, screen: Screen) -> list[Cell]:
         Cell(fine_duration(receipt.duration), Colour.DIM),
         Cell(f"on {receipt.commit[:9]}", Colour.DIM),
     ]
+
+
+_STANDING = {"proven": Colour.GREEN, "green": Colour.GREEN, "red": Colour.RED, "claimed": Colour.YELLOW}
+
+
+def _evidence(page: TicketPage, screen: Screen) -> Iterator[str]:
+    """Which criterion is proven by what, and which is only claimed."""
+    if not page.evidence:
+        return
+    yield from _section(screen, "Criteria")
+    for one in page.evidence:
+        standing = Cell(f"{harmless(one.standing):<8}", _STANDING.get(one.standing, Colour.DIM))
+        yield screen.line(standing, Cell(harmless(one.criterion)), indent=2)
+        where = f" on {one.commit[:9]}" if one.commit else ""
+        by = f"by {harmless(one.by)}{where}" if one.by else _NOTHING
+        yield screen.line(Cell(by, Colour.DIM), indent=10)
+
+
+_NOTHING = "nothing is bound to it: --prove 'CRITERION :: COMMAND'"
 
 
 def _weakened(page: TicketPage, screen: Screen, full: bool) -> Iterator[str]:

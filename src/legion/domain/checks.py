@@ -51,4 +51,5 @@ class Receipt:
 def missing(checks: Iterable[Check], tree: str, receipts: Iterable[Receipt]) -> tuple[Check, ...]:
     """The checks that still have to run on this tree."""
     have = {receipt.command for receipt in receipts if receipt.tree == tree and receipt.verdict is Verdict.GREEN}
-    return tuple(check for check in checks if check.command not in have)
+    todo = {check.command: check for check in checks if check.command not in have}
+    return tuple(todo.values())

@@ -19,6 +19,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 
 from legion.domain.errors import Conflict
+from legion.domain.evidence import Bound
 
 
 class State(Enum):
@@ -115,6 +116,10 @@ class Wish:
     """Globs that the change may touch, protected paths included."""
     proofs: tuple[str, ...] = ()
     """Commands that prove this ticket; each needs a green receipt."""
+    bound: tuple[Bound, ...] = ()
+    """Which criterion is proven by what."""
+    acceptance: tuple[str, ...] = ()
+    """Names of the person's held-out acceptance that it has to pass; its agent never hears of them."""
     checkpoint: bool = False
     epic: str = ""
     priority: int = 0

@@ -1,11 +1,16 @@
-"""What stands behind a ticket's change, for its page: what was found in it."""
+"""What stands behind a ticket, for its page: which criterion is proven by what, and what was found in its change."""
 
 from __future__ import annotations
 
-from legion.domain.tickets import Ticket
+from collections.abc import Iterable, Sequence
+
+from legion.domain import evidence
+from legion.domain.checks import Receipt
+from legion.domain.events import Event, Kind
+from legion.domain.tickets import State, Ticket
 from legion.jobs import permission
 from legion.jobs.world import Workshop
-from legion.wire.tickets import WeakeningLine
+from legion.wire.tickets import EvidenceLine, WeakeningLine
 
 
 def weakened(shop: Workshop, ticket: Ticket) -> list[WeakeningLine]:
@@ -16,3 +21,36 @@ def weakened(shop: Workshop, ticket: Ticket) -> list[WeakeningLine]:
         WeakeningLine(sign=one.sign.value, path=one.path, line=one.line, words=one.words)
         for one in permission.found_weak(shop, ticket, ticket.change)
     ]
+
+
+def lines(shop: Workshop, ticket: Ticket, history: Iterable[Event], receipts: Sequence[Receipt]) -> list[EvidenceLine]:
+    """`receipts` are all that the page shows."""
+    checks = {check.name: check.command for check in shop.config.checks}
+    landed_on = _landed_on(ticket, history, receipts)
+    since = _attempt_began(history)
+    fresh = [receipt for receipt in receipts if receipt.made_at >= since]
+    return [
+        EvidenceLine(
+            criterion=one.words,
+            standing=one.standing.value,
+            by=one.by,
+            commit=one.receipt.commit if one.receipt else None,
+        )
+        for one in evidence.weigh(ticket.wish.criteria, ticket.wish.bound, checks, fresh, landed_on)
+    ]
+
+
+def _landed_on(ticket: Ticket, history: Iterable[Event], receipts: Sequence[Receipt]) -> list[Receipt] | None:
+    """The receipts that let it land, or confirmed it; None before."""
+    if ticket.state is not State.DONE:
+        return None
+    if ticket.wish.checkpoint:
+        return [receipt for receipt in receipts if receipt.commit == ticket.landed]
+    named = [event.data.get("receipts") for event in history if event.kind is Kind.LANDED]
+    ids = {number for numbers in named if isinstance(numbers, list) for number in numbers}
+    return [receipt for receipt in receipts if receipt.id in ids]
+
+
+def _attempt_began(history: Iterable[Event]) -> float:
+    """What ran on an earlier change says nothing about this one."""
+    return max((event.at for event in history if event.kind is Kind.RUN_STARTED), default=0.0)

@@ -9,6 +9,7 @@ from legion.config.project import ProjectConfig, parse
 from legion.domain import board
 from legion.domain.decide import JobKind
 from legion.domain.errors import BadInput, Conflict, TryAgain
+from legion.domain.evidence import bind, check_named
 from legion.domain.paths import glob_fault
 from legion.domain.projects import Project
 from legion.domain.runs import Run
@@ -183,6 +184,7 @@ def _refuse_unfit(world: World, config: ProjectConfig, new: NewTicket) -> None:
             raise BadInput(f"Ticket {shown!r}: the pattern {glob!r} {fault}.")
     if any(not command.strip() for command in new.prove):
         raise BadInput(f"Ticket {shown!r} has an empty proof: give a command or leave it out.")
+    _refuse_unknown_checks(config, new, shown)
     if new.checkpoint:
         if new.command or new.driver or new.model or new.ask or new.budget is not None:
             unfit = "command, driver, model, ask and budget"
@@ -194,6 +196,16 @@ def _refuse_unfit(world: World, config: ProjectConfig, new: NewTicket) -> None:
         raise BadInput(f"Ticket {shown!r}: {missing.message}") from missing
     if chosen.argv is not None:
         _refuse_promises(new, shown)
+
+
+def _refuse_unknown_checks(config: ProjectConfig, new: NewTicket, shown: str) -> None:
+    """A criterion may be bound to a check of the project by its name."""
+    known = [check.name for check in config.checks]
+    for one in bind(new.criteria, new.prove)[1]:
+        name = check_named(one.by)
+        if name is not None and name not in known:
+            there = ", ".join(known) or "none"
+            raise BadInput(f"Ticket {shown!r}: legion.toml has no check {name!r} (there are: {there}).")
 
 
 def _refuse_promises(new: NewTicket, shown: str) -> None:
@@ -224,6 +236,7 @@ def _create(tx: Transaction, project: Project, config: ProjectConfig, new: list[
     for position in board.topological(edges):
         ticket = new[position]
         after = [*ticket.after, *(ids[keys[key]] for key in ticket.after_keys)]
+        proofs, bound = bind(ticket.criteria, ticket.prove)
         wish = Wish(
             title=" ".join(ticket.title.split()),
             text=ticket.text,
@@ -232,7 +245,8 @@ def _create(tx: Transaction, project: Project, config: ProjectConfig, new: list[
             plan=ticket.plan,
             after=tuple(dict.fromkeys(after)),
             files=tuple(ticket.files),
-            proofs=tuple(ticket.prove),
+            proofs=proofs,
+            bound=bound,
             checkpoint=ticket.checkpoint,
             epic=ticket.epic,
             priority=ticket.priority,

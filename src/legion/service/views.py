@@ -233,6 +233,7 @@ def ticket_page(world: World, ticket_id: int) -> TicketPage:
         asked = [question for question in questions.open_ones(tx) if question.ticket == ticket_id]
         waiting = asking.lines(tx, asked)
     latest = all_runs[-1] if all_runs else None
+    shop = world.workshop(ticket.project)
     wish, change = ticket.wish, ticket.change
     worktree, changed = _on_disk(world, ticket)
     return TicketPage(
@@ -264,7 +265,8 @@ def ticket_page(world: World, ticket_id: int) -> TicketPage:
         budget=wish.budget,
         ask=wish.asks,
         questions=waiting,
-        weakened=evidence.weakened(world.workshop(ticket.project), ticket),
+        weakened=evidence.weakened(shop, ticket),
+        evidence=evidence.lines(shop, ticket, history, _without_repeats((*proofs, *named, *confirmed))),
     )
 
 

@@ -153,6 +153,8 @@ tickets = Table(
     Column("budget", Double),
     Column("files", Json, nullable=False),
     Column("proofs", Json, nullable=False),
+    Column("bound", Json, nullable=False),
+    Column("acceptance", Json, nullable=False),
     Column("command", Words, nullable=False),
     Column("reason", Words, nullable=False),
     Column("feedback", Words, nullable=False),

@@ -15,6 +15,7 @@ from sqlalchemy import Row, Select, bindparam, func, insert, literal_column, sel
 from legion.domain import tickets as rules
 from legion.domain.errors import Conflict, NotFound
 from legion.domain.events import Kind
+from legion.domain.evidence import Bound
 from legion.domain.tickets import Change, Fail, Parked, ParkReason, State, Step, Submit, Ticket, TryAgain, Wish
 from legion.store import schema
 from legion.store.database import ReadTransaction, Transaction
@@ -184,6 +185,8 @@ def _wish_values(ticket: Ticket) -> dict[str, Any]:
         "after": wish.after,
         "files": wish.files,
         "proofs": wish.proofs,
+        "bound": [[one.criterion, one.by] for one in wish.bound],
+        "acceptance": wish.acceptance,
         "checkpoint": wish.checkpoint,
         "epic": wish.epic,
         "priority": wish.priority,
@@ -243,6 +246,8 @@ def _ticket(row: Row[Any]) -> Ticket:
             after=tuple(row.after),
             files=tuple(row.files),
             proofs=tuple(row.proofs),
+            bound=tuple(Bound(criterion=criterion, by=by) for criterion, by in row.bound),
+            acceptance=tuple(row.acceptance),
             checkpoint=row.checkpoint,
             epic=row.epic,
             priority=row.priority,

@@ -166,6 +166,21 @@ class TicketPage:
     """Those that wait for an answer."""
     weakened: list[WeakeningLine] = field(default_factory=list)
     """Signs that its change makes tests weaker."""
+    evidence: list[EvidenceLine] = field(default_factory=list)
+    """Each line of the criteria, and what stands behind it."""
+
+
+@dataclass(kw_only=True)
+class EvidenceLine:
+    """A criterion and what proves it. Several commands for one criterion are several lines."""
+
+    criterion: str
+    standing: str
+    """`proven`, `green`, `red`, `open` or `claimed`."""
+    by: str
+    """The command; empty where nothing is bound to it."""
+    commit: str | None
+    """What the command ran on; null before that."""
 
 
 @dataclass(kw_only=True)
