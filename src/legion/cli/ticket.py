@@ -53,6 +53,7 @@ def page_of(page: TicketPage, screen: Screen, *, full: bool = False) -> list[str
         *_environment(page.environment, screen, full),
         *_receipts(page, screen, full),
         *_weakened(page, screen, full),
+        *_reversal(page, screen, full),
         *_files(page, screen, full),
         *_history(page, screen, full),
     ]
@@ -253,7 +254,8 @@ def _evidence(page: TicketPage, screen: Screen) -> Iterator[str]:
         standing = Cell(f"{harmless(one.standing):<8}", _STANDING.get(one.standing, Colour.DIM))
         yield screen.line(standing, Cell(harmless(one.criterion)), indent=2)
         where = f" on {one.commit[:9]}" if one.commit else ""
-        by = f"by {harmless(one.by)}{where}" if one.by else _NOTHING
+        idle = ", which is green without the change, too" if one.idle else ""
+        by = f"by {harmless(one.by)}{where}{idle}" if one.by else _NOTHING
         yield screen.line(Cell(by, Colour.DIM), indent=10)
 
 
@@ -271,6 +273,25 @@ def _weakened(page: TicketPage, screen: Screen, full: bool) -> Iterator[str]:
         yield screen.line(sign, Cell(f"{where}  {harmless(one.words)}"), indent=2)
     if len(shown) < len(page.weakened):
         yield screen.aside(f"and {len(page.weakened) - len(shown)} more: --full")
+
+
+def _reversal(page: TicketPage, screen: Screen, full: bool) -> Iterator[str]:
+    """What nobody missed when it was taken back."""
+    found = page.reversal
+    if found is None:
+        return
+    yield from _section(screen, "Taken back")
+    for name in found.idle:
+        yield screen.line(Cell("green without the change  ", Colour.YELLOW), Cell(harmless(name)), indent=2)
+    shown = found.unproven if full else found.unproven[:SHORT]
+    for one in shown:
+        where = f"{harmless(one.path)}:{one.line}, {count(one.lines, 'line')}"
+        yield screen.line(Cell("unproven  ", Colour.YELLOW), Cell(where), indent=2)
+    if len(shown) < len(found.unproven):
+        yield screen.aside(f"and {len(found.unproven) - len(shown)} more: --full")
+    missed = found.tried - len(found.unproven)
+    left = f"; no time was left for {found.left} more" if found.left else ""
+    yield screen.aside(f"{missed} of {count(found.tried, 'piece')} of the change would be missed{left}")
 
 
 def _files(page: TicketPage, screen: Screen, full: bool) -> Iterator[str]:
@@ -315,6 +336,8 @@ def words_of(event: EventLine) -> str:
         case "question.settled":
             said = "yes" if event.data.get("allowed") else "no"
             return _with(f"question {told.get('question')} settled: {said}", told.get("why"))
+        case "proof.reversed":
+            return f"taken back: {told.get('tried', 0)} pieces tried"
         case "landing.landed":
             return f"landed as {commit}"
         case "landing.sent-back":

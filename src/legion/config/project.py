@@ -107,6 +107,19 @@ class Protected:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Reversal:
+    seconds: float = field(
+        default=0.0,
+        metadata=number(
+            0,
+            DAY,
+            unit="seconds",
+            help="How long each change may be tried without itself and without each of its hunks. 0: not at all.",
+        ),
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
 class ProjectConfig:
     setup: Setup = field(default_factory=Setup)
     checks: tuple[Check, ...] = ()
@@ -114,6 +127,7 @@ class ProjectConfig:
     agents: Agents = field(default_factory=Agents)
     landing: Landing = field(default_factory=Landing)
     protected: Protected = field(default_factory=Protected)
+    reversal: Reversal = field(default_factory=Reversal)
     environment: Environment = field(default_factory=Environment)
     stated: frozenset[str] = field(default=frozenset(), compare=False)
     """The flat keys that the file sets itself; the rest are defaults."""
@@ -127,6 +141,7 @@ SECTIONS: Mapping[str, type] = {
     "agents": Agents,
     "landing": Landing,
     "protected": Protected,
+    "reversal": Reversal,
     "environment": Environment,
 }
 """Every table of the file by its name, for the documentation."""
@@ -168,6 +183,7 @@ def parse(text: str, *, origin: str = FILE) -> ProjectConfig:
         agents=settings.read_section(Agents, source, ["agents"]),
         landing=settings.read_section(Landing, source, ["landing"]),
         protected=settings.read_section(Protected, source, ["protected"]),
+        reversal=settings.read_section(Reversal, source, ["reversal"]),
         environment=read_environment(source),
         stated=_stated(source.table),
     )
@@ -186,6 +202,7 @@ def flatten(config: ProjectConfig) -> list[tuple[str, object]]:
     rows += settings.flatten("agents", config.agents)
     rows += settings.flatten("landing", config.landing)
     rows += settings.flatten("protected", config.protected)
+    rows += settings.flatten("reversal", config.reversal)
     rows += settings.flatten("environment", config.environment)
     return rows
 

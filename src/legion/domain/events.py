@@ -24,6 +24,8 @@ class Kind(Enum):
     QUESTION_ASKED = "question.asked"
     QUESTION_SETTLED = "question.settled"
     RECEIPT = "check.receipt"
+    REVERSED = "proof.reversed"
+    """A change was tried without itself and without each of its hunks."""
     BASELINE_RED = "target.red"
     """The target itself fails a check; no ticket is blamed for it."""
     BASELINE_GREEN = "target.green"

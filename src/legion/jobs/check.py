@@ -5,9 +5,10 @@ from __future__ import annotations
 from legion.domain.checks import Verdict
 from legion.domain.errors import LegionError
 from legion.domain.jobs import Claim
+from legion.domain.reversal import Reversal
 from legion.domain.tickets import Cause, Confirm, Fail, Ground, Prove, State, Step, Ticket, TryAgain, next_try
 from legion.git.merging import Conflict
-from legion.jobs import checking, feedback, permission
+from legion.jobs import checking, feedback, permission, reversal
 from legion.jobs.candidates import candidate
 from legion.jobs.checking import Tested
 from legion.jobs.permission import Concern
@@ -26,15 +27,19 @@ def check(world: World, claim: Claim) -> None:
         ticket = tickets.get(tx, claim.subject)
     step: Step | None = None
     about: Concern | None = None
+    reversed_: tuple[str, Reversal] | None = None
     if ticket.state is State.CHECKING:
         shop = world.workshop(ticket.project)
         step = _checkpoint(world, shop, ticket) if ticket.wish.checkpoint else _proofs(world, shop, ticket)
         if isinstance(step, Prove) and ticket.change is not None:
             about = permission.concern(world, shop, ticket, ticket.change)
+            reversed_ = reversal.prove(world, shop, ticket)
     crash.reach(Point.CHECK_BEFORE_CONCLUDE)
     with world.store.write() as tx:
         if jobs.still_mine(tx, claim):
             if step is not None and tickets.get(tx, ticket.id).version == ticket.version:
+                if reversed_ is not None:
+                    reversal.record(tx, ticket, *reversed_)
                 if about is not None:
                     step = permission.settle(tx, ticket, about, world.user.questions.answer_within) or step
                 tickets.move(tx, ticket.id, step, expected_version=ticket.version)

@@ -67,6 +67,33 @@ def test(world: World, shop: Workshop, commit: str, wanted: Sequence[Wanted]) ->
     return Tested(commit=commit, receipts=tuple(by_command[want.check.command] for want in wanted))
 
 
+def try_out(world: World, shop: Workshop, commit: str, check: Check) -> int | None:
+    """The exit code of a command on a commit that nobody wants to land, and no receipt. None: it came to no end."""
+    slot = world.check_slots.take(shop.project.id, shop.config.landing.checks_at_once)
+    try:
+        record = shop.folder / f"check-setup-{slot}.json"
+        setup.forget_cut_off(record)
+        made = setup.outputs(record)
+        place = shop.check_trees.prepare(str(slot), commit, keep=made)
+        try:
+            setup.ensure(world, shop, place, record)
+        except setup.SetupFailed:
+            return None
+        made = setup.outputs(record)
+        ended = commands.run(
+            world,
+            shop,
+            name=f"reversal {check.name}",
+            command=check.command,
+            tree=place,
+            timeout=check.timeout,
+            readable=tuple(place / name for name in made),
+        )
+        return ended.exit_code
+    finally:
+        world.check_slots.give_back(shop.project.id, slot)
+
+
 def _run_all(
     world: World,
     shop: Workshop,

@@ -25,7 +25,7 @@ from legion.domain.tickets import (
     next_try,
 )
 from legion.git.errors import TreeGone
-from legion.jobs import agents, asking, claude, environment, judging, permission, quota, setup, spending
+from legion.jobs import agents, asking, claude, environment, judging, permission, quota, reversal, setup, spending
 from legion.jobs.access import NoAccess
 from legion.jobs.agents import NoProgram
 from legion.jobs.saving import Saved, branch_name, save, worktree_name
@@ -130,7 +130,9 @@ def _prepare(world: World, shop: Workshop, ticket: Ticket, this_run: Run) -> Non
 
 def _needs_no_check(world: World, shop: Workshop, ticket: Ticket, change: Change) -> bool:
     """Nothing has to be run on it before the merge queue does, and nobody has to be asked."""
-    return not ticket.wish.proofs and permission.concern(world, shop, ticket, change) is None
+    if ticket.wish.proofs or reversal.wanted(shop, ticket):
+        return False
+    return permission.concern(world, shop, ticket, change) is None
 
 
 def _conclude(

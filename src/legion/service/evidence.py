@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+from typing import Any
 
 from legion.domain import evidence
 from legion.domain.checks import Receipt
@@ -10,7 +11,7 @@ from legion.domain.events import Event, Kind
 from legion.domain.tickets import State, Ticket
 from legion.jobs import permission
 from legion.jobs.world import Workshop
-from legion.wire.tickets import EvidenceLine, WeakeningLine
+from legion.wire.tickets import EvidenceLine, ReversalLine, UnprovenLine, WeakeningLine
 
 
 def weakened(shop: Workshop, ticket: Ticket) -> list[WeakeningLine]:
@@ -23,11 +24,13 @@ def weakened(shop: Workshop, ticket: Ticket) -> list[WeakeningLine]:
     ]
 
 
-def lines(shop: Workshop, ticket: Ticket, history: Iterable[Event], receipts: Sequence[Receipt]) -> list[EvidenceLine]:
+def lines(shop: Workshop, ticket: Ticket, history: Sequence[Event], receipts: Sequence[Receipt]) -> list[EvidenceLine]:
     """`receipts` are all that the page shows."""
     checks = {check.name: check.command for check in shop.config.checks}
     landed_on = _landed_on(ticket, history, receipts)
     since = _attempt_began(history)
+    tried = reversal(history)
+    idle = tried.idle if tried else []
     fresh = [receipt for receipt in receipts if receipt.made_at >= since]
     return [
         EvidenceLine(
@@ -35,12 +38,28 @@ def lines(shop: Workshop, ticket: Ticket, history: Iterable[Event], receipts: Se
             standing=one.standing.value,
             by=one.by,
             commit=one.receipt.commit if one.receipt else None,
+            idle=one.by in idle,
         )
         for one in evidence.weigh(ticket.wish.criteria, ticket.wish.bound, checks, fresh, landed_on)
     ]
 
 
-def _landed_on(ticket: Ticket, history: Iterable[Event], receipts: Sequence[Receipt]) -> list[Receipt] | None:
+def reversal(history: Sequence[Event]) -> ReversalLine | None:
+    """What is known of the latest attempt's change."""
+    since = _attempt_began(history)
+    found = [event.data for event in history if event.kind is Kind.REVERSED and event.at >= since]
+    if not found:
+        return None
+    told: Any = found[-1]
+    return ReversalLine(
+        idle=list(told["idle"]),
+        unproven=[UnprovenLine(**one) for one in told["unproven"]],
+        tried=told["tried"],
+        left=told["left"],
+    )
+
+
+def _landed_on(ticket: Ticket, history: Sequence[Event], receipts: Sequence[Receipt]) -> list[Receipt] | None:
     """The receipts that let it land, or confirmed it; None before."""
     if ticket.state is not State.DONE:
         return None
@@ -51,6 +70,6 @@ def _landed_on(ticket: Ticket, history: Iterable[Event], receipts: Sequence[Rece
     return [receipt for receipt in receipts if receipt.id in ids]
 
 
-def _attempt_began(history: Iterable[Event]) -> float:
+def _attempt_began(history: Sequence[Event]) -> float:
     """What ran on an earlier change says nothing about this one."""
     return max((event.at for event in history if event.kind is Kind.RUN_STARTED), default=0.0)

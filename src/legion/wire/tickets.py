@@ -168,6 +168,27 @@ class TicketPage:
     """Signs that its change makes tests weaker."""
     evidence: list[EvidenceLine] = field(default_factory=list)
     """Each line of the criteria, and what stands behind it."""
+    reversal: ReversalLine | None = None
+    """What came out when its change was taken back, whole and in pieces; null where that was not tried."""
+
+
+@dataclass(kw_only=True)
+class ReversalLine:
+    idle: list[str]
+    """Commands that are green without the change, too: they prove nothing about it."""
+    unproven: list[UnprovenLine]
+    """Pieces of the change without which everything is still green."""
+    tried: int
+    left: int
+    """Pieces for which no time was left."""
+
+
+@dataclass(kw_only=True)
+class UnprovenLine:
+    path: str
+    line: int
+    lines: int
+    """How many lines it added, or took away where it added none."""
 
 
 @dataclass(kw_only=True)
@@ -181,6 +202,8 @@ class EvidenceLine:
     """The command; empty where nothing is bound to it."""
     commit: str | None
     """What the command ran on; null before that."""
+    idle: bool = False
+    """The command is green without the change, too."""
 
 
 @dataclass(kw_only=True)
