@@ -38,6 +38,12 @@ legion dispatch --from plan.toml"""
     metavar="COMMAND",
     help="A command that must pass on its change; may be given again. 'CRITERION :: COMMAND' binds it to a line of -k.",
 )
+@click.option(
+    "--accept",
+    multiple=True,
+    metavar="NAME",
+    help="Held-out acceptance of your config that it has to pass; may be given again.",
+)
 @click.option("--checkpoint", is_flag=True, help="No agent: only run the checks on what its --after landed.")
 @click.option("--epic", default="", metavar="NAME", help="Follow it together with others of this name.")
 @click.option(

@@ -77,6 +77,7 @@ def _head(page: TicketPage, screen: Screen) -> Iterator[str]:
         ("agent", harmless(" ".join(word for word in (page.driver, page.command, page.model) if word))),
         ("may touch", harmless(", ".join(page.files))),
         ("proofs", harmless(" ; ".join(page.prove))),
+        ("acceptance", harmless(", ".join(page.accept))),
         ("worktree", harmless(page.worktree or "")),
         ("change", f"{page.change[:9]} on {page.base[:9]}" if page.change and page.base else ""),
         ("landed", page.landed[:9] if page.landed else ""),

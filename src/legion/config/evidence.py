@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import Enum
+from pathlib import Path
 
-from legion.config.settings import DAY, choice, number, texts
+from legion.config.settings import DAY, Rule, Unfit, choice, number, plain_text, setting, text, texts
 from legion.domain.paths import glob_fault
 
 
@@ -42,4 +43,39 @@ class Questions:
         metadata=number(
             1, 30 * DAY, unit="seconds", help="How long a question about a change waits before it counts as a no."
         ),
+    )
+
+
+def _folder(value: object) -> Path | None:
+    words = plain_text(value)
+    if words and not words.startswith(("/", "~/")):
+        raise Unfit(value)
+    return Path(words).expanduser() if words else None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Acceptance:
+    """One [acceptance.NAME]."""
+
+    run: str = field(
+        metadata=text(
+            allowed="a command",
+            fits=lambda command: bool(command.strip()),
+            help="A shell command that runs in a tree of the built result; exit code 0 means that all is well.",
+        )
+    )
+    folder: Path | None = field(
+        default=None,
+        metadata=setting(
+            Rule(
+                allowed="a folder that starts with / or ~/, or empty",
+                help="What it reads outside the repository; its variable LEGION_ACCEPTANCE names it. No agent sees it.",
+                read=_folder,
+                show=lambda folder: str(folder) if folder else "",
+            )
+        ),
+    )
+    timeout: float = field(
+        default=600.0,
+        metadata=number(1, DAY, unit="seconds", help="How long it may take before it counts as failed."),
     )

@@ -8,7 +8,7 @@ from legion.domain.jobs import Claim
 from legion.domain.reversal import Reversal
 from legion.domain.tickets import Cause, Confirm, Fail, Ground, Prove, State, Step, Ticket, TryAgain, next_try
 from legion.git.merging import Conflict
-from legion.jobs import checking, feedback, permission, reversal
+from legion.jobs import acceptance, checking, feedback, permission, reversal
 from legion.jobs.candidates import candidate
 from legion.jobs.checking import Tested
 from legion.jobs.permission import Concern
@@ -56,12 +56,15 @@ def refuse_broken(tested: Tested) -> None:
 
 def _checkpoint(world: World, shop: Workshop, ticket: Ticket) -> Step:
     target = shop.target
-    wanted = (*checking.project_checks(shop), *checking.proofs(ticket.id, ticket.wish.proofs))
+    if (gone := acceptance.waits(world, ticket)) is not None:
+        return gone
+    own = (*checking.proofs(ticket.id, ticket.wish.proofs), *acceptance.wanted(world, ticket))
+    wanted = (*checking.project_checks(shop), *own)
     tested = checking.test(world, shop, target, wanted)
     refuse_broken(tested)
     if tested.green:
         return Confirm(target, unchecked=not wanted)
-    named = ", ".join(f"`{receipt.command}`" for receipt in tested.red)
+    named = ", ".join(f"`{receipt.label}`" for receipt in tested.red)
     return Fail(f"checks failed on the landed code: {named}", cause=Cause.CHECKS)
 
 
@@ -86,7 +89,7 @@ def sent_back_for_conflict(ticket: Ticket, target: str, conflict: Conflict) -> T
 
 def sent_back_for_red(ticket: Ticket, target: str, tree: str, tested: Tested) -> TryAgain | Fail:
     """The next attempt stands on the very tree that was red, so that the agent sees what we saw."""
-    named = ", ".join(f"`{receipt.command}`" for receipt in tested.red)
+    named = ", ".join(f"`{receipt.label}`" for receipt in tested.red)
     moved_on = ticket.change is not None and ticket.change.base != target
     ground = Ground(base=target, tree=tree) if moved_on else None
     return next_try(ticket, f"checks failed: {named}", feedback.red(tested.red), ground, Cause.CHECKS)

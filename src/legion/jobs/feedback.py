@@ -63,6 +63,9 @@ def left_markers(paths: Sequence[str]) -> str:
 def red(receipts: Sequence[Receipt]) -> str:
     parts = ["These commands failed on your change, together with what has landed meanwhile:"]
     for receipt in receipts:
+        if receipt.held_out:
+            parts.append(f"### {receipt.name}\n\nThis one is not shown to you: see that the ticket's words are true.")
+            continue
         how = f"exit code {receipt.exit_code}" if receipt.exit_code is not None else "no result"
         parts.append(f"### `{receipt.command}` ({how}, {receipt.duration:.1f} s)\n\n{_quote(receipt.tail)}")
     return _fit("\n\n".join(parts))

@@ -22,7 +22,7 @@ from legion.domain.tickets import Fail, Park, ParkReason, State, Ticket, TryAgai
 from legion.git import merging
 from legion.git.hub import TARGET
 from legion.git.merging import Candidate, Conflict
-from legion.jobs import baseline, checking, feedback, person, target
+from legion.jobs import acceptance, baseline, checking, feedback, person, target
 from legion.jobs.candidates import candidate, part
 from legion.jobs.check import refuse_broken, sent_back_for_conflict, sent_back_for_red
 from legion.jobs.checking import Tested, Wanted
@@ -63,7 +63,12 @@ def _batch(world: World, shop: Workshop) -> tuple[Ticket, ...]:
     with world.store.read() as tx:
         live = tickets.live(tx, project=shop.project.id)
         first = landing.order((ticket for ticket in live if ticket.state is State.LANDING), shop.config.landing.batch)
-        return tickets.get_many(tx, [ticket.id for ticket in first])
+        batch = tickets.get_many(tx, [ticket.id for ticket in first])
+    waiting = {ticket.id: gone for ticket in batch if (gone := acceptance.waits(world, ticket)) is not None}
+    for ticket in batch:
+        if ticket.id in waiting:
+            _move(world, ticket, waiting[ticket.id], Kind.WARNING)
+    return tuple(ticket for ticket in batch if ticket.id not in waiting)
 
 
 def _let_companions_arrive(world: World, shop: Workshop) -> None:
@@ -209,6 +214,7 @@ def _try(world: World, shop: Workshop, start: str, chain: list[Link], probe: Pro
     for link in links:
         if link.ticket is not None:
             wanted += checking.proofs(link.ticket.id, link.ticket.wish.proofs)
+            wanted += acceptance.wanted(world, link.ticket)
     return _Tried(links=links, tested=checking.test(world, shop, links[-1].commit, wanted))
 
 

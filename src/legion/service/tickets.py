@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, replace
+from pathlib import Path
 
 from legion.config.claude import MOST_BUDGET
 from legion.config.project import ProjectConfig, parse
@@ -40,7 +41,7 @@ def dispatch(world: World, request: Dispatch) -> Dispatched:
     keys = _keys(request.tickets)
     _refuse_circles(request.tickets, keys)
     for new in request.tickets:
-        _refuse_unfit(world, config, new)
+        _refuse_unfit(world, config, Path(project.root), new)
     person.look(world, world.workshop_of(project))
     with world.store.write() as tx:
         if request.request and (first := requests.recall(tx, project.id, request.request)) is not None:
@@ -165,7 +166,7 @@ def _refuse_circles(new: list[NewTicket], keys: dict[str, int]) -> None:
     board.refuse_cycles(by_position, names)
 
 
-def _refuse_unfit(world: World, config: ProjectConfig, new: NewTicket) -> None:
+def _refuse_unfit(world: World, config: ProjectConfig, root: Path, new: NewTicket) -> None:
     shown = new.key or " ".join(new.title.split())[:40] or "without a title"
     if not new.title.strip():
         raise BadInput("A ticket needs a title or a text: say what should be changed.")
@@ -185,6 +186,7 @@ def _refuse_unfit(world: World, config: ProjectConfig, new: NewTicket) -> None:
     if any(not command.strip() for command in new.prove):
         raise BadInput(f"Ticket {shown!r} has an empty proof: give a command or leave it out.")
     _refuse_unknown_checks(config, new, shown)
+    _refuse_acceptance(world, root, new, shown)
     if new.checkpoint:
         if new.command or new.driver or new.model or new.ask or new.budget is not None:
             unfit = "command, driver, model, ask and budget"
@@ -206,6 +208,26 @@ def _refuse_unknown_checks(config: ProjectConfig, new: NewTicket, shown: str) ->
         if name is not None and name not in known:
             there = ", ".join(known) or "none"
             raise BadInput(f"Ticket {shown!r}: legion.toml has no check {name!r} (there are: {there}).")
+
+
+def _refuse_acceptance(world: World, root: Path, new: NewTicket, shown: str) -> None:
+    """Unknown names, and what agents could read: then it would not be held out."""
+    known = world.user.acceptance
+    for name in new.accept:
+        if name not in known:
+            there = ", ".join(known) or "none"
+            raise BadInput(f"Ticket {shown!r}: your settings have no [acceptance.{name}] (there are: {there}).")
+        folder = known[name].folder
+        if folder is None:
+            continue
+        if not folder.is_dir():
+            raise BadInput(f"Ticket {shown!r}: the folder {folder} of acceptance {name!r} is not there.")
+        real = folder.resolve()
+        opened = (root.resolve(), *(path.resolve() for path in (*world.user.sandbox.read, *world.user.sandbox.write)))
+        if any(place == real or place in real.parents for place in opened):
+            raise BadInput(
+                f"Ticket {shown!r}: agents can read the folder {folder} of acceptance {name!r}: move it elsewhere."
+            )
 
 
 def _refuse_promises(new: NewTicket, shown: str) -> None:
@@ -247,6 +269,7 @@ def _create(tx: Transaction, project: Project, config: ProjectConfig, new: list[
             files=tuple(ticket.files),
             proofs=proofs,
             bound=bound,
+            acceptance=tuple(dict.fromkeys(ticket.accept)),
             checkpoint=ticket.checkpoint,
             epic=ticket.epic,
             priority=ticket.priority,

@@ -266,6 +266,7 @@ def ticket_page(world: World, ticket_id: int) -> TicketPage:
         ask=wish.asks,
         questions=waiting,
         weakened=evidence.weakened(shop, ticket),
+        accept=list(wish.acceptance),
         reversal=evidence.reversal(history),
         evidence=evidence.lines(shop, ticket, history, _without_repeats((*proofs, *named, *confirmed))),
     )

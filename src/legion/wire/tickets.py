@@ -21,6 +21,8 @@ class NewTicket:
     after_keys: list[str] = field(default_factory=list)
     files: list[str] = field(default_factory=list)
     prove: list[str] = field(default_factory=list)
+    accept: list[str] = field(default_factory=list)
+    """Names of held-out acceptance in the person's settings."""
     checkpoint: bool = False
     epic: str = ""
     priority: int = 0
@@ -168,6 +170,8 @@ class TicketPage:
     """Signs that its change makes tests weaker."""
     evidence: list[EvidenceLine] = field(default_factory=list)
     """Each line of the criteria, and what stands behind it."""
+    accept: list[str] = field(default_factory=list)
+    """Held-out acceptance that it has to pass."""
     reversal: ReversalLine | None = None
     """What came out when its change was taken back, whole and in pieces; null where that was not tried."""
 
