@@ -206,4 +206,5 @@ def test_outside_a_project_only_the_persons_settings_are_explained():
         "claude",
         "protection",
         "questions",
+        "models",
     }

@@ -44,6 +44,7 @@ FULL_WISH = Wish(
     proofs=("make test", "echo '$HOME'"),
     bound=(Bound(criterion=0, by="make test"),),
     acceptance=("smoke",),
+    climbs=True,
     checkpoint=True,
     epic="epic",
     priority=-3,

@@ -58,7 +58,9 @@ legion dispatch --from plan.toml"""
 )
 @click.option("--command", default="", metavar="CMD", help="Any program as the agent, for this ticket.")
 @click.option("--model", default="", metavar="M", help="The model the agent should use.")
-@click.option("--max-attempts", type=click.IntRange(1, MOST_ATTEMPTS), metavar="N", help="How often it may be tried.")
+@click.option(
+    "--max-attempts", type=click.IntRange(1, MOST_ATTEMPTS), metavar="N", help="How often it may be tried in all."
+)
 @click.option("--ask", is_flag=True, help="Its agent may ask you for what it is not allowed to do: `legion inbox`.")
 @click.option("--budget", type=float, metavar="USD", help="Dollars that all its runs may cost together.")
 @click.option(

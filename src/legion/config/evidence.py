@@ -46,6 +46,36 @@ class Questions:
     )
 
 
+def _yes_or_no(value: object) -> bool:
+    if not isinstance(value, bool):
+        raise Unfit(value)
+    return value
+
+
+@dataclass(frozen=True, kw_only=True)
+class Models:
+    """The ladder of a ticket for Claude Code whose attempts are used up."""
+
+    escalation: tuple[str, ...] = field(
+        default=("haiku", "sonnet", "opus"),
+        metadata=texts(
+            allowed="a list of models, the weakest first",
+            fault=lambda name: None if name.strip() else "is no name of a model",
+            help="Models to go on with where a ticket's attempts are used up: those above its own. Empty: none.",
+        ),
+    )
+    fresh_eyes: bool = field(
+        default=True,
+        metadata=setting(
+            Rule(
+                allowed="true or false",
+                help="Whether it goes on in a new conversation first, which hears what was tried.",
+                read=_yes_or_no,
+            )
+        ),
+    )
+
+
 def _folder(value: object) -> Path | None:
     words = plain_text(value)
     if words and not words.startswith(("/", "~/")):

@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 from legion.config import settings
 from legion.config.claude import Claude
 from legion.config.environment import OwnEnvironment
-from legion.config.evidence import Acceptance, Protection, Questions
+from legion.config.evidence import Acceptance, Models, Protection, Questions
 from legion.config.settings import DAY, Rule, Unfit, choice, number, setting, text, texts, whole
 from legion.config.source import Source, read
 from legion.domain.errors import BadInput, NotFound
@@ -254,6 +254,7 @@ class UserConfig:
     claude: Claude = field(default_factory=Claude)
     protection: Protection = field(default_factory=Protection)
     questions: Questions = field(default_factory=Questions)
+    models: Models = field(default_factory=Models)
     acceptance: Mapping[str, Acceptance] = field(default_factory=dict)
     origin: str = field(default="", compare=False)
     """The file that was read, or would have been."""
@@ -296,6 +297,7 @@ SECTIONS: Mapping[str, type] = {
     "claude": Claude,
     "protection": Protection,
     "questions": Questions,
+    "models": Models,
     "acceptance.NAME": Acceptance,
 }
 """Every table of the file by its name, for the documentation. The keys of the first stand above all tables."""
@@ -336,6 +338,7 @@ def parse(text: str, *, origin: str = "config.toml") -> UserConfig:
         claude=settings.read_section(Claude, source, ["claude"]),
         protection=settings.read_section(Protection, source, ["protection"]),
         questions=settings.read_section(Questions, source, ["questions"]),
+        models=settings.read_section(Models, source, ["models"]),
         acceptance=dict(settings.read_named(Acceptance, source, "acceptance")),
         origin=origin,
         stated=settings.stated(source.table),
@@ -354,6 +357,7 @@ def flatten(config: UserConfig) -> list[tuple[str, object]]:
     rows += settings.flatten("claude", config.claude)
     rows += settings.flatten("protection", config.protection)
     rows += settings.flatten("questions", config.questions)
+    rows += settings.flatten("models", config.models)
     for name, one in config.acceptance.items():
         rows += settings.flatten(f"acceptance.{name}", one)
     return rows

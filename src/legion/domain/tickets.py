@@ -129,6 +129,8 @@ class Wish:
     command: str = ""
     model: str = ""
     max_attempts: int = 5
+    climbs: bool = False
+    """Whether the ladder goes on where the attempts end: not for a plain program, nor where a person said how many."""
     asks: bool = False
     """Whether its agent may ask a person for what it is not allowed to do; else that is denied."""
     budget: float | None = None
@@ -266,6 +268,8 @@ class Fail:
     feedback: str = ""
     ground: Ground | None = None
     cause: Cause = Cause.ATTEMPT
+    why: str = ""
+    """Why the last attempt did not make it, where nothing but more attempts is missing."""
 
 
 @dataclass(frozen=True)
@@ -401,7 +405,7 @@ def next_try(
     if used < ticket.wish.max_attempts:
         return TryAgain(reason, feedback, ground, cause)
     tries = "1 attempt" if used == 1 else f"{used} attempts"
-    return Fail(f"gave up after {tries}: {reason}", feedback, ground, cause)
+    return Fail(f"gave up after {tries}: {reason}", feedback, ground, cause, why=reason)
 
 
 AT_ONCE = 3.0

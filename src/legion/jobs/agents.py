@@ -11,7 +11,7 @@ from legion.domain.errors import LegionError, NotFound
 from legion.domain.runs import Run
 from legion.domain.tickets import Ticket
 from legion.drivers.command import briefed
-from legion.jobs import claude, places
+from legion.jobs import claude, climbing, places
 from legion.jobs.briefing import briefing
 from legion.jobs.environment import Surroundings
 from legion.jobs.saving import worktree_name
@@ -52,7 +52,9 @@ def spec(
     state = shop.agents / worktree_name(ticket.id)
     state.mkdir(parents=True, exist_ok=True, mode=0o700)
     chosen = agent(world, shop.config, ticket.wish.command, ticket.wish.driver)
-    files.write_whole(given / "briefing.md", briefing(ticket, shop.config), mode=0o644)
+    with world.store.read() as tx:
+        tried = climbing.tried(tx, ticket)
+    files.write_whole(given / "briefing.md", briefing(ticket, shop.config, tried), mode=0o644)
     identity = {
         "LEGION_TICKET": str(ticket.id),
         "LEGION_ATTEMPT": str(ticket.attempt),

@@ -6,11 +6,12 @@ from collections.abc import Callable
 
 from legion.domain.questions import Question
 from legion.domain.runs import Run, run_name
-from legion.domain.tickets import Ticket
+from legion.domain.tickets import Fail, ParkReason, Retry, Ticket, Unpark
 from legion.jobs.world import World
 from legion.runner import launch
 from legion.runner.journal import JournalEvent
-from legion.store import questions
+from legion.store import questions, tickets
+from legion.store.database import Transaction
 
 
 def listener(world: World, ticket: Ticket, this_run: Run) -> Callable[[JournalEvent], None]:
@@ -32,6 +33,35 @@ def answer(world: World, question: Question, *, allowed: bool, why: str) -> bool
     """Tell the runner. False if it is gone, and with it the one who asked."""
     folder = world.data.runs / run_name(question.ticket, question.run)
     return launch.permit(folder, question.key, allowed, why)
+
+
+def settle(tx: Transaction, question: Question, *, allowed: bool, why: str) -> None:
+    """A question of the engine: its ticket waits for it, and goes on as the answer says."""
+    questions.settle(tx, question.id, allowed=allowed, why=why)
+    ticket = tickets.get(tx, question.ticket)
+    if ticket.parked is None or ticket.parked.reason is not ParkReason.QUESTION:
+        return
+    if not question.key.startswith(questions.ATTEMPTS):
+        tickets.move(tx, ticket.id, Unpark())
+        return
+    tickets.move(tx, ticket.id, Fail("a person wants more attempts" if allowed else _as_it_was(ticket)))
+    if allowed:
+        tickets.move(tx, ticket.id, Retry())
+
+
+def _as_it_was(ticket: Ticket) -> str:
+    """The reason without the invitation to answer."""
+    return ticket.reason.partition(": `legion answer")[0]
+
+
+def settle_overdue(world: World) -> None:
+    """Silence is a no."""
+    with world.store.read() as tx:
+        if not questions.overdue(tx):
+            return
+    with world.store.write() as tx:
+        for question in questions.overdue(tx):
+            settle(tx, question, allowed=False, why=questions.TOO_LATE)
 
 
 def close_all(world: World, this_run: Run) -> None:

@@ -8,7 +8,7 @@ from legion.domain.jobs import Claim
 from legion.domain.reversal import Reversal
 from legion.domain.tickets import Cause, Confirm, Fail, Ground, Prove, State, Step, Ticket, TryAgain, next_try
 from legion.git.merging import Conflict
-from legion.jobs import acceptance, checking, feedback, permission, reversal
+from legion.jobs import acceptance, checking, climbing, feedback, permission, reversal
 from legion.jobs.candidates import candidate
 from legion.jobs.checking import Tested
 from legion.jobs.permission import Concern
@@ -42,7 +42,8 @@ def check(world: World, claim: Claim) -> None:
                     reversal.record(tx, ticket, *reversed_)
                 if about is not None:
                     step = permission.settle(tx, ticket, about, world.user.questions.answer_within) or step
-                tickets.move(tx, ticket.id, step, expected_version=ticket.version)
+                for one in climbing.instead(world, tx, ticket, step):
+                    tickets.move(tx, ticket.id, one)
             jobs.finish(tx, claim)
     crash.reach(Point.CHECK_AFTER_CONCLUDE)
 

@@ -20,7 +20,7 @@ from legion.drivers.known import DriverName
 from legion.gateway import process
 from legion.gateway.folder import GatewayFolder
 from legion.gateway.passes import Pass, grant, revoke
-from legion.jobs import access, inside
+from legion.jobs import access, climbing, inside
 from legion.jobs.access import Access, NoAccess, OwnLogin
 from legion.jobs.briefing import RULES, going_on
 from legion.jobs.world import Workshop, World
@@ -113,7 +113,7 @@ def _options(
         prompt=place.given / "briefing.md",
         again=place.given / "again.md",
         rules=_rules(place.tree),
-        model=ticket.wish.model or wanted.model,
+        model=climbing.model(world, ticket),
         fallback_model=wanted.fallback_model,
         permission_mode=PermissionMode(wanted.permission_mode.value),
         allowed_tools=(*wanted.allow, *(_IN_A_SANDBOX if place.walls is not None else ())),

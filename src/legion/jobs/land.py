@@ -22,7 +22,7 @@ from legion.domain.tickets import Fail, Park, ParkReason, State, Ticket, TryAgai
 from legion.git import merging
 from legion.git.hub import TARGET
 from legion.git.merging import Candidate, Conflict
-from legion.jobs import acceptance, baseline, checking, feedback, person, target
+from legion.jobs import acceptance, baseline, checking, climbing, feedback, person, target
 from legion.jobs.candidates import candidate, part
 from legion.jobs.check import refuse_broken, sent_back_for_conflict, sent_back_for_red
 from legion.jobs.checking import Tested, Wanted
@@ -247,8 +247,8 @@ def _move(
     with world.store.write() as tx:
         if tickets.get(tx, ticket.id).version != ticket.version:
             return
-        tickets.move(tx, ticket.id, step, expected_version=ticket.version)
-        why = step.detail if isinstance(step, Park) else step.reason
+        moved = [tickets.move(tx, ticket.id, one) for one in climbing.instead(world, tx, ticket, step)]
+        why = moved[0].reason
         data = {"why": why, "receipts": [receipt.id for receipt in because]}
         tx.record(kind, project=ticket.project, ticket=ticket.id, data=data)
 

@@ -90,13 +90,13 @@ def settle(tx: Transaction, ticket: Ticket, about: Concern, within: float) -> St
         deadline=tx.now + within,
     )
     if question.settled_at is None and question.deadline <= tx.now:
-        question = questions.settle(tx, question.id, allowed=False, why="no answer in time")
+        question = questions.settle(tx, question.id, allowed=False, why=questions.TOO_LATE)
     if question.settled_at is None:
         detail = f"{about.reason}: `legion answer {question.id} yes` or no"
         return Park(ParkReason.QUESTION, detail, until=question.deadline)
     if question.allowed:
         return None
-    said = f"{about.reason}, and you said no" if question.why != "no answer in time" else f"{about.reason}, unanswered"
+    said = f"{about.reason}, and you said no" if question.why != questions.TOO_LATE else f"{about.reason}, unanswered"
     told = feedback.touched_protected(about.paths, [sentence(one) for one in about.weakened], question.why)
     return next_try(ticket, said, told)
 
@@ -110,7 +110,7 @@ def _key(ticket: Ticket, changed: Sequence[FileChange], paths: Sequence[str]) ->
     """The same content is the same question, until a person takes the ticket up anew."""
     lies = sorted(f"{file.path}\0{file.content}" for file in changed if file.path in paths)
     digest = hashlib.sha256("\n".join(lies).encode("utf-8", "surrogateescape")).hexdigest()
-    return f"protected/{ticket.id}/{ticket.spared}/{digest[:32]}"
+    return f"{questions.PROTECTED}{ticket.id}/{ticket.spared}/{digest[:32]}"
 
 
 def _list(rows: Sequence[str]) -> str:

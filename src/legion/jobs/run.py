@@ -25,7 +25,19 @@ from legion.domain.tickets import (
     next_try,
 )
 from legion.git.errors import TreeGone
-from legion.jobs import agents, asking, claude, environment, judging, permission, quota, reversal, setup, spending
+from legion.jobs import (
+    agents,
+    asking,
+    claude,
+    climbing,
+    environment,
+    judging,
+    permission,
+    quota,
+    reversal,
+    setup,
+    spending,
+)
 from legion.jobs.access import NoAccess
 from legion.jobs.agents import NoProgram
 from legion.jobs.saving import Saved, branch_name, save, worktree_name
@@ -162,7 +174,8 @@ def _conclude(
         runs.end(tx, this_run.id, outcome, detail, saved.commit if saved else None)
         ticket = tickets.get(tx, claim.subject)
         if ticket.state is State.WORKING:
-            tickets.move(tx, ticket.id, judging.staggered(tx, step))
+            for one in climbing.instead(world, tx, ticket, judging.staggered(tx, step)):
+                tickets.move(tx, ticket.id, one)
             if then is not None:
                 tickets.move(tx, ticket.id, then)
         jobs.finish(tx, claim)

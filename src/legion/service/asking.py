@@ -6,7 +6,6 @@ from collections.abc import Iterable
 
 from legion.domain.errors import BadInput, Conflict
 from legion.domain.questions import OF_THE_ENGINE, Question
-from legion.domain.tickets import ParkReason, Unpark
 from legion.jobs import asking
 from legion.jobs.world import World
 from legion.store import projects, questions, tickets
@@ -66,12 +65,11 @@ def answer(world: World, question_id: int, given: Answer) -> Answered:
 
 
 def _about_change(tx: Transaction, question: Question, given: Answer) -> Answered:
-    """The ticket goes on where it was, and finds the answer there."""
-    questions.settle(tx, question.id, allowed=given.allowed, why=given.why)
-    ticket = tickets.get(tx, question.ticket)
-    if ticket.parked is not None and ticket.parked.reason is ParkReason.QUESTION:
-        tickets.move(tx, ticket.id, Unpark())
-    went = "goes on with its change" if given.allowed else "goes back to its agent, who hears why"
+    asking.settle(tx, question, allowed=given.allowed, why=given.why)
+    if question.key.startswith(questions.ATTEMPTS):
+        went = "is tried again" if given.allowed else "has failed"
+    else:
+        went = "goes on with its change" if given.allowed else "goes back to its agent, who hears why"
     return Answered(
         question=question.id,
         ticket=question.ticket,

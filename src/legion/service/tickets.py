@@ -50,7 +50,7 @@ def dispatch(world: World, request: Dispatch) -> Dispatched:
             {number for new in request.tickets for number in new.after}, tickets.states_of(tx, _mentioned(request))
         )
         _refuse_foreign(tx, project, request)
-        ids = _create(tx, project, config, request.tickets)
+        ids = _create(world, tx, project, config, request.tickets)
         answer = Dispatched(
             ids=[ids[position] for position in range(len(request.tickets))],
             keys={key: ids[position] for key, position in keys.items()},
@@ -250,7 +250,13 @@ def _refuse_foreign(tx: Transaction, project: Project, request: Dispatch) -> Non
             )
 
 
-def _create(tx: Transaction, project: Project, config: ProjectConfig, new: list[NewTicket]) -> dict[int, int]:
+def _is_claude(world: World, config: ProjectConfig, new: NewTicket) -> bool:
+    return not new.checkpoint and agent(world, config, new.command, new.driver).argv is None
+
+
+def _create(
+    world: World, tx: Transaction, project: Project, config: ProjectConfig, new: list[NewTicket]
+) -> dict[int, int]:
     """In an order in which whatever a ticket comes after exists already; ids by position in the request."""
     keys = _keys(new)
     edges = {position: [keys[key] for key in ticket.after_keys] for position, ticket in enumerate(new)}
@@ -277,6 +283,7 @@ def _create(tx: Transaction, project: Project, config: ProjectConfig, new: list[
             command=ticket.command,
             model=ticket.model,
             max_attempts=ticket.max_attempts or config.agents.attempts,
+            climbs=ticket.max_attempts is None and _is_claude(world, config, ticket),
             asks=ticket.ask,
             budget=ticket.budget,
         )

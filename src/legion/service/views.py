@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from legion.config.user import SandboxMode
-from legion.domain import board
+from legion.domain import board, ladder
 from legion.domain.checks import Receipt
 from legion.domain.decide import JobKind
 from legion.domain.events import Event, Kind
@@ -58,7 +58,7 @@ class Lines:
             state=ticket.state.value,
             after=list(wish.after),
             attempt=ticket.attempt,
-            max_attempts=ticket.spared + wish.max_attempts,
+            max_attempts=ticket.spared + wish.max_attempts * (1 + ladder.place(ticket)),
             checkpoint=wish.checkpoint,
             epic=wish.epic,
             priority=wish.priority,

@@ -14,6 +14,12 @@ from legion.store.database import ReadTransaction, Transaction
 
 _TABLE = schema.questions.c
 
+PROTECTED = "protected/"
+"""How the keys of questions about a change begin."""
+TOO_LATE = "no answer in time"
+ATTEMPTS = "attempts/"
+"""How the keys of questions about more attempts begin."""
+
 
 def ask(tx: Transaction, *, key: str, project: int, ticket: int, run: int, words: str, deadline: float) -> Question:
     """Write the question down. The same key again is the same question."""
@@ -53,6 +59,11 @@ def withdraw(tx: Transaction, ticket: int, why: str) -> None:
     for question in open_ones(tx):
         if question.ticket == ticket and question.run == OF_THE_ENGINE:
             settle(tx, question.id, allowed=False, why=why)
+
+
+def overdue(tx: ReadTransaction) -> tuple[Question, ...]:
+    """The engine's own whose time is up; those of agents have somebody who waits."""
+    return tuple(one for one in open_ones(tx) if one.run == OF_THE_ENGINE and one.deadline <= tx.now)
 
 
 def get(tx: ReadTransaction, question: int) -> Question:

@@ -155,6 +155,7 @@ tickets = Table(
     Column("proofs", Json, nullable=False),
     Column("bound", Json, nullable=False),
     Column("acceptance", Json, nullable=False),
+    Column("climbs", Flag, nullable=False),
     Column("command", Words, nullable=False),
     Column("reason", Words, nullable=False),
     Column("feedback", Words, nullable=False),
