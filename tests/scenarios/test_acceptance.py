@@ -9,7 +9,7 @@ import pytest
 
 from legion.wire.errors import BadInput
 from tests.support.legion import Project, squad
-from tests.support.repository import Repository
+from tests.support.repository import CHECK, Repository
 
 SECRET = "forty-two-exactly"
 
@@ -32,7 +32,7 @@ folder = "{secrets}"
 run = "! sh app.sh | grep -q {SECRET}"
 """
     with squad(tmp_path, settings=settings) as one:
-        yield one.adopt(Repository(tmp_path / "ada"))
+        yield one.adopt(Repository(tmp_path / "ada", f"{CHECK}\n[checkpoints]\nfixes = 0\n"))
 
 
 def test_red_says_only_which_one_failed_and_the_work_goes_on(project: Project, secrets: Path):

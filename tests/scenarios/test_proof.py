@@ -10,6 +10,7 @@ import pytest
 from legion.wire.errors import BadInput
 from tests.support.gates import Gate
 from tests.support.legion import Project, new
+from tests.support.repository import CHECK
 
 
 def test_a_proof_must_be_green_on_the_change_and_has_a_receipt(project: Project):
@@ -80,7 +81,8 @@ def test_a_green_checkpoint_lets_those_behind_it_start(project: Project):
     assert "test -e a.txt" in commands
 
 
-def test_what_comes_after_a_red_checkpoint_waits_and_a_retry_frees_it(project: Project):
+def test_what_comes_after_a_red_checkpoint_waits_and_a_retry_frees_it(make: Callable[..., Project]):
+    project = make(f"{CHECK}\n[checkpoints]\nfixes = 0\n")
     checkpoint, after = project.dispatch_all(
         [
             new("is it there", key="gate", checkpoint=True, prove=["test -e wanted.txt"]),

@@ -44,7 +44,8 @@ def _table(section: type) -> str:
 
 def _default(value: object) -> str:
     if isinstance(value, list):
-        return "see below" if value else "`[]`"
+        listed = ", ".join(f'"{one}"' for one in value)
+        return f"`[{listed}]`"
     return f'`"{value}"`' if isinstance(value, str) else f"`{value}`"
 
 

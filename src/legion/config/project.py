@@ -107,6 +107,18 @@ class Protected:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Checkpoints:
+    fixes: int = field(
+        default=2,
+        metadata=whole(
+            0,
+            20,
+            help="How many tickets a red checkpoint may make, one after the other, to have it mended. 0: it fails.",
+        ),
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
 class Reversal:
     seconds: float = field(
         default=0.0,
@@ -127,6 +139,7 @@ class ProjectConfig:
     agents: Agents = field(default_factory=Agents)
     landing: Landing = field(default_factory=Landing)
     protected: Protected = field(default_factory=Protected)
+    checkpoints: Checkpoints = field(default_factory=Checkpoints)
     reversal: Reversal = field(default_factory=Reversal)
     environment: Environment = field(default_factory=Environment)
     stated: frozenset[str] = field(default=frozenset(), compare=False)
@@ -141,6 +154,7 @@ SECTIONS: Mapping[str, type] = {
     "agents": Agents,
     "landing": Landing,
     "protected": Protected,
+    "checkpoints": Checkpoints,
     "reversal": Reversal,
     "environment": Environment,
 }
@@ -183,6 +197,7 @@ def parse(text: str, *, origin: str = FILE) -> ProjectConfig:
         agents=settings.read_section(Agents, source, ["agents"]),
         landing=settings.read_section(Landing, source, ["landing"]),
         protected=settings.read_section(Protected, source, ["protected"]),
+        checkpoints=settings.read_section(Checkpoints, source, ["checkpoints"]),
         reversal=settings.read_section(Reversal, source, ["reversal"]),
         environment=read_environment(source),
         stated=_stated(source.table),
@@ -202,6 +217,7 @@ def flatten(config: ProjectConfig) -> list[tuple[str, object]]:
     rows += settings.flatten("agents", config.agents)
     rows += settings.flatten("landing", config.landing)
     rows += settings.flatten("protected", config.protected)
+    rows += settings.flatten("checkpoints", config.checkpoints)
     rows += settings.flatten("reversal", config.reversal)
     rows += settings.flatten("environment", config.environment)
     return rows

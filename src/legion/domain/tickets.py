@@ -104,7 +104,7 @@ class Ground:
 
 @dataclass(frozen=True, kw_only=True)
 class Wish:
-    """What a person asks for. It never changes after dispatch."""
+    """What a person asks for. It never changes after dispatch, but that a red checkpoint also comes after its fix."""
 
     title: str
     text: str

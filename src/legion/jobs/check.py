@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from legion.domain.checks import Verdict
+from dataclasses import dataclass
+
+from legion.domain.checks import Receipt, Verdict
 from legion.domain.errors import LegionError
 from legion.domain.jobs import Claim
 from legion.domain.reversal import Reversal
 from legion.domain.tickets import Cause, Confirm, Fail, Ground, Prove, State, Step, Ticket, TryAgain, next_try
 from legion.git.merging import Conflict
-from legion.jobs import acceptance, checking, climbing, feedback, permission, reversal
+from legion.jobs import acceptance, checking, climbing, feedback, fixing, permission, reversal
 from legion.jobs.candidates import candidate
 from legion.jobs.checking import Tested
 from legion.jobs.permission import Concern
 from legion.jobs.world import Workshop, World
 from legion.store import jobs, tickets
+from legion.store.database import Transaction
 from legion.system import crash
 from legion.system.crash import Point
 
@@ -22,30 +25,54 @@ class ChecksBroken(LegionError):
     """The checks could not be run at all. The job rests and tries again; nobody is blamed."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class _Judged:
+    """What is known when all has run; what follows is settled in the transaction that moves the ticket."""
+
+    step: Step
+    red: tuple[Receipt, ...] = ()
+    """Of a checkpoint."""
+    about: Concern | None = None
+    taken_back: tuple[str, Reversal] | None = None
+
+
 def check(world: World, claim: Claim) -> None:
     with world.store.read() as tx:
         ticket = tickets.get(tx, claim.subject)
-    step: Step | None = None
-    about: Concern | None = None
-    reversed_: tuple[str, Reversal] | None = None
-    if ticket.state is State.CHECKING:
-        shop = world.workshop(ticket.project)
-        step = _checkpoint(world, shop, ticket) if ticket.wish.checkpoint else _proofs(world, shop, ticket)
-        if isinstance(step, Prove) and ticket.change is not None:
-            about = permission.concern(world, shop, ticket, ticket.change)
-            reversed_ = reversal.prove(world, shop, ticket)
+    shop = world.workshop(ticket.project)
+    judged = _judge(world, shop, ticket) if ticket.state is State.CHECKING else None
     crash.reach(Point.CHECK_BEFORE_CONCLUDE)
     with world.store.write() as tx:
         if jobs.still_mine(tx, claim):
-            if step is not None and tickets.get(tx, ticket.id).version == ticket.version:
-                if reversed_ is not None:
-                    reversal.record(tx, ticket, *reversed_)
-                if about is not None:
-                    step = permission.settle(tx, ticket, about, world.user.questions.answer_within) or step
-                for one in climbing.instead(world, tx, ticket, step):
-                    tickets.move(tx, ticket.id, one)
+            if judged is not None and tickets.get(tx, ticket.id).version == ticket.version:
+                for step in _settled(world, shop, tx, ticket, judged):
+                    tickets.move(tx, ticket.id, step)
             jobs.finish(tx, claim)
     crash.reach(Point.CHECK_AFTER_CONCLUDE)
+
+
+def _judge(world: World, shop: Workshop, ticket: Ticket) -> _Judged:
+    if ticket.wish.checkpoint:
+        return _checkpoint(world, shop, ticket)
+    step = _proofs(world, shop, ticket)
+    if not isinstance(step, Prove) or ticket.change is None:
+        return _Judged(step=step)
+    return _Judged(
+        step=step,
+        about=permission.concern(world, shop, ticket, ticket.change),
+        taken_back=reversal.prove(world, shop, ticket),
+    )
+
+
+def _settled(world: World, shop: Workshop, tx: Transaction, ticket: Ticket, judged: _Judged) -> tuple[Step, ...]:
+    step = judged.step
+    if judged.taken_back is not None:
+        reversal.record(tx, ticket, *judged.taken_back)
+    if judged.about is not None:
+        step = permission.settle(tx, ticket, judged.about, world.user.questions.answer_within) or step
+    if isinstance(step, Fail) and judged.red:
+        step = fixing.instead(world, shop, tx, ticket, step, judged.red)
+    return climbing.instead(world, tx, ticket, step)
 
 
 def refuse_broken(tested: Tested) -> None:
@@ -55,18 +82,19 @@ def refuse_broken(tested: Tested) -> None:
             raise ChecksBroken(f"The check `{receipt.command}` could not be run: {receipt.tail.strip()[-600:]}")
 
 
-def _checkpoint(world: World, shop: Workshop, ticket: Ticket) -> Step:
-    target = shop.target
+def _checkpoint(world: World, shop: Workshop, ticket: Ticket) -> _Judged:
     if (gone := acceptance.waits(world, ticket)) is not None:
-        return gone
+        return _Judged(step=gone)
+    target = shop.target
     own = (*checking.proofs(ticket.id, ticket.wish.proofs), *acceptance.wanted(world, ticket))
     wanted = (*checking.project_checks(shop), *own)
     tested = checking.test(world, shop, target, wanted)
     refuse_broken(tested)
     if tested.green:
-        return Confirm(target, unchecked=not wanted)
+        return _Judged(step=Confirm(target, unchecked=not wanted))
     named = ", ".join(f"`{receipt.label}`" for receipt in tested.red)
-    return Fail(f"checks failed on the landed code: {named}", cause=Cause.CHECKS)
+    failed = Fail(f"checks failed on the landed code: {named}", cause=Cause.CHECKS)
+    return _Judged(step=failed, red=tested.red)
 
 
 def _proofs(world: World, shop: Workshop, ticket: Ticket) -> Step:

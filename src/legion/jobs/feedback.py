@@ -60,8 +60,9 @@ def left_markers(paths: Sequence[str]) -> str:
     return _fit(f"Conflict markers are still in these files; decide each place and remove the markers:\n\n{listed}")
 
 
-def red(receipts: Sequence[Receipt]) -> str:
-    parts = ["These commands failed on your change, together with what has landed meanwhile:"]
+def red(receipts: Sequence[Receipt], *, landed: bool = False) -> str:
+    where = "the landed code" if landed else "your change, together with what has landed meanwhile"
+    parts = [f"These commands failed on {where}:"]
     for receipt in receipts:
         if receipt.held_out:
             parts.append(f"### {receipt.name}\n\nThis one is not shown to you: see that the ticket's words are true.")

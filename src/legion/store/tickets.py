@@ -154,6 +154,14 @@ def dependants(tx: ReadTransaction, ticket: int) -> tuple[int, ...]:
     return tuple(tx.execute(found.order_by(_TABLE.id)).scalars())
 
 
+def come_after(tx: Transaction, ticket: int, other: int) -> None:
+    """One more that must have landed before. Who adds it sees that no circle comes of it."""
+    before = get(tx, ticket)
+    values = {"after": [*before.wish.after, other]}
+    tx.execute(update(schema.tickets).where(_TABLE.id == ticket).values(values))
+    tx.execute(insert(schema.edges), [{"ticket": ticket, "after": other}])
+
+
 def drop(tx: Transaction, ticket: int) -> None:
     """Take it off the board. Refused while it is in hand or a live ticket comes after it."""
     dropped = get(tx, ticket)
