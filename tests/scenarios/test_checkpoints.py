@@ -35,13 +35,15 @@ def board(prove: list[str]) -> list[NewTicket]:
     return [
         new("a", "echo mine > a.txt", key="a"),
         new("b", "echo mine > b.txt", key="b"),
-        new("together", key="gate", checkpoint=True, after_keys=["a", "b"], prove=prove, epic="e"),
+        new(
+            "together", key="gate", checkpoint=True, after_keys=["a", "b"], prove=prove, epic="e", criteria="They agree"
+        ),
         new("after", "cp b.txt d.txt", after_keys=["gate"]),
     ]
 
 
 def test_two_tickets_that_are_red_together_are_mended_before_anything_goes_on(project: Project):
-    a, b, gate, after = project.dispatch_all(board([ONLY_ONE]))
+    a, b, gate, after = project.dispatch_all(board([f"1 :: {ONLY_ONE}"]))
     project.until(after, "done")
     (fix,) = set(project.states()) - {a, b, gate, after}
     assert set(project.states().values()) == {"done"}
@@ -53,6 +55,8 @@ def test_two_tickets_that_are_red_together_are_mended_before_anything_goes_on(pr
     assert f"- {a}: a" in mended.context
     page = project.ticket(gate)
     assert page.ticket.after == [a, b, fix]
+    assert [(one.standing, one.by) for one in page.evidence] == [("proven", ONLY_ONE)]
+    assert (ONLY_ONE, "green") in {(receipt.command, receipt.verdict) for receipt in page.receipts}
     reasons = [str(event.data["reason"]) for event in page.history if event.kind == "ticket.moved"]
     assert f"checks failed on the landed code: `{ONLY_ONE}`; ticket {fix} mends it" in reasons
     assert project.ticket(after).runs[0].started_at >= page.ticket.moved_at

@@ -9,6 +9,7 @@ import pytest
 
 from legion.wire.questions import Answer, QuestionLine
 from tests.support.legion import Project, Squad, new, squad
+from tests.support.models import company
 from tests.support.repository import Repository
 
 TEST = "def test_total():\n    assert total() == 3\n    assert total() != 4\n"
@@ -138,6 +139,38 @@ def test_an_open_question_survives_a_kill_and_a_resume_asks_nothing_new(tmp_path
         one.client.resume_ticket(ticket)
         project.until(ticket, "parked")
         assert [left.id for left in one.client.inbox().questions] == [asked.id]
+
+
+def test_a_real_agent_hears_the_no_in_its_conversation_and_puts_the_test_back(tmp_path: Path):
+    with company(tmp_path, files=FILES) as here:
+        bash = 'call = {{tool = "Bash", input = {{command = "{}"}}}}'
+        here.script(
+            "weaker",
+            f"""
+            [[step]]
+            say = "That assertion is in my way."
+            {bash.format("sed -i /4/d tests/test_total.py && echo 1 > a.txt")}
+            [[step]]
+            say = "All done!"
+            [[step]]
+            attempt = 2
+            say = "I put it back."
+            {bash.format("git checkout -q tests/test_total.py")}
+            [[step]]
+            attempt = 2
+            say = "Done."
+            """,
+        )
+        ticket = here.dispatch("weaker")
+        one = question(here.project, ticket)
+        assert "fewer assertions: 1 fewer than before" in one.words
+        assert "who hears why" in here.told("answer", str(one.id), "no", "Four is never right.")
+        page = here.project.until(ticket, "done")
+        assert (page.ticket.attempt, here.project.landed("tests/test_total.py")) == (2, TEST)
+        told = here.squad.data.runs / f"ticket-{ticket}-run-{page.runs[-1].id}" / "given/again.md"
+        assert "Four is never right." in told.read_text()
+        heard = {line.conversation for line in here.stage.lines() if line.script == "weaker"}
+        assert len(heard) == 1
 
 
 @pytest.fixture

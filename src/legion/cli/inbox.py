@@ -38,7 +38,7 @@ def question_lines(question: QuestionLine, screen: Screen) -> Iterator[str]:
     """One question: who asks, what, until when, and how to answer."""
     who = f"ticket {question.ticket} of {harmless(question.project)}, {harmless(question.title)}"
     yield screen.line(Cell(f"Question {question.id}  ", Colour.BOLD), Cell(who))
-    yield from screen.paragraph(harmless(question.words), most_lines=None)
+    yield from screen.paragraph(question.words, most_lines=None)
     asked = duration(time.time() - question.asked_at)
     left = duration(question.deadline - time.time())
     yield screen.aside(f"asked {asked} ago; without an answer it is a no at {clock(question.deadline)}, in {left}")

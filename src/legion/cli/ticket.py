@@ -81,7 +81,7 @@ def _head(page: TicketPage, screen: Screen) -> Iterator[str]:
         ("worktree", harmless(page.worktree or "")),
         ("change", f"{page.change[:9]} on {page.base[:9]}" if page.change and page.base else ""),
         ("landed", page.landed[:9] if page.landed else ""),
-        ("parked until", _until(page.parked_until) if page.parked_until else ""),
+        ("parked until", _until(page.parked_until) if page.parked_until and not page.questions else ""),
         ("model access", harmless(page.access)),
         ("conversation", harmless(page.conversation)),
         ("may ask", "you, for what it is not allowed to do" if page.ask else ""),
@@ -338,7 +338,7 @@ def words_of(event: EventLine) -> str:
             said = "yes" if event.data.get("allowed") else "no"
             return _with(f"question {told.get('question')} settled: {said}", told.get("why"))
         case "proof.reversed":
-            return f"taken back: {told.get('tried', 0)} pieces tried"
+            return f"taken back in {count(int(told.get('tried', 0)), 'piece')}"
         case "landing.landed":
             return f"landed as {commit}"
         case "landing.sent-back":

@@ -44,14 +44,9 @@ def settle(tx: Transaction, question: Question, *, allowed: bool, why: str) -> N
     if not question.key.startswith(questions.ATTEMPTS):
         tickets.move(tx, ticket.id, Unpark())
         return
-    tickets.move(tx, ticket.id, Fail("a person wants more attempts" if allowed else _as_it_was(ticket)))
+    tickets.move(tx, ticket.id, Fail("a person wants more attempts" if allowed else ticket.reason))
     if allowed:
         tickets.move(tx, ticket.id, Retry())
-
-
-def _as_it_was(ticket: Ticket) -> str:
-    """The reason without the invitation to answer."""
-    return ticket.reason.partition(": `legion answer")[0]
 
 
 def settle_overdue(world: World) -> None:

@@ -37,7 +37,7 @@ def instead(world: World, tx: Transaction, ticket: Ticket, step: Step) -> tuple[
     if not ladder.used_up(ticket, there):
         return (again,)
     tried = ticket.attempt - ticket.spared
-    question = questions.ask(
+    questions.ask(
         tx,
         key=f"{questions.ATTEMPTS}{ticket.id}/{ticket.attempt}",
         project=ticket.project,
@@ -49,9 +49,7 @@ def instead(world: World, tx: Transaction, ticket: Ticket, step: Step) -> tuple[
         deadline=tx.now + world.user.questions.answer_within,
     )
     # The deadline is the question's own: at its end the ticket fails, so nothing may wake it by itself.
-    return again, Park(
-        ParkReason.QUESTION, f"{step.reason}: `legion answer {question.id} yes` tries again, no fails it"
-    )
+    return again, Park(ParkReason.QUESTION, step.reason)
 
 
 def tried(tx: ReadTransaction, ticket: Ticket) -> Sequence[str]:

@@ -7,7 +7,7 @@ parked; whoever comes back to `checking` finds the answer, or that its time is u
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass
 
 from legion.config.evidence import Guard
@@ -32,9 +32,10 @@ class Concern:
     """Why a person has to be asked about a change."""
 
     key: str
-    paths: tuple[str, ...]
-    """Protected and not declared, or weakened."""
+    protected: tuple[str, ...]
+    """Paths that are protected and not declared."""
     weakened: tuple[Weakening, ...]
+    """Signs in paths that are not declared, protected or not."""
 
     @property
     def words(self) -> str:
@@ -47,8 +48,16 @@ class Concern:
 
     @property
     def reason(self) -> str:
-        shown = ", ".join(self.paths[:3]) + (", ..." if len(self.paths) > 3 else "")
-        return f"it changed protected files ({shown})"
+        parts = [("it changed protected files", self.protected), ("tests look weaker", self.only_weakened)]
+        return " and ".join(f"{said} ({_some(paths)})" for said, paths in parts if paths)
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        return (*self.protected, *self.only_weakened)
+
+    @property
+    def only_weakened(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(one.path for one in self.weakened if one.path not in self.protected))
 
 
 def sentence(one: Weakening) -> str:
@@ -72,10 +81,10 @@ def concern(world: World, shop: Workshop, ticket: Ticket, change: Change) -> Con
     checks = [check.command for check in shop.config.checks]
     stopped = stopped_by([_touched(file) for file in changed], shop.config.protected.paths, declared, checks)
     weak = [one for one in found_weak(shop, ticket, change) if not matches(one.path, declared)]
-    paths = tuple(dict.fromkeys((*stopped, *(one.path for one in weak))))
-    if not paths:
+    if not stopped and not weak:
         return None
-    return Concern(key=_key(ticket, changed, paths), paths=paths, weakened=tuple(weak))
+    paths = {*stopped, *(one.path for one in weak)}
+    return Concern(key=_key(ticket, changed, paths), protected=stopped, weakened=tuple(weak))
 
 
 def settle(tx: Transaction, ticket: Ticket, about: Concern, within: float) -> Step | None:
@@ -92,8 +101,7 @@ def settle(tx: Transaction, ticket: Ticket, about: Concern, within: float) -> St
     if question.settled_at is None and question.deadline <= tx.now:
         question = questions.settle(tx, question.id, allowed=False, why=questions.TOO_LATE)
     if question.settled_at is None:
-        detail = f"{about.reason}: `legion answer {question.id} yes` or no"
-        return Park(ParkReason.QUESTION, detail, until=question.deadline)
+        return Park(ParkReason.QUESTION, about.reason, until=question.deadline)
     if question.allowed:
         return None
     said = f"{about.reason}, and you said no" if question.why != questions.TOO_LATE else f"{about.reason}, unanswered"
@@ -106,11 +114,15 @@ def _touched(file: FileChange) -> Touched:
     return Touched(path=file.path, only_adds=adds)
 
 
-def _key(ticket: Ticket, changed: Sequence[FileChange], paths: Sequence[str]) -> str:
+def _key(ticket: Ticket, changed: Sequence[FileChange], paths: Container[str]) -> str:
     """The same content is the same question, until a person takes the ticket up anew."""
     lies = sorted(f"{file.path}\0{file.content}" for file in changed if file.path in paths)
     digest = hashlib.sha256("\n".join(lies).encode("utf-8", "surrogateescape")).hexdigest()
     return f"{questions.PROTECTED}{ticket.id}/{ticket.spared}/{digest[:32]}"
+
+
+def _some(paths: Sequence[str]) -> str:
+    return ", ".join(paths[:3]) + (", ..." if len(paths) > 3 else "")
 
 
 def _list(rows: Sequence[str]) -> str:

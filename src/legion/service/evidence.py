@@ -6,11 +6,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from legion.domain import evidence
-from legion.domain.checks import Receipt
+from legion.domain.checks import HELD_OUT, Receipt
 from legion.domain.events import Event, Kind
 from legion.domain.tickets import State, Ticket
 from legion.jobs import permission
 from legion.jobs.world import Workshop
+from legion.store import receipts as store
+from legion.store.database import ReadTransaction
 from legion.wire.tickets import EvidenceLine, ReversalLine, UnprovenLine, WeakeningLine
 
 
@@ -27,7 +29,9 @@ def weakened(shop: Workshop, ticket: Ticket) -> list[WeakeningLine]:
 def lines(shop: Workshop, ticket: Ticket, history: Sequence[Event], receipts: Sequence[Receipt]) -> list[EvidenceLine]:
     """`receipts` are all that the page shows."""
     checks = {check.name: check.command for check in shop.config.checks}
-    landed_on = _landed_on(ticket, history, receipts)
+    there = ticket.wish.checkpoint and ticket.landed is not None and shop.project.removed_at is None
+    tree = shop.hub.tree_of(ticket.landed) if there and ticket.landed else ""
+    landed_on = _landed_on(ticket, history, receipts, tree)
     since = _attempt_began(history)
     tried = reversal(history)
     idle = tried.idle if tried else []
@@ -59,12 +63,28 @@ def reversal(history: Sequence[Event]) -> ReversalLine | None:
     )
 
 
-def _landed_on(ticket: Ticket, history: Sequence[Event], receipts: Sequence[Receipt]) -> list[Receipt] | None:
+def confirmed(tx: ReadTransaction, shop: Workshop, ticket: Ticket) -> tuple[Receipt, ...]:
+    """What a checkpoint stands on: receipts of its commands on the files that it looked at, whoever had them run."""
+    if not ticket.wish.checkpoint or ticket.landed is None or shop.project.removed_at is not None:
+        return ()
+    tree = shop.hub.tree_of(ticket.landed)
+    commands = {*(check.command for check in shop.config.checks), *ticket.wish.proofs}
+    names = {f"{HELD_OUT}{name}" for name in ticket.wish.acceptance}
+    return tuple(
+        receipt
+        for receipt in store.for_tree(tx, ticket.project, tree)
+        if receipt.command in commands or receipt.name in names
+    )
+
+
+def _landed_on(
+    ticket: Ticket, history: Sequence[Event], receipts: Sequence[Receipt], tree: str
+) -> list[Receipt] | None:
     """The receipts that let it land, or confirmed it; None before."""
     if ticket.state is not State.DONE:
         return None
     if ticket.wish.checkpoint:
-        return [receipt for receipt in receipts if receipt.commit == ticket.landed]
+        return [receipt for receipt in receipts if receipt.tree == tree]
     named = [event.data.get("receipts") for event in history if event.kind is Kind.LANDED]
     ids = {number for numbers in named if isinstance(numbers, list) for number in numbers}
     return [receipt for receipt in receipts if receipt.id in ids]

@@ -222,18 +222,18 @@ def _project_line(world: World, tx: ReadTransaction, project: Project) -> Projec
 def ticket_page(world: World, ticket_id: int) -> TicketPage:
     with world.store.read() as tx:
         ticket = tickets.get(tx, ticket_id)
+        shop = world.workshop(ticket.project)
         line = Lines(world, tx, [ticket]).line(ticket)
         all_runs = runs.of_ticket(tx, ticket_id)
         proofs = receipts.of_ticket(tx, ticket_id)
         history = events.of_ticket(tx, ticket_id)
         named = receipts.get_many(tx, _named_receipts(history))
-        confirmed = receipts.for_commit(tx, ticket.project, ticket.landed or "") if ticket.wish.checkpoint else ()
+        confirmed = evidence.confirmed(tx, shop, ticket)
         names = {project.id: project.name for project in projects.all(tx)}
         spent = usage.of_runs(tx, [run.id for run in all_runs])
         asked = [question for question in questions.open_ones(tx) if question.ticket == ticket_id]
         waiting = asking.lines(tx, asked)
     latest = all_runs[-1] if all_runs else None
-    shop = world.workshop(ticket.project)
     wish, change = ticket.wish, ticket.change
     worktree, changed = _on_disk(world, ticket)
     return TicketPage(
