@@ -120,6 +120,8 @@ _COMMAND_FILES = (
 """Where commands that check something are written down."""
 
 _SHELL = (".sh", ".bash", ".bats")
+_LONGEST = 2000
+"""Characters of a line that are looked at: strangers write them, and a search must not take for ever."""
 
 
 def weakenings(change: Sequence[FileDiff], commands: Sequence[str]) -> tuple[Weakening, ...]:
@@ -162,7 +164,8 @@ def _lines(file: FileDiff, sign: Sign, pattern: re.Pattern[str]) -> list[Weakeni
     found = []
     for line in file.added:
         text = line.text.strip()
-        if not pattern.search(line.text) or (_COMMENT.match(line.text) and not pattern.match(line.text)):
+        begins = line.text[:_LONGEST]
+        if not pattern.search(begins) or (_COMMENT.match(begins) and not pattern.match(begins)):
             continue
         if before[text]:
             before[text] -= 1
@@ -176,11 +179,11 @@ def _texts(lines: Iterable[Line]) -> Counter[str]:
 
 
 def _asserts(file: FileDiff, line: Line) -> bool:
-    if not _holds_tests(file.path) or _COMMENT.match(line.text) or _EMPTY_ASSERTION.search(line.text):
+    text = line.text[:_LONGEST]
+    if not _holds_tests(file.path) or _COMMENT.match(text) or _EMPTY_ASSERTION.search(text):
         return False
-    if file.path.endswith(_SHELL):
-        return _SHELL_ASSERTION.search(line.text) is not None
-    return _ASSERTION.search(line.text) is not None
+    pattern = _SHELL_ASSERTION if file.path.endswith(_SHELL) else _ASSERTION
+    return pattern.search(text) is not None
 
 
 def _holds_tests(path: str) -> bool:
