@@ -65,6 +65,7 @@ def test_only_a_green_receipt_of_what_landed_proves():
     assert standings([green], None) == [Standing.GREEN, Standing.CLAIMED, Standing.OPEN]
     assert standings([green, red], None) == [Standing.RED, Standing.CLAIMED, Standing.OPEN]
     assert standings([green, test], [green, test]) == [Standing.PROVEN, Standing.CLAIMED, Standing.PROVEN]
+    assert standings([red], [red]) == [Standing.CLAIMED, Standing.CLAIMED, Standing.CLAIMED]
     assert standings([green, test], [test]) == [Standing.CLAIMED, Standing.CLAIMED, Standing.PROVEN]
 
 
