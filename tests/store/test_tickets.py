@@ -11,6 +11,7 @@ from sqlalchemy.exc import IntegrityError
 
 from legion.domain.errors import Conflict, NotFound
 from legion.domain.events import Kind
+from legion.domain.evidence import Bound
 from legion.domain.tickets import (
     Change,
     Fail,
@@ -41,6 +42,9 @@ FULL_WISH = Wish(
     after=(2, 1),
     files=("src/*.py", "a b"),
     proofs=("make test", "echo '$HOME'"),
+    bound=(Bound(criterion=0, by="make test"),),
+    acceptance=("smoke",),
+    climbs=True,
     checkpoint=True,
     epic="epic",
     priority=-3,

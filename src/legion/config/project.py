@@ -23,24 +23,6 @@ from legion.domain.paths import glob_fault
 
 FILE = "legion.toml"
 
-PROTECTED = (
-    FILE,
-    "**/.gitattributes",
-    ".gitmodules",
-    ".github",
-    ".gitlab-ci.yml",
-    ".circleci",
-    ".husky",
-    ".githooks",
-    ".pre-commit-config.yaml",
-    ".envrc",
-    ".vscode",
-    ".devcontainer",
-    ".claude",
-    ".mcp.json",
-)
-"""What acts by itself on the person's machine or forge once it has landed: no test would show it."""
-
 
 def _key_fault(name: str) -> str | None:
     if "*" in name or "?" in name:
@@ -141,19 +123,40 @@ class Conflicts:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Protect:
+class Protected:
     paths: tuple[str, ...] = field(
-        default=PROTECTED,
+        default=(),
         metadata=texts(
             allowed="a list of patterns for paths from the root of the repository",
             fault=glob_fault,
-            help="A change here needs a ticket whose `files` name it. `legion.toml` always belongs to the list.",
+            help="Protected beside what always is: a change here needs a ticket whose `files` name it, or your yes.",
         ),
     )
 
-    def __post_init__(self) -> None:
-        if FILE not in self.paths:
-            object.__setattr__(self, "paths", (FILE, *self.paths))
+
+@dataclass(frozen=True, kw_only=True)
+class Checkpoints:
+    fixes: int = field(
+        default=2,
+        metadata=whole(
+            0,
+            20,
+            help="How many tickets a red checkpoint may make, one after the other, to have it mended. 0: it fails.",
+        ),
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reversal:
+    seconds: float = field(
+        default=0.0,
+        metadata=number(
+            0,
+            DAY,
+            unit="seconds",
+            help="How long each change may be tried without itself and without each of its hunks. 0: not at all.",
+        ),
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -164,7 +167,9 @@ class ProjectConfig:
     agents: Agents = field(default_factory=Agents)
     landing: Landing = field(default_factory=Landing)
     conflicts: Conflicts = field(default_factory=Conflicts)
-    protect: Protect = field(default_factory=Protect)
+    protected: Protected = field(default_factory=Protected)
+    checkpoints: Checkpoints = field(default_factory=Checkpoints)
+    reversal: Reversal = field(default_factory=Reversal)
     environment: Environment = field(default_factory=Environment)
     stated: frozenset[str] = field(default=frozenset(), compare=False)
     """The flat keys that the file sets itself; the rest are defaults."""
@@ -178,7 +183,9 @@ SECTIONS: Mapping[str, type] = {
     "agents": Agents,
     "landing": Landing,
     "conflicts": Conflicts,
-    "protect": Protect,
+    "protected": Protected,
+    "checkpoints": Checkpoints,
+    "reversal": Reversal,
     "environment": Environment,
 }
 """Every table of the file by its name, for the documentation."""
@@ -191,21 +198,9 @@ _PERSONS_OWN = (
 _NO_CREDENTIALS = "has no place in legion.toml: a checked-in file must never hold or choose credentials"
 
 FOREIGN: Mapping[str, str] = {
-    **dict.fromkeys(
-        (
-            "daemon",
-            "sandbox",
-            "drivers",
-            "default_driver",
-            "worktrees",
-            "claude",
-            "governor",
-            "budgets",
-            "rhythm",
-            "notify",
-        ),
-        _PERSONS_OWN,
-    ),
+    **dict.fromkeys(("daemon", "sandbox", "drivers", "default_driver", "worktrees", "claude"), _PERSONS_OWN),
+    **dict.fromkeys(("governor", "budgets", "rhythm", "notify"), _PERSONS_OWN),
+    **dict.fromkeys(("protection", "questions", "acceptance", "models"), _PERSONS_OWN),
     **dict.fromkeys(("host", "port", "bind", "listen", "address", "slots", "database", "data_dir"), _PERSONS_OWN),
     **dict.fromkeys(("network", "read", "write", "env", "folder", "pool", "port_base", "copy", "caches"), _PERSONS_OWN),
     **dict.fromkeys(("disk_gb", "disk_mb", "trash_days", "command", "argv", "args", "shell", "hooks"), _PERSONS_OWN),
@@ -233,7 +228,9 @@ def parse(text: str, *, origin: str = FILE) -> ProjectConfig:
         agents=settings.read_section(Agents, source, ["agents"]),
         landing=settings.read_section(Landing, source, ["landing"]),
         conflicts=settings.read_section(Conflicts, source, ["conflicts"]),
-        protect=settings.read_section(Protect, source, ["protect"]),
+        protected=settings.read_section(Protected, source, ["protected"]),
+        checkpoints=settings.read_section(Checkpoints, source, ["checkpoints"]),
+        reversal=settings.read_section(Reversal, source, ["reversal"]),
         environment=read_environment(source),
         stated=_stated(source.table),
     )
@@ -252,7 +249,9 @@ def flatten(config: ProjectConfig) -> list[tuple[str, object]]:
     rows += settings.flatten("agents", config.agents)
     rows += settings.flatten("landing", config.landing)
     rows += settings.flatten("conflicts", config.conflicts)
-    rows += settings.flatten("protect", config.protect)
+    rows += settings.flatten("protected", config.protected)
+    rows += settings.flatten("checkpoints", config.checkpoints)
+    rows += settings.flatten("reversal", config.reversal)
     rows += settings.flatten("environment", config.environment)
     return rows
 

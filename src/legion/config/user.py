@@ -18,6 +18,7 @@ from urllib.parse import urlsplit
 from legion.config import settings
 from legion.config.claude import Claude
 from legion.config.environment import OwnEnvironment
+from legion.config.evidence import Acceptance, Models, Protection, Questions
 from legion.config.rhythm import Budgets, Governor, Rhythm
 from legion.config.settings import DAY, Rule, Unfit, choice, number, setting, text, texts, whole
 from legion.config.source import Source, read
@@ -266,6 +267,10 @@ class UserConfig:
     rhythm: Rhythm = field(default_factory=Rhythm)
     hooks: Hooks = field(default_factory=Hooks)
     notify: Notify = field(default_factory=Notify)
+    protection: Protection = field(default_factory=Protection)
+    questions: Questions = field(default_factory=Questions)
+    models: Models = field(default_factory=Models)
+    acceptance: Mapping[str, Acceptance] = field(default_factory=dict)
     origin: str = field(default="", compare=False)
     """The file that was read, or would have been."""
     stated: frozenset[str] = field(default=frozenset(), compare=False)
@@ -310,6 +315,10 @@ SECTIONS: Mapping[str, type] = {
     "rhythm": Rhythm,
     "hooks": Hooks,
     "notify": Notify,
+    "protection": Protection,
+    "questions": Questions,
+    "models": Models,
+    "acceptance.NAME": Acceptance,
 }
 """Every table of the file by its name, for the documentation. The keys of the first stand above all tables."""
 
@@ -352,6 +361,10 @@ def parse(text: str, *, origin: str = "config.toml") -> UserConfig:
         rhythm=settings.read_section(Rhythm, source, ["rhythm"]),
         hooks=settings.read_section(Hooks, source, ["hooks"]),
         notify=settings.read_section(Notify, source, ["notify"]),
+        protection=settings.read_section(Protection, source, ["protection"]),
+        questions=settings.read_section(Questions, source, ["questions"]),
+        models=settings.read_section(Models, source, ["models"]),
+        acceptance=dict(settings.read_named(Acceptance, source, "acceptance")),
         origin=origin,
         stated=settings.stated(source.table),
     )
@@ -366,8 +379,10 @@ def flatten(config: UserConfig) -> list[tuple[str, object]]:
         rows += settings.flatten(f"drivers.{driver.name}", DriverTable(run=driver.argv, timeout=driver.timeout or 0.0))
     rows += settings.flatten("worktrees", config.worktrees)
     rows += settings.flatten("environment", config.environment)
-    for name in ("claude", "governor", "budgets", "rhythm", "hooks", "notify"):
+    for name in ("claude", "governor", "budgets", "rhythm", "hooks", "notify", "protection", "questions", "models"):
         rows += settings.flatten(name, getattr(config, name))
+    for name, one in config.acceptance.items():
+        rows += settings.flatten(f"acceptance.{name}", one)
     return rows
 
 

@@ -39,6 +39,8 @@ class Kind(Enum):
     RECEIPT = "check.receipt"
     FLAKY = "check.flaky"
     """A check was red and then green on the very same tree; nobody is blamed for it."""
+    REVERSED = "proof.reversed"
+    """A change was tried without itself and without each of its hunks."""
     BASELINE_RED = "target.red"
     """The target itself fails a check; no ticket is blamed for it."""
     BASELINE_GREEN = "target.green"

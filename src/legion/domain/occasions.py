@@ -5,6 +5,7 @@ from __future__ import annotations
 from enum import Enum
 
 from legion.domain.events import Event, Kind
+from legion.domain.rules import Rule
 from legion.domain.tickets import ENDED, ParkReason, State
 
 
@@ -34,7 +35,7 @@ def occasions(event: Event, *, parked: str | None, live: int) -> tuple[Occasion,
     goal = event.data.get("to")
     if goal == State.DONE.value:
         found.append(Occasion.DONE)
-    elif goal == State.FAILED.value:
+    elif goal == State.FAILED.value and event.data.get("rule") != Rule.PERSON.value:
         found.append(Occasion.FAILED)
     elif goal == State.PARKED.value and parked == _WITHOUT_A_QUESTION:
         found.append(Occasion.QUESTION)

@@ -40,6 +40,7 @@ class Rule(Enum):
     RED_GOES_BACK = "red-goes-back"
     CONFLICT_GOES_BACK = "conflict-goes-back"
     ATTEMPT_GOES_BACK = "attempt-goes-back"
+    LADDER = "ladder"
     GIVEN_UP = "given-up"
     LOST_IS_NO_FAULT = "lost-is-no-fault"
     NEW_GROUND = "new-ground"
@@ -73,6 +74,7 @@ WORDS = {
     Rule.RED_GOES_BACK: "who turns the checks red gets the output and another attempt",
     Rule.CONFLICT_GOES_BACK: "who conflicts with what landed gets the lines and another attempt",
     Rule.ATTEMPT_GOES_BACK: "an attempt that left nothing fit to land is followed by another",
+    Rule.LADDER: "attempts that are used up are followed by fresh eyes, then by stronger models, then by a question",
     Rule.GIVEN_UP: "there is no attempt left, or no further one could help",
     Rule.LOST_IS_NO_FAULT: "what was cut off through no fault of the agent goes on as the same attempt",
     Rule.NEW_GROUND: "the next attempt stands on what landed meanwhile",

@@ -19,6 +19,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 
 from legion.domain.errors import Conflict
+from legion.domain.evidence import Bound
 
 
 class State(Enum):
@@ -103,7 +104,7 @@ class Ground:
 
 @dataclass(frozen=True, kw_only=True)
 class Wish:
-    """What a person asks for. It never changes after dispatch."""
+    """What a person asks for. It never changes after dispatch, but that a red checkpoint also comes after its fix."""
 
     title: str
     text: str
@@ -115,6 +116,10 @@ class Wish:
     """Globs that the change may touch, protected paths included."""
     proofs: tuple[str, ...] = ()
     """Commands that prove this ticket; each needs a green receipt."""
+    bound: tuple[Bound, ...] = ()
+    """Which criterion is proven by what."""
+    acceptance: tuple[str, ...] = ()
+    """Names of the person's held-out acceptance that it has to pass; its agent never hears of them."""
     checkpoint: bool = False
     epic: str = ""
     priority: int = 0
@@ -124,6 +129,8 @@ class Wish:
     command: str = ""
     model: str = ""
     max_attempts: int = 5
+    climbs: bool = False
+    """Whether the ladder goes on where the attempts end: not for a plain program, nor where a person said how many."""
     asks: bool = False
     """Whether its agent may ask a person for what it is not allowed to do; else that is denied."""
     budget: float | None = None
@@ -267,6 +274,8 @@ class Fail:
     feedback: str = ""
     ground: Ground | None = None
     cause: Cause = Cause.ATTEMPT
+    why: str = ""
+    """Why the last attempt did not make it, where nothing but more attempts is missing."""
 
 
 @dataclass(frozen=True)
@@ -402,7 +411,7 @@ def next_try(
     if used < ticket.wish.max_attempts:
         return TryAgain(reason, feedback, ground, cause)
     tries = "1 attempt" if used == 1 else f"{used} attempts"
-    return Fail(f"gave up after {tries}: {reason}", feedback, ground, cause)
+    return Fail(f"gave up after {tries}: {reason}", feedback, ground, cause, why=reason)
 
 
 AT_ONCE = 3.0

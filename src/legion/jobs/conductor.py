@@ -16,6 +16,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from legion.config.project import parse
+from legion.domain import ladder
 from legion.domain.decide import Command, HandBack, JobKind, StartJob, Wake, decide
 from legion.domain.errors import Conflict, LegionError
 from legion.domain.events import Kind
@@ -32,7 +33,7 @@ from legion.jobs.land import land
 from legion.jobs.run import run
 from legion.jobs.serving import begin, serve
 from legion.jobs.world import Rest, World
-from legion.store import jobs, projects, runs, snapshot, tickets
+from legion.store import conversations, jobs, projects, runs, snapshot, tickets
 from legion.store.database import Transaction
 from legion.system import crash
 from legion.system.crash import Point
@@ -185,7 +186,9 @@ class Conductor:
         if kind is JobKind.RUN:
             project = projects.get(tx, ticket.project)
             begun = tickets.move(tx, ticket_id, Start(project.target), expected_version=version)
-            runs.start(tx, ticket_id, begun.attempt)
+            this_run = runs.start(tx, ticket_id, begun.attempt)
+            if begun.wish.climbs and ladder.begins(begun) and not ticket.interrupted:
+                conversations.renew(tx, this_run.id)
         else:
             tickets.move(tx, ticket_id, Inspect(), expected_version=version)
 

@@ -123,13 +123,9 @@ def judge_change(world: World, shop: Workshop, ticket: Ticket, saved: Saved, det
         denied = f" ({detail})" if "denied" in detail else ""
         return next_try(ticket, f"it changed nothing{but}{denied}", feedback.changed_nothing(saved.left_out, denied))
     changed = [change.path for change in shop.hub.changed_files(ticket.base, saved.commit)]
-    # An agent that dispatches cannot open what a person has protected.
-    declared = () if ticket.wish.dispatcher else ticket.wish.files
-    protected = undeclared(changed, shop.config.protect.paths, declared)
-    protected += undeclared(changed, environment.kept_out(world, shop), ())
-    if protected:
-        shown = ", ".join(protected[:3])
-        return next_try(ticket, f"it changed protected files ({shown})", feedback.touched_protected(protected))
+    private = undeclared(changed, environment.kept_out(world, shop), ())
+    if private:
+        return next_try(ticket, f"it changed protected files ({some(private)})", feedback.touched_protected(private))
     if _PLANTED_MARKER.search(shop.hub.diff(ticket.base, saved.commit)):
         return next_try(ticket, "it left conflict markers in the tree", feedback.left_markers(changed))
     return Propose(Change(base=ticket.base, commit=saved.commit))

@@ -18,12 +18,11 @@ from legion.domain.errors import BadInput
 from legion.domain.events import Kind
 from legion.domain.jobs import Claim
 from legion.domain.landing import Probe, Search
-from legion.domain.rules import rule_of
 from legion.domain.tickets import Fail, Park, ParkReason, State, Ticket, TryAgain, next_try
 from legion.git import merging
 from legion.git.hub import TARGET
 from legion.git.merging import Candidate, Conflict
-from legion.jobs import baseline, checking, feedback, person, target
+from legion.jobs import acceptance, baseline, checking, climbing, feedback, person, target
 from legion.jobs.candidates import candidate, part
 from legion.jobs.check import refuse_broken, sent_back_for_conflict, sent_back_for_red, told
 from legion.jobs.checking import Tested, Wanted
@@ -47,7 +46,7 @@ def land(world: World, claim: Claim) -> None:
         shop = world.workshop(claim.subject)
         shop = replace(shop, project=person.look(world, shop))
         person_waits = shop.project.person_waiting
-        batch = (() if person_waits else train.next(shop)) or _batch(world, shop)
+        batch = _accepted(world, (() if person_waits else train.next(shop)) or _batch(world, shop))
         if not _trusted(world, shop) or not (batch or person_waits):
             break
         _land_batch(world, shop, batch, person_waits, train)
@@ -67,6 +66,15 @@ def _batch(world: World, shop: Workshop) -> tuple[Ticket, ...]:
         live = tickets.live(tx, project=shop.project.id)
         first = landing.order((ticket for ticket in live if ticket.state is State.LANDING), shop.config.landing.batch)
         return tickets.get_many(tx, [ticket.id for ticket in first])
+
+
+def _accepted(world: World, batch: tuple[Ticket, ...]) -> tuple[Ticket, ...]:
+    """Those whose held-out acceptance is there; the others wait for it."""
+    waiting = {ticket.id: gone for ticket in batch if (gone := acceptance.waits(world, ticket)) is not None}
+    for ticket in batch:
+        if ticket.id in waiting:
+            _move(world, ticket, waiting[ticket.id], Kind.WARNING)
+    return tuple(ticket for ticket in batch if ticket.id not in waiting)
 
 
 def _let_companions_arrive(world: World, shop: Workshop) -> None:
@@ -226,6 +234,7 @@ def _try(world: World, shop: Workshop, start: str, chain: list[Link], probe: Pro
     for link in links:
         if link.ticket is not None:
             wanted += checking.proofs(link.ticket.id, link.ticket.wish.proofs)
+            wanted += acceptance.wanted(world, link.ticket)
     return _Tried(links=links, tested=checking.test(world, shop, links[-1].commit, wanted))
 
 
@@ -258,9 +267,8 @@ def _move(
     with world.store.write() as tx:
         if tickets.get(tx, ticket.id).version != ticket.version:
             return
-        tickets.move(tx, ticket.id, step, expected_version=ticket.version)
-        why = step.detail if isinstance(step, Park) else step.reason
-        data = {"why": why, "receipts": [receipt.id for receipt in because], "rule": rule_of(step).value}
+        why, rule = climbing.take(world, tx, ticket, step)
+        data = {"why": why, "receipts": [receipt.id for receipt in because], "rule": rule.value}
         tx.record(kind, project=ticket.project, ticket=ticket.id, data=data)
 
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from legion.config.project import FILE, hash_of, parse
-from legion.domain.checks import Verdict
+from legion.domain.checks import HELD_OUT, Verdict
 from legion.domain.errors import BadInput
 from legion.domain.events import Kind
 from legion.domain.landing import Landing
@@ -114,22 +114,23 @@ def _record_ticket(tx: Transaction, shop: Workshop, intent: Landing, number: int
     """While the intent is open nobody can stop or pause the ticket, so it is still landing."""
     ticket = tickets.get(tx, number)
     commands = {*(check.command for check in shop.config.checks), *ticket.wish.proofs}
-    tickets.move(tx, number, Land(commit, unchecked=not commands))
+    tickets.move(tx, number, Land(commit, unchecked=not (commands or ticket.wish.acceptance)))
+    names = {f"{HELD_OUT}{name}" for name in ticket.wish.acceptance}
     data = {
         "commit": commit,
         "before": intent.before.get(number),
         "tested": intent.commit,
-        "receipts": _proof(tx, intent, commands),
+        "receipts": _proof(tx, intent, commands, names),
         "rule": Rule.GREEN_LANDS.value,
     }
     tx.record(Kind.LANDED, project=ticket.project, ticket=number, data=data)
 
 
-def _proof(tx: Transaction, intent: Landing, commands: set[str]) -> list[int]:
+def _proof(tx: Transaction, intent: Landing, commands: set[str], names: set[str]) -> list[int]:
     """The receipts that let it land: the latest green one of each command on the tree that was tested."""
     latest = {
         receipt.command: receipt.id
         for receipt in receipts.for_tree(tx, intent.project, intent.tree)
-        if receipt.verdict is Verdict.GREEN and receipt.command in commands
+        if receipt.verdict is Verdict.GREEN and (receipt.command in commands or receipt.name in names)
     }
     return sorted(latest.values())

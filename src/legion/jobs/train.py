@@ -18,7 +18,7 @@ from legion.domain import landing
 from legion.domain.errors import LegionError
 from legion.domain.tickets import State, Ticket
 from legion.git.merging import Candidate
-from legion.jobs import checking
+from legion.jobs import acceptance, checking
 from legion.jobs.candidates import candidate
 from legion.jobs.checking import Tested, Wanted
 from legion.jobs.world import Workshop, World
@@ -122,6 +122,7 @@ class Train:
         wanted: list[Wanted] = list(checking.project_checks(shop))
         for ticket in batch:
             wanted += checking.proofs(ticket.id, ticket.wish.proofs)
+            wanted += acceptance.wanted(self._world, ticket)
         try:
             tested.set_result(checking.test(self._world, shop, at, wanted))
         except Exception as trouble:  # whoever waits for it tests again and tells

@@ -128,7 +128,8 @@ def said(event: Event) -> str:
             reason = f": {told('reason')}" if data.get("reason") else ""
             words = f"{told('from')} -> {told('to')}, attempt {data.get('attempt', 0)}{reason}"
         case Kind.RUN_STARTED:
-            words = f"run {told('run')} starts, attempt {told('attempt')}"
+            whose = f"attempt {told('attempt')}" if data.get("attempt") else f"a turn of {told('name')}"
+            words = f"run {told('run')} starts, {whose}"
         case Kind.RUN_ENDED:
             words = f"run {told('run')} ended: {told('outcome', 'detail')}"
         case Kind.RECEIPT:

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from legion.config.project import parse
 from legion.config.user import SandboxMode
-from legion.domain import board
+from legion.domain import board, ladder
 from legion.domain.agents import STANDING
 from legion.domain.checks import Receipt
 from legion.domain.conflicts import AT_WORK, Clash, Overlap, overlapping
@@ -19,12 +19,12 @@ from legion.domain.questions import Matter, Question
 from legion.domain.rhythm import Hold
 from legion.domain.rules import Rule
 from legion.domain.runs import Run
-from legion.domain.tickets import ParkReason, State, Ticket
+from legion.domain.tickets import Parked, ParkReason, State, Ticket
 from legion.domain.usage import total
 from legion.jobs.run import run_dir
 from legion.jobs.saving import worktree_name
 from legion.jobs.world import Rest, World
-from legion.service import asking, trusting
+from legion.service import asking, evidence, trusting
 from legion.service import projects as project_cases
 from legion.service.health import environment_line
 from legion.service.lines import moment, run_line, usage_line
@@ -69,7 +69,7 @@ class Lines:
             state=ticket.state.value,
             after=list(wish.after),
             attempt=ticket.attempt,
-            max_attempts=ticket.spared + wish.max_attempts,
+            max_attempts=ticket.spared + wish.max_attempts * (1 + ladder.place(ticket)),
             checkpoint=wish.checkpoint,
             epic=wish.epic,
             priority=wish.priority,
@@ -104,10 +104,17 @@ class Lines:
                 return "in the merge queue"
             case State.DONE if ticket.unchecked:
                 return "landed unchecked"
-            case State.PARKED if ticket.parked is not None and ticket.parked.reason is ParkReason.LIMIT:
-                return f"waits for the provider, goes on by itself {moment(ticket.parked.until, self._now)}".rstrip()
+            case State.PARKED if ticket.parked is not None:
+                return self._parked(ticket.id, ticket.parked)
             case _:
                 return ""
+
+    def _parked(self, ticket: int, parked: Parked) -> str:
+        if parked.reason is ParkReason.LIMIT:
+            return f"waits for the provider, goes on by itself {moment(parked.until, self._now)}".rstrip()
+        if parked.reason is ParkReason.QUESTION and ticket in self._asking:
+            return f"asks you: `legion answer {self._asking[ticket].id} yes` or no"
+        return ""
 
     def _working(self, run: Run | None) -> str:
         if run is None:
@@ -261,12 +268,13 @@ def flaky(world: World, tx: ReadTransaction, project: int) -> dict[str, str]:
 def ticket_page(world: World, ticket_id: int) -> TicketPage:
     with world.store.read() as tx:
         ticket = tickets.get(tx, ticket_id)
+        shop = world.workshop(ticket.project)
         line = Lines(world, tx, [ticket]).line(ticket)
         all_runs = runs.of_ticket(tx, ticket_id)
         proofs = receipts.of_ticket(tx, ticket_id)
         history = events.of_ticket(tx, ticket_id)
         named = receipts.get_many(tx, _named_receipts(history))
-        confirmed = receipts.for_commit(tx, ticket.project, ticket.landed or "") if ticket.wish.checkpoint else ()
+        confirmed = evidence.confirmed(tx, shop, ticket)
         names = {project.id: project.name for project in projects.all(tx)}
         spent = usage.of_runs(tx, [run.id for run in all_runs])
         asked = [question for question in questions.open_ones(tx) if question.ticket == ticket_id]
@@ -306,6 +314,10 @@ def ticket_page(world: World, ticket_id: int) -> TicketPage:
         questions=waiting,
         undone_by=undone_by,
         clashes=_clash_lines(world, ticket),
+        weakened=evidence.weakened(shop, ticket),
+        accept=list(wish.acceptance),
+        reversal=evidence.reversal(history),
+        evidence=evidence.lines(shop, ticket, history, _without_repeats((*proofs, *named, *confirmed))),
     )
 
 

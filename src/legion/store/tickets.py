@@ -15,6 +15,7 @@ from sqlalchemy import Row, Select, bindparam, func, insert, literal_column, sel
 from legion.domain import tickets as rules
 from legion.domain.errors import Conflict, NotFound
 from legion.domain.events import Kind
+from legion.domain.evidence import Bound
 from legion.domain.questions import Matter
 from legion.domain.rules import Rule, rule_of
 from legion.domain.tickets import (
@@ -26,9 +27,11 @@ from legion.domain.tickets import (
     ParkReason,
     State,
     Step,
+    Stop,
     Submit,
     Ticket,
     TryAgain,
+    Unpark,
     Wish,
 )
 from legion.store import questions, schema
@@ -124,8 +127,12 @@ def move(
 
 def _ask_the_person(tx: Transaction, before: Ticket, moved: Ticket, step: Step) -> None:
     """What only a person can settle becomes a question with the move that leads there, and goes with the next one."""
-    if before.state in (State.PARKED, State.FAILED):
-        questions.withdraw(tx, ticket=moved.id, why="the ticket went on by other means")
+    if isinstance(step, Stop):
+        questions.withdraw(tx, ticket=moved.id, why="the ticket was stopped")
+    elif before.state in (State.PARKED, State.FAILED):
+        # Whoever is only woken comes back to the question about its change, and that still stands.
+        still = Matter.CHANGE if isinstance(step, Unpark) else None
+        questions.withdraw(tx, ticket=moved.id, why="the ticket went on by other means", but=still)
     if isinstance(step, Park) and step.reason is ParkReason.BUDGET:
         kind, words = Matter.BUDGET, "It has spent its budget and is not done. Shall it get as much again?"
     elif isinstance(step, Fail) and step.cause is Cause.CONFLICT and moved.wish.undoes is None:
@@ -206,6 +213,14 @@ def undoing(tx: ReadTransaction, ticket: int) -> tuple[Ticket, ...]:
     return tuple(_ticket(row) for row in tx.execute(found))
 
 
+def come_after(tx: Transaction, ticket: int, other: int) -> None:
+    """One more that must have landed before. Who adds it sees that no circle comes of it."""
+    before = get(tx, ticket)
+    values = {"after": [*before.wish.after, other]}
+    tx.execute(update(schema.tickets).where(_TABLE.id == ticket).values(values))
+    tx.execute(insert(schema.edges), [{"ticket": ticket, "after": other}])
+
+
 def drop(tx: Transaction, ticket: int) -> None:
     """Take it off the board. Refused while it is in hand or a live ticket comes after it."""
     dropped = get(tx, ticket)
@@ -238,6 +253,9 @@ def _wish_values(ticket: Ticket) -> dict[str, Any]:
         "after": wish.after,
         "files": wish.files,
         "proofs": wish.proofs,
+        "bound": [[one.criterion, one.by] for one in wish.bound],
+        "acceptance": wish.acceptance,
+        "climbs": wish.climbs,
         "checkpoint": wish.checkpoint,
         "epic": wish.epic,
         "priority": wish.priority,
@@ -300,6 +318,9 @@ def _ticket(row: Row[Any]) -> Ticket:
             after=tuple(row.after),
             files=tuple(row.files),
             proofs=tuple(row.proofs),
+            bound=tuple(Bound(criterion=criterion, by=by) for criterion, by in row.bound),
+            acceptance=tuple(row.acceptance),
+            climbs=row.climbs,
             checkpoint=row.checkpoint,
             epic=row.epic,
             priority=row.priority,
