@@ -33,3 +33,8 @@ def test_other_events_are_no_occasion_but_a_question(kind: Kind):
     event = Event(n=1, at=0.0, kind=kind, project=1, ticket=1)
     wanted = (Occasion.QUESTION,) if kind is Kind.QUESTION_ASKED else ()
     assert occasions(event, parked=None, live=0) == wanted
+
+
+def test_what_a_person_ended_themselves_is_no_news_to_them():
+    ended = Event(n=1, at=0.0, kind=Kind.TICKET_MOVED, project=1, ticket=1, data={"to": "failed", "rule": "person"})
+    assert occasions(ended, parked=None, live=1) == ()

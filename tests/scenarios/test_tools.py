@@ -131,6 +131,9 @@ def test_a_standing_agent_sees_itself_by_tool_and_by_command_line(here: Company)
     assert parent(here, "helped") == id
     assert "from the shell" in here.told("mail", "--all")
     (ticket,) = [line.id for line in here.squad.client.status(here.project.cwd, True).tickets if "vandal" in line.title]
+    (asked,) = here.project.until(ticket, "parked").questions
+    assert (asked.kind, "- legion.toml" in asked.words) == ("change", True)
+    here.told("answer", str(asked.id), "no")
     assert "protected files (legion.toml)" in here.project.until(ticket, "failed").ticket.reason
     shown = here.told("mcp")
     assert json.loads(here.squad.data.daemon_record.read_text())["mcp"] in shown
