@@ -19,6 +19,7 @@ from legion.domain.tickets import Change, Park, ParkReason, Step, Ticket, next_t
 from legion.domain.weakening import Weakening, weakenings
 from legion.git.history import FileChange, FileStatus
 from legion.jobs import feedback
+from legion.jobs.judging import some
 from legion.jobs.world import Workshop, World
 from legion.store import questions
 from legion.store.database import Transaction
@@ -49,7 +50,7 @@ class Concern:
     @property
     def reason(self) -> str:
         parts = [("it changed protected files", self.protected), ("tests look weaker", self.only_weakened)]
-        return " and ".join(f"{said} ({_some(paths)})" for said, paths in parts if paths)
+        return " and ".join(f"{said} ({some(paths)})" for said, paths in parts if paths)
 
     @property
     def paths(self) -> tuple[str, ...]:
@@ -121,10 +122,6 @@ def _key(ticket: Ticket, changed: Sequence[FileChange], paths: Container[str]) -
     lies = sorted(f"{file.path}\0{file.content}" for file in changed if file.path in paths)
     digest = hashlib.sha256("\n".join(lies).encode("utf-8", "surrogateescape")).hexdigest()
     return f"{Matter.CHANGE.value}:{ticket.id}/{ticket.spared}/{digest[:32]}"
-
-
-def _some(paths: Sequence[str]) -> str:
-    return ", ".join(paths[:3]) + (", ..." if len(paths) > 3 else "")
 
 
 def _list(rows: Sequence[str]) -> str:

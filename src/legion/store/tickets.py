@@ -127,12 +127,13 @@ def move(
 
 def _ask_the_person(tx: Transaction, before: Ticket, moved: Ticket, step: Step) -> None:
     """What only a person can settle becomes a question with the move that leads there, and goes with the next one."""
-    if isinstance(step, Stop):
-        questions.withdraw(tx, ticket=moved.id, why="the ticket was stopped")
-    elif before.state in (State.PARKED, State.FAILED):
+    if before.state in (State.PARKED, State.FAILED):
         # Whoever is only woken comes back to the question about its change, and that still stands.
         still = Matter.CHANGE if isinstance(step, Unpark) else None
         questions.withdraw(tx, ticket=moved.id, why="the ticket went on by other means", but=still)
+    elif isinstance(step, Stop):
+        # What a run asks ends with the run.
+        questions.withdraw(tx, ticket=moved.id, kind=Matter.CHANGE, why="the ticket was stopped")
     if isinstance(step, Park) and step.reason is ParkReason.BUDGET:
         kind, words = Matter.BUDGET, "It has spent its budget and is not done. Shall it get as much again?"
     elif isinstance(step, Fail) and step.cause is Cause.CONFLICT and moved.wish.undoes is None:
