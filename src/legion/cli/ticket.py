@@ -351,7 +351,8 @@ def words_of(event: EventLine) -> str:
         case "question.asked":
             return _with(f"question {told.get('question')}", told.get("words"))
         case "question.settled":
-            said = told.get("choice", "no answer")
+            # Events of earlier releases know only yes and no.
+            said = told.get("choice") or ("yes" if event.data.get("allowed") else "no")
             return _with(f"question {told.get('question')} settled: {said}", told.get("why"))
         case "proof.reversed":
             return f"taken back in {count(int(told.get('tried', 0)), 'piece')}"

@@ -11,6 +11,7 @@ from legion.domain.decide import TAKES_A_SLOT, JobKind
 from legion.domain.errors import NotAllowed
 from legion.domain.mail import Message
 from legion.domain.projects import Project
+from legion.domain.rules import Rule
 from legion.domain.runs import Run, agent_seat
 from legion.jobs.letters import name_of
 from legion.jobs.world import World
@@ -98,7 +99,7 @@ class Staff:
         if agent.held_until is not None and agent.held_until > self._now:
             return f"it waits for the provider, {moment(agent.held_until, self._now)}"
         if (hold := self._world.held.get(agent_seat(agent.number))) is not None:
-            return f"it {hold.why}"
+            return hold.why if hold.rule is Rule.BUDGET else f"it {hold.why}"
         return "it waits for a free slot" if self._full else ""
 
     def _doing(self, agent: Agent) -> str:
