@@ -174,6 +174,14 @@ class TicketPage:
     """Tickets that take it back, or tried to."""
     clashes: list[ClashLine] = field(default_factory=list)
     """Where its change will conflict, as it stands."""
+    weakened: list[WeakeningLine] = field(default_factory=list)
+    """Signs that its change makes tests weaker."""
+    evidence: list[EvidenceLine] = field(default_factory=list)
+    """Each line of the criteria, and what stands behind it."""
+    accept: list[str] = field(default_factory=list)
+    """Held-out acceptance that it has to pass."""
+    reversal: ReversalLine | None = None
+    """What came out when its change was taken back, whole and in pieces; null where that was not tried."""
 
 
 @dataclass(kw_only=True)
@@ -187,14 +195,6 @@ class ClashLine:
     last: int
     their_first: int
     their_last: int
-    weakened: list[WeakeningLine] = field(default_factory=list)
-    """Signs that its change makes tests weaker."""
-    evidence: list[EvidenceLine] = field(default_factory=list)
-    """Each line of the criteria, and what stands behind it."""
-    accept: list[str] = field(default_factory=list)
-    """Held-out acceptance that it has to pass."""
-    reversal: ReversalLine | None = None
-    """What came out when its change was taken back, whole and in pieces; null where that was not tried."""
 
 
 @dataclass(kw_only=True)
