@@ -254,8 +254,11 @@ def test_waiting_survives_a_restart_of_the_daemon(short_folder: Path, monkeypatc
         assert before.waiting.acquire(timeout=20)
         assert before.waiting.acquire(timeout=20)
     assert process.stderr is not None
-    while "went away" not in process.stderr.readline():
-        pass
+    said = ""
+    while "went away" not in said:
+        line = process.stderr.readline()
+        assert line, f"it ended with {process.wait(20)} and said {said!r}"
+        said += line
     with serving(after, short_folder / "data"):
         process.communicate(timeout=30)
     assert process.returncode == 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -94,10 +95,15 @@ def test_a_runner_of_version_1_is_found_followed_and_stopped(folder: Path):
 def test_a_runner_of_today_understands_what_version_1_asks(folder: Path):
     shutil.copytree(V1 / "fresh", folder)
     spec = json.loads((folder / "spec.json").read_text())
-    spec["argv"] = ["sh", "-c", "trap : INT; tail -f /dev/null & while :; do wait; done"]
+    shared = folder.parent / "shared"
+    shared.mkdir()
+    os.mkfifo(shared / "deaf")
+    spec["argv"] = ["sh", "-c", f"trap : INT; tail -f /dev/null & echo so > {shared}/deaf; while :; do wait; done"]
+    spec["sandbox"]["writable"] = [str(shared)]
     (folder / "spec.json").write_text(json.dumps(spec))
     launcher = Launcher()
     launcher.start(folder)
+    assert (shared / "deaf").read_text() == "so\n", "an interrupt before this would end it"
     with control.connect(folder, PATIENCE) as connection, connection.makefile("rb") as heard:
         for ask in (V1 / "asks.jsonl").read_bytes().splitlines(keepends=True):
             connection.sendall(ask)

@@ -100,7 +100,8 @@ class Turn:
         assert (tree / "first.txt").read_text() == "first\n", page
         assert (tree / "after.txt").read_text() == "after\n", page
         results = self.staff.results(self.name)
-        assert results.count("Done.") == 1, results
+        # A turn that was lost behind its last word says it with the next one's.
+        assert "\n".join(results).count("Done.") == 1, results
         return [turn.outcome for turn in page.turns]
 
     def leave(self) -> None:

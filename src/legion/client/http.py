@@ -22,6 +22,7 @@ Query = Mapping[str, str | int | float | bool | list[int] | None]
 
 ANSWER_TIMEOUT = 600.0
 """Making a hub of a large repository takes a while; a daemon that died is noticed at once anyway."""
+_MUCH = 1 << 16
 
 
 UNKNOWN = "/v1/openapi.json lists"
@@ -89,9 +90,12 @@ class Answer:
         self.body = body
 
     def read(self) -> bytes:
-        content = self.body.read()
+        """No more than was promised: behind it may come a reset, from a daemon that did not read all of the request."""
         promised = self.headers.get("content-length", "")
-        if promised.isdigit() and len(content) < int(promised):
+        if not promised.isdigit():
+            return self.body.read()
+        content = self.body.read(int(promised))
+        if len(content) < int(promised):
             raise CutOff
         return content
 
@@ -115,11 +119,12 @@ class Line:
     ) -> Any:  # noqa: ANN401
         """The JSON of the answer, or the error that the daemon answered with."""
         with self._connected(timeout) as (connection, answers):
-            sent = self._send(connection, method, path, query, body)
+            unsent = self._send(connection, method, path, query, body)
             try:
                 return self._content(_answer(answers))
             except (ConnectionError, CutOff):
-                if sent:
+                # Nobody refuses a small request for its size: then the daemon is just ending.
+                if unsent < _MUCH:
                     raise
                 raise BadInput("Legion refused this request before it had read all of it; send less at once.") from None
 
@@ -155,8 +160,8 @@ class Line:
         except OSError as error:
             raise TryAgain(f"Legion at {address} cannot be reached: {error.strerror or error}.") from None
 
-    def _send(self, connection: socket.socket, method: str, path: str, query: Query | None, body: object) -> bool:
-        """Whether all of it went out."""
+    def _send(self, connection: socket.socket, method: str, path: str, query: Query | None, body: object) -> int:
+        """0, or the size of what may not have gone out."""
         host = "localhost" if self.address.socket is not None else _host_header(self.address)
         headers = {"Host": host, "Authorization": f"Bearer {self.address.token}"}
         if self.address.session:
@@ -172,8 +177,8 @@ class Line:
         try:
             connection.sendall("\r\n".join([*lines, "", ""]).encode("latin-1") + content)
         except (BrokenPipeError, ConnectionResetError):
-            return False
-        return True
+            return len(content)
+        return 0
 
     def _content(self, answer: Answer) -> Any:  # noqa: ANN401
         raw = answer.read()

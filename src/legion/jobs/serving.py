@@ -9,6 +9,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from itertools import takewhile
 from pathlib import Path
 
 from legion.domain.agents import READING, Agent
@@ -239,15 +240,16 @@ def _tools(agent: Agent) -> frozenset[str] | None:
 
 def _cut_off(world: World, this_run: Run) -> CutOff:
     """What the turns since the last whole one left open."""
-    with world.store.read() as tx:
-        earlier = [run for run in runs.of_seat(tx, this_run) if run.id < this_run.id]
-    since: list[Run] = []
-    for run in reversed(earlier):
-        if run.outcome not in _GOES_ON:
-            break
-        since.insert(0, run)
+    since = _since_whole(world, this_run)
     events = [event for run in since for event in read_journal(world.data.runs / run.name)]
     return CutOff(outcome=since[-1].outcome if since else None, calls=claude.cut_off(events))
+
+
+def _since_whole(world: World, this_run: Run) -> list[Run]:
+    """The turns that this one goes on with, oldest first."""
+    with world.store.read() as tx:
+        earlier = [run for run in runs.of_seat(tx, this_run) if run.id < this_run.id]
+    return list(takewhile(lambda run: run.outcome in _GOES_ON, reversed(earlier)))[::-1]
 
 
 def conclude(
@@ -343,7 +345,11 @@ def _wakes_at(tx: Transaction, agent: Agent, outcome: Outcome, until: float | No
 
 
 def _last_words(world: World, this_run: Run) -> str:
-    """What it said at the end of each of its answers; more than one where it was told something on the way."""
-    events = read_journal(world.data.runs / this_run.name)
+    """What it said at the end of each of its answers; more than one where it was told something on the way.
+
+    A turn that was lost behind its last word has told nobody yet.
+    """
+    lost = [run for run in _since_whole(world, this_run) if run.outcome is Outcome.LOST]
+    events = [event for run in (*lost, this_run) for event in read_journal(world.data.runs / run.name)]
     said = [str(event.facts.get("text") or "").strip() for event in events if event.kind == "result"]
     return "\n\n".join(dict.fromkeys(text for text in said if text))

@@ -135,6 +135,7 @@ class Talk:
         """Raises ClaudeSDKError where the program ended, or said nothing, before there was a conversation."""
         if not connecting.done():
             # The SDK would wait for the answer of a dead program.
+            await self._transport.hear_out()
             connecting.cancel()
         try:
             await connecting

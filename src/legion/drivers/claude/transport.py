@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
@@ -17,6 +18,8 @@ from legion.drivers import Child, Host
 LONGEST_LINE = 64 << 20
 """A longer message is passed over: no tool result that Claude Code sends comes near it."""
 _CHUNK = 1 << 18
+_LAST_GASP = 1.0
+"""Seconds in which what a dead program printed is read; something else that holds its pipe may never close it."""
 
 
 def command_line(program: str, options: ClaudeAgentOptions) -> tuple[str, ...]:
@@ -47,6 +50,7 @@ class HostTransport(Transport):
         self._stdin: asyncio.StreamWriter | None = None
         self._stdout: asyncio.StreamReader | None = None
         self._stderr: asyncio.Task[None] | None = None
+        self._read_to_the_end = asyncio.Event()
 
     @property
     def started(self) -> bool:
@@ -109,7 +113,18 @@ class HostTransport(Transport):
             elif line.strip():
                 self._complain(line)
             if not line.endswith(b"\n"):
+                self._read_to_the_end.set()
                 return
+
+    async def hear_out(self) -> None:
+        """Until what a dead program had printed was passed on: its death may be known before its last words are."""
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self._read_to_the_end.wait(), _LAST_GASP)
+        await self._hear_out_errors()
+
+    async def _hear_out_errors(self) -> None:
+        if self._stderr is not None:
+            await asyncio.wait((self._stderr,), timeout=_LAST_GASP)
 
     async def end_input(self) -> None:
         if self._stdin is not None:
@@ -118,6 +133,7 @@ class HostTransport(Transport):
     async def close(self) -> None:
         """Our ends of the pipes only; the runner ends the program."""
         await self.end_input()
+        await self._hear_out_errors()
         if self._stderr is not None:
             self._stderr.cancel()
 

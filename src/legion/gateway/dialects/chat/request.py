@@ -9,7 +9,6 @@ from legion.gateway.dialects.inner import (
     Call,
     Choice,
     Document,
-    Effort,
     Format,
     Image,
     Json,
@@ -23,17 +22,9 @@ from legion.gateway.dialects.inner import (
     Tool,
 )
 from legion.gateway.dialects.names import short
+from legion.gateway.dialects.openai import CHOICE_WORDS, CHOICES, EFFORTS
 from legion.gateway.dialects.tools import schema_of
 
-_CHOICES = {"auto": Choice.AUTO, "required": Choice.ANY, "none": Choice.NONE}
-_CHOICE_WORDS = {choice: word for word, choice in _CHOICES.items()}
-_EFFORTS = {
-    "minimal": Effort.LOW,
-    "low": Effort.LOW,
-    "medium": Effort.MEDIUM,
-    "high": Effort.HIGH,
-    "xhigh": Effort.HIGH,
-}
 _MOST_STOPS = 4
 
 
@@ -54,7 +45,7 @@ def read(facts: Json) -> Request:
         temperature=facts.get("temperature"),
         top_p=facts.get("top_p"),
         stops=(stops,) if isinstance(stops, str) else tuple(stops),
-        effort=_EFFORTS.get(facts.get("reasoning_effort") or ""),
+        effort=EFFORTS.get(facts.get("reasoning_effort") or ""),
         format=_format(facts.get("response_format")),
         stream=facts.get("stream") is True,
         count_stream=(facts.get("stream_options") or {}).get("include_usage") is True,
@@ -119,7 +110,7 @@ def _tool(facts: Json) -> Tool:
 def _choice(wanted: str | Json | None) -> tuple[Choice, str]:
     if isinstance(wanted, dict):
         return (Choice.ONE, wanted["function"]["name"]) if wanted["type"] == "function" else (Choice.AUTO, "")
-    return _CHOICES[wanted or "auto"], ""
+    return CHOICES[wanted or "auto"], ""
 
 
 def _format(wanted: Json | None) -> Format | None:
@@ -142,7 +133,7 @@ def write(request: Request) -> Json:
         facts["max_completion_tokens" if thinks else "max_tokens"] = request.longest
     if request.tools:
         facts["tools"] = [_written_tool(tool) for tool in request.tools]
-        facts["tool_choice"] = _CHOICE_WORDS.get(request.choice) or {
+        facts["tool_choice"] = CHOICE_WORDS.get(request.choice) or {
             "type": "function",
             "function": {"name": short(request.chosen)},
         }

@@ -9,7 +9,6 @@ from legion.gateway.dialects.inner import (
     Call,
     Choice,
     Document,
-    Effort,
     Format,
     Image,
     Json,
@@ -24,17 +23,9 @@ from legion.gateway.dialects.inner import (
     Unreadable,
 )
 from legion.gateway.dialects.names import short
+from legion.gateway.dialects.openai import CHOICE_WORDS, CHOICES, EFFORTS
 from legion.gateway.dialects.tools import schema_of, wrapped
 
-_CHOICES = {"auto": Choice.AUTO, "required": Choice.ANY, "none": Choice.NONE}
-_CHOICE_WORDS = {choice: word for word, choice in _CHOICES.items()}
-_EFFORTS = {
-    "minimal": Effort.LOW,
-    "low": Effort.LOW,
-    "medium": Effort.MEDIUM,
-    "high": Effort.HIGH,
-    "xhigh": Effort.HIGH,
-}
 _ROLES = {"user": Role.USER, "assistant": Role.ASSISTANT, "system": Role.SYSTEM, "developer": Role.SYSTEM}
 _TOOLS = ("function", "custom")
 
@@ -60,7 +51,7 @@ def read(facts: Json) -> Request:
         longest=facts.get("max_output_tokens"),
         temperature=facts.get("temperature"),
         top_p=facts.get("top_p"),
-        effort=_EFFORTS.get((facts.get("reasoning") or {}).get("effort") or ""),
+        effort=EFFORTS.get((facts.get("reasoning") or {}).get("effort") or ""),
         format=_format((facts.get("text") or {}).get("format")),
         stream=facts.get("stream") is True,
         user=facts.get("safety_identifier") or facts.get("user") or "",
@@ -142,7 +133,7 @@ def _tool(facts: Json) -> Tool:
 def _choice(wanted: str | Json | None) -> tuple[Choice, str]:
     if isinstance(wanted, dict):
         return (Choice.ONE, wanted["name"]) if wanted["type"] in _TOOLS else (Choice.AUTO, "")
-    return _CHOICES[wanted or "auto"], ""
+    return CHOICES[wanted or "auto"], ""
 
 
 def _format(wanted: Json | None) -> Format | None:
@@ -166,7 +157,7 @@ def write(request: Request) -> Json:
         facts["instructions"] = "\n\n".join(one.text for one in request.system)
     if request.tools:
         facts["tools"] = [_written_tool(tool) for tool in request.tools]
-        word = _CHOICE_WORDS.get(request.choice)
+        word = CHOICE_WORDS.get(request.choice)
         facts["tool_choice"] = word or {"type": "function", "name": short(request.chosen)}
         facts["parallel_tool_calls"] = request.parallel
     if request.longest is not None:

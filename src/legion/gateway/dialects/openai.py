@@ -1,0 +1,15 @@
+"""Words that both of OpenAI's APIs use, for what the inner form knows."""
+
+from __future__ import annotations
+
+from legion.gateway.dialects.inner import Choice, Effort
+
+CHOICES = {"auto": Choice.AUTO, "required": Choice.ANY, "none": Choice.NONE}
+CHOICE_WORDS = {choice: word for word, choice in CHOICES.items()}
+EFFORTS = {
+    "minimal": Effort.LOW,
+    "low": Effort.LOW,
+    "medium": Effort.MEDIUM,
+    "high": Effort.HIGH,
+    "xhigh": Effort.HIGH,
+}
