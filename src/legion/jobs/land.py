@@ -42,16 +42,25 @@ def land(world: World, claim: Claim) -> None:
     """Until nothing is left to land. What arrives while the claim is being given back starts the next job."""
     target.finish_begun(world, world.workshop(claim.subject))
     train = Train(world)
-    while True:
-        shop = world.workshop(claim.subject)
-        shop = replace(shop, project=person.look(world, shop))
-        person_waits = shop.project.person_waiting
-        batch = _accepted(world, (() if person_waits else train.next(shop)) or _batch(world, shop))
-        if not _trusted(world, shop) or not (batch or person_waits):
-            break
-        _land_batch(world, shop, batch, person_waits, train)
+    try:
+        while _land_next(world, claim.subject, train):
+            pass
+    finally:
+        train.give_up()
     with world.store.write() as tx:
         jobs.finish(tx, claim)
+
+
+def _land_next(world: World, project: int, train: Train) -> bool:
+    """One batch. False where nothing is left, or nothing may be run."""
+    shop = world.workshop(project)
+    shop = replace(shop, project=person.look(world, shop))
+    person_waits = shop.project.person_waiting
+    batch = _accepted(world, (() if person_waits else train.next(shop)) or _batch(world, shop))
+    if not _trusted(world, shop) or not (batch or person_waits):
+        return False
+    _land_batch(world, shop, batch, person_waits, train)
+    return True
 
 
 def _trusted(world: World, shop: Workshop) -> bool:
@@ -96,11 +105,11 @@ def _land_batch(world: World, shop: Workshop, batch: tuple[Ticket, ...], person_
     if not chain or _refuse_nonsense(world, shop, chain):
         return
     shop = _under_persons_config(world, shop, chain[0])
-    with train.building(shop, chain[-1].commit, {ticket.id for ticket in batch}):
+    with train.below(shop, chain[-1].commit, {ticket.id for ticket in batch}):
         search, tried = _search(world, shop, start, chain, train)
     landed = search.lands is None or target.move(world, shop, start, tried[search.lands].links)
     if landed and search.culprit is not None:
-        _send_back(world, shop, chain[search.culprit], tried[search.convicted_by].tested, alone=search.lands is None)
+        _blame(world, shop, chain[search.culprit], tried[search.convicted_by].tested, alone=search.lands is None)
 
 
 def _chain(world: World, shop: Workshop, start: str, batch: tuple[Ticket, ...], person_waits: bool) -> list[Link]:
@@ -196,7 +205,6 @@ def _search(
 ) -> tuple[Search, dict[Probe, _Tried]]:
     """Test parts of the chain until it is clear how much of it may land and who is to blame for the rest."""
     search = Search(size=len(chain))
-    train.join(chain[-1].commit)
     tried: dict[Probe, _Tried] = {}
     slots = shop.config.landing.checks_at_once
     while not search.settled:
@@ -210,18 +218,10 @@ def _search(
             if result is not None:
                 refuse_broken(result.tested)
         results_told = {probe: None if result is None else result.tested.green for probe, result in results.items()}
-        search = _confirmed(world, shop, landing.learn(search, results_told), tried)
+        search = landing.learn(search, results_told)
+        if search.red is not None:
+            train.give_up()
     return search, tried
-
-
-def _confirmed(world: World, shop: Workshop, search: Search, tried: dict[Probe, _Tried]) -> Search:
-    """Before anyone is blamed, the red test that stands against them is repeated alone."""
-    if search.culprit is None:
-        return search
-    against = tried[search.convicted_by]
-    tested = told(world, shop, against.tested)
-    tried[search.convicted_by] = replace(against, tested=tested)
-    return landing.cleared(search) if tested.green else search
 
 
 def _try(world: World, shop: Workshop, start: str, chain: list[Link], probe: Probe) -> _Tried | None:
@@ -236,6 +236,14 @@ def _try(world: World, shop: Workshop, start: str, chain: list[Link], probe: Pro
             wanted += checking.proofs(link.ticket.id, link.ticket.wish.proofs)
             wanted += acceptance.wanted(world, link.ticket)
     return _Tried(links=links, tested=checking.test(world, shop, links[-1].commit, wanted))
+
+
+def _blame(world: World, shop: Workshop, culprit: Link, against: Tested, *, alone: bool) -> None:
+    """The others have landed. Now the red test that stands against this one is repeated with no other beside it;
+    where it is green then, the change stays in the queue and its receipt counts."""
+    tested = told(world, shop, against)
+    if not tested.green:
+        _send_back(world, shop, culprit, tested, alone=alone)
 
 
 def _send_back(world: World, shop: Workshop, culprit: Link, tested: Tested, *, alone: bool) -> None:
