@@ -13,12 +13,13 @@ from dataclasses import dataclass, replace
 
 from legion.config.project import FILE, hash_of, parse
 from legion.domain import landing
+from legion.domain.attempts import next_try
 from legion.domain.checks import Receipt
 from legion.domain.errors import BadInput
 from legion.domain.events import Kind
 from legion.domain.jobs import Claim
 from legion.domain.landing import Probe, Search
-from legion.domain.tickets import Fail, Park, ParkReason, State, Ticket, TryAgain, next_try
+from legion.domain.tickets import Fail, Park, ParkReason, State, Ticket, TryAgain
 from legion.git import merging
 from legion.git.hub import TARGET
 from legion.git.merging import Candidate, Conflict

@@ -12,10 +12,11 @@ from dataclasses import dataclass
 
 from legion.config.evidence import Guard
 from legion.domain import diffs
+from legion.domain.attempts import next_try
 from legion.domain.paths import matches
 from legion.domain.protection import Touched, stopped_by
 from legion.domain.questions import TOO_LATE, Matter, Settler
-from legion.domain.tickets import Change, Park, ParkReason, Step, Ticket, next_try
+from legion.domain.tickets import Change, Park, ParkReason, Step, Ticket
 from legion.domain.weakening import Weakening, weakenings
 from legion.git.history import FileChange, FileStatus
 from legion.jobs import feedback
