@@ -6,12 +6,14 @@ import sys
 import tempfile
 from pathlib import Path
 
-from bench import claude, daemon, gateway, landing, mail, scale, start
+from bench import claude, daemon, foresight, gateway, landing, mail, scale, start
 from bench.report import Report
 
 PARTS = {
     "start": start.run,
     "landing": landing.run,
+    "train": landing.train,
+    "foresight": foresight.run,
     "scale": scale.run,
     "daemon": daemon.run,
     "mail": mail.run,

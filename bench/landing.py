@@ -30,13 +30,26 @@ def run(folder: Path, report: Report) -> None:
         report.value(f"20 ready changes, {name}: wall", seconds / _CHECK, "check times", aim=wall_aim)
         report.value(f"20 ready changes, {name}: in sequence", rounds, "checks", aim=aim)
     for name, bad, slots, aim in (("all good", None, 2, 3.0), ("one bad, four slots", 13, 4, 4.0)):
-        arrivals = _arrivals(folder / f"arrivals-{slots}", bad, slots)
+        arrivals, _ = _arrivals(folder / f"arrivals-{slots}", bad, _config(slots), 20.0)
         report.value(f"20 changes within 20 s, {name}: after the last", arrivals / _CHECK, "check times", aim=aim)
 
 
-def _config(slots: int) -> str:
+def train(folder: Path, report: Report, check: float = 10.0) -> None:
+    """Changes that become ready over six check times, one of them bad: one after the other, in batches, as a train."""
+    for name, more, slots in (
+        ("one after the other", "batch = 1\nspeculate = false\n", 1),
+        ("batches", "speculate = false\n", 2),
+        ("train", "speculate = true\n", 2),
+    ):
+        config = _config(slots, check) + more
+        after, until = _arrivals(folder / f"train-{name.replace(' ', '-')}", 13, config, 6 * check)
+        report.value(f"20 changes, one bad, {check:g} s check, {name}: after the last", after / check, "check times")
+        report.value(f"20 changes, one bad, {check:g} s check, {name}: from the first", until / check, "check times")
+
+
+def _config(slots: int, check: float = _CHECK) -> str:
     return (
-        f'[checks.test]\nrun = "sleep {_CHECK:g}; sh check.sh"\n'
+        f'[checks.test]\nrun = "sleep {check:g}; sh check.sh"\n'
         f"[agents]\nparallel = {_CHANGES}\nattempts = 1\n[landing]\nchecks_at_once = {slots}\n"
     )
 
@@ -82,18 +95,20 @@ def _in_sequence(project: Project, since: float) -> int:
     return rounds
 
 
-def _arrivals(folder: Path, bad: int | None, slots: int) -> float:
-    """Changes become ready at random moments: seconds from the last of them to the last landing."""
+def _arrivals(folder: Path, bad: int | None, config: str, within: float) -> tuple[float, float]:
+    """Changes become ready at random moments: seconds from the last and from the first of them to the last landing."""
     folder.mkdir(parents=True)
-    repository = ground.repository(folder / "repo", 200, _config(slots))
+    repository = ground.repository(folder / "repo", 200, config)
     chance = random.Random(7)
     with squad(folder) as one:
         project = one.adopt(repository)
         ids = project.dispatch_all(
-            [new(f"change {n}", f"sleep {chance.uniform(0, 20):.2f}; {_write(n, bad)}") for n in range(_CHANGES)]
+            [new(f"change {n}", f"sleep {chance.uniform(0, within):.2f}; {_write(n, bad)}") for n in range(_CHANGES)]
         )
-        project.until_settled(patience=300)
-        return _last_landing(project, ids) - max(project.ticket(ticket).runs[-1].ended_at or 0.0 for ticket in ids)
+        project.until_settled(patience=900)
+        ready = [project.ticket(ticket).runs[-1].ended_at or 0.0 for ticket in ids]
+        last = _last_landing(project, ids)
+        return last - max(ready), last - min(ready)
 
 
 def _last_landing(project: Project, ids: list[int]) -> float:

@@ -44,6 +44,7 @@ from legion.wire.tickets import (
 )
 from tests.api.standin_models import ModelsStandIn
 from tests.api.standin_staff import StaffStandIn
+from tests.api.standin_work import WorkStandIn
 
 COMMIT = "3f2a1c9d" * 5
 OLD = "0123abcd" * 5
@@ -75,7 +76,7 @@ def a_text(place: str, text: str, *, trusted: bool) -> TrustText:
     return TrustText(place=place, file="/shop/legion.toml", hash=digest, text=text, trusted=trusted)
 
 
-class StandIn(ModelsStandIn, StaffStandIn):
+class StandIn(ModelsStandIn, StaffStandIn, WorkStandIn):
     """Tickets and events in lists. `trouble` is raised by everything that is asked next."""
 
     def __init__(self) -> None:
@@ -100,6 +101,7 @@ class StandIn(ModelsStandIn, StaffStandIn):
         self.dispatched: list[Dispatch] = []
         self.feedback: list[str] = []
         self.reset_models()
+        self.reset_work()
         self.config_texts = [a_text("landed", '[checks.test]\nrun = "make test"\n', trusted=False)]
         self.trusted: list[str] = []
         self.being_checked = False

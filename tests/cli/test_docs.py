@@ -16,7 +16,7 @@ from legion.cli.app import ENTRIES, cli
 from legion.cli.command import COMMON
 from legion.cli.plan import FIELDS, read_plan
 from legion.demo import report, summary
-from legion.wire import agents, mail, projects, providers, questions, recording, tickets
+from legion.wire import agents, history, mail, projects, providers, questions, recording, stretch, tickets, usage
 from tests.support.codebase import ROOT
 
 # What clients send; the OpenAPI document describes it.
@@ -117,7 +117,21 @@ def shapes_of(module: ModuleType) -> list[type]:
     return [one for one in found if one.__module__ == module.__name__]
 
 
-SHAPES = (projects, tickets, agents, mail, questions, providers, recording, shapes, summary, report)
+SHAPES = (
+    projects,
+    tickets,
+    agents,
+    mail,
+    questions,
+    providers,
+    recording,
+    usage,
+    history,
+    stretch,
+    shapes,
+    summary,
+    report,
+)
 ANSWERS = [one for module in SHAPES for one in shapes_of(module) if one not in INSIDE]
 
 

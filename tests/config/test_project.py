@@ -7,7 +7,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from legion.config import project, settings, user
-from legion.config.project import DEFAULTS, PROTECTED, flatten, hash_of, parse
+from legion.config.project import DEFAULTS, flatten, hash_of, parse
 from legion.domain.checks import Check
 from legion.domain.errors import BadInput
 from legion.domain.landing import Mode
@@ -38,7 +38,7 @@ mode = "squash"
 batch = 5
 checks_at_once = 3
 
-[protect]
+[protected]
 paths = ["migrations/**"]
 """
 
@@ -77,7 +77,7 @@ def test_every_setting_of_a_whole_file_is_read():
 def test_an_empty_file_means_the_defaults():
     assert parse("", origin="legion.toml") == DEFAULTS
     assert DEFAULTS.checks == ()
-    assert DEFAULTS.protect.paths == PROTECTED
+    assert DEFAULTS.protected.paths == ()
 
 
 def test_checks_keep_the_order_of_the_file():
@@ -85,9 +85,8 @@ def test_checks_keep_the_order_of_the_file():
     assert [check.name for check in parse(text, origin="x").checks] == ["c3", "c1", "c2"]
 
 
-def test_legion_toml_stays_protected_even_where_the_list_leaves_it_out():
-    assert parse(WHOLE, origin="x").protect.paths == ("legion.toml", "migrations/**")
-    assert parse("[protect]\npaths = []", origin="x").protect.paths == ("legion.toml",)
+def test_the_project_adds_to_what_is_always_protected():
+    assert parse(WHOLE, origin="x").protected.paths == ("migrations/**",)
 
 
 def test_windows_line_ends_change_nothing():
@@ -120,7 +119,7 @@ def test_windows_line_ends_change_nothing():
         ('[setup]\nkey = ["req*.txt"]', "has a wildcard in it, so name the files themselves"),
         ('[setup]\nkey = ["a/"]', "is a folder"),
         ("[setup]\nkey = [1]", "not 1"),
-        ('[protect]\npaths = ["a/{b,c}"]', "write one pattern for each"),
+        ('[protected]\npaths = ["a/{b,c}"]', "write one pattern for each"),
         ("[checks.test]\ntimeout = 3", "line 1, `checks.test` lacks `run`, which must be a command"),
         ('[checks.test]\nrun = "  "', "`checks.test.run` must be a command"),
         ('[checks."a b"]\nrun = "x"', "line 1, `checks.a b` needs a name of at most 40 letters"),
@@ -129,7 +128,7 @@ def test_windows_line_ends_change_nothing():
         ("setup = 3", "line 1, `setup` must be a table like [setup], not 3"),
         ("[agents]\nparalel = 3", "line 2, `agents.paralel` is not a setting; the nearest one is `agents.parallel`"),
         ("[check.a]\nrun = 'x'", "`check` is not a setting; the nearest one is `checks`"),
-        ("[x]", "`x` is not a setting; known here are setup, checks, agents, landing, protect"),
+        ("[x]", "`x` is not a setting; known here are setup, checks, agents, landing, conflicts, protected"),
         ("agents = { zzz = 1 }", "line 1, `agents.zzz` is not a setting"),
         ("agents.parallel = 0", "line 1, `agents.parallel`"),
         ("a =", "legion.toml is not valid TOML, so mend it: invalid value"),
@@ -268,5 +267,5 @@ def test_flatten_lists_every_setting_as_plain_values():
     assert rows["checks.test.run"] == "set -e\nmake test"
     assert rows["checks.lint.timeout"] == 600
     assert rows["landing.mode"] == "squash"
-    assert rows["protect.paths"] == ["legion.toml", "migrations/**"]
+    assert rows["protected.paths"] == ["migrations/**"]
     assert next(iter(rows)) == "setup.run"

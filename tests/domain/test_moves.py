@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from legion.domain import tickets as rules
+from legion.domain.attempts import next_try, rest
 from legion.domain.errors import Conflict
 from legion.domain.tickets import (
     Approve,
@@ -40,8 +41,6 @@ from legion.domain.tickets import (
     Wish,
     allowed,
     move,
-    next_try,
-    rest,
 )
 
 # Written from the design, not from the code: who may go where, by which step.
@@ -225,12 +224,12 @@ def test_attempts_are_counted_from_the_last_retry():
     ground = Ground(base="b", tree="t")
     assert next_try(first, "red", "f", ground) == TryAgain("red", "f", ground)
     second = go(first, TryAgain("red", "f"), Start("t"))
-    assert next_try(second, "red", "f") == Fail("gave up after 2 attempts: red", "f")
+    assert next_try(second, "red", "f") == Fail("gave up after 2 attempts: red", "f", why="red")
     third = go(second, Fail("gave up"), Retry(), Start("t"))
     assert (third.attempt, third.spared) == (3, 2)
     assert next_try(third, "red", "f") == TryAgain("red", "f")
     once = go(replace(ticket, wish=Wish(title="t", text="t", max_attempts=1)), Start("t"))
-    assert next_try(once, "red", "f") == Fail("gave up after 1 attempt: red", "f")
+    assert next_try(once, "red", "f") == Fail("gave up after 1 attempt: red", "f", why="red")
 
 
 @pytest.mark.parametrize("cause", Cause)
@@ -238,7 +237,7 @@ def test_the_cause_goes_along_to_the_next_attempt_and_to_the_end(cause):
     first = go(queued(wish=Wish(title="t", text="t", max_attempts=2)), Start("t"))
     assert next_try(first, "r", "f", cause=cause) == TryAgain("r", "f", cause=cause)
     second = go(first, TryAgain("r", "f"), Start("t"))
-    assert next_try(second, "r", "f", cause=cause) == Fail("gave up after 2 attempts: r", "f", cause=cause)
+    assert next_try(second, "r", "f", cause=cause) == Fail("gave up after 2 attempts: r", "f", cause=cause, why="r")
 
 
 def test_the_rest_after_an_attempt_that_ended_at_once_doubles_up_to_a_minute_and_starts_anew_after_a_retry():

@@ -33,8 +33,6 @@ run = "git status; git log -1; git diff HEAD; test -e README.txt"
 [agents]
 attempts = 2
 parallel = 4
-[protect]
-paths = []
 """
 
 
@@ -69,7 +67,7 @@ class Lair:
         self.plants = plants(self.marks, self.home / ".ssh", self.victim)
         prepare(self.repository, self.plants)
         self.listeners = [self._listen(str(root / "host.sock")), self._listen(f"\0{root.name}")]
-        self.squad = Squad(root, launch=interpreter_for(uid))
+        self.squad = Squad(root, settings='[protection]\nmode = "off"\n', launch=interpreter_for(uid))
         self.squad.data.prepare()
         self.squad.data.daemon_log.touch()
         for path in (root, *root.rglob("*")):

@@ -90,6 +90,8 @@ def held_batch(make: Callable[..., Project], gate: Gate, agents: Sequence[str]) 
     check = f"if [ -e hold.txt ] && ! ls change*.txt; then {gate.pause}; fi; sh check.sh"
     project = make(
         f"[checks.test]\nrun = '''{check}'''\n[agents]\nparallel = 8\nattempts = 2\n[landing]\nchecks_at_once = 4\n"
+        # They wait for each other, and not for a place in a batch that is built ahead.
+        "speculate = false\n"
     )
     project.dispatch("hold", "touch hold.txt")
     gate.arrived()

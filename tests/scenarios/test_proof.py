@@ -1,4 +1,4 @@
-"""What counts: proofs, checkpoints, protected files, and the word `unchecked` where nothing was checked."""
+"""What counts: proofs, checkpoints, and the word `unchecked` where nothing was checked."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import pytest
 from legion.wire.errors import BadInput
 from tests.support.gates import Gate
 from tests.support.legion import Project, new
+from tests.support.repository import CHECK
 
 
 def test_a_proof_must_be_green_on_the_change_and_has_a_receipt(project: Project):
@@ -80,7 +81,8 @@ def test_a_green_checkpoint_lets_those_behind_it_start(project: Project):
     assert "test -e a.txt" in commands
 
 
-def test_what_comes_after_a_red_checkpoint_waits_and_a_retry_frees_it(project: Project):
+def test_what_comes_after_a_red_checkpoint_waits_and_a_retry_frees_it(make: Callable[..., Project]):
+    project = make(f"{CHECK}\n[checkpoints]\nfixes = 0\n")
     checkpoint, after = project.dispatch_all(
         [
             new("is it there", key="gate", checkpoint=True, prove=["test -e wanted.txt"]),
@@ -102,29 +104,6 @@ def test_what_comes_after_a_red_checkpoint_waits_and_a_retry_frees_it(project: P
 def test_a_checkpoint_has_no_agent(project: Project):
     with pytest.raises(BadInput, match="which has no agent"):
         project.dispatch("gate", "true", checkpoint=True)
-
-
-def test_a_change_of_protected_files_goes_back_and_must_be_undone(project: Project):
-    agent = """
-    if [ "$LEGION_ATTEMPT" = 1 ]; then echo '# weaker' >> legion.toml; echo a > a.txt; exit; fi
-    grep -q -e '- legion.toml' "$LEGION_BRIEFING" && git checkout -q legion.toml
-    """
-    ticket = project.dispatch("sneak", agent)
-    project.until_settled()
-    page = project.ticket(ticket)
-    assert (page.ticket.state, page.ticket.attempt) == ("done", 2)
-    reasons = [event.data["reason"] for event in page.history if event.kind == "ticket.moved"]
-    assert "it changed protected files (legion.toml)" in reasons
-    assert project.landed("a.txt") == "a\n"
-    assert "weaker" not in (project.landed("legion.toml") or "")
-
-
-def test_protected_files_may_change_where_the_ticket_names_them(make: Callable[..., Project]):
-    project = make("[protect]\npaths = ['ci/**', 'secret.txt']\n[agents]\nattempts = 1\n")
-    named = project.dispatch("named", "mkdir -p ci/deep && touch ci/deep/a.yml", files=["ci/**"])
-    other = project.dispatch("other", "touch secret.txt", files=["ci/**"])
-    project.until_settled()
-    assert project.states() == {named: "done", other: "failed"}
 
 
 def test_a_landed_ticket_that_nothing_checked_says_so(make: Callable[..., Project]):

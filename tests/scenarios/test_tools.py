@@ -131,6 +131,9 @@ def test_a_standing_agent_sees_itself_by_tool_and_by_command_line(here: Company)
     assert parent(here, "helped") == id
     assert "from the shell" in here.told("mail", "--all")
     (ticket,) = [line.id for line in here.squad.client.status(here.project.cwd, True).tickets if "vandal" in line.title]
+    (asked,) = here.project.until(ticket, "parked").questions
+    assert (asked.kind, "- legion.toml" in asked.words) == ("change", True)
+    here.told("answer", str(asked.id), "no")
     assert "protected files (legion.toml)" in here.project.until(ticket, "failed").ticket.reason
     shown = here.told("mcp")
     assert json.loads(here.squad.data.daemon_record.read_text())["mcp"] in shown
@@ -143,7 +146,7 @@ def test_its_shell_cannot_be_anybody_else_or_do_what_is_the_persons(here: Compan
         ("LEGION_SESSION_ID=root legion status", "lets nobody call as 'root'"),
         ("LEGION_TOKEN=guessed legion status", "missing or wrong"),
         ("env -u LEGION_TOKEN legion status", "not running"),
-        ("legion answer 1 yes", "There is no question 1"),
+        ("legion answer 4711 yes", "There is no question 4711"),
         ("legion trust", "not open to agents"),
         ("legion down", "not open to agents"),
         ("legion config", "not open to agents"),

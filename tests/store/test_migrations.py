@@ -29,6 +29,7 @@ from sqlalchemy.types import TypeEngine
 
 from legion.domain.checks import Verdict
 from legion.domain.decide import JobKind
+from legion.domain.evidence import Bound
 from legion.domain.runs import Outcome
 from legion.domain.tickets import ParkReason, State
 from legion.store import (
@@ -123,6 +124,20 @@ def test_what_models_cost_and_asked_is_kept(database_url):
         assert usage.read_up_to(tx, "gateway") == ("2026-01-02.jsonl", 9_000_000_000)
         assert usage.limits(tx)["anthropic"].resets_at == 5000
         assert questions.get(tx, 1).allowed is True
+    store.close()
+
+
+def test_what_proves_which_criterion_is_kept_and_older_tickets_have_none(database_url):
+    (step,) = [step for step in SHIPPED if step.name == "evidence"]
+    store = Store(database_url)
+    store.migrate([known for known in SHIPPED if known.number <= step.number])
+    run_plain(database_url, data_of(step))
+    store.migrate()
+    with store.read() as tx:
+        proven, plain = tickets.get_many(tx, (1, 2))
+        assert proven.wish.bound == (Bound(criterion=0, by="make test"),)
+        assert proven.wish.acceptance == ("smoke",)
+        assert (plain.wish.bound, plain.wish.acceptance) == ((), ())
     store.close()
 
 

@@ -7,7 +7,7 @@ import pytest
 from legion.domain.errors import Conflict, NotFound
 from legion.domain.events import Kind
 from legion.domain.questions import Matter, Settler
-from legion.domain.tickets import Cause, Fail, Park, ParkReason, Retry, Start, Unpark
+from legion.domain.tickets import Cause, Change, Fail, Park, ParkReason, Propose, Retry, Start, Stop, Unpark
 from legion.store import events, questions, runs, tickets
 from tests.store.making import COMMIT, add_ticket
 
@@ -130,3 +130,25 @@ def test_a_dropped_ticket_asks_nothing_any_more(store, project):
         tickets.move(tx, ticket, Fail("gave up", "", cause=Cause.CONFLICT))
         tickets.drop(tx, ticket)
         assert questions.open_ones(tx) == ()
+
+
+def test_the_question_about_a_change_outlives_a_wake_but_not_a_stop(store, project):
+    with store.write() as tx:
+        ticket = add_ticket(tx, project.id).id
+        for step in (Start(COMMIT), Propose(Change(base=COMMIT, commit=COMMIT))):
+            tickets.move(tx, ticket, step)
+        asked = questions.ask(
+            tx,
+            key="change:1",
+            kind=Matter.CHANGE,
+            project=project.id,
+            ticket=ticket,
+            words="May this change land?",
+            deadline=99.0,
+        )
+        tickets.move(tx, ticket, Park(ParkReason.QUESTION, "it changed protected files"))
+        tickets.move(tx, ticket, Unpark())
+        assert questions.open_ones(tx) == (asked,)
+        tickets.move(tx, ticket, Stop())
+        gone = questions.get(tx, asked.id)
+    assert (gone.settled_by, gone.choice, gone.allowed) == (Settler.END, "no", False)

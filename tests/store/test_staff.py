@@ -5,11 +5,12 @@ from __future__ import annotations
 import pytest
 
 from legion.domain.agents import ROOT, Planning, Rights, Tier
+from legion.domain.budgets import Spent
 from legion.domain.errors import Conflict, NotFound
 from legion.domain.mail import Delivery, Post
 from legion.domain.runs import Outcome
 from legion.domain.tickets import Start
-from legion.domain.usage import Spending, Usage
+from legion.domain.usage import Fate, Spending, Usage
 from legion.store import agents, holdings, mail, requests, runs, snapshot, tickets, usage
 from legion.store.database import Transaction
 from tests.store.making import COMMIT, add_ticket
@@ -93,6 +94,19 @@ def test_turns_are_runs_of_their_agent(store, project):
         assert (last.name, last.conversation, last.ticket) == ("agent-1-run-4", ann.id, None)
         view = snapshot.load(tx, 1, {})
         assert ([agent.in_a_turn for agent in view.agents], view.open_runs) == ([True], frozenset())
+
+
+def test_what_turns_cost_counts_for_the_project_and_for_no_ticket_or_epic(store, project):
+    with store.write() as tx:
+        run = runs.start_turn(tx, hire(tx, project.id, "ann"), "p")
+        mine = Spending(run=run.id, provider="p", model="m", day="d", usage=Usage(requests=1, usd=1.5))
+        usage.add(tx, [mine])
+    with store.read() as tx:
+        assert usage.spent(tx) == (Spent(project=project.id, epic="", day="d", usd=1.5),)
+        assert usage.spending(tx, project.id) == (mine,)
+        (work,) = usage.work(tx, project.id)
+        assert (work.run, work.ticket, work.agent, work.fate) == (run.id, None, "ann", Fate.NONE)
+        assert usage.work(tx, project.id + 1) == ()
 
 
 def test_a_ticket_is_held_by_one_agent_at_a_time(store, project):

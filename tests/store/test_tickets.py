@@ -11,6 +11,7 @@ from sqlalchemy.exc import IntegrityError
 
 from legion.domain.errors import Conflict, NotFound
 from legion.domain.events import Kind
+from legion.domain.evidence import Bound
 from legion.domain.tickets import (
     Change,
     Fail,
@@ -41,6 +42,9 @@ FULL_WISH = Wish(
     after=(2, 1),
     files=("src/*.py", "a b"),
     proofs=("make test", "echo '$HOME'"),
+    bound=(Bound(criterion=0, by="make test"),),
+    acceptance=("smoke",),
+    climbs=True,
     checkpoint=True,
     epic="epic",
     priority=-3,
@@ -52,6 +56,7 @@ FULL_WISH = Wish(
     budget=2.5,
     dispatcher="5f2c1d7e",
     tools=("Read", "Bash"),
+    undoes=1,
 )
 
 
@@ -117,7 +122,14 @@ def test_a_move_is_told_with_its_reason(store, project):
     with store.read() as tx:
         last = events.after(tx, 0)[-1]
     assert (last.kind, last.ticket, last.project, last.at) == (Kind.TICKET_MOVED, 1, project.id, 1000.0 + 3)
-    assert last.data == {"step": "stop", "from": "queued", "to": "stopped", "attempt": 0, "reason": "not needed"}
+    assert last.data == {
+        "step": "stop",
+        "from": "queued",
+        "to": "stopped",
+        "attempt": 0,
+        "reason": "not needed",
+        "rule": "person",
+    }
 
 
 def test_an_illegal_move_changes_nothing(store, project):

@@ -9,7 +9,20 @@ from fastapi.security import HTTPBearer
 from starlette.routing import Route
 
 from legion import __version__
-from legion.api import agents, events, mcp, orchestrate, problems, projects, providers, questions, tickets, tools
+from legion.api import (
+    agents,
+    events,
+    history,
+    mcp,
+    orchestrate,
+    problems,
+    projects,
+    providers,
+    questions,
+    tickets,
+    tools,
+    usage,
+)
 from legion.api.guard import Guard
 from legion.api.ports import Desk
 from legion.api.waiting import Waiters
@@ -34,7 +47,7 @@ def make_app(desk: Desk, *, token: str, hosts: Collection[str], heartbeat: float
     app.state.waiters = Waiters()
     app.state.heartbeat = heartbeat
     problems.install(app)
-    for routes in (projects, tickets, agents, questions, tools, orchestrate, providers, events):
+    for routes in (projects, tickets, agents, questions, tools, orchestrate, providers, usage, history, events):
         app.include_router(routes.router)
     app.router.routes.append(Route(mcp.PATH, mcp.McpDoor(desk, app.state.waiters), methods=["GET", "POST", "DELETE"]))
     app.add_api_route("/health", _health, summary="Whether it lives; needs no token")

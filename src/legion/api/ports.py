@@ -19,6 +19,7 @@ from legion.wire.agents import (
     SubmitTicket,
 )
 from legion.wire.callers import Caller
+from legion.wire.history import Events
 from legion.wire.mail import Broadcast, Letter, Mail, ReadMail, Sent
 from legion.wire.orchestrate import (
     Dependencies,
@@ -63,8 +64,10 @@ from legion.wire.providers import (
 )
 from legion.wire.questions import Answer, Answered, Inbox, Told, Words
 from legion.wire.recording import Cassette, Record
+from legion.wire.stretch import Stretch
 from legion.wire.tickets import Acted, Action, Diff, Dispatch, Dispatched, EventLine, Log, TicketPage
 from legion.wire.tools import ToolAnswer, ToolCall, Tools
+from legion.wire.usage import UsageReport
 
 
 class Orchestrate(Protocol):
@@ -117,6 +120,12 @@ class Service(Protocol):
     def log(self, id: int, run: int | None, offset: int, /) -> Log: ...
     def diff(self, id: int, /) -> Diff: ...
     def graph(self, cwd: str, /) -> Graph: ...
+    def usage(self, cwd: str | None, by: str, /) -> UsageReport: ...
+    def stretch(self, cwd: str, hours: float | None, /) -> Stretch: ...
+    def undo(self, id: int, /) -> Acted: ...
+
+    def history(self, cwd: str | None, ticket: int | None, run: int | None, after: str, last: int, /) -> Events:
+        """What happened behind a cursor; at most the `last` ones unless that is 0."""
 
     def wait(self, cwd: str | None, ids: list[int], after_event: int, timeout: float, /) -> WaitState:
         """Blocks until something happened after that event, all are settled, or the time is over."""

@@ -1,4 +1,4 @@
-"""Commands that act on tickets: stop, retry, drop, pause, resume."""
+"""Commands that act on tickets: stop, retry, drop, undo, pause, resume."""
 
 from __future__ import annotations
 
@@ -46,6 +46,16 @@ def drop(call: Call, id: int) -> None:
     What its agent left lies in the trash for a while; what landed stays landed.
     """
     _tell(call, call.legion().drop(id))
+
+
+@command("undo", example="legion undo 12")
+@ticket_argument
+def undo(call: Call, id: int) -> None:
+    """Take a landed ticket back, by a new ticket that goes through the same checks.
+
+    No agent is needed. Where later changes touch the same lines it says so and does nothing. An undo can be undone.
+    """
+    _tell(call, call.legion().undo(id))
 
 
 @command("pause", example="legion pause\nlegion pause 12")

@@ -24,14 +24,25 @@ legion dispatch --from plan.toml"""
 @click.argument("text", required=False)
 @click.option("-t", "--title", help="One line; the first 40 letters of TEXT if left out.")
 @click.option("-c", "--context", default="", help="What the agent should know: where to look, what was decided.")
-@click.option("-k", "--criteria", default="", help="When it is done, in words that can be checked.")
+@click.option(
+    "-k", "--criteria", default="", help="When it is done, in words that can be checked; one criterion per line."
+)
 @click.option("-p", "--plan", default="", help="How to go about it, if you know.")
 @click.option(
     "--after", multiple=True, metavar="N,N", type=TICKETS, help="Tickets that must have landed before it starts."
 )
 @click.option("--files", multiple=True, metavar="GLOB", help="Protected files it may touch; may be given again.")
 @click.option(
-    "--prove", multiple=True, metavar="COMMAND", help="A command that must pass on its change; may be given again."
+    "--prove",
+    multiple=True,
+    metavar="COMMAND",
+    help="A command that must pass on its change; may be given again. 'CRITERION :: COMMAND' binds it to a line of -k.",
+)
+@click.option(
+    "--accept",
+    multiple=True,
+    metavar="NAME",
+    help="Held-out acceptance of your config that it has to pass; may be given again.",
 )
 @click.option("--checkpoint", is_flag=True, help="No agent: only run the checks on what its --after landed.")
 @click.option("--epic", default="", metavar="NAME", help="Follow it together with others of this name.")
@@ -47,7 +58,9 @@ legion dispatch --from plan.toml"""
 )
 @click.option("--command", default="", metavar="CMD", help="Any program as the agent, for this ticket.")
 @click.option("--model", default="", metavar="M", help="The model the agent should use.")
-@click.option("--max-attempts", type=click.IntRange(1, MOST_ATTEMPTS), metavar="N", help="How often it may be tried.")
+@click.option(
+    "--max-attempts", type=click.IntRange(1, MOST_ATTEMPTS), metavar="N", help="How often it may be tried in all."
+)
 @click.option("--ask", is_flag=True, help="Its agent may ask you for what it is not allowed to do: `legion inbox`.")
 @click.option("--budget", type=float, metavar="USD", help="Dollars that all its runs may cost together.")
 @click.option(

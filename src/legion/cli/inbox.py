@@ -39,7 +39,7 @@ def _questions(found: Inbox, screen: Screen) -> Iterator[str]:
 def question_lines(question: QuestionLine, screen: Screen) -> Iterator[str]:
     """One question: what about, who asks, what, until when, and how to answer."""
     yield screen.line(Cell(f"Question {question.id}  ", Colour.BOLD), Cell(f"{question.kind}, {_asker(question)}"))
-    yield from screen.paragraph(harmless(question.words), most_lines=None)
+    yield from screen.paragraph(question.words, most_lines=None)
     for name, fact in question.facts.items():
         if fact not in question.words:
             yield from screen.paragraph(f"{harmless(name)}: {harmless(fact)}", most_lines=None)

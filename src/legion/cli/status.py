@@ -169,11 +169,17 @@ def about(ticket: TicketLine) -> str:
         words.append("unchecked")
     if ticket.held_up_by and "held up" not in said:
         words.append(f"held up by {numbers(ticket.held_up_by)}")
+    if ticket.conflicts_with:
+        words.append(f"will conflict with {_others(ticket.conflicts_with)}")
     if ticket.attempt > 1:
         words.append(f"attempt {ticket.attempt}/{ticket.max_attempts}")
     if said:
         words.append(said)
     return ", ".join(words)
+
+
+def _others(ids: list[int]) -> str:
+    return ", ".join("what landed" if id == 0 else f"#{id}" for id in ids)
 
 
 def hints(status: Status) -> Iterable[str]:

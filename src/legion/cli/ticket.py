@@ -47,10 +47,14 @@ def page_of(page: TicketPage, screen: Screen, *, full: bool = False) -> list[str
         *_head(page, screen),
         *_questions(page, screen),
         *_texts(page, screen, full),
+        *_evidence(page, screen),
         *_attempts(page, screen, full),
+        *_clashes(page, screen),
         *_spent(page, screen),
         *_environment(page.environment, screen, full),
         *_receipts(page, screen, full),
+        *_weakened(page, screen, full),
+        *_reversal(page, screen, full),
         *_files(page, screen, full),
         *_history(page, screen, full),
     ]
@@ -74,10 +78,13 @@ def _head(page: TicketPage, screen: Screen) -> Iterator[str]:
         ("agent", harmless(" ".join(word for word in (page.driver, page.command, page.model) if word))),
         ("may touch", harmless(", ".join(page.files))),
         ("proofs", harmless(" ; ".join(page.prove))),
+        ("acceptance", harmless(", ".join(page.accept))),
         ("worktree", harmless(page.worktree or "")),
         ("change", f"{page.change[:9]} on {page.base[:9]}" if page.change and page.base else ""),
         ("landed", page.landed[:9] if page.landed else ""),
-        ("parked until", _until(page.parked_until) if page.parked_until else ""),
+        ("undoes", f"ticket {page.ticket.undoes}" if page.ticket.undoes else ""),
+        ("undone by", f"ticket {numbers(page.undone_by)}" if page.undone_by else ""),
+        ("parked until", _until(page.parked_until) if page.parked_until and not page.questions else ""),
         ("model access", harmless(page.access)),
         ("conversation", harmless(page.conversation)),
         ("may ask", "you, for what it is not allowed to do" if page.ask else ""),
@@ -95,6 +102,19 @@ def _budget(page: TicketPage) -> str:
 def _until(moment: float) -> str:
     left = moment - time.time()
     return f"{clock(moment)}, in {duration(left)}; it goes on by itself" if left > 0 else f"{clock(moment)}, now"
+
+
+def _clashes(page: TicketPage, screen: Screen) -> Iterator[str]:
+    """Where its change will conflict with others in work."""
+    if not page.clashes:
+        return
+    yield ""
+    yield screen.bold("Conflicts to come")
+    for one in page.clashes:
+        other = f"ticket {one.ticket}" if one.ticket else "what landed"
+        here = f" line {one.first}" if one.first == one.last else f" lines {one.first}-{one.last}"
+        place = harmless(one.path) + (here if one.first else "")
+        yield screen.line(Cell(f"{place}  ", Colour.YELLOW), Cell(f"with {other}"), indent=2)
 
 
 def _questions(page: TicketPage, screen: Screen) -> Iterator[str]:
@@ -146,7 +166,7 @@ def _texts(page: TicketPage, screen: Screen, full: bool) -> Iterator[str]:
     texts = [
         ("Text", page.text),
         ("Context", page.context),
-        ("Criteria", page.criteria),
+        ("Criteria", "" if page.evidence else page.criteria),
         ("Plan", page.plan),
         ("Feedback", page.feedback),
     ]
@@ -239,6 +259,58 @@ def _receipt_row(receipt: ReceiptLine, screen: Screen) -> list[Cell]:
     ]
 
 
+_BACKING = {"proven": Colour.GREEN, "green": Colour.GREEN, "red": Colour.RED, "claimed": Colour.YELLOW}
+
+
+def _evidence(page: TicketPage, screen: Screen) -> Iterator[str]:
+    """Which criterion is proven by what, and which is only claimed."""
+    if not page.evidence:
+        return
+    yield from _section(screen, "Criteria")
+    for one in page.evidence:
+        backing = Cell(f"{harmless(one.backing):<8}", _BACKING.get(one.backing, Colour.DIM))
+        yield screen.line(backing, Cell(harmless(one.criterion)), indent=2)
+        where = f" on {one.commit[:9]}" if one.commit else ""
+        idle = ", which is green without the change, too" if one.idle else ""
+        by = f"by {harmless(one.by)}{where}{idle}" if one.by else _NOTHING
+        yield screen.line(Cell(by, Colour.DIM), indent=10)
+
+
+_NOTHING = "nothing is bound to it: --prove 'CRITERION :: COMMAND'"
+
+
+def _weakened(page: TicketPage, screen: Screen, full: bool) -> Iterator[str]:
+    if not page.weakened:
+        return
+    yield from _section(screen, "Tests look weaker")
+    shown = page.weakened if full else page.weakened[:SHORT]
+    for one in shown:
+        where = harmless(one.path) if one.line is None else f"{harmless(one.path)}:{one.line}"
+        sign = Cell(f"{harmless(one.sign)}  ", Colour.YELLOW)
+        yield screen.line(sign, Cell(f"{where}  {harmless(one.words)}"), indent=2)
+    if len(shown) < len(page.weakened):
+        yield screen.aside(f"and {len(page.weakened) - len(shown)} more: --full")
+
+
+def _reversal(page: TicketPage, screen: Screen, full: bool) -> Iterator[str]:
+    """What nobody missed when it was taken back."""
+    found = page.reversal
+    if found is None:
+        return
+    yield from _section(screen, "Taken back")
+    for name in found.idle:
+        yield screen.line(Cell("green without the change  ", Colour.YELLOW), Cell(harmless(name)), indent=2)
+    shown = found.unproven if full else found.unproven[:SHORT]
+    for one in shown:
+        where = f"{harmless(one.path)}:{one.line}, {count(one.lines, 'line')}"
+        yield screen.line(Cell("unproven  ", Colour.YELLOW), Cell(where), indent=2)
+    if len(shown) < len(found.unproven):
+        yield screen.aside(f"and {len(found.unproven) - len(shown)} more: --full")
+    missed = found.tried - len(found.unproven)
+    left = f"; no time was left for {found.left} more" if found.left else ""
+    yield screen.aside(f"{missed} of {count(found.tried, 'piece')} of the change would be missed{left}")
+
+
 def _files(page: TicketPage, screen: Screen, full: bool) -> Iterator[str]:
     if not page.changed_files:
         return
@@ -279,8 +351,11 @@ def words_of(event: EventLine) -> str:
         case "question.asked":
             return _with(f"question {told.get('question')}", told.get("words"))
         case "question.settled":
-            said = "yes" if event.data.get("allowed") else "no"
+            # Events of earlier releases know only yes and no.
+            said = told.get("choice") or ("yes" if event.data.get("allowed") else "no")
             return _with(f"question {told.get('question')} settled: {said}", told.get("why"))
+        case "proof.reversed":
+            return f"taken back in {count(int(told.get('tried', 0)), 'piece')}"
         case "landing.landed":
             return f"landed as {commit}"
         case "landing.sent-back":

@@ -22,6 +22,7 @@ from legion.wire.agents import (
     PlanVerdict,
     SubmitTicket,
 )
+from legion.wire.history import Events
 from legion.wire.mail import Broadcast, Letter, Mail, ReadMail, Sent
 from legion.wire.projects import (
     AddProject,
@@ -55,7 +56,9 @@ from legion.wire.providers import (
 )
 from legion.wire.questions import Answer, Answered, Inbox, Told, Words
 from legion.wire.recording import Cassette, Record
+from legion.wire.stretch import Stretch
 from legion.wire.tickets import Acted, Action, Diff, Dispatch, Dispatched, EventLine, Log, TicketPage
+from legion.wire.usage import UsageReport
 
 Shape = TypeVar("Shape")
 
@@ -102,6 +105,21 @@ class Legion:
 
     def graph(self, cwd: str) -> Graph:
         return self._get(Graph, "graph", {"cwd": cwd})
+
+    def usage(self, cwd: str | None, by: str = "ticket") -> UsageReport:
+        return self._get(UsageReport, "usage", {"cwd": cwd, "by": by})
+
+    def history(
+        self, cwd: str | None, *, ticket: int | None = None, run: int | None = None, after: str = "", last: int = 0
+    ) -> Events:
+        query: Query = {"cwd": cwd, "ticket": ticket, "run": run, "after": after, "last": last}
+        return self._get(Events, "history", query)
+
+    def stretch(self, cwd: str, hours: float | None = None) -> Stretch:
+        return self._get(Stretch, "stretch", {"cwd": cwd, "hours": hours})
+
+    def undo(self, id: int) -> Acted:
+        return self._post(Acted, f"tickets/{id}/undo")
 
     def wait(
         self, cwd: str | None, ids: list[int], *, after_event: int = 0, timeout: float = LONGEST_WAIT

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from legion.config import project, settings, user
-from legion.config.project import PROTECTED
+from legion.domain.protection import PROTECTED
 
 _BLOCK = re.compile(r"(<!-- settings: (?P<file>\w+) (?P<section>[\w.]+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
@@ -18,7 +18,7 @@ FILES: Mapping[str, Mapping[str, type]] = {"project": project.SECTIONS, "user": 
 
 def blocks() -> list[str]:
     """Every block that the page must have, as "file section"."""
-    return [*(f"{file} {section or 'top'}" for file in FILES for section in FILES[file]), "project protected"]
+    return [*(f"{file} {section or 'top'}" for file in FILES for section in FILES[file]), "project always_protected"]
 
 
 def refresh(page: str) -> str:
@@ -27,7 +27,7 @@ def refresh(page: str) -> str:
 
 
 def _block(file: str, section: str) -> str:
-    if section == "protected":
+    if section == "always_protected":
         return "```\n" + "\n".join(PROTECTED) + "\n```\n"
     return _table(FILES[file]["" if section == "top" else section])
 
@@ -44,7 +44,8 @@ def _table(section: type) -> str:
 
 def _default(value: object) -> str:
     if isinstance(value, list):
-        return "see below" if value else "`[]`"
+        listed = ", ".join(f'"{one}"' for one in value)
+        return f"`[{listed}]`"
     return f'`"{value}"`' if isinstance(value, str) else f"`{value}`"
 
 

@@ -14,31 +14,14 @@ from functools import lru_cache
 
 from legion.config import settings
 from legion.config.environment import Environment, read_environment
-from legion.config.settings import DAY, NAME, choice, number, text, texts, whole
+from legion.config.settings import DAY, NAME, choice, flag, number, text, texts, whole
 from legion.config.source import Source, read
 from legion.domain.checks import Check
+from legion.domain.conflicts import Overlap
 from legion.domain.landing import Mode
 from legion.domain.paths import glob_fault
 
 FILE = "legion.toml"
-
-PROTECTED = (
-    FILE,
-    "**/.gitattributes",
-    ".gitmodules",
-    ".github",
-    ".gitlab-ci.yml",
-    ".circleci",
-    ".husky",
-    ".githooks",
-    ".pre-commit-config.yaml",
-    ".envrc",
-    ".vscode",
-    ".devcontainer",
-    ".claude",
-    ".mcp.json",
-)
-"""What acts by itself on the person's machine or forge once it has landed: no test would show it."""
 
 
 def _key_fault(name: str) -> str | None:
@@ -110,22 +93,70 @@ class Landing:
     checks_at_once: int = field(
         default=2, metadata=whole(1, 64, help="How many of the merge queue's candidates are checked at once.")
     )
+    speculate: bool = field(
+        default=True,
+        metadata=flag(help="Whether the next batch is built on top of the one in test, and tested beside it."),
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
-class Protect:
+class Conflicts:
+    overlap: Overlap = field(
+        default=Overlap.ADVICE,
+        metadata=choice(
+            Overlap,
+            help='Tickets whose `files` overlap. "advice": others start first; "rule": they never work at once.',
+        ),
+    )
+    look_every: float = field(
+        default=15.0,
+        metadata=number(
+            0,
+            DAY,
+            unit="seconds",
+            help="How often changes in work are merged with each other to see conflicts early. 0: never.",
+        ),
+    )
+    tell: bool = field(
+        default=True, metadata=flag(help="Whether agents that can hear are told of a conflict that was seen early.")
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Protected:
     paths: tuple[str, ...] = field(
-        default=PROTECTED,
+        default=(),
         metadata=texts(
             allowed="a list of patterns for paths from the root of the repository",
             fault=glob_fault,
-            help="A change here needs a ticket whose `files` name it. `legion.toml` always belongs to the list.",
+            help="Protected beside what always is: a change here needs a ticket whose `files` name it, or your yes.",
         ),
     )
 
-    def __post_init__(self) -> None:
-        if FILE not in self.paths:
-            object.__setattr__(self, "paths", (FILE, *self.paths))
+
+@dataclass(frozen=True, kw_only=True)
+class Checkpoints:
+    fixes: int = field(
+        default=2,
+        metadata=whole(
+            0,
+            20,
+            help="How many tickets a red checkpoint may make, one after the other, to have it mended. 0: it fails.",
+        ),
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reversal:
+    seconds: float = field(
+        default=0.0,
+        metadata=number(
+            0,
+            DAY,
+            unit="seconds",
+            help="How long each change may be tried without itself and without each of its hunks. 0: not at all.",
+        ),
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -135,7 +166,10 @@ class ProjectConfig:
     """In the order of the file."""
     agents: Agents = field(default_factory=Agents)
     landing: Landing = field(default_factory=Landing)
-    protect: Protect = field(default_factory=Protect)
+    conflicts: Conflicts = field(default_factory=Conflicts)
+    protected: Protected = field(default_factory=Protected)
+    checkpoints: Checkpoints = field(default_factory=Checkpoints)
+    reversal: Reversal = field(default_factory=Reversal)
     environment: Environment = field(default_factory=Environment)
     stated: frozenset[str] = field(default=frozenset(), compare=False)
     """The flat keys that the file sets itself; the rest are defaults."""
@@ -148,7 +182,10 @@ SECTIONS: Mapping[str, type] = {
     "checks.NAME": CheckTable,
     "agents": Agents,
     "landing": Landing,
-    "protect": Protect,
+    "conflicts": Conflicts,
+    "protected": Protected,
+    "checkpoints": Checkpoints,
+    "reversal": Reversal,
     "environment": Environment,
 }
 """Every table of the file by its name, for the documentation."""
@@ -162,6 +199,8 @@ _NO_CREDENTIALS = "has no place in legion.toml: a checked-in file must never hol
 
 FOREIGN: Mapping[str, str] = {
     **dict.fromkeys(("daemon", "sandbox", "drivers", "default_driver", "worktrees", "claude"), _PERSONS_OWN),
+    **dict.fromkeys(("governor", "budgets", "rhythm", "notify"), _PERSONS_OWN),
+    **dict.fromkeys(("protection", "questions", "acceptance", "models"), _PERSONS_OWN),
     **dict.fromkeys(("host", "port", "bind", "listen", "address", "slots", "database", "data_dir"), _PERSONS_OWN),
     **dict.fromkeys(("network", "read", "write", "env", "folder", "pool", "port_base", "copy", "caches"), _PERSONS_OWN),
     **dict.fromkeys(("disk_gb", "disk_mb", "trash_days", "command", "argv", "args", "shell", "hooks"), _PERSONS_OWN),
@@ -188,7 +227,10 @@ def parse(text: str, *, origin: str = FILE) -> ProjectConfig:
         ),
         agents=settings.read_section(Agents, source, ["agents"]),
         landing=settings.read_section(Landing, source, ["landing"]),
-        protect=settings.read_section(Protect, source, ["protect"]),
+        conflicts=settings.read_section(Conflicts, source, ["conflicts"]),
+        protected=settings.read_section(Protected, source, ["protected"]),
+        checkpoints=settings.read_section(Checkpoints, source, ["checkpoints"]),
+        reversal=settings.read_section(Reversal, source, ["reversal"]),
         environment=read_environment(source),
         stated=_stated(source.table),
     )
@@ -206,7 +248,10 @@ def flatten(config: ProjectConfig) -> list[tuple[str, object]]:
         rows += settings.flatten(f"checks.{check.name}", CheckTable(run=check.command, timeout=check.timeout))
     rows += settings.flatten("agents", config.agents)
     rows += settings.flatten("landing", config.landing)
-    rows += settings.flatten("protect", config.protect)
+    rows += settings.flatten("conflicts", config.conflicts)
+    rows += settings.flatten("protected", config.protected)
+    rows += settings.flatten("checkpoints", config.checkpoints)
+    rows += settings.flatten("reversal", config.reversal)
     rows += settings.flatten("environment", config.environment)
     return rows
 

@@ -79,6 +79,17 @@ def number(low: float, high: float, *, unit: str, help: str) -> Metadata:
     return setting(Rule(allowed=f"{unit} from {low:g} to {high:.0f}", help=help, read=read, show=show))
 
 
+def flag(*, help: str) -> Metadata:
+    """true or false."""
+
+    def read(value: object) -> bool:
+        if not isinstance(value, bool):
+            raise Unfit(value)
+        return value
+
+    return setting(Rule(allowed="true or false", help=help, read=read))
+
+
 def choice(kind: type[Enum], *, help: str) -> Metadata:
     values = [member.value for member in kind]
 

@@ -73,7 +73,7 @@ def main(wanted: Wanted, *, as_json: bool, screen: Screen) -> int:
 def playable(ticket: NewTicket) -> NewTicket:
     """As it can be rehearsed: its agent is Claude Code, and nothing hangs on what a real model would write."""
     driver = "" if ticket.checkpoint else DRIVER
-    return replace(ticket, driver=driver, command="", after=[], prove=[], budget=None, ask=False)
+    return replace(ticket, driver=driver, command="", after=[], prove=[], accept=[], budget=None, ask=False)
 
 
 def _introduce(wanted: Wanted, scratch: Scratch, teller: Teller, screen: Screen) -> None:
@@ -87,6 +87,7 @@ def _introduce(wanted: Wanted, scratch: Scratch, teller: Teller, screen: Screen)
     teller.say("Your [setup] and your checks run for real, on the copy alone.")
     left_out = [
         ("proofs of tickets", any(ticket.prove for ticket in wanted.tickets)),
+        ("held-out acceptance", any(ticket.accept for ticket in wanted.tickets)),
         ("tickets of your board that they come after", any(ticket.after for ticket in wanted.tickets)),
         ("what you have not committed", wanted.source.is_dirty),
     ]

@@ -56,6 +56,11 @@ slots = {slots}
 provider = "{provider}"
 # Commands of agents are scripted, and need no question where there is no sandbox either.
 allow = ["Bash"]
+
+[models]
+# A scripted model is none the stronger under another name.
+escalation = []
+fresh_eyes = false
 """
 
 _PROVIDERS = """\

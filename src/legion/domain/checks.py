@@ -17,6 +17,14 @@ class Check:
     """`test` for [checks.test]; `proof 1 of ticket 7` for a ticket's own."""
     command: str
     timeout: float = 600.0
+    runs: str = ""
+    """What is really run, where `command` is only a name for it that may be told to anyone."""
+    folder: str = ""
+    """A folder outside the tree that it reads."""
+
+
+HELD_OUT = "acceptance "
+"""How the names of held-out acceptance begin; no check of a project can be called like that."""
 
 
 class Verdict(Enum):
@@ -47,8 +55,18 @@ class Receipt:
     digest: str
     """SHA-256 of the whole output."""
 
+    @property
+    def held_out(self) -> bool:
+        return self.name.startswith(HELD_OUT)
+
+    @property
+    def label(self) -> str:
+        """What everybody may hear of it."""
+        return self.name if self.held_out else self.command
+
 
 def missing(checks: Iterable[Check], tree: str, receipts: Iterable[Receipt]) -> tuple[Check, ...]:
     """The checks that still have to run on this tree."""
     have = {receipt.command for receipt in receipts if receipt.tree == tree and receipt.verdict is Verdict.GREEN}
-    return tuple(check for check in checks if check.command not in have)
+    todo = {check.command: check for check in checks if check.command not in have}
+    return tuple(todo.values())

@@ -13,6 +13,9 @@ from enum import Enum
 
 from legion.domain import board
 from legion.domain.agents import STANDING
+from legion.domain.conflicts import AT_WORK, Overlap, ordered
+from legion.domain.rhythm import Beginner, Hold, Rhythm, admit
+from legion.domain.runs import agent_seat
 from legion.domain.tickets import ParkReason, State, Ticket
 
 
@@ -29,8 +32,8 @@ class JobKind(Enum):
     """One turn of a standing agent."""
 
 
-AT_WORK = (JobKind.RUN, JobKind.SERVE)
-"""The jobs that take a slot."""
+TAKES_A_SLOT = (JobKind.RUN, JobKind.SERVE)
+"""The jobs of agents."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,6 +49,8 @@ class ProjectView:
     baseline_red: bool
     person_waiting: bool
     """The person committed something that the target lacks and that was not refused yet."""
+    overlap: Overlap = Overlap.OFF
+    """What it means that tickets declare the same files."""
     landing_begun: bool = False
     """The target was about to move, and it is not written down whether it did."""
 
@@ -81,6 +86,8 @@ class Snapshot:
     """Tickets that standing agents have claimed: their runs are those agents' turns."""
     resting: Mapping[tuple[JobKind, int], float] = field(default_factory=dict)
     """Jobs that broke (disk full, a bug), and until when they rest before they are started again."""
+    rhythm: Rhythm = field(default_factory=Rhythm)
+    """What else says when agents may begin."""
 
 
 @dataclass(frozen=True)
@@ -115,13 +122,15 @@ Command = StartJob | Wake | HandBack
 class Decision:
     commands: tuple[Command, ...]
     wake_at: float | None
+    held: Mapping[Beginner, Hold] = field(default_factory=dict)
+    """Who could begin and does not, and why."""
 
 
 def decide(snapshot: Snapshot, now: float) -> Decision:
     resting = {job for job, until in snapshot.resting.items() if until > now}
     ending = _to_end(snapshot, snapshot.jobs | resting)
     jobs = snapshot.jobs | {(start.kind, start.subject) for start in ending}
-    room = snapshot.slots - sum(1 for kind, _ in jobs if kind in AT_WORK)
+    room = snapshot.slots - sum(1 for kind, _ in jobs if kind in TAKES_A_SLOT)
     states = dict(snapshot.ended) | {ticket.id: ticket.state for ticket in snapshot.tickets}
     # The agent of a stopped ticket may still be on its way out. Whose it was is not known, so it counts for everybody.
     live = {ticket.id for ticket in snapshot.tickets}
@@ -135,7 +144,7 @@ def decide(snapshot: Snapshot, now: float) -> Decision:
         free = [ticket for ticket in tickets if ticket.id not in snapshot.held]
         commands += _hand_backs(project, tickets, snapshot.held)
         begun = free + [ticket for ticket in tickets if ticket not in free and ticket.state is State.CHECKING]
-        wanted = _project_jobs(project, tickets) + _in_hand(begun) + _waiting(project, free, states)
+        wanted = _project_jobs(project, tickets) + _in_hand(begun) + _waiting(project, free, tickets, states)
         starts = [start for start in wanted if (start.kind, start.subject) not in jobs | resting]
         running = leaving + sum(1 for ticket in tickets if (JobKind.RUN, ticket.id) in jobs)
         admitted = _within(starts, min(room, project.parallel - running))
@@ -144,7 +153,26 @@ def decide(snapshot: Snapshot, now: float) -> Decision:
         serving = _turns(project, snapshot.agents, jobs | resting, now)[: max(0, room)]
         room -= len(serving)
         commands += serving
-    return Decision(tuple(commands), _wake_at(snapshot, now))
+    return _in_rhythm(snapshot, commands, now)
+
+
+def _in_rhythm(snapshot: Snapshot, commands: list[Command], now: float) -> Decision:
+    """Of the agents that could begin, those that may. What is in hand already goes on."""
+    queued = {ticket.id for ticket in snapshot.tickets if ticket.state is State.QUEUED}
+    in_a_turn = {agent.number for agent in snapshot.agents if agent.in_a_turn}
+    begins: dict[Beginner, Command] = {}
+    for command in commands:
+        match command:
+            # Without a version it only brings an older run to its end.
+            case StartJob(JobKind.RUN, ticket, version) if version is not None and ticket in queued:
+                begins[ticket] = command
+            case StartJob(JobKind.SERVE, agent) if agent not in in_a_turn:
+                begins[agent_seat(agent)] = command
+    admitted = admit(snapshot.rhythm, tuple(begins), now)
+    held = {begins[who] for who in admitted.held}
+    kept = tuple(command for command in commands if command not in held)
+    times = [time for time in (_wake_at(snapshot, now), admitted.wake_at) if time is not None]
+    return Decision(kept, min(times, default=None), admitted.held)
 
 
 def _to_end(snapshot: Snapshot, busy: frozenset[tuple[JobKind, int]]) -> list[StartJob]:
@@ -208,8 +236,10 @@ def _in_hand(tickets: list[Ticket]) -> list[StartJob]:
     return [StartJob(kinds[ticket.state], ticket.id, ticket.version) for ticket in tickets if ticket.state in kinds]
 
 
-def _waiting(project: ProjectView, tickets: list[Ticket], states: Mapping[int, State]) -> list[StartJob]:
-    """Who may begin: attempts that go on before new ones, then priority, then age.
+def _waiting(
+    project: ProjectView, free: list[Ticket], tickets: list[Ticket], states: Mapping[int, State]
+) -> list[StartJob]:
+    """Who of those that nobody has claimed may begin: attempts that go on before new ones, then priority, then age.
 
     Nothing begins while the person's own commits are on their way into the target: it would start from old code.
     """
@@ -217,10 +247,12 @@ def _waiting(project: ProjectView, tickets: list[Ticket], states: Mapping[int, S
         return []
     ready = [
         ticket
-        for ticket in tickets
+        for ticket in free
         if ticket.state is State.QUEUED and ticket.wish.driver != STANDING and board.ready(ticket.wish.after, states)
     ]
     ready.sort(key=lambda ticket: (ticket.attempt == 0, -ticket.wish.priority, ticket.id))
+    at_work = [ticket for ticket in tickets if ticket.state in AT_WORK]
+    ready = ordered(ready, at_work, project.overlap)
     return [
         StartJob(JobKind.CHECK if ticket.wish.checkpoint else JobKind.RUN, ticket.id, ticket.version)
         for ticket in ready

@@ -10,7 +10,7 @@ ones land, and what came behind the culprit forms the next batch. The culprit go
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import Enum
 
 from legion.domain.tickets import Ticket
@@ -45,6 +45,8 @@ class Landing:
     closed_at: float | None = None
     landed: bool | None = None
     """Whether the target moved; None while that is open."""
+    before: Mapping[int, str] = field(default_factory=dict)
+    """On which commit each ticket was put: what lies between is its change as it landed."""
 
 
 @dataclass(frozen=True)

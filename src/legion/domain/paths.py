@@ -28,6 +28,12 @@ def matches(path: str, globs: Iterable[str], *, any_case: bool = False) -> bool:
     return any(_covers(glob, path) for glob in globs)
 
 
+def meet(some: Iterable[str], others: Iterable[str]) -> bool:
+    """Whether there can be a path that both lists of patterns cover."""
+    theirs = [_parts(glob) for glob in others]
+    return any(_both(_parts(one), other, "**".__eq__, _parts_meet) for one in some for other in theirs)
+
+
 def undeclared(changed: Iterable[str], protected: Sequence[str], declared: Sequence[str]) -> tuple[str, ...]:
     """The changed paths that are protected and that the ticket's `files` do not name."""
     return tuple(path for path in changed if matches(path, protected, any_case=True) and not matches(path, declared))
@@ -50,11 +56,42 @@ def glob_fault(glob: str) -> str | None:
     return None
 
 
-def _covers(glob: str, path: str) -> bool:
+def _parts(glob: str) -> list[str]:
     parts = glob.removesuffix("/").split("/")
-    if not _has_wildcard(parts[-1]):
-        parts.append("**")
-    return _wild(parts, path.split("/"), lambda part: part == "**", _part_fits)
+    return parts if _has_wildcard(parts[-1]) else [*parts, "**"]
+
+
+def _parts_meet(one: str, other: str) -> bool:
+    return _both(one, other, "*".__eq__, lambda letter, another: letter == another or "?" in (letter, another))
+
+
+def _both(
+    one: Sequence[_Part],
+    other: Sequence[_Part],
+    is_star: Callable[[_Part], bool],
+    fits: Callable[[_Part, _Part], bool],
+) -> bool:
+    """Whether something fits both patterns, in at most len(one) * len(other) steps."""
+    # Row by row from the end: whether the rests from here on have something in common.
+    below = [False] * (len(other) + 1)
+    for here in range(len(one), -1, -1):
+        row = [False] * (len(other) + 1)
+        for there in range(len(other), -1, -1):
+            mine, theirs = here < len(one), there < len(other)
+            if not mine and not theirs:
+                row[there] = True
+            elif mine and is_star(one[here]):
+                row[there] = below[there] or (theirs and row[there + 1])
+            elif theirs and is_star(other[there]):
+                row[there] = row[there + 1] or (mine and below[there])
+            else:
+                row[there] = mine and theirs and fits(one[here], other[there]) and below[there + 1]
+        below = row
+    return below[0]
+
+
+def _covers(glob: str, path: str) -> bool:
+    return _wild(_parts(glob), path.split("/"), lambda part: part == "**", _part_fits)
 
 
 def _has_wildcard(part: str) -> bool:

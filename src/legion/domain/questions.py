@@ -20,6 +20,10 @@ class Matter(Enum):
     """What was given is spent, and the work is not done."""
     CONFLICT = "conflict"
     """Agents could not come to an end with each other, or with each other's changes."""
+    CHANGE = "change"
+    """A change touches protected files or makes tests weaker. Its ticket is parked until a person has said."""
+    ATTEMPTS = "attempts"
+    """A ticket's attempts are used up, and so is its ladder. It is parked until a person has said."""
     ASK = "ask"
     """An agent's own question."""
 
@@ -50,6 +54,8 @@ CHOICES: Mapping[Matter, tuple[str, ...]] = {
     Matter.PLAN: (APPROVE, REJECT),
     Matter.BUDGET: (MORE, LEAVE),
     Matter.CONFLICT: (RETRY, LEAVE),
+    Matter.CHANGE: (YES, NO),
+    Matter.ATTEMPTS: (YES, NO),
     Matter.ASK: (),
 }
 """What can be chosen where the question itself offers nothing else. Nothing: it is answered with words."""
@@ -59,9 +65,14 @@ FALLBACKS: Mapping[Matter, str] = {
     Matter.PLAN: LEAVE,
     Matter.BUDGET: LEAVE,
     Matter.CONFLICT: LEAVE,
+    Matter.CHANGE: NO,
+    Matter.ATTEMPTS: NO,
     Matter.ASK: "",
 }
 """What silence means: always that nothing more happens than without an answer."""
+
+TOO_LATE = "no answer in time"
+"""The reason of what silence settles."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,7 +102,7 @@ class Question:
 
     @property
     def allowed(self) -> bool:
-        """Of a permission: whether it was given."""
+        """Of a permission or a change: whether it was given leave."""
         return self.choice in (YES, ALWAYS)
 
 

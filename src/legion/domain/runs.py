@@ -53,7 +53,7 @@ class Run:
     saved: str | None = None
     """The commit that holds what it left in its tree."""
     conversation: str = ""
-    """The agent program's resumable session, where it has one. All runs of a ticket share it."""
+    """The agent program's resumable session, where it has one. Runs share it until fresh eyes begin another."""
     access: str = ""
     """How it reaches its model, for people: the provider's name, or that it reads the person's own login."""
     prompt: str = ""

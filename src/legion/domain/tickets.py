@@ -19,6 +19,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 
 from legion.domain.errors import Conflict
+from legion.domain.evidence import Bound
 
 
 class State(Enum):
@@ -103,7 +104,7 @@ class Ground:
 
 @dataclass(frozen=True, kw_only=True)
 class Wish:
-    """What a person asks for. It never changes after dispatch."""
+    """What a person asks for. It never changes after dispatch, but that a red checkpoint also comes after its fix."""
 
     title: str
     text: str
@@ -115,6 +116,10 @@ class Wish:
     """Globs that the change may touch, protected paths included."""
     proofs: tuple[str, ...] = ()
     """Commands that prove this ticket; each needs a green receipt."""
+    bound: tuple[Bound, ...] = ()
+    """Which criterion is proven by what."""
+    acceptance: tuple[str, ...] = ()
+    """Names of the person's held-out acceptance that it has to pass; its agent never hears of them."""
     checkpoint: bool = False
     epic: str = ""
     priority: int = 0
@@ -124,6 +129,8 @@ class Wish:
     command: str = ""
     model: str = ""
     max_attempts: int = 5
+    climbs: bool = False
+    """Whether the ladder goes on where the attempts end: not for a plain program, nor where a person said how many."""
     asks: bool = False
     """Whether its agent may ask a person for what it is not allowed to do; else that is denied."""
     budget: float | None = None
@@ -132,6 +139,8 @@ class Wish:
     """The agent that asked for it; empty for a person. It gives no more than it has itself."""
     tools: tuple[str, ...] | None = None
     """The only tools that its agent has; None: as the person's settings say."""
+    undoes: int | None = None
+    """The landed ticket that it takes back. It needs no agent: we make the change ourselves."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -265,6 +274,8 @@ class Fail:
     feedback: str = ""
     ground: Ground | None = None
     cause: Cause = Cause.ATTEMPT
+    why: str = ""
+    """Why the last attempt did not make it, where nothing but more attempts is missing."""
 
 
 @dataclass(frozen=True)
@@ -390,27 +401,3 @@ def _goal(ticket: Ticket, step: Step) -> State:
             f"Ticket {ticket.id} is {ticket.state.value}, so it cannot {asked} now: see `legion ticket {ticket.id}`."
         )
     return goal
-
-
-def next_try(
-    ticket: Ticket, reason: str, feedback: str, ground: Ground | None = None, cause: Cause = Cause.ATTEMPT
-) -> TryAgain | Fail:
-    """The next attempt while there are any left, else the end."""
-    used = ticket.attempt - ticket.spared
-    if used < ticket.wish.max_attempts:
-        return TryAgain(reason, feedback, ground, cause)
-    tries = "1 attempt" if used == 1 else f"{used} attempts"
-    return Fail(f"gave up after {tries}: {reason}", feedback, ground, cause)
-
-
-AT_ONCE = 3.0
-"""Seconds: a program that ends sooner without a trace has probably not begun."""
-_LONGEST_REST = 60.0
-
-
-def rest(ticket: Ticket, why: str, now: float) -> Park:
-    """Before the next attempt, where one ended at once and changed nothing: twice as long each time, or a program that
-    cannot work would use them all up in a second."""
-    seconds = min(2.0 ** (ticket.attempt - ticket.spared - 1), _LONGEST_REST)
-    detail = f"{why}; it rests {seconds:g} s, or until `legion resume {ticket.id}`"
-    return Park(ParkReason.RESTING, detail, until=now + seconds)

@@ -1,9 +1,10 @@
-"""What agents spend: tokens, money and requests, summed up without losing what has no price."""
+"""What agents spend: tokens, money, requests and time, summed up without losing what has no price."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from enum import Enum
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,3 +65,152 @@ class Limit:
     utilization: float | None
     """1 is all of it."""
     resets_at: float | None
+
+
+class By(Enum):
+    """What a report about usage is cut by."""
+
+    TICKET = "ticket"
+    AGENT = "agent"
+    MODEL = "model"
+    DAY = "day"
+    EPIC = "epic"
+
+
+class Fate(Enum):
+    """What became of the attempt that a run belongs to."""
+
+    LANDED = "landed"
+    OPEN = "open"
+    """Not known yet."""
+    WASTED = "wasted"
+    """It did not land."""
+    NONE = "none"
+    """A turn of a standing agent is no attempt."""
+
+
+def fate(*, attempt: int, latest: int, done: bool, live: bool) -> Fate:
+    """Of an attempt, given its ticket's latest one and how the ticket stands. A ticket that ended without landing
+    wasted all of them."""
+    if attempt == latest and (done or live):
+        return Fate.LANDED if done else Fate.OPEN
+    return Fate.WASTED
+
+
+@dataclass(frozen=True, kw_only=True)
+class Work:
+    """One run, as a report about usage sees it."""
+
+    run: int
+    ticket: int | None
+    """None for a turn of a standing agent."""
+    title: str
+    epic: str
+    agent: str
+    started_at: float
+    ended_at: float | None
+    fate: Fate
+
+
+@dataclass(frozen=True, kw_only=True)
+class Share:
+    """What one ticket, agent, model, day or epic took."""
+
+    key: str
+    usage: Usage = Usage()
+    seconds: float = 0.0
+    """Of the clock, while its agents were at work."""
+    runs: int = 0
+    landed: int = 0
+    """Tickets."""
+    wasted: Usage = Usage()
+    """Part of `usage`: by attempts that did not land. So are the next two of theirs."""
+    wasted_seconds: float = 0.0
+    wasted_runs: int = 0
+
+    @property
+    def usd_per_landed(self) -> float | None:
+        """Everything that was spent, waste included, for each ticket that landed."""
+        return self.usage.usd / self.landed if self.landed else None
+
+    def __add__(self, other: Share) -> Share:
+        return Share(
+            key=self.key,
+            usage=self.usage + other.usage,
+            seconds=self.seconds + other.seconds,
+            runs=self.runs + other.runs,
+            landed=self.landed + other.landed,
+            wasted=self.wasted + other.wasted,
+            wasted_seconds=self.wasted_seconds + other.wasted_seconds,
+            wasted_runs=self.wasted_runs + other.wasted_runs,
+        )
+
+
+DayOf = Callable[[float], str]
+"""The day of a moment in UTC, as YYYY-MM-DD. There is no calendar in here."""
+
+
+def report(
+    by: By, work: Sequence[Work], spending: Iterable[Spending], *, now: float, day_of: DayOf
+) -> tuple[Share, ...]:
+    """Shares in the order of their first run. Whatever they are cut by, their sum is the same."""
+    spent: dict[int, list[Spending]] = {one.run: [] for one in work}
+    for cost in spending:
+        if cost.run in spent:
+            spent[cost.run].append(cost)
+    # A ticket lands once, however many runs its last attempt took.
+    landing = {one.ticket: one.run for one in sorted(work, key=lambda one: one.run) if one.fate is Fate.LANDED}
+    found: dict[str, Share] = {}
+    for one in sorted(work, key=lambda one: one.run):
+        for piece in _pieces(by, one, spent[one.run], landing.get(one.ticket) == one.run, now, day_of):
+            whole = piece if one.fate is not Fate.WASTED else _as_waste(piece)
+            found[piece.key] = found.get(piece.key, Share(key=piece.key)) + whole
+    return tuple(found.values())
+
+
+def summed(shares: Iterable[Share]) -> Share:
+    return sum(shares, Share(key=""))
+
+
+def _as_waste(piece: Share) -> Share:
+    return replace(piece, wasted=piece.usage, wasted_seconds=piece.seconds, wasted_runs=piece.runs)
+
+
+def _pieces(by: By, work: Work, spent: Sequence[Spending], lands: bool, now: float, day_of: DayOf) -> list[Share]:
+    """A run in the parts that the cut makes of it. It counts as a run, and as a landing, in one of them."""
+    ended = now if work.ended_at is None else work.ended_at
+    whole = Share(key="", seconds=max(0.0, ended - work.started_at), runs=1, landed=int(lands))
+    match by:
+        case By.TICKET:
+            return [replace(whole, key=str(work.ticket or ""), usage=total(one.usage for one in spent))]
+        case By.AGENT:
+            return [replace(whole, key=work.agent, usage=total(one.usage for one in spent))]
+        case By.EPIC:
+            return [replace(whole, key=work.epic, usage=total(one.usage for one in spent))]
+        case By.MODEL:
+            # The clock runs for a run and not for its models, so all of it is its main one's.
+            main = max(spent, key=lambda one: (one.usage.usd, one.usage.requests, one.model), default=None)
+            return [
+                replace(whole, key=main.model if main else ""),
+                *(Share(key=one.model, usage=one.usage) for one in spent),
+            ]
+        case By.DAY:
+            days = _days(work.started_at, ended, day_of)
+            last = replace(whole, key=days[-1][0], seconds=0.0)
+            return [
+                *(Share(key=day, seconds=seconds) for day, seconds in days),
+                *(Share(key=one.day, usage=one.usage) for one in spent),
+                last,
+            ]
+
+
+_DAY = 86_400.0
+
+
+def _days(start: float, end: float, day_of: DayOf) -> list[tuple[str, float]]:
+    """The days that a time touches, each with its seconds of it."""
+    days, at = [], start
+    while (midnight := (at // _DAY + 1) * _DAY) < end:
+        days.append((day_of(at), midnight - at))
+        at = midnight
+    return [*days, (day_of(at), max(0.0, end - at))]

@@ -30,6 +30,8 @@ class FileChange:
     status: FileStatus
     additions: int | None
     deletions: int | None
+    content: str = ""
+    """Mode and id of what lies there now; zeros where nothing does."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,12 +91,14 @@ class History:
         changes = []
         for facts, path, count in zip(raw[::2], raw[1::2], counts, strict=True):
             added, deleted, _ = count.split(b"\t", 2)
+            _, mode, _, blob, status = facts.decode().split(" ")
             changes.append(
                 FileChange(
                     path=as_text(path),
-                    status=FileStatus(facts.rsplit(b" ", 1)[1].decode()),
+                    status=FileStatus(status),
                     additions=None if added == b"-" else int(added),
                     deletions=None if deleted == b"-" else int(deleted),
+                    content=f"{mode} {blob}",
                 )
             )
         return tuple(changes)
@@ -102,6 +106,11 @@ class History:
     def diff(self, base: str, head: str) -> str:
         """The difference as people read it."""
         words = ("diff", "--no-color", "--no-ext-diff", "--no-textconv", "--find-renames")
+        return self._git(*words, "--end-of-options", base, head, "--").text
+
+    def patch(self, base: str, head: str) -> str:
+        """The difference for programs: no context, and a rename is one file deleted and one added."""
+        words = ("diff", "--no-color", "--no-ext-diff", "--no-textconv", "--no-renames", "--unified=0")
         return self._git(*words, "--end-of-options", base, head, "--").text
 
     def commits_between(self, base: str, head: str) -> tuple[CommitFacts, ...]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import shutil
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,6 +18,7 @@ from legion.git.command import git
 from legion.git.conflicts import ConflictFile, read_conflicts
 from legion.git.hub import Hub
 from legion.git.objects import Signature, read_commit, write_commit
+from legion.git.trailers import with_trailers
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,9 +47,11 @@ def merge(
     author: Signature,
     committer: Signature,
     when: int,
+    trailers: Mapping[str, str] | None = None,
 ) -> Candidate | Conflict:
     """Put `change` on `target`. Attributes are those of the target; programs that they name never run.
 
+    The trailers stand below the message, and below those of the commits that REBASE replays.
     A change that adds nothing gives the target itself in the modes SQUASH and REBASE.
     """
     stamp = committer.stamp(when)
@@ -57,7 +60,7 @@ def merge(
     if mode is Mode.REBASE:
         commits = hub.commits_between(target, change)
         if all(len(commit.parents) == 1 for commit in commits):
-            return _replay(hub, target, tuple(commit.commit for commit in commits), committer=stamp)
+            return _replay(hub, target, tuple(one.commit for one in commits), committer=stamp, trailers=trailers or {})
     merged = _merge_trees(hub, target, change)
     if isinstance(merged, Conflict):
         return merged
@@ -69,7 +72,7 @@ def merge(
         parents=(target, change) if mode is Mode.MERGE else (target,),
         author=author.stamp(when),
         committer=stamp,
-        message=message,
+        message=with_trailers(message.encode("utf-8", "replace"), trailers or {}),
     )
     return Candidate(commit=commit, tree=merged)
 
@@ -90,7 +93,30 @@ def merge_person(
     return merge(hub, target, person, mode=Mode.MERGE, message=message, author=author, committer=author, when=when)
 
 
-def _replay(hub: Hub, target: str, commits: tuple[str, ...], *, committer: bytes) -> Candidate | Conflict:
+def revert(
+    hub: Hub, target: str, landed: str, before: str, *, message: str, author: Signature, when: int
+) -> Candidate | Conflict | None:
+    """A commit on `target` that takes back what lies between `before` and `landed`; None if nothing of it is left."""
+    stamp = author.stamp(when)
+
+    def stand_in(tree: str, *parents: str) -> str:
+        return write_commit(hub, tree=tree, parents=parents, author=stamp, committer=stamp, message="stand-in")
+
+    # Seen from what landed, the target has gone on and `before` is the other side.
+    base = stand_in(hub.tree_of(landed))
+    tree = hub.tree_of(target)
+    merged = _merge_trees(hub, stand_in(tree, base), stand_in(hub.tree_of(before), base))
+    if isinstance(merged, Conflict):
+        return merged
+    if merged == tree:
+        return None
+    commit = write_commit(hub, tree=merged, parents=(target,), author=stamp, committer=stamp, message=message)
+    return Candidate(commit=commit, tree=merged)
+
+
+def _replay(
+    hub: Hub, target: str, commits: tuple[str, ...], *, committer: bytes, trailers: Mapping[str, str]
+) -> Candidate | Conflict:
     at, tree = target, hub.tree_of(target)
     for commit in commits:
         text = read_commit(hub, commit)
@@ -109,7 +135,7 @@ def _replay(hub: Hub, target: str, commits: tuple[str, ...], *, committer: bytes
             parents=(at,),
             author=text.author,
             committer=committer,
-            message=text.message,
+            message=with_trailers(text.message, trailers),
             encoding=text.encoding,
         )
         tree = merged

@@ -12,7 +12,7 @@ from legion.domain.errors import LegionError, NotFound
 from legion.domain.runs import Run
 from legion.domain.tickets import Ticket
 from legion.drivers.command import briefed
-from legion.jobs import claude, desk, places
+from legion.jobs import claude, climbing, desk, places
 from legion.jobs.briefing import RULES, briefing
 from legion.jobs.claude import Errand
 from legion.jobs.environment import Surroundings
@@ -80,11 +80,12 @@ def spec(
 def _errand(world: World, shop: Workshop, ticket: Ticket, this_run: Run) -> Errand:
     with world.store.read() as tx:
         spent = usage.of_ticket(tx, ticket.id).usd
+        tried = climbing.tried(tx, ticket)
     return Errand(
-        prompt=briefing(ticket, shop.config),
+        prompt=briefing(ticket, shop.config, tried),
         again=claude.again(world, shop, ticket, this_run),
         rules=RULES,
-        model=ticket.wish.model,
+        model=climbing.model(world, ticket),
         allowance=claude.allowance(world, ticket),
         spent=spent,
         tools=None if ticket.wish.tools is None else frozenset(ticket.wish.tools),

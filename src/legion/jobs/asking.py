@@ -1,16 +1,22 @@
-"""Questions of a running agent: from its journal into the store, and a person's answer back to its runner."""
+"""Questions of a running agent: from its journal into the store, and a person's answer back to its runner.
+
+Also what becomes of a ticket that is parked for an answer, and what silence means.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from legion.domain.questions import ALWAYS, CHOICES, NO, YES, Matter, Question, Settler
+from legion.domain.questions import ALWAYS, CHOICES, NO, TOO_LATE, YES, Matter, Question, Settler
+from legion.domain.rules import Rule
 from legion.domain.runs import Run
+from legion.domain.tickets import Fail, ParkReason, Retry, Unpark
 from legion.jobs.world import World
 from legion.runner import launch
 from legion.runner.journal import JournalEvent
-from legion.store import questions, runs
+from legion.store import questions, runs, tickets
+from legion.store.database import Transaction
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,6 +51,29 @@ def permit(world: World, question: Question, *, allowed: bool, why: str) -> bool
     return launch.permit(folder, question.key, allowed, why)
 
 
+def settle(
+    tx: Transaction, question: Question, choice: str, why: str = "", *, by: Settler = Settler.PERSON
+) -> Question:
+    """Where a ticket is parked for the answer, it goes on as that says."""
+    settled = questions.settle(tx, question.id, choice, why, by=by)
+    if settled.kind in (Matter.CHANGE, Matter.ATTEMPTS) and settled.ticket is not None:
+        _go_on(tx, settled, settled.ticket)
+    return settled
+
+
+def _go_on(tx: Transaction, settled: Question, number: int) -> None:
+    ticket = tickets.get(tx, number)
+    if ticket.parked is None or ticket.parked.reason is not ParkReason.QUESTION:
+        return
+    if settled.kind is Matter.CHANGE:
+        tickets.move(tx, number, Unpark())
+    elif settled.choice == YES:
+        tickets.move(tx, number, Fail("a person wants more attempts"), rule=Rule.PERSON)
+        tickets.move(tx, number, Retry(settled.why))
+    else:
+        tickets.move(tx, number, Fail(ticket.reason))
+
+
 def close_all(world: World, this_run: Run) -> None:
     """The run has ended: nobody waits for an answer any more."""
     with world.store.write() as tx:
@@ -64,7 +93,7 @@ def settle_overdue(world: World) -> None:
         for number in late:
             question = questions.get(tx, number)
             if question.settled_at is None:
-                questions.settle(tx, number, question.fallback, "no answer in time", by=Settler.SILENCE)
+                settle(tx, question, question.fallback, TOO_LATE, by=Settler.SILENCE)
 
 
 def _ask(world: World, asker: Asker, this_run: Run, key: str, event: JournalEvent) -> None:
@@ -91,5 +120,5 @@ def _close(world: World, key: str, *, allowed: bool) -> None:
         question = questions.by_key(tx, key)
         if question is not None and question.settled_at is None:
             # Where a person had answered, that is written down already.
-            why = "" if allowed else "no answer in time"
+            why = "" if allowed else TOO_LATE
             questions.settle(tx, question.id, YES if allowed else NO, why, by=Settler.SILENCE)

@@ -8,7 +8,7 @@ from legion.domain.checks import Verdict
 from legion.domain.events import Kind
 from legion.domain.jobs import Claim
 from legion.jobs import checking
-from legion.jobs.check import refuse_broken
+from legion.jobs.check import told
 from legion.jobs.checking import Tested
 from legion.jobs.world import Workshop, World
 from legion.store import jobs, projects
@@ -24,8 +24,7 @@ def baseline(world: World, claim: Claim) -> None:
 def learn(world: World, shop: Workshop) -> Tested:
     """Test the target as it is and remember the verdict, unless it moved on meanwhile."""
     target = shop.target
-    tested = checking.test(world, shop, target, checking.project_checks(shop))
-    refuse_broken(tested)
+    tested = told(world, shop, checking.test(world, shop, target, checking.project_checks(shop)))
     verdict = Verdict.GREEN if tested.green else Verdict.RED
     with world.store.write() as tx:
         project = projects.get(tx, shop.project.id)

@@ -11,7 +11,8 @@ from legion.domain.tickets import Ticket
 from legion.jobs.letters import quoted
 
 
-def briefing(ticket: Ticket, config: ProjectConfig) -> str:
+def briefing(ticket: Ticket, config: ProjectConfig, tried: Sequence[str] = ()) -> str:
+    """`tried`: why attempts came back of which this agent remembers nothing."""
     wish = ticket.wish
     asked = [wish.text, *_section("Context", wish.context), *_section("It is right when", wish.criteria)]
     asked += _section("Plan", wish.plan)
@@ -22,7 +23,10 @@ def briefing(ticket: Ticket, config: ProjectConfig) -> str:
     parts += _section("Files it is about", "\n".join(f"- {glob}" for glob in wish.files))
     parts += _section("What is run on your change before it lands", _commands(ticket, config))
     parts += _section("How to work here", _WORK + (_PORTS if config.environment.ports else ""))
-    if ticket.attempt > 1:
+    if tried:
+        parts += _section("What others tried before you", "\n".join(f"- {line}" for line in tried))
+        parts.append(_FRESH)
+    elif ticket.attempt > 1:
         parts.append(f"This is attempt {ticket.attempt}; what you did before is still in the tree.")
     return _joined(parts) + "\n"
 
@@ -48,6 +52,10 @@ def going_on(
     parts.append("Everything that you wrote is still in the tree. Go on until the ticket is done.")
     return _joined(parts) + "\n"
 
+
+_FRESH = """\
+You do not know their conversations, but what they left is in the tree. Look at it with fresh eyes: keep what is right,
+undo what is not, and do not repeat what failed."""
 
 _CUT = {
     Outcome.LOST: "You were cut off in the middle of your work, through no fault of yours.",

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from legion.domain.checks import Check, Receipt, Verdict, missing
+from legion.domain.events import Kind
+from legion.domain.rules import Rule
 from legion.jobs import commands, setup
+from legion.jobs.need import Need
 from legion.jobs.world import Workshop, World
 from legion.store import receipts
 from legion.system import crash
@@ -19,6 +23,7 @@ class Tested:
 
     commit: str
     receipts: tuple[Receipt, ...]
+    wanted: tuple[Wanted, ...]
 
     @property
     def green(self) -> bool:
@@ -50,6 +55,11 @@ def proofs(ticket_id: int, commands_: Sequence[str]) -> tuple[Wanted, ...]:
 
 def test(world: World, shop: Workshop, commit: str, wanted: Sequence[Wanted]) -> Tested:
     """Receipts for every wanted check on this commit: those there are, and new ones for the rest."""
+    return while_needed(world, shop, commit, wanted, Need())
+
+
+def while_needed(world: World, shop: Workshop, commit: str, wanted: Sequence[Wanted], need: Need) -> Tested:
+    """The same for somebody who may change their mind. Raises Unneeded then."""
     tree = shop.hub.tree_of(commit)
     with world.store.read() as tx:
         have = receipts.for_tree(tx, shop.project.id, tree)
@@ -59,12 +69,76 @@ def test(world: World, shop: Workshop, commit: str, wanted: Sequence[Wanted]) ->
         owners = {want.check.command: want.ticket for want in wanted}
         slot = world.check_slots.take(shop.project.id, shop.config.landing.checks_at_once)
         try:
-            new = _run_all(world, shop, slot, commit, tree, todo, owners)
+            new = _run_all(world, shop, slot, commit, tree, todo, owners, need)
         finally:
             world.check_slots.give_back(shop.project.id, slot)
     green = [receipt for receipt in have if receipt.verdict is Verdict.GREEN]
     by_command = {receipt.command: receipt for receipt in (*green, *new)}
-    return Tested(commit=commit, receipts=tuple(by_command[want.check.command] for want in wanted))
+    return _tested(commit, wanted, by_command)
+
+
+def confirm(world: World, shop: Workshop, tested: Tested) -> Tested:
+    """Before anyone is blamed: what is red runs once more, with no other check of the project beside it.
+
+    What is green then was flaky, which is written down.
+    """
+    if tested.green:
+        return tested
+    tree = shop.hub.tree_of(tested.commit)
+    owners = {want.check.command: want.ticket for want in tested.wanted}
+    failed = {receipt.command: receipt for receipt in tested.red}
+    todo = list({want.check.command: want.check for want in tested.wanted if want.check.command in failed}.values())
+    with world.check_slots.alone(shop.project.id) as slot:
+        again = _run_all(world, shop, slot, tested.commit, tree, todo, owners, Need())
+    for receipt in again:
+        if receipt.verdict is Verdict.GREEN:
+            _record_flaky(world, failed[receipt.command], receipt)
+    by_command = {receipt.command: receipt for receipt in (*tested.receipts, *again)}
+    return _tested(tested.commit, tested.wanted, by_command)
+
+
+def _tested(commit: str, wanted: Sequence[Wanted], by_command: Mapping[str, Receipt]) -> Tested:
+    receipts_ = tuple(by_command[want.check.command] for want in wanted)
+    return Tested(commit=commit, receipts=receipts_, wanted=tuple(wanted))
+
+
+def _record_flaky(world: World, red: Receipt, green: Receipt) -> None:
+    data = {
+        "name": green.name,
+        "command": green.command,
+        "tree": green.tree,
+        "receipts": [red.id, green.id],
+        "rule": Rule.FLAKY_BLAMES_NOBODY.value,
+    }
+    with world.store.write() as tx:
+        tx.record(Kind.FLAKY, project=green.project, ticket=green.ticket, data=data)
+
+
+def try_out(world: World, shop: Workshop, commit: str, check: Check) -> int | None:
+    """The exit code of a command on a commit that nobody wants to land, and no receipt. None: it came to no end."""
+    slot = world.check_slots.take(shop.project.id, shop.config.landing.checks_at_once)
+    try:
+        record = shop.folder / f"check-setup-{slot}.json"
+        setup.forget_cut_off(record)
+        made = setup.outputs(record)
+        place = shop.check_trees.prepare(str(slot), commit, keep=made)
+        try:
+            setup.ensure(world, shop, place, record)
+        except setup.SetupFailed:
+            return None
+        made = setup.outputs(record)
+        ended = commands.run(
+            world,
+            shop,
+            name=f"reversal {check.name}",
+            command=check.command,
+            tree=place,
+            timeout=check.timeout,
+            readable=tuple(place / name for name in made),
+        )
+        return ended.exit_code
+    finally:
+        world.check_slots.give_back(shop.project.id, slot)
 
 
 def _run_all(
@@ -75,9 +149,11 @@ def _run_all(
     tree: str,
     todo: Sequence[Check],
     owners: dict[str, int | None],
+    need: Need,
 ) -> list[Receipt]:
+    need.refuse_if_gone()
     if not shop.config.setup.run:
-        return [_run_one(world, shop, slot, commit, tree, check, owners[check.command], ()) for check in todo]
+        return [_run_one(world, shop, slot, commit, tree, check, owners[check.command], (), need) for check in todo]
     record = shop.folder / f"check-setup-{slot}.json"
     setup.forget_cut_off(record)
     place = shop.check_trees.prepare(str(slot), commit, keep=setup.outputs(record))
@@ -86,7 +162,7 @@ def _run_all(
     except setup.SetupFailed as failed:
         return [_without_setup(world, shop, commit, tree, check, owners[check.command], failed) for check in todo]
     made = setup.outputs(record)
-    return [_run_one(world, shop, slot, commit, tree, check, owners[check.command], made) for check in todo]
+    return [_run_one(world, shop, slot, commit, tree, check, owners[check.command], made, need) for check in todo]
 
 
 def _run_one(
@@ -98,6 +174,7 @@ def _run_one(
     check: Check,
     ticket: int | None,
     prepared: tuple[str, ...],
+    need: Need,
 ) -> Receipt:
     for _ in range(2):
         place = shop.check_trees.prepare(str(slot), commit, keep=prepared)
@@ -106,16 +183,21 @@ def _run_one(
             world,
             shop,
             name=f"check {check.name}",
-            command=check.command,
+            command=check.runs or check.command,
             tree=place,
             timeout=check.timeout,
-            readable=tuple(place / name for name in prepared),
+            readable=(*(place / name for name in prepared), *((Path(check.folder),) if check.folder else ())),
+            env={"LEGION_ACCEPTANCE": check.folder} if check.folder else None,
+            need=need,
         )
         if not ended.lost:
             break
     crash.reach(Point.CHECK_BEFORE_RECEIPT)
     verdict = Verdict.BROKEN if ended.lost else Verdict.GREEN if ended.exit_code == 0 else Verdict.RED
     tail = ended.tail if ended.exit_code is not None else f"{ended.tail}\n[{ended.how}]"
+    if check.runs:
+        # Receipts are told to agents; the person finds the output in its file.
+        tail = ""
     with world.store.write() as tx:
         receipt = receipts.add(
             tx,

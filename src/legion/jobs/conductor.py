@@ -7,6 +7,7 @@ that a full disk or a bug costs time and never a ticket.
 from __future__ import annotations
 
 import logging
+import math
 import shutil
 import threading
 import time
@@ -15,11 +16,16 @@ from dataclasses import replace
 from pathlib import Path
 
 from legion.config.project import parse
+from legion.domain import ladder
 from legion.domain.decide import Command, HandBack, JobKind, StartJob, Wake, decide
 from legion.domain.errors import Conflict, LegionError
 from legion.domain.events import Kind
+from legion.domain.governor import Stance
 from legion.domain.jobs import Claim
+from legion.domain.rhythm import Beginner, Hold, Rhythm
+from legion.domain.rules import Rule
 from legion.domain.tickets import Inspect, Start, State, Unpark
+from legion.jobs import pacing
 from legion.jobs.baseline import baseline
 from legion.jobs.check import check
 from legion.jobs.holding import hand_back
@@ -27,7 +33,7 @@ from legion.jobs.land import land
 from legion.jobs.run import run
 from legion.jobs.serving import begin, serve
 from legion.jobs.world import Rest, World
-from legion.store import jobs, projects, runs, snapshot, tickets
+from legion.store import conversations, jobs, projects, runs, snapshot, tickets
 from legion.store.database import Transaction
 from legion.system import crash
 from legion.system.crash import Point
@@ -45,6 +51,7 @@ JOBS: Mapping[JobKind, Callable[[World, Claim], None]] = {
 _FIRST_REST, _LONGEST_REST = 1.0, 300.0
 _LONGEST_REST_WITHOUT_ROOM = 10.0
 _NO_ROOM = 1 << 20
+_LOOK_AGAIN = 10.0
 _LONGEST_WORDS = 500
 _BREATH, _LONGEST_BREATH = 4, 0.05
 """Deciding takes at most a fifth of a processor: what happens in quick succession is decided on together."""
@@ -56,6 +63,7 @@ class Conductor:
         self._wake = threading.Event()
         self._stopping = threading.Event()
         self._left_over: list[Claim] = []
+        self._stances: dict[str, Stance] = {}
         self._loop = threading.Thread(target=self._conduct, name="conductor", daemon=True)
 
     def start(self) -> None:
@@ -102,16 +110,39 @@ class Conductor:
         now = self.world.clock()
         self._give_back_left_over()
         with self.world.store.read() as tx:
-            parallel = {
-                project.id: parse(project.config_text, origin=project.name).agents.parallel
-                for project in projects.all(tx)
-            }
+            configs = {project.id: parse(project.config_text, origin=project.name) for project in projects.all(tx)}
+            parallel = {project: config.agents.parallel for project, config in configs.items()}
             facts = snapshot.load(tx, slots=self.world.user.daemon.slots, parallel=parallel)
+            pace = pacing.rhythm(self.world, tx, facts.tickets, configs)
+        views = tuple(replace(view, overlap=configs[view.id].conflicts.overlap) for view in facts.projects)
         resting = {job: rest.until for job, rest in self.world.rests.items()}
-        decision = decide(replace(facts, resting=resting), now)
+        decision = decide(replace(facts, projects=views, resting=resting, rhythm=pace), now)
+        self._note_pace(pace, decision.held)
         for command in decision.commands:
             self._apply(command)
+        if decision.held:
+            # What holds them may be a setting, and nobody tells that a person changed it.
+            return min(now + _LOOK_AGAIN, decision.wake_at or math.inf)
         return decision.wake_at
+
+    def _note_pace(self, pace: Rhythm, held: Mapping[Beginner, Hold]) -> None:
+        """The board says why somebody does not begin; that an account's stance changed is an event."""
+        self.world.held = held
+        for account, reading in pace.readings.items():
+            before = self._stances.get(account, Stance.OPEN)
+            if reading.stance is before:
+                continue
+            self._stances[account] = reading.stance
+            data = {
+                "provider": account,
+                "from": before.value,
+                "to": reading.stance.value,
+                "until": reading.until,
+                "why": reading.why,
+                "rule": Rule.GOVERNOR.value,
+            }
+            with self.world.store.write() as tx:
+                tx.record(Kind.PACE, data=data)
 
     def _apply(self, command: Command) -> None:
         """Somebody else may have changed the ticket since the snapshot: then this command is moot."""
@@ -155,7 +186,9 @@ class Conductor:
         if kind is JobKind.RUN:
             project = projects.get(tx, ticket.project)
             begun = tickets.move(tx, ticket_id, Start(project.target), expected_version=version)
-            runs.start(tx, ticket_id, begun.attempt)
+            this_run = runs.start(tx, ticket_id, begun.attempt)
+            if begun.wish.climbs and ladder.begins(begun) and not ticket.interrupted:
+                conversations.renew(tx, this_run.id)
         else:
             tickets.move(tx, ticket_id, Inspect(), expected_version=version)
 
@@ -184,7 +217,13 @@ class Conductor:
             why,
             exc_info=None if known or full else trouble,
         )
-        data = {"job": claim.kind.value, "subject": claim.subject, "why": why, "rests": length}
+        data = {
+            "job": claim.kind.value,
+            "subject": claim.subject,
+            "why": why,
+            "rests": length,
+            "rule": Rule.BROKEN_IS_NOT_RED.value,
+        }
         try:
             with self.world.store.write() as tx:
                 jobs.finish(tx, claim)

@@ -35,9 +35,18 @@ def gave_up(why: str) -> str:
     return _fit(f"You gave up the last time, for this reason:\n\n{_quote(why)}")
 
 
-def touched_protected(paths: Sequence[str]) -> str:
-    listed = "\n".join(f"- {path}" for path in paths)
-    return _fit(f"You changed files that this ticket may not touch; put them back as they were:\n\n{listed}")
+def touched_protected(paths: Sequence[str], signs: Sequence[str] = (), said: str = "") -> str:
+    """`signs`: how tests look weaker; `said`: the words of the person who said no."""
+    parts = [f"You changed files that this ticket may not touch; put them back as they were:\n\n{_listed(paths)}"]
+    if signs:
+        parts.append(f"What was found in them:\n\n{_listed(signs)}")
+    if said:
+        parts.append(f"A person looked at it and said no:\n\n{_quote(said)}")
+    return _fit("\n\n".join(parts))
+
+
+def _listed(rows: Sequence[str]) -> str:
+    return "\n".join(f"- {row}" for row in rows)
 
 
 def nonsense(wrong: str) -> str:
@@ -51,9 +60,13 @@ def left_markers(paths: Sequence[str]) -> str:
     return _fit(f"Conflict markers are still in these files; decide each place and remove the markers:\n\n{listed}")
 
 
-def red(receipts: Sequence[Receipt]) -> str:
-    parts = ["These commands failed on your change, together with what has landed meanwhile:"]
+def red(receipts: Sequence[Receipt], *, landed: bool = False) -> str:
+    where = "the landed code" if landed else "your change, together with what has landed meanwhile"
+    parts = [f"These commands failed on {where}:"]
     for receipt in receipts:
+        if receipt.held_out:
+            parts.append(f"### {receipt.name}\n\nThis one is not shown to you: see that the ticket's words are true.")
+            continue
         how = f"exit code {receipt.exit_code}" if receipt.exit_code is not None else "no result"
         parts.append(f"### `{receipt.command}` ({how}, {receipt.duration:.1f} s)\n\n{_quote(receipt.tail)}")
     return _fit("\n\n".join(parts))

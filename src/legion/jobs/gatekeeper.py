@@ -13,7 +13,7 @@ from legion.domain.errors import LegionError
 from legion.gateway import process
 from legion.gateway.folder import GatewayFolder
 from legion.gateway.passes import granted
-from legion.jobs import access, spending
+from legion.jobs import access, pacing, spending
 from legion.jobs.waking import Watch
 from legion.jobs.world import World
 from legion.system import files
@@ -73,6 +73,7 @@ class Gatekeeper:
                     self._revive()
                 if looks:
                     spending.catch_up(self._world)
+                    pacing.enforce(self._world)
                     patience = _EVERY
                     looks -= 1
             except (LegionError, OSError) as trouble:

@@ -75,15 +75,17 @@ def plant(world: World, shop: Workshop, agent: Agent, this_run: Run) -> Agent:
         return agents.plant(tx, agent, ticket.base)
 
 
-def conclude(tx: Transaction, agent: Agent, holding: Holding, step: Propose | TryAgain | Fail) -> None:
+def conclude(
+    tx: Transaction, agent: Agent, holding: Holding, step: Propose | TryAgain | Fail, then: Prove | None
+) -> None:
     """At the end of the turn in which it was submitted. What was not fit to be proposed stays with the agent."""
     ticket = tickets.get(tx, holding.ticket)
     if ticket.state is not State.WORKING:
         return
     if isinstance(step, Propose):
         tickets.move(tx, ticket.id, step)
-        if not ticket.wish.proofs:
-            tickets.move(tx, ticket.id, Prove())
+        if then is not None:
+            tickets.move(tx, ticket.id, then)
         words = (
             f"Your change for ticket {ticket.id} is being checked and landed. Claim the next ticket, if there is one."
         )

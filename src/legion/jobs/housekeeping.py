@@ -12,7 +12,9 @@ from pathlib import Path
 from legion.domain.errors import LegionError
 from legion.domain.projects import Project
 from legion.domain.tickets import State
-from legion.jobs import asking, quota, setup
+from legion.jobs import quota, setup
+from legion.jobs.foresight import Foresight
+from legion.jobs.herald import Herald
 from legion.jobs.lookout import Lookout
 from legion.jobs.saving import worktree_name
 from legion.jobs.world import Workshop, World
@@ -35,6 +37,8 @@ class Housekeeper:
         self._wake = threading.Event()
         self._stopping = threading.Event()
         self._lookout = Lookout(world)
+        self._foresight = Foresight(world)
+        self._herald = Herald(world)
         self._quota = quota.Watch(world)
         self._rests: dict[int, tuple[float, float]] = {}
         """By project: how long it is left alone after trouble, and until when."""
@@ -44,14 +48,19 @@ class Housekeeper:
     def start(self) -> None:
         self._thread.start()
         self._lookout.start()
+        self._foresight.start()
+        self._herald.start()
         self._quota.start()
 
     def poke(self) -> None:
         self._wake.set()
+        self._herald.poke()
 
     def stop(self) -> None:
         self._stopping.set()
         self._lookout.stop()
+        self._foresight.stop()
+        self._herald.stop()
         self._quota.stop()
         self._wake.set()
 
@@ -59,7 +68,6 @@ class Housekeeper:
         while not self._stopping.is_set():
             self._wake.clear()
             try:
-                asking.settle_overdue(self.world)
                 for project in self._ready():
                     self._tidy(project)
             except LegionError as trouble:

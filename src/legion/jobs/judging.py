@@ -11,25 +11,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from legion.domain.attempts import AT_ONCE, next_try, rest
 from legion.domain.limits import apart, wakes_at
 from legion.domain.paths import undeclared
 from legion.domain.runs import MOST_GENERATIONS, Outcome, Run
-from legion.domain.tickets import (
-    AT_ONCE,
-    Change,
-    Fail,
-    Park,
-    ParkReason,
-    Propose,
-    Resume,
-    Step,
-    Ticket,
-    TryAgain,
-    next_try,
-    rest,
-)
+from legion.domain.tickets import Change, Fail, Park, ParkReason, Propose, Resume, Step, Ticket, TryAgain
 from legion.drivers import Outcome as Ending
-from legion.jobs import environment, feedback, quota
+from legion.jobs import environment, feedback, pacing, quota
 from legion.jobs.saving import Saved
 from legion.jobs.world import Workshop, World
 from legion.runner.launch import Ended, Lost
@@ -70,6 +58,8 @@ def judge(world: World, shop: Workshop, ticket: Ticket, this_run: Run, ended: En
             return Fail(f"its runner was killed {this_run.generation} times: see `legion log {ticket.id}`")
         case Outcome.STOPPED if (over := quota.exceeded(world, this_run)) is not None:
             return next_try(ticket, over.reason, over.feedback)
+        case Outcome.STOPPED if empty := pacing.stopped_for_budget(world, this_run):
+            return Resume(empty)
         case Outcome.LOST | Outcome.STOPPED:
             return Resume(f"{detail}; the attempt goes on with what it left")
         case Outcome.NOT_STARTED:
@@ -121,13 +111,9 @@ def judge_change(world: World, shop: Workshop, ticket: Ticket, saved: Saved, det
         denied = f" ({detail})" if "denied" in detail else ""
         return next_try(ticket, f"it changed nothing{but}{denied}", feedback.changed_nothing(saved.left_out, denied))
     changed = [change.path for change in shop.hub.changed_files(ticket.base, saved.commit)]
-    # An agent that dispatches cannot open what a person has protected.
-    declared = () if ticket.wish.dispatcher else ticket.wish.files
-    protected = undeclared(changed, shop.config.protect.paths, declared)
-    protected += undeclared(changed, environment.kept_out(world, shop), ())
-    if protected:
-        shown = ", ".join(protected[:3])
-        return next_try(ticket, f"it changed protected files ({shown})", feedback.touched_protected(protected))
+    private = undeclared(changed, environment.kept_out(world, shop), ())
+    if private:
+        return next_try(ticket, f"it changed protected files ({some(private)})", feedback.touched_protected(private))
     if _PLANTED_MARKER.search(shop.hub.diff(ticket.base, saved.commit)):
         return next_try(ticket, "it left conflict markers in the tree", feedback.left_markers(changed))
     return Propose(Change(base=ticket.base, commit=saved.commit))

@@ -13,21 +13,23 @@ from dataclasses import dataclass, replace
 
 from legion.config.project import FILE, hash_of, parse
 from legion.domain import landing
+from legion.domain.attempts import next_try
 from legion.domain.checks import Receipt
 from legion.domain.errors import BadInput
 from legion.domain.events import Kind
 from legion.domain.jobs import Claim
 from legion.domain.landing import Probe, Search
-from legion.domain.tickets import Fail, Park, ParkReason, State, Ticket, TryAgain, next_try
+from legion.domain.tickets import Fail, Park, ParkReason, State, Ticket, TryAgain
 from legion.git import merging
 from legion.git.hub import TARGET
 from legion.git.merging import Candidate, Conflict
-from legion.jobs import baseline, checking, feedback, person, target
+from legion.jobs import acceptance, baseline, checking, climbing, feedback, person, target
 from legion.jobs.candidates import candidate, part
-from legion.jobs.check import refuse_broken, sent_back_for_conflict, sent_back_for_red
+from legion.jobs.check import refuse_broken, sent_back_for_conflict, sent_back_for_red, told
 from legion.jobs.checking import Tested, Wanted
 from legion.jobs.saving import AUTHOR
 from legion.jobs.target import Link
+from legion.jobs.train import Train
 from legion.jobs.world import Workshop, World
 from legion.store import jobs, projects, tickets
 from legion.system import crash
@@ -40,16 +42,26 @@ _PATIENCE, _LONGEST_PATIENCE = 0.1, 1.0
 def land(world: World, claim: Claim) -> None:
     """Until nothing is left to land. What arrives while the claim is being given back starts the next job."""
     target.finish_begun(world, world.workshop(claim.subject))
-    while True:
-        shop = world.workshop(claim.subject)
-        shop = replace(shop, project=person.look(world, shop))
-        batch = _batch(world, shop)
-        person_waits = shop.project.person_waiting
-        if not _trusted(world, shop) or not (batch or person_waits):
-            break
-        _land_batch(world, shop, batch, person_waits)
+    train = Train(world)
+    try:
+        while _land_next(world, claim.subject, train):
+            pass
+    finally:
+        train.give_up()
     with world.store.write() as tx:
         jobs.finish(tx, claim)
+
+
+def _land_next(world: World, project: int, train: Train) -> bool:
+    """One batch. False where nothing is left, or nothing may be run."""
+    shop = world.workshop(project)
+    shop = replace(shop, project=person.look(world, shop))
+    person_waits = shop.project.person_waiting
+    batch = _accepted(world, (() if person_waits else train.next(shop)) or _batch(world, shop))
+    if not _trusted(world, shop) or not (batch or person_waits):
+        return False
+    _land_batch(world, shop, batch, person_waits, train)
+    return True
 
 
 def _trusted(world: World, shop: Workshop) -> bool:
@@ -66,6 +78,15 @@ def _batch(world: World, shop: Workshop) -> tuple[Ticket, ...]:
         return tickets.get_many(tx, [ticket.id for ticket in first])
 
 
+def _accepted(world: World, batch: tuple[Ticket, ...]) -> tuple[Ticket, ...]:
+    """Those whose held-out acceptance is there; the others wait for it."""
+    waiting = {ticket.id: gone for ticket in batch if (gone := acceptance.waits(world, ticket)) is not None}
+    for ticket in batch:
+        if ticket.id in waiting:
+            _move(world, ticket, waiting[ticket.id], Kind.WARNING)
+    return tuple(ticket for ticket in batch if ticket.id not in waiting)
+
+
 def _let_companions_arrive(world: World, shop: Workshop) -> None:
     """While others of the project are about to end, a moment's patience saves a whole round of checks."""
     queued = -1
@@ -79,16 +100,17 @@ def _let_companions_arrive(world: World, shop: Workshop) -> None:
         time.sleep(_PATIENCE)
 
 
-def _land_batch(world: World, shop: Workshop, batch: tuple[Ticket, ...], person_waits: bool) -> None:
+def _land_batch(world: World, shop: Workshop, batch: tuple[Ticket, ...], person_waits: bool, train: Train) -> None:
     start = shop.target
     chain = _chain(world, shop, start, batch, person_waits)
     if not chain or _refuse_nonsense(world, shop, chain):
         return
     shop = _under_persons_config(world, shop, chain[0])
-    search, tried = _search(world, shop, start, chain)
+    with train.below(shop, chain[-1].commit, {ticket.id for ticket in batch}):
+        search, tried = _search(world, shop, start, chain, train)
     landed = search.lands is None or target.move(world, shop, start, tried[search.lands].links)
     if landed and search.culprit is not None:
-        _send_back(world, shop, chain[search.culprit], tried[search.convicted_by].tested, alone=search.lands is None)
+        _blame(world, shop, chain[search.culprit], tried[search.convicted_by].tested, alone=search.lands is None)
 
 
 def _chain(world: World, shop: Workshop, start: str, batch: tuple[Ticket, ...], person_waits: bool) -> list[Link]:
@@ -102,7 +124,7 @@ def _chain(world: World, shop: Workshop, start: str, batch: tuple[Ticket, ...], 
             chain.append(link)
             tip = link.commit
     for ticket in batch:
-        merged = candidate(shop, tip, ticket)
+        merged = candidate(world, shop, tip, ticket)
         if isinstance(merged, Candidate):
             chain.append(Link(ticket=ticket, commit=merged.commit, tree=merged.tree))
             tip = merged.commit
@@ -179,7 +201,9 @@ class _Tried:
     tested: Tested
 
 
-def _search(world: World, shop: Workshop, start: str, chain: list[Link]) -> tuple[Search, dict[Probe, _Tried]]:
+def _search(
+    world: World, shop: Workshop, start: str, chain: list[Link], train: Train
+) -> tuple[Search, dict[Probe, _Tried]]:
     """Test parts of the chain until it is clear how much of it may land and who is to blame for the rest."""
     search = Search(size=len(chain))
     tried: dict[Probe, _Tried] = {}
@@ -194,14 +218,16 @@ def _search(world: World, shop: Workshop, start: str, chain: list[Link]) -> tupl
         for result in results.values():
             if result is not None:
                 refuse_broken(result.tested)
-        told = {probe: None if result is None else result.tested.green for probe, result in results.items()}
-        search = landing.learn(search, told)
+        results_told = {probe: None if result is None else result.tested.green for probe, result in results.items()}
+        search = landing.learn(search, results_told)
+        if search.red is not None:
+            train.give_up()
     return search, tried
 
 
 def _try(world: World, shop: Workshop, start: str, chain: list[Link], probe: Probe) -> _Tried | None:
     """The project's checks and the proofs of every ticket in it, on the tip of what the probe asks for."""
-    links = part(shop, start, chain, probe)
+    links = part(world, shop, start, chain, probe)
     if links is None:
         return None
     crash.reach(Point.LAND_BEFORE_TEST)
@@ -209,7 +235,16 @@ def _try(world: World, shop: Workshop, start: str, chain: list[Link], probe: Pro
     for link in links:
         if link.ticket is not None:
             wanted += checking.proofs(link.ticket.id, link.ticket.wish.proofs)
+            wanted += acceptance.wanted(world, link.ticket)
     return _Tried(links=links, tested=checking.test(world, shop, links[-1].commit, wanted))
+
+
+def _blame(world: World, shop: Workshop, culprit: Link, against: Tested, *, alone: bool) -> None:
+    """The others have landed. Now the red test that stands against this one is repeated with no other beside it;
+    where it is green then, the change stays in the queue and its receipt counts."""
+    tested = told(world, shop, against)
+    if not tested.green:
+        _send_back(world, shop, culprit, tested, alone=alone)
 
 
 def _send_back(world: World, shop: Workshop, culprit: Link, tested: Tested, *, alone: bool) -> None:
@@ -226,7 +261,7 @@ def _send_back(world: World, shop: Workshop, culprit: Link, tested: Tested, *, a
             _move(world, culprit.ticket, Park(ParkReason.RED_BASELINE, detail), Kind.BASELINE_RED, tested.red)
             return
     before = shop.target
-    merged = candidate(shop, before, culprit.ticket)
+    merged = candidate(world, shop, before, culprit.ticket)
     if isinstance(merged, Conflict):
         _move(world, culprit.ticket, sent_back_for_conflict(culprit.ticket, before, merged), Kind.SENT_BACK)
         return
@@ -241,9 +276,8 @@ def _move(
     with world.store.write() as tx:
         if tickets.get(tx, ticket.id).version != ticket.version:
             return
-        tickets.move(tx, ticket.id, step, expected_version=ticket.version)
-        why = step.detail if isinstance(step, Park) else step.reason
-        data = {"why": why, "receipts": [receipt.id for receipt in because]}
+        why, rule = climbing.take(world, tx, ticket, step)
+        data = {"why": why, "receipts": [receipt.id for receipt in because], "rule": rule.value}
         tx.record(kind, project=ticket.project, ticket=ticket.id, data=data)
 
 

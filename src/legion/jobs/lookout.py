@@ -1,4 +1,7 @@
-"""Notices that the person committed, while tickets are under way. Looks at a few file times; git is asked only then."""
+"""Notices what nobody tells: that the person committed while tickets are under way, and that a question's time is up.
+
+Looks at a few file times; git is asked only then.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ from pathlib import Path
 
 from legion.domain.errors import LegionError
 from legion.domain.projects import Project
-from legion.jobs import person
+from legion.jobs import asking, person
 from legion.jobs.world import World
 from legion.store import projects, tickets
 
@@ -37,6 +40,7 @@ class Lookout:
             try:
                 for project in self._under_way():
                     self._look(project)
+                asking.settle_overdue(self.world)
             except LegionError as trouble:
                 log.warning("nobody looks for new commits at the moment: %s", trouble)
 

@@ -8,23 +8,24 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from legion.domain.attempts import next_try
 from legion.domain.jobs import Claim
 from legion.domain.runs import Outcome, Run
-from legion.domain.tickets import (
-    Fail,
-    Park,
-    ParkReason,
-    Planted,
-    Propose,
-    Prove,
-    Resume,
-    State,
-    Step,
-    Ticket,
-    next_try,
-)
+from legion.domain.tickets import Fail, Park, ParkReason, Planted, Propose, Prove, Resume, State, Step, Ticket
 from legion.git.errors import TreeGone
-from legion.jobs import agents, asking, claude, environment, judging, quota, setup, spending
+from legion.jobs import (
+    agents,
+    asking,
+    check,
+    claude,
+    climbing,
+    environment,
+    judging,
+    quota,
+    setup,
+    spending,
+    undoing,
+)
 from legion.jobs.access import NoAccess
 from legion.jobs.agents import NoProgram
 from legion.jobs.saving import Saved, branch_name, save, worktree_name
@@ -48,6 +49,9 @@ def run(world: World, claim: Claim) -> None:
         _finish_claim(world, claim)
         return
     shop = world.workshop(ticket.project)
+    if ticket.wish.undoes is not None:
+        _undo(world, claim, shop, ticket, this_run)
+        return
     try:
         ended = _end(world, shop, ticket, this_run)
     except NoProgram as impossible:
@@ -69,8 +73,18 @@ def run(world: World, claim: Claim) -> None:
         _conclude(world, claim, this_run, outcome, detail, None, again)
         return
     step = judging.judge(world, shop, ticket, this_run, ended, saved)
-    rest = judging.rest_before(world, ticket, ended, saved, step)
-    _conclude(world, claim, this_run, outcome, detail, saved, step, rest)
+    then: Park | Prove | None = judging.rest_before(world, ticket, ended, saved, step)
+    if isinstance(step, Propose) and check.unneeded(world, shop, ticket, step.change):
+        then = Prove()
+    _conclude(world, claim, this_run, outcome, detail, saved, step, then)
+
+
+def _undo(world: World, claim: Claim, shop: Workshop, ticket: Ticket, this_run: Run) -> None:
+    step, made = undoing.undo(world, shop, ticket)
+    if isinstance(step, Fail):
+        _conclude(world, claim, this_run, Outcome.FAILED, step.reason, made, step)
+    else:
+        _conclude(world, claim, this_run, Outcome.FINISHED, "Legion made the change itself", made, step, Prove())
 
 
 def run_dir(world: World, this_run: Run) -> Path:
@@ -134,7 +148,7 @@ def _conclude(
     detail: str,
     saved: Saved | None,
     step: Step,
-    then: Park | None = None,
+    then: Park | Prove | None = None,
 ) -> None:
     """Run, ticket and claim change together. A person who stopped or parked the ticket meanwhile is not overruled."""
     if outcome is Outcome.STOPPED and (over := quota.exceeded(world, this_run)) is not None:
@@ -153,11 +167,9 @@ def _conclude(
         runs.end(tx, this_run.id, outcome, detail, saved.commit if saved else None)
         ticket = tickets.get(tx, claim.subject)
         if ticket.state is State.WORKING:
-            tickets.move(tx, ticket.id, judging.staggered(tx, step))
+            climbing.take(world, tx, ticket, judging.staggered(tx, step))
             if then is not None:
                 tickets.move(tx, ticket.id, then)
-            if isinstance(step, Propose) and not ticket.wish.proofs:
-                tickets.move(tx, ticket.id, Prove())
         jobs.finish(tx, claim)
     crash.reach(Point.RUN_AFTER_CONCLUDE)
 

@@ -19,12 +19,13 @@ from legion.domain.jobs import Claim
 from legion.domain.limits import apart, wakes_at
 from legion.domain.mail import Post
 from legion.domain.runs import MOST_GENERATIONS, Outcome, Run, agent_seat
-from legion.domain.tickets import Fail, Propose, TryAgain
+from legion.domain.tickets import Fail, Propose, Prove, TryAgain
 from legion.domain.tools import PREFIX
 from legion.drivers.claude.options import heard_of
 from legion.git.errors import TreeGone
 from legion.jobs import (
     asking,
+    check,
     claude,
     desk,
     environment,
@@ -33,6 +34,7 @@ from legion.jobs import (
     judging,
     leaving,
     letters,
+    pacing,
     places,
     quota,
     setup,
@@ -77,6 +79,8 @@ class End:
     """The ticket that was submitted in it."""
     step: Propose | TryAgain | Fail | None = None
     """What becomes of that ticket."""
+    then: Prove | None = None
+    """Where nothing has to be run on its change before the merge queue does, and nobody has to be asked."""
 
 
 def begin(tx: Transaction, number: int) -> None:
@@ -131,7 +135,8 @@ def _saved(world: World, shop: Workshop, agent: Agent, this_run: Run, ended: End
         return replace(end, detail=f"{detail}; {gone.message}")
     if held.submitted and outcome is Outcome.FINISHED:
         step = judging.judge_change(world, shop, ticket, saved, detail)
-        return replace(end, saved=saved.commit, holding=held, step=step)
+        unneeded = isinstance(step, Propose) and check.unneeded(world, shop, ticket, step.change)
+        return replace(end, saved=saved.commit, holding=held, step=step, then=Prove() if unneeded else None)
     return replace(end, saved=saved.commit)
 
 
@@ -258,6 +263,8 @@ def conclude(
     """Turn, mail and claim change together, and the parent hears of it in the same transaction."""
     if end.outcome is Outcome.STOPPED and (over := quota.exceeded(world, this_run)) is not None:
         end = replace(end, detail=over.reason)
+    elif end.outcome is Outcome.STOPPED and (empty := pacing.stopped_for_budget(world, this_run)):
+        end = replace(end, detail=empty)
     said = _last_words(world, this_run)
     environment.release(world, this_run, end.outcome)
     claude.let_go(world, this_run)
@@ -275,7 +282,7 @@ def conclude(
         if agent.fired_at is None:
             _go_on_or_tell(tx, agent, this_run, end, said, begun=this_run.prompt in heard)
             if end.holding is not None and end.step is not None:
-                holding.conclude(tx, agent, end.holding, end.step)
+                holding.conclude(tx, agent, end.holding, end.step, end.then)
             if end.outcome is Outcome.FINISHED and leaving.leaves(tx, agent, said):
                 agent = leaving.dismiss(tx, agent, by=agent.parent, subtree=False, in_a_turn=()).fired[0]
         jobs.finish(tx, claim)

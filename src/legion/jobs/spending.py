@@ -40,8 +40,16 @@ def _read_on(world: World, folder: GatewayFolder) -> bool:
         for line in lines:
             if isinstance(line, ledger.Limit):
                 usage.note_limit(tx, _limit(line))
+        if any(isinstance(line, ledger.Limit) for line in lines):
+            # What may begin now may be another.
+            tx.tell()
         usage.have_read(tx, _SOURCE, after.file, after.offset)
     return True
+
+
+def day_of(moment: float) -> str:
+    """In UTC, as YYYY-MM-DD."""
+    return datetime.fromtimestamp(moment, UTC).date().isoformat()
 
 
 def _summed(entries: Iterable[Entry]) -> list[Spending]:
@@ -50,8 +58,7 @@ def _summed(entries: Iterable[Entry]) -> list[Spending]:
         run = _RUN.fullmatch(entry.run)
         if run is None:
             continue
-        day = datetime.fromtimestamp(entry.at, UTC).date().isoformat()
-        key = (int(run[1]), entry.provider, entry.model, day)
+        key = (int(run[1]), entry.provider, entry.model, day_of(entry.at))
         sums[key] = sums.get(key, Usage()) + _usage(entry)
     return [
         Spending(run=run, provider=provider, model=model, day=day, usage=summed)

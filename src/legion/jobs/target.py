@@ -11,11 +11,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from legion.config.project import FILE, hash_of, parse
-from legion.domain.checks import Verdict
+from legion.domain.checks import HELD_OUT, Verdict
 from legion.domain.errors import BadInput
 from legion.domain.events import Kind
 from legion.domain.landing import Landing
 from legion.domain.projects import ConfigOrigin, Project
+from legion.domain.rules import Rule
 from legion.domain.tickets import Land, Ticket
 from legion.git.errors import TargetMoved
 from legion.jobs.world import Workshop, World
@@ -39,11 +40,15 @@ def move(world: World, shop: Workshop, start: str, chain: Sequence[Link]) -> boo
     tip = chain[-1]
     batch = [link.ticket for link in chain if link.ticket is not None]
     members = {link.ticket.id: link.commit for link in chain if link.ticket is not None}
+    below = [start, *(link.commit for link in chain)]
+    stood_on = {link.ticket.id: under for link, under in zip(chain, below, strict=False) if link.ticket is not None}
     with world.store.write() as tx:
         # Not only the state: one that was stopped and taken up again may wait here with another change.
         if any(tickets.get(tx, ticket.id).version != ticket.version for ticket in batch):
             return False
-        intent = landings.open(tx, shop.project.id, base=start, commit=tip.commit, tree=tip.tree, tickets=members)
+        intent = landings.open(
+            tx, shop.project.id, base=start, commit=tip.commit, tree=tip.tree, tickets=members, before=stood_on
+        )
     if not shop.hub.is_ancestor(start, tip.commit):
         # The person rewrote their branch. What it was before stays, under a name.
         shop.hub.keep(f"before/{start}", start)
@@ -109,16 +114,23 @@ def _record_ticket(tx: Transaction, shop: Workshop, intent: Landing, number: int
     """While the intent is open nobody can stop or pause the ticket, so it is still landing."""
     ticket = tickets.get(tx, number)
     commands = {*(check.command for check in shop.config.checks), *ticket.wish.proofs}
-    tickets.move(tx, number, Land(commit, unchecked=not commands))
-    data = {"commit": commit, "tested": intent.commit, "receipts": _proof(tx, intent, commands)}
+    tickets.move(tx, number, Land(commit, unchecked=not (commands or ticket.wish.acceptance)))
+    names = {f"{HELD_OUT}{name}" for name in ticket.wish.acceptance}
+    data = {
+        "commit": commit,
+        "before": intent.before.get(number),
+        "tested": intent.commit,
+        "receipts": _proof(tx, intent, commands, names),
+        "rule": Rule.GREEN_LANDS.value,
+    }
     tx.record(Kind.LANDED, project=ticket.project, ticket=number, data=data)
 
 
-def _proof(tx: Transaction, intent: Landing, commands: set[str]) -> list[int]:
+def _proof(tx: Transaction, intent: Landing, commands: set[str], names: set[str]) -> list[int]:
     """The receipts that let it land: the latest green one of each command on the tree that was tested."""
     latest = {
         receipt.command: receipt.id
         for receipt in receipts.for_tree(tx, intent.project, intent.tree)
-        if receipt.verdict is Verdict.GREEN and receipt.command in commands
+        if receipt.verdict is Verdict.GREEN and (receipt.command in commands or receipt.name in names)
     }
     return sorted(latest.values())

@@ -14,6 +14,7 @@ from pathlib import Path
 from legion.config.providers import ProviderConfig, providers_file
 from legion.domain.decide import JobKind
 from legion.domain.errors import LegionError
+from legion.domain.rules import Rule
 from legion.domain.tickets import ParkReason, Ticket, Unpark
 from legion.jobs import access, claude
 from legion.jobs.access import Served
@@ -146,5 +147,5 @@ def _wake(world: World, wanted: Iterable[int]) -> list[int]:
     with world.store.write() as tx:
         woken = [ticket.id for ticket in _waiting(tx) if ticket.id in set(wanted)]
         for ticket in woken:
-            tickets.move(tx, ticket, Unpark())
+            tickets.move(tx, ticket, Unpark(), rule=Rule.MENDED)
     return woken

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from legion.config.current import CurrentSettings
 from legion.config.project import ProjectConfig, parse
 from legion.config.user import UserConfig
+from legion.domain.conflicts import Clash
 from legion.domain.decide import JobKind
 from legion.domain.projects import Project
+from legion.domain.rhythm import Beginner, Hold
 from legion.git.check_trees import CheckTrees
 from legion.git.hub import Hub
 from legion.git.worktrees import Worktrees
@@ -83,6 +86,10 @@ class World:
     check_slots: CheckSlots = field(default_factory=lambda: CheckSlots())
     rests: dict[tuple[JobKind, int], Rest] = field(default_factory=dict)
     """Jobs that broke and rest, by kind and subject."""
+    held: Mapping[Beginner, Hold] = field(default_factory=dict)
+    """Who could begin and does not, and why, as was decided last."""
+    clashes: dict[int, tuple[Clash, ...]] = field(default_factory=dict)
+    """By project: changes in work that will conflict, as they were seen last."""
     _trees: dict[int, tuple[Worktrees, CheckTrees]] = field(default_factory=dict)
     _making: threading.Lock = field(default_factory=threading.Lock)
 
@@ -136,15 +143,31 @@ class CheckSlots:
     def __init__(self) -> None:
         self._condition = threading.Condition()
         self._taken: dict[int, set[int]] = {}
+        self._alone: set[int] = set()
+        """Projects in which somebody has, or waits for, all of them."""
 
     def take(self, project: int, most: int) -> int:
         """The lowest free slot below `most`, waiting for one."""
         with self._condition:
             taken = self._taken.setdefault(project, set())
-            self._condition.wait_for(lambda: len(taken) < most)
+            self._condition.wait_for(lambda: len(taken) < most and project not in self._alone)
             slot = next(number for number in range(most) if number not in taken)
             taken.add(slot)
             return slot
+
+    @contextmanager
+    def alone(self, project: int) -> Iterator[int]:
+        """A slot while no other is taken, and none can be."""
+        with self._condition:
+            self._condition.wait_for(lambda: project not in self._alone)
+            self._alone.add(project)
+            self._condition.wait_for(lambda: not self._taken.get(project))
+        try:
+            yield 0
+        finally:
+            with self._condition:
+                self._alone.discard(project)
+                self._condition.notify_all()
 
     def give_back(self, project: int, slot: int) -> None:
         with self._condition:

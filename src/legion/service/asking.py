@@ -61,6 +61,10 @@ def answer(world: World, question_id: int, given: Answer) -> Answered:
     why = given.why.strip()
     if question.settled_at is not None:
         raise Conflict(_settled(question))
+    if question.kind in (Matter.PERMISSION, Matter.CHANGE) and choice != NO and why:
+        raise BadInput(
+            f"Words go with a no only: answer `legion answer {question.id} {choice}`, and say more with `legion tell`."
+        )
     if question.kind is Matter.PERMISSION:
         return _answer_permission(world, question, choice, why)
     if question.kind is Matter.PLAN:
@@ -83,10 +87,6 @@ def _said(given: Answer) -> str:
 
 
 def _answer_permission(world: World, question: Question, choice: str, why: str) -> Answered:
-    if choice != NO and why:
-        raise BadInput(
-            f"Words go with a no only: answer `legion answer {question.id} {choice}`, and say more with `legion tell`."
-        )
     allowed = choice != NO
     if choice == ALWAYS:
         rules.add(question.facts["rule"])
@@ -121,7 +121,7 @@ def _settle(tx: Transaction, question: Question, choice: str, why: str) -> Quest
     current = questions.get(tx, question.id)
     if current.settled_at is not None:
         raise Conflict(_settled(current))
-    return questions.settle(tx, question.id, choice, why)
+    return asking.settle(tx, question, choice, why)
 
 
 def _consequence(world: World, settled: Question, name: str) -> str:
@@ -132,6 +132,11 @@ def _consequence(world: World, settled: Question, name: str) -> str:
             return ticket_cases.resume(world, settled.ticket).message
         case (Matter.CONFLICT, choice) if choice == RETRY and settled.ticket is not None:
             return ticket_cases.retry(world, settled.ticket, settled.why).message
+        case (Matter.CHANGE, choice):
+            went = "goes on with its change" if choice == YES else "goes back to its agent, who hears why"
+            return f"Ticket {settled.ticket} {went}."
+        case (Matter.ATTEMPTS, choice):
+            return f"Ticket {settled.ticket} {'is tried again' if choice == YES else 'has failed'}."
         case (_, choice) if choice == LEAVE:
             return "It stays as it is."
         case _:

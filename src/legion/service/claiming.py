@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import uuid
 
+from legion.config.project import parse
 from legion.domain import agents as rules
 from legion.domain import board
 from legion.domain.agents import ROOT, STANDING, Agent, Planning
+from legion.domain.conflicts import AT_WORK, Overlap, overlapping
 from legion.domain.errors import BadInput, Conflict, NotAllowed, NotFound
 from legion.domain.events import Kind
 from legion.domain.mail import Post
@@ -156,6 +158,8 @@ def _ready(tx: Transaction, project_id: int) -> list[Ticket]:
     if project.paused or project.person_waiting or not projects.is_trusted(tx, project.id, project.config_hash):
         return []
     live = tickets.live(tx, project=project_id)
+    overlap = parse(project.config_text, origin=project.name).conflicts.overlap
+    busy = [ticket for ticket in live if ticket.state in AT_WORK]
     at_work = {run.ticket for run in runs.active(tx)}
     held = holdings.tickets(tx)
     before = {other for ticket in live for other in ticket.wish.after}
@@ -166,6 +170,8 @@ def _ready(tx: Transaction, project_id: int) -> list[Ticket]:
         if ticket.state is State.QUEUED
         and not ticket.wish.checkpoint
         and not ticket.wish.command
+        and ticket.wish.undoes is None
+        and not (overlap is Overlap.RULE and overlapping(ticket, busy))
         and ticket.id not in at_work | held
         and board.ready(ticket.wish.after, states)
     ]

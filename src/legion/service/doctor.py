@@ -5,7 +5,9 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-from legion.config.user import CLAUDE, SandboxMode
+from legion.config.machine import SandboxMode
+from legion.config.user import CLAUDE
+from legion.domain.conflicts import score
 from legion.domain.errors import LegionError, NotFound
 from legion.domain.runs import agent_seat
 from legion.gateway import process
@@ -17,11 +19,12 @@ from legion.jobs.access import OwnLogin
 from legion.jobs.saving import worktree_name
 from legion.jobs.world import World
 from legion.service import projects as project_cases
-from legion.service import providers
+from legion.service import providers, views
 from legion.service.lines import moment
 from legion.store import agents, events, tickets
 from legion.wire.projects import Doctor, Finding
 
+_MOST_EVENTS = 20_000
 _LOW_DISK = 2 * 2**30
 _NOT_NEEDED = "not needed: your driver is another one"
 
@@ -183,6 +186,8 @@ def _project(world: World, project_id: int) -> list[Finding]:
         known = {worktree_name(ticket.id) for ticket in tickets.live(tx, project=project_id)}
         ended = {worktree_name(ticket.id) for ticket in tickets.recent(tx, project_id, limit=1000)}
         staff = {agent_seat(agent.number) for agent in agents.standing(tx)} | agents.gone(tx, project_id)
+        flaky = views.flaky(world, tx, project_id)
+        seen_early = score(events.newest(tx, project=project_id, limit=_MOST_EVENTS))
     strangers = shop.worktrees.orphans(known | ended | staff)
     return [
         Finding(
@@ -196,6 +201,18 @@ def _project(world: World, project_id: int) -> list[Finding]:
             ok=bool(checks),
             detail=checks or "none: landed tickets will show `unchecked`",
             advice="" if checks else "add [checks.test] to legion.toml",
+        ),
+        Finding(
+            name="flaky checks",
+            ok=not flaky,
+            detail=", ".join(f"{command} ({times})" for command, times in flaky.items()) or "none",
+            advice="mend them: each time they cost another run" if flaky else "",
+        ),
+        Finding(
+            name="conflicts seen early",
+            ok=True,
+            detail=f"{seen_early.predicted}: {seen_early.came_true} came true, {seen_early.settled} settled in time; "
+            f"{seen_early.unforeseen} came unforeseen",
         ),
         _disk("worktrees", Path(project.worktrees)),
         Finding(

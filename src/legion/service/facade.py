@@ -18,6 +18,7 @@ from legion.service import (
     collecting,
     doctor,
     hiring,
+    history,
     login,
     mailing,
     output,
@@ -26,10 +27,13 @@ from legion.service import (
     recording,
     routing,
     standing,
+    stretch,
     telling,
     tickets,
     trusting,
     trying,
+    undoing,
+    usage,
     views,
     waiting,
 )
@@ -52,6 +56,7 @@ from legion.wire.agents import (
     PlanVerdict,
     SubmitTicket,
 )
+from legion.wire.history import Events
 from legion.wire.mail import Broadcast, Letter, Mail, ReadMail, Sent
 from legion.wire.projects import (
     AddProject,
@@ -88,7 +93,9 @@ from legion.wire.providers import (
 )
 from legion.wire.questions import Answer, Answered, Inbox, Told, Words
 from legion.wire.recording import Cassette, Record
+from legion.wire.stretch import Stretch
 from legion.wire.tickets import Acted, Action, Diff, Dispatch, Dispatched, EventLine, Log, TicketPage
+from legion.wire.usage import UsageReport
 
 
 class Service:
@@ -133,6 +140,20 @@ class Service:
 
     def graph(self, cwd: str) -> Graph:
         return views.graph(self._world, cwd)
+
+    def usage(self, cwd: str | None, by: str) -> UsageReport:
+        spending.catch_up(self._world)
+        return usage.usage_report(self._world, cwd, by)
+
+    def history(self, cwd: str | None, ticket: int | None, run: int | None, after: str, last: int) -> Events:
+        return history.history(self._world, cwd, ticket, run, after, last)
+
+    def stretch(self, cwd: str, hours: float | None) -> Stretch:
+        spending.catch_up(self._world)
+        return stretch.stretch(self._world, cwd, hours)
+
+    def undo(self, id: int) -> Acted:
+        return undoing.undo(self._world, id)
 
     def wait(self, cwd: str | None, ids: list[int], after_event: int, timeout: float) -> WaitState:
         return waiting.wait(self._world, self._news, cwd, ids, after_event, timeout)

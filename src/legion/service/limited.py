@@ -10,6 +10,7 @@ from dataclasses import replace
 from legion.config.claude import Answers
 from legion.domain import agents as rules
 from legion.domain.agents import TIERS, Agent, tier_of
+from legion.domain.checks import HELD_OUT
 from legion.domain.errors import NotAllowed
 from legion.domain.projects import Project
 from legion.domain.questions import Matter, Question
@@ -72,7 +73,7 @@ class LimitedService(Service):
 
     def ticket(self, id: int) -> TicketPage:
         self._see(id)
-        return super().ticket(id)
+        return _without_held_out(super().ticket(id))
 
     def log(self, id: int, run: int | None, offset: int) -> Log:
         self._see(id)
@@ -137,6 +138,13 @@ class LimitedService(Service):
         return f"{self._caller.id}:{id}" if id else ""
 
 
+def _without_held_out(page: TicketPage) -> TicketPage:
+    """Agents hear of held-out acceptance when it was red, by their feedback, and not before."""
+    shown = [event for event in page.history if not str(event.data.get("name", "")).startswith(HELD_OUT)]
+    receipts = [receipt for receipt in page.receipts if not receipt.name.startswith(HELD_OUT)]
+    return replace(page, accept=[], receipts=receipts, history=shown)
+
+
 def _household(tx: ReadTransaction, id: str) -> set[str]:
     """An agent and everybody below it."""
     return {id, *(agent.id for agent in rules.below(rules.tree(agents.standing(tx)), id))}
@@ -152,6 +160,8 @@ def _narrowed(world: World, agent: Agent, new: NewTicket) -> NewTicket:
     """The ticket with what it inherits. Raises NotAllowed where it asks for what its dispatcher has not."""
     if new.command or new.driver:
         raise NotAllowed("Only a person chooses the program of a ticket: leave out command and driver.")
+    if new.accept:
+        raise NotAllowed("Held-out acceptance is the person's alone: leave out accept.")
     if new.prove and not (world.sandbox.works and world.user.sandbox.mode.value != "off"):
         raise NotAllowed("There is no sandbox here, so commands of agents do not run: leave out prove.")
     if new.checkpoint:

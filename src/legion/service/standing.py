@@ -7,10 +7,11 @@ from functools import cached_property
 
 from legion.domain import agents as rules
 from legion.domain.agents import ROOT, Agent, Means
-from legion.domain.decide import AT_WORK, JobKind
+from legion.domain.decide import TAKES_A_SLOT, JobKind
 from legion.domain.errors import NotAllowed
 from legion.domain.mail import Message
 from legion.domain.projects import Project
+from legion.domain.rules import Rule
 from legion.domain.runs import Run, agent_seat
 from legion.jobs.letters import name_of
 from legion.jobs.world import World
@@ -48,7 +49,7 @@ class Staff:
 
     @cached_property
     def _full(self) -> bool:
-        taken = sum(1 for claim in jobs.active(self._tx) if claim.kind in AT_WORK)
+        taken = sum(1 for claim in jobs.active(self._tx) if claim.kind in TAKES_A_SLOT)
         return taken >= self._world.user.daemon.slots
 
     @cached_property
@@ -97,6 +98,8 @@ class Staff:
             return "it waits for `legion resume`"
         if agent.held_until is not None and agent.held_until > self._now:
             return f"it waits for the provider, {moment(agent.held_until, self._now)}"
+        if (hold := self._world.held.get(agent_seat(agent.number))) is not None:
+            return hold.why if hold.rule is Rule.BUDGET else f"it {hold.why}"
         return "it waits for a free slot" if self._full else ""
 
     def _doing(self, agent: Agent) -> str:

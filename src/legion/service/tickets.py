@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
+from pathlib import Path
 
 from legion.config.claude import MOST_BUDGET
 from legion.config.project import ProjectConfig, parse
 from legion.domain import board
+from legion.domain.agents import STANDING
 from legion.domain.decide import JobKind
 from legion.domain.errors import BadInput, Conflict, TryAgain
+from legion.domain.evidence import bind, check_named
 from legion.domain.paths import glob_fault
 from legion.domain.projects import Project
+from legion.domain.rules import Rule
 from legion.domain.runs import Run
 from legion.domain.tickets import ENDED, Park, ParkReason, Retry, State, Stop, Ticket, Unpark, Wish
 from legion.jobs import person
@@ -49,7 +53,7 @@ def dispatch(world: World, request: Dispatch, by: Dispatcher | None = None) -> D
     keys = _keys(request.tickets)
     _refuse_circles(request.tickets, keys)
     for new in request.tickets:
-        _refuse_unfit(world, config, new)
+        _refuse_unfit(world, config, Path(project.root), new)
     person.look(world, world.workshop_of(project))
     with world.store.write() as tx:
         if request.request and (first := requests.recall(tx, project.id, request.request)) is not None:
@@ -60,7 +64,7 @@ def dispatch(world: World, request: Dispatch, by: Dispatcher | None = None) -> D
         _refuse_foreign(tx, project, request)
         if by is not None:
             by.allow(tx, sum(new.budget or 0.0 for new in request.tickets))
-        ids = _create(tx, project, config, request.tickets, by)
+        ids = _create(world, tx, project, config, request.tickets, by)
         answer = Dispatched(
             ids=[ids[position] for position in range(len(request.tickets))],
             keys={key: ids[position] for key, position in keys.items()},
@@ -146,7 +150,7 @@ def resume(world: World, ticket_id: int) -> Acted:
         if ticket.parked is not None and ticket.parked.reason is ParkReason.RED_BASELINE:
             project = projects.get(tx, ticket.project)
             projects.save(tx, replace(project, baseline_commit=None, baseline_verdict=None))
-        tickets.move(tx, ticket_id, Unpark())
+        tickets.move(tx, ticket_id, Unpark(), rule=Rule.PERSON)
     return Acted(tickets=[ticket_id], message=f"Ticket {ticket_id} goes on.")
 
 
@@ -173,7 +177,7 @@ def _refuse_circles(new: list[NewTicket], keys: dict[str, int]) -> None:
     board.refuse_cycles(by_position, names)
 
 
-def _refuse_unfit(world: World, config: ProjectConfig, new: NewTicket) -> None:
+def _refuse_unfit(world: World, config: ProjectConfig, root: Path, new: NewTicket) -> None:
     shown = new.key or " ".join(new.title.split())[:40] or "without a title"
     if not new.title.strip():
         raise BadInput("A ticket needs a title or a text: say what should be changed.")
@@ -192,6 +196,8 @@ def _refuse_unfit(world: World, config: ProjectConfig, new: NewTicket) -> None:
             raise BadInput(f"Ticket {shown!r}: the pattern {glob!r} {fault}.")
     if any(not command.strip() for command in new.prove):
         raise BadInput(f"Ticket {shown!r} has an empty proof: give a command or leave it out.")
+    _refuse_unknown_checks(config, new, shown)
+    _refuse_acceptance(world, root, new, shown)
     if new.checkpoint:
         if new.command or new.driver or new.model or new.ask or new.budget is not None:
             unfit = "command, driver, model, ask and budget"
@@ -203,6 +209,36 @@ def _refuse_unfit(world: World, config: ProjectConfig, new: NewTicket) -> None:
         raise BadInput(f"Ticket {shown!r}: {missing.message}") from missing
     if chosen.argv is not None:
         _refuse_promises(new, shown)
+
+
+def _refuse_unknown_checks(config: ProjectConfig, new: NewTicket, shown: str) -> None:
+    """A criterion may be bound to a check of the project by its name."""
+    known = [check.name for check in config.checks]
+    for one in bind(new.criteria, new.prove)[1]:
+        name = check_named(one.by)
+        if name is not None and name not in known:
+            there = ", ".join(known) or "none"
+            raise BadInput(f"Ticket {shown!r}: legion.toml has no check {name!r} (there are: {there}).")
+
+
+def _refuse_acceptance(world: World, root: Path, new: NewTicket, shown: str) -> None:
+    """Unknown names, and what agents could read: then it would not be held out."""
+    known = world.user.acceptance
+    for name in new.accept:
+        if name not in known:
+            there = ", ".join(known) or "none"
+            raise BadInput(f"Ticket {shown!r}: your settings have no [acceptance.{name}] (there are: {there}).")
+        folder = known[name].folder
+        if folder is None:
+            continue
+        if not folder.is_dir():
+            raise BadInput(f"Ticket {shown!r}: the folder {folder} of acceptance {name!r} is not there.")
+        real = folder.resolve()
+        opened = (root.resolve(), *(path.resolve() for path in (*world.user.sandbox.read, *world.user.sandbox.write)))
+        if any(place == real or place in real.parents for place in opened):
+            raise BadInput(
+                f"Ticket {shown!r}: agents can read the folder {folder} of acceptance {name!r}: move it elsewhere."
+            )
 
 
 def _refuse_promises(new: NewTicket, shown: str) -> None:
@@ -225,8 +261,20 @@ def _refuse_foreign(tx: Transaction, project: Project, request: Dispatch) -> Non
             )
 
 
+def _climbs(world: World, config: ProjectConfig, new: NewTicket) -> bool:
+    """Where nobody says how often, and the one who works on it is Claude Code with a conversation of its own."""
+    if new.max_attempts is not None or new.checkpoint or new.driver == STANDING:
+        return False
+    return agent(world, config, new.command, new.driver).argv is None
+
+
 def _create(
-    tx: Transaction, project: Project, config: ProjectConfig, new: list[NewTicket], by: Dispatcher | None
+    world: World,
+    tx: Transaction,
+    project: Project,
+    config: ProjectConfig,
+    new: list[NewTicket],
+    by: Dispatcher | None,
 ) -> dict[int, int]:
     """In an order in which whatever a ticket comes after exists already; ids by position in the request."""
     keys = _keys(new)
@@ -235,6 +283,7 @@ def _create(
     for position in board.topological(edges):
         ticket = new[position]
         after = [*ticket.after, *(ids[keys[key]] for key in ticket.after_keys)]
+        proofs, bound = bind(ticket.criteria, ticket.prove)
         wish = Wish(
             title=" ".join(ticket.title.split()),
             text=ticket.text,
@@ -243,7 +292,9 @@ def _create(
             plan=ticket.plan,
             after=tuple(dict.fromkeys(after)),
             files=tuple(ticket.files),
-            proofs=tuple(ticket.prove),
+            proofs=proofs,
+            bound=bound,
+            acceptance=tuple(dict.fromkeys(ticket.accept)),
             checkpoint=ticket.checkpoint,
             epic=ticket.epic,
             priority=ticket.priority,
@@ -251,6 +302,8 @@ def _create(
             command=ticket.command,
             model=ticket.model,
             max_attempts=ticket.max_attempts or config.agents.attempts,
+            # The ladder leads to models that an agent may not give.
+            climbs=by is None and _climbs(world, config, ticket),
             asks=ticket.ask,
             budget=ticket.budget,
             dispatcher="" if by is None else by.id,

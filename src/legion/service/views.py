@@ -2,147 +2,32 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from legion.config.user import SandboxMode
+from legion.config.machine import SandboxMode
 from legion.domain import board
-from legion.domain.agents import STANDING
 from legion.domain.checks import Receipt
 from legion.domain.decide import JobKind
 from legion.domain.events import Event, Kind
 from legion.domain.projects import Project
-from legion.domain.questions import Matter, Question
-from legion.domain.runs import Run
-from legion.domain.tickets import ParkReason, State, Ticket
+from legion.domain.tickets import State, Ticket
 from legion.domain.usage import total
-from legion.jobs.run import run_dir
 from legion.jobs.saving import worktree_name
-from legion.jobs.world import Rest, World
-from legion.service import asking, trusting
+from legion.jobs.world import World
+from legion.service import asking, evidence, trusting
 from legion.service import projects as project_cases
+from legion.service.board import Lines, clashes_of, resting, told
 from legion.service.health import environment_line
-from legion.service.lines import moment, run_line, usage_line
-from legion.service.silence import silence
-from legion.store import agents, events, holdings, projects, questions, receipts, runs, tickets, usage
+from legion.service.lines import run_line, usage_line
+from legion.store import events, projects, questions, receipts, runs, tickets, usage
 from legion.store.database import ReadTransaction
 from legion.wire.projects import DaemonLine, Graph, ProjectLine, Status
-from legion.wire.tickets import EventLine, ReceiptLine, TicketLine, TicketPage
+from legion.wire.tickets import ClashLine, EventLine, ReceiptLine, TicketPage
 
 _RECENT = 50
 """Ended tickets that a plain status lists."""
-
-
-class Lines:
-    """Turns tickets into lines, looking up once what several lines need."""
-
-    def __init__(self, world: World, tx: ReadTransaction, shown: Iterable[Ticket]) -> None:
-        self._world = world
-        self._now = world.clock()
-        self._rests = _resting(world)
-        self._projects = {project.id: project for project in projects.all(tx)}
-        self._trusted = {
-            project.id: projects.is_trusted(tx, project.id, project.config_hash) for project in self._projects.values()
-        }
-        self._active = {run.ticket: run for run in runs.active(tx)}
-        self._asking = {question.ticket: question for question in questions.open_ones(tx)}
-        names = agents.names(tx)
-        self._holders = {ticket: names.get(id, id) for ticket, id in holdings.holders(tx).items()}
-        waited_for = {other for ticket in shown for other in ticket.wish.after if not ticket.ended}
-        self._states = tickets.states_of(tx, sorted(waited_for))
-
-    def line(self, ticket: Ticket) -> TicketLine:
-        wish = ticket.wish
-        held_up = board.held_up_by(wish.after, self._states) if not ticket.ended else ()
-        project = self._projects.get(ticket.project)
-        return TicketLine(
-            id=ticket.id,
-            project=project.name if project else "",
-            title=wish.title,
-            state=ticket.state.value,
-            after=list(wish.after),
-            attempt=ticket.attempt,
-            max_attempts=ticket.spared + wish.max_attempts,
-            checkpoint=wish.checkpoint,
-            epic=wish.epic,
-            priority=wish.priority,
-            reason=ticket.reason,
-            unchecked=ticket.unchecked,
-            held_up_by=list(held_up),
-            created_at=ticket.created_at,
-            moved_at=ticket.moved_at,
-            doing=self._doing(ticket, held_up),
-            parked_until=ticket.parked.until if ticket.parked else None,
-            question=self._asking[ticket.id].id if ticket.id in self._asking else None,
-        )
-
-    def _doing(self, ticket: Ticket, held_up: tuple[int, ...]) -> str:
-        job = _JOBS.get(ticket.state)
-        if job is not None and (rest := self._rests.get((job, ticket.id))) is not None:
-            return _told(rest, self._now)
-        match ticket.state:
-            case State.QUEUED:
-                return self._waiting(ticket, held_up)
-            case State.WORKING if ticket.id in self._asking:
-                return _asks(self._asking[ticket.id])
-            case State.WORKING if ticket.id in self._holders:
-                return f"held by {self._holders[ticket.id]}"
-            case State.WORKING:
-                return self._working(self._active.get(ticket.id))
-            case State.CHECKING:
-                return "checks of the landed code" if ticket.wish.checkpoint else "its proofs run"
-            case State.LANDING:
-                return "in the merge queue"
-            case State.DONE if ticket.unchecked:
-                return "landed unchecked"
-            case State.PARKED if ticket.parked is not None and ticket.parked.reason is ParkReason.LIMIT:
-                return f"waits for the provider, goes on by itself {moment(ticket.parked.until, self._now)}".rstrip()
-            case _:
-                return ""
-
-    def _working(self, run: Run | None) -> str:
-        if run is None:
-            return "agent starts"
-        # Only an agent with a way to a model tells of it in its journal.
-        quiet = silence(run_dir(self._world, run)) if run.access else ""
-        return quiet or f"agent at work for {self._now - run.started_at:.0f} s"
-
-    def _waiting(self, ticket: Ticket, held_up: tuple[int, ...]) -> str:
-        project = self._projects.get(ticket.project)
-        if held_up:
-            return f"held up by {_numbers(held_up)}"
-        waits = [other for other in ticket.wish.after if self._states.get(other, State.DONE) is not State.DONE]
-        if waits:
-            return f"waits for {_numbers(waits)}"
-        if project and not self._trusted[project.id]:
-            return "waits for `legion trust`"
-        if project and project.paused:
-            return "waits for `legion resume`"
-        if project and project.person_waiting:
-            return "waits while your own commits are checked"
-        if ticket.id in self._active:
-            return "its last run is being stopped"
-        if ticket.wish.driver == STANDING:
-            return "waits until a standing agent claims it"
-        return "waits for a free slot"
-
-
-def _asks(question: Question) -> str:
-    if question.kind is Matter.PERMISSION:
-        return f"its agent asks you: `legion answer {question.id} yes` or no"
-    return f"its agent asks you: `legion inbox` has question {question.id}"
-
-
-_JOBS = {State.WORKING: JobKind.RUN, State.CHECKING: JobKind.CHECK}
-
-
-def _resting(world: World) -> dict[tuple[JobKind, int], Rest]:
-    """The jobs that would go on if they could."""
-    return {job: rest for job, rest in list(world.rests.items()) if rest.until > world.clock()}
-
-
-def _told(rest: Rest, now: float) -> str:
-    return f"tried again in {rest.until - now:.0f} s: {rest.why}"
 
 
 def status(world: World, daemon: DaemonLine, cwd: str | None, everything: bool) -> Status:
@@ -196,13 +81,12 @@ def _project_line(world: World, tx: ReadTransaction, project: Project) -> Projec
         notes.append(f"your commit {project.person_refused[:8]} is not in the target: {said}")
     if project.baseline_red:
         notes.append("the target itself fails its checks; no ticket is blamed for that")
+    for command, times in flaky(world, tx, project.id).items():
+        notes.append(f"the check `{command}` is flaky: red, then green on the same tree ({times})")
     for kind, work in ((JobKind.LAND, "landing"), (JobKind.BASELINE, "checking the target")):
-        rest = _resting(world).get((kind, project.id))
+        rest = resting(world).get((kind, project.id))
         if rest is not None:
-            notes.append(f"{work} is {_told(rest, world.clock())}")
-    ahead = 0
-    if project.person_absorbed and project.target and project.person_absorbed != project.target:
-        ahead = len(shop.hub.commits_between(project.person_tip or project.person_absorbed, project.target))
+            notes.append(f"{work} is {told(rest, world.clock())}")
     return ProjectLine(
         name=project.name,
         root=project.root,
@@ -211,24 +95,47 @@ def _project_line(world: World, tx: ReadTransaction, project: Project) -> Projec
         trusted=trusted,
         target=project.target,
         baseline=baseline,
-        ahead=ahead,
+        ahead=ahead(world, project),
         notes=notes,
     )
+
+
+def ahead(world: World, project: Project) -> int:
+    """Landed commits that the person's branch lacks."""
+    if not project.person_absorbed or not project.target or project.person_absorbed == project.target:
+        return 0
+    hub = world.workshop_of(project).hub
+    return len(hub.commits_between(project.person_tip or project.person_absorbed, project.target))
+
+
+_FLAKY_DAYS = 7
+
+
+def flaky(world: World, tx: ReadTransaction, project: int) -> dict[str, str]:
+    """Checks that said both red and green about the same tree lately, and how often."""
+    found = events.since(tx, project, Kind.FLAKY, world.clock() - _FLAKY_DAYS * 86_400)
+    counted = Counter(str(event.data["command"]) for event in found)
+    return {
+        command: f"{'once' if count == 1 else f'{count} times'} in {_FLAKY_DAYS} days"
+        for command, count in counted.items()
+    }
 
 
 def ticket_page(world: World, ticket_id: int) -> TicketPage:
     with world.store.read() as tx:
         ticket = tickets.get(tx, ticket_id)
+        shop = world.workshop(ticket.project)
         line = Lines(world, tx, [ticket]).line(ticket)
         all_runs = runs.of_ticket(tx, ticket_id)
         proofs = receipts.of_ticket(tx, ticket_id)
         history = events.of_ticket(tx, ticket_id)
         named = receipts.get_many(tx, _named_receipts(history))
-        confirmed = receipts.for_commit(tx, ticket.project, ticket.landed or "") if ticket.wish.checkpoint else ()
+        confirmed = evidence.confirmed(tx, shop, ticket)
         names = {project.id: project.name for project in projects.all(tx)}
         spent = usage.of_runs(tx, [run.id for run in all_runs])
         asked = [question for question in questions.open_ones(tx) if question.ticket == ticket_id]
         waiting = asking.lines(tx, asked)
+        undone_by = [other.id for other in tickets.undoing(tx, ticket_id)]
     latest = all_runs[-1] if all_runs else None
     wish, change = ticket.wish, ticket.change
     worktree, changed = _on_disk(world, ticket)
@@ -261,7 +168,28 @@ def ticket_page(world: World, ticket_id: int) -> TicketPage:
         budget=wish.budget,
         ask=wish.asks,
         questions=waiting,
+        undone_by=undone_by,
+        clashes=_clash_lines(world, ticket),
+        weakened=evidence.weakened(shop, ticket),
+        accept=list(wish.acceptance),
+        reversal=evidence.reversal(history),
+        evidence=evidence.lines(shop, ticket, history, _without_repeats((*proofs, *named, *confirmed))),
     )
+
+
+def _clash_lines(world: World, ticket: Ticket) -> list[ClashLine]:
+    return [
+        ClashLine(
+            ticket=clash.theirs,
+            path=place.path,
+            first=place.mine[0],
+            last=place.mine[1],
+            their_first=place.theirs[0],
+            their_last=place.theirs[1],
+        )
+        for clash in clashes_of(world, ticket)
+        for place in clash.places
+    ]
 
 
 def _on_disk(world: World, ticket: Ticket) -> tuple[str | None, list[str]]:
@@ -332,7 +260,3 @@ def event_line(event: Event, names: Mapping[int, str]) -> EventLine:
         ticket=event.ticket,
         data=dict(event.data),
     )
-
-
-def _numbers(ids: Iterable[int]) -> str:
-    return ", ".join(str(number) for number in ids)

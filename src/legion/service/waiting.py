@@ -7,11 +7,12 @@ import time
 from legion.domain import board
 from legion.domain.decide import JobKind
 from legion.domain.projects import Project
+from legion.domain.rules import Rule
 from legion.domain.tickets import ENDED, ParkReason, State, Ticket
 from legion.jobs.world import World
 from legion.service import projects as project_cases
+from legion.service.board import Lines
 from legion.service.news import News
-from legion.service.views import Lines
 from legion.store import events, projects, tickets
 from legion.store.database import ReadTransaction
 from legion.wire.projects import WaitState
@@ -20,6 +21,7 @@ _LONGEST = 25.0
 _RECENT = 200
 _BREATH, _LONGEST_BREATH = 9, 0.1
 """Whoever comes back after every event costs at most a tenth of a processor."""
+_HOLDS_FOR_A_PERSON = (Rule.BUDGET, Rule.PERSON_IS_BUSY)
 _LONG_REST = 8.0
 """Seconds: the fourth rest in a row."""
 _NEEDS_A_PERSON = (
@@ -83,6 +85,9 @@ def _stuck(world: World, tx: ReadTransaction, wanted: tuple[Ticket, ...]) -> set
 
 
 def _needs_a_person(world: World, ticket: Ticket, standing: set[int]) -> bool:
+    hold = world.held.get(ticket.id)
+    if ticket.state is State.QUEUED and hold is not None and hold.rule in _HOLDS_FOR_A_PERSON:
+        return True
     if ticket.parked is not None:
         return ticket.parked.reason in _NEEDS_A_PERSON
     kind = JobKind.CHECK if ticket.state is State.CHECKING else JobKind.RUN

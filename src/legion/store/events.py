@@ -33,12 +33,32 @@ def of_ticket(tx: ReadTransaction, ticket: int, *, limit: int = 1000) -> tuple[E
     return tuple(_event(row) for row in tx.execute(found))[::-1]
 
 
+def newest(
+    tx: ReadTransaction, *, after: int = 0, project: int | None = None, ticket: int | None = None, limit: int = 1000
+) -> tuple[Event, ...]:
+    """The latest events behind this number, oldest first."""
+    table = schema.events.c
+    found = select(schema.events).where(table.n > after).order_by(table.n.desc()).limit(limit)
+    if project is not None:
+        found = found.where(table.project == project)
+    if ticket is not None:
+        found = found.where(table.ticket == ticket)
+    return tuple(_event(row) for row in tx.execute(found))[::-1]
+
+
 def latest(tx: ReadTransaction, project: int, kind: Kind) -> Event | None:
     """The last event of this kind in a project."""
     table = schema.events.c
     found = select(schema.events).where(table.project == project, table.kind == kind).order_by(table.n.desc()).limit(1)
     row = tx.execute(found).one_or_none()
     return None if row is None else _event(row)
+
+
+def since(tx: ReadTransaction, project: int, kind: Kind, moment: float) -> tuple[Event, ...]:
+    """The events of this kind in a project from a moment on, oldest first."""
+    table = schema.events.c
+    found = select(schema.events).where(table.project == project, table.kind == kind, table.at >= moment)
+    return tuple(_event(row) for row in tx.execute(found.order_by(table.n)))
 
 
 def last(tx: ReadTransaction) -> int:

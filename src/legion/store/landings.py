@@ -18,15 +18,25 @@ _OPEN = (
 )
 
 
-def open(tx: Transaction, project: int, *, base: str, commit: str, tree: str, tickets: Mapping[int, str]) -> Landing:
+def open(
+    tx: Transaction,
+    project: int,
+    *,
+    base: str,
+    commit: str,
+    tree: str,
+    tickets: Mapping[int, str],
+    before: Mapping[int, str] | None = None,
+) -> Landing:
     """Say that the target is about to move from `base` to `commit`."""
+    stood_on = before or {}
     row: dict[str, Any] = {
         "id": tx.next("landing"),
         "project": project,
         "base": base,
         "commit_id": commit,
         "tree": tree,
-        "tickets": list(tickets.items()),
+        "tickets": [(ticket, landed, stood_on.get(ticket)) for ticket, landed in tickets.items()],
         "opened_at": tx.now,
     }
     tx.execute(insert(schema.landings), [row])
@@ -63,7 +73,9 @@ def _landing(row: Row[Any]) -> Landing:
         base=row.base,
         commit=row.commit_id,
         tree=row.tree,
-        tickets=dict(row.tickets),
+        tickets={ticket: landed for ticket, landed, *_ in row.tickets},
+        # Landings of earlier releases do not say it.
+        before={ticket: stood_on[0] for ticket, _, *stood_on in row.tickets if stood_on and stood_on[0]},
         opened_at=row.opened_at,
         closed_at=row.closed_at,
         landed=row.landed,

@@ -73,11 +73,17 @@ def settle(tx: Transaction, question: int, choice: str, why: str = "", *, by: Se
 
 
 def withdraw(
-    tx: Transaction, *, why: str, ticket: int | None = None, agent: str = "", kind: Matter | None = None
+    tx: Transaction,
+    *,
+    why: str,
+    ticket: int | None = None,
+    agent: str = "",
+    kind: Matter | None = None,
+    but: Matter | None = None,
 ) -> None:
     """Those of a ticket or an agent that nobody needs an answer to any more."""
     for question in open_ones(tx, ticket=ticket, agent=agent):
-        if kind is None or question.kind is kind:
+        if kind in (None, question.kind) and question.kind is not but:
             settle(tx, question.id, question.fallback, why, by=Settler.END)
 
 

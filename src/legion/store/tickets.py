@@ -15,7 +15,9 @@ from sqlalchemy import Row, Select, bindparam, func, insert, literal_column, sel
 from legion.domain import tickets as rules
 from legion.domain.errors import Conflict, NotFound
 from legion.domain.events import Kind
+from legion.domain.evidence import Bound
 from legion.domain.questions import Matter
+from legion.domain.rules import Rule, rule_of
 from legion.domain.tickets import (
     Cause,
     Change,
@@ -25,9 +27,11 @@ from legion.domain.tickets import (
     ParkReason,
     State,
     Step,
+    Stop,
     Submit,
     Ticket,
     TryAgain,
+    Unpark,
     Wish,
 )
 from legion.store import questions, schema
@@ -93,8 +97,13 @@ def get_many(tx: ReadTransaction, ids: Iterable[int]) -> tuple[Ticket, ...]:
     return tuple(found[ticket] for ticket in asked)
 
 
-def move(tx: Transaction, ticket: int, step: Step, *, expected_version: int | None = None) -> Ticket:
-    """Take the step. Raises Conflict where the rules forbid it or somebody was faster than `expected_version`."""
+def move(
+    tx: Transaction, ticket: int, step: Step, *, expected_version: int | None = None, rule: Rule | None = None
+) -> Ticket:
+    """Take the step. Raises Conflict where the rules forbid it or somebody was faster than `expected_version`.
+
+    `rule` says why, where the step alone does not.
+    """
     before = get(tx, ticket)
     if expected_version is not None and before.version != expected_version:
         raise Conflict(f"Ticket {ticket} has moved on to {before.state.value} meanwhile: look at it again.")
@@ -108,6 +117,7 @@ def move(tx: Transaction, ticket: int, step: Step, *, expected_version: int | No
         "to": moved.state.value,
         "attempt": moved.attempt,
         "reason": moved.reason,
+        "rule": (rule or rule_of(step)).value,
         **({"cause": step.cause.value} if isinstance(step, TryAgain | Fail) else {}),
     }
     tx.record(Kind.TICKET_MOVED, project=moved.project, ticket=ticket, data=data)
@@ -118,10 +128,15 @@ def move(tx: Transaction, ticket: int, step: Step, *, expected_version: int | No
 def _ask_the_person(tx: Transaction, before: Ticket, moved: Ticket, step: Step) -> None:
     """What only a person can settle becomes a question with the move that leads there, and goes with the next one."""
     if before.state in (State.PARKED, State.FAILED):
-        questions.withdraw(tx, ticket=moved.id, why="the ticket went on by other means")
+        # Whoever is only woken comes back to the question about its change, and that still stands.
+        still = Matter.CHANGE if isinstance(step, Unpark) else None
+        questions.withdraw(tx, ticket=moved.id, why="the ticket went on by other means", but=still)
+    elif isinstance(step, Stop):
+        # What a run asks ends with the run.
+        questions.withdraw(tx, ticket=moved.id, kind=Matter.CHANGE, why="the ticket was stopped")
     if isinstance(step, Park) and step.reason is ParkReason.BUDGET:
         kind, words = Matter.BUDGET, "It has spent its budget and is not done. Shall it get as much again?"
-    elif isinstance(step, Fail) and step.cause is Cause.CONFLICT:
+    elif isinstance(step, Fail) and step.cause is Cause.CONFLICT and moved.wish.undoes is None:
         kind, words = Matter.CONFLICT, "Its agent could not solve the conflicts with what landed. Shall it try again?"
     else:
         return
@@ -193,6 +208,20 @@ def dependants(tx: ReadTransaction, ticket: int) -> tuple[int, ...]:
     return tuple(tx.execute(found.order_by(_TABLE.id)).scalars())
 
 
+def undoing(tx: ReadTransaction, ticket: int) -> tuple[Ticket, ...]:
+    """Those on the board that take this one back, oldest first, without their long texts."""
+    found = select(schema.tickets).where(_TABLE.undoes == ticket, _ON_BOARD).order_by(_TABLE.id)
+    return tuple(_ticket(row) for row in tx.execute(found))
+
+
+def come_after(tx: Transaction, ticket: int, other: int) -> None:
+    """One more that must have landed before. Who adds it sees that no circle comes of it."""
+    before = get(tx, ticket)
+    values = {"after": [*before.wish.after, other]}
+    tx.execute(update(schema.tickets).where(_TABLE.id == ticket).values(values))
+    tx.execute(insert(schema.edges), [{"ticket": ticket, "after": other}])
+
+
 def drop(tx: Transaction, ticket: int) -> None:
     """Take it off the board. Refused while it is in hand or a live ticket comes after it."""
     dropped = get(tx, ticket)
@@ -225,6 +254,9 @@ def _wish_values(ticket: Ticket) -> dict[str, Any]:
         "after": wish.after,
         "files": wish.files,
         "proofs": wish.proofs,
+        "bound": [[one.criterion, one.by] for one in wish.bound],
+        "acceptance": wish.acceptance,
+        "climbs": wish.climbs,
         "checkpoint": wish.checkpoint,
         "epic": wish.epic,
         "priority": wish.priority,
@@ -236,6 +268,7 @@ def _wish_values(ticket: Ticket) -> dict[str, Any]:
         "budget": wish.budget,
         "dispatcher": wish.dispatcher,
         "tools": wish.tools,
+        "undoes": wish.undoes,
     }
 
 
@@ -286,6 +319,9 @@ def _ticket(row: Row[Any]) -> Ticket:
             after=tuple(row.after),
             files=tuple(row.files),
             proofs=tuple(row.proofs),
+            bound=tuple(Bound(criterion=criterion, by=by) for criterion, by in row.bound),
+            acceptance=tuple(row.acceptance),
+            climbs=row.climbs,
             checkpoint=row.checkpoint,
             epic=row.epic,
             priority=row.priority,
@@ -297,6 +333,7 @@ def _ticket(row: Row[Any]) -> Ticket:
             budget=row.budget,
             dispatcher=row.dispatcher,
             tools=None if row.tools is None else tuple(row.tools),
+            undoes=row.undoes,
             **texts,
         ),
         state=row.state,

@@ -10,7 +10,9 @@ from typing import Any
 
 from sqlalchemy import Row, func, insert, select, update
 
-from legion.domain.usage import Limit, Spending, Usage, total
+from legion.domain.budgets import Spent
+from legion.domain.tickets import State
+from legion.domain.usage import Fate, Limit, Spending, Usage, Work, fate, total
 from legion.store import schema
 from legion.store.database import ReadTransaction, Transaction
 
@@ -77,6 +79,57 @@ def taken_by_dispatchers(tx: ReadTransaction) -> Mapping[str, float]:
         cost = max(now, row.budget or 0.0) if row.live else now
         taken[row.dispatcher] = taken.get(row.dispatcher, 0.0) + cost
     return taken
+
+
+def work(tx: ReadTransaction, project: int | None = None) -> tuple[Work, ...]:
+    """Every run and turn, those of dropped tickets and fired agents included: their money is gone too."""
+    table, ticket = schema.runs.c, schema.tickets.c
+    found = select(
+        table.id, table.ticket, table.attempt, table.started_at, table.ended_at,
+        ticket.title, ticket.epic, ticket.state, ticket.live, ticket.attempt.label("latest"),
+        schema.agents.c.name,
+    ).select_from(
+        schema.runs.outerjoin(schema.tickets, ticket.id == table.ticket)
+        .outerjoin(schema.agents, schema.agents.c.number == table.agent)
+    )  # fmt: skip
+    # No agent works on a ticket that takes another back.
+    found = found.where(ticket.undoes.is_(None))
+    if project is not None:
+        found = found.where(table.project == project)
+    return tuple(_work(row) for row in tx.execute(found.order_by(table.id)))
+
+
+def _work(row: Row[Any]) -> Work:
+    run = {"run": row.id, "started_at": row.started_at, "ended_at": row.ended_at}
+    if row.ticket is None:
+        return Work(**run, ticket=None, title="", epic="", agent=row.name, fate=Fate.NONE)
+    became = fate(attempt=row.attempt, latest=row.latest, done=row.state is State.DONE, live=row.live)
+    agent = f"agent of ticket {row.ticket}"
+    return Work(**run, ticket=row.ticket, title=row.title, epic=row.epic, agent=agent, fate=became)
+
+
+def spending(tx: ReadTransaction, project: int | None = None) -> tuple[Spending, ...]:
+    """What every run spent, by model and day."""
+    found = select(schema.usage)
+    if project is not None:
+        found = found.where(_TABLE.run.in_(select(schema.runs.c.id).where(schema.runs.c.project == project)))
+    return tuple(
+        Spending(run=row.run, provider=row.provider, model=row.model, day=row.day, usage=_usage(row))
+        for row in tx.execute(found.order_by(_TABLE.run, _TABLE.provider, _TABLE.model, _TABLE.day))
+    )
+
+
+def spent(tx: ReadTransaction) -> tuple[Spent, ...]:
+    """What was spent in all, by project, epic and day. Turns of standing agents are of no epic."""
+    ticket, run = schema.tickets.c, schema.runs.c
+    found = (
+        select(run.project, ticket.epic, _TABLE.day, func.sum(_TABLE.usd).label("usd"))
+        .select_from(
+            schema.usage.join(schema.runs, run.id == _TABLE.run).outerjoin(schema.tickets, ticket.id == run.ticket)
+        )
+        .group_by(run.project, ticket.epic, _TABLE.day)
+    )
+    return tuple(Spent(project=row.project, epic=row.epic or "", day=row.day, usd=row.usd) for row in tx.execute(found))
 
 
 def read_up_to(tx: ReadTransaction, source: str) -> tuple[str, int]:

@@ -21,6 +21,8 @@ class NewTicket:
     after_keys: list[str] = field(default_factory=list)
     files: list[str] = field(default_factory=list)
     prove: list[str] = field(default_factory=list)
+    accept: list[str] = field(default_factory=list)
+    """Names of held-out acceptance in the person's settings."""
     checkpoint: bool = False
     epic: str = ""
     priority: int = 0
@@ -78,6 +80,10 @@ class TicketLine:
     """When a parked ticket goes on by itself."""
     question: int | None = None
     """A question of its agent that waits for an answer: `legion answer`."""
+    undoes: int | None = None
+    """The landed ticket that it takes back."""
+    conflicts_with: list[int] = field(default_factory=list)
+    """Tickets in work with which its change will conflict as both stand; 0 is the landed code."""
 
 
 @dataclass(kw_only=True)
@@ -164,6 +170,77 @@ class TicketPage:
     ask: bool = False
     questions: list[QuestionLine] = field(default_factory=list)
     """Those that wait for an answer."""
+    undone_by: list[int] = field(default_factory=list)
+    """Tickets that take it back, or tried to."""
+    clashes: list[ClashLine] = field(default_factory=list)
+    """Where its change will conflict, as it stands."""
+    weakened: list[WeakeningLine] = field(default_factory=list)
+    """Signs that its change makes tests weaker."""
+    evidence: list[EvidenceLine] = field(default_factory=list)
+    """Each line of the criteria, and what stands behind it."""
+    accept: list[str] = field(default_factory=list)
+    """Held-out acceptance that it has to pass."""
+    reversal: ReversalLine | None = None
+    """What came out when its change was taken back, whole and in pieces; null where that was not tried."""
+
+
+@dataclass(kw_only=True)
+class ClashLine:
+    """A place that two changes in work both touch. Lines are those of each side's own file; 0 where there are none."""
+
+    ticket: int
+    """The other one; 0 is the landed code."""
+    path: str
+    first: int
+    last: int
+    their_first: int
+    their_last: int
+
+
+@dataclass(kw_only=True)
+class ReversalLine:
+    idle: list[str]
+    """Commands that are green without the change, too: they prove nothing about it."""
+    unproven: list[UnprovenLine]
+    """Pieces of the change without which everything is still green."""
+    tried: int
+    left: int
+    """Pieces for which no time was left."""
+
+
+@dataclass(kw_only=True)
+class UnprovenLine:
+    path: str
+    line: int
+    lines: int
+    """How many lines it added, or took away where it added none."""
+
+
+@dataclass(kw_only=True)
+class EvidenceLine:
+    """A criterion and what proves it. Several commands for one criterion are several lines."""
+
+    criterion: str
+    backing: str
+    """`proven`, `green`, `red`, `open` or `claimed`."""
+    by: str
+    """The command; empty where nothing is bound to it."""
+    commit: str | None
+    """What the command ran on; null before that."""
+    idle: bool = False
+    """The command is green without the change, too."""
+
+
+@dataclass(kw_only=True)
+class WeakeningLine:
+    """One place of a change that makes tests look weaker. A hint for people, no proof."""
+
+    sign: str
+    """`fewer assertions`, `skip added`, `test file removed` or `failure silenced`."""
+    path: str
+    line: int | None
+    """In the file as it is; null where what matters is gone."""
+    words: str
 
 
 @dataclass(kw_only=True)

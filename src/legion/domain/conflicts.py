@@ -1,0 +1,126 @@
+"""Conflicts before they happen: who declares the same files, what was predicted, and what came of it.
+
+A prediction is a pair: two tickets, or a ticket and the code that has landed since it began (`LANDED`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+from legion.domain.events import Event, Kind
+from legion.domain.paths import meet
+from legion.domain.tickets import Cause, State, Ticket
+
+LANDED = 0
+"""Stands for the target where a pair names a ticket."""
+
+
+class Overlap(Enum):
+    """What it means that two tickets declare the same files."""
+
+    OFF = "off"
+    """Nothing."""
+    ADVICE = "advice"
+    """Others go first."""
+    RULE = "rule"
+    """They never work at the same time."""
+
+
+AT_WORK = frozenset({State.WORKING, State.CHECKING, State.REVIEWING, State.LANDING})
+"""States in which a change is on its way into the target."""
+
+
+def overlapping(ticket: Ticket, others: Iterable[Ticket]) -> tuple[int, ...]:
+    """Those of the others that declare files which this one declares too. Who declares nothing overlaps nobody."""
+    if not ticket.wish.files:
+        return ()
+    return tuple(other.id for other in others if other.id != ticket.id and meet(ticket.wish.files, other.wish.files))
+
+
+def ordered(ready: Sequence[Ticket], at_work: Iterable[Ticket], overlap: Overlap) -> list[Ticket]:
+    """Who may begin, in order, where those at work and those that begin before count."""
+    if overlap is Overlap.OFF:
+        return list(ready)
+    taken = list(at_work)
+    free: list[Ticket] = []
+    waiting: list[Ticket] = []
+    for ticket in ready:
+        if overlapping(ticket, taken):
+            waiting.append(ticket)
+        else:
+            free.append(ticket)
+            taken.append(ticket)
+    return free if overlap is Overlap.RULE else [*free, *waiting]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Lines:
+    """A place that both sides changed, in the lines of each side's own file; 0 to 0 where it has none there."""
+
+    path: str
+    mine: tuple[int, int]
+    theirs: tuple[int, int]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Clash:
+    """Two changes that will conflict if both land as they are. `theirs` may be LANDED."""
+
+    mine: int
+    theirs: int
+    places: tuple[Lines, ...]
+
+    @property
+    def pair(self) -> tuple[int, int]:
+        return (self.mine, self.theirs)
+
+    def seen_from(self, ticket: int) -> Clash:
+        """The same with this ticket as the first of the two."""
+        if ticket == self.mine:
+            return self
+        turned = tuple(Lines(path=one.path, mine=one.theirs, theirs=one.mine) for one in self.places)
+        return Clash(mine=self.theirs, theirs=self.mine, places=turned)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Score:
+    """Predictions against outcomes."""
+
+    predicted: int = 0
+    """Pairs."""
+    came_true: int = 0
+    """One of the pair was sent back for a conflict, with the other in the target."""
+    settled: int = 0
+    """The pair stopped to conflict before either was sent back."""
+    unforeseen: int = 0
+    """Sent back for a conflict of which nothing was predicted."""
+
+
+def score(events: Iterable[Event]) -> Score:
+    """Of a project's events, oldest first."""
+    open_pairs: set[tuple[int, int]] = set()
+    counted: set[tuple[int, int]] = set()
+    true: set[tuple[int, int]] = set()
+    settled: set[tuple[int, int]] = set()
+    unforeseen = 0
+    for event in events:
+        if event.kind in (Kind.CLASH_SEEN, Kind.CLASH_GONE) and event.ticket is not None:
+            pair = (event.ticket, _number(event.data.get("with")))
+            if event.kind is Kind.CLASH_SEEN:
+                counted.add(pair)
+                open_pairs.add(pair)
+            elif pair in open_pairs:
+                open_pairs.discard(pair)
+                settled.add(pair)
+        elif event.kind is Kind.TICKET_MOVED and event.data.get("cause") == Cause.CONFLICT.value:
+            found = {pair for pair in open_pairs if event.ticket in pair}
+            unforeseen += not found
+            true |= found
+            open_pairs -= found
+    return Score(predicted=len(counted), came_true=len(true), settled=len(settled - true), unforeseen=unforeseen)
+
+
+def _number(value: object) -> int:
+    return value if isinstance(value, int) else LANDED

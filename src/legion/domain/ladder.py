@@ -1,0 +1,62 @@
+"""The ladder: what changes when a ticket's attempts did not make it, before a person is asked.
+
+A ticket has so many attempts in one conversation; that is one rung. The next rung has as many in a new conversation,
+whose agent hears what was tried: fresh eyes. Then come stronger models, each with a conversation of its own. Where a
+ticket stands follows from its count of attempts alone, so nothing has to be remembered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from legion.domain.tickets import Fail, Ticket, TryAgain
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rung:
+    model: str
+    """Empty: the agent program's own choice."""
+    rule: str
+    """Why it is like that, for people."""
+
+
+def rungs(model: str, escalation: Sequence[str], *, fresh_eyes: bool) -> tuple[Rung, ...]:
+    """From the first to the last. `model` is what the ticket begins with; an unknown one has nothing above it."""
+    first = [Rung(model=model, rule="the first conversation")]
+    if fresh_eyes:
+        first.append(Rung(model=model, rule="fresh eyes: a new conversation that hears what was tried"))
+    above = [Rung(model=name, rule=f"the next model of the ladder: {name}") for name in _above(model, escalation)]
+    return (*first, *above)
+
+
+def place(ticket: Ticket) -> int:
+    """The rung that the ticket's latest attempt stands on, counted from 0."""
+    return max(0, ticket.attempt - ticket.spared - 1) // ticket.wish.max_attempts
+
+
+def begins(ticket: Ticket) -> bool:
+    """Whether the latest attempt is the first of a rung above the first."""
+    used = ticket.attempt - ticket.spared - 1
+    return used >= ticket.wish.max_attempts and used % ticket.wish.max_attempts == 0
+
+
+def used_up(ticket: Ticket, ladder: Sequence[Rung]) -> bool:
+    return ticket.attempt - ticket.spared >= ticket.wish.max_attempts * len(ladder)
+
+
+def climb(ticket: Ticket, step: Fail, ladder: Sequence[Rung]) -> TryAgain:
+    """The next attempt in place of the end. It says the rule where the next one stands on another rung."""
+    used = ticket.attempt - ticket.spared
+    rung = min(used // ticket.wish.max_attempts, len(ladder) - 1)
+    new = used % ticket.wish.max_attempts == 0 and not used_up(ticket, ladder)
+    reason = f"{step.why}; next: {ladder[rung].rule}" if new else step.why
+    return TryAgain(reason, step.feedback, step.ground, step.cause)
+
+
+def _above(model: str, escalation: Sequence[str]) -> tuple[str, ...]:
+    if not model:
+        # Which one the program chooses is not known; only the strongest is surely no step down.
+        return tuple(escalation[-1:])
+    known = [at for at, name in enumerate(escalation) if name.casefold() in model.casefold()]
+    return tuple(escalation[known[-1] + 1 :]) if known else ()

@@ -1,0 +1,44 @@
+"""What a person wants to hear of without looking: a ticket is done, failed or asks, or all work has ended."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+from legion.domain.events import Event, Kind
+from legion.domain.rules import Rule
+from legion.domain.tickets import ENDED, ParkReason, State
+
+
+class Occasion(Enum):
+    DONE = "done"
+    """A ticket has landed, or a checkpoint holds."""
+    FAILED = "failed"
+    QUESTION = "question"
+    """Only a person can settle it: an agent asks, a ticket's own budget is spent, a provider refuses."""
+    ALL_DONE = "all_done"
+    """No ticket of the project is left that has not ended."""
+
+
+_WITHOUT_A_QUESTION = ParkReason.PROVIDER.value
+"""The only reason to wait for a person that is told by the move alone: the others come with a question."""
+_ENDS = frozenset(state.value for state in ENDED)
+
+
+def occasions(event: Event, *, parked: str | None, live: int) -> tuple[Occasion, ...]:
+    """Those that an event is. `parked` says why its ticket waits now, `live` how many tickets of its project have not
+    ended."""
+    if event.kind is Kind.QUESTION_ASKED:
+        return (Occasion.QUESTION,)
+    if event.kind is not Kind.TICKET_MOVED:
+        return ()
+    found = []
+    goal = event.data.get("to")
+    if goal == State.DONE.value:
+        found.append(Occasion.DONE)
+    elif goal == State.FAILED.value and event.data.get("rule") != Rule.PERSON.value:
+        found.append(Occasion.FAILED)
+    elif goal == State.PARKED.value and parked == _WITHOUT_A_QUESTION:
+        found.append(Occasion.QUESTION)
+    if goal in _ENDS and live == 0:
+        found.append(Occasion.ALL_DONE)
+    return tuple(found)

@@ -1,0 +1,115 @@
+"""Who of those that could begin begins now, and why the others do not. What was begun always goes on.
+
+Governors, budgets, quiet hours, a pause between two beginnings, and a limit on how many may wait for a person.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from legion.domain.governor import OPEN, Reading, Stance
+from legion.domain.rules import Rule
+
+Beginner = int | str
+"""Who may begin: a ticket by its number, or a standing agent with its next turn by its seat."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Hold:
+    """Why somebody does not begin though they could."""
+
+    rule: Rule
+    why: str
+    until: float | None = None
+    """When that may change by itself; None: when something happens."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rhythm:
+    """The present, as far as it says when work may begin."""
+
+    stagger: float = 0.0
+    """Seconds between any two beginnings."""
+    quiet_until: float | None = None
+    """The end of the quiet hours; None outside of them."""
+    waiting: int = 0
+    """Tickets that wait for a person."""
+    most_waiting: int = 0
+    """0: as many as there are."""
+    last_start: float | None = None
+    """When the last of those at work began."""
+    accounts: Mapping[Beginner, str] = field(default_factory=dict)
+    """Whose limits each of them meets. Who needs no model is not in it."""
+    at_work: frozenset[Beginner] = frozenset()
+    readings: Mapping[str, Reading] = field(default_factory=dict)
+    last_starts: Mapping[str, float] = field(default_factory=dict)
+    """By account: when the last of those at work began."""
+    broke: Mapping[Beginner, Hold] = field(default_factory=dict)
+    """Whose budget is spent."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Admitted:
+    begun: tuple[Beginner, ...]
+    held: Mapping[Beginner, Hold]
+
+    @property
+    def wake_at(self) -> float | None:
+        return min((hold.until for hold in self.held.values() if hold.until is not None), default=None)
+
+
+def admit(rhythm: Rhythm, wanted: Sequence[Beginner], now: float) -> Admitted:
+    """Of those that could begin, in this order, those that do."""
+    last, last_on = rhythm.last_start, dict(rhythm.last_starts)
+    running = _count(rhythm.accounts[who] for who in rhythm.at_work if who in rhythm.accounts)
+    begun: list[Beginner] = []
+    held: dict[Beginner, Hold] = {}
+    for who in wanted:
+        account = rhythm.accounts.get(who)
+        hold = _general(rhythm, who, last, now) or rhythm.broke.get(who)
+        if hold is None and account is not None:
+            reading = rhythm.readings.get(account, OPEN)
+            hold = _governed(reading, running.get(account, 0), last_on.get(account), now)
+        if hold is not None:
+            held[who] = hold
+            continue
+        begun.append(who)
+        last = now
+        if account is not None:
+            last_on[account] = now
+            running[account] = running.get(account, 0) + 1
+    return Admitted(begun=tuple(begun), held=held)
+
+
+def _general(rhythm: Rhythm, who: Beginner, last: float | None, now: float) -> Hold | None:
+    if rhythm.quiet_until is not None and rhythm.quiet_until > now:
+        return Hold(rule=Rule.QUIET_HOURS, why="waits for the end of the quiet hours", until=rhythm.quiet_until)
+    # A turn of a standing agent is often the answer to a person, and nothing new for them.
+    if isinstance(who, int) and rhythm.most_waiting and rhythm.waiting >= rhythm.most_waiting:
+        many = "1 ticket waits" if rhythm.waiting == 1 else f"{rhythm.waiting} tickets wait"
+        return Hold(rule=Rule.PERSON_IS_BUSY, why=f"waits until you have settled others: {many} for you")
+    return _apart(rhythm.stagger, last, now)
+
+
+def _governed(reading: Reading, running: int, last: float | None, now: float) -> Hold | None:
+    if reading.stance is Stance.CLOSED:
+        return Hold(rule=Rule.GOVERNOR, why=f"waits for the reset of the limit ({reading.why})", until=reading.until)
+    if reading.most is not None and running >= reading.most:
+        why = f"waits, because fewer work at once near the limit ({reading.why})"
+        return Hold(rule=Rule.GOVERNOR, why=why, until=reading.until)
+    return _apart(reading.apart, last, now)
+
+
+def _apart(seconds: float, last: float | None, now: float) -> Hold | None:
+    # A last start in the future is a clock that was set back; it holds nobody for longer than usual.
+    if last is None or not seconds or not 0 <= now - last < seconds:
+        return None
+    return Hold(rule=Rule.ONE_BY_ONE, why="begins in a moment, one after the other", until=last + seconds)
+
+
+def _count(names: Iterable[str]) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for name in names:
+        found[name] = found.get(name, 0) + 1
+    return found

@@ -1,0 +1,143 @@
+"""The names of the rules by which things happen, so that every event can say why. A person's wish is one of them."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+from legion.domain.tickets import (
+    Approve,
+    AskReview,
+    Cause,
+    Confirm,
+    Fail,
+    Inspect,
+    Land,
+    Park,
+    ParkReason,
+    Planted,
+    Propose,
+    Prove,
+    Resume,
+    Retry,
+    Start,
+    Step,
+    Stop,
+    Submit,
+    TryAgain,
+    Unpark,
+)
+
+
+class Rule(Enum):
+    """Values are for programs; WORDS says each to people."""
+
+    PERSON = "person"
+    READY = "ready"
+    TREE_COUNTS = "tree-counts"
+    PROVEN = "proven"
+    REVIEWED = "reviewed"
+    GREEN_LANDS = "green-lands"
+    RED_GOES_BACK = "red-goes-back"
+    CONFLICT_GOES_BACK = "conflict-goes-back"
+    ATTEMPT_GOES_BACK = "attempt-goes-back"
+    LADDER = "ladder"
+    GIVEN_UP = "given-up"
+    LOST_IS_NO_FAULT = "lost-is-no-fault"
+    NEW_GROUND = "new-ground"
+    BLAMELESS = "blameless"
+    LIMITS_ARE_WEATHER = "limits-are-weather"
+    REFUSED_WAITS = "refused-waits"
+    QUESTION_WAITS = "question-waits"
+    BUDGET = "budget"
+    NO_ROOM = "no-room"
+    REST = "rest"
+    WAITED_ENOUGH = "waited-enough"
+    MENDED = "mended"
+    BROKEN_IS_NOT_RED = "broken-is-not-red"
+    GOVERNOR = "governor"
+    QUIET_HOURS = "quiet-hours"
+    PERSON_IS_BUSY = "person-is-busy"
+    ONE_BY_ONE = "one-by-one"
+    OVERLAP_WAITS = "overlap-waits"
+    CLASH_IS_TOLD = "clash-is-told"
+    FLAKY_BLAMES_NOBODY = "flaky-blames-nobody"
+    UNNAMED = "unnamed"
+
+
+WORDS = {
+    Rule.PERSON: "a person asked for it, or an agent that may",
+    Rule.READY: "everything it comes after is done, and there is room",
+    Rule.TREE_COUNTS: "what lies in the tree counts, not what the agent says",
+    Rule.PROVEN: "its own proofs are green, or it has none",
+    Rule.REVIEWED: "somebody independent reads the change",
+    Rule.GREEN_LANDS: "the target moves only to a commit whose checks passed on exactly that commit",
+    Rule.RED_GOES_BACK: "who turns the checks red gets the output and another attempt",
+    Rule.CONFLICT_GOES_BACK: "who conflicts with what landed gets the lines and another attempt",
+    Rule.ATTEMPT_GOES_BACK: "an attempt that left nothing fit to land is followed by another",
+    Rule.LADDER: "attempts that are used up are followed by fresh eyes, then by stronger models, then by a question",
+    Rule.GIVEN_UP: "there is no attempt left, or no further one could help",
+    Rule.LOST_IS_NO_FAULT: "what was cut off through no fault of the agent goes on as the same attempt",
+    Rule.NEW_GROUND: "the next attempt stands on what landed meanwhile",
+    Rule.BLAMELESS: "nobody is blamed for what the target itself fails",
+    Rule.LIMITS_ARE_WEATHER: "a provider's limit is no failure; work goes on when it is over",
+    Rule.REFUSED_WAITS: "a provider that refuses to serve is for a person to mend",
+    Rule.QUESTION_WAITS: "only a person can settle it",
+    Rule.BUDGET: "what may be spent is spent",
+    Rule.NO_ROOM: "no machine has room for it",
+    Rule.REST: "an attempt that ended at once and changed nothing is followed by a rest",
+    Rule.WAITED_ENOUGH: "what it waited for has come",
+    Rule.MENDED: "a person mended what it waited for",
+    Rule.BROKEN_IS_NOT_RED: "a job that could not be done blames nobody and is tried again",
+    Rule.GOVERNOR: "work slows down before a provider's limit and holds at it until its reset",
+    Rule.QUIET_HOURS: "no agent begins in the quiet hours",
+    Rule.PERSON_IS_BUSY: "nothing new begins while so many tickets wait for a person",
+    Rule.ONE_BY_ONE: "agents begin one after the other",
+    Rule.OVERLAP_WAITS: "who declares the same files as one at work waits for it",
+    Rule.CLASH_IS_TOLD: "changes in work are merged with each other, and who will conflict is told early",
+    Rule.FLAKY_BLAMES_NOBODY: "a check that is red and green on the same tree blames nobody",
+    Rule.UNNAMED: "the table of moves",
+}
+
+_PARKED = {
+    ParkReason.PAUSED: Rule.PERSON,
+    ParkReason.RED_BASELINE: Rule.BLAMELESS,
+    ParkReason.LIMIT: Rule.LIMITS_ARE_WEATHER,
+    ParkReason.PROVIDER: Rule.REFUSED_WAITS,
+    ParkReason.QUESTION: Rule.QUESTION_WAITS,
+    ParkReason.BUDGET: Rule.BUDGET,
+    ParkReason.NO_MACHINE: Rule.NO_ROOM,
+    ParkReason.RESTING: Rule.REST,
+}
+_BACK = {
+    Cause.CHECKS: Rule.RED_GOES_BACK,
+    Cause.CONFLICT: Rule.CONFLICT_GOES_BACK,
+    Cause.ATTEMPT: Rule.ATTEMPT_GOES_BACK,
+}
+_PLAIN: dict[type[Step], Rule] = {
+    Submit: Rule.PERSON,
+    Stop: Rule.PERSON,
+    Retry: Rule.PERSON,
+    Start: Rule.READY,
+    Inspect: Rule.READY,
+    Planted: Rule.NEW_GROUND,
+    Propose: Rule.TREE_COUNTS,
+    Prove: Rule.PROVEN,
+    AskReview: Rule.REVIEWED,
+    Approve: Rule.REVIEWED,
+    Land: Rule.GREEN_LANDS,
+    Confirm: Rule.GREEN_LANDS,
+    Resume: Rule.LOST_IS_NO_FAULT,
+    Unpark: Rule.WAITED_ENOUGH,
+    Fail: Rule.GIVEN_UP,
+}
+
+
+def rule_of(step: Step) -> Rule:
+    """By which rule a step is taken, where nobody says it more exactly."""
+    match step:
+        case Park(reason):
+            return _PARKED.get(reason, Rule.UNNAMED)
+        case TryAgain(cause=cause):
+            return _BACK.get(cause, Rule.UNNAMED)
+        case _:
+            return _PLAIN.get(type(step), Rule.UNNAMED)

@@ -1,0 +1,79 @@
+"""The ladder at work: fresh eyes, then stronger models, then a question, where a ticket's attempts are used up."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from legion.domain import ladder
+from legion.domain.events import Kind
+from legion.domain.ladder import Rung
+from legion.domain.questions import Matter
+from legion.domain.rules import Rule, rule_of
+from legion.domain.tickets import Fail, Park, ParkReason, Step, Ticket
+from legion.jobs.world import World
+from legion.store import events, holdings, questions, tickets
+from legion.store.database import ReadTransaction, Transaction
+
+_LONGEST = 300
+
+
+def rungs(world: World, ticket: Ticket) -> tuple[Rung, ...]:
+    wanted = world.user.models
+    model = ticket.wish.model or world.user.claude.model
+    return ladder.rungs(model, wanted.escalation, fresh_eyes=wanted.fresh_eyes)
+
+
+def model(world: World, ticket: Ticket) -> str:
+    """The model of the ticket's next run."""
+    there = rungs(world, ticket)
+    return there[min(ladder.place(ticket), len(there) - 1)].model if ticket.wish.climbs else there[0].model
+
+
+def take(world: World, tx: Transaction, ticket: Ticket, step: Step) -> tuple[str, Rule]:
+    """Take the step, or what the ladder has in its place. Answers why, and by which rule."""
+    first, *others = _instead(world, tx, ticket, step)
+    rule = rule_of(first) if first is step else Rule.LADDER
+    why = tickets.move(tx, ticket.id, first, rule=rule).reason
+    for one in others:
+        tickets.move(tx, ticket.id, one)
+    return why, rule
+
+
+def _instead(world: World, tx: Transaction, ticket: Ticket, step: Step) -> tuple[Step, ...]:
+    """What happens in place of the step: the same where the ladder has no say, else one more attempt or a question."""
+    there = rungs(world, ticket)
+    if not isinstance(step, Fail) or not step.why or not ticket.wish.climbs or len(there) == 1:
+        return (step,)
+    if holdings.of_ticket(tx, ticket.id) is not None:
+        # A standing agent works on it, with a model and a conversation of its own.
+        return (step,)
+    again = ladder.climb(ticket, step, there)
+    if not ladder.used_up(ticket, there):
+        return (again,)
+    tried = ticket.attempt - ticket.spared
+    questions.ask(
+        tx,
+        key=f"{Matter.ATTEMPTS.value}:{ticket.id}/{ticket.attempt}",
+        kind=Matter.ATTEMPTS,
+        project=ticket.project,
+        ticket=ticket.id,
+        words=(
+            f"Shall it be tried again? {tried} attempts did not make it, the last because {step.why}. A no fails it."
+        ),
+        deadline=tx.now + world.user.questions.answer_within,
+    )
+    # The deadline is the question's own: at its end the ticket fails, so nothing may wake it by itself.
+    return again, Park(ParkReason.QUESTION, step.reason)
+
+
+def tried(tx: ReadTransaction, ticket: Ticket) -> Sequence[str]:
+    """For an agent that remembers nothing of it: why each attempt since the last retry came back."""
+    if not ticket.wish.climbs or ladder.place(ticket) == 0:
+        return ()
+    moves = [event.data for event in events.of_ticket(tx, ticket.id) if event.kind is Kind.TICKET_MOVED]
+    back = {facts["attempt"]: str(facts["reason"]) for facts in moves if facts.get("step") == "tryagain"}
+    return [
+        f"attempt {attempt}: {reason[:_LONGEST]}"
+        for attempt, reason in back.items()
+        if isinstance(attempt, int) and attempt > ticket.spared
+    ]

@@ -1,0 +1,183 @@
+"""Conflicts seen early: while agents work, their changes are merged with each other now and then.
+
+What was seen is an event and stands on the board; agents that hear are told, once. The results are in memory alone:
+a new daemon looks again, and finds in the events what it need not tell twice.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+import uuid
+from collections.abc import Iterable
+from dataclasses import asdict
+
+from legion.domain.conflicts import AT_WORK, LANDED, Clash, Lines
+from legion.domain.errors import LegionError
+from legion.domain.events import Kind
+from legion.domain.projects import Project
+from legion.domain.rules import Rule
+from legion.domain.tickets import State, Ticket
+from legion.drivers.known import DriverName
+from legion.git.prediction import InWork, Prediction
+from legion.jobs.saving import worktree_name
+from legion.jobs.world import Workshop, World
+from legion.runner import launch
+from legion.runner.spec import RunnerError, read_spec
+from legion.store import events, projects, runs, tickets
+
+log = logging.getLogger(__name__)
+
+_TICK = 1.0
+_SHARE = 10
+"""A look that took a second is followed by so many of rest."""
+_MOST_TOLD = 8
+
+Pair = tuple[int, int]
+
+
+class Foresight:
+    def __init__(self, world: World) -> None:
+        self.world = world
+        self._stopping = threading.Event()
+        self._due: dict[int, float] = {}
+        self._predictions: dict[int, Prediction] = {}
+        self._known: dict[int, set[Pair]] = {}
+        self._thread = threading.Thread(target=self._watch, name="foresight", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def stop(self) -> None:
+        self._stopping.set()
+
+    def _watch(self) -> None:
+        while not self._stopping.wait(_TICK):
+            try:
+                for project in self._under_way():
+                    self._look(project)
+            except (LegionError, OSError) as trouble:
+                log.warning("nobody looks for conflicts at the moment: %s", trouble)
+
+    def _under_way(self) -> list[Project]:
+        with self.world.store.read() as tx:
+            busy = {ticket.project for ticket in tickets.live(tx) if ticket.state in AT_WORK}
+            there = projects.all(tx)
+        for idle in set(self._predictions) - busy:
+            self._predictions.pop(idle).forget()
+            self._known.pop(idle, None)
+            self.world.clashes.pop(idle, None)
+        return [project for project in there if project.id in busy]
+
+    def _look(self, project: Project) -> None:
+        shop = self.world.workshop_of(project)
+        every = shop.config.conflicts.look_every
+        if not every or time.monotonic() < self._due.get(project.id, 0.0):
+            return
+        began = time.monotonic()
+        if project.id not in self._predictions:
+            self._predictions[project.id] = Prediction(shop.hub, shop.folder / "foresight")
+            # Of the daemon before us; its index may name what is not there any more.
+            self._predictions[project.id].forget()
+            self._known[project.id] = self._told_before(project.id)
+        self._known[project.id] = look(
+            self.world, shop, self._predictions[project.id], self._known[project.id], tell=shop.config.conflicts.tell
+        )
+        took = time.monotonic() - began
+        self._due[project.id] = time.monotonic() + max(every, _SHARE * took)
+
+    def _told_before(self, project: int) -> set[Pair]:
+        pairs: set[Pair] = set()
+        with self.world.store.read() as tx:
+            for ticket in tickets.live(tx, project=project):
+                for event in events.of_ticket(tx, ticket.id):
+                    other = event.data.get("with")
+                    if event.kind is Kind.CLASH_SEEN and isinstance(other, int):
+                        pairs.add((ticket.id, other))
+                    elif event.kind is Kind.CLASH_GONE and isinstance(other, int):
+                        pairs.discard((ticket.id, other))
+        return pairs
+
+
+def look(world: World, shop: Workshop, prediction: Prediction, known: set[Pair], *, tell: bool = True) -> set[Pair]:
+    """One round. `known` are the pairs that were told before; answers with those that are now."""
+    with world.store.read() as tx:
+        at_work = {ticket.id: ticket for ticket in tickets.live(tx, project=shop.project.id)}
+    at_work = {id: ticket for id, ticket in at_work.items() if ticket.state in AT_WORK}
+    in_work = [one for ticket in at_work.values() if (one := _in_work(shop, ticket)) is not None]
+    found = prediction.look(in_work, shop.target)
+    clashes = tuple(Clash(mine=one, theirs=other, places=places) for (one, other), places in found.items())
+    seen = {one.id for one in in_work} | {LANDED}
+    gone = {pair for pair in known if set(pair) <= seen and pair not in found}
+    # Who conflicted with one that has landed since conflicts with the target now, which is no news.
+    left_over = {pair for pair in known if not set(pair) <= seen and set(pair) & set(at_work)}
+    no_news = {ticket for pair in left_over for ticket in pair}
+    new = [
+        clash for clash in clashes if clash.pair not in known and not (clash.theirs == LANDED and clash.mine in no_news)
+    ]
+    _record(world, shop, new, gone)
+    world.clashes[shop.project.id] = clashes
+    if tell:
+        for clash in new:
+            for ticket in clash.pair:
+                if ticket in at_work and at_work[ticket].state is State.WORKING:
+                    _tell(world, at_work, clash.seen_from(ticket))
+    return left_over | {clash.pair for clash in clashes if clash.pair in known or clash in new}
+
+
+def _in_work(shop: Workshop, ticket: Ticket) -> InWork | None:
+    if ticket.change is not None and ticket.state is not State.WORKING:
+        return InWork(id=ticket.id, base=ticket.change.base, commit=ticket.change.commit)
+    tree = shop.worktrees.path(worktree_name(ticket.id))
+    # A tree that still waits for its new ground holds the last attempt.
+    if ticket.base is None or ticket.plant is not None or not tree.is_dir():
+        return None
+    index = shop.worktrees.index(worktree_name(ticket.id))
+    return InWork(id=ticket.id, base=ticket.base, tree=tree, index=index)
+
+
+def _record(world: World, shop: Workshop, new: Iterable[Clash], gone: Iterable[Pair]) -> None:
+    rows = [
+        (Kind.CLASH_SEEN, clash.mine, {"with": clash.theirs, "places": [asdict(place) for place in clash.places]})
+        for clash in new
+    ]
+    rows += [(Kind.CLASH_GONE, mine, {"with": theirs}) for mine, theirs in sorted(gone)]
+    if not rows:
+        return
+    with world.store.write() as tx:
+        for kind, ticket, data in rows:
+            tx.record(kind, project=shop.project.id, ticket=ticket, data={**data, "rule": Rule.CLASH_IS_TOLD.value})
+
+
+def _tell(world: World, at_work: dict[int, Ticket], clash: Clash) -> None:
+    """In the middle of its work, if its program can hear."""
+    with world.store.read() as tx:
+        run = runs.latest(tx, clash.mine)
+    if run is None or run.ended_at is not None:
+        return
+    folder = world.data.runs / run.name
+    try:
+        if read_spec(folder).driver is not DriverName.COMMAND:
+            launch.tell(folder, str(uuid.uuid4()), words(clash, at_work.get(clash.theirs)))
+    except (RunnerError, OSError) as deaf:
+        log.debug("the agent of ticket %s was not told of a conflict: %s", clash.mine, deaf)
+
+
+def words(clash: Clash, other: Ticket | None) -> str:
+    """What an agent is told."""
+    who = "Code that has landed since you began" if other is None else f"The agent of ticket {other.id}"
+    about = f" ({other.wish.title})" if other is not None else ""
+    listed = "\n".join(f"- {place_words(place)}" for place in clash.places[:_MOST_TOLD])
+    return (
+        f"{who}{about} changes lines that you change too:\n\n{listed}\n\n"
+        "Whoever lands second will have to merge by hand. Go on with your ticket, but keep your change in these "
+        "places as small as you can, and leave alone there what your ticket does not need."
+    )
+
+
+def place_words(place: Lines) -> str:
+    first, last = place.mine
+    if not first:
+        return place.path
+    return f"{place.path}, line {first}" if first == last else f"{place.path}, lines {first} to {last}"

@@ -1,0 +1,205 @@
+"""What says when agents may begin, and what they may cost: limits of providers, budgets, and the person's rhythm.
+
+Also ends runs whose budget is spent while they are at it. What they left is saved like any other's.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+from legion.config import rhythm as config
+from legion.config import routes
+from legion.config.project import ProjectConfig
+from legion.domain import governor
+from legion.domain.agents import STANDING
+from legion.domain.budgets import Budgets, Purse, purse
+from legion.domain.errors import LegionError
+from legion.domain.governor import Governing
+from legion.domain.rhythm import Beginner, Hold, Rhythm
+from legion.domain.rules import Rule
+from legion.domain.runs import Run, agent_seat
+from legion.domain.tickets import ParkReason, Ticket
+from legion.domain.usage import Limit
+from legion.jobs import access, agents
+from legion.jobs.access import Served
+from legion.jobs.spending import day_of
+from legion.jobs.world import World
+from legion.runner import launch
+from legion.store import agents as staff
+from legion.store import questions, runs, tickets, usage
+from legion.store.database import ReadTransaction
+from legion.system import files
+
+log = logging.getLogger(__name__)
+
+_FOR_A_PERSON = (ParkReason.QUESTION, ParkReason.BUDGET, ParkReason.PROVIDER)
+_DAY = 86_400.0
+OWN_LOGIN = "your own login"
+
+
+def rhythm(world: World, tx: ReadTransaction, live: Iterable[Ticket], configs: Mapping[int, ProjectConfig]) -> Rhythm:
+    """As the settings and the store say at this moment."""
+    user, now = world.user, world.clock()
+    limits = _limits(world, tx)
+    if not limits and not _budgets(world) and user.rhythm == config.Rhythm():
+        return Rhythm()
+    known = tuple(live)
+    served = _billed(world, tx, known, configs) if limits or _budgets(world) else ()
+    account = _account(world) if limits else OWN_LOGIN
+    room = sum(configs[project].agents.parallel for project in {one.project for one in served if not one.stands})
+    room += sum(1 for one in served if one.stands)
+    readings = {
+        name: governor.read(limit, _governing(world), min(room, user.daemon.slots), now)
+        for name, limit in limits.items()
+        if name == account
+    }
+    begun = {_who(run): run.started_at for run in runs.active(tx)}
+    mine = [begun[one.who] for one in served if one.who in begun]
+    asking = {question.ticket for question in questions.open_ones(tx)}
+    return Rhythm(
+        stagger=user.rhythm.stagger,
+        quiet_until=_quiet_until(world, now),
+        waiting=sum(1 for ticket in known if _waits_for_person(ticket) or ticket.id in asking),
+        most_waiting=user.rhythm.waiting,
+        last_start=max(begun.values(), default=None),
+        # An attempt that a limit cut off has a wake of its own, and a person may have asked for it before.
+        accounts={one.who: account for one in served if one.who in begun or not one.cut_off},
+        at_work=frozenset(begun),
+        readings=readings,
+        last_starts={account: max(mine)} if mine else {},
+        broke=_broke(world, tx, served, now),
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Billed:
+    """A ticket or a standing agent that needs a model."""
+
+    who: Beginner
+    project: int
+    epic: str = ""
+    cut_off: bool
+    stands: bool = False
+
+
+def _billed(
+    world: World, tx: ReadTransaction, live: Iterable[Ticket], configs: Mapping[int, ProjectConfig]
+) -> tuple[_Billed, ...]:
+    with_model = [ticket for ticket in live if _needs_model(world, ticket, configs)]
+    return (
+        *(_Billed(who=one.id, project=one.project, epic=one.wish.epic, cut_off=one.interrupted) for one in with_model),
+        *(
+            _Billed(who=agent_seat(one.number), project=one.project, cut_off=one.owes, stands=True)
+            for one in staff.standing(tx)
+        ),
+    )
+
+
+def _who(run: Run) -> Beginner:
+    return run.ticket if run.ticket is not None else run.seat
+
+
+def _governing(world: World) -> Governing:
+    wanted = world.user.governor
+    return Governing(on=wanted.on, slow_from=wanted.slow_from, stop_at=wanted.stop_at)
+
+
+def _limits(world: World, tx: ReadTransaction) -> Mapping[str, Limit]:
+    """What providers said last. Where routes lead elsewhere when one of them is at its limit, nobody is held."""
+    if not world.user.governor.on:
+        return {}
+    found = usage.limits(tx)
+    try:
+        return {} if found and routes.load() else found
+    except LegionError:
+        # A file that cannot be read is told of by others.
+        return found
+
+
+def enforce(world: World) -> None:
+    """End every run whose budget is spent."""
+    if not _budgets(world):
+        return
+    with world.store.read() as tx:
+        left = _purse(world, tx)
+        active = [(run, _epic(tx, run)) for run in runs.active(tx) if run.access]
+    for run, epic in active:
+        empty = left.empty(run.project, epic)
+        if empty is not None and not _mark(world, run).exists():
+            # The word comes first: whoever concludes the run must find it.
+            files.write_whole(_mark(world, run), empty.words)
+            log.warning("run %s is stopped: %s", run.name, empty.words)
+            if not launch.stop(world.data.runs / run.name):
+                _mark(world, run).unlink(missing_ok=True)
+
+
+def _epic(tx: ReadTransaction, run: Run) -> str:
+    return tickets.get(tx, run.ticket).wish.epic if run.ticket is not None else ""
+
+
+def stopped_for_budget(world: World, run: Run) -> str:
+    """Why the run was told to stop, where a budget was the reason."""
+    with contextlib.suppress(FileNotFoundError):
+        return _mark(world, run).read_text()
+    return ""
+
+
+def _mark(world: World, run: Run) -> Path:
+    return world.data.runs / run.name / "over-budget"
+
+
+def _needs_model(world: World, ticket: Ticket, configs: Mapping[int, ProjectConfig]) -> bool:
+    wish = ticket.wish
+    if wish.checkpoint or wish.command or wish.undoes is not None or wish.driver == STANDING:
+        return False
+    try:
+        return agents.agent(world, configs[ticket.project], "", ticket.wish.driver).argv is None
+    except (LegionError, KeyError):
+        return False
+
+
+def _account(world: World) -> str:
+    try:
+        way = access.choose(world)
+    except LegionError:
+        return OWN_LOGIN
+    return way.provider if isinstance(way, Served) else OWN_LOGIN
+
+
+def _waits_for_person(ticket: Ticket) -> bool:
+    return ticket.parked is not None and ticket.parked.reason in _FOR_A_PERSON
+
+
+def _quiet_until(world: World, now: float) -> float | None:
+    quiet = world.user.rhythm.quiet
+    if quiet is None:
+        return None
+    local = datetime.fromtimestamp(now).astimezone()
+    left = quiet.left(local.hour * 60 + local.minute + local.second / 60)
+    return None if left is None else now + left * 60
+
+
+def _budgets(world: World) -> Budgets:
+    wanted = world.user.budgets
+    return Budgets(day=wanted.day_usd, project=wanted.project_usd, epic=wanted.epic_usd)
+
+
+def _purse(world: World, tx: ReadTransaction) -> Purse:
+    return purse(_budgets(world), usage.spent(tx), day_of(world.clock()))
+
+
+def _broke(world: World, tx: ReadTransaction, served: Iterable[_Billed], now: float) -> dict[Beginner, Hold]:
+    if not _budgets(world):
+        return {}
+    left = _purse(world, tx)
+    midnight = (now // _DAY + 1) * _DAY
+    return {
+        one.who: Hold(rule=Rule.BUDGET, why=empty.words, until=midnight if empty.daily else None)
+        for one in served
+        if (empty := left.empty(one.project, one.epic)) is not None
+    }

@@ -1,0 +1,130 @@
+"""Changes that only a person can let through: protected files that the ticket does not declare, and weakened tests.
+
+The question is asked once per change: its name is made of what lies in those files. It waits while the ticket is
+parked; whoever comes back to `checking` finds the answer, or that its time is up.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Container, Sequence
+from dataclasses import dataclass
+
+from legion.config.evidence import Guard
+from legion.domain import diffs
+from legion.domain.attempts import next_try
+from legion.domain.paths import matches
+from legion.domain.protection import Touched, stopped_by
+from legion.domain.questions import TOO_LATE, Matter, Settler
+from legion.domain.tickets import Change, Park, ParkReason, Step, Ticket
+from legion.domain.weakening import Weakening, weakenings
+from legion.git.history import FileChange, FileStatus
+from legion.jobs import feedback
+from legion.jobs.judging import some
+from legion.jobs.world import Workshop, World
+from legion.store import questions
+from legion.store.database import Transaction
+
+_SHOWN = 12
+"""Files and lines that a question names; the rest is counted."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Concern:
+    """Why a person has to be asked about a change."""
+
+    key: str
+    protected: tuple[str, ...]
+    """Paths that are protected and not declared."""
+    weakened: tuple[Weakening, ...]
+    """Signs in paths that are not declared, protected or not."""
+
+    @property
+    def words(self) -> str:
+        told = [f"{one.path}: {sentence(one)}" for one in self.weakened]
+        signs = f"\nTests look weaker:\n{_list(told)}" if told else ""
+        return (
+            f"May this change land? It touches what its ticket does not declare (`--files`):\n{_list(self.paths)}"
+            f"{signs}\nA no sends it back with your words."
+        )
+
+    @property
+    def reason(self) -> str:
+        parts = [("it changed protected files", self.protected), ("tests look weaker", self.only_weakened)]
+        return " and ".join(f"{said} ({some(paths)})" for said, paths in parts if paths)
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        return (*self.protected, *self.only_weakened)
+
+    @property
+    def only_weakened(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(one.path for one in self.weakened if one.path not in self.protected))
+
+
+def sentence(one: Weakening) -> str:
+    where = "" if one.line is None else f" in line {one.line}"
+    return f"{one.sign.value}{where}: {one.words}"
+
+
+def found_weak(shop: Workshop, ticket: Ticket, change: Change) -> tuple[Weakening, ...]:
+    """Every sign in the change, declared or not."""
+    commands = [*(check.command for check in shop.config.checks), *ticket.wish.proofs]
+    return weakenings(diffs.read(shop.hub.patch(change.base, change.commit)), commands)
+
+
+def concern(world: World, shop: Workshop, ticket: Ticket, change: Change) -> Concern | None:
+    """None where nobody has to be asked."""
+    own = world.user.protection
+    if own.mode is Guard.OFF or ticket.wish.undoes is not None:
+        # What takes a landed change back is what a person asked for, to the letter.
+        return None
+    # An agent that dispatches cannot open what a person has protected.
+    declared = (*(() if ticket.wish.dispatcher else ticket.wish.files), *own.allow)
+    changed = shop.hub.changed_files(change.base, change.commit)
+    checks = [check.command for check in shop.config.checks]
+    stopped = stopped_by([_touched(file) for file in changed], shop.config.protected.paths, declared, checks)
+    weak = [one for one in found_weak(shop, ticket, change) if not matches(one.path, declared)]
+    if not stopped and not weak:
+        return None
+    paths = {*stopped, *(one.path for one in weak)}
+    return Concern(key=_key(ticket, changed, paths), protected=stopped, weakened=tuple(weak))
+
+
+def settle(tx: Transaction, ticket: Ticket, about: Concern, within: float) -> Step | None:
+    """What the answer means: None is a yes. Asks where nobody has asked yet."""
+    question = questions.ask(
+        tx,
+        key=about.key,
+        kind=Matter.CHANGE,
+        project=ticket.project,
+        ticket=ticket.id,
+        words=about.words,
+        deadline=tx.now + within,
+    )
+    if question.settled_at is None and question.deadline <= tx.now:
+        question = questions.settle(tx, question.id, question.fallback, TOO_LATE, by=Settler.SILENCE)
+    if question.settled_at is None:
+        return Park(ParkReason.QUESTION, about.reason, until=question.deadline)
+    if question.allowed:
+        return None
+    said = "unanswered" if question.settled_by is Settler.SILENCE else "and you said no"
+    told = feedback.touched_protected(about.paths, [sentence(one) for one in about.weakened], question.why)
+    return next_try(ticket, f"{about.reason}, {said}", told)
+
+
+def _touched(file: FileChange) -> Touched:
+    adds = file.status is FileStatus.ADDED or (file.status is FileStatus.MODIFIED and file.deletions == 0)
+    return Touched(path=file.path, only_adds=adds)
+
+
+def _key(ticket: Ticket, changed: Sequence[FileChange], paths: Container[str]) -> str:
+    """The same content is the same question, until a person takes the ticket up anew."""
+    lies = sorted(f"{file.path}\0{file.content}" for file in changed if file.path in paths)
+    digest = hashlib.sha256("\n".join(lies).encode("utf-8", "surrogateescape")).hexdigest()
+    return f"{Matter.CHANGE.value}:{ticket.id}/{ticket.spared}/{digest[:32]}"
+
+
+def _list(rows: Sequence[str]) -> str:
+    more = [f"- and {len(rows) - _SHOWN} more"] if len(rows) > _SHOWN else []
+    return "\n".join([*(f"- {row}" for row in rows[:_SHOWN]), *more])

@@ -1,0 +1,163 @@
+"""What happened: the daemon's events and, for a ticket, the journals of its runs between them. Read only."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from legion.domain.errors import BadInput, NotFound
+from legion.domain.events import Event, Kind
+from legion.domain.rules import WORDS
+from legion.domain.runs import Run
+from legion.jobs.world import World
+from legion.runner.journal import JournalEvent, read_journal
+from legion.service import projects as project_cases
+from legion.store import events, projects, runs, tickets
+from legion.wire.history import Events, Happening
+
+_MOST = 20_000
+_LONGEST = 200
+_WHY = {rule.value: words for rule, words in WORDS.items()}
+_CURSOR = re.compile(r"(\d{1,18}):(\d{1,18}):(\d{1,18})")
+
+
+@dataclass(frozen=True)
+class _Cursor:
+    """Up to where somebody has read: events, and the journal of the latest run."""
+
+    event: int = 0
+    run: int = 0
+    line: int = 0
+
+    @staticmethod
+    def read(text: str) -> _Cursor:
+        found = _CURSOR.fullmatch(text)
+        if text and found is None:
+            raise BadInput(f"{text[:40]!r} is no place in the events: use the `cursor` of an earlier answer.")
+        return _Cursor(*(int(part) for part in found.groups())) if found else _Cursor()
+
+    def __str__(self) -> str:
+        return f"{self.event}:{self.run}:{self.line}"
+
+
+def history(world: World, cwd: str | None, ticket: int | None, run: int | None, after: str, last: int) -> Events:
+    """Of a ticket, of one run of it, or of a project; of all projects where the folder belongs to none."""
+    cursor = _Cursor.read(after)
+    here = project_cases.find_or_none(world, cwd) if cwd and ticket is None else None
+    with world.store.read() as tx:
+        known = {one.id: one.name for one in projects.all(tx)}
+        newest = events.last(tx)
+        if ticket is not None:
+            tickets.get(tx, ticket)
+            mine = _runs(runs.of_ticket(tx, ticket), ticket, run)
+        else:
+            mine = ()
+        found = events.newest(tx, after=cursor.event, project=here.id if here else None, ticket=ticket, limit=_MOST)
+    lines = [_event(event, known) for event in found if run is None or event.data.get("run") == run]
+    at = _Cursor(event=newest, run=cursor.run, line=cursor.line)
+    for one in mine:
+        if one.id >= cursor.run:
+            journal = read_journal(world.data.runs / one.name, after=cursor.line if one.id == cursor.run else 0)
+            lines += [_journal(entry, one) for entry in journal]
+            at = _Cursor(event=newest, run=one.id, line=journal[-1].number if journal else _line(cursor, one))
+    lines.sort(key=lambda line: line.at)
+    shown = lines[-last:] if last else lines
+    return Events(lines=shown, omitted=len(lines) - len(shown), cursor=str(at))
+
+
+def _line(cursor: _Cursor, run: Run) -> int:
+    return cursor.line if run.id == cursor.run else 0
+
+
+def _runs(known: tuple[Run, ...], ticket: int, wanted: int | None) -> tuple[Run, ...]:
+    if wanted is None:
+        return known
+    found = tuple(one for one in known if one.id == wanted)
+    if not found:
+        raise NotFound(f"Ticket {ticket} has no run {wanted}: see `legion ticket {ticket}`.")
+    return found
+
+
+def _event(event: Event, names: Mapping[int, str]) -> Happening:
+    rule = str(event.data.get("rule", ""))
+    run = event.data.get("run")
+    return Happening(
+        at=event.at,
+        source="event",
+        n=event.n,
+        kind=event.kind.value,
+        project=names.get(event.project) if event.project is not None else None,
+        ticket=event.ticket,
+        run=run if isinstance(run, int) else None,
+        words=said(event),
+        rule=rule,
+        why=_WHY.get(rule, ""),
+        data=dict(event.data),
+    )
+
+
+def _journal(entry: JournalEvent, run: Run) -> Happening:
+    return Happening(
+        at=entry.time,
+        source="run",
+        n=entry.number,
+        kind=entry.kind,
+        project=None,
+        ticket=run.ticket,
+        run=run.id,
+        words=_short(f"{entry.kind} {_facts(entry.facts)}"),
+        rule="",
+        why="",
+        data=dict(entry.facts),
+    )
+
+
+def said(event: Event) -> str:
+    """The event in one line."""
+    data = event.data
+
+    def told(*names: str) -> str:
+        return ", ".join(str(data[name]) for name in names if data.get(name))
+
+    match event.kind:
+        case Kind.TICKET_CREATED:
+            words = f"asked for: {told('title')}"
+        case Kind.TICKET_MOVED:
+            reason = f": {told('reason')}" if data.get("reason") else ""
+            words = f"{told('from')} -> {told('to')}, attempt {data.get('attempt', 0)}{reason}"
+        case Kind.RUN_STARTED:
+            whose = f"attempt {told('attempt')}" if data.get("attempt") else f"a turn of {told('name')}"
+            words = f"run {told('run')} starts, {whose}"
+        case Kind.RUN_ENDED:
+            words = f"run {told('run')} ended: {told('outcome', 'detail')}"
+        case Kind.RECEIPT:
+            words = f"check {told('name')} is {told('verdict')} after {data.get('duration', 0):.1f} s"
+        case Kind.LANDED:
+            words = f"landed as {told('commit')[:9]}, tested with {told('tested')[:9]}"
+        case Kind.SENT_BACK:
+            words = f"sent back: {told('why')}"
+        case Kind.TARGET_MOVED:
+            words = f"the target is at {told('commit')[:9]} ({_numbers(data.get('tickets'))})"
+        case _:
+            words = _facts({name: value for name, value in data.items() if name != "rule"})
+    return _short(words)
+
+
+def _numbers(ids: object) -> str:
+    listed = [f"#{id}" for id in ids] if isinstance(ids, Iterable) else []
+    return ", ".join(listed) or "your own commits"
+
+
+def _facts(facts: Mapping[str, object]) -> str:
+    return " ".join(
+        value if isinstance(value, str) else f"{name}={json.dumps(value, default=str)}"
+        for name, value in facts.items()
+        if value not in (None, "", [], {})
+    )
+
+
+def _short(text: str) -> str:
+    text = " ".join(text.split())
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"

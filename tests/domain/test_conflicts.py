@@ -1,0 +1,120 @@
+"""Who declares the same files, who waits for whom, and how predictions fared."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from legion.domain.conflicts import LANDED, Clash, Lines, Overlap, Score, ordered, overlapping, score
+from legion.domain.decide import ProjectView, Snapshot, StartJob, decide
+from legion.domain.events import Event, Kind
+from legion.domain.paths import matches, meet
+from legion.domain.tickets import State, Ticket, Wish
+
+
+def ticket(id: int, *files: str, state: State = State.QUEUED) -> Ticket:
+    return Ticket(id=id, project=1, wish=Wish(title="t", text="", files=files), state=state)
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "both"),
+    [
+        ("src", "src/a.py", True),
+        ("src/", "src/**", True),
+        ("src/*.py", "src/a.*", True),
+        ("src/*.py", "src/b/a.py", False),
+        ("**/*.py", "src/b/a.py", True),
+        ("*.py", "src/a.py", False),
+        ("a?c", "abc", True),
+        ("a?c", "ac", False),
+        ("docs/*", "docs/a/b", False),
+        ("**", "anything/at/all", True),
+        ("a/**/z", "a/z", True),
+        ("a/*/z", "a/**/y/z", True),
+        ("[id].ts", "i.ts", False),
+        ("src/a.py", "src/A.py", False),
+    ],
+)
+def test_two_patterns_meet_where_a_path_fits_both(one: str, other: str, both: bool):
+    assert meet([one], [other]) is both
+    assert meet([other], [one]) is both
+
+
+_PATTERNS = st.lists(st.sampled_from(["a", "b", "*", "**", "a*", "?"]), min_size=1, max_size=3).map("/".join)
+_PATHS = ["/".join(parts) for size in range(1, 5) for parts in product(("a", "b", "ab"), repeat=size)]
+
+
+@given(_PATTERNS, _PATTERNS)
+def test_a_path_that_fits_both_is_proof_that_they_meet_and_there_is_one_where_they_do(one: str, other: str):
+    found = any(matches(path, [one]) and matches(path, [other]) for path in _PATHS)
+    assert meet([one], [other]) is found
+
+
+def test_who_declares_nothing_overlaps_nobody():
+    assert overlapping(ticket(1), [ticket(2, "**")]) == ()
+    assert overlapping(ticket(1, "**"), [ticket(2)]) == ()
+    assert overlapping(ticket(1, "a", "b"), [ticket(1, "a"), ticket(2, "b/c"), ticket(3, "d")]) == (2,)
+
+
+READY = [ticket(1, "a"), ticket(2, "a"), ticket(3, "b"), ticket(4)]
+
+
+@pytest.mark.parametrize(
+    ("overlap", "at_work", "wanted"),
+    [
+        (Overlap.OFF, (), [1, 2, 3, 4]),
+        (Overlap.ADVICE, (), [1, 3, 4, 2]),
+        (Overlap.RULE, (), [1, 3, 4]),
+        (Overlap.ADVICE, ("b",), [1, 4, 2, 3]),
+        (Overlap.RULE, ("**",), [4]),
+    ],
+)
+def test_advice_lets_others_go_first_and_the_rule_lets_them_wait(
+    overlap: Overlap, at_work: tuple[str, ...], wanted: list[int]
+):
+    working = [ticket(9, *at_work, state=State.WORKING)]
+    assert [one.id for one in ordered(READY, working, overlap)] == wanted
+
+
+@pytest.mark.parametrize("state", list(State))
+def test_the_rule_holds_while_the_other_is_on_its_way_into_the_target(state: State):
+    view = ProjectView(
+        id=1, parallel=9, paused=False, trusted=True, baseline_known=True, baseline_red=False, person_waiting=False,
+        overlap=Overlap.RULE,
+    )  # fmt: skip
+    tickets = (ticket(1, "a", state=state), ticket(2, "a"))
+    live = tuple(one for one in tickets if not one.ended)
+    found = decide(Snapshot(projects=(view,), tickets=live, ended={}, jobs=frozenset(), slots=9), 0.0)
+    started = {command.subject for command in found.commands if isinstance(command, StartJob) and command.version == 0}
+    busy = (State.WORKING, State.CHECKING, State.REVIEWING, State.LANDING, State.QUEUED)
+    assert (2 in started) is (state not in busy)
+
+
+def seen(n: int, mine: int, theirs: int, kind: Kind = Kind.CLASH_SEEN) -> Event:
+    return Event(n=n, at=float(n), kind=kind, project=1, ticket=mine, data={"with": theirs})
+
+
+def sent_back(n: int, ticket: int, cause: str = "conflict") -> Event:
+    return Event(n=n, at=float(n), kind=Kind.TICKET_MOVED, project=1, ticket=ticket, data={"cause": cause})
+
+
+def test_a_prediction_comes_true_when_either_of_the_pair_is_sent_back_for_a_conflict():
+    found = score([seen(1, 1, 2), seen(2, 3, LANDED), sent_back(3, 2), sent_back(4, 3), sent_back(5, 9)])
+    assert found == Score(predicted=2, came_true=2, settled=0, unforeseen=1)
+
+
+def test_red_checks_are_no_outcome_of_a_prediction_and_a_pair_that_parts_is_settled():
+    gone = seen(3, 1, 2, Kind.CLASH_GONE)
+    assert score([seen(1, 1, 2), sent_back(2, 1, "checks"), gone]) == Score(predicted=1, settled=1)
+    assert score([seen(1, 1, 2), gone, seen(4, 1, 2), sent_back(5, 1)]) == Score(predicted=1, came_true=1)
+    assert score([]) == Score()
+
+
+def test_a_clash_can_be_seen_from_both_sides():
+    clash = Clash(mine=1, theirs=2, places=(Lines(path="a", mine=(1, 2), theirs=(5, 5)),))
+    assert clash.seen_from(1) == clash
+    assert clash.seen_from(2).places == (Lines(path="a", mine=(5, 5), theirs=(1, 2)),)
+    assert clash.seen_from(2).seen_from(1) == clash

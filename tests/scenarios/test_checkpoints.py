@@ -1,0 +1,93 @@
+"""A red checkpoint makes a ticket that mends it and waits for that; nothing behind it moves before."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from legion.wire.tickets import NewTicket
+from tests.support.gates import Gate
+from tests.support.legion import Project, new, squad
+from tests.support.repository import Repository
+
+ONLY_ONE = "test $(cat *.txt | grep -c mine) -le 1"
+MEND = "grep -q together $LEGION_BRIEFING || exit 1; echo yours > b.txt"
+
+
+@contextlib.contextmanager
+def started(tmp_path: Path, mender: str, config: str = "", settings: str = "") -> Iterator[Project]:
+    with squad(tmp_path, settings=f"{settings}[drivers.mender]\nrun = '''sh -c \"{mender}\"'''\n") as one:
+        checks = '[checks.test]\nrun = "sh check.sh"\n[agents]\nattempts = 1\n'
+        yield one.adopt(Repository(tmp_path / "ada", f"{checks}{config}"))
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Iterator[Project]:
+    with started(tmp_path, MEND) as one:
+        yield one
+
+
+def board(prove: list[str]) -> list[NewTicket]:
+    """Two tickets that do not get along, a checkpoint behind them, and one that waits for it."""
+    return [
+        new("a", "echo mine > a.txt", key="a"),
+        new("b", "echo mine > b.txt", key="b"),
+        new(
+            "together", key="gate", checkpoint=True, after_keys=["a", "b"], prove=prove, epic="e", criteria="They agree"
+        ),
+        new("after", "cp b.txt d.txt", after_keys=["gate"]),
+    ]
+
+
+def test_two_tickets_that_are_red_together_are_mended_before_anything_goes_on(project: Project):
+    a, b, gate, after = project.dispatch_all(board([f"1 :: {ONLY_ONE}"]))
+    project.until(after, "done")
+    (fix,) = set(project.states()) - {a, b, gate, after}
+    assert set(project.states().values()) == {"done"}
+    assert project.landed("d.txt") == "yours\n"
+    mended = project.ticket(fix)
+    assert mended.ticket.title == f"Mend what checkpoint {gate} found: together"
+    assert (mended.prove, mended.ticket.epic) == ([ONLY_ONE], "e")
+    assert [(one.backing, one.by) for one in mended.evidence] == [("proven", ONLY_ONE)]
+    assert f"- {a}: a" in mended.context
+    page = project.ticket(gate)
+    assert page.ticket.after == [a, b, fix]
+    assert [(one.backing, one.by) for one in page.evidence] == [("proven", ONLY_ONE)]
+    assert (ONLY_ONE, "green") in {(receipt.command, receipt.verdict) for receipt in page.receipts}
+    reasons = [str(event.data["reason"]) for event in page.history if event.kind == "ticket.moved"]
+    assert f"checks failed on the landed code: `{ONLY_ONE}`; ticket {fix} mends it" in reasons
+    assert project.ticket(after).runs[0].started_at >= page.ticket.moved_at
+
+
+def test_a_checkpoint_whose_fix_fails_holds_everything_up(tmp_path: Path):
+    with started(tmp_path, "exit 1") as project:
+        a, b, gate, after = project.dispatch_all(board([ONLY_ONE]))
+        state = project.until_settled()
+        (fix,) = set(project.states()) - {a, b, gate, after}
+        assert project.states() == {a: "done", b: "done", gate: "queued", after: "queued", fix: "failed"}
+        assert sorted(state.stuck) == [gate, after]
+        assert project.ticket(gate).ticket.doing == f"held up by {fix}"
+
+
+def test_after_so_many_fixes_a_checkpoint_fails(tmp_path: Path):
+    (tmp_path / "gates").mkdir()
+    gate = Gate(tmp_path / "gates", "mender")
+    more = f'[sandbox]\nwrite = ["{tmp_path}/gates"]\n'
+    one_fix = "[checkpoints]\nfixes = 1\n"
+    with started(tmp_path, f"{gate.pause}; {MEND}", one_fix, more) as project:
+        *_, checkpoint, after = project.dispatch_all(board([ONLY_ONE]))
+        gate.arrived()
+        project.pause()
+        gate.open()
+        fix = after + 1
+        project.until(fix, "done")
+        project.repository.commit("one more", {"c.txt": "mine\n"})
+        project.until_true(lambda: project.landed("c.txt") == "mine\n")
+        project.resume()
+        page = project.until(checkpoint, "failed")
+        assert page.ticket.reason == f"checks failed on the landed code: `{ONLY_ONE}` after 1 fixing ticket"
+        assert project.state(after) == "queued"
+    gate.close()

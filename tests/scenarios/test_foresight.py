@@ -1,0 +1,116 @@
+"""Conflicts seen early over a real daemon: on the board, told to the agents, counted; and tickets kept apart."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+from tests.support.gates import Gate
+from tests.support.legion import Project, new
+from tests.support.models import company
+
+LOOKING = "[checks.test]\nrun = 'sh check.sh'\n[conflicts]\nlook_every = 0.2\n"
+
+
+def merging(gate: Gate) -> str:
+    return (
+        "if grep -q '<<<<<<<' README.txt; then sed -i '/^<<<<<<<\\|^=======\\|^>>>>>>>/d' README.txt; "
+        f"else echo $LEGION_TICKET > README.txt; {gate.pause}; fi"
+    )
+
+
+def test_who_will_conflict_is_on_the_board_before_it_happens_and_counted_when_it_has(
+    make: Callable[..., Project], gate: Gate
+):
+    project = make(LOOKING)
+    one, two = project.dispatch_all([new("one", merging(gate)), new("two", merging(gate))])
+    other = project.dispatch("other", f"echo o > other.txt; {gate.pause}")
+    gate.arrived(3)
+    project.until_true(lambda: bool(project.ticket(one).clashes))
+    page = project.ticket(two)
+    assert [(line.ticket, line.path, line.first, line.their_first) for line in page.clashes] == [
+        (one, "README.txt", 1, 1)
+    ]
+    lines = {line.id: line.conflicts_with for line in project.squad.client.status(project.cwd).tickets}
+    assert lines == {one: [two], two: [one], other: []}
+    cwd = project.repository.root
+    assert f"will conflict with #{two}" in project.squad.cli("status", cwd=cwd).stdout
+    assert f"README.txt line 1  with ticket {one}" in project.squad.cli("ticket", str(two), cwd=cwd).stdout
+    gate.open(3)
+    project.until_settled()
+    assert set(project.states().values()) == {"done"}
+    assert not project.ticket(two).clashes
+    found = {one.name: one.detail for one in project.squad.client.doctor(project.cwd).findings}
+    assert found["conflicts seen early"].startswith("1: 1 came true")
+
+
+def test_what_parts_again_is_said_to_be_gone(make: Callable[..., Project], gates: Callable[[], Gate]):
+    project, (first, then) = make(LOOKING), (gates(), gates())
+    project.dispatch("one", f"echo 1 > README.txt; {then.pause}")
+    project.dispatch(
+        "two", f"echo 2 > README.txt; {first.pause}; echo hello > README.txt; echo 2 > two.txt; {then.pause}"
+    )
+    first.arrived()
+
+    def kinds() -> list[str]:
+        return [line.kind for line in project.squad.client.history(project.cwd).lines if "conflict." in line.kind]
+
+    project.until_true(lambda: kinds() == ["conflict.predicted"])
+    first.open()
+    project.until_true(lambda: kinds() == ["conflict.predicted", "conflict.gone"])
+    then.open(2)
+    project.until_settled()
+    assert set(project.states().values()) == {"done"}
+
+
+def test_the_rule_keeps_tickets_with_the_same_files_apart(make: Callable[..., Project], gate: Gate):
+    project = make(f"{LOOKING}overlap = 'rule'\n")
+    one, two, other = project.dispatch_all(
+        [
+            new("one", f"{gate.pause}; echo 1 >> README.txt", files=["README.txt"]),
+            new("two", "echo 2 >> README.txt", files=["*.txt"]),
+            new("other", "echo 3 > src.py", files=["*.py"]),
+        ]
+    )
+    gate.arrived()
+    project.until(other, "done")
+    waits = project.ticket(two).ticket
+    assert (waits.state, waits.attempt, waits.doing) == ("queued", 0, f"waits for {one}, at work on the same files")
+    gate.open()
+    project.until_settled()
+    assert project.landed("README.txt") == "hello\n1\n2\n"
+    assert [project.ticket(ticket).ticket.attempt for ticket in (one, two)] == [1, 1]
+
+
+def test_claude_code_is_told_while_it_works(tmp_path: Path):
+    with company(tmp_path, config=LOOKING) as here:
+        gate = Gate(tmp_path / "gates", "foresight")
+        for name in ("left", "right"):
+            here.script(
+                name,
+                f"""
+                [[step]]
+                say = "I work."
+                call = {{tool = "Bash", input = {{command = {json.dumps(f"echo {name} > README.txt; {gate.pause}")}}}}}
+
+                [[step]]
+                say = "Done."
+                """,
+            )
+        left, right = here.dispatch("left", max_attempts=1), here.dispatch("right", max_attempts=1)
+        gate.arrived(2)
+        here.project.until_true(lambda: bool(here.project.ticket(left).clashes))
+
+        def told(ticket: int) -> list[str]:
+            return [str(event.facts["text"]) for event in here.journal(ticket) if event.kind == "told"]
+
+        here.project.until_true(lambda: bool(told(left) and told(right)))
+        gate.open(2)
+        here.project.until_settled()
+        (words,) = told(left)
+        assert f"The agent of ticket {right} (play right) changes lines that you change too" in words
+        assert "- README.txt, line 1" in words
+        heard = [event.kind for event in here.journal(left) if event.kind == "heard"]
+        assert heard
+        gate.close()

@@ -1,0 +1,136 @@
+"""A person is told without looking, once, by their own hooks and by the web; and `legion done` sums a stretch up."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import queue
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+from tests.support.legion import Squad, squad
+from tests.support.repository import Repository
+
+PATIENCE = 60.0
+
+
+@contextlib.contextmanager
+def listening() -> Iterator[tuple[str, queue.Queue[tuple[str, dict[str, str], bytes]]]]:
+    """A server on loopback, and what was posted to it: path, headers, body."""
+    posted: queue.Queue[tuple[str, dict[str, str], bytes]] = queue.Queue()
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            body = self.rfile.read(int(self.headers["Content-Length"]))
+            posted.put((self.path, dict(self.headers), body))
+            self.send_response(500 if self.path == "/broken" else 200)
+            self.end_headers()
+
+        def log_message(self, format: str, *args: object) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        yield f"http://127.0.0.1:{server.server_address[1]}", posted
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+class Ear:
+    """A pipe that hooks write lines to."""
+
+    def __init__(self, path: Path) -> None:
+        os.mkfifo(path)
+        self.path = path
+        # Open for both sides from the start, so that no hook ever blocks.
+        self._lines = os.fdopen(os.open(path, os.O_RDWR), "r")
+        self._heard: queue.Queue[str] = queue.Queue()
+        threading.Thread(target=self._listen, daemon=True).start()
+
+    def _listen(self) -> None:
+        for line in self._lines:
+            self._heard.put(line.strip())
+
+    def hears(self) -> str:
+        return self._heard.get(timeout=PATIENCE)
+
+    def heard_nothing_more(self) -> bool:
+        return self._heard.empty()
+
+
+def hooks(ear: Ear) -> str:
+    command = f"sh -c 'echo $LEGION_EVENT $LEGION_TICKET > {ear.path}'"
+    return "[hooks]\n" + "".join(
+        f"{name} = {json.dumps(command)}\n" for name in ("done", "failed", "question", "all_done")
+    )
+
+
+def test_hooks_hear_of_every_end_once_also_over_a_restart(tmp_path: Path):
+    ear = Ear(tmp_path / "ear")
+    with squad(tmp_path, settings=hooks(ear)) as one:
+        project = one.adopt(Repository(tmp_path / "ada"))
+        good = project.dispatch("good", "echo a > a.txt")
+        assert [ear.hears(), ear.hears()] == [f"done {good}", "all_done"]
+        one.kill()
+        one.start()
+        bad = project.dispatch("bad", "echo BROKEN > b.txt", max_attempts=1)
+        assert [ear.hears(), ear.hears()] == [f"failed {bad}", "all_done"]
+        assert ear.heard_nothing_more()
+
+
+def test_a_hook_that_fails_or_is_not_there_holds_nobody_up(tmp_path: Path):
+    settings = '[hooks]\ndone = "/nonexistent/program"\nall_done = "false"\n'
+    with squad(tmp_path, settings=settings) as one:
+        project = one.adopt(Repository(tmp_path / "ada"))
+        for number in range(2):
+            project.until(project.dispatch(f"t{number}", f"echo {number} > {number}.txt"), "done")
+        project.until_true(lambda: "your hook for done could not be started" in one.log)
+
+
+def test_webhook_and_ntfy_get_what_the_person_chose(tmp_path: Path):
+    with listening() as (url, posted):
+        settings = f'[notify]\non = ["failed"]\nwebhook = "{url}/broken"\nntfy = "{url}/topic"\n'
+        with squad(tmp_path, settings=settings) as one:
+            project = one.adopt(Repository(tmp_path / "ada"))
+            project.until(project.dispatch("good", "echo a > a.txt"), "done")
+            bad = project.dispatch("bad", "echo BROKEN > b.txt", max_attempts=1)
+            (path, _, body), (topic, headers, words) = posted.get(timeout=PATIENCE), posted.get(timeout=PATIENCE)
+            told = json.loads(body)
+            assert (path, told["schema"], told["event"], told["ticket"]) == ("/broken", "legion.news/1", "failed", bad)
+            assert (topic, headers["Title"]) == ("/topic", "Legion: failed")
+            assert words.decode().startswith(f"Ticket {bad} failed: bad (")
+            assert posted.empty()
+
+
+def test_done_sums_up_what_came_of_the_work_since_the_person_collected(tmp_path: Path):
+    with squad(tmp_path) as one:
+        project = one.adopt(Repository(tmp_path / "ada"))
+        early = project.dispatch("early", "echo a > a.txt")
+        project.until_settled()
+        first = one.client.stretch(project.cwd)
+        assert ([line.id for line in first.landed], first.because) == ([early], "since `legion init`")
+        assert first.to_collect > 0
+        project.collect()
+        agent = 'if [ "$LEGION_ATTEMPT" = 1 ]; then echo BROKEN > b.txt; else echo fine > b.txt; fi'
+        late = project.dispatch("late", agent)
+        bad = project.dispatch("bad", "echo BROKEN > c.txt", max_attempts=1)
+        project.until_settled()
+        found = one.client.stretch(project.cwd)
+        assert ([line.id for line in found.landed], [line.id for line in found.failed]) == ([late], [bad])
+        assert (found.sent_back, found.open, found.usage.runs, found.usage.wasted_runs) == (1, 0, 3, 2)
+        shown = told(one, "done", cwd=project.repository.root)
+        assert "Landed: 1" in shown
+        assert "Failed: 1" in shown
+        assert "1 attempt was sent back." in shown
+        assert "Landed: 2" in told(one, "done", "--hours", "1", cwd=project.repository.root)
+
+
+def told(one: Squad, *words: str, cwd: Path) -> str:
+    done = one.cli(*words, cwd=cwd)
+    assert done.returncode == 0, done.stderr
+    return done.stdout

@@ -1,0 +1,101 @@
+"""Attempts that are used up: fresh eyes, the next model, a question; real Claude Codes with a scripted model."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+import pytest
+
+from legion.rehearsal.log import Kind
+from legion.wire.questions import Answer, QuestionLine
+from legion.wire.tickets import TicketPage
+from tests.support.models import Company, company
+from tests.support.repository import CHECK
+
+ONE_EACH = CHECK.replace("attempts = 3", "attempts = 1")
+
+
+@pytest.fixture(scope="module")
+def here(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Company]:
+    settings = '[claude]\nmodel = "sonnet"\n'
+    with company(tmp_path_factory.mktemp("ladder"), settings=settings, config=ONE_EACH) as one:
+        yield one
+
+
+def works_at(here: Company, name: str, attempt: int) -> int:
+    """A ticket whose agent says that it is done every time, and does something only in this attempt."""
+    command = f'if [ "$LEGION_ATTEMPT" = {attempt} ]; then echo {name} > {name}.txt; fi'
+    call = f'call = {{tool = "Bash", input = {{command = {json.dumps(command)}}}}}'
+    here.script(name, f'[[step]]\nsay = "I work."\n{call}\n\n[[step]]\nsay = "All done!"\n')
+    return here.dispatch(name)
+
+
+def asked(here: Company, name: str) -> list[tuple[str, str]]:
+    """Models and conversations that the provider heard of, in order."""
+    lines = [line for line in here.stage.lines() if line.script == name and line.kind is Kind.SCRIPTED]
+    return list(dict.fromkeys((line.model, line.conversation) for line in lines))
+
+
+def reasons(page: TicketPage) -> list[str]:
+    return [str(event.data["reason"]) for event in page.history if event.data.get("step") == "tryagain"]
+
+
+def question(here: Company, ticket: int) -> QuestionLine:
+    here.project.until(ticket, "parked")
+    (one,) = [one for one in here.squad.client.inbox().questions if one.ticket == ticket]
+    return one
+
+
+def test_fresh_eyes_and_then_a_stronger_model_each_in_a_conversation_of_its_own(here: Company):
+    ticket = works_at(here, "third", 3)
+    page = here.project.until(ticket, "done")
+    assert page.ticket.attempt == 3
+    heard = asked(here, "third")
+    assert len({conversation for _, conversation in heard}) == 3
+    assert ["opus" in model for model, _ in heard] == [False, False, True]
+    first, second = reasons(page)
+    assert first == "it changed nothing; next: fresh eyes: a new conversation that hears what was tried"
+    assert second == "it changed nothing; next: the next model of the ladder: opus"
+    given = [here.squad.data.runs / f"ticket-{ticket}-run-{run.id}" / "given/briefing.md" for run in page.runs]
+    assert "What others tried before you" not in given[0].read_text()
+    told = given[2].read_text()
+    assert "- attempt 1: it changed nothing" in told
+    assert "- attempt 2: it changed nothing" in told
+    assert "with fresh eyes" in told
+
+
+def test_at_the_end_of_the_ladder_a_person_is_asked(here: Company):
+    ticket = works_at(here, "fourth", 4)
+    one = question(here, ticket)
+    assert "3 attempts did not make it, the last because it changed nothing" in one.words
+    assert f"legion answer {one.id} yes" in here.told("ticket", str(ticket))
+    assert "is tried again" in here.told("answer", str(one.id), "yes")
+    assert here.project.until(ticket, "done").ticket.attempt == 4
+
+
+def test_a_no_at_the_end_of_the_ladder_fails_the_ticket(here: Company):
+    ticket = works_at(here, "never", 99)
+    here.squad.client.answer(question(here, ticket).id, Answer(allowed=False))
+    page = here.project.ticket(ticket)
+    assert (page.ticket.state, page.ticket.reason) == ("failed", "gave up after 3 attempts: it changed nothing")
+
+
+def test_who_says_how_often_means_it(here: Company):
+    here.script("counted", '[[step]]\nsay = "All done!"\n')
+    ticket = here.dispatch("counted", max_attempts=1)
+    assert here.project.until(ticket, "failed").ticket.attempt == 1
+
+
+def test_a_plain_program_has_its_attempts_and_no_ladder(here: Company):
+    ticket = here.project.dispatch("plain", "true")
+    page = here.project.until(ticket, "failed")
+    assert page.ticket.reason == "gave up after 1 attempt: it changed nothing"
+
+
+def test_silence_at_the_end_of_the_ladder_is_a_no(tmp_path_factory: pytest.TempPathFactory):
+    settings = "[questions]\nanswer_within = 1\n[models]\nescalation = []\n"
+    with company(tmp_path_factory.mktemp("silent"), settings=settings, config=ONE_EACH) as one:
+        page = one.project.until(works_at(one, "silent", 99), "failed")
+        assert page.ticket.reason == "gave up after 2 attempts: it changed nothing"
+        assert one.squad.client.inbox().questions == []

@@ -1,0 +1,114 @@
+"""Limits as weather over a real daemon with real Claude Code: slower before the wall, held at it, off by a word."""
+
+from __future__ import annotations
+
+import json
+from itertools import pairwise
+from pathlib import Path
+
+from tests.support.legion import squad
+from tests.support.models import Company, company
+from tests.support.repository import Repository
+
+
+def script(here: Company, name: str, used: float, *, resets_in: float = 3000, command: str = "", cost: int = 1) -> None:
+    words = json.dumps(command or f"echo {name} > {name}.txt")
+    usage = f"{{input = {cost}, output = 0, cache_read = 0, cache_write = 0}}"
+    here.script(
+        name,
+        f"""
+        [[step]]
+        say = "I work."
+        usage = {usage}
+        limit = {{resets_in = {resets_in}, utilization = {used}}}
+        call = {{tool = "Bash", input = {{command = {words}}}}}
+
+        [[step]]
+        say = "Done."
+        usage = {usage}
+        limit = {{resets_in = {resets_in}, utilization = {used}}}
+        """,
+    )
+
+
+def paces(here: Company) -> list[tuple[object, object]]:
+    lines = here.squad.client.history(None).lines
+    return [(line.data["from"], line.data["to"]) for line in lines if line.kind == "pace.changed"]
+
+
+def test_at_the_wall_nothing_begins_until_a_person_switches_the_governor_off(tmp_path: Path):
+    with company(tmp_path) as here:
+        script(here, "first", 0.99)
+        script(here, "second", 0.99)
+        here.project.until(here.dispatch("first"), "done")
+        here.project.until_true(lambda: paces(here) == [("open", "closed")])
+        held = here.dispatch("second")
+        plain = here.project.dispatch("plain", "echo plain > plain.txt")
+        here.project.until(plain, "done")
+        line = here.project.ticket(held).ticket
+        assert (line.state, line.attempt) == ("queued", 0)
+        assert "waits for the reset of the limit (rehearsal: 99% of 5h is used); goes on in" in line.doing
+        here.squad.settings.write_text(here.squad.settings.read_text() + "\n[governor]\non = false\n")
+        here.project.until(held, "done")
+
+
+def test_behind_the_reset_work_goes_on_by_itself(tmp_path: Path):
+    with company(tmp_path) as here:
+        script(here, "first", 1.0, resets_in=8)
+        script(here, "second", 0.1)
+        here.project.until(here.dispatch("first"), "done")
+        here.project.until_true(lambda: paces(here)[:1] == [("open", "closed")])
+        here.project.until(here.dispatch("second"), "done")
+        assert paces(here) == [("open", "closed"), ("closed", "open")]
+
+
+def test_a_spent_budget_ends_the_run_keeps_its_work_and_goes_on_when_it_is_raised(tmp_path: Path):
+    with company(tmp_path, settings="[budgets]\nepic_usd = 0.02\n") as here:
+        here.script(
+            "dear",
+            """
+            [[step]]
+            say = "I work."
+            usage = {input = 10000, output = 0, cache_read = 0, cache_write = 0}
+            call = {tool = "Bash", input = {command = "echo kept > kept.txt"}}
+
+            [[step]]
+            delay = 120
+            say = "Done."
+            """,
+        )
+        script(here, "cheap", 0.1)
+        ticket = here.dispatch("dear", model="claude-sonnet-4-5", epic="login")
+        here.project.until_true(lambda: [run.outcome for run in here.project.ticket(ticket).runs] == ["stopped"])
+        page = here.project.until(ticket, "queued")
+        words = "the budget of epic login, of $0.02 is spent ($0.03): raise `budgets.epic_usd` in your settings"
+        here.project.until_true(lambda: words in here.project.ticket(ticket).ticket.doing)
+        assert page.ticket.attempt == 1
+        saved = here.project.hub_git("show", f"{page.runs[0].saved}:kept.txt")
+        assert saved == "kept\n"
+        assert here.cli("wait", str(ticket)).returncode != 0
+        other = here.dispatch("cheap", epic="other")
+        here.project.until(other, "done")
+        here.script("dear", '[[step]]\nsay = "Done."\n')
+        here.squad.settings.write_text(here.squad.settings.read_text().replace("0.02", "5"))
+        here.project.until(ticket, "done")
+        assert here.project.landed("kept.txt") == "kept\n"
+
+
+def test_agents_begin_one_after_the_other(tmp_path: Path):
+    with squad(tmp_path, settings="[rhythm]\nstagger = 1.5\n") as one:
+        project = one.adopt(Repository(tmp_path / "ada"))
+        ids = [project.dispatch(f"t{n}", f"sleep 4; echo {n} > {n}.txt") for n in range(3)]
+        project.until_settled()
+        starts = sorted(project.ticket(id).runs[0].started_at for id in ids)
+        assert [project.state(id) for id in ids] == ["done"] * 3
+        assert all(later - earlier >= 1.5 for earlier, later in pairwise(starts))
+
+
+def test_in_quiet_hours_nothing_begins_and_it_is_said(tmp_path: Path):
+    with squad(tmp_path, settings='[rhythm]\nquiet = "00:00-23:59"\n') as one:
+        project = one.adopt(Repository(tmp_path / "ada"))
+        ticket = project.dispatch("t", "echo a > a.txt")
+        project.until_true(lambda: "quiet hours" in project.ticket(ticket).ticket.doing)
+        one.settings.write_text("")
+        project.until(ticket, "done")

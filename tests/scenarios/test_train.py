@@ -1,0 +1,88 @@
+"""The next batch is built and tested on top of the one in test: it lands at once behind it, and never by mistake."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from tests.support.gates import Gate
+from tests.support.legion import Project
+
+
+def under_way(
+    make: Callable[..., Project], first: Gate, second: Gate, content: str, more: str = ""
+) -> tuple[Project, int, int]:
+    """One change stands at the first gate in its check, and another, built on top of it, at the second."""
+    check = f"if [ -e b.txt ]; then {second.pause}; elif [ -e a.txt ]; then {first.pause}; fi; sh check.sh"
+    project = make(f"[checks.test]\nrun = '''{check}'''\n[agents]\nattempts = 1\n{more}")
+    one = project.dispatch("a", f"echo {content} > a.txt")
+    first.arrived()
+    two = project.dispatch("b", "echo b > b.txt")
+    second.arrived()
+    assert project.states() == {one: "landing", two: "landing"}
+    return project, one, two
+
+
+def trees(project: Project, verdict: str) -> list[object]:
+    lines = project.squad.client.history(project.cwd).lines
+    receipts = [line.data for line in lines if line.kind == "check.receipt" and line.data["verdict"] == verdict]
+    return [data["commit"] for data in receipts]
+
+
+def landed(project: Project, ticket: int) -> dict[str, object]:
+    return next(event.data for event in project.ticket(ticket).history if event.kind == "landing.landed")
+
+
+def test_a_batch_that_was_tested_ahead_lands_without_another_test(
+    make: Callable[..., Project], gates: Callable[[], Gate]
+):
+    first, second = gates(), gates()
+    project, one, two = under_way(make, first, second, "a")
+    second.open()
+    project.until_true(lambda: len(trees(project, "green")) == 2)
+    first.open()
+    project.until_settled()
+    assert project.states() == {one: "done", two: "done"}
+    # The baseline, the first, and the second on top of it: each once.
+    greens = trees(project, "green")
+    assert len(greens) == len(set(greens)) == 3
+    assert landed(project, two)["before"] == landed(project, one)["tested"]
+    assert landed(project, two)["tested"] in trees(project, "green")
+
+
+def test_one_that_is_still_in_test_is_waited_for_and_not_tested_twice(
+    make: Callable[..., Project], gates: Callable[[], Gate]
+):
+    first, second = gates(), gates()
+    project, one, two = under_way(make, first, second, "a")
+    first.open()
+    project.until(one, "done")
+    second.open()
+    project.until(two, "done")
+    assert len(trees(project, "green")) == 3
+
+
+def test_what_was_tested_on_a_change_that_does_not_land_is_tested_again_without_it(
+    make: Callable[..., Project], gates: Callable[[], Gate]
+):
+    first, second = gates(), gates()
+    project, one, two = under_way(make, first, second, "BROKEN")
+    # Its own check, the repeated one, and the other change: on top of it, and then without it.
+    first.open(2)
+    second.open(4)
+    project.until_settled()
+    assert project.states() == {one: "failed", two: "done"}
+    assert (project.landed("a.txt"), project.landed("b.txt")) == (None, "b\n")
+    assert landed(project, two)["tested"] in trees(project, "green")
+
+
+def test_switched_off_or_with_one_check_at_a_time_nothing_is_built_ahead(make: Callable[..., Project], gate: Gate):
+    for more in ("[landing]\nspeculate = false\n", "[landing]\nchecks_at_once = 1\n"):
+        check = f"if [ -e a.txt ] && [ ! -e b.txt ]; then {gate.pause}; fi; sh check.sh"
+        project = make(f"[checks.test]\nrun = '''{check}'''\n{more}")
+        project.dispatch("a", "echo a > a.txt")
+        gate.arrived()
+        later = project.dispatch("b", "echo b > b.txt")
+        project.until(later, "landing")
+        gate.open()
+        project.until_settled()
+        assert len(trees(project, "green")) == 3
