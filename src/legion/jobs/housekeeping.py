@@ -12,7 +12,7 @@ from pathlib import Path
 from legion.domain.errors import LegionError
 from legion.domain.projects import Project
 from legion.domain.tickets import State
-from legion.jobs import asking, quota, setup
+from legion.jobs import quota, setup
 from legion.jobs.lookout import Lookout
 from legion.jobs.saving import worktree_name
 from legion.jobs.world import Workshop, World
@@ -59,7 +59,6 @@ class Housekeeper:
         while not self._stopping.is_set():
             self._wake.clear()
             try:
-                asking.settle_overdue(self.world)
                 for project in self._ready():
                     self._tidy(project)
             except LegionError as trouble:

@@ -12,9 +12,10 @@ from legion.domain import mail as rules_of_mail
 from legion.domain.agents import ROOT, Agent
 from legion.domain.errors import BadInput, Conflict, NotAllowed, NotFound
 from legion.domain.mail import Delivery, Message
+from legion.domain.opening import tells
 from legion.domain.questions import Matter
 from legion.domain.runs import Run
-from legion.jobs import letters
+from legion.jobs import letters, opening
 from legion.jobs.world import World
 from legion.runner import launch
 from legion.service import telling
@@ -39,7 +40,7 @@ def tell(world: World, caller: str, letter: Letter) -> Sent:
             sent = _to_person(tx, caller, text)
             turn = None
         else:
-            agent = addressee(tx, caller, letter.to)
+            agent = addressee(world, tx, caller, letter.to)
             staff = Staff(world, tx)
             turn = staff.turn(agent)
             message = mail.send(tx, sender=caller, recipient=agent.id, text=text, project=agent.project)
@@ -87,7 +88,7 @@ def broadcast(world: World, caller: str, wanted: Broadcast) -> Sent:
             return Sent(**first)
         reports = rules.tree(agents.standing(tx))
         if wanted.subtree:
-            top = addressee(tx, caller, wanted.subtree)
+            top = addressee(world, tx, caller, wanted.subtree)
             if not rules.may_command(agents.parents(tx), caller, top.id):
                 raise NotAllowed(f"{top.name} is not below you: broadcast to those whom you hired.")
             listeners = [top, *rules.below(reports, top.id)]
@@ -136,7 +137,7 @@ def _refuse_quarrel(world: World, caller: str, to: str) -> None:
     if ROOT in (caller, to):
         return
     with world.store.write() as tx:
-        agent = addressee(tx, caller, to)
+        agent = addressee(world, tx, caller, to)
         talk = mail.between(tx, caller, agent.id, limit=rules_of_mail.PING_PONG)
         if not rules_of_mail.quarrels(talk):
             return
@@ -163,14 +164,14 @@ def _refuse_quarrel(world: World, caller: str, to: str) -> None:
     )
 
 
-def addressee(tx: Transaction, caller: str, word: str) -> Agent:
+def addressee(world: World, tx: Transaction, caller: str, word: str) -> Agent:
     """Somebody who stands and whom the caller may tell something. Raises NotFound or NotAllowed."""
     agent = agents.find(tx, word)
     if agent.fired_at is not None:
         raise NotFound(f"{agent.name} was fired: see `legion agents` for those who stand.")
     if agent.id == caller:
         raise BadInput("That is you yourself: name somebody else.")
-    if not rules.may_tell(agents.parents(tx), caller, agent.id):
+    if not tells(agents.parents(tx), caller, agent.id, opening.rights(world, tx, caller)):
         raise NotAllowed(f"You may not write to {agent.name}: write to those above and below you, and to your peers.")
     return agent
 
