@@ -20,7 +20,7 @@ from legion.config.claude import Claude
 from legion.config.environment import OwnEnvironment
 from legion.config.settings import DAY, Rule, Unfit, choice, number, setting, text, texts, whole
 from legion.config.source import Source, read
-from legion.config.staff import Staff
+from legion.config.standing import Standing
 from legion.domain.errors import BadInput, NotFound
 from legion.system.paths import user_config_file
 
@@ -260,7 +260,7 @@ class UserConfig:
     worktrees: Worktrees = field(default_factory=Worktrees)
     environment: OwnEnvironment = field(default_factory=OwnEnvironment)
     claude: Claude = field(default_factory=Claude)
-    agents: Staff = field(default_factory=Staff)
+    standing: Standing = field(default_factory=Standing)
     origin: str = field(default="", compare=False)
     """The file that was read, or would have been."""
     stated: frozenset[str] = field(default=frozenset(), compare=False)
@@ -300,7 +300,7 @@ SECTIONS: Mapping[str, type] = {
     "worktrees": Worktrees,
     "environment": OwnEnvironment,
     "claude": Claude,
-    "agents": Staff,
+    "standing": Standing,
 }
 """Every table of the file by its name, for the documentation. The keys of the first stand above all tables."""
 
@@ -338,7 +338,7 @@ def parse(text: str, *, origin: str = "config.toml") -> UserConfig:
         worktrees=settings.read_section(Worktrees, source, ["worktrees"]),
         environment=settings.read_section(OwnEnvironment, source, ["environment"]),
         claude=settings.read_section(Claude, source, ["claude"]),
-        agents=settings.read_section(Staff, source, ["agents"]),
+        standing=settings.read_section(Standing, source, ["standing"]),
         origin=origin,
         stated=settings.stated(source.table),
     )
@@ -354,7 +354,7 @@ def flatten(config: UserConfig) -> list[tuple[str, object]]:
     rows += settings.flatten("worktrees", config.worktrees)
     rows += settings.flatten("environment", config.environment)
     rows += settings.flatten("claude", config.claude)
-    rows += settings.flatten("agents", config.agents)
+    rows += settings.flatten("standing", config.standing)
     return rows
 
 

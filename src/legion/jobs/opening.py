@@ -11,7 +11,7 @@ from legion.store.database import ReadTransaction
 
 def rights(world: World, tx: ReadTransaction, agent: str) -> frozenset[Right]:
     """Nothing for the person, who needs none."""
-    opened = world.user.agents.opened
+    opened = world.user.standing.opened
     if not any(opened.roles.values()):
         return frozenset()
     return rules.rights_of(opened, agents.parents(tx), agents.roles(tx), agent)

@@ -210,7 +210,7 @@ def _errand(world: World, agent: Agent, this_run: Run, given: Path) -> Errand:
         names = agents.names(tx)
         batch = mail.of_batch(tx, agent.id, this_run.prompt)
         spent = usage.of_agent(tx, agent.number).usd
-        money = agents.all_means(tx, world.user.agents.top)[agent.id].money
+        money = agents.all_means(tx, world.user.standing.top)[agent.id].money
     cut = _cut_off(world, this_run) if agent.owes else None
     return Errand(
         prompt=letters.prompt(agent, names, batch, given, cut=cut, fresh=True),

@@ -43,7 +43,7 @@ def hire(world: World, caller: str, wanted: Hire) -> Hired:
     with world.store.write() as tx:
         if (first := repeated(tx, caller, wanted.request)) is not None:
             return Hired(**first)
-        means, parents = agents.all_means(tx, world.user.agents.top), agents.parents(tx)
+        means, parents = agents.all_means(tx, world.user.standing.top), agents.parents(tx)
         if caller not in means:
             raise NotAllowed("You were fired, and hire nobody any more.")
         if caller != ROOT and agents.get(tx, caller).only_reads:
@@ -137,7 +137,7 @@ def narrow_pass(world: World, parent: str) -> None:
     with world.store.read() as tx:
         agent = agents.get(tx, parent)
         turn = Staff(world, tx).turn(agent)
-        money = agents.all_means(tx, world.user.agents.top)[parent].money if agent.fired_at is None else None
+        money = agents.all_means(tx, world.user.standing.top)[parent].money if agent.fired_at is None else None
         spent = usage.of_agent(tx, agent.number).usd
     if turn is not None and money is not None:
         lower(GatewayFolder(world.data.gateway), turn.name, spent + money)

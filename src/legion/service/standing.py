@@ -44,7 +44,7 @@ class Staff:
     @cached_property
     def _means(self) -> Mapping[str, Means]:
         """Looked up only where lines are made: whoever sends a message has no use for it."""
-        return store.all_means(self._tx, self._world.user.agents.top)
+        return store.all_means(self._tx, self._world.user.standing.top)
 
     @cached_property
     def _projects(self) -> Mapping[int, Project]:

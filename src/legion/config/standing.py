@@ -1,4 +1,4 @@
-"""[agents] in the person's file: how many agents may stand, and which roles may do more than agents usually may."""
+"""[standing] in the person's file: how many agents may stand, and which roles may do more than agents usually may."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def _roles(help: str) -> Metadata:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Staff:
+class Standing:
     most: int = field(
         default=MOST, metadata=whole(1, 1000, help="How many agents stand at once, in all projects together.")
     )
