@@ -39,8 +39,8 @@ def test_silence_settles_a_question_at_its_deadline_with_nobody_asking(tmp_path:
         store.on_commit(look)
         look()
         assert settled.wait(PATIENCE)
-        with store.read() as tx:
-            answer = questions.get(tx, asked.id)
+        with store.read() as now:
+            answer = questions.get(now, asked.id)
         assert (answer.choice, answer.settled_by) == ("this", Settler.SILENCE)
         assert answer.settled_at is not None
         assert answer.settled_at >= asked.deadline

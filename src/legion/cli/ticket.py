@@ -148,6 +148,7 @@ def _texts(page: TicketPage, screen: Screen, full: bool) -> Iterator[str]:
         ("Context", page.context),
         ("Criteria", page.criteria),
         ("Plan", page.plan),
+        (f"Plan of its agent, {page.planning}", page.proposal),
         ("Feedback", page.feedback),
     ]
     for title, text in texts:

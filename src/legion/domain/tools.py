@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Any
 
-from legion.domain.agents import Agent, Planning
+from legion.domain.agents import Agent
 from legion.domain.opening import Right
 
 SERVER = "legion"
@@ -94,6 +94,7 @@ DESCRIPTIONS: Mapping[Tool, Description] = {
             "checkpoint": Parameter(kind="boolean", words="only run checks; no agent"),
             "model": _text(),
             "budget": Parameter(kind="number", words="dollars"),
+            "plan_first": Parameter(kind="boolean", words="its agent only reads until you approve its plan"),
         },
     ),
     Tool.CHECK: Description(
@@ -169,10 +170,10 @@ DESCRIPTIONS: Mapping[Tool, Description] = {
         },
     ),
     Tool.PLAN: Description(
-        words="Propose your plan; or approve or reject that of an agent below you.",
+        words="Propose your plan; or approve or reject that of an agent below you, or of a ticket of yours.",
         takes={
             "text": _text("your plan"),
-            "agent": _text("id or name"),
+            "agent": _text("id, name or ticket number"),
             "approve": Parameter(kind="boolean"),
             "why": _text("what to do better"),
         },
@@ -221,7 +222,6 @@ def of_agent(agent: Agent, *, answers: bool = False, opened: Collection[Right] =
     useless = _LEADING - {tool for tool, right in _OPENED.items() if right in opened}
     hidden = {*(() if leads else useless), *(() if leads and answers else (Tool.ANSWER,))}
     hidden |= _ACTING if agent.only_reads else set()
-    hidden |= set() if leads or agent.plan is not Planning.NONE else {Tool.PLAN}
     seen = [tool for tool in Tool if tool not in hidden]
     named = {name for name in rights.tools or () if name.startswith(PREFIX)}
     return tuple(tool for tool in seen if not named or tool.value in named)

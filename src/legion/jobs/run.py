@@ -24,7 +24,7 @@ from legion.domain.tickets import (
     next_try,
 )
 from legion.git.errors import TreeGone
-from legion.jobs import agents, asking, claude, environment, judging, quota, setup, spending
+from legion.jobs import agents, asking, claude, environment, judging, planning, quota, setup, spending
 from legion.jobs.access import NoAccess
 from legion.jobs.agents import NoProgram
 from legion.jobs.saving import Saved, branch_name, save, worktree_name
@@ -68,9 +68,10 @@ def run(world: World, claim: Claim) -> None:
         again = next_try(ticket, "its worktree was removed from outside", gone.message)
         _conclude(world, claim, this_run, outcome, detail, None, again)
         return
-    step = judging.judge(world, shop, ticket, this_run, ended, saved)
+    waits, plan = planning.outcome(world, ticket, this_run, outcome)
+    step = waits or judging.judge(world, shop, ticket, this_run, ended, saved)
     rest = judging.rest_before(world, ticket, ended, saved, step)
-    _conclude(world, claim, this_run, outcome, detail, saved, step, rest)
+    _conclude(world, claim, this_run, outcome, detail, saved, step, rest, plan)
 
 
 def run_dir(world: World, this_run: Run) -> Path:
@@ -135,6 +136,7 @@ def _conclude(
     saved: Saved | None,
     step: Step,
     then: Park | None = None,
+    plan: str = "",
 ) -> None:
     """Run, ticket and claim change together. A person who stopped or parked the ticket meanwhile is not overruled."""
     if outcome is Outcome.STOPPED and (over := quota.exceeded(world, this_run)) is not None:
@@ -154,6 +156,8 @@ def _conclude(
         ticket = tickets.get(tx, claim.subject)
         if ticket.state is State.WORKING:
             tickets.move(tx, ticket.id, judging.staggered(tx, step))
+            if plan:
+                planning.propose(tx, ticket, plan)
             if then is not None:
                 tickets.move(tx, ticket.id, then)
             if isinstance(step, Propose) and not ticket.wish.proofs:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from itertools import takewhile
 from pathlib import Path
 
-from legion.domain.agents import READING, Agent
+from legion.domain.agents import Agent
 from legion.domain.errors import Conflict
 from legion.domain.holdings import Holding
 from legion.domain.jobs import Claim
@@ -20,7 +20,6 @@ from legion.domain.limits import apart, wakes_at
 from legion.domain.mail import Post
 from legion.domain.runs import MOST_GENERATIONS, Outcome, Run, agent_seat
 from legion.domain.tickets import Fail, Propose, TryAgain
-from legion.domain.tools import PREFIX
 from legion.drivers.claude.options import heard_of
 from legion.git.errors import TreeGone
 from legion.jobs import (
@@ -34,6 +33,7 @@ from legion.jobs import (
     leaving,
     letters,
     places,
+    planning,
     quota,
     setup,
     spending,
@@ -180,6 +180,8 @@ def _prepare(world: World, shop: Workshop, agent: Agent, this_run: Run) -> None:
     """Worktree, dependencies, prompt, spec."""
     crash.reach(Point.SERVE_BEFORE_WORKTREE)
     agent = holding.plant(world, shop, agent, this_run)
+    with world.store.read() as tx:
+        agent = planning.reader(tx, agent)
     assert agent.base is not None, "a turn begins on a base"
     tree = shop.worktrees.acquire(this_run.seat, agent.base, f"legion/{this_run.seat}")
     setup.ensure(world, shop, tree, setup.record_of(shop, tree))
@@ -218,19 +220,11 @@ def _errand(world: World, agent: Agent, this_run: Run, given: Path) -> Errand:
         rules=letters.rules(agent, names),
         model=agent.model,
         role=agent.role,
-        tools=_tools(agent),
+        tools=planning.only_reading(agent.rights.tools) if agent.only_reads else agent.rights.tools,
         allowance=None if money is None else spent + money,
         spent=spent,
         prompt_id=this_run.prompt,
     )
-
-
-def _tools(agent: Agent) -> frozenset[str] | None:
-    """Until its plan is approved it only reads; Legion's own tools stay."""
-    tools = agent.rights.tools
-    if not agent.only_reads:
-        return tools
-    return READING if tools is None else frozenset(name for name in tools if name in READING or name.startswith(PREFIX))
 
 
 def _cut_off(world: World, this_run: Run) -> CutOff:

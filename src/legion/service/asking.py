@@ -10,7 +10,7 @@ from legion.domain.errors import BadInput, Conflict
 from legion.domain.questions import ALWAYS, APPROVE, LEAVE, MORE, NO, RETRY, YES, Matter, Question, Settler, chosen
 from legion.jobs import asking
 from legion.jobs.world import World
-from legion.service import claiming
+from legion.service import planning
 from legion.service import tickets as ticket_cases
 from legion.store import agents, projects, questions, tickets
 from legion.store.database import ReadTransaction, Transaction
@@ -64,9 +64,9 @@ def answer(world: World, question_id: int, given: Answer) -> Answered:
     if question.kind is Matter.PERMISSION:
         return _answer_permission(world, question, choice, why)
     if question.kind is Matter.PLAN:
-        verdict = PlanVerdict(agent=question.agent, approve=choice == APPROVE, why=why)
-        said = claiming.decide(world, ROOT, verdict).message
-        return Answered(question=question_id, ticket=None, allowed=None, choice=choice, message=said)
+        about = question.agent or str(question.ticket)
+        said = planning.decide(world, ROOT, PlanVerdict(agent=about, approve=choice == APPROVE, why=why)).message
+        return Answered(question=question_id, ticket=question.ticket, allowed=None, choice=choice, message=said)
     with world.store.write() as tx:
         settled = _settle(tx, question, choice, why)
         name = agents.get(tx, settled.agent).name if settled.agent else ""

@@ -15,13 +15,14 @@ from legion.domain.projects import Project
 from legion.domain.runs import Run, agent_seat
 from legion.gateway.folder import GatewayFolder
 from legion.gateway.passes import lower
-from legion.jobs import access, leaving, opening, spending
+from legion.jobs import access, leaving, opening, planning, spending
 from legion.jobs.access import NoAccess
 from legion.jobs.leaving import Gone, dismiss
 from legion.jobs.world import World
 from legion.runner import launch
 from legion.service import mailing
 from legion.service import projects as project_cases
+from legion.service.claiming import READS
 from legion.service.mailing import remembered, repeated
 from legion.service.standing import Staff
 from legion.store import agents, mail, projects, usage
@@ -46,8 +47,8 @@ def hire(world: World, caller: str, wanted: Hire) -> Hired:
         means, parents = agents.all_means(tx, world.user.standing.top), agents.parents(tx)
         if caller not in means:
             raise NotAllowed("You were fired, and hire nobody any more.")
-        if caller != ROOT and agents.get(tx, caller).only_reads:
-            raise NotAllowed("You may only read until your plan is approved: propose it with legion-plan.")
+        if caller != ROOT and planning.reader(tx, agents.get(tx, caller)).only_reads:
+            raise NotAllowed(READS)
         offer = Offer(
             tools=None if wanted.tools is None else frozenset(wanted.tools),
             budget=wanted.budget,

@@ -14,10 +14,11 @@ from legion.domain.errors import NotAllowed
 from legion.domain.opening import Right
 from legion.domain.projects import Project
 from legion.domain.questions import Matter, Question
-from legion.jobs import opening, spending
+from legion.jobs import opening, planning, spending
 from legion.jobs.world import World
 from legion.service import asking
 from legion.service import tickets as ticket_cases
+from legion.service.claiming import READS
 from legion.service.facade import Service
 from legion.service.tickets import Dispatcher
 from legion.store import agents, projects, questions, runs, tickets
@@ -46,7 +47,7 @@ class LimitedService(Service):
             )
         spending.catch_up(world)
         with world.store.read() as tx:
-            agent = agents.get(tx, caller.id)
+            agent = planning.reader(tx, agents.get(tx, caller.id))
             drives = Right.DRIVER in opening.rights(world, tx, agent.id)
         _refuse_reader(agent)
         narrowed = [_narrowed(world, agent, new, drives=drives) for new in request.tickets]
@@ -56,7 +57,7 @@ class LimitedService(Service):
 
     def hire(self, caller: str, wanted: Hire) -> Hired:
         with self._world.store.read() as tx:
-            _refuse_reader(agents.get(tx, self._caller.id))
+            _refuse_reader(planning.reader(tx, agents.get(tx, self._caller.id)))
         return super().hire(caller, wanted)
 
     def status(self, cwd: str | None, all: bool) -> Status:
@@ -147,7 +148,7 @@ def _household(tx: ReadTransaction, id: str) -> set[str]:
 def _refuse_reader(agent: Agent) -> None:
     """Whose plan is not approved must not have others do what it may not."""
     if agent.only_reads:
-        raise NotAllowed("You may only read until your plan is approved: propose it with legion-plan.")
+        raise NotAllowed(READS)
 
 
 def _narrowed(world: World, agent: Agent, new: NewTicket, *, drives: bool) -> NewTicket:

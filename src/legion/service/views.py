@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from legion.config.user import SandboxMode
 from legion.domain import board
-from legion.domain.agents import STANDING
+from legion.domain.agents import STANDING, Planning
 from legion.domain.checks import Receipt
 from legion.domain.decide import JobKind
 from legion.domain.events import Event, Kind
@@ -24,7 +24,7 @@ from legion.service import projects as project_cases
 from legion.service.health import environment_line
 from legion.service.lines import moment, run_line, usage_line
 from legion.service.silence import silence
-from legion.store import agents, events, holdings, projects, questions, receipts, runs, tickets, usage
+from legion.store import agents, events, holdings, plans, projects, questions, receipts, runs, tickets, usage
 from legion.store.database import ReadTransaction
 from legion.wire.projects import DaemonLine, Graph, ProjectLine, Status
 from legion.wire.tickets import EventLine, ReceiptLine, TicketLine, TicketPage
@@ -229,6 +229,7 @@ def ticket_page(world: World, ticket_id: int) -> TicketPage:
         spent = usage.of_runs(tx, [run.id for run in all_runs])
         asked = [question for question in questions.open_ones(tx) if question.ticket == ticket_id]
         waiting = asking.lines(tx, asked)
+        plan = plans.of_ticket(tx, ticket_id)
     latest = all_runs[-1] if all_runs else None
     wish, change = ticket.wish, ticket.change
     worktree, changed = _on_disk(world, ticket)
@@ -260,6 +261,8 @@ def ticket_page(world: World, ticket_id: int) -> TicketPage:
         usage=usage_line(total(spent.values())),
         budget=wish.budget,
         ask=wish.asks,
+        planning=(plan.stage if plan is not None else Planning.NONE).value,
+        proposal=plan.text if plan is not None else "",
         questions=waiting,
     )
 

@@ -10,7 +10,7 @@ from legion.domain import tools as rules
 from legion.domain.errors import NotAllowed, NotFound
 from legion.domain.opening import Right
 from legion.domain.tools import Tool
-from legion.jobs import opening
+from legion.jobs import opening, planning
 from legion.jobs.world import World
 from legion.service.facade import Service
 from legion.service.news import News
@@ -52,7 +52,7 @@ class ToolBox:
         if caller.ticket is not None:
             return rules.OF_TICKETS
         with self._world.store.read() as tx:
-            agent, opened = agents.get(tx, caller.id), opening.rights(self._world, tx, caller.id)
+            agent, opened = planning.reader(tx, agents.get(tx, caller.id)), opening.rights(self._world, tx, caller.id)
         return rules.of_agent(agent, answers=self._world.user.claude.answers is Answers.LEADERS, opened=opened)
 
     def listed(self, caller: Caller) -> Tools:
