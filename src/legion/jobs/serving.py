@@ -200,23 +200,24 @@ def _spec(
     entry = desk.of_agent(world, agent, this_run, given)
     env = places.environment(world, {"LEGION_STATE": str(state), **around.env})
     env |= entry.env(env.get("PATH", ""))
-    readable = (given, *entry.readable)
+    readable = (given, letters.long_ones(shop, this_run.seat), *entry.readable)
     walls = places.sandbox(world, shop, writable=(tree, state, *around.writable), readable=readable)
     place = claude.Place(tree=tree, state=state, given=given, env=env, walls=walls)
-    errand = replace(_errand(world, agent, this_run, given), desk=entry.desk)
+    errand = replace(_errand(world, shop, agent, this_run), desk=entry.desk)
     return claude.spec(world, this_run, errand, place, shop.config.agents.timeout)
 
 
-def _errand(world: World, agent: Agent, this_run: Run, given: Path) -> Errand:
+def _errand(world: World, shop: Workshop, agent: Agent, this_run: Run) -> Errand:
     with world.store.read() as tx:
         names = agents.names(tx)
         batch = mail.of_batch(tx, agent.id, this_run.prompt)
         spent = usage.of_agent(tx, agent.number).usd
         money = agents.all_means(tx, world.user.standing.top)[agent.id].money
     cut = _cut_off(world, this_run) if agent.owes else None
+    folder = letters.long_ones(shop, this_run.seat)
     return Errand(
-        prompt=letters.prompt(agent, names, batch, given, cut=cut, fresh=True),
-        again=letters.prompt(agent, names, batch, given, cut=cut, fresh=False),
+        prompt=letters.prompt(agent, names, batch, folder, cut=cut, fresh=True),
+        again=letters.prompt(agent, names, batch, folder, cut=cut, fresh=False),
         rules=letters.rules(agent, names),
         model=agent.model,
         role=agent.role,

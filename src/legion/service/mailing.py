@@ -60,12 +60,11 @@ def say(
     Waits a while for the agent to hear it. Unheard, it waits for the next turn.
     """
     folder = world.data.runs / turn.name
-    given = folder / "given"
-    given.mkdir(parents=True, exist_ok=True)
+    whole = letters.long_ones(world.workshop(agent.project), turn.seat)
     with world.store.read() as tx:
         names = agents.names(tx)
     name = batch[-1].id
-    reached = way(folder, name, "\n\n".join(letters.framed(agent, names, one, given) for one in batch))
+    reached = way(folder, name, "\n\n".join(letters.framed(agent, names, one, whole) for one in batch))
     heard = telling.heard(folder, name, telling.PATIENCE) if reached else False
     if not reached:
         with world.store.write() as tx:
