@@ -10,8 +10,9 @@ from legion.domain.errors import BadInput, Conflict
 from legion.domain.questions import ALWAYS, APPROVE, LEAVE, MORE, NO, RETRY, YES, Matter, Question, Settler, chosen
 from legion.jobs import asking
 from legion.jobs.world import World
-from legion.service import planning
+from legion.service import mailing, planning
 from legion.service import tickets as ticket_cases
+from legion.service.mailing import GO_ON
 from legion.store import agents, projects, questions, tickets
 from legion.store.database import ReadTransaction, Transaction
 from legion.wire.agents import PlanVerdict
@@ -69,6 +70,7 @@ def answer(world: World, question_id: int, given: Answer) -> Answered:
         return Answered(question=question_id, ticket=question.ticket, allowed=None, choice=choice, message=said)
     with world.store.write() as tx:
         settled = _settle(tx, question, choice, why)
+        mailing.let_go_on(tx, settled)
         name = agents.get(tx, settled.agent).name if settled.agent else ""
     message = _consequence(world, settled, name)
     return Answered(question=question_id, ticket=question.ticket, allowed=None, choice=choice, message=message)
@@ -132,6 +134,8 @@ def _consequence(world: World, settled: Question, name: str) -> str:
             return ticket_cases.resume(world, settled.ticket).message
         case (Matter.CONFLICT, choice) if choice == RETRY and settled.ticket is not None:
             return ticket_cases.retry(world, settled.ticket, settled.why).message
+        case (Matter.CONFLICT, _) if settled.agent and settled.choice != GO_ON:
+            return f"{who} is told so where it tries again."
         case (_, choice) if choice == LEAVE:
             return "It stays as it is."
         case _:

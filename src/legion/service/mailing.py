@@ -11,9 +11,9 @@ from legion.domain import agents as rules
 from legion.domain import mail as rules_of_mail
 from legion.domain.agents import ROOT, Agent
 from legion.domain.errors import BadInput, Conflict, NotAllowed, NotFound
-from legion.domain.mail import Delivery, Message
+from legion.domain.mail import Delivery, Message, Post
 from legion.domain.opening import tells
-from legion.domain.questions import Matter
+from legion.domain.questions import Matter, Question
 from legion.domain.runs import Run
 from legion.jobs import letters, opening
 from legion.jobs.world import World
@@ -26,7 +26,7 @@ from legion.wire.mail import Broadcast, Letter, Mail, ReadMail, Sent
 
 LONGEST = 1_000_000
 _SHOWN = 200
-_GO_ON, _STOP = "go on", "stop"
+GO_ON, _STOP = "go on", "stop"
 
 
 def tell(world: World, caller: str, letter: Letter) -> Sent:
@@ -137,12 +137,14 @@ def _refuse_quarrel(world: World, caller: str, to: str) -> None:
         return
     with world.store.write() as tx:
         agent = addressee(world, tx, caller, to)
-        talk = mail.between(tx, caller, agent.id, limit=rules_of_mail.PING_PONG)
-        if not rules_of_mail.quarrels(talk):
+        talk = mail.between(tx, caller, agent.id, limit=rules_of_mail.TALK)
+        if not rules_of_mail.quarrels(talk, tx.now):
             return
         pair = "-".join(sorted((caller, agent.id)))
         asked = [questions.by_key(tx, f"quarrel-{pair}-{message.number}") for message in talk]
-        if any(one is not None and one.choice == _GO_ON for one in asked):
+        allowed = [place for place, one in enumerate(asked, start=1) if one is not None and one.choice == GO_ON]
+        talk = talk[allowed[-1] :] if allowed else talk
+        if not rules_of_mail.quarrels(talk, tx.now):
             return
         mine = agents.get(tx, caller)
         question = questions.ask(
@@ -153,14 +155,21 @@ def _refuse_quarrel(world: World, caller: str, to: str) -> None:
             agent=caller,
             words=f"{mine.name} and {agent.name} only answer each other. Shall they go on?",
             facts={"messages": str(len(talk)), "the last one": talk[-1].text[:_SHOWN]},
-            choices=(_GO_ON, _STOP),
+            choices=(GO_ON, _STOP),
             fallback=_STOP,
             deadline=tx.now + world.user.claude.answer_within,
         )
-    raise Conflict(
-        f"You and {agent.name} have only answered each other for {len(talk)} messages: the person is asked whether "
-        f"that goes on (question {question.id}). End your turn."
-    )
+    what = f"You and {agent.name} have only answered each other for {len(talk)} messages"
+    if question.settled_at is not None:
+        raise Conflict(f"{what}, and nobody said that this should go on: end your turn, and report instead.")
+    raise Conflict(f"{what}: the person is asked whether that goes on (question {question.id}). End your turn.")
+
+
+def let_go_on(tx: Transaction, settled: Question) -> None:
+    """Whoever was stopped in a quarrel hears that the person lets it go on: what it wanted to say was not sent."""
+    if settled.kind is Matter.CONFLICT and settled.agent and settled.choice == GO_ON:
+        text = f"You may go on with each other: say again what you wanted to say.\n\n{settled.why}".strip()
+        mail.send(tx, sender=ROOT, recipient=settled.agent, kind=Post.NOTICE, text=text, project=settled.project)
 
 
 def addressee(world: World, tx: Transaction, caller: str, word: str) -> Agent:
