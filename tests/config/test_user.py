@@ -9,6 +9,7 @@ from legion.config.explain import explain
 from legion.config.machine import Network, SandboxMode
 from legion.config.user import DEFAULTS, Driver, flatten, load, parse, worktrees_folder
 from legion.domain.errors import BadInput, NotFound
+from legion.domain.opening import Right
 
 WHOLE = """\
 default_driver = "quick"
@@ -38,6 +39,11 @@ folder = "/big/{name}"
 pool = "auto"
 disk_gb = 0.5
 trash_days = 1
+
+[standing]
+most = 7
+levels = 2
+tell_anybody = ["Herald of  News"]
 """
 
 
@@ -57,6 +63,10 @@ def test_every_setting_of_a_whole_file_is_read():
     assert config.drivers["quick"] == Driver(name="quick", argv=("agent", "--say", "hello world"), timeout=None)
     assert config.drivers["slow"].timeout == 60.0
     assert (config.worktrees.disk_gb, config.worktrees.trash_days) == (0.5, 1.0)
+    assert (config.standing.top.headcount, config.standing.top.depth) == (7, 2)
+    opened = config.standing.opened
+    assert [opened.to(Right.TELL, role) for role in ("herald of news", "herald", "")] == [True, False, False]
+    assert not opened.to(Right.FIRE, "herald of news")
 
 
 def test_a_missing_file_means_the_defaults(tmp_path):
@@ -204,4 +214,5 @@ def test_outside_a_project_only_the_persons_settings_are_explained():
         "protection",
         "questions",
         "models",
+        "standing",
     }

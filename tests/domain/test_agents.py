@@ -95,6 +95,9 @@ def test_the_tree_ends_where_it_is_deep_enough():
     with pytest.raises(NotAllowed, match="as deep as allowed"):
         hire(means(Rights(depth=0), spent=0, reserved=0, heads=0), [], Offer())
     assert hire(means(Rights(depth=2), spent=0, reserved=0, heads=0), [], Offer()).depth == 1
+    deep, shallow = (means(Rights(depth=depth), spent=0, reserved=0, heads=0) for depth in (2, 1))
+    with pytest.raises(NotAllowed, match="as deep as allowed"):
+        hire(deep, [shallow], Offer())
 
 
 def test_everybody_below_is_found_and_the_fired_are_not():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -10,6 +11,7 @@ from hypothesis import strategies as st
 
 from legion.domain.errors import Conflict
 from legion.domain.mail import (
+    CALM,
     LONGEST,
     MOST_IN_A_PROMPT,
     PING_PONG,
@@ -72,7 +74,21 @@ def test_a_mailbox_is_drained_in_order_and_never_stuck(lengths):
 def test_two_that_only_answer_each_other_quarrel():
     pairs = itertools.cycle([("a", "b"), ("b", "a")])
     talk = [message(number, sender=s, recipient=r) for number, (s, r) in zip(range(PING_PONG), pairs, strict=False)]
-    assert quarrels(talk)
-    assert not quarrels(talk[1:])
-    assert not quarrels([*talk[:-1], message(99, sender="b", recipient="a", kind=Post.RESULT)])
-    assert not quarrels([*talk[:-2], message(98), message(99)])
+    assert quarrels(talk, 20.0)
+    assert not quarrels(talk[1:], 20.0)
+    assert not quarrels([*talk[:-1], message(99, sender="b", recipient="a", kind=Post.RESULT)], 20.0)
+    assert not quarrels([*talk[:-2], message(98), message(99)], 20.0)
+    twice = [again for one in talk for again in (one, one)]
+    assert quarrels(twice, 20.0)
+    assert not quarrels(twice[2:], 20.0)
+    assert not quarrels([message(number) for number in range(60)], 60.0), "one who talks alone"
+
+
+def test_after_an_hour_of_silence_two_begin_anew():
+    pairs = itertools.cycle([("a", "b"), ("b", "a")])
+    talk = [message(number, sender=s, recipient=r) for number, (s, r) in zip(range(PING_PONG), pairs, strict=False)]
+    assert not quarrels(talk, CALM + 20.0)
+    later = replace(talk[0], number=99, sent_at=CALM + 20.0)
+    assert not quarrels([*talk, later], CALM + 21.0)
+    slow = [replace(one, sent_at=one.number * CALM) for one in talk]
+    assert quarrels(slow, slow[-1].sent_at)

@@ -14,10 +14,11 @@ from legion.domain.mail import PING_PONG, Delivery, Post
 from legion.domain.runs import Outcome
 from legion.jobs.hearing import Ear, config_dir
 from legion.runner.journal import JournalEvent
-from legion.service import hiring, mailing
+from legion.service import asking, hiring, mailing
 from legion.store import agents, mail, questions
 from legion.wire.agents import Fire, Hire, Interrupt
 from legion.wire.mail import Broadcast, Letter, ReadMail
+from legion.wire.questions import Answer
 from tests.jobs.office import ENDINGS, Office, all_mail, check, settle
 from tests.support.sampling import sampled
 
@@ -158,10 +159,14 @@ def test_two_that_only_answer_each_other_are_stopped_with_one_question_until_the
 
     assert talk(PING_PONG * 3) == PING_PONG
     assert talk(1) == 0
-    with office.world.store.write() as tx:
+    with office.world.store.read() as tx:
         (question,) = questions.open_ones(tx)
-        assert question.choices == ("go on", "stop")
-        questions.settle(tx, question.id, "go on")
+    assert question.choices == ("go on", "stop")
+    asking.answer(office.world, question.id, Answer(choice="go on"))
+    told = mailing.read(office.world, ROOT, ReadMail(agent=question.agent, all=True)).messages
+    assert [one.text for one in told if one.kind == "notice"] == [
+        "You may go on with each other: say again what you wanted to say."
+    ]
     assert talk(PING_PONG * 3) in (PING_PONG, PING_PONG - 1)
     mailing.tell(office.world, ROOT, Letter(to=hired[0], text="the person is heard all the same"))
 

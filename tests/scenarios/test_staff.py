@@ -121,6 +121,23 @@ def test_a_person_sees_all_of_it_in_a_terminal(here: Company):
     gate.close()
 
 
+def test_a_large_message_is_read_by_reference_in_its_turn_and_in_every_later_one(here: Company):
+    staff = Staff(here)
+    look = "for f in $LEGION_STATE.mail/*; do tail -c 12 $f; echo x > $f; done; true"
+    read = 'expect = "all of it is in"\n' + bash(look)
+    staff.script("clerk", 'say = "Ready."', read, 'expect = "END-OF-IT"\nsay = "Read."')
+    staff.script("again", bash(look), 'expect = "END-OF-IT"\nsay = "It is still there."')
+    staff.hire("clerk")
+    here.project.until_true(lambda: staff.results("clerk") == ["Ready."])
+    staff.tell("clerk", "A" * 100_000 + "END-OF-IT")
+    here.project.until_true(lambda: staff.results("clerk")[1:] == ["Read."])
+    staff.tell("clerk", "rehearsal: again")
+    here.project.until_true(lambda: staff.results("clerk")[2:] == ["It is still there."])
+    assert max(len(words) for words in staff.conversation("clerk")) < 20_000
+    staff.check()
+    staff.fire("clerk")
+
+
 def test_a_wider_wish_is_refused_with_what_is_allowed(here: Company):
     staff = Staff(here)
     wish = tool("legion-hire", task="rehearsal: rob", name="mole", tools=["Read", "Bash"])

@@ -43,6 +43,10 @@ class Company:
         """A ticket for Claude Code whose model plays this script."""
         return self.project.dispatch(f"play {script}", "", text=f"rehearsal: {script}", driver="claude", **fields)
 
+    def dispatch_standing(self, script: str, **fields: object) -> int:
+        """A ticket that waits for a standing agent."""
+        return self.project.dispatch(f"play {script}", "", text=f"rehearsal: {script}", driver="standing", **fields)
+
     def cli(self, *words: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
         return self.squad.cli(*words, cwd=self.project.repository.root, stdin=stdin)
 

@@ -22,10 +22,12 @@ from legion.client.legion import Legion
 from legion.config.user import UserConfig
 from legion.daemon.main import wired
 from legion.domain.runs import Outcome
+from legion.domain.tickets import Park, ParkReason, Start
+from legion.jobs import planning
 from legion.jobs.world import World
 from legion.service.desk import Desk
 from legion.service.facade import Service
-from legion.store import agents, runs, tokens
+from legion.store import agents, runs, tickets, tokens
 from legion.system.paths import DataDir
 from legion.wire.agents import Hire, Hired
 from legion.wire.projects import AddProject, DaemonLine, Trust, Where
@@ -102,6 +104,13 @@ class Office:
         with self.world.store.write() as tx:
             run = runs.start(tx, ticket, 1)
             return tokens.issue(tx, run=run.id, ticket=ticket)
+
+    def propose(self, ticket: int, plan: str) -> None:
+        """A run of the ticket ends with this plan."""
+        with self.world.store.write() as tx:
+            begun = tickets.move(tx, ticket, Start("c" * 40))
+            runs.end(tx, runs.start(tx, ticket, begun.attempt).id, Outcome.FINISHED)
+            planning.propose(tx, tickets.move(tx, ticket, Park(ParkReason.QUESTION, "its plan waits")), plan)
 
     def end(self, run: int) -> None:
         with self.world.store.write() as tx:

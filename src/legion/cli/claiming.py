@@ -34,11 +34,11 @@ def submit(call: Call, let_go: bool, why: str) -> None:
     call.answer(taken, lambda: [harmless(taken.message)])
 
 
-@command("approve", example="legion approve tess")
+@command("approve", example="legion approve tess\nlegion approve 12")
 @click.argument("id", metavar="ID")
 @click.argument("words", metavar="[WORDS]", default="")
 def approve(call: Call, id: str, words: str) -> None:
-    """Approve the plan of an agent: it may do more than read now."""
+    """Approve the plan of an agent, or of ticket ID's agent: it may do more than read now."""
     _decide(call, id, words, yes=True)
 
 
@@ -46,7 +46,7 @@ def approve(call: Call, id: str, words: str) -> None:
 @click.argument("id", metavar="ID")
 @click.argument("why", metavar="WHY")
 def reject(call: Call, id: str, why: str) -> None:
-    """Send the plan of an agent back, with a reason; it goes on reading and plans again."""
+    """Send the plan of an agent, or of ticket ID's agent, back with a reason; it goes on reading and plans again."""
     _decide(call, id, why, yes=False)
 
 

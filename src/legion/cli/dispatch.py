@@ -62,6 +62,7 @@ legion dispatch --from plan.toml"""
     "--max-attempts", type=click.IntRange(1, MOST_ATTEMPTS), metavar="N", help="How often it may be tried in all."
 )
 @click.option("--ask", is_flag=True, help="Its agent may ask you for what it is not allowed to do: `legion inbox`.")
+@click.option("--plan-first", is_flag=True, help="Its agent only reads until you approve its plan: `legion approve`.")
 @click.option("--budget", type=float, metavar="USD", help="Dollars that all its runs may cost together.")
 @click.option(
     "--from",

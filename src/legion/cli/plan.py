@@ -26,7 +26,7 @@ MOST_ATTEMPTS = 20
 _TEXTS = ("title", "text", "context", "criteria", "plan", "key", "epic", "driver", "command", "model")
 _LISTS = ("files", "prove", "accept")
 _NUMBERS = ("priority", "max_attempts")
-_FLAGS = ("checkpoint", "ask")
+_FLAGS = ("checkpoint", "ask", "plan_first")
 FIELDS = tuple(field.name for field in fields(NewTicket) if field.name != "after_keys")
 
 

@@ -168,6 +168,7 @@ def _texts(page: TicketPage, screen: Screen, full: bool) -> Iterator[str]:
         ("Context", page.context),
         ("Criteria", "" if page.evidence else page.criteria),
         ("Plan", page.plan),
+        (f"Plan of its agent, {page.planning}", page.proposal),
         ("Feedback", page.feedback),
     ]
     for title, text in texts:

@@ -19,6 +19,7 @@ from legion.config.machine import Daemon, Sandbox, Worktrees
 from legion.config.rhythm import Budgets, Governor, Rhythm
 from legion.config.settings import DAY, Rule, Unfit, number, setting, text
 from legion.config.source import Source, read
+from legion.config.standing import Standing
 from legion.config.telling import Hooks, Notify
 from legion.domain.errors import BadInput, NotFound
 from legion.system.paths import user_config_file
@@ -95,6 +96,7 @@ class UserConfig:
     questions: Questions = field(default_factory=Questions)
     models: Models = field(default_factory=Models)
     acceptance: Mapping[str, Acceptance] = field(default_factory=dict)
+    standing: Standing = field(default_factory=Standing)
     origin: str = field(default="", compare=False)
     """The file that was read, or would have been."""
     stated: frozenset[str] = field(default=frozenset(), compare=False)
@@ -143,6 +145,7 @@ SECTIONS: Mapping[str, type] = {
     "questions": Questions,
     "models": Models,
     "acceptance.NAME": Acceptance,
+    "standing": Standing,
 }
 """Every table of the file by its name, for the documentation. The keys of the first stand above all tables."""
 
@@ -189,9 +192,14 @@ def parse(text: str, *, origin: str = "config.toml") -> UserConfig:
         questions=settings.read_section(Questions, source, ["questions"]),
         models=settings.read_section(Models, source, ["models"]),
         acceptance=dict(settings.read_named(Acceptance, source, "acceptance")),
+        standing=settings.read_section(Standing, source, ["standing"]),
         origin=origin,
         stated=settings.stated(source.table),
     )
+
+
+_FLAT = ("claude", "governor", "budgets", "rhythm", "hooks", "notify", "protection", "questions", "models", "standing")
+"""The tables that are shown as they are, in this order."""
 
 
 def flatten(config: UserConfig) -> list[tuple[str, object]]:
@@ -203,7 +211,7 @@ def flatten(config: UserConfig) -> list[tuple[str, object]]:
         rows += settings.flatten(f"drivers.{driver.name}", DriverTable(run=driver.argv, timeout=driver.timeout or 0.0))
     rows += settings.flatten("worktrees", config.worktrees)
     rows += settings.flatten("environment", config.environment)
-    for name in ("claude", "governor", "budgets", "rhythm", "hooks", "notify", "protection", "questions", "models"):
+    for name in _FLAT:
         rows += settings.flatten(name, getattr(config, name))
     for name, one in config.acceptance.items():
         rows += settings.flatten(f"acceptance.{name}", one)

@@ -58,8 +58,9 @@ class Rights:
     tier: Tier = Tier.OPUS
 
 
-TOP = Rights(headcount=100, depth=6)
-"""The person's own: so many agents at once in all, so deep a tree. No hire, however often repeated, goes beyond."""
+MOST, LEVELS = 100, 6
+TOP = Rights(headcount=MOST, depth=LEVELS)
+"""The person's own, where their settings say nothing else: so many agents at once in all, so deep a tree."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -145,9 +146,9 @@ def hire(parent: Means, above: Iterable[Means], offer: Offer) -> Rights:
 
     `above` are the means of everybody over the parent: a new one takes a place of each of them.
     """
-    _refuse_crowd([parent, *above])
-    if parent.rights.depth is not None and parent.rights.depth < 1:
-        raise NotAllowed("Nobody may be hired here: the tree is as deep as allowed.")
+    places = [parent, *above]
+    _refuse_crowd(places)
+    _refuse_depth(places)
     return Rights(
         tools=_tools(parent.rights.tools, offer.tools),
         budget=_money(parent.money, offer.budget),
@@ -208,6 +209,13 @@ def _refuse_crowd(places: Iterable[Means]) -> None:
         if means_above.heads is not None and means_above.heads < 1:
             allowed = means_above.rights.headcount
             raise NotAllowed(f"Nobody more may be hired here: {allowed} at once are allowed, and all stand already.")
+
+
+def _refuse_depth(places: Iterable[Means]) -> None:
+    """Everybody over the new one is asked: the person may have allowed fewer levels since they were hired."""
+    for levels, means_above in enumerate(places, start=1):
+        if means_above.rights.depth is not None and means_above.rights.depth < levels:
+            raise NotAllowed("Nobody may be hired here: the tree is as deep as allowed.")
 
 
 def _tools(allowed: frozenset[str] | None, wished: frozenset[str] | None) -> frozenset[str] | None:

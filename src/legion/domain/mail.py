@@ -11,7 +11,6 @@ any crash the transcript can say whether that prompt is in it, and with it every
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
@@ -22,7 +21,11 @@ LONGEST = 16_000
 """Characters of a message that a prompt holds itself; of a longer one it holds the beginning and a place to read."""
 MOST_IN_A_PROMPT = 100_000
 PING_PONG = 12
-"""So many messages between two agents in a row, with nothing done in between, is a quarrel for a person to end."""
+"""So many answers of two agents to each other, with nothing else in between, are a quarrel for a person to end."""
+TALK = 4 * PING_PONG
+"""So many messages of a pair are looked at."""
+CALM = 3600.0
+"""Seconds of silence after which a pair may begin anew."""
 
 
 class Post(Enum):
@@ -101,9 +104,18 @@ def next_batch(waiting: Iterable[Message]) -> tuple[Message, ...]:
     return tuple(batch)
 
 
-def quarrels(history: Sequence[Message]) -> bool:
-    """Whether the last messages of a pair, newest last, are nothing but answers to each other."""
-    last = history[-PING_PONG:]
-    if len(last) < PING_PONG or any(message.kind is not Post.TELL for message in last):
-        return False
-    return all(one.sender == other.recipient for one, other in itertools.pairwise(last))
+def quarrels(history: Sequence[Message], now: float) -> bool:
+    """Whether the last messages of a pair, oldest first, are nothing but answers to each other.
+
+    However many each says at once, it is the change of the speaker that counts. After a while of silence they begin
+    anew.
+    """
+    answers, later = 0, None
+    for message in reversed(history):
+        until = now if later is None else later.sent_at
+        if message.kind is not Post.TELL or until - message.sent_at > CALM:
+            break
+        if later is None or message.sender != later.sender:
+            answers += 1
+        later = message
+    return answers >= PING_PONG

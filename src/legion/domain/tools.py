@@ -5,12 +5,13 @@ Every word here travels with every turn of every agent that sees the tool, so th
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Any
 
-from legion.domain.agents import Agent, Planning
+from legion.domain.agents import Agent
+from legion.domain.opening import Right
 
 SERVER = "legion"
 """The name of the server that offers them."""
@@ -93,6 +94,7 @@ DESCRIPTIONS: Mapping[Tool, Description] = {
             "checkpoint": Parameter(kind="boolean", words="only run checks; no agent"),
             "model": _text(),
             "budget": Parameter(kind="number", words="dollars"),
+            "plan_first": Parameter(kind="boolean", words="its agent only reads until you approve its plan"),
         },
     ),
     Tool.CHECK: Description(
@@ -168,10 +170,10 @@ DESCRIPTIONS: Mapping[Tool, Description] = {
         },
     ),
     Tool.PLAN: Description(
-        words="Propose your plan; or approve or reject that of an agent below you.",
+        words="Propose your plan; or approve or reject that of an agent below you, or of a ticket of yours.",
         takes={
             "text": _text("your plan"),
-            "agent": _text("id or name"),
+            "agent": _text("id, name or ticket number"),
             "approve": Parameter(kind="boolean"),
             "why": _text("what to do better"),
         },
@@ -203,24 +205,34 @@ OF_TICKETS = (Tool.REPORT, Tool.ASK)
 
 OF_THE_PERSON = tuple(tool for tool in Tool if tool not in (Tool.REPORT, Tool.ASK, Tool.CLAIM))
 """Nobody is above the person, who works on no ticket."""
+_OPENED = {Tool.INTERRUPT: Right.INTERRUPT, Tool.FIRE: Right.FIRE}
+"""Of use also to who leads nobody, where a person has opened it."""
 _ACTING = frozenset({*_LEADING, Tool.DISPATCH, Tool.STOP, Tool.CLAIM, Tool.ANSWER})
 """Not for an agent whose plan is not approved yet."""
 
 
-def of_agent(agent: Agent, *, answers: bool = False) -> tuple[Tool, ...]:
+def of_agent(agent: Agent, *, answers: bool = False, opened: Collection[Right] = ()) -> tuple[Tool, ...]:
     """The tools that a standing agent sees: none for hiring where nobody can be hired.
 
     Where its tools name some of Legion's, it has only those; else they go without saying. `answers`: whether a person
-    lets those who lead answer those below them.
+    lets those who lead answer those below them; `opened`: what else a person has opened to this one.
     """
     rights = agent.rights
     leads = rights.headcount != 0 and rights.depth != 0
-    hidden = {*(() if leads else _LEADING), *(() if leads and answers else (Tool.ANSWER,))}
+    useless = _LEADING - {tool for tool, right in _OPENED.items() if right in opened}
+    hidden = {*(() if leads else useless), *(() if leads and answers else (Tool.ANSWER,))}
     hidden |= _ACTING if agent.only_reads else set()
-    hidden |= set() if leads or agent.plan is not Planning.NONE else {Tool.PLAN}
     seen = [tool for tool in Tool if tool not in hidden]
     named = {name for name in rights.tools or () if name.startswith(PREFIX)}
     return tuple(tool for tool in seen if not named or tool.value in named)
+
+
+def described(tool: Tool, opened: Collection[Right] = ()) -> Description:
+    """As somebody sees it to whom a person has opened these rights."""
+    if tool is Tool.DISPATCH and Right.DRIVER in opened:
+        whole = DESCRIPTIONS[tool]
+        return replace(whole, takes={**whole.takes, "driver": _text("standing, or one of the person's")})
+    return DESCRIPTIONS[tool]
 
 
 def own_of_program(tools: Iterable[str]) -> frozenset[str]:

@@ -12,14 +12,14 @@ from legion.domain.errors import LegionError, NotFound
 from legion.domain.runs import Run
 from legion.domain.tickets import Ticket
 from legion.drivers.command import briefed
-from legion.jobs import claude, climbing, desk, places
+from legion.jobs import claude, climbing, desk, places, planning
 from legion.jobs.briefing import RULES, briefing
 from legion.jobs.claude import Errand
 from legion.jobs.environment import Surroundings
 from legion.jobs.saving import worktree_name
 from legion.jobs.world import Workshop, World
 from legion.runner.spec import Spec
-from legion.store import usage
+from legion.store import plans, usage
 from legion.system import files
 
 
@@ -81,14 +81,17 @@ def _errand(world: World, shop: Workshop, ticket: Ticket, this_run: Run) -> Erra
     with world.store.read() as tx:
         spent = usage.of_ticket(tx, ticket.id).usd
         tried = climbing.tried(tx, ticket)
+        plan = plans.of_ticket(tx, ticket.id)
+    tools = None if ticket.wish.tools is None else frozenset(ticket.wish.tools)
+    reads = plan is not None and plan.only_reads
     return Errand(
-        prompt=briefing(ticket, shop.config, tried),
-        again=claude.again(world, shop, ticket, this_run),
-        rules=RULES,
+        prompt=planning.told(world, plan, this_run, briefing(ticket, shop.config, tried), again=False),
+        again=planning.told(world, plan, this_run, claude.again(world, shop, ticket, this_run), again=True),
+        rules=f"{RULES}\n{planning.RULE}" if reads else RULES,
         model=climbing.model(world, ticket),
         allowance=claude.allowance(world, ticket),
         spent=spent,
-        tools=None if ticket.wish.tools is None else frozenset(ticket.wish.tools),
+        tools=planning.only_reading(tools) if reads else tools,
         # Until agents have teams, tickets that are followed together are as near as it gets.
         team=ticket.wish.epic,
         asks=ticket.wish.asks,

@@ -86,7 +86,7 @@ def settle_overdue(world: World) -> None:
     """Silence is an answer too: nothing more happens then than without one. A run settles its own permissions."""
     now = world.clock()
     with world.store.read() as tx:
-        late = [one.id for one in questions.open_ones(tx) if one.deadline < now and one.kind is not Matter.PERMISSION]
+        late = [one.id for one in questions.open_ones(tx) if one.deadline <= now and one.kind is not Matter.PERMISSION]
     if not late:
         return
     with world.store.write() as tx:
@@ -94,6 +94,12 @@ def settle_overdue(world: World) -> None:
             question = questions.get(tx, number)
             if question.settled_at is None:
                 settle(tx, question, question.fallback, TOO_LATE, by=Settler.SILENCE)
+
+
+def next_deadline(world: World) -> float | None:
+    """When silence settles the next question, unless somebody is faster."""
+    with world.store.read() as tx:
+        return min((one.deadline for one in questions.open_ones(tx) if one.kind is not Matter.PERMISSION), default=None)
 
 
 def _ask(world: World, asker: Asker, this_run: Run, key: str, event: JournalEvent) -> None:

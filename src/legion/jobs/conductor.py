@@ -25,7 +25,7 @@ from legion.domain.jobs import Claim
 from legion.domain.rhythm import Beginner, Hold, Rhythm
 from legion.domain.rules import Rule
 from legion.domain.tickets import Inspect, Start, State, Unpark
-from legion.jobs import pacing
+from legion.jobs import asking, pacing
 from legion.jobs.baseline import baseline
 from legion.jobs.check import check
 from legion.jobs.holding import hand_back
@@ -97,7 +97,9 @@ class Conductor:
             self._wake.clear()
             began = time.monotonic()
             try:
-                wake_at = self.decide_once()
+                asking.settle_overdue(self.world)
+                times = (self.decide_once(), asking.next_deadline(self.world))
+                wake_at = min((moment for moment in times if moment is not None), default=None)
             except Exception as trouble:  # whatever it is, a daemon that decides nothing more would be worse
                 known = isinstance(trouble, LegionError)
                 log.error("deciding failed, next try in %s s: %s", _FIRST_REST, trouble, exc_info=not known)

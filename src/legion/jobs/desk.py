@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import shlex
 import sys
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from legion.config.claude import Answers
 from legion.domain import tools
 from legion.domain.agents import Agent
+from legion.domain.opening import Right
 from legion.domain.runs import Run
 from legion.domain.tickets import Ticket
-from legion.domain.tools import DESCRIPTIONS, Tool
+from legion.domain.tools import Tool
 from legion.drivers.claude.options import Desk, ToolText
+from legion.jobs import opening
 from legion.jobs.world import World
 from legion.store import tokens
 from legion.system import files
@@ -43,8 +46,10 @@ def of_agent(world: World, agent: Agent, this_run: Run, given: Path) -> Entry:
     """A standing agent has tools, and the command line in its shell; both act as itself and as nobody else."""
     with world.store.write() as tx:
         token = tokens.issue(tx, run=this_run.id, agent=agent.id)
+        opened = opening.rights(world, tx, agent.id)
+    seen = tools.of_agent(agent, answers=world.user.claude.answers is Answers.LEADERS, opened=opened)
     return Entry(
-        desk=_desk(world, token, tools.of_agent(agent, answers=world.user.claude.answers is Answers.LEADERS)),
+        desk=_desk(world, token, seen, opened),
         variables={"LEGION_URL": world.url, "LEGION_SESSION_ID": agent.id, "LEGION_TOKEN": token},
         programs=_command(given / "bin"),
         readable=_code(),
@@ -60,11 +65,9 @@ def of_ticket(world: World, ticket: Ticket, this_run: Run) -> Entry:
     return Entry(desk=_desk(world, token, tools.OF_TICKETS))
 
 
-def _desk(world: World, token: str, seen: tuple[Tool, ...]) -> Desk:
-    texts = tuple(
-        ToolText(name=tool.value, description=DESCRIPTIONS[tool].words, schema=DESCRIPTIONS[tool].schema())
-        for tool in seen
-    )
+def _desk(world: World, token: str, seen: tuple[Tool, ...], opened: Collection[Right] = ()) -> Desk:
+    described = [(tool, tools.described(tool, opened)) for tool in seen]
+    texts = tuple(ToolText(name=tool.value, description=one.words, schema=one.schema()) for tool, one in described)
     return Desk(record=str(world.data.daemon_record), token=token, server=tools.SERVER, tools=texts)
 
 

@@ -17,12 +17,15 @@ from legion.domain.runs import Run
 from legion.domain.tickets import Fail, Planted, Propose, Prove, Resume, Start, State, Ticket, TryAgain
 from legion.jobs.briefing import briefing
 from legion.jobs.world import Workshop, World
-from legion.store import agents, holdings, mail, projects, tickets
+from legion.store import agents, holdings, mail, plans, projects, tickets
 from legion.store.database import Transaction
 
 _HOW = """\
 You have claimed this ticket: your folder holds the landed code, and will hold this ticket's change only. When that is
 whole, submit it with legion-claim (`submit`) and end your turn."""
+
+_PLAN_FIRST = """\
+Its plan has to be approved first: until then you may only read. Propose one with legion-plan, and end your turn."""
 
 
 def take(tx: Transaction, agent: Agent, ticket: Ticket) -> None:
@@ -32,7 +35,8 @@ def take(tx: Transaction, agent: Agent, ticket: Ticket) -> None:
     holdings.hold(tx, ticket.id, agent.id)
     text = briefing(begun, parse(project.config_text, origin=project.name))
     sender = ticket.wish.dispatcher or ROOT
-    words = f"{text}\n{_HOW}"
+    plan = plans.of_ticket(tx, ticket.id)
+    words = f"{text}\n{_HOW}\n\n{_PLAN_FIRST}" if plan is not None and plan.only_reads else f"{text}\n{_HOW}"
     mail.send(tx, sender=sender, recipient=agent.id, kind=Post.TASK, text=words, about=str(ticket.id))
 
 

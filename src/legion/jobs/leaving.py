@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from legion.domain import agents as rules
 from legion.domain.agents import Agent
 from legion.domain.mail import Delivery
-from legion.jobs import hearing, holding
+from legion.jobs import hearing, holding, planning
 from legion.store import agents, mail, tokens
 from legion.store.database import Transaction
 
@@ -38,6 +38,7 @@ def dismiss(tx: Transaction, agent: Agent, *, by: str, subtree: bool, in_a_turn:
     for one in gone:
         tokens.revoke(tx, agent=one.id)
         holding.leave(tx, one, f"{one.name} was fired")
+        planning.pass_on(tx, one)
         # A turn that is under way may still hear what it was offered: its end decides about that.
         offered = () if one.number in in_a_turn else mail.offered(tx, one.id)
         unread = (*offered, *mail.waiting(tx, one.id))

@@ -10,6 +10,7 @@ from pathlib import Path
 from legion.domain.agents import ROOT, Agent
 from legion.domain.mail import LONGEST, Message, Post
 from legion.domain.runs import Outcome
+from legion.jobs.world import Workshop
 from legion.system import files
 
 _PERSON = "the person"
@@ -38,6 +39,13 @@ _CUT = {
 }
 
 
+def long_ones(shop: Workshop, seat: str) -> Path:
+    """Where the agent finds messages that no prompt holds whole, in this turn and in all later ones."""
+    folder = shop.agents / f"{seat}.mail"
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    return folder
+
+
 @dataclass(frozen=True, kw_only=True)
 class CutOff:
     """How the turn before ended that has to go on, and the calls that never returned."""
@@ -54,7 +62,7 @@ def rules(agent: Agent, names: Mapping[str, str]) -> str:
 
 
 def prompt(
-    agent: Agent, names: Mapping[str, str], batch: Iterable[Message], given: Path, *, cut: CutOff | None, fresh: bool
+    agent: Agent, names: Mapping[str, str], batch: Iterable[Message], folder: Path, *, cut: CutOff | None, fresh: bool
 ) -> str:
     """One turn's beginning. `fresh`: the conversation holds nothing that was said before."""
     letters = tuple(batch)
@@ -71,15 +79,15 @@ def prompt(
         parts.append("Go on where you were." if not letters else "Go on where you were; this has come meanwhile:")
     elif letters:
         parts.append("You have mail." if len(letters) == 1 else f"You have mail: {len(letters)} messages.")
-    parts += [framed(agent, names, letter, given) for letter in letters]
+    parts += [framed(agent, names, letter, folder) for letter in letters]
     return "\n\n".join(parts) + "\n"
 
 
-def framed(agent: Agent, names: Mapping[str, str], letter: Message, given: Path) -> str:
+def framed(agent: Agent, names: Mapping[str, str], letter: Message, folder: Path) -> str:
     """A message as the agent reads it. Of a long one it reads the beginning, and the rest in a file."""
     text = letter.text
     if len(text) > LONGEST:
-        place = given / f"message-{letter.id}.txt"
+        place = folder / f"message-{letter.id}.txt"
         files.write_whole(place, text, mode=0o644)
         text = f"{text[:LONGEST]}\n[The message has {len(letter.text):,} characters; all of it is in {place}.]"
     source = name_of(letter.sender, names)

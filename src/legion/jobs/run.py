@@ -21,6 +21,7 @@ from legion.jobs import (
     climbing,
     environment,
     judging,
+    planning,
     quota,
     setup,
     spending,
@@ -72,11 +73,12 @@ def run(world: World, claim: Claim) -> None:
         again = next_try(ticket, "its worktree was removed from outside", gone.message)
         _conclude(world, claim, this_run, outcome, detail, None, again)
         return
-    step = judging.judge(world, shop, ticket, this_run, ended, saved)
+    waits, plan = planning.outcome(world, ticket, this_run, outcome)
+    step = waits or judging.judge(world, shop, ticket, this_run, ended, saved)
     then: Park | Prove | None = judging.rest_before(world, ticket, ended, saved, step)
     if isinstance(step, Propose) and check.unneeded(world, shop, ticket, step.change):
         then = Prove()
-    _conclude(world, claim, this_run, outcome, detail, saved, step, then)
+    _conclude(world, claim, this_run, outcome, detail, saved, step, then, plan)
 
 
 def _undo(world: World, claim: Claim, shop: Workshop, ticket: Ticket, this_run: Run) -> None:
@@ -149,6 +151,7 @@ def _conclude(
     saved: Saved | None,
     step: Step,
     then: Park | Prove | None = None,
+    plan: str = "",
 ) -> None:
     """Run, ticket and claim change together. A person who stopped or parked the ticket meanwhile is not overruled."""
     if outcome is Outcome.STOPPED and (over := quota.exceeded(world, this_run)) is not None:
@@ -168,6 +171,8 @@ def _conclude(
         ticket = tickets.get(tx, claim.subject)
         if ticket.state is State.WORKING:
             climbing.take(world, tx, ticket, judging.staggered(tx, step))
+            if plan:
+                planning.propose(tx, ticket, plan)
             if then is not None:
                 tickets.move(tx, ticket.id, then)
         jobs.finish(tx, claim)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from itertools import takewhile
 from pathlib import Path
 
-from legion.domain.agents import READING, Agent
+from legion.domain.agents import Agent
 from legion.domain.errors import Conflict
 from legion.domain.holdings import Holding
 from legion.domain.jobs import Claim
@@ -20,7 +20,6 @@ from legion.domain.limits import apart, wakes_at
 from legion.domain.mail import Post
 from legion.domain.runs import MOST_GENERATIONS, Outcome, Run, agent_seat
 from legion.domain.tickets import Fail, Propose, Prove, TryAgain
-from legion.domain.tools import PREFIX
 from legion.drivers.claude.options import heard_of
 from legion.git.errors import TreeGone
 from legion.jobs import (
@@ -36,6 +35,7 @@ from legion.jobs import (
     letters,
     pacing,
     places,
+    planning,
     quota,
     setup,
     spending,
@@ -185,6 +185,8 @@ def _prepare(world: World, shop: Workshop, agent: Agent, this_run: Run) -> None:
     """Worktree, dependencies, prompt, spec."""
     crash.reach(Point.SERVE_BEFORE_WORKTREE)
     agent = holding.plant(world, shop, agent, this_run)
+    with world.store.read() as tx:
+        agent = planning.reader(tx, agent)
     assert agent.base is not None, "a turn begins on a base"
     tree = shop.worktrees.acquire(this_run.seat, agent.base, f"legion/{this_run.seat}")
     setup.ensure(world, shop, tree, setup.record_of(shop, tree))
@@ -203,39 +205,32 @@ def _spec(
     entry = desk.of_agent(world, agent, this_run, given)
     env = places.environment(world, {"LEGION_STATE": str(state), **around.env})
     env |= entry.env(env.get("PATH", ""))
-    readable = (given, *entry.readable)
+    readable = (given, letters.long_ones(shop, this_run.seat), *entry.readable)
     walls = places.sandbox(world, shop, writable=(tree, state, *around.writable), readable=readable)
     place = claude.Place(tree=tree, state=state, given=given, env=env, walls=walls)
-    errand = replace(_errand(world, agent, this_run, given), desk=entry.desk)
+    errand = replace(_errand(world, shop, agent, this_run), desk=entry.desk)
     return claude.spec(world, this_run, errand, place, shop.config.agents.timeout)
 
 
-def _errand(world: World, agent: Agent, this_run: Run, given: Path) -> Errand:
+def _errand(world: World, shop: Workshop, agent: Agent, this_run: Run) -> Errand:
     with world.store.read() as tx:
         names = agents.names(tx)
         batch = mail.of_batch(tx, agent.id, this_run.prompt)
         spent = usage.of_agent(tx, agent.number).usd
-        money = agents.all_means(tx)[agent.id].money
+        money = agents.all_means(tx, world.user.standing.top)[agent.id].money
     cut = _cut_off(world, this_run) if agent.owes else None
+    folder = letters.long_ones(shop, this_run.seat)
     return Errand(
-        prompt=letters.prompt(agent, names, batch, given, cut=cut, fresh=True),
-        again=letters.prompt(agent, names, batch, given, cut=cut, fresh=False),
+        prompt=letters.prompt(agent, names, batch, folder, cut=cut, fresh=True),
+        again=letters.prompt(agent, names, batch, folder, cut=cut, fresh=False),
         rules=letters.rules(agent, names),
         model=agent.model,
         role=agent.role,
-        tools=_tools(agent),
+        tools=planning.only_reading(agent.rights.tools) if agent.only_reads else agent.rights.tools,
         allowance=None if money is None else spent + money,
         spent=spent,
         prompt_id=this_run.prompt,
     )
-
-
-def _tools(agent: Agent) -> frozenset[str] | None:
-    """Until its plan is approved it only reads; Legion's own tools stay."""
-    tools = agent.rights.tools
-    if not agent.only_reads:
-        return tools
-    return READING if tools is None else frozenset(name for name in tools if name in READING or name.startswith(PREFIX))
 
 
 def _cut_off(world: World, this_run: Run) -> CutOff:

@@ -10,8 +10,9 @@ from legion.domain.errors import BadInput, Conflict
 from legion.domain.questions import ALWAYS, APPROVE, LEAVE, MORE, NO, RETRY, YES, Matter, Question, Settler, chosen
 from legion.jobs import asking
 from legion.jobs.world import World
-from legion.service import claiming
+from legion.service import mailing, planning
 from legion.service import tickets as ticket_cases
+from legion.service.mailing import GO_ON
 from legion.store import agents, projects, questions, tickets
 from legion.store.database import ReadTransaction, Transaction
 from legion.wire.agents import PlanVerdict
@@ -68,11 +69,12 @@ def answer(world: World, question_id: int, given: Answer) -> Answered:
     if question.kind is Matter.PERMISSION:
         return _answer_permission(world, question, choice, why)
     if question.kind is Matter.PLAN:
-        verdict = PlanVerdict(agent=question.agent, approve=choice == APPROVE, why=why)
-        said = claiming.decide(world, ROOT, verdict).message
-        return Answered(question=question_id, ticket=None, allowed=None, choice=choice, message=said)
+        about = question.agent or str(question.ticket)
+        said = planning.decide(world, ROOT, PlanVerdict(agent=about, approve=choice == APPROVE, why=why)).message
+        return Answered(question=question_id, ticket=question.ticket, allowed=None, choice=choice, message=said)
     with world.store.write() as tx:
         settled = _settle(tx, question, choice, why)
+        mailing.let_go_on(tx, settled)
         name = agents.get(tx, settled.agent).name if settled.agent else ""
     message = _consequence(world, settled, name)
     return Answered(question=question_id, ticket=question.ticket, allowed=None, choice=choice, message=message)
@@ -137,6 +139,8 @@ def _consequence(world: World, settled: Question, name: str) -> str:
             return f"Ticket {settled.ticket} {went}."
         case (Matter.ATTEMPTS, choice):
             return f"Ticket {settled.ticket} {'is tried again' if choice == YES else 'has failed'}."
+        case (Matter.CONFLICT, _) if settled.agent and settled.choice != GO_ON:
+            return f"{who} is told so where it tries again."
         case (_, choice) if choice == LEAVE:
             return "It stays as it is."
         case _:

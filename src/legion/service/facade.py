@@ -22,6 +22,7 @@ from legion.service import (
     login,
     mailing,
     output,
+    planning,
     projects,
     providers,
     recording,
@@ -218,10 +219,10 @@ class Service:
         return claiming.submit(self._world, caller, wanted)
 
     def propose_plan(self, caller: str, wanted: Plan) -> Sent:
-        return claiming.propose(self._world, caller, wanted)
+        return planning.propose(self._world, caller, wanted)
 
     def decide_plan(self, caller: str, wanted: PlanVerdict) -> Sent:
-        return claiming.decide(self._world, caller, wanted)
+        return planning.decide(self._world, caller, wanted)
 
     def mail(self, caller: str, wanted: ReadMail) -> Mail:
         return mailing.read(self._world, caller, wanted)

@@ -10,17 +10,19 @@ from legion.domain.agents import ROOT, Agent, Offer, Planning, tier_of
 from legion.domain.errors import BadInput, Conflict, NotAllowed, NotFound
 from legion.domain.events import Kind
 from legion.domain.mail import Message, Post
+from legion.domain.opening import Right, commands
 from legion.domain.projects import Project
 from legion.domain.runs import Run, agent_seat
 from legion.gateway.folder import GatewayFolder
 from legion.gateway.passes import lower
-from legion.jobs import access, leaving, spending
+from legion.jobs import access, leaving, opening, planning, spending
 from legion.jobs.access import NoAccess
 from legion.jobs.leaving import Gone, dismiss
 from legion.jobs.world import World
 from legion.runner import launch
 from legion.service import mailing
 from legion.service import projects as project_cases
+from legion.service.claiming import READS
 from legion.service.mailing import remembered, repeated
 from legion.service.standing import Staff
 from legion.store import agents, mail, projects, usage
@@ -42,11 +44,11 @@ def hire(world: World, caller: str, wanted: Hire) -> Hired:
     with world.store.write() as tx:
         if (first := repeated(tx, caller, wanted.request)) is not None:
             return Hired(**first)
-        means, parents = agents.all_means(tx), agents.parents(tx)
+        means, parents = agents.all_means(tx, world.user.standing.top), agents.parents(tx)
         if caller not in means:
             raise NotAllowed("You were fired, and hire nobody any more.")
-        if caller != ROOT and agents.get(tx, caller).only_reads:
-            raise NotAllowed("You may only read until your plan is approved: propose it with legion-plan.")
+        if caller != ROOT and planning.reader(tx, agents.get(tx, caller)).only_reads:
+            raise NotAllowed(READS)
         offer = Offer(
             tools=None if wanted.tools is None else frozenset(wanted.tools),
             budget=wanted.budget,
@@ -79,7 +81,7 @@ def interrupt(world: World, caller: str, wanted: Interrupt) -> Sent:
     with world.store.write() as tx:
         if (first := repeated(tx, caller, wanted.request)) is not None:
             return Sent(**first)
-        agent = _below(tx, caller, wanted.id, "interrupt")
+        agent = _below(world, tx, caller, wanted.id, Right.INTERRUPT)
         staff = Staff(world, tx)
         turn = staff.turn(agent)
         if turn is None and not wanted.text.strip():
@@ -111,14 +113,14 @@ def fire(world: World, caller: str, wanted: Fire) -> Fired:
     with world.store.write() as tx:
         if (first := repeated(tx, caller, wanted.request)) is not None:
             return Fired(**first)
-        agent = _below(tx, caller, wanted.id, "fire")
+        agent = _below(world, tx, caller, wanted.id, Right.FIRE)
         if wanted.ask:
             return _ask(tx, caller, agent, wanted)
         staff = Staff(world, tx)
         in_a_turn = {one.number for one in agents.standing(tx) if staff.turn(one) is not None}
         gone = dismiss(tx, agent, by=caller, subtree=wanted.subtree, in_a_turn=in_a_turn)
         turns = [(one, staff.turn(one)) for one in gone.fired]
-        if caller != agent.parent and agent.parent != ROOT:
+        if caller != agent.parent:
             words = f"{agent.name}, who reported to you, was fired."
             mail.send(tx, sender=agent.id, recipient=agent.parent, kind=Post.NOTICE, text=words)
         answer = _fired(agent, gone)
@@ -136,7 +138,7 @@ def narrow_pass(world: World, parent: str) -> None:
     with world.store.read() as tx:
         agent = agents.get(tx, parent)
         turn = Staff(world, tx).turn(agent)
-        money = agents.all_means(tx)[parent].money if agent.fired_at is None else None
+        money = agents.all_means(tx, world.user.standing.top)[parent].money if agent.fired_at is None else None
         spent = usage.of_agent(tx, agent.number).usd
     if turn is not None and money is not None:
         lower(GatewayFolder(world.data.gateway), turn.name, spent + money)
@@ -150,12 +152,13 @@ def _clear_away(world: World, agent: Agent, turn: Run | None) -> None:
     world.workshop(agent.project).worktrees.discard(agent_seat(agent.number))
 
 
-def _below(tx: Transaction, caller: str, word: str, what: str) -> Agent:
+def _below(world: World, tx: Transaction, caller: str, word: str, right: Right) -> Agent:
+    """Somebody below, or whom the person's settings open to the caller."""
     agent = agents.find(tx, word)
     if agent.fired_at is not None:
         raise NotFound(f"{agent.name} was fired already.")
-    if not rules.may_command(agents.parents(tx), caller, agent.id):
-        raise NotAllowed(f"You may not {what} {agent.name}: only those below you.")
+    if not commands(agents.parents(tx), caller, agent.id, opening.rights(world, tx, caller), right):
+        raise NotAllowed(f"You may not {right.value} {agent.name}: only those below you.")
     return agent
 
 
@@ -229,7 +232,8 @@ def _fired(agent: Agent, gone: Gone) -> Fired:
     if len(gone.fired) > 1:
         words.append(f"and {len(gone.fired) - 1} below")
     if gone.adopted:
-        words.append(f"{', '.join(one.name for one in gone.adopted)} now report to {agent.parent}")
+        adopted = ", ".join(one.name for one in gone.adopted)
+        words.append(f"{adopted} now {'reports' if len(gone.adopted) == 1 else 'report'} to {agent.parent}")
     if gone.returned:
         words.append("1 message went back" if gone.returned == 1 else f"{gone.returned} messages went back")
     return Fired(

@@ -12,12 +12,14 @@ from legion.domain import agents as rules
 from legion.domain.agents import TIERS, Agent, tier_of
 from legion.domain.checks import HELD_OUT
 from legion.domain.errors import NotAllowed
+from legion.domain.opening import Right
 from legion.domain.projects import Project
 from legion.domain.questions import Matter, Question
-from legion.jobs import spending
+from legion.jobs import opening, planning, spending
 from legion.jobs.world import World
 from legion.service import asking
 from legion.service import tickets as ticket_cases
+from legion.service.claiming import READS
 from legion.service.facade import Service
 from legion.service.tickets import Dispatcher
 from legion.store import agents, projects, questions, runs, tickets
@@ -46,16 +48,17 @@ class LimitedService(Service):
             )
         spending.catch_up(world)
         with world.store.read() as tx:
-            agent = agents.get(tx, caller.id)
+            agent = planning.reader(tx, agents.get(tx, caller.id))
+            drives = Right.DRIVER in opening.rights(world, tx, agent.id)
         _refuse_reader(agent)
-        narrowed = [_narrowed(world, agent, new) for new in request.tickets]
+        narrowed = [_narrowed(world, agent, new, drives=drives) for new in request.tickets]
         by = Dispatcher(id=caller.id, tools=agent.rights.tools, allow=lambda tx, wanted: _pay(tx, agent, wanted))
         own = replace(request, cwd=self._project().root, tickets=narrowed, request=self._request(request.request))
         return ticket_cases.dispatch(world, own, by)
 
     def hire(self, caller: str, wanted: Hire) -> Hired:
         with self._world.store.read() as tx:
-            _refuse_reader(agents.get(tx, self._caller.id))
+            _refuse_reader(planning.reader(tx, agents.get(tx, self._caller.id)))
         return super().hire(caller, wanted)
 
     def status(self, cwd: str | None, all: bool) -> Status:
@@ -153,12 +156,15 @@ def _household(tx: ReadTransaction, id: str) -> set[str]:
 def _refuse_reader(agent: Agent) -> None:
     """Whose plan is not approved must not have others do what it may not."""
     if agent.only_reads:
-        raise NotAllowed("You may only read until your plan is approved: propose it with legion-plan.")
+        raise NotAllowed(READS)
 
 
-def _narrowed(world: World, agent: Agent, new: NewTicket) -> NewTicket:
-    """The ticket with what it inherits. Raises NotAllowed where it asks for what its dispatcher has not."""
-    if new.command or new.driver:
+def _narrowed(world: World, agent: Agent, new: NewTicket, *, drives: bool) -> NewTicket:
+    """The ticket with what it inherits. Raises NotAllowed where it asks for what its dispatcher has not.
+
+    `drives`: the person lets it choose among their drivers.
+    """
+    if new.command or (new.driver and not drives):
         raise NotAllowed("Only a person chooses the program of a ticket: leave out command and driver.")
     if new.accept:
         raise NotAllowed("Held-out acceptance is the person's alone: leave out accept.")
@@ -172,7 +178,7 @@ def _narrowed(world: World, agent: Agent, new: NewTicket) -> NewTicket:
         raise NotAllowed(f"You cannot give a model like {new.model}: choose from {names}.")
     if new.budget is None and rights.budget is not None:
         raise NotAllowed("Your own budget is limited, so each ticket needs one: say how many dollars it may cost.")
-    return replace(new, driver=DRIVER, model=new.model or agent.model)
+    return replace(new, driver=new.driver or DRIVER, model=new.model or agent.model)
 
 
 def _pay(tx: ReadTransaction, agent: Agent, wanted: float) -> None:

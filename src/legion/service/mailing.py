@@ -11,10 +11,11 @@ from legion.domain import agents as rules
 from legion.domain import mail as rules_of_mail
 from legion.domain.agents import ROOT, Agent
 from legion.domain.errors import BadInput, Conflict, NotAllowed, NotFound
-from legion.domain.mail import Delivery, Message
-from legion.domain.questions import Matter
+from legion.domain.mail import Delivery, Message, Post
+from legion.domain.opening import tells
+from legion.domain.questions import Matter, Question
 from legion.domain.runs import Run
-from legion.jobs import letters
+from legion.jobs import letters, opening
 from legion.jobs.world import World
 from legion.runner import launch
 from legion.service import telling
@@ -25,7 +26,7 @@ from legion.wire.mail import Broadcast, Letter, Mail, ReadMail, Sent
 
 LONGEST = 1_000_000
 _SHOWN = 200
-_GO_ON, _STOP = "go on", "stop"
+GO_ON, _STOP = "go on", "stop"
 
 
 def tell(world: World, caller: str, letter: Letter) -> Sent:
@@ -39,7 +40,7 @@ def tell(world: World, caller: str, letter: Letter) -> Sent:
             sent = _to_person(tx, caller, text)
             turn = None
         else:
-            agent = addressee(tx, caller, letter.to)
+            agent = addressee(world, tx, caller, letter.to)
             staff = Staff(world, tx)
             turn = staff.turn(agent)
             message = mail.send(tx, sender=caller, recipient=agent.id, text=text, project=agent.project)
@@ -59,12 +60,11 @@ def say(
     Waits a while for the agent to hear it. Unheard, it waits for the next turn.
     """
     folder = world.data.runs / turn.name
-    given = folder / "given"
-    given.mkdir(parents=True, exist_ok=True)
+    whole = letters.long_ones(world.workshop(agent.project), turn.seat)
     with world.store.read() as tx:
         names = agents.names(tx)
     name = batch[-1].id
-    reached = way(folder, name, "\n\n".join(letters.framed(agent, names, one, given) for one in batch))
+    reached = way(folder, name, "\n\n".join(letters.framed(agent, names, one, whole) for one in batch))
     heard = telling.heard(folder, name, telling.PATIENCE) if reached else False
     if not reached:
         with world.store.write() as tx:
@@ -87,7 +87,7 @@ def broadcast(world: World, caller: str, wanted: Broadcast) -> Sent:
             return Sent(**first)
         reports = rules.tree(agents.standing(tx))
         if wanted.subtree:
-            top = addressee(tx, caller, wanted.subtree)
+            top = addressee(world, tx, caller, wanted.subtree)
             if not rules.may_command(agents.parents(tx), caller, top.id):
                 raise NotAllowed(f"{top.name} is not below you: broadcast to those whom you hired.")
             listeners = [top, *rules.below(reports, top.id)]
@@ -136,13 +136,15 @@ def _refuse_quarrel(world: World, caller: str, to: str) -> None:
     if ROOT in (caller, to):
         return
     with world.store.write() as tx:
-        agent = addressee(tx, caller, to)
-        talk = mail.between(tx, caller, agent.id, limit=rules_of_mail.PING_PONG)
-        if not rules_of_mail.quarrels(talk):
+        agent = addressee(world, tx, caller, to)
+        talk = mail.between(tx, caller, agent.id, limit=rules_of_mail.TALK)
+        if not rules_of_mail.quarrels(talk, tx.now):
             return
         pair = "-".join(sorted((caller, agent.id)))
         asked = [questions.by_key(tx, f"quarrel-{pair}-{message.number}") for message in talk]
-        if any(one is not None and one.choice == _GO_ON for one in asked):
+        allowed = [place for place, one in enumerate(asked, start=1) if one is not None and one.choice == GO_ON]
+        talk = talk[allowed[-1] :] if allowed else talk
+        if not rules_of_mail.quarrels(talk, tx.now):
             return
         mine = agents.get(tx, caller)
         question = questions.ask(
@@ -153,24 +155,31 @@ def _refuse_quarrel(world: World, caller: str, to: str) -> None:
             agent=caller,
             words=f"{mine.name} and {agent.name} only answer each other. Shall they go on?",
             facts={"messages": str(len(talk)), "the last one": talk[-1].text[:_SHOWN]},
-            choices=(_GO_ON, _STOP),
+            choices=(GO_ON, _STOP),
             fallback=_STOP,
             deadline=tx.now + world.user.claude.answer_within,
         )
-    raise Conflict(
-        f"You and {agent.name} have only answered each other for {len(talk)} messages: the person is asked whether "
-        f"that goes on (question {question.id}). End your turn."
-    )
+    what = f"You and {agent.name} have only answered each other for {len(talk)} messages"
+    if question.settled_at is not None:
+        raise Conflict(f"{what}, and nobody said that this should go on: end your turn, and report instead.")
+    raise Conflict(f"{what}: the person is asked whether that goes on (question {question.id}). End your turn.")
 
 
-def addressee(tx: Transaction, caller: str, word: str) -> Agent:
+def let_go_on(tx: Transaction, settled: Question) -> None:
+    """Whoever was stopped in a quarrel hears that the person lets it go on: what it wanted to say was not sent."""
+    if settled.kind is Matter.CONFLICT and settled.agent and settled.choice == GO_ON:
+        text = f"You may go on with each other: say again what you wanted to say.\n\n{settled.why}".strip()
+        mail.send(tx, sender=ROOT, recipient=settled.agent, kind=Post.NOTICE, text=text, project=settled.project)
+
+
+def addressee(world: World, tx: Transaction, caller: str, word: str) -> Agent:
     """Somebody who stands and whom the caller may tell something. Raises NotFound or NotAllowed."""
     agent = agents.find(tx, word)
     if agent.fired_at is not None:
         raise NotFound(f"{agent.name} was fired: see `legion agents` for those who stand.")
     if agent.id == caller:
         raise BadInput("That is you yourself: name somebody else.")
-    if not rules.may_tell(agents.parents(tx), caller, agent.id):
+    if not tells(agents.parents(tx), caller, agent.id, opening.rights(world, tx, caller)):
         raise NotAllowed(f"You may not write to {agent.name}: write to those above and below you, and to your peers.")
     return agent
 

@@ -10,9 +10,11 @@ from legion.domain.agents import ROOT, Agent, Means
 from legion.domain.decide import TAKES_A_SLOT, JobKind
 from legion.domain.errors import NotAllowed
 from legion.domain.mail import Message
+from legion.domain.opening import Right
 from legion.domain.projects import Project
 from legion.domain.rules import Rule
 from legion.domain.runs import Run, agent_seat
+from legion.jobs import opening
 from legion.jobs.letters import name_of
 from legion.jobs.world import World
 from legion.runner.journal import read_tail
@@ -27,6 +29,8 @@ from legion.wire.mail import MessageLine
 _LOOK = 16_000
 """Bytes at the end of a journal in which the last thing that was done is looked for."""
 _LONGEST_DOING = 80
+_ABOUT_ANYBODY = (Right.TELL, Right.INTERRUPT, Right.FIRE)
+"""Who has one of these sees everybody whom it concerns."""
 
 
 class Staff:
@@ -41,7 +45,7 @@ class Staff:
     @cached_property
     def _means(self) -> Mapping[str, Means]:
         """Looked up only where lines are made: whoever sends a message has no use for it."""
-        return store.all_means(self._tx)
+        return store.all_means(self._tx, self._world.user.standing.top)
 
     @cached_property
     def _projects(self) -> Mapping[int, Project]:
@@ -131,10 +135,11 @@ def agents(world: World, caller: str, everybody: bool = False) -> Agents:
     """All who stand; for an agent those whom it may tell, and itself. With `everybody` also those who were fired."""
     with world.store.read() as tx:
         staff, parents = Staff(world, tx), store.parents(tx)
+        everywhere = not opening.rights(world, tx, caller).isdisjoint(_ABOUT_ANYBODY)
         seen = [
             agent
             for agent in (store.every(tx) if everybody else store.standing(tx))
-            if caller in (ROOT, agent.id) or rules.may_tell(parents, caller, agent.id)
+            if everywhere or caller in (ROOT, agent.id) or rules.may_tell(parents, caller, agent.id)
         ]
         return Agents(you=caller, agents=[staff.line(agent) for agent in seen])
 

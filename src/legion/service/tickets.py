@@ -18,7 +18,7 @@ from legion.domain.projects import Project
 from legion.domain.rules import Rule
 from legion.domain.runs import Run
 from legion.domain.tickets import ENDED, Park, ParkReason, Retry, State, Stop, Ticket, Unpark, Wish
-from legion.jobs import person
+from legion.jobs import person, planning
 from legion.jobs.agents import NoProgram, agent
 from legion.jobs.run import run_dir
 from legion.jobs.saving import worktree_name
@@ -26,7 +26,7 @@ from legion.jobs.world import World
 from legion.runner import launch
 from legion.service import projects as project_cases
 from legion.service import trusting
-from legion.store import landings, projects, requests, runs, tickets
+from legion.store import landings, plans, projects, requests, runs, tickets
 from legion.store.database import ReadTransaction, Transaction
 from legion.wire.tickets import Acted, Dispatch, Dispatched, NewTicket
 
@@ -147,6 +147,7 @@ def resume(world: World, ticket_id: int) -> Acted:
         ticket = _in_our_care(tx, ticket_id)
         if ticket.state is not State.PARKED:
             raise Conflict(f"Ticket {ticket_id} is {ticket.state.value}, not paused: there is nothing to resume.")
+        planning.refuse_unapproved(tx, ticket)
         if ticket.parked is not None and ticket.parked.reason is ParkReason.RED_BASELINE:
             project = projects.get(tx, ticket.project)
             projects.save(tx, replace(project, baseline_commit=None, baseline_verdict=None))
@@ -199,8 +200,8 @@ def _refuse_unfit(world: World, config: ProjectConfig, root: Path, new: NewTicke
     _refuse_unknown_checks(config, new, shown)
     _refuse_acceptance(world, root, new, shown)
     if new.checkpoint:
-        if new.command or new.driver or new.model or new.ask or new.budget is not None:
-            unfit = "command, driver, model, ask and budget"
+        if new.command or new.driver or new.model or new.ask or new.plan_first or new.budget is not None:
+            unfit = "command, driver, model, ask, plan_first and budget"
             raise BadInput(f"Ticket {shown!r} is a checkpoint, which has no agent: leave out {unfit}.")
         return
     try:
@@ -247,6 +248,10 @@ def _refuse_promises(new: NewTicket, shown: str) -> None:
         raise BadInput(f"Ticket {shown!r} has a budget, which a plain program as its agent cannot keep: leave it out.")
     if new.ask:
         raise BadInput(f"Ticket {shown!r} may ask you, which a plain program as its agent cannot: leave that out.")
+    if new.plan_first:
+        raise BadInput(
+            f"Ticket {shown!r} wants a plan first, and nobody can keep a plain program from writing: leave that out."
+        )
 
 
 def _mentioned(request: Dispatch) -> list[int]:
@@ -310,6 +315,8 @@ def _create(
             tools=None if by is None or by.tools is None else tuple(sorted(by.tools)),
         )
         ids[position] = tickets.create(tx, project.id, wish).id
+        if ticket.plan_first:
+            plans.want(tx, ids[position])
     return ids
 
 

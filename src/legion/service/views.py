@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from legion.config.machine import SandboxMode
 from legion.domain import board
+from legion.domain.agents import Planning
 from legion.domain.checks import Receipt
 from legion.domain.decide import JobKind
 from legion.domain.events import Event, Kind
@@ -21,7 +22,7 @@ from legion.service import projects as project_cases
 from legion.service.board import Lines, clashes_of, resting, told
 from legion.service.health import environment_line
 from legion.service.lines import run_line, usage_line
-from legion.store import events, projects, questions, receipts, runs, tickets, usage
+from legion.store import events, plans, projects, questions, receipts, runs, tickets, usage
 from legion.store.database import ReadTransaction
 from legion.wire.projects import DaemonLine, Graph, ProjectLine, Status
 from legion.wire.tickets import ClashLine, EventLine, ReceiptLine, TicketPage
@@ -136,6 +137,7 @@ def ticket_page(world: World, ticket_id: int) -> TicketPage:
         asked = [question for question in questions.open_ones(tx) if question.ticket == ticket_id]
         waiting = asking.lines(tx, asked)
         undone_by = [other.id for other in tickets.undoing(tx, ticket_id)]
+        plan = plans.of_ticket(tx, ticket_id)
     latest = all_runs[-1] if all_runs else None
     wish, change = ticket.wish, ticket.change
     worktree, changed = _on_disk(world, ticket)
@@ -167,6 +169,8 @@ def ticket_page(world: World, ticket_id: int) -> TicketPage:
         usage=usage_line(total(spent.values())),
         budget=wish.budget,
         ask=wish.asks,
+        planning=(plan.stage if plan is not None else Planning.NONE).value,
+        proposal=plan.text if plan is not None else "",
         questions=waiting,
         undone_by=undone_by,
         clashes=_clash_lines(world, ticket),

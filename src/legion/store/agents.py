@@ -156,6 +156,11 @@ def names(tx: ReadTransaction) -> Mapping[str, str]:
     return {row.id: row.name for row in tx.execute(select(_TABLE.id, _TABLE.name))}
 
 
+def roles(tx: ReadTransaction) -> Mapping[str, str]:
+    """The role of everybody who stands."""
+    return {row.id: row.role for row in tx.execute(select(_TABLE.id, _TABLE.role).where(_STANDING))}
+
+
 def own_spending(tx: ReadTransaction) -> Mapping[str, float]:
     """What each has spent itself, in dollars, those who were fired included."""
     spent, runs = schema.usage.c, schema.runs.c
@@ -168,8 +173,8 @@ def own_spending(tx: ReadTransaction) -> Mapping[str, float]:
     return {row.conversation: row.usd for row in tx.execute(found)}
 
 
-def all_means(tx: ReadTransaction) -> Mapping[str, Means]:
-    """What everybody who stands can still give, and the person."""
+def all_means(tx: ReadTransaction, top: Rights = rules.TOP) -> Mapping[str, Means]:
+    """What everybody who stands can still give, and the person, who has `top`."""
     all_of_them = every(tx)
     own = own_spending(tx)
     reports = rules.tree(all_of_them)
@@ -179,7 +184,7 @@ def all_means(tx: ReadTransaction) -> Mapping[str, Means]:
     for agent in reversed(_from_the_top(all_of_them)):
         if agent.fired_at is not None:
             spent[agent.parent] += spent[agent.id]
-    rights = {agent.id: agent.rights for agent in all_of_them if agent.fired_at is None} | {ROOT: rules.TOP}
+    rights = {agent.id: agent.rights for agent in all_of_them if agent.fired_at is None} | {ROOT: top}
     return {
         id: rules.means(
             mine,

@@ -177,6 +177,17 @@ wishes = Table(
     Column("plan", Words, nullable=False),
 )
 
+plans = Table(
+    "plans",
+    metadata,
+    Column("ticket", Integer, primary_key=True, autoincrement=False),
+    Column("stage", _one_of(Planning), nullable=False),
+    Column("text", Words, nullable=False),
+    Column("decided_by", Text, nullable=False),
+    Column("decided_at", Double),
+    Column("why", Words, nullable=False),
+)
+
 edges = Table(
     "edges",
     metadata,

@@ -34,6 +34,8 @@ class NewTicket:
     """Whether its agent may ask a person for what it is not allowed to do."""
     budget: float | None = None
     """Dollars that all its runs may cost together."""
+    plan_first: bool = False
+    """Whether its agent may only read until its plan is approved."""
 
 
 @dataclass(kw_only=True)
@@ -168,6 +170,10 @@ class TicketPage:
     """Of all its runs; null where nothing was counted."""
     budget: float | None = None
     ask: bool = False
+    planning: str = "none"
+    """Whether its agent needs a plan first: `none`, `wanted`, `proposed` or `approved`."""
+    proposal: str = ""
+    """The plan that its agent proposed last."""
     questions: list[QuestionLine] = field(default_factory=list)
     """Those that wait for an answer."""
     undone_by: list[int] = field(default_factory=list)

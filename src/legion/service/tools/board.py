@@ -36,6 +36,8 @@ def dispatch(call: Call) -> Data:
         checkpoint=call.flag("checkpoint"),
         model=call.text("model"),
         budget=call.amount("budget"),
+        driver=call.text("driver"),
+        plan_first=call.flag("plan_first"),
     )
     made = call.service.dispatch(Dispatch(cwd=call.cwd, tickets=[new], request=call.request))
     return {"ticket": made.ids[0], **({"notes": made.notes} if made.notes else {})}

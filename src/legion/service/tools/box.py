@@ -8,7 +8,9 @@ from collections.abc import Callable, Mapping
 from legion.config.claude import Answers
 from legion.domain import tools as rules
 from legion.domain.errors import NotAllowed, NotFound
-from legion.domain.tools import DESCRIPTIONS, Tool
+from legion.domain.opening import Right
+from legion.domain.tools import Tool
+from legion.jobs import opening, planning
 from legion.jobs.world import World
 from legion.service.facade import Service
 from legion.service.news import News
@@ -50,18 +52,19 @@ class ToolBox:
         if caller.ticket is not None:
             return rules.OF_TICKETS
         with self._world.store.read() as tx:
-            agent = agents.get(tx, caller.id)
-        return rules.of_agent(agent, answers=self._world.user.claude.answers is Answers.LEADERS)
+            agent, opened = planning.reader(tx, agents.get(tx, caller.id)), opening.rights(self._world, tx, caller.id)
+        return rules.of_agent(agent, answers=self._world.user.claude.answers is Answers.LEADERS, opened=opened)
 
     def listed(self, caller: Caller) -> Tools:
-        texts = [(tool, DESCRIPTIONS[tool]) for tool in self.seen(caller)]
+        opened = self._opened(caller)
+        texts = [(tool, rules.described(tool, opened)) for tool in self.seen(caller)]
         return Tools(
             tools=[ToolLine(name=tool.value, description=text.words, parameters=text.schema()) for tool, text in texts]
         )
 
     def call(self, service: Service, caller: Caller, name: str, wanted: ToolCall, cwd: str) -> ToolAnswer:
         tool = self._known(caller, name)
-        arguments = checked(tool, wanted.arguments)
+        arguments = checked(tool, rules.described(tool, self._opened(caller)).takes, wanted.arguments)
         call = Call(
             world=self._world,
             news=self._news,
@@ -76,6 +79,13 @@ class ToolBox:
         except NotYet:
             return ToolAnswer(again=True)
         return ToolAnswer(text=json.dumps(data, ensure_ascii=False, separators=(",", ":")), data=data)
+
+    def _opened(self, caller: Caller) -> frozenset[Right]:
+        """The person has no need of it, and dispatches with a driver by other means."""
+        if caller.is_person or caller.ticket is not None:
+            return frozenset()
+        with self._world.store.read() as tx:
+            return opening.rights(self._world, tx, caller.id)
 
     def _known(self, caller: Caller, name: str) -> Tool:
         seen = self.seen(caller)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from legion.domain.errors import BadInput
-from legion.domain.tools import DESCRIPTIONS, Parameter, Tool
+from legion.domain.tools import Parameter, Tool
 from legion.jobs.world import World
 from legion.service.facade import Service
 from legion.service.news import News
@@ -62,9 +62,8 @@ _KINDS: Mapping[str, tuple[type, ...]] = {
 _BIGGEST = 2**53
 
 
-def checked(tool: Tool, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
+def checked(tool: Tool, takes: Mapping[str, Parameter], arguments: Mapping[str, Any]) -> Mapping[str, Any]:
     """The arguments, if they are what the tool takes. Raises BadInput that tells the model what to send instead."""
-    takes = DESCRIPTIONS[tool].takes
     given = {name: value for name, value in arguments.items() if value is not None}
     unknown = [name for name in given if name not in takes]
     if unknown:

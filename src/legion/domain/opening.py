@@ -1,0 +1,64 @@
+"""What the person opens to agents beyond what they may by themselves: by role, and only narrower going down.
+
+A role is what whoever hires says it is. So an agent has a right only where everybody above it has it too: nobody can
+hire somebody who may do more than itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+
+from legion.domain.agents import ROOT, above, may_command, may_tell
+
+EVERYBODY = "*"
+"""In place of a role: all of them."""
+
+
+class Right(Enum):
+    TELL = "tell"
+    """Write to everybody who stands."""
+    INTERRUPT = "interrupt"
+    """Everybody but those above."""
+    FIRE = "fire"
+    """Everybody but those above."""
+    DRIVER = "driver"
+    """Choose the driver of the tickets that it dispatches."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Opened:
+    """The roles to which each right is open."""
+
+    roles: Mapping[Right, frozenset[str]] = field(default_factory=dict)
+
+    def to(self, right: Right, role: str) -> bool:
+        named = self.roles.get(right, frozenset())
+        return EVERYBODY in named or plain(role) in named
+
+
+def plain(role: str) -> str:
+    """Roles are the same however they are spaced and capitalised."""
+    return " ".join(role.lower().split())
+
+
+def opened(roles: Mapping[Right, Iterable[str]]) -> Opened:
+    return Opened(roles={right: frozenset(map(plain, named)) for right, named in roles.items()})
+
+
+def rights_of(opened: Opened, parents: Mapping[str, str], roles: Mapping[str, str], agent: str) -> frozenset[Right]:
+    """`parents` and `roles` are those of everybody who stands."""
+    line = [one for one in (agent, *above(parents, agent)) if one != ROOT]
+    return frozenset(right for right in Right if agent in parents and all(opened.to(right, roles[one]) for one in line))
+
+
+def tells(parents: Mapping[str, str], caller: str, target: str, rights: frozenset[Right]) -> bool:
+    return may_tell(parents, caller, target) or (Right.TELL in rights and caller != target)
+
+
+def commands(parents: Mapping[str, str], caller: str, target: str, rights: frozenset[Right], right: Right) -> bool:
+    """Interrupt and fire: those below; with the right everybody but itself and those above."""
+    if may_command(parents, caller, target):
+        return True
+    return right in rights and target != caller and target not in above(parents, caller)

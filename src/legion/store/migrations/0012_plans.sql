@@ -1,0 +1,10 @@
+-- Tickets whose agents may only read until a plan of theirs is approved.
+
+CREATE TABLE plans (
+    ticket INTEGER PRIMARY KEY REFERENCES tickets (id),
+    stage TEXT NOT NULL,
+    text TEXT NOT NULL,
+    decided_by TEXT NOT NULL,
+    decided_at DOUBLE PRECISION,
+    why TEXT NOT NULL
+);
