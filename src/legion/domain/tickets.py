@@ -141,6 +141,11 @@ class Wish:
     """The only tools that its agent has; None: as the person's settings say."""
     undoes: int | None = None
     """The landed ticket that it takes back. It needs no agent: we make the change ourselves."""
+    team: str = ""
+    """The name of the team that works on it; empty where no agent does."""
+    crew: str = ""
+    """The team as it was at dispatch, by the digest of what is kept of it; empty: one plain agent."""
+    labels: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -269,6 +269,9 @@ def _wish_values(ticket: Ticket) -> dict[str, Any]:
         "dispatcher": wish.dispatcher,
         "tools": wish.tools,
         "undoes": wish.undoes,
+        "team": wish.team,
+        "crew": wish.crew,
+        "labels": wish.labels,
     }
 
 
@@ -334,6 +337,9 @@ def _ticket(row: Row[Any]) -> Ticket:
             dispatcher=row.dispatcher,
             tools=None if row.tools is None else tuple(row.tools),
             undoes=row.undoes,
+            team=row.team,
+            crew=row.crew,
+            labels=tuple(row.labels),
             **texts,
         ),
         state=row.state,
