@@ -33,6 +33,8 @@ SECTIONS: dict[str, dict[str, Entry]] = {
     },
     "Ask for work": {
         "dispatch": Entry("dispatch", "dispatch", "Create a ticket, or many from a plan file."),
+        "team": Entry("team", "team", "Who works on tickets together: teams."),
+        "role": Entry("team", "role", "The roles that teams are made of."),
         "inbox": Entry("inbox", "inbox", "Questions that wait for you."),
         "answer": Entry("inbox", "answer", "Answer a question of an agent."),
         "tell": Entry("telling", "tell", "A message to an agent."),

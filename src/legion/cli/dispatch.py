@@ -9,7 +9,7 @@ import click
 
 from legion.cli.command import Call, command
 from legion.cli.output import harmless
-from legion.cli.parameters import TICKETS, drivers, files
+from legion.cli.parameters import TICKETS, drivers, files, teams
 from legion.cli.plan import MOST_ATTEMPTS, read_plan
 from legion.cli.texts import checked, decoded, given_text, read_stdin, short_title
 from legion.wire.errors import BadInput, NotFound
@@ -55,6 +55,16 @@ legion dispatch --from plan.toml"""
     metavar="NAME",
     shell_complete=drivers,
     help="Which kind of agent program, as named in your config.",
+)
+@click.option(
+    "--team", default="", metavar="NAME", shell_complete=teams, help="Who works on it: see `legion team list`."
+)
+@click.option(
+    "--label",
+    "labels",
+    multiple=True,
+    metavar="NAME",
+    help="A label, which may have a ladder of models in your config; may be given again.",
 )
 @click.option("--command", default="", metavar="CMD", help="Any program as the agent, for this ticket.")
 @click.option("--model", default="", metavar="M", help="The model the agent should use.")

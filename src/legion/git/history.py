@@ -83,6 +83,11 @@ class History:
             return None
         return self._git("cat-file", "blob", rest.split(b"\t")[0].split(b" ")[1].decode()).stdout
 
+    def files_in(self, commit: str, folder: str) -> tuple[str, ...]:
+        """The paths of everything below a folder."""
+        there = self._git("ls-tree", "-r", "-z", "--name-only", "--end-of-options", commit, "--", f"{folder}/").stdout
+        return tuple(as_text(path) for path in fields(there))
+
     def changed_files(self, base: str, head: str) -> tuple[FileChange, ...]:
         """Every file that differs, in the order of the paths."""
         words = ("diff-tree", "-r", "-z", "--no-renames", "--no-ext-diff", "--no-textconv")

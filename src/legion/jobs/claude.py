@@ -203,10 +203,10 @@ def _models(world: World, model: str) -> tuple[str, ...] | None:
     if not wanted.models:
         return None
     chosen = (model or wanted.model, wanted.fallback_model)
-    return tuple(dict.fromkeys(map(_pattern, (*wanted.models, *filter(None, chosen)))))
+    return tuple(dict.fromkeys(map(pattern, (*wanted.models, *filter(None, chosen)))))
 
 
-def _pattern(name: str) -> str:
+def pattern(name: str) -> str:
     """Claude Code's own short names (`opus`, `sonnet[1m]`) stand for whichever is the latest of its kind."""
     plain = name.partition("[")[0]
     return f"claude-{plain}-*" if _SHORT_NAME.fullmatch(plain) else plain

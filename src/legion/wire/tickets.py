@@ -34,6 +34,9 @@ class NewTicket:
     """Whether its agent may ask a person for what it is not allowed to do."""
     budget: float | None = None
     """Dollars that all its runs may cost together."""
+    team: str = ""
+    """Empty: the project's default."""
+    labels: list[str] = field(default_factory=list)
 
 
 @dataclass(kw_only=True)
