@@ -128,6 +128,13 @@ def test_a_file_with_a_name_that_nobody_could_write_is_refused():
         teams.definitions().team("My Team")
 
 
+def test_a_wrong_order_of_roles_is_refused_with_its_line():
+    path = write(Kind.TEAM, "mine", 'about = "x"\nroles = ["qa", "engineer"]')
+    with pytest.raises(BadInput) as refused:
+        teams.definitions().crew("mine")
+    assert f"{path}, line 2, has qa read a change before there is one" in refused.value.message
+
+
 def test_a_team_with_an_unknown_role_says_which_there_are():
     write(Kind.TEAM, "mine", 'roles = ["engineer", "oracle"]')
     with pytest.raises(NotFound, match="'oracle', which does not exist: choose from architect, devops, engineer"):

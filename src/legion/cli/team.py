@@ -18,6 +18,7 @@ from legion.wire.errors import BadInput, LegionError, NotFound
 from legion.wire.projects import Done
 from legion.wire.teams import RoleLine, RolePage, Roles, SaveDefinition, TeamLine, TeamPage, Teams
 
+_BROKEN = "cannot be used, see below"
 _PARTS = {"advise": "advises", "build": "builds", "read": "reads"}
 
 
@@ -189,11 +190,12 @@ def _teams(found: Teams, screen: Screen) -> Iterator[str]:
             Cell(harmless(one.name), Colour.BOLD),
             Cell(harmless(", ".join(one.roles))),
             Cell(_place(one), Colour.DIM),
-            Cell(harmless(one.fault), Colour.RED) if one.fault else Cell(harmless(one.about), Colour.DIM),
+            Cell(_BROKEN, Colour.RED) if one.fault else Cell(harmless(one.about), Colour.DIM),
         ]
         for one in found.teams
     ]
     yield from screen.table(rows, indent=0)
+    yield from _faults([one.fault for one in found.teams], screen)
     yield from _untrusted(found.untrusted, screen)
 
 
@@ -207,12 +209,19 @@ def _roles(found: Roles, screen: Screen) -> Iterator[str]:
             Cell(harmless(one.name), Colour.BOLD),
             Cell(_PARTS.get(one.part, one.part)),
             Cell(one.origin, Colour.DIM),
-            Cell(harmless(one.fault), Colour.RED) if one.fault else Cell(harmless(one.about), Colour.DIM),
+            Cell(_BROKEN, Colour.RED) if one.fault else Cell(harmless(one.about), Colour.DIM),
         ]
         for one in found.roles
     ]
     yield from screen.table(rows, indent=0)
+    yield from _faults([one.fault for one in found.roles], screen)
     yield from _untrusted(found.untrusted, screen)
+
+
+def _faults(faults: list[str], screen: Screen) -> Iterator[str]:
+    """Whole: they say what to do."""
+    for fault in dict.fromkeys(filter(None, faults)):
+        yield screen.line(Cell(harmless(fault), Colour.RED))
 
 
 def _untrusted(names: list[str], screen: Screen) -> Iterator[str]:

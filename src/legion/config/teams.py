@@ -16,7 +16,7 @@ from pathlib import Path
 from legion.config import settings
 from legion.config.project import hash_of
 from legion.config.settings import Rule, Unfit, choice, plain_text, setting, text, whole
-from legion.config.source import Source, read
+from legion.config.source import Source, line_of, read
 from legion.domain import teams as rules
 from legion.domain.errors import BadInput
 from legion.domain.teams import Crew, Origin, Part, Role, Stage, Team
@@ -166,7 +166,7 @@ class Definitions:
         found = self.team(team)
         for entry in found.roles:
             self._refuse_broken(Kind.ROLE, entry.partition(":")[0])
-        return rules.assemble(found, self.roles)
+        return rules.assemble(replace(found, file=self._place(found)), self.roles)
 
     def team(self, name: str) -> Team:
         self._refuse_broken(Kind.TEAM, name)
@@ -179,6 +179,12 @@ class Definitions:
     def reader(self, name: str) -> Stage:
         """A role that reads without being of a team."""
         return Stage(role=self.role(name), part=Part.READ)
+
+    def _place(self, team: Team) -> str:
+        """Where its list of roles stands, for whoever has to mend it."""
+        one = self.texts.get((Kind.TEAM, team.name))
+        line = line_of(one.text, ["roles"]) if one is not None and one.file == team.file else None
+        return f"{team.file}, line {line}," if line else team.file
 
     def _refuse_broken(self, kind: Kind, name: str) -> None:
         if (kind, name) in self.faults:
@@ -264,7 +270,7 @@ def shipped() -> tuple[Text, ...]:
             name=file.name.removesuffix(".toml"),
             text=file.read_text("utf-8"),
             origin=Origin.SHIPPED,
-            file=f"{kind.folder}/{file.name} as shipped",
+            file=f"{kind.folder}/{file.name}",
         )
         for kind in Kind
         for file in sorted((files(__package__) / "shipped" / kind.folder).iterdir(), key=lambda file: file.name)

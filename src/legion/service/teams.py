@@ -234,7 +234,8 @@ def _refuse_wrong_team(found: Definitions, one: Text) -> None:
     """Its form, and its roles as they are now."""
     team = files.team_of(one)
     others = {key: why for key, why in found.faults.items() if key != (Kind.TEAM, one.name)}
-    replace(found, teams={**found.teams, one.name: team}, faults=others).crew(one.name)
+    texts = {**found.texts, (Kind.TEAM, one.name): one}
+    replace(found, teams={**found.teams, one.name: team}, texts=texts, faults=others).crew(one.name)
 
 
 def _write(path: Path, words: str) -> None:
