@@ -23,7 +23,7 @@ class Entry:
 SECTIONS: dict[str, dict[str, Entry]] = {
     "Start": {
         "init": Entry("projects", "init", "Make a git repository a project."),
-        "trust": Entry("projects", "trust", "Allow the commands of legion.toml as it is now."),
+        "trust": Entry("projects", "trust", "Allow what the repository says as it is now."),
         "provider": Entry("provider", "provider", "The providers of your models, and their keys."),
         "route": Entry("route", "route", "Which model is asked where, and where else then."),
         "models": Entry("route", "models", "The models that your providers have."),
