@@ -47,8 +47,6 @@ _ENVIRONMENT = {
 }
 
 
-ROLE = "worker"
-"""What agents of tickets are; routes may name it."""
 _SHORT_NAME = re.compile(r"[a-z]+")
 _WORDS = ("CLAUDE.md", ".claude/CLAUDE.md")
 _LONGEST_WORDS = 60_000
@@ -83,8 +81,11 @@ class Errand:
     """Dollars that whoever sent it may have spent in all when the run is stopped; None: no limit."""
     spent: float = 0.0
     """Dollars that were spent before this run."""
-    role: str = ROLE
+    role: str = ""
     team: str = ""
+    """Routes may name both."""
+    provider: str = ""
+    """Empty: as the person's settings say."""
     asks: bool = False
     prompt_id: str = ""
     desk: Desk | None = None
@@ -94,7 +95,7 @@ class Errand:
 def spec(world: World, this_run: Run, errand: Errand, place: Place, timeout: float) -> Spec:
     """Raises NoAccess where it could not work."""
     chosen = find_program(world)
-    way = access.choose(world)
+    way = access.choose(world, errand.provider)
     config_dir = own_folder(place.state)
     files.write_whole(place.given / "briefing.md", errand.prompt, mode=0o644)
     files.write_whole(place.given / "again.md", errand.again, mode=0o644)
