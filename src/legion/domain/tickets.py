@@ -72,6 +72,8 @@ class Cause(Enum):
     """A check or a proof was red."""
     CONFLICT = "conflict"
     """Others changed the same lines."""
+    REVIEW = "review"
+    """Who read the change asked for another."""
     ATTEMPT = "attempt"
     """What the agent did or left: its program failed, nothing was changed, or what may not be."""
 
@@ -203,12 +205,19 @@ class Propose:
 
 @dataclass(frozen=True)
 class Prove:
-    """All its own proofs passed and nobody has to read it."""
+    """All its own proofs passed and nobody has to read it. These may, and the ticket does not wait for them."""
+
+    readers: tuple[str, ...] = ()
+    why: str = ""
 
 
 @dataclass(frozen=True)
 class AskReview:
-    """All its own proofs passed; an independent agent reads it next."""
+    """All its own proofs passed; independent agents read it next, one after the other."""
+
+    readers: tuple[str, ...] = ()
+    """Keys of their stages."""
+    why: str = ""
 
 
 @dataclass(frozen=True)
@@ -323,6 +332,7 @@ MOVES: dict[tuple[State, type[Step]], State] = {
     (_S.CHECKING, AskReview): _S.REVIEWING,
     (_S.CHECKING, Confirm): _S.DONE,
     (_S.REVIEWING, Approve): _S.LANDING,
+    (_S.LANDING, AskReview): _S.REVIEWING,
     (_S.LANDING, Land): _S.DONE,
     (_S.WORKING, Resume): _S.QUEUED,
     **{(state, TryAgain): _S.QUEUED for state in _IN_HAND},

@@ -79,11 +79,11 @@ def withdraw(
     ticket: int | None = None,
     agent: str = "",
     kind: Matter | None = None,
-    but: Matter | None = None,
+    but: Sequence[Matter] = (),
 ) -> None:
     """Those of a ticket or an agent that nobody needs an answer to any more."""
     for question in open_ones(tx, ticket=ticket, agent=agent):
-        if kind in (None, question.kind) and question.kind is not but:
+        if kind in (None, question.kind) and question.kind not in but:
             settle(tx, question.id, question.fallback, why, by=Settler.END)
 
 
