@@ -377,7 +377,7 @@ def parse(text: str, *, origin: str = "config.toml") -> UserConfig:
     )
 
 
-_PLAIN = tuple("claude governor budgets rhythm hooks notify protection questions models review".split())
+_PLAIN = ("claude", "governor", "budgets", "rhythm", "hooks", "notify", "protection", "questions", "models", "review")
 """Tables that are shown as they are."""
 
 

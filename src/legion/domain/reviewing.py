@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from enum import Enum
 
 from legion.domain import ladder
 from legion.domain.paths import matches
@@ -14,14 +13,6 @@ from legion.domain.verdicts import Reading
 LARGE = 400
 """Changed lines from which on a change counts as large."""
 _NAMED = 3
-
-
-class Policy(Enum):
-    OFF = "off"
-    """Nobody is added to those of the ticket's own team."""
-    RISKY = "risky"
-    """An independent reviewer reads what looks risky."""
-    ALWAYS = "always"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,7 +40,9 @@ def risks(touch: Touch, watched: Sequence[str]) -> tuple[str, ...]:
     if touch.weakened:
         found.append(f"tests look weaker ({_some(touch.weakened)})")
     if touch.unproven:
-        found.append("one criterion has no proof" if touch.unproven == 1 else f"{touch.unproven} criteria have no proof")
+        found.append(
+            "one criterion has no proof" if touch.unproven == 1 else f"{touch.unproven} criteria have no proof"
+        )
     if touch.lines > LARGE:
         found.append(f"it changes {touch.lines} lines")
     return tuple(found)

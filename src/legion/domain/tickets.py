@@ -49,6 +49,15 @@ ENDED = frozenset({State.DONE, State.FAILED, State.STOPPED})
 """States in which nothing happens by itself any more."""
 
 
+class Policy(Enum):
+    """When an independent reviewer reads a change, beside the readers of the ticket's own team."""
+
+    OFF = "off"
+    RISKY = "risky"
+    """Where it looks risky."""
+    ALWAYS = "always"
+
+
 class ParkReason(Enum):
     PAUSED = "paused"
     """A person said pause."""
@@ -141,6 +150,8 @@ class Wish:
     """The agent that asked for it; empty for a person. It gives no more than it has itself."""
     tools: tuple[str, ...] | None = None
     """The only tools that its agent has; None: as the person's settings say."""
+    review: Policy | None = None
+    """Whether an independent reviewer reads its change; None: as the project says."""
     undoes: int | None = None
     """The landed ticket that it takes back. It needs no agent: we make the change ourselves."""
 

@@ -346,14 +346,15 @@ def _refuse_unread(verdict: Verdict, subject: Subject) -> None:
     read = set(verdict.read)
     missed = [path for path in subject.changed if path not in read and not _below(path, read)]
     if missed:
-        named = ", ".join(missed[:_NAMED]) + (f" and {len(missed) - _NAMED} more" if len(missed) > _NAMED else "")
+        more = f" and {len(missed) - _NAMED} more" if len(missed) > _NAMED else ""
+        named = ", ".join(map(_shown, missed[:_NAMED])) + more
         raise Malformed(f'"read" does not name what the change touches: {named}')
 
 
 def _refuse_unknown(verdict: Verdict, subject: Subject) -> None:
     for finding in verdict.findings:
         if finding.file and not subject.exists(finding.file):
-            raise Malformed(f"a finding is about {finding.file}, and there is no such file")
+            raise Malformed(f"a finding is about {_shown(finding.file)}, and there is no such file")
     numbers = [one.number for one in verdict.criteria]
     for number in numbers:
         if not 1 <= number <= subject.criteria:
@@ -378,7 +379,7 @@ def _plain(path: str, root: str) -> str:
 
 def _shown(value: object) -> str:
     words = json.dumps(value, ensure_ascii=False, default=str)
-    return words if len(words) <= 60 else f"{words[:60]}..."
+    return words if len(words) <= 100 else f"{words[:100]}..."
 
 
 def _cut(words: str) -> str:

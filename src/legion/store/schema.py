@@ -18,7 +18,7 @@ from legion.domain.projects import ConfigOrigin
 from legion.domain.questions import Matter, Settler
 from legion.domain.runs import Outcome
 from legion.domain.teams import Part
-from legion.domain.tickets import State
+from legion.domain.tickets import Policy, State
 
 
 class Words(TypeDecorator[str]):
@@ -158,6 +158,7 @@ tickets = Table(
     Column("dispatcher", Text, nullable=False),
     Column("tools", Json),
     Column("undoes", Integer),
+    Column("review", _one_of(Policy)),
     Column("files", Json, nullable=False),
     Column("proofs", Json, nullable=False),
     Column("bound", Json, nullable=False),

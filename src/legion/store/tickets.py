@@ -278,6 +278,7 @@ def _wish_values(ticket: Ticket) -> dict[str, Any]:
         "dispatcher": wish.dispatcher,
         "tools": wish.tools,
         "undoes": wish.undoes,
+        "review": wish.review,
     }
 
 
@@ -343,6 +344,7 @@ def _ticket(row: Row[Any]) -> Ticket:
             dispatcher=row.dispatcher,
             tools=None if row.tools is None else tuple(row.tools),
             undoes=row.undoes,
+            review=row.review,
             **texts,
         ),
         state=row.state,

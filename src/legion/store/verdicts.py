@@ -86,6 +86,11 @@ def of_ticket(tx: ReadTransaction, ticket: int) -> tuple[Reading, ...]:
     return _found(tx, _TABLE.ticket == ticket)
 
 
+def said_by(tx: ReadTransaction, ticket: int, reader: str) -> tuple[Reading, ...]:
+    """Those in which this reader gave a verdict, oldest first."""
+    return _found(tx, _TABLE.ticket == ticket, _TABLE.reader == reader, ~_OPEN, _TABLE.verdict.is_not(None))
+
+
 def pending(tx: ReadTransaction, ticket: Ticket) -> tuple[Reading, ...]:
     """Those of its present change that are still to be given, the first to be read first."""
     if ticket.change is None:

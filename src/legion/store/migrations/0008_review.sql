@@ -4,6 +4,8 @@ ALTER TABLE runs ADD COLUMN role TEXT NOT NULL DEFAULT '';
 
 ALTER TABLE runs ADD COLUMN part TEXT NOT NULL DEFAULT 'build';
 
+ALTER TABLE tickets ADD COLUMN review TEXT;
+
 CREATE TABLE verdicts (
     id INTEGER PRIMARY KEY,
     project INTEGER NOT NULL,
@@ -26,3 +28,5 @@ CREATE TABLE verdicts (
 CREATE INDEX verdicts_of_ticket ON verdicts (ticket, id);
 
 CREATE INDEX verdicts_open ON verdicts (ticket) WHERE given_at IS NULL;
+
+INSERT INTO counters (name, value) VALUES ('verdict', 0);
