@@ -19,6 +19,7 @@ from legion.config import settings
 from legion.config.claude import Claude
 from legion.config.environment import OwnEnvironment
 from legion.config.evidence import Acceptance, Models, Protection, Questions
+from legion.config.review import OwnReview
 from legion.config.rhythm import Budgets, Governor, Rhythm
 from legion.config.settings import DAY, Rule, Unfit, choice, number, setting, text, texts, whole
 from legion.config.source import Source, read
@@ -270,6 +271,7 @@ class UserConfig:
     protection: Protection = field(default_factory=Protection)
     questions: Questions = field(default_factory=Questions)
     models: Models = field(default_factory=Models)
+    review: OwnReview = field(default_factory=OwnReview)
     acceptance: Mapping[str, Acceptance] = field(default_factory=dict)
     origin: str = field(default="", compare=False)
     """The file that was read, or would have been."""
@@ -320,6 +322,7 @@ SECTIONS: Mapping[str, type] = {
     "protection": Protection,
     "questions": Questions,
     "models": Models,
+    "review": OwnReview,
     "acceptance.NAME": Acceptance,
 }
 """Every table of the file by its name, for the documentation. The keys of the first stand above all tables."""
@@ -350,6 +353,9 @@ def parse(text: str, *, origin: str = "config.toml") -> UserConfig:
     }
     if general.default_driver and general.default_driver not in (*drivers, CLAUDE):
         raise source.fault(["default_driver"], f"names no driver: add [drivers.{general.default_driver}] or change it")
+    own = settings.read_section(OwnReview, source, ["review"])
+    if own.driver and own.driver not in (*drivers, CLAUDE):
+        raise source.fault(["review", "driver"], f"names no driver: add [drivers.{own.driver}] or change it")
     return UserConfig(
         general=general,
         daemon=settings.read_section(Daemon, source, ["daemon"]),
@@ -366,10 +372,15 @@ def parse(text: str, *, origin: str = "config.toml") -> UserConfig:
         protection=settings.read_section(Protection, source, ["protection"]),
         questions=settings.read_section(Questions, source, ["questions"]),
         models=settings.read_section(Models, source, ["models"]),
+        review=own,
         acceptance=dict(settings.read_named(Acceptance, source, "acceptance")),
         origin=origin,
         stated=_stated(source.table),
     )
+
+
+_PLAIN = ("claude", "governor", "budgets", "rhythm", "hooks", "notify", "protection", "questions", "models", "review")
+"""Tables that are shown as they are."""
 
 
 def flatten(config: UserConfig) -> list[tuple[str, object]]:
@@ -381,7 +392,7 @@ def flatten(config: UserConfig) -> list[tuple[str, object]]:
         rows += settings.flatten(f"drivers.{driver.name}", DriverTable(run=driver.argv, timeout=driver.timeout or 0.0))
     rows += settings.flatten("worktrees", config.worktrees)
     rows += settings.flatten("environment", config.environment)
-    for name in ("claude", "governor", "budgets", "rhythm", "hooks", "notify", "protection", "questions", "models"):
+    for name in _PLAIN:
         rows += settings.flatten(name, getattr(config, name))
     for name, one in config.acceptance.items():
         rows += settings.flatten(f"acceptance.{name}", one)

@@ -39,6 +39,7 @@ class Rule(Enum):
     GREEN_LANDS = "green-lands"
     RED_GOES_BACK = "red-goes-back"
     CONFLICT_GOES_BACK = "conflict-goes-back"
+    REVIEW_GOES_BACK = "review-goes-back"
     ATTEMPT_GOES_BACK = "attempt-goes-back"
     LADDER = "ladder"
     GIVEN_UP = "given-up"
@@ -74,6 +75,7 @@ WORDS = {
     Rule.GREEN_LANDS: "the target moves only to a commit whose checks passed on exactly that commit",
     Rule.RED_GOES_BACK: "who turns the checks red gets the output and another attempt",
     Rule.CONFLICT_GOES_BACK: "who conflicts with what landed gets the lines and another attempt",
+    Rule.REVIEW_GOES_BACK: "whose change is not approved gets the findings and another attempt",
     Rule.ATTEMPT_GOES_BACK: "an attempt that left nothing fit to land is followed by another",
     Rule.LADDER: "attempts that are used up are followed by fresh eyes, then by stronger models, then by a question",
     Rule.GIVEN_UP: "there is no attempt left, or no further one could help",
@@ -113,6 +115,7 @@ _PARKED = {
 _BACK = {
     Cause.CHECKS: Rule.RED_GOES_BACK,
     Cause.CONFLICT: Rule.CONFLICT_GOES_BACK,
+    Cause.REVIEW: Rule.REVIEW_GOES_BACK,
     Cause.ATTEMPT: Rule.ATTEMPT_GOES_BACK,
 }
 _PLAIN: dict[type[Step], Rule] = {

@@ -64,7 +64,7 @@ def spec(
         "LEGION_URL": world.url,
     }
     env = places.environment(world, {**identity, **around.env})
-    walls = places.sandbox(world, shop, writable=(tree, state, *around.writable), readable=(given, *_own_file(chosen)))
+    walls = places.sandbox(world, shop, writable=(tree, state, *around.writable), readable=(given, *own_file(chosen)))
     if chosen.argv is None:
         place = claude.Place(tree=tree, state=state, given=given, env=env, walls=walls)
         return claude.spec(world, this_run, _errand(world, shop, ticket, this_run), place, chosen.timeout)
@@ -96,7 +96,7 @@ def _errand(world: World, shop: Workshop, ticket: Ticket, this_run: Run) -> Erra
     )
 
 
-def _own_file(chosen: Agent) -> tuple[Path, ...]:
+def own_file(chosen: Agent) -> tuple[Path, ...]:
     """The agent program itself, which may lie where no toolchain is."""
     found = shutil.which(chosen.argv[0]) if chosen.argv else None
     return (Path(found).absolute(), Path(found).resolve()) if found else ()

@@ -81,7 +81,7 @@ def judge(world: World, shop: Workshop, ticket: Ticket, this_run: Run, ended: En
             return next_try(ticket, f"the agent's program failed ({detail})", feedback.program_failed(detail, tail))
         case Outcome.LIMITED:
             assert isinstance(ended, Ended), "a lost run tells nothing"
-            until = _wakes_at(world, ticket, this_run, ended.result.until)
+            until = limit_ends(world, this_run, ended.result.until)
             return Park(ParkReason.LIMIT, f"the provider does not serve for now: {detail}", until)
         case Outcome.OUT_OF_BUDGET:
             return Park(ParkReason.BUDGET, f"{detail}: `legion resume {ticket.id}` gives it as much again")
@@ -131,12 +131,12 @@ def judge_change(world: World, shop: Workshop, ticket: Ticket, saved: Saved, det
     return Propose(Change(base=ticket.base, commit=saved.commit))
 
 
-def _wakes_at(world: World, ticket: Ticket, this_run: Run, told: float | None) -> float:
+def limit_ends(world: World, this_run: Run, told: float | None) -> float:
     """What the agent heard about the reset, else what its provider said last to anyone."""
     with world.store.read() as tx:
         # How it reached its model was written down after the job had read the run.
         said = usage.limits(tx).get(runs.get(tx, this_run.id).access)
-        earlier = runs.of_ticket(tx, ticket.id)
+        earlier = runs.of_seat(tx, this_run)
     heard = said.resets_at if said is not None and said.at >= this_run.started_at and said.status != 200 else None
     return wakes_at(world.clock(), told if told is not None else heard, earlier)
 

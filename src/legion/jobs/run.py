@@ -11,6 +11,7 @@ from pathlib import Path
 from legion.domain.jobs import Claim
 from legion.domain.runs import Outcome, Run
 from legion.domain.tickets import (
+    AskReview,
     Fail,
     Park,
     ParkReason,
@@ -84,9 +85,9 @@ def run(world: World, claim: Claim) -> None:
         _conclude(world, claim, this_run, outcome, detail, None, again)
         return
     step = judging.judge(world, shop, ticket, this_run, ended, saved)
-    then: Park | Prove | None = judging.rest_before(world, ticket, ended, saved, step)
-    if isinstance(step, Propose) and check.unneeded(world, shop, ticket, step.change):
-        then = Prove()
+    then: Park | Prove | AskReview | None = judging.rest_before(world, ticket, ended, saved, step)
+    if isinstance(step, Propose):
+        then = check.at_once(world, shop, ticket, step.change)
     _conclude(world, claim, this_run, outcome, detail, saved, step, then)
 
 
@@ -159,7 +160,7 @@ def _conclude(
     detail: str,
     saved: Saved | None,
     step: Step,
-    then: Park | Prove | None = None,
+    then: Park | Prove | AskReview | None = None,
 ) -> None:
     """Run, ticket and claim change together. A person who stopped or parked the ticket meanwhile is not overruled."""
     if outcome is Outcome.STOPPED and (over := quota.exceeded(world, this_run)) is not None:

@@ -17,7 +17,8 @@ from legion.domain.mail import Delivery, Post
 from legion.domain.projects import ConfigOrigin
 from legion.domain.questions import Matter, Settler
 from legion.domain.runs import Outcome
-from legion.domain.tickets import State
+from legion.domain.teams import Part
+from legion.domain.tickets import Policy, State
 
 
 class Words(TypeDecorator[str]):
@@ -157,6 +158,7 @@ tickets = Table(
     Column("dispatcher", Text, nullable=False),
     Column("tools", Json),
     Column("undoes", Integer),
+    Column("review", _one_of(Policy)),
     Column("files", Json, nullable=False),
     Column("proofs", Json, nullable=False),
     Column("bound", Json, nullable=False),
@@ -284,6 +286,8 @@ runs = Table(
     Column("conversation", Text, nullable=False),
     Column("access", Words, nullable=False),
     Column("prompt", Text, nullable=False),
+    Column("role", Text, nullable=False),
+    Column("part", _one_of(Part), nullable=False),
 )
 
 claims = Table(
@@ -317,6 +321,27 @@ receipts = Table(
     Column("tail", Words, nullable=False),
     Column("output", Words, nullable=False),
     Column("digest", Text, nullable=False),
+)
+
+verdicts = Table(
+    "verdicts",
+    metadata,
+    Column("id", Integer, primary_key=True, autoincrement=False),
+    Column("project", Integer, nullable=False),
+    Column("ticket", Integer, nullable=False),
+    Column("attempt", Integer, nullable=False),
+    Column("reader", Text, nullable=False),
+    Column("round", Integer, nullable=False),
+    Column("base", Text, nullable=False),
+    Column("commit_id", Text, nullable=False),
+    Column("binding", Flag, nullable=False),
+    Column("why", Words, nullable=False),
+    Column("refused", Integer, nullable=False),
+    Column("complaint", Words, nullable=False),
+    Column("asked_at", Double, nullable=False),
+    Column("given_at", Double),
+    Column("verdict", Json),
+    Column("notes", Json, nullable=False),
 )
 
 landings = Table(
