@@ -6,11 +6,14 @@ from fnmatch import fnmatchcase
 
 from legion.config import teams as files
 from legion.config.teams import Definitions, Kind, Text
+from legion.domain import ladder
 from legion.domain.errors import BadInput, NotFound
-from legion.domain.teams import Crew, Origin, Role
+from legion.domain.teams import REVIEWER, Advice, Crew, Origin, Role, Stage, turn_of
+from legion.domain.tickets import Ticket
 from legion.jobs import access, claude
 from legion.jobs.world import Workshop, World
-from legion.store import projects
+from legion.store import advice, crews, projects
+from legion.store.database import ReadTransaction
 
 _MOST_FILES = 100
 
@@ -73,6 +76,32 @@ def crew(world: World, shop: Workshop, team: str) -> Crew:
     for stage in found.stages:
         _refuse_missing(world, stage.role)
     return found
+
+
+def of_ticket(world: World, ticket: Ticket) -> Crew:
+    """Who works on it, as it was at its dispatch."""
+    with world.store.read() as tx:
+        return crews.get(tx, ticket.wish.crew)
+
+
+def advised(tx: ReadTransaction, ticket: Ticket) -> tuple[Advice, ...]:
+    """What was said to whoever builds now; that for fresh eyes replaces what the same role said before."""
+    turn = turn_of(ladder.place(ticket))
+    latest = {one.role: one for one in advice.of_ticket(tx, ticket.id) if one.turn <= turn}
+    return tuple(latest.values())
+
+
+def tools(stage: Stage, ticket: Ticket) -> frozenset[str] | None:
+    """What its role and whoever dispatched the ticket both leave; None: all that the person's settings give."""
+    mine, given = stage.tools, ticket.wish.tools
+    if given is None:
+        return mine
+    return frozenset(given) if mine is None else mine & frozenset(given)
+
+
+def reviewer(world: World, shop: Workshop) -> Stage:
+    """Whom the project's policy adds, as it is defined now."""
+    return definitions(world, shop).reader(REVIEWER)
 
 
 def _refuse_missing(world: World, role: Role) -> None:
