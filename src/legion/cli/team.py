@@ -13,13 +13,13 @@ import click
 from legion.cli.command import Call, command
 from legion.cli.output import Cell, Colour, Screen, harmless
 from legion.cli.parameters import files, roles, teams
+from legion.cli.teams import PARTS
 from legion.cli.texts import checked, decoded, given_text
 from legion.wire.errors import BadInput, LegionError, NotFound
 from legion.wire.projects import Done
 from legion.wire.teams import RoleLine, RolePage, Roles, SaveDefinition, TeamLine, TeamPage, Teams
 
 _BROKEN = "cannot be used, see below"
-_PARTS = {"advise": "advises", "build": "builds", "read": "reads"}
 
 
 def _group(name: str, example: str) -> click.Group:
@@ -207,7 +207,7 @@ def _roles(found: Roles, screen: Screen) -> Iterator[str]:
     rows = [
         [
             Cell(harmless(one.name), Colour.BOLD),
-            Cell(_PARTS.get(one.part, one.part)),
+            Cell(PARTS.get(one.part, one.part)),
             Cell(one.origin, Colour.DIM),
             Cell(_BROKEN, Colour.RED) if one.fault else Cell(harmless(one.about), Colour.DIM),
         ]
@@ -235,9 +235,7 @@ def _team_page(page: TeamPage, screen: Screen) -> Iterator[str]:
     yield screen.bold(harmless(one.name))
     if one.about:
         yield harmless(one.about)
-    rows = [
-        [Cell(harmless(stage.name), Colour.BOLD), Cell(_PARTS[stage.part]), *_means(stage)] for stage in page.stages
-    ]
+    rows = [[Cell(harmless(stage.name), Colour.BOLD), Cell(PARTS[stage.part]), *_means(stage)] for stage in page.stages]
     yield from screen.table(rows)
     if any(stage.part == "read" for stage in page.stages):
         yield f"After {one.rounds} rounds of changes asked for, you are asked."
@@ -249,7 +247,7 @@ def _role_page(page: RolePage, screen: Screen) -> Iterator[str]:
     yield screen.bold(harmless(one.name))
     if one.about:
         yield harmless(one.about)
-    rows = [[Cell(_PARTS[one.part]), *_means(one)]]
+    rows = [[Cell(PARTS[one.part]), *_means(one)]]
     yield from screen.table(rows)
     yield from (f"  {harmless(line)}".rstrip() for line in page.prompt.splitlines())
     if page.teams:

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from legion.config.project import ProjectConfig
 from legion.config.settings import NAME
 from legion.config.teams import Kind
 from legion.domain import ladder
-from legion.domain.errors import BadInput
-from legion.domain.teams import Crew
+from legion.domain.errors import BadInput, LegionError
+from legion.domain.runs import Run
+from legion.domain.teams import Crew, Part, Stage
+from legion.domain.tickets import Ticket
 from legion.jobs import teams
 from legion.jobs.agents import NoProgram, agent
 from legion.jobs.world import Workshop, World
+from legion.store import advice
+from legion.store import crews as stored
+from legion.wire.teams import AdviceLine, CrewLine, StageLine
 from legion.wire.tickets import NewTicket
 
 _MOST_LABELS = 20
@@ -67,6 +73,40 @@ def notes(world: World, shop: Workshop, crews: list[Crew | None]) -> list[str]:
         for one in teams.untrusted(world, shop)
         if (one.kind, one.name) in names
     ]
+
+
+def line(world: World, shop: Workshop, ticket: Ticket, all_runs: Sequence[Run]) -> CrewLine | None:
+    """For the ticket's page. None where no team works on it."""
+    if not ticket.wish.crew:
+        return None
+    crew = teams.of_ticket(world, ticket)
+    with world.store.read() as tx:
+        said = advice.of_ticket(tx, ticket.id)
+    return CrewLine(
+        team=crew.team,
+        stages=[_stage(stage, ticket, all_runs) for stage in crew.stages],
+        advice=[
+            AdviceLine(role=one.role, run=one.run, turn=one.turn, text=one.text, given_at=one.given_at) for one in said
+        ],
+        changed="" if ticket.ended or ticket.wish.dispatcher else _changed(world, shop, ticket),
+    )
+
+
+def _stage(stage: Stage, ticket: Ticket, all_runs: Sequence[Run]) -> StageLine:
+    builds = stage.part is Part.BUILD
+    mine = [run.id for run in all_runs if run.role == ("" if builds else stage.key)]
+    model = ticket.wish.model if builds else stage.role.model
+    return StageLine(role=stage.key, part=stage.part.value, model=model, runs=mine)
+
+
+def _changed(world: World, shop: Workshop, ticket: Ticket) -> str:
+    try:
+        now = teams.crew(world, shop, ticket.wish.team)
+    except LegionError as gone:
+        return gone.message
+    if stored.digest(now) == ticket.wish.crew:
+        return ""
+    return "its definition was changed since; this ticket keeps the one that it was dispatched with"
 
 
 def _refuse_no_program(world: World, config: ProjectConfig, crew: Crew) -> None:

@@ -17,11 +17,15 @@ _TABLE = schema.crews.c
 
 def keep(tx: Transaction, crew: Crew) -> str:
     """Its digest, by which a ticket names it."""
-    body = _body(crew)
-    digest = hashlib.sha256(json.dumps(body, sort_keys=True).encode("utf-8", "replace")).hexdigest()
-    if tx.execute(select(_TABLE.digest).where(_TABLE.digest == digest)).one_or_none() is None:
-        tx.execute(insert(schema.crews), [{"digest": digest, "body": body}])
-    return digest
+    mine = digest(crew)
+    if tx.execute(select(_TABLE.digest).where(_TABLE.digest == mine)).one_or_none() is None:
+        tx.execute(insert(schema.crews), [{"digest": mine, "body": _body(crew)}])
+    return mine
+
+
+def digest(crew: Crew) -> str:
+    """The same for the same team with the same roles, and for no other."""
+    return hashlib.sha256(json.dumps(_body(crew), sort_keys=True).encode("utf-8", "replace")).hexdigest()
 
 
 def get(tx: ReadTransaction, digest: str) -> Crew:

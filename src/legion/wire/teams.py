@@ -90,3 +90,38 @@ class SaveDefinition:
     text: str
     new: bool = False
     """Refused where it is there already."""
+
+
+@dataclass(kw_only=True)
+class StageLine:
+    """A role in its place in a ticket's team."""
+
+    role: str
+    """Its name in runs."""
+    part: str
+    """`advise`, `build` or `read`."""
+    model: str
+    """Empty: as the person's settings say."""
+    runs: list[int]
+    """Those of it, oldest first."""
+
+
+@dataclass(kw_only=True)
+class AdviceLine:
+    role: str
+    run: int
+    turn: int
+    """0 for the first, 1 for that for fresh eyes."""
+    text: str
+    given_at: float
+
+
+@dataclass(kw_only=True)
+class CrewLine:
+    """Who works on a ticket: its team as it was at the dispatch."""
+
+    team: str
+    stages: list[StageLine]
+    advice: list[AdviceLine]
+    changed: str = ""
+    """Why a ticket that is dispatched now would get another; empty where it would not."""

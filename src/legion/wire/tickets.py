@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from legion.wire.questions import QuestionLine
+from legion.wire.teams import CrewLine
 
 
 @dataclass(kw_only=True)
@@ -185,6 +186,9 @@ class TicketPage:
     """Held-out acceptance that it has to pass."""
     reversal: ReversalLine | None = None
     """What came out when its change was taken back, whole and in pieces; null where that was not tried."""
+    labels: list[str] = field(default_factory=list)
+    crew: CrewLine | None = None
+    """Who works on it; null where no team does."""
 
 
 @dataclass(kw_only=True)
