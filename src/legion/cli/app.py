@@ -46,6 +46,8 @@ SECTIONS: dict[str, dict[str, Entry]] = {
         "claim": Entry("claiming", "claim", "As an agent: take a ticket from the board."),
         "submit": Entry("claiming", "submit", "As an agent: your ticket's change is whole."),
         "broadcast": Entry("agents", "broadcast", "A message to every agent."),
+        "review": Entry("reviews", "review", "Have a ticket's change read."),
+        "bounce": Entry("reviews", "bounce", "Send a ticket's change back."),
         "retry": Entry("acting", "retry", "Try an ended ticket again."),
         "stop": Entry("acting", "stop", "Stop a ticket, or all of them."),
         "drop": Entry("acting", "drop", "Take a ticket off the board."),

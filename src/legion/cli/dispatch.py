@@ -74,6 +74,12 @@ legion dispatch --from plan.toml"""
 @click.option("--ask", is_flag=True, help="Its agent may ask you for what it is not allowed to do: `legion inbox`.")
 @click.option("--budget", type=float, metavar="USD", help="Dollars that all its runs may cost together.")
 @click.option(
+    "--review",
+    type=click.Choice(["off", "risky", "always"]),
+    default="",
+    help="Whether an independent reviewer reads its change; as the project says if left out.",
+)
+@click.option(
     "--from",
     "plan_file",
     metavar="FILE",

@@ -23,7 +23,7 @@ from legion.wire.tickets import NewTicket
 
 MOST_ATTEMPTS = 20
 
-_TEXTS = ("title", "text", "context", "criteria", "plan", "key", "epic", "driver", "command", "model", "team")
+_TEXTS = ("title", "text", "context", "criteria", "plan", "key", "epic", "driver", "command", "model", "team", "review")
 _LISTS = ("files", "prove", "accept", "labels")
 _NUMBERS = ("priority", "max_attempts")
 _FLAGS = ("checkpoint", "ask")

@@ -139,6 +139,12 @@ class Legion:
     def retry(self, id: int, action: Action) -> Acted:
         return self._post(Acted, f"tickets/{id}/retry", action)
 
+    def review(self, id: int) -> Acted:
+        return self._post(Acted, f"tickets/{id}/review")
+
+    def bounce(self, id: int, action: Action) -> Acted:
+        return self._post(Acted, f"tickets/{id}/bounce", action)
+
     def drop(self, id: int) -> Acted:
         return self._post(Acted, f"tickets/{id}/drop")
 

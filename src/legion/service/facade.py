@@ -10,8 +10,8 @@ from legion.config.explain import explain
 from legion.config.project import FILE
 from legion.config.teams import Kind
 from legion.domain.agents import ROOT
+from legion.domain.runs import seated
 from legion.jobs import spending
-from legion.jobs.saving import worktree_name
 from legion.jobs.world import World
 from legion.service import (
     asking,
@@ -26,6 +26,7 @@ from legion.service import (
     projects,
     providers,
     recording,
+    reviewing,
     routing,
     standing,
     stretch,
@@ -170,6 +171,12 @@ class Service:
     def retry(self, id: int, action: Action) -> Acted:
         return tickets.retry(self._world, id, action.feedback)
 
+    def review(self, id: int) -> Acted:
+        return reviewing.review(self._world, id)
+
+    def bounce(self, id: int, action: Action) -> Acted:
+        return reviewing.bounce(self._world, id, action.feedback)
+
     def drop(self, id: int) -> Acted:
         return tickets.drop(self._world, id)
 
@@ -298,14 +305,15 @@ class Service:
         project = projects.find(self._world, where.cwd)
         shop = self._world.workshop_of(project)
         with self._world.store.read() as tx:
-            live = {worktree_name(ticket.id): ticket for ticket in stored_tickets.live(tx, project=project.id)}
+            live = {ticket.id for ticket in stored_tickets.live(tx, project=project.id)}
+        whose = {tree.name: _ticket_of(tree.name, live) for tree in shop.worktrees.list()}
         lines = [
             WorktreeLine(
                 name=tree.name,
                 path=str(tree.path),
                 bytes=tree.bytes,
-                ticket=live[tree.name].id if tree.name in live else None,
-                state="warm" if tree.in_pool else "in use" if tree.name in live else "kept",
+                ticket=whose[tree.name],
+                state="warm" if tree.in_pool else "in use" if whose[tree.name] else "kept",
             )
             for tree in shop.worktrees.list()
         ]
@@ -346,6 +354,12 @@ class Service:
 
     def shutdown(self) -> None:
         self._end()
+
+
+def _ticket_of(seat: str, live: set[int]) -> int | None:
+    """The live ticket that works there, or is read there."""
+    found = seated(seat)
+    return found[1] if found is not None and found[0] == "ticket" and found[1] in live else None
 
 
 def _settings(rows: list[explaining.Setting]) -> list[Setting]:

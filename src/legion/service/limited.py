@@ -15,6 +15,7 @@ from legion.domain.errors import NotAllowed
 from legion.domain.projects import Project
 from legion.domain.questions import Matter, Question
 from legion.domain.teams import Crew, Stage
+from legion.domain.tickets import Policy
 from legion.jobs import spending
 from legion.jobs.world import World
 from legion.service import asking
@@ -166,6 +167,8 @@ def _narrowed(world: World, agent: Agent, new: NewTicket) -> NewTicket:
     """The ticket with what it inherits. Raises NotAllowed where it asks for what its dispatcher has not."""
     if new.command or new.driver:
         raise NotAllowed("Only a person chooses the program of a ticket: leave out command and driver.")
+    if new.review == Policy.OFF.value:
+        raise NotAllowed("Only a person can say that nobody reads a change: leave out review.")
     if new.accept:
         raise NotAllowed("Held-out acceptance is the person's alone: leave out accept.")
     if new.prove and not (world.sandbox.works and world.user.sandbox.mode.value != "off"):

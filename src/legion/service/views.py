@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from legion.config.project import parse
@@ -25,12 +25,12 @@ from legion.domain.usage import total
 from legion.jobs.run import run_dir
 from legion.jobs.saving import worktree_name
 from legion.jobs.world import Rest, World
-from legion.service import asking, crews, evidence, trusting
+from legion.service import asking, crews, evidence, reviewing, trusting
 from legion.service import projects as project_cases
 from legion.service.health import environment_line
 from legion.service.lines import moment, run_line, usage_line
 from legion.service.silence import silence
-from legion.store import agents, events, holdings, projects, questions, receipts, runs, tickets, usage
+from legion.store import agents, events, holdings, projects, questions, receipts, runs, tickets, usage, verdicts
 from legion.store.database import ReadTransaction
 from legion.wire.projects import DaemonLine, Graph, ProjectLine, Status
 from legion.wire.tickets import ClashLine, EventLine, ReceiptLine, TicketLine, TicketPage
@@ -101,6 +101,8 @@ class Lines:
                 return self._working(self._active.get(ticket.id))
             case State.CHECKING:
                 return "checks of the landed code" if ticket.wish.checkpoint else "its proofs run"
+            case State.REVIEWING:
+                return self._reading(self._active.get(ticket.id))
             case State.LANDING:
                 return "in the merge queue"
             case State.DONE if ticket.unchecked:
@@ -114,7 +116,8 @@ class Lines:
         if parked.reason is ParkReason.LIMIT:
             return f"waits for the provider, goes on by itself {moment(parked.until, self._now)}".rstrip()
         if parked.reason is ParkReason.QUESTION and ticket in self._asking:
-            return f"asks you: `legion answer {self._asking[ticket].id} yes` or no"
+            first, *others = self._asking[ticket].choices or ("'your words'",)
+            return f"asks you: `legion answer {self._asking[ticket].id} {first}`{_or(others)}"
         return ""
 
     def _working(self, run: Run | None) -> str:
@@ -124,6 +127,11 @@ class Lines:
         quiet = silence(run_dir(self._world, run)) if run.access else ""
         who = f"{run.role} advises" if run.part is Part.ADVISE else "agent at work"
         return quiet or f"{who} for {self._now - run.started_at:.0f} s"
+
+    def _reading(self, run: Run | None) -> str:
+        if run is None or not run.role:
+            return "waits for somebody to read it"
+        return f"{run.role} reads it for {self._now - run.started_at:.0f} s"
 
     def _waiting(self, ticket: Ticket, held_up: tuple[int, ...]) -> str:
         project = self._projects.get(ticket.project)
@@ -164,7 +172,12 @@ def _asks(question: Question) -> str:
     return f"its agent asks you: `legion inbox` has question {question.id}"
 
 
-_JOBS = {State.WORKING: JobKind.RUN, State.CHECKING: JobKind.CHECK}
+_JOBS = {State.WORKING: JobKind.RUN, State.CHECKING: JobKind.CHECK, State.REVIEWING: JobKind.REVIEW}
+
+
+def _or(choices: Sequence[str]) -> str:
+    *before, last = choices or ("",)
+    return f", {', '.join(before)} or {last}" if before else f" or {last}" if last else ""
 
 
 def _resting(world: World) -> dict[tuple[JobKind, int], Rest]:
@@ -281,8 +294,9 @@ def ticket_page(world: World, ticket_id: int) -> TicketPage:
         spent = usage.of_runs(tx, [run.id for run in all_runs])
         asked = [question for question in questions.open_ones(tx) if question.ticket == ticket_id]
         waiting = asking.lines(tx, asked)
+        read = verdicts.of_ticket(tx, ticket_id)
         undone_by = [other.id for other in tickets.undoing(tx, ticket_id)]
-    latest = all_runs[-1] if all_runs else None
+    latest = next((run for run in reversed(all_runs) if not run.role), None)
     wish, change = ticket.wish, ticket.change
     worktree, changed = _on_disk(world, ticket)
     return TicketPage(
@@ -321,7 +335,8 @@ def ticket_page(world: World, ticket_id: int) -> TicketPage:
         labels=list(wish.labels),
         crew=crews.line(world, shop, ticket, all_runs),
         reversal=evidence.reversal(history),
-        evidence=evidence.lines(shop, ticket, history, _without_repeats((*proofs, *named, *confirmed))),
+        reviews=reviewing.lines(read),
+        evidence=evidence.lines(shop, ticket, history, _without_repeats((*proofs, *named, *confirmed)), read),
     )
 
 
