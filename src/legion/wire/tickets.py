@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from legion.wire.questions import QuestionLine
-from legion.wire.teams import CrewLine
 from legion.wire.reviews import ReviewLine
+from legion.wire.teams import CrewLine
 
 
 @dataclass(kw_only=True)
