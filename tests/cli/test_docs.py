@@ -16,7 +16,19 @@ from legion.cli.app import ENTRIES, cli
 from legion.cli.command import COMMON
 from legion.cli.plan import FIELDS, read_plan
 from legion.demo import report, summary
-from legion.wire import agents, history, mail, projects, providers, questions, recording, stretch, tickets, usage
+from legion.wire import (
+    agents,
+    history,
+    mail,
+    projects,
+    providers,
+    questions,
+    recording,
+    stretch,
+    teams,
+    tickets,
+    usage,
+)
 from tests.support.codebase import ROOT
 
 # What clients send; the OpenAPI document describes it.
@@ -24,6 +36,7 @@ REQUESTS = (
     *(projects.AddProject, projects.Where, projects.Trust, tickets.NewTicket, tickets.Dispatch, tickets.Action),
     *(providers.AddProvider, providers.RemoveProvider, providers.TryProvider, questions.Answer, questions.Words),
     *(providers.SetRoute, providers.RemoveRoute, recording.Record, providers.BeginLogin, providers.FinishLogin),
+    teams.SaveDefinition,
     *(agents.ClaimTicket, agents.SubmitTicket, agents.Plan, agents.PlanVerdict),
     *(agents.Hire, agents.Fire, agents.Interrupt, mail.Letter, mail.Broadcast, mail.ReadMail),
 )
@@ -128,6 +141,7 @@ SHAPES = (
     usage,
     history,
     stretch,
+    teams,
     shapes,
     summary,
     report,

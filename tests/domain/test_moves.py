@@ -50,7 +50,7 @@ WITH_AGENT = {
     "working": "Planted>working Propose>checking TryAgain>queued Resume>queued Park>parked Fail>failed Stop>stopped",
     "checking": "Prove>landing AskReview>reviewing TryAgain>queued Park>parked Fail>failed Stop>stopped",
     "reviewing": "Approve>landing TryAgain>queued Park>parked Fail>failed Stop>stopped",
-    "landing": "Land>done TryAgain>queued Park>parked Fail>failed Stop>stopped",
+    "landing": "Land>done AskReview>reviewing TryAgain>queued Park>parked Fail>failed Stop>stopped",
     "parked": "Unpark>reviewing Fail>failed Stop>stopped",
     "done": "",
     "failed": "Retry>queued",

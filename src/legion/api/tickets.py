@@ -56,6 +56,16 @@ def retry(id: TicketId, service: Asked, action: Action | None = None) -> Acted:
     return service.retry(id, storable(action or Action()))
 
 
+@router.post("/{id}/review", summary="Have its change read by an independent reviewer")
+def review(id: TicketId, service: Asked) -> Acted:
+    return service.review(id)
+
+
+@router.post("/{id}/bounce", summary="Send its change back to its agent, with words")
+def bounce(id: TicketId, service: Asked, action: Action | None = None) -> Acted:
+    return service.bounce(id, storable(action or Action()))
+
+
 @router.post("/{id}/drop", summary="Take it off the board")
 def drop(id: TicketId, service: Asked) -> Acted:
     return service.drop(id)

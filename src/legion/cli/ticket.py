@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import click
 
+from legion.cli import reviews, teams
 from legion.cli.command import Call, command
 from legion.cli.inbox import question_lines
 from legion.cli.output import (
@@ -47,7 +48,9 @@ def page_of(page: TicketPage, screen: Screen, *, full: bool = False) -> list[str
         *_head(page, screen),
         *_questions(page, screen),
         *_texts(page, screen, full),
+        *teams.section(page.crew, screen, full=full),
         *_evidence(page, screen),
+        *reviews.section(page.reviews, screen, full=full),
         *_attempts(page, screen, full),
         *_clashes(page, screen),
         *_spent(page, screen),
@@ -73,6 +76,7 @@ def _head(page: TicketPage, screen: Screen) -> Iterator[str]:
     facts = [
         ("after", numbers(line.after)),
         ("epic", harmless(line.epic)),
+        ("labels", harmless(", ".join(page.labels))),
         ("priority", str(line.priority) if line.priority else ""),
         ("kind", "checkpoint" if line.checkpoint else ""),
         ("agent", harmless(" ".join(word for word in (page.driver, page.command, page.model) if word))),
@@ -193,7 +197,7 @@ def _run_row(run: RunLine, screen: Screen) -> list[Cell]:
     lasted = fine_duration(run.ended_at - run.started_at) if run.ended_at is not None else ""
     again = f" (start {run.generation})" if run.generation > 1 else ""
     return [
-        Cell(f"attempt {run.attempt}{again}"),
+        Cell(f"attempt {run.attempt}{again}{f', {harmless(run.role)}' if run.role else ''}"),
         Cell(f"run {run.id}", Colour.DIM),
         Cell(clock(run.started_at), Colour.DIM),
         Cell(lasted),
@@ -260,7 +264,13 @@ def _receipt_row(receipt: ReceiptLine, screen: Screen) -> list[Cell]:
     ]
 
 
-_BACKING = {"proven": Colour.GREEN, "green": Colour.GREEN, "red": Colour.RED, "claimed": Colour.YELLOW}
+_BACKING = {
+    "proven": Colour.GREEN,
+    "green": Colour.GREEN,
+    "red": Colour.RED,
+    "read": Colour.CYAN,
+    "claimed": Colour.YELLOW,
+}
 
 
 def _evidence(page: TicketPage, screen: Screen) -> Iterator[str]:
@@ -342,8 +352,10 @@ def words_of(event: EventLine) -> str:
             return "created"
         case "ticket.moved":
             return _with(f"{told.get('from')} to {told.get('to')}", told.get("reason"))
+        case "ticket.advised":
+            return f"{told.get('role')} advised in run {told.get('run')}"
         case "run.started":
-            return f"run {told.get('run')} started, attempt {told.get('attempt')}"
+            return _with(f"run {told.get('run')} started, attempt {told.get('attempt')}", told.get("role"))
         case "run.ended":
             outcome = told.get("outcome", "").replace("_", " ")
             return _with(f"run {told.get('run')} ended: {outcome}", told.get("detail"))
@@ -355,6 +367,11 @@ def words_of(event: EventLine) -> str:
             # Events of earlier releases know only yes and no.
             said = told.get("choice") or ("yes" if event.data.get("allowed") else "no")
             return _with(f"question {told.get('question')} settled: {said}", told.get("why"))
+        case "review.asked":
+            return _with(f"{told.get('reader')} is to read {commit}", told.get("why"))
+        case "review.given":
+            words = told.get("summary") or told.get("why")
+            return _with(f"{told.get('reader')} on {commit}, {told.get('verdict')}", words)
         case "proof.reversed":
             return f"taken back in {count(int(told.get('tried', 0)), 'piece')}"
         case "landing.landed":

@@ -14,12 +14,14 @@ from functools import lru_cache
 
 from legion.config import settings
 from legion.config.environment import Environment, read_environment
+from legion.config.review import Review
 from legion.config.settings import DAY, NAME, choice, flag, number, text, texts, whole
 from legion.config.source import Source, read
 from legion.domain.checks import Check
 from legion.domain.conflicts import Overlap
 from legion.domain.landing import Mode
 from legion.domain.paths import glob_fault
+from legion.domain.teams import SOLO, name_fault
 
 FILE = "legion.toml"
 
@@ -82,6 +84,14 @@ class Agents:
             allowed="the name of a driver in the person's own file, or empty",
             fits=lambda name: name == "" or NAME.fullmatch(name) is not None,
             help="The driver for tickets that name none. Empty: the person's `default_driver`.",
+        ),
+    )
+    team: str = field(
+        default=SOLO,
+        metadata=text(
+            allowed="the name of a team",
+            fits=lambda name: name_fault(name) is None,
+            help="The team for tickets that name none: see `legion team list`.",
         ),
     )
 
@@ -170,6 +180,7 @@ class ProjectConfig:
     protected: Protected = field(default_factory=Protected)
     checkpoints: Checkpoints = field(default_factory=Checkpoints)
     reversal: Reversal = field(default_factory=Reversal)
+    review: Review = field(default_factory=Review)
     environment: Environment = field(default_factory=Environment)
     stated: frozenset[str] = field(default=frozenset(), compare=False)
     """The flat keys that the file sets itself; the rest are defaults."""
@@ -186,6 +197,7 @@ SECTIONS: Mapping[str, type] = {
     "protected": Protected,
     "checkpoints": Checkpoints,
     "reversal": Reversal,
+    "review": Review,
     "environment": Environment,
 }
 """Every table of the file by its name, for the documentation."""
@@ -231,6 +243,7 @@ def parse(text: str, *, origin: str = FILE) -> ProjectConfig:
         protected=settings.read_section(Protected, source, ["protected"]),
         checkpoints=settings.read_section(Checkpoints, source, ["checkpoints"]),
         reversal=settings.read_section(Reversal, source, ["reversal"]),
+        review=settings.read_section(Review, source, ["review"]),
         environment=read_environment(source),
         stated=_stated(source.table),
     )
@@ -252,6 +265,7 @@ def flatten(config: ProjectConfig) -> list[tuple[str, object]]:
     rows += settings.flatten("protected", config.protected)
     rows += settings.flatten("checkpoints", config.checkpoints)
     rows += settings.flatten("reversal", config.reversal)
+    rows += settings.flatten("review", config.review)
     rows += settings.flatten("environment", config.environment)
     return rows
 

@@ -16,6 +16,7 @@ from legion.config.claude import Claude
 from legion.config.environment import OwnEnvironment
 from legion.config.evidence import Acceptance, Models, Protection, Questions
 from legion.config.machine import Daemon, Sandbox, Worktrees
+from legion.config.review import OwnReview
 from legion.config.rhythm import Budgets, Governor, Rhythm
 from legion.config.settings import DAY, Rule, Unfit, number, setting, text
 from legion.config.source import Source, read
@@ -95,6 +96,7 @@ class UserConfig:
     protection: Protection = field(default_factory=Protection)
     questions: Questions = field(default_factory=Questions)
     models: Models = field(default_factory=Models)
+    review: OwnReview = field(default_factory=OwnReview)
     acceptance: Mapping[str, Acceptance] = field(default_factory=dict)
     standing: Standing = field(default_factory=Standing)
     origin: str = field(default="", compare=False)
@@ -125,6 +127,8 @@ class UserConfig:
 
 DEFAULTS = UserConfig()
 
+_BY_LABEL = "models.by_label"
+
 CLAUDE = "claude"
 """The driver that is always there."""
 
@@ -144,6 +148,7 @@ SECTIONS: Mapping[str, type] = {
     "protection": Protection,
     "questions": Questions,
     "models": Models,
+    "review": OwnReview,
     "acceptance.NAME": Acceptance,
     "standing": Standing,
 }
@@ -175,6 +180,9 @@ def parse(text: str, *, origin: str = "config.toml") -> UserConfig:
     }
     if general.default_driver and general.default_driver not in (*drivers, CLAUDE):
         raise source.fault(["default_driver"], f"names no driver: add [drivers.{general.default_driver}] or change it")
+    own = settings.read_section(OwnReview, source, ["review"])
+    if own.driver and own.driver not in (*drivers, CLAUDE):
+        raise source.fault(["review", "driver"], f"names no driver: add [drivers.{own.driver}] or change it")
     return UserConfig(
         general=general,
         daemon=settings.read_section(Daemon, source, ["daemon"]),
@@ -191,14 +199,27 @@ def parse(text: str, *, origin: str = "config.toml") -> UserConfig:
         protection=settings.read_section(Protection, source, ["protection"]),
         questions=settings.read_section(Questions, source, ["questions"]),
         models=settings.read_section(Models, source, ["models"]),
+        review=own,
         acceptance=dict(settings.read_named(Acceptance, source, "acceptance")),
         standing=settings.read_section(Standing, source, ["standing"]),
         origin=origin,
-        stated=settings.stated(source.table),
+        stated=_stated(source.table),
     )
 
 
-_FLAT = ("claude", "governor", "budgets", "rhythm", "hooks", "notify", "protection", "questions", "models", "standing")
+_FLAT = (
+    "claude",
+    "governor",
+    "budgets",
+    "rhythm",
+    "hooks",
+    "notify",
+    "protection",
+    "questions",
+    "models",
+    "review",
+    "standing",
+)
 """The tables that are shown as they are, in this order."""
 
 
@@ -216,6 +237,12 @@ def flatten(config: UserConfig) -> list[tuple[str, object]]:
     for name, one in config.acceptance.items():
         rows += settings.flatten(f"acceptance.{name}", one)
     return rows
+
+
+def _stated(table: Mapping[str, object]) -> frozenset[str]:
+    """`models.by_label` is one setting, however many labels it holds."""
+    keys = settings.stated(table)
+    return keys | {_BY_LABEL for key in keys if key.startswith(f"{_BY_LABEL}.")}
 
 
 def worktrees_folder(config: UserConfig, root: Path) -> Path:

@@ -24,6 +24,8 @@ class JobKind(Enum):
     """An agent works on a ticket."""
     CHECK = "check"
     """A ticket's own proofs, or a checkpoint."""
+    REVIEW = "review"
+    """Somebody reads a ticket's change."""
     LAND = "land"
     """One project's merge queue."""
     BASELINE = "baseline"
@@ -32,8 +34,14 @@ class JobKind(Enum):
     """One turn of a standing agent."""
 
 
-TAKES_A_SLOT = (JobKind.RUN, JobKind.SERVE)
+TAKES_A_SLOT = (JobKind.RUN, JobKind.REVIEW, JobKind.SERVE)
 """The jobs of agents."""
+_OF_TICKETS = (JobKind.RUN, JobKind.REVIEW)
+"""Those that count against their project's share."""
+
+
+_NOT_THE_HOLDERS = (State.CHECKING, State.REVIEWING)
+"""Where a claimed ticket is in our hands, and not with the standing agent that claimed it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,11 +84,15 @@ class Snapshot:
     ended: Mapping[int, State]
     """The states of ended tickets that a live one comes after."""
     jobs: frozenset[tuple[JobKind, int]]
-    """What runs: kind and ticket (run, check), project (land, baseline) or agent (serve)."""
+    """What runs: kind and ticket (run, check, review), project (land, baseline) or agent (serve)."""
     slots: int
     """Room for agents on this machine, all projects together."""
     open_runs: frozenset[int] = frozenset()
-    """Tickets with a run of which no end is known."""
+    """Tickets with a run of who builds of which no end is known."""
+    open_readings: frozenset[int] = frozenset()
+    """Tickets with a run of a reader of which no end is known."""
+    read_aside: Mapping[int, int] = field(default_factory=dict)
+    """Tickets that are read while they go on or after they have landed, and their projects."""
     agents: tuple[AgentView, ...] = ()
     held: frozenset[int] = frozenset()
     """Tickets that standing agents have claimed: their runs are those agents' turns."""
@@ -143,12 +155,13 @@ def decide(snapshot: Snapshot, now: float) -> Decision:
             continue
         free = [ticket for ticket in tickets if ticket.id not in snapshot.held]
         commands += _hand_backs(project, tickets, snapshot.held)
-        begun = free + [ticket for ticket in tickets if ticket not in free and ticket.state is State.CHECKING]
+        begun = free + [ticket for ticket in tickets if ticket not in free and ticket.state in _NOT_THE_HOLDERS]
         wanted = _project_jobs(project, tickets) + _in_hand(begun) + _waiting(project, free, tickets, states)
+        wanted += _aside(snapshot, project)
         starts = [start for start in wanted if (start.kind, start.subject) not in jobs | resting]
-        running = leaving + sum(1 for ticket in tickets if (JobKind.RUN, ticket.id) in jobs)
+        running = leaving + sum(1 for ticket in tickets for kind in _OF_TICKETS if (kind, ticket.id) in jobs)
         admitted = _within(starts, min(room, project.parallel - running))
-        room -= sum(1 for start in admitted if start.kind is JobKind.RUN)
+        room -= sum(1 for start in admitted if start.kind in _OF_TICKETS)
         commands += admitted
         serving = _turns(project, snapshot.agents, jobs | resting, now)[: max(0, room)]
         room -= len(serving)
@@ -179,6 +192,8 @@ def _to_end(snapshot: Snapshot, busy: frozenset[tuple[JobKind, int]]) -> list[St
     """Runs of tickets that a person took out of work while nobody looked: they still need an end, before a new one."""
     working = {ticket.id for ticket in snapshot.tickets if ticket.state is State.WORKING}
     begun = [StartJob(JobKind.RUN, ticket) for ticket in sorted(snapshot.open_runs - working)]
+    read = {ticket.id for ticket in snapshot.tickets if ticket.state is State.REVIEWING} | snapshot.read_aside.keys()
+    begun += [StartJob(JobKind.REVIEW, ticket) for ticket in sorted(snapshot.open_readings - read)]
     # A turn that has begun comes to its end whatever became of its agent.
     begun += [StartJob(JobKind.SERVE, agent.number) for agent in snapshot.agents if agent.in_a_turn]
     return [start for start in begun if (start.kind, start.subject) not in busy]
@@ -232,8 +247,14 @@ def _project_jobs(project: ProjectView, tickets: list[Ticket]) -> list[StartJob]
 
 def _in_hand(tickets: list[Ticket]) -> list[StartJob]:
     """What was begun goes on, whoever began it: after a restart its job is missing and starts again."""
-    kinds = {State.WORKING: JobKind.RUN, State.CHECKING: JobKind.CHECK}
+    kinds = {State.WORKING: JobKind.RUN, State.CHECKING: JobKind.CHECK, State.REVIEWING: JobKind.REVIEW}
     return [StartJob(kinds[ticket.state], ticket.id, ticket.version) for ticket in tickets if ticket.state in kinds]
+
+
+def _aside(snapshot: Snapshot, project: ProjectView) -> list[StartJob]:
+    """What is read without anybody waiting for it comes last."""
+    mine = sorted(ticket for ticket, whose in snapshot.read_aside.items() if whose == project.id)
+    return [] if project.paused else [StartJob(JobKind.REVIEW, ticket) for ticket in mine]
 
 
 def _waiting(
@@ -263,7 +284,7 @@ def _within(starts: list[StartJob], room: int) -> list[StartJob]:
     """Agents only as far as there is room; checks and landing always."""
     admitted = []
     for start in starts:
-        if start.kind is JobKind.RUN:
+        if start.kind in _OF_TICKETS:
             if room <= 0:
                 continue
             room -= 1

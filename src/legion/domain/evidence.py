@@ -28,6 +28,8 @@ class Backing(Enum):
     """Its command was red, or could not be run, when it was run last."""
     OPEN = "open"
     """Bound to a command that has not run yet."""
+    READ = "read"
+    """Nothing is bound to it, and somebody independent read the change and says that it is met. No proof."""
     CLAIMED = "claimed"
     """Nothing is bound to it: there is the agent's word, and no more."""
 
@@ -85,14 +87,18 @@ def weigh(
     checks: Mapping[str, str],
     receipts: Sequence[Receipt],
     landed_on: Sequence[Receipt] | None,
+    read: Mapping[int, str] | None = None,
 ) -> tuple[Evidence, ...]:
     """Where each criterion stands; several commands for one give several. `checks` are commands by name, `receipts`
-    those of the latest change, oldest first, `landed_on` those that let it land; None where it has not."""
+    those of the latest change, oldest first, `landed_on` those that let it land; None where it has not. `read` says by
+    the criterion's place where a reader saw that it is met."""
     found: list[Evidence] = []
     for place, words in enumerate(criteria_of(criteria)):
         mine = [one.by for one in bound if one.criterion == place]
         found += [_stands(words, _command(by, checks), receipts, landed_on) for by in mine]
-        if not mine:
+        if not mine and read and place in read:
+            found.append(Evidence(words=words, backing=Backing.READ, by=read[place]))
+        elif not mine:
             found.append(Evidence(words=words, backing=Backing.CLAIMED))
     return tuple(found)
 

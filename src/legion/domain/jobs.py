@@ -12,7 +12,7 @@ class Claim:
     id: int
     kind: JobKind
     subject: int
-    """The ticket (run, check), the project (land, baseline) or the agent (serve)."""
+    """The ticket (run, check, review), the project (land, baseline) or the agent (serve)."""
     generation: int
     """Counts the starts of this job; 1 is the first."""
     machine: str

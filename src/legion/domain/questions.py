@@ -24,6 +24,9 @@ class Matter(Enum):
     """A change touches protected files or makes tests weaker. Its ticket is parked until a person has said."""
     ATTEMPTS = "attempts"
     """A ticket's attempts are used up, and so is its ladder. It is parked until a person has said."""
+    REVIEW = "review"
+    """A change is not approved and its rounds are over, or its reader gives no verdict. Its ticket is parked until a
+    person has said."""
     ASK = "ask"
     """An agent's own question."""
 
@@ -48,6 +51,11 @@ MORE = "more"
 """As much again."""
 LEAVE = "leave"
 RETRY = "retry"
+LAND = "land"
+"""As it is."""
+BACK = "back"
+"""To its agent, with the words that go with it."""
+STOP = "stop"
 
 CHOICES: Mapping[Matter, tuple[str, ...]] = {
     Matter.PERMISSION: (YES, NO),
@@ -56,6 +64,7 @@ CHOICES: Mapping[Matter, tuple[str, ...]] = {
     Matter.CONFLICT: (RETRY, LEAVE),
     Matter.CHANGE: (YES, NO),
     Matter.ATTEMPTS: (YES, NO),
+    Matter.REVIEW: (LAND, BACK, STOP),
     Matter.ASK: (),
 }
 """What can be chosen where the question itself offers nothing else. Nothing: it is answered with words."""
@@ -67,6 +76,7 @@ FALLBACKS: Mapping[Matter, str] = {
     Matter.CONFLICT: LEAVE,
     Matter.CHANGE: NO,
     Matter.ATTEMPTS: NO,
+    Matter.REVIEW: STOP,
     Matter.ASK: "",
 }
 """What silence means: always that nothing more happens than without an answer."""

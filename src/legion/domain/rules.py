@@ -39,10 +39,12 @@ class Rule(Enum):
     GREEN_LANDS = "green-lands"
     RED_GOES_BACK = "red-goes-back"
     CONFLICT_GOES_BACK = "conflict-goes-back"
+    REVIEW_GOES_BACK = "review-goes-back"
     ATTEMPT_GOES_BACK = "attempt-goes-back"
     LADDER = "ladder"
     GIVEN_UP = "given-up"
     LOST_IS_NO_FAULT = "lost-is-no-fault"
+    ADVICE_FIRST = "advice-first"
     NEW_GROUND = "new-ground"
     BLAMELESS = "blameless"
     LIMITS_ARE_WEATHER = "limits-are-weather"
@@ -73,10 +75,12 @@ WORDS = {
     Rule.GREEN_LANDS: "the target moves only to a commit whose checks passed on exactly that commit",
     Rule.RED_GOES_BACK: "who turns the checks red gets the output and another attempt",
     Rule.CONFLICT_GOES_BACK: "who conflicts with what landed gets the lines and another attempt",
+    Rule.REVIEW_GOES_BACK: "whose change is not approved gets the findings and another attempt",
     Rule.ATTEMPT_GOES_BACK: "an attempt that left nothing fit to land is followed by another",
     Rule.LADDER: "attempts that are used up are followed by fresh eyes, then by stronger models, then by a question",
     Rule.GIVEN_UP: "there is no attempt left, or no further one could help",
     Rule.LOST_IS_NO_FAULT: "what was cut off through no fault of the agent goes on as the same attempt",
+    Rule.ADVICE_FIRST: "those of its team who advise speak before the one who builds",
     Rule.NEW_GROUND: "the next attempt stands on what landed meanwhile",
     Rule.BLAMELESS: "nobody is blamed for what the target itself fails",
     Rule.LIMITS_ARE_WEATHER: "a provider's limit is no failure; work goes on when it is over",
@@ -111,6 +115,7 @@ _PARKED = {
 _BACK = {
     Cause.CHECKS: Rule.RED_GOES_BACK,
     Cause.CONFLICT: Rule.CONFLICT_GOES_BACK,
+    Cause.REVIEW: Rule.REVIEW_GOES_BACK,
     Cause.ATTEMPT: Rule.ATTEMPT_GOES_BACK,
 }
 _PLAIN: dict[type[Step], Rule] = {

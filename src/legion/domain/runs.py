@@ -5,8 +5,11 @@ A lost run starts again as the next generation of the same attempt.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from enum import Enum
+
+from legion.domain.teams import Part
 
 
 class Outcome(Enum):
@@ -33,6 +36,7 @@ class Outcome(Enum):
     """The provider would not serve it at all: key, model or access."""
 
 
+_SEAT = re.compile(r"(ticket|agent)-(\d+)(?:-([a-z][a-z0-9_-]*))?")
 MOST_GENERATIONS = 10
 """How often one attempt may be lost before somebody has to look."""
 
@@ -44,6 +48,9 @@ class Run:
     ticket: int | None = None
     agent: int | None = None
     """The number of the standing agent whose turn it is; a run is a ticket's or an agent's."""
+    role: str = ""
+    """The key of the stage whose run it is; empty for who builds, and for a standing agent."""
+    part: Part = Part.BUILD
     attempt: int = 1
     generation: int = 1
     started_at: float
@@ -62,7 +69,7 @@ class Run:
     @property
     def seat(self) -> str:
         """Whose it is, as its worktree, its temp folder and its agent's state folder are called."""
-        return ticket_seat(self.ticket) if self.ticket is not None else agent_seat(self.agent or 0)
+        return ticket_seat(self.ticket, self.role) if self.ticket is not None else agent_seat(self.agent or 0)
 
     @property
     def name(self) -> str:
@@ -70,8 +77,14 @@ class Run:
         return f"{self.seat}-run-{self.id}"
 
 
-def ticket_seat(ticket: int) -> str:
-    return f"ticket-{ticket}"
+def ticket_seat(ticket: int, role: str = "") -> str:
+    return f"ticket-{ticket}-{role}" if role else f"ticket-{ticket}"
+
+
+def seated(seat: str) -> tuple[str, int, str] | None:
+    """What a seat says: `ticket` or `agent`, its number, and the role; None where it is no seat."""
+    found = _SEAT.fullmatch(seat)
+    return (found[1], int(found[2]), found[3] or "") if found else None
 
 
 def agent_seat(agent: int) -> str:

@@ -49,6 +49,15 @@ ENDED = frozenset({State.DONE, State.FAILED, State.STOPPED})
 """States in which nothing happens by itself any more."""
 
 
+class Policy(Enum):
+    """When an independent reviewer reads a change, beside the readers of the ticket's own team."""
+
+    OFF = "off"
+    RISKY = "risky"
+    """Where it looks risky."""
+    ALWAYS = "always"
+
+
 class ParkReason(Enum):
     PAUSED = "paused"
     """A person said pause."""
@@ -72,6 +81,8 @@ class Cause(Enum):
     """A check or a proof was red."""
     CONFLICT = "conflict"
     """Others changed the same lines."""
+    REVIEW = "review"
+    """Who read the change asked for another."""
     ATTEMPT = "attempt"
     """What the agent did or left: its program failed, nothing was changed, or what may not be."""
 
@@ -139,8 +150,15 @@ class Wish:
     """The agent that asked for it; empty for a person. It gives no more than it has itself."""
     tools: tuple[str, ...] | None = None
     """The only tools that its agent has; None: as the person's settings say."""
+    review: Policy | None = None
+    """Whether an independent reviewer reads its change; None: as the project says."""
     undoes: int | None = None
     """The landed ticket that it takes back. It needs no agent: we make the change ourselves."""
+    team: str = ""
+    """The name of the team that works on it; empty where no agent does."""
+    crew: str = ""
+    """The team as it was at dispatch, by the digest of what is kept of it; empty: one plain agent."""
+    labels: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -203,12 +221,19 @@ class Propose:
 
 @dataclass(frozen=True)
 class Prove:
-    """All its own proofs passed and nobody has to read it."""
+    """All its own proofs passed and nobody has to read it. These may, and the ticket does not wait for them."""
+
+    readers: tuple[str, ...] = ()
+    why: str = ""
 
 
 @dataclass(frozen=True)
 class AskReview:
-    """All its own proofs passed; an independent agent reads it next."""
+    """All its own proofs passed; independent agents read it next, one after the other."""
+
+    readers: tuple[str, ...] = ()
+    """Keys of their stages."""
+    why: str = ""
 
 
 @dataclass(frozen=True)
@@ -323,6 +348,7 @@ MOVES: dict[tuple[State, type[Step]], State] = {
     (_S.CHECKING, AskReview): _S.REVIEWING,
     (_S.CHECKING, Confirm): _S.DONE,
     (_S.REVIEWING, Approve): _S.LANDING,
+    (_S.LANDING, AskReview): _S.REVIEWING,
     (_S.LANDING, Land): _S.DONE,
     (_S.WORKING, Resume): _S.QUEUED,
     **{(state, TryAgain): _S.QUEUED for state in _IN_HAND},

@@ -83,6 +83,19 @@ class History:
             return None
         return self._git("cat-file", "blob", rest.split(b"\t")[0].split(b" ")[1].decode()).stdout
 
+    def files_in(self, commit: str, folder: str) -> tuple[str, ...]:
+        """The paths of everything below a folder."""
+        there = self._git("ls-tree", "-r", "-z", "--name-only", "--end-of-options", commit, "--", f"{folder}/").stdout
+        return tuple(as_text(path) for path in fields(there))
+
+    def holds(self, commit: str, path: str) -> bool:
+        """Whether there is a file (or link, or submodule) at this path, which may come from anybody."""
+        answer = self._git("ls-tree", "-z", "--end-of-options", commit, "--", path, accept=(0, 128))
+        mode, _, rest = answer.stdout.partition(b" ")
+        return (
+            answer.code == 0 and mode not in (b"", b"040000") and rest.partition(b"\t")[2] == os.fsencode(path) + b"\0"
+        )
+
     def changed_files(self, base: str, head: str) -> tuple[FileChange, ...]:
         """Every file that differs, in the order of the paths."""
         words = ("diff-tree", "-r", "-z", "--no-renames", "--no-ext-diff", "--no-textconv")

@@ -12,7 +12,7 @@ from legion.domain.errors import LegionError, NotFound
 from legion.domain.runs import Run
 from legion.domain.tickets import Ticket
 from legion.drivers.command import briefed
-from legion.jobs import claude, climbing, desk, places, planning
+from legion.jobs import claude, climbing, desk, places, planning, teams
 from legion.jobs.briefing import RULES, briefing
 from legion.jobs.claude import Errand
 from legion.jobs.environment import Surroundings
@@ -64,11 +64,14 @@ def spec(
         "LEGION_URL": world.url,
     }
     env = places.environment(world, {**identity, **around.env})
-    walls = places.sandbox(world, shop, writable=(tree, state, *around.writable), readable=(given, *_own_file(chosen)))
+    walls = places.sandbox(world, shop, writable=(tree, state, *around.writable), readable=(given, *own_file(chosen)))
     if chosen.argv is None:
         place = claude.Place(tree=tree, state=state, given=given, env=env, walls=walls)
         return claude.spec(world, this_run, _errand(world, shop, ticket, this_run), place, chosen.timeout)
-    files.write_whole(given / "briefing.md", briefing(ticket, shop.config), mode=0o644)
+    with world.store.read() as tx:
+        advice = teams.advised(tx, ticket)
+    role = teams.of_ticket(world, ticket).builder.role
+    files.write_whole(given / "briefing.md", briefing(ticket, shop.config, advice=advice, role=role.prompt), mode=0o644)
     return Spec(
         run=this_run.name,
         program=briefed(chosen.argv, cwd=tree, env=env, briefing=given / "briefing.md"),
@@ -78,28 +81,32 @@ def spec(
 
 
 def _errand(world: World, shop: Workshop, ticket: Ticket, this_run: Run) -> Errand:
+    crew = teams.of_ticket(world, ticket)
+    stage = crew.builder
     with world.store.read() as tx:
         spent = usage.of_ticket(tx, ticket.id).usd
-        tried = climbing.tried(tx, ticket)
+        tried, advice = climbing.tried(tx, ticket), teams.advised(tx, ticket)
         plan = plans.of_ticket(tx, ticket.id)
-    tools = None if ticket.wish.tools is None else frozenset(ticket.wish.tools)
+    tools = teams.tools(stage, ticket)
     reads = plan is not None and plan.only_reads
+    rules = f"{RULES}\n{planning.RULE}" if reads else RULES
     return Errand(
-        prompt=planning.told(world, plan, this_run, briefing(ticket, shop.config, tried), again=False),
+        prompt=planning.told(world, plan, this_run, briefing(ticket, shop.config, tried, advice), again=False),
         again=planning.told(world, plan, this_run, claude.again(world, shop, ticket, this_run), again=True),
-        rules=f"{RULES}\n{planning.RULE}" if reads else RULES,
+        rules=f"{rules}\n\n{stage.role.prompt}".strip(),
         model=climbing.model(world, ticket),
         allowance=claude.allowance(world, ticket),
         spent=spent,
         tools=planning.only_reading(tools) if reads else tools,
-        # Until agents have teams, tickets that are followed together are as near as it gets.
-        team=ticket.wish.epic,
+        provider=stage.role.provider,
+        role=stage.role.name,
+        team=crew.team,
         asks=ticket.wish.asks,
         desk=desk.of_ticket(world, ticket, this_run).desk,
     )
 
 
-def _own_file(chosen: Agent) -> tuple[Path, ...]:
+def own_file(chosen: Agent) -> tuple[Path, ...]:
     """The agent program itself, which may lie where no toolchain is."""
     found = shutil.which(chosen.argv[0]) if chosen.argv else None
     return (Path(found).absolute(), Path(found).resolve()) if found else ()

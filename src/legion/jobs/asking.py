@@ -12,11 +12,14 @@ from legion.domain.questions import ALWAYS, CHOICES, NO, TOO_LATE, YES, Matter, 
 from legion.domain.rules import Rule
 from legion.domain.runs import Run
 from legion.domain.tickets import Fail, ParkReason, Retry, Unpark
+from legion.jobs import rounds
 from legion.jobs.world import World
 from legion.runner import launch
 from legion.runner.journal import JournalEvent
 from legion.store import questions, runs, tickets
 from legion.store.database import Transaction
+
+_PARKED_FOR = (Matter.CHANGE, Matter.ATTEMPTS, Matter.REVIEW)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,7 +59,7 @@ def settle(
 ) -> Question:
     """Where a ticket is parked for the answer, it goes on as that says."""
     settled = questions.settle(tx, question.id, choice, why, by=by)
-    if settled.kind in (Matter.CHANGE, Matter.ATTEMPTS) and settled.ticket is not None:
+    if settled.kind in _PARKED_FOR and settled.ticket is not None:
         _go_on(tx, settled, settled.ticket)
     return settled
 
@@ -67,6 +70,10 @@ def _go_on(tx: Transaction, settled: Question, number: int) -> None:
         return
     if settled.kind is Matter.CHANGE:
         tickets.move(tx, number, Unpark())
+    elif settled.kind is Matter.REVIEW:
+        waiting = tickets.move(tx, number, Unpark())
+        rule = Rule.PERSON if settled.settled_by is Settler.PERSON else None
+        tickets.move(tx, number, rounds.answered(tx, waiting, settled), rule=rule)
     elif settled.choice == YES:
         tickets.move(tx, number, Fail("a person wants more attempts"), rule=Rule.PERSON)
         tickets.move(tx, number, Retry(settled.why))

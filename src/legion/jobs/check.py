@@ -9,14 +9,14 @@ from legion.domain.checks import Receipt, Verdict
 from legion.domain.errors import LegionError
 from legion.domain.jobs import Claim
 from legion.domain.reversal import Reversal
-from legion.domain.tickets import Cause, Change, Confirm, Fail, Ground, Prove, State, Step, Ticket, TryAgain
+from legion.domain.tickets import AskReview, Cause, Change, Confirm, Fail, Ground, Prove, State, Step, Ticket, TryAgain
 from legion.git.merging import Conflict
-from legion.jobs import acceptance, checking, climbing, feedback, fixing, permission, reversal
+from legion.jobs import acceptance, checking, climbing, feedback, fixing, permission, readers, reversal
 from legion.jobs.candidates import candidate
 from legion.jobs.checking import Tested
 from legion.jobs.permission import Concern
 from legion.jobs.world import Workshop, World
-from legion.store import jobs, tickets
+from legion.store import jobs, tickets, verdicts
 from legion.store.database import Transaction
 from legion.system import crash
 from legion.system.crash import Point
@@ -58,7 +58,7 @@ def _judge(world: World, shop: Workshop, ticket: Ticket) -> _Judged:
     if not isinstance(step, Prove) or ticket.change is None:
         return _Judged(step=step)
     return _Judged(
-        step=step,
+        step=readers.next_step(world, shop, ticket, ticket.change),
         about=permission.concern(world, shop, ticket, ticket.change),
         taken_back=reversal.prove(world, shop, ticket),
     )
@@ -68,6 +68,9 @@ def _settled(world: World, shop: Workshop, tx: Transaction, ticket: Ticket, judg
     step = judged.step
     if judged.taken_back is not None:
         reversal.record(tx, ticket, *judged.taken_back)
+    if isinstance(step, Prove) and (asked := [one.reader for one in verdicts.pending(tx, ticket) if one.binding]):
+        # A person asked for it meanwhile.
+        step = AskReview((*step.readers, *asked), step.why)
     if judged.about is not None:
         step = permission.settle(tx, ticket, judged.about, world.user.questions.answer_within) or step
     if isinstance(step, Fail) and judged.red:
@@ -75,11 +78,11 @@ def _settled(world: World, shop: Workshop, tx: Transaction, ticket: Ticket, judg
     return step
 
 
-def unneeded(world: World, shop: Workshop, ticket: Ticket, change: Change) -> bool:
-    """Nothing has to be run on it before the merge queue does, and nobody has to be asked."""
-    if ticket.wish.proofs or reversal.wanted(shop, ticket):
-        return False
-    return permission.concern(world, shop, ticket, change) is None
+def at_once(world: World, shop: Workshop, ticket: Ticket, change: Change) -> Prove | AskReview | None:
+    """Where it goes on; None where something has to be run on it before, or somebody has to be asked."""
+    if ticket.wish.proofs or reversal.wanted(shop, ticket) or permission.concern(world, shop, ticket, change):
+        return None
+    return readers.next_step(world, shop, ticket, change)
 
 
 def refuse_broken(tested: Tested) -> None:

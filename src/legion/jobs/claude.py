@@ -47,10 +47,9 @@ _ENVIRONMENT = {
 }
 
 
-ROLE = "worker"
-"""What agents of tickets are; routes may name it."""
 _SHORT_NAME = re.compile(r"[a-z]+")
-_WORDS = ("CLAUDE.md", ".claude/CLAUDE.md")
+WORDS = ("CLAUDE.md", ".claude/CLAUDE.md")
+"""What a repository tells every agent."""
 _LONGEST_WORDS = 60_000
 """Characters: it travels as one argument of a command line."""
 _BELOW = "Folders below may hold a CLAUDE.md of their own: read it before you work in them."
@@ -83,18 +82,23 @@ class Errand:
     """Dollars that whoever sent it may have spent in all when the run is stopped; None: no limit."""
     spent: float = 0.0
     """Dollars that were spent before this run."""
-    role: str = ROLE
+    role: str = ""
     team: str = ""
+    """Routes may name both."""
+    provider: str = ""
+    """Empty: as the person's settings say."""
     asks: bool = False
     prompt_id: str = ""
     desk: Desk | None = None
     """Its way to Legion's own tools."""
+    obeys: bool = True
+    """Whether the words of the CLAUDE.md in its tree are among its rules."""
 
 
 def spec(world: World, this_run: Run, errand: Errand, place: Place, timeout: float) -> Spec:
     """Raises NoAccess where it could not work."""
     chosen = find_program(world)
-    way = access.choose(world)
+    way = access.choose(world, errand.provider)
     config_dir = own_folder(place.state)
     files.write_whole(place.given / "briefing.md", errand.prompt, mode=0o644)
     files.write_whole(place.given / "again.md", errand.again, mode=0o644)
@@ -142,7 +146,7 @@ def _options(
         config_dir=config_dir,
         prompt=place.given / "briefing.md",
         again=place.given / "again.md",
-        rules=_rules(errand.rules, place.tree),
+        rules=_rules(errand.rules, place.tree) if errand.obeys else errand.rules,
         model=errand.model or wanted.model,
         fallback_model=wanted.fallback_model,
         permission_mode=PermissionMode(wanted.permission_mode.value),
@@ -203,10 +207,10 @@ def _models(world: World, model: str) -> tuple[str, ...] | None:
     if not wanted.models:
         return None
     chosen = (model or wanted.model, wanted.fallback_model)
-    return tuple(dict.fromkeys(map(_pattern, (*wanted.models, *filter(None, chosen)))))
+    return tuple(dict.fromkeys(map(pattern, (*wanted.models, *filter(None, chosen)))))
 
 
-def _pattern(name: str) -> str:
+def pattern(name: str) -> str:
     """Claude Code's own short names (`opus`, `sonnet[1m]`) stand for whichever is the latest of its kind."""
     plain = name.partition("[")[0]
     return f"claude-{plain}-*" if _SHORT_NAME.fullmatch(plain) else plain
@@ -242,7 +246,7 @@ def allowance(world: World, ticket: Ticket) -> float | None:
 
 def again(world: World, shop: Workshop, ticket: Ticket, this_run: Run) -> str:
     with world.store.read() as tx:
-        since = [run for run in runs.of_ticket(tx, ticket.id) if run.id < this_run.id]
+        since = [run for run in runs.of_seat(tx, this_run) if run.id < this_run.id]
     journals = {run.id: read_journal(world.data.runs / run.name) for run in since}
     spoke = [run for run in since if any(event.kind in _SPOKE for event in journals[run.id])]
     if spoke:
@@ -278,7 +282,7 @@ def _unheard(events: Iterable[JournalEvent]) -> tuple[str, ...]:
 
 def _rules(ours: str, tree: Path) -> str:
     """Ours, and the repository's own words. Its settings stay out: they could name endpoints and run commands."""
-    words = [content.decode("utf-8", "replace") for path in _WORDS if (content := inside.read(tree, path))]
+    words = [content.decode("utf-8", "replace") for path in WORDS if (content := inside.read(tree, path))]
     if not words:
         return ours
     theirs = "\n\n".join(words)[:_LONGEST_WORDS]

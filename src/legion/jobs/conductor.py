@@ -16,7 +16,6 @@ from dataclasses import replace
 from pathlib import Path
 
 from legion.config.project import parse
-from legion.domain import ladder
 from legion.domain.decide import Command, HandBack, JobKind, StartJob, Wake, decide
 from legion.domain.errors import Conflict, LegionError
 from legion.domain.events import Kind
@@ -25,15 +24,17 @@ from legion.domain.jobs import Claim
 from legion.domain.rhythm import Beginner, Hold, Rhythm
 from legion.domain.rules import Rule
 from legion.domain.tickets import Inspect, Start, State, Unpark
-from legion.jobs import asking, pacing
+from legion.jobs import advising, asking, pacing
+from legion.jobs import review as reviewing
 from legion.jobs.baseline import baseline
 from legion.jobs.check import check
 from legion.jobs.holding import hand_back
 from legion.jobs.land import land
+from legion.jobs.review import review
 from legion.jobs.run import run
 from legion.jobs.serving import begin, serve
 from legion.jobs.world import Rest, World
-from legion.store import conversations, jobs, projects, runs, snapshot, tickets
+from legion.store import jobs, projects, snapshot, tickets
 from legion.store.database import Transaction
 from legion.system import crash
 from legion.system.crash import Point
@@ -43,11 +44,13 @@ log = logging.getLogger(__name__)
 JOBS: Mapping[JobKind, Callable[[World, Claim], None]] = {
     JobKind.RUN: run,
     JobKind.CHECK: check,
+    JobKind.REVIEW: review,
     JobKind.LAND: land,
     JobKind.BASELINE: baseline,
     JobKind.SERVE: serve,
 }
 
+_OF_TICKETS = (JobKind.RUN, JobKind.CHECK, JobKind.REVIEW)
 _FIRST_REST, _LONGEST_REST = 1.0, 300.0
 _LONGEST_REST_WITHOUT_ROOM = 10.0
 _NO_ROOM = 1 << 20
@@ -176,6 +179,8 @@ class Conductor:
                     self._begin(tx, kind, subject, version)
                 if kind is JobKind.SERVE:
                     begin(tx, subject)
+                elif kind is JobKind.REVIEW:
+                    reviewing.begin(tx, subject)
                 return jobs.claim(tx, kind, subject, self.world.machine)
 
     def _begin(self, tx: Transaction, kind: JobKind, ticket_id: int, version: int) -> None:
@@ -187,10 +192,7 @@ class Conductor:
             return
         if kind is JobKind.RUN:
             project = projects.get(tx, ticket.project)
-            begun = tickets.move(tx, ticket_id, Start(project.target), expected_version=version)
-            this_run = runs.start(tx, ticket_id, begun.attempt)
-            if begun.wish.climbs and ladder.begins(begun) and not ticket.interrupted:
-                conversations.renew(tx, this_run.id)
+            advising.start(tx, tickets.move(tx, ticket_id, Start(project.target), expected_version=version))
         else:
             tickets.move(tx, ticket_id, Inspect(), expected_version=version)
 
@@ -229,7 +231,7 @@ class Conductor:
         try:
             with self.world.store.write() as tx:
                 jobs.finish(tx, claim)
-                ticket = claim.subject if claim.kind in (JobKind.RUN, JobKind.CHECK) else None
+                ticket = claim.subject if claim.kind in _OF_TICKETS else None
                 tx.record(Kind.WARNING, ticket=ticket, data=data)
         except LegionError as worse:
             log.error("the claim of the broken job is given back later: %s", worse.message)

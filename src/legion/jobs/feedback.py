@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from legion.domain.checks import Receipt
+from legion.domain.verdicts import Finding, Weight
 from legion.git.conflicts import ConflictFile
 
 _MOST = 12_000
@@ -42,6 +43,21 @@ def touched_protected(paths: Sequence[str], signs: Sequence[str] = (), said: str
         parts.append(f"What was found in them:\n\n{_listed(signs)}")
     if said:
         parts.append(f"A person looked at it and said no:\n\n{_quote(said)}")
+    return _fit("\n\n".join(parts))
+
+
+def reviewed(summary: str, findings: Sequence[Finding], said: str = "") -> str:
+    """`said`: the words of a person who sent it back."""
+    must = [f"{one.place}: {one.text}" for one in findings if one.weight is Weight.BLOCKING]
+    rest = [one for one in findings if one.weight is not Weight.BLOCKING]
+    may = [f"{one.weight.value}, {one.place or 'the change'}: {one.text}" for one in rest]
+    parts = [f"A person looked at your change and sent it back:\n\n{_quote(said)}"] if said else []
+    if summary:
+        parts.append(f"Somebody who had no part in it read your change and did not approve it:\n\n{_quote(summary)}")
+    if must:
+        parts.append(f"This has to be dealt with:\n\n{_listed(must)}")
+    if may:
+        parts.append(f"This was noticed, too, and blocks nothing:\n\n{_listed(may)}")
     return _fit("\n\n".join(parts))
 
 

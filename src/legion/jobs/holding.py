@@ -14,7 +14,7 @@ from legion.domain.errors import Conflict
 from legion.domain.holdings import Holding
 from legion.domain.mail import Post
 from legion.domain.runs import Run
-from legion.domain.tickets import Fail, Planted, Propose, Prove, Resume, Start, State, Ticket, TryAgain
+from legion.domain.tickets import AskReview, Fail, Planted, Propose, Prove, Resume, Start, State, Ticket, TryAgain
 from legion.jobs.briefing import briefing
 from legion.jobs.world import Workshop, World
 from legion.store import agents, holdings, mail, plans, projects, tickets
@@ -80,7 +80,7 @@ def plant(world: World, shop: Workshop, agent: Agent, this_run: Run) -> Agent:
 
 
 def conclude(
-    tx: Transaction, agent: Agent, holding: Holding, step: Propose | TryAgain | Fail, then: Prove | None
+    tx: Transaction, agent: Agent, holding: Holding, step: Propose | TryAgain | Fail, then: Prove | AskReview | None
 ) -> None:
     """At the end of the turn in which it was submitted. What was not fit to be proposed stays with the agent."""
     ticket = tickets.get(tx, holding.ticket)

@@ -11,12 +11,12 @@ from pathlib import Path
 
 from legion.domain.errors import LegionError
 from legion.domain.projects import Project
+from legion.domain.runs import seated
 from legion.domain.tickets import State
 from legion.jobs import quota, setup
 from legion.jobs.foresight import Foresight
 from legion.jobs.herald import Herald
 from legion.jobs.lookout import Lookout
-from legion.jobs.saving import worktree_name
 from legion.jobs.world import Workshop, World
 from legion.runner import launch
 from legion.runner.launch import Living
@@ -117,15 +117,18 @@ def tidy(world: World, shop: Workshop) -> None:
 
 def _put_away(world: World, shop: Workshop) -> None:
     """A landed or dropped ticket and a fired agent need no worktree: what else lies in it waits in the trash."""
-    names = {name: name.removeprefix("ticket-") for name in shop.worktrees.names()}
-    there = {int(number): name for name, number in names.items() if number.isdigit()}
-    there = {number: name for number, name in there.items() if worktree_name(number) == name}
+    seats = {name: found for name in shop.worktrees.names() if (found := seated(name)) is not None}
+    of_tickets = {name: number for name, (kind, number, _) in seats.items() if kind == "ticket"}
+    readers = {name for name, (kind, _, role) in seats.items() if kind == "ticket" and role}
     with world.store.read() as tx:
-        landed = {number for number, state in tickets.states_of(tx, there).items() if state is State.DONE}
-        dropped = tickets.dropped(tx, there)
-        at_work = {run.ticket for run in runs.active(tx) if run.ticket is not None}
+        states = tickets.states_of(tx, of_tickets.values())
+        over = {number for number, state in states.items() if state is State.DONE}
+        over |= tickets.dropped(tx, of_tickets.values())
+        at_work = {run.seat for run in runs.active(tx)}
         fired = agents.gone(tx, shop.project.id)
-    for name in (*(there[number] for number in (landed | dropped) - at_work), *(fired & names.keys())):
+    # Nobody comes back to the tree of a reader who has read.
+    left = {name for name, number in of_tickets.items() if number in over} | readers
+    for name in sorted((left - at_work) | (fired & seats.keys())):
         shop.worktrees.discard(name)
 
 

@@ -52,6 +52,12 @@ def outcome(ended: Ended | Lost) -> tuple[Outcome, str]:
 
 
 def judge(world: World, shop: Workshop, ticket: Ticket, this_run: Run, ended: Ended | Lost, saved: Saved) -> Step:
+    step = unfinished(world, ticket, this_run, ended)
+    return step if step is not None else judge_change(world, shop, ticket, saved, outcome(ended)[1])
+
+
+def unfinished(world: World, ticket: Ticket, this_run: Run, ended: Ended | Lost) -> Step | None:
+    """What comes of a run that did not come to its end; None where it did."""
     how, detail = outcome(ended)
     match how:
         case Outcome.LOST if this_run.generation >= MOST_GENERATIONS:
@@ -69,7 +75,7 @@ def judge(world: World, shop: Workshop, ticket: Ticket, this_run: Run, ended: En
             return next_try(ticket, f"the agent's program failed ({detail})", feedback.program_failed(detail, tail))
         case Outcome.LIMITED:
             assert isinstance(ended, Ended), "a lost run tells nothing"
-            until = _wakes_at(world, ticket, this_run, ended.result.until)
+            until = limit_ends(world, this_run, ended.result.until)
             return Park(ParkReason.LIMIT, f"the provider does not serve for now: {detail}", until)
         case Outcome.OUT_OF_BUDGET:
             return Park(ParkReason.BUDGET, f"{detail}: `legion resume {ticket.id}` gives it as much again")
@@ -80,12 +86,16 @@ def judge(world: World, shop: Workshop, ticket: Ticket, this_run: Run, ended: En
         case Outcome.GAVE_UP:
             return Fail(f"the agent gave up: {detail}", feedback.gave_up(detail))
         case Outcome.FINISHED:
-            return judge_change(world, shop, ticket, saved, detail)
+            return None
 
 
 def rest_before(world: World, ticket: Ticket, ended: Ended | Lost, saved: Saved, step: Step) -> Park | None:
     """A moment before the next attempt, where this one ended at once and left no trace."""
-    if not isinstance(step, TryAgain) or isinstance(ended, Lost) or saved.changed:
+    return None if saved.changed else rest_after(world, ticket, ended, step)
+
+
+def rest_after(world: World, ticket: Ticket, ended: Ended | Lost, step: Step) -> Park | None:
+    if not isinstance(step, TryAgain) or isinstance(ended, Lost):
         return None
     at_once = ended.result.ended_at - ended.result.started_at < AT_ONCE
     return rest(ticket, step.reason, world.clock()) if at_once else None
@@ -119,12 +129,12 @@ def judge_change(world: World, shop: Workshop, ticket: Ticket, saved: Saved, det
     return Propose(Change(base=ticket.base, commit=saved.commit))
 
 
-def _wakes_at(world: World, ticket: Ticket, this_run: Run, told: float | None) -> float:
+def limit_ends(world: World, this_run: Run, told: float | None) -> float:
     """What the agent heard about the reset, else what its provider said last to anyone."""
     with world.store.read() as tx:
         # How it reached its model was written down after the job had read the run.
         said = usage.limits(tx).get(runs.get(tx, this_run.id).access)
-        earlier = runs.of_ticket(tx, ticket.id)
+        earlier = runs.of_seat(tx, this_run)
     heard = said.resets_at if said is not None and said.at >= this_run.started_at and said.status != 200 else None
     return wakes_at(world.clock(), told if told is not None else heard, earlier)
 

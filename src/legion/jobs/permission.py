@@ -83,7 +83,7 @@ def concern(world: World, shop: Workshop, ticket: Ticket, change: Change) -> Con
     declared = (*(() if ticket.wish.dispatcher else ticket.wish.files), *own.allow)
     changed = shop.hub.changed_files(change.base, change.commit)
     checks = [check.command for check in shop.config.checks]
-    stopped = stopped_by([_touched(file) for file in changed], shop.config.protected.paths, declared, checks)
+    stopped = stopped_by([touched(file) for file in changed], shop.config.protected.paths, declared, checks)
     weak = [one for one in found_weak(shop, ticket, change) if not matches(one.path, declared)]
     if not stopped and not weak:
         return None
@@ -113,7 +113,7 @@ def settle(tx: Transaction, ticket: Ticket, about: Concern, within: float) -> St
     return next_try(ticket, f"{about.reason}, {said}", told)
 
 
-def _touched(file: FileChange) -> Touched:
+def touched(file: FileChange) -> Touched:
     adds = file.status is FileStatus.ADDED or (file.status is FileStatus.MODIFIED and file.deletions == 0)
     return Touched(path=file.path, only_adds=adds)
 

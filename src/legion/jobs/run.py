@@ -10,10 +10,25 @@ from pathlib import Path
 
 from legion.domain.attempts import next_try
 from legion.domain.jobs import Claim
+from legion.domain.rules import Rule
 from legion.domain.runs import Outcome, Run
-from legion.domain.tickets import Fail, Park, ParkReason, Planted, Propose, Prove, Resume, State, Step, Ticket
+from legion.domain.teams import Advice, Part
+from legion.domain.tickets import (
+    AskReview,
+    Fail,
+    Park,
+    ParkReason,
+    Planted,
+    Propose,
+    Prove,
+    Resume,
+    State,
+    Step,
+    Ticket,
+)
 from legion.git.errors import TreeGone
 from legion.jobs import (
+    advising,
     agents,
     asking,
     check,
@@ -34,7 +49,7 @@ from legion.jobs.world import Workshop, World
 from legion.runner import launch
 from legion.runner.launch import Ended, Fresh, Lost
 from legion.runner.spec import write_spec
-from legion.store import jobs, runs, tickets
+from legion.store import advice, jobs, runs, tickets
 from legion.system import crash
 from legion.system.crash import Point
 
@@ -44,7 +59,7 @@ _TOO_LATE = "stopped before its program was started"
 def run(world: World, claim: Claim) -> None:
     with world.store.read() as tx:
         ticket = tickets.get(tx, claim.subject)
-        this_run = runs.latest(tx, ticket.id)
+        this_run = runs.at_work(tx, ticket.id)
     assert this_run is not None, "a run row is written in the transaction that starts it"
     if this_run.ended_at is not None:
         _finish_claim(world, claim)
@@ -66,6 +81,11 @@ def run(world: World, claim: Claim) -> None:
         _conclude(world, claim, this_run, Outcome.STOPPED, _TOO_LATE, None, Resume(_TOO_LATE))
         return
     spending.catch_up(world)
+    if this_run.part is Part.ADVISE:
+        said = advising.conclude(world, ticket, this_run, ended)
+        _conclude(world, claim, this_run, said.outcome, said.detail, None, said.step, said.rest, spoken=said.advice)
+        shop.worktrees.discard(this_run.seat)
+        return
     outcome, detail = judging.outcome(ended)
     try:
         saved = save(world, shop, ticket, this_run, shop.worktrees.path(worktree_name(ticket.id)))
@@ -75,10 +95,10 @@ def run(world: World, claim: Claim) -> None:
         return
     waits, plan = planning.outcome(world, ticket, this_run, outcome)
     step = waits or judging.judge(world, shop, ticket, this_run, ended, saved)
-    then: Park | Prove | None = judging.rest_before(world, ticket, ended, saved, step)
-    if isinstance(step, Propose) and check.unneeded(world, shop, ticket, step.change):
-        then = Prove()
-    _conclude(world, claim, this_run, outcome, detail, saved, step, then, plan)
+    then: Park | Prove | AskReview | None = judging.rest_before(world, ticket, ended, saved, step)
+    if isinstance(step, Propose):
+        then = check.at_once(world, shop, ticket, step.change)
+    _conclude(world, claim, this_run, outcome, detail, saved, step, then, plan=plan)
 
 
 def _undo(world: World, claim: Claim, shop: Workshop, ticket: Ticket, this_run: Run) -> None:
@@ -102,7 +122,8 @@ def _end(world: World, shop: Workshop, ticket: Ticket, this_run: Run) -> Ended |
     if isinstance(found, Fresh):
         if not _wanted(world, ticket):
             return None
-        _prepare(world, shop, ticket, this_run)
+        prepare = advising.prepare if this_run.part is Part.ADVISE else _prepare
+        prepare(world, shop, ticket, this_run)
         if not _wanted(world, ticket):
             return None
         crash.reach(Point.RUN_BEFORE_LAUNCH)
@@ -150,8 +171,10 @@ def _conclude(
     detail: str,
     saved: Saved | None,
     step: Step,
-    then: Park | Prove | None = None,
+    then: Park | Prove | AskReview | None = None,
+    *,
     plan: str = "",
+    spoken: Advice | None = None,
 ) -> None:
     """Run, ticket and claim change together. A person who stopped or parked the ticket meanwhile is not overruled."""
     if outcome is Outcome.STOPPED and (over := quota.exceeded(world, this_run)) is not None:
@@ -169,7 +192,12 @@ def _conclude(
             return
         runs.end(tx, this_run.id, outcome, detail, saved.commit if saved else None)
         ticket = tickets.get(tx, claim.subject)
-        if ticket.state is State.WORKING:
+        if spoken is not None:
+            # What was said is not lost where a person took the ticket away meanwhile.
+            advice.give(tx, ticket.project, spoken)
+        if ticket.state is State.WORKING and spoken is not None:
+            tickets.move(tx, ticket.id, step, rule=Rule.ADVICE_FIRST)
+        elif ticket.state is State.WORKING:
             climbing.take(world, tx, ticket, judging.staggered(tx, step))
             if plan:
                 planning.propose(tx, ticket, plan)

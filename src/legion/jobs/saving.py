@@ -95,7 +95,7 @@ def _found(world: World, shop: Workshop, ticket: Ticket, base: str) -> str:
     if ticket.plant is not None:
         return ticket.plant
     with world.store.read() as tx:
-        earlier = [run.saved for run in runs.of_ticket(tx, ticket.id) if run.saved is not None]
+        earlier = [run.saved for run in runs.of_ticket(tx, ticket.id, role="") if run.saved is not None]
     return shop.hub.tree_of(earlier[-1] if earlier else base)
 
 

@@ -19,7 +19,7 @@ from legion.domain.jobs import Claim
 from legion.domain.limits import apart, wakes_at
 from legion.domain.mail import Post
 from legion.domain.runs import MOST_GENERATIONS, Outcome, Run, agent_seat
-from legion.domain.tickets import Fail, Propose, Prove, TryAgain
+from legion.domain.tickets import AskReview, Fail, Propose, Prove, TryAgain
 from legion.drivers.claude.options import heard_of
 from legion.git.errors import TreeGone
 from legion.jobs import (
@@ -79,7 +79,7 @@ class End:
     """The ticket that was submitted in it."""
     step: Propose | TryAgain | Fail | None = None
     """What becomes of that ticket."""
-    then: Prove | None = None
+    then: Prove | AskReview | None = None
     """Where nothing has to be run on its change before the merge queue does, and nobody has to be asked."""
 
 
@@ -135,8 +135,8 @@ def _saved(world: World, shop: Workshop, agent: Agent, this_run: Run, ended: End
         return replace(end, detail=f"{detail}; {gone.message}")
     if held.submitted and outcome is Outcome.FINISHED:
         step = judging.judge_change(world, shop, ticket, saved, detail)
-        unneeded = isinstance(step, Propose) and check.unneeded(world, shop, ticket, step.change)
-        return replace(end, saved=saved.commit, holding=held, step=step, then=Prove() if unneeded else None)
+        then = check.at_once(world, shop, ticket, step.change) if isinstance(step, Propose) else None
+        return replace(end, saved=saved.commit, holding=held, step=step, then=then)
     return replace(end, saved=saved.commit)
 
 

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from legion.domain.errors import LegionError
-from legion.domain.runs import Outcome, Run
+from legion.domain.runs import Outcome, Run, seated
 from legion.jobs.world import World
 from legion.store import agents, runs, tickets
 from legion.system import files
@@ -177,18 +177,21 @@ def _is_free(port: int) -> bool:
 
 
 def _is_waited_for(world: World, seat: str) -> bool:
-    kind, _, number = seat.partition("-")
+    found = seated(seat)
+    if found is None:
+        return False
+    kind, number, role = found
     with world.store.read() as tx:
         if kind == "agent":
-            latest = next(iter(runs.of_agent(tx, int(number), limit=1)), None)
+            latest = next(iter(runs.of_agent(tx, number, limit=1)), None)
         else:
-            latest = runs.latest(tx, int(number))
+            latest = runs.latest(tx, number, role)
         if latest is None or latest.ended_at is None:
             return latest is not None
         if latest.outcome is not Outcome.LOST:
             return False
         if latest.ticket is None:
-            return agents.numbered(tx, int(number)).fired_at is None
+            return agents.numbered(tx, number).fired_at is None
         return not tickets.get(tx, latest.ticket).ended
 
 

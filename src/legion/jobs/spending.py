@@ -15,7 +15,7 @@ from legion.jobs.world import World
 from legion.store import usage
 
 _SOURCE = "gateway"
-_RUN = re.compile(r"(?:ticket|agent)-\d+-run-(\d+)")
+_RUN = re.compile(r"(?:ticket|agent)-\d+(?:-[a-z][a-z0-9_-]*)?-run-(\d+)")
 _ONE_AT_A_TIME = threading.Lock()
 
 

@@ -7,7 +7,21 @@ from collections.abc import Iterable
 from legion.config import rules
 from legion.domain.agents import ROOT
 from legion.domain.errors import BadInput, Conflict
-from legion.domain.questions import ALWAYS, APPROVE, LEAVE, MORE, NO, RETRY, YES, Matter, Question, Settler, chosen
+from legion.domain.questions import (
+    ALWAYS,
+    APPROVE,
+    BACK,
+    LAND,
+    LEAVE,
+    MORE,
+    NO,
+    RETRY,
+    YES,
+    Matter,
+    Question,
+    Settler,
+    chosen,
+)
 from legion.jobs import asking
 from legion.jobs.world import World
 from legion.service import mailing, planning
@@ -141,6 +155,9 @@ def _consequence(world: World, settled: Question, name: str) -> str:
             return f"Ticket {settled.ticket} {'is tried again' if choice == YES else 'has failed'}."
         case (Matter.CONFLICT, _) if settled.agent and settled.choice != GO_ON:
             return f"{who} is told so where it tries again."
+        case (Matter.REVIEW, choice):
+            words = {LAND: "lands as it is", BACK: "goes back to its agent, who hears why"}
+            return f"Ticket {settled.ticket} {words.get(choice, 'is stopped')}."
         case (_, choice) if choice == LEAVE:
             return "It stays as it is."
         case _:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 
 from legion.config.project import parse
 from legion.domain import board, ladder
@@ -14,6 +14,7 @@ from legion.domain.questions import Matter, Question
 from legion.domain.rhythm import Hold
 from legion.domain.rules import Rule
 from legion.domain.runs import Run
+from legion.domain.teams import Part
 from legion.domain.tickets import Parked, ParkReason, State, Ticket
 from legion.jobs.run import run_dir
 from legion.jobs.world import Rest, World
@@ -86,6 +87,8 @@ class Lines:
                 return self._working(self._active.get(ticket.id))
             case State.CHECKING:
                 return "checks of the landed code" if ticket.wish.checkpoint else "its proofs run"
+            case State.REVIEWING:
+                return self._reading(self._active.get(ticket.id))
             case State.LANDING:
                 return "in the merge queue"
             case State.DONE if ticket.unchecked:
@@ -99,7 +102,8 @@ class Lines:
         if parked.reason is ParkReason.LIMIT:
             return f"waits for the provider, goes on by itself {moment(parked.until, self._now)}".rstrip()
         if parked.reason is ParkReason.QUESTION and ticket in self._asking:
-            return f"asks you: `legion answer {self._asking[ticket].id} yes` or no"
+            first, *others = self._asking[ticket].choices or ("'your words'",)
+            return f"asks you: `legion answer {self._asking[ticket].id} {first}`{_or(others)}"
         return ""
 
     def _working(self, run: Run | None) -> str:
@@ -107,7 +111,13 @@ class Lines:
             return "agent starts"
         # Only an agent with a way to a model tells of it in its journal.
         quiet = silence(run_dir(self._world, run)) if run.access else ""
-        return quiet or f"agent at work for {self._now - run.started_at:.0f} s"
+        who = f"{run.role} advises" if run.part is Part.ADVISE else "agent at work"
+        return quiet or f"{who} for {self._now - run.started_at:.0f} s"
+
+    def _reading(self, run: Run | None) -> str:
+        if run is None or not run.role:
+            return "waits for somebody to read it"
+        return f"{run.role} reads it for {self._now - run.started_at:.0f} s"
 
     def _waiting(self, ticket: Ticket, held_up: tuple[int, ...]) -> str:
         project = self._projects.get(ticket.project)
@@ -148,7 +158,12 @@ def _asks(question: Question) -> str:
     return f"its agent asks you: `legion inbox` has question {question.id}"
 
 
-_JOBS = {State.WORKING: JobKind.RUN, State.CHECKING: JobKind.CHECK}
+_JOBS = {State.WORKING: JobKind.RUN, State.CHECKING: JobKind.CHECK, State.REVIEWING: JobKind.REVIEW}
+
+
+def _or(choices: Sequence[str]) -> str:
+    *before, last = choices or ("",)
+    return f", {', '.join(before)} or {last}" if before else f" or {last}" if last else ""
 
 
 def resting(world: World) -> dict[tuple[JobKind, int], Rest]:

@@ -9,7 +9,7 @@ from legion.config.machine import SandboxMode
 from legion.config.user import CLAUDE
 from legion.domain.conflicts import score
 from legion.domain.errors import LegionError, NotFound
-from legion.domain.runs import agent_seat
+from legion.domain.runs import agent_seat, seated
 from legion.gateway import process
 from legion.gateway.folder import GatewayFolder
 from legion.git import command as git
@@ -188,7 +188,11 @@ def _project(world: World, project_id: int) -> list[Finding]:
         staff = {agent_seat(agent.number) for agent in agents.standing(tx)} | agents.gone(tx, project_id)
         flaky = views.flaky(world, tx, project_id)
         seen_early = score(events.newest(tx, project=project_id, limit=_MOST_EVENTS))
-    strangers = shop.worktrees.orphans(known | ended | staff)
+    # Who reads a change has a tree of its own beside the ticket's.
+    readers = {
+        name for name in shop.worktrees.names() if (found := seated(name)) and worktree_name(found[1]) in known | ended
+    }
+    strangers = shop.worktrees.orphans(known | ended | staff | readers)
     return [
         Finding(
             name="legion.toml",

@@ -9,6 +9,7 @@ from legion.domain import evidence
 from legion.domain.checks import HELD_OUT, Receipt
 from legion.domain.events import Event, Kind
 from legion.domain.tickets import State, Ticket
+from legion.domain.verdicts import Reading
 from legion.jobs import permission
 from legion.jobs.world import Workshop
 from legion.store import receipts as store
@@ -26,8 +27,10 @@ def weakened(shop: Workshop, ticket: Ticket) -> list[WeakeningLine]:
     ]
 
 
-def lines(shop: Workshop, ticket: Ticket, history: Sequence[Event], receipts: Sequence[Receipt]) -> list[EvidenceLine]:
-    """`receipts` are all that the page shows."""
+def lines(
+    shop: Workshop, ticket: Ticket, history: Sequence[Event], receipts: Sequence[Receipt], read: Sequence[Reading]
+) -> list[EvidenceLine]:
+    """`receipts` are all that the page shows, `read` what readers said about its changes."""
     checks = {check.name: check.command for check in shop.config.checks}
     there = ticket.wish.checkpoint and ticket.landed is not None and shop.project.removed_at is None
     tree = shop.hub.tree_of(ticket.landed) if there and ticket.landed else ""
@@ -44,8 +47,18 @@ def lines(shop: Workshop, ticket: Ticket, history: Sequence[Event], receipts: Se
             commit=one.receipt.commit if one.receipt else None,
             idle=one.by in idle,
         )
-        for one in evidence.weigh(ticket.wish.criteria, ticket.wish.bound, checks, fresh, landed_on)
+        for one in evidence.weigh(
+            ticket.wish.criteria, ticket.wish.bound, checks, fresh, landed_on, _seen(ticket, read)
+        )
     ]
+
+
+def _seen(ticket: Ticket, read: Sequence[Reading]) -> dict[int, str]:
+    """What the last reader of the present change that says so saw, by the criterion's place."""
+    given = [one for one in read if ticket.change is not None and one.commit == ticket.change.commit and one.verdict]
+    said = [(one.reader, judged) for one in given if one.verdict is not None for judged in one.verdict.criteria]
+    last = {judged.number - 1: (reader, judged) for reader, judged in said}
+    return {place: f"{reader}: {judged.why or 'met'}" for place, (reader, judged) in last.items() if judged.met}
 
 
 def reversal(history: Sequence[Event]) -> ReversalLine | None:
@@ -92,4 +105,5 @@ def _landed_on(
 
 def _attempt_began(history: Sequence[Event]) -> float:
     """What ran on an earlier change says nothing about this one."""
-    return max((event.at for event in history if event.kind is Kind.RUN_STARTED), default=0.0)
+    began = [event.at for event in history if event.kind is Kind.RUN_STARTED and not event.data.get("role")]
+    return max(began, default=0.0)

@@ -8,9 +8,10 @@ from dataclasses import replace
 from legion.config import explain as explaining
 from legion.config.explain import explain
 from legion.config.project import FILE
+from legion.config.teams import Kind
 from legion.domain.agents import ROOT
+from legion.domain.runs import seated
 from legion.jobs import spending
-from legion.jobs.saving import worktree_name
 from legion.jobs.world import World
 from legion.service import (
     asking,
@@ -26,9 +27,11 @@ from legion.service import (
     projects,
     providers,
     recording,
+    reviewing,
     routing,
     standing,
     stretch,
+    teams,
     telling,
     tickets,
     trusting,
@@ -95,6 +98,7 @@ from legion.wire.providers import (
 from legion.wire.questions import Answer, Answered, Inbox, Told, Words
 from legion.wire.recording import Cassette, Record
 from legion.wire.stretch import Stretch
+from legion.wire.teams import DefinitionText, RolePage, Roles, SaveDefinition, TeamPage, Teams
 from legion.wire.tickets import Acted, Action, Diff, Dispatch, Dispatched, EventLine, Log, TicketPage
 from legion.wire.usage import UsageReport
 
@@ -168,6 +172,12 @@ class Service:
     def retry(self, id: int, action: Action) -> Acted:
         return tickets.retry(self._world, id, action.feedback)
 
+    def review(self, id: int) -> Acted:
+        return reviewing.review(self._world, id)
+
+    def bounce(self, id: int, action: Action) -> Acted:
+        return reviewing.bounce(self._world, id, action.feedback)
+
     def drop(self, id: int) -> Acted:
         return tickets.drop(self._world, id)
 
@@ -184,6 +194,24 @@ class Service:
 
     def resume_ticket(self, id: int) -> Acted:
         return tickets.resume(self._world, id)
+
+    def roles(self, cwd: str | None) -> Roles:
+        return teams.role_list(self._world, cwd)
+
+    def role(self, cwd: str | None, name: str) -> RolePage:
+        return teams.role_page(self._world, cwd, name)
+
+    def teams(self, cwd: str | None) -> Teams:
+        return teams.team_list(self._world, cwd)
+
+    def team(self, cwd: str | None, name: str) -> TeamPage:
+        return teams.team_page(self._world, cwd, name)
+
+    def definition(self, kind: str, cwd: str | None, name: str, new: bool, like: str) -> DefinitionText:
+        return teams.text(self._world, cwd, Kind(kind), name, new=new, like=like)
+
+    def save_definition(self, kind: str, wanted: SaveDefinition) -> Done:
+        return teams.save(self._world, Kind(kind), wanted)
 
     def inbox(self) -> Inbox:
         return asking.inbox(self._world)
@@ -278,14 +306,15 @@ class Service:
         project = projects.find(self._world, where.cwd)
         shop = self._world.workshop_of(project)
         with self._world.store.read() as tx:
-            live = {worktree_name(ticket.id): ticket for ticket in stored_tickets.live(tx, project=project.id)}
+            live = {ticket.id for ticket in stored_tickets.live(tx, project=project.id)}
+        whose = {tree.name: _ticket_of(tree.name, live) for tree in shop.worktrees.list()}
         lines = [
             WorktreeLine(
                 name=tree.name,
                 path=str(tree.path),
                 bytes=tree.bytes,
-                ticket=live[tree.name].id if tree.name in live else None,
-                state="warm" if tree.in_pool else "in use" if tree.name in live else "kept",
+                ticket=whose[tree.name],
+                state="warm" if tree.in_pool else "in use" if whose[tree.name] else "kept",
             )
             for tree in shop.worktrees.list()
         ]
@@ -326,6 +355,12 @@ class Service:
 
     def shutdown(self) -> None:
         self._end()
+
+
+def _ticket_of(seat: str, live: set[int]) -> int | None:
+    """The live ticket that works there, or is read there."""
+    found = seated(seat)
+    return found[1] if found is not None and found[0] == "ticket" and found[1] in live else None
 
 
 def _settings(rows: list[explaining.Setting]) -> list[Setting]:

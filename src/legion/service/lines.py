@@ -51,5 +51,6 @@ def run_line(run: Run, spent: Usage | None = None) -> RunLine:
         detail=run.detail,
         saved=run.saved,
         access=run.access,
+        role=run.role,
         usage=usage_line(spent),
     )

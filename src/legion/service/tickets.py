@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
@@ -16,16 +16,17 @@ from legion.domain.evidence import bind, check_named
 from legion.domain.paths import glob_fault
 from legion.domain.projects import Project
 from legion.domain.rules import Rule
-from legion.domain.runs import Run
-from legion.domain.tickets import ENDED, Park, ParkReason, Retry, State, Stop, Ticket, Unpark, Wish
+from legion.domain.runs import Run, seated
+from legion.domain.teams import Crew, Part
+from legion.domain.tickets import ENDED, Park, ParkReason, Policy, Retry, State, Stop, Ticket, Unpark, Wish
 from legion.jobs import person, planning
 from legion.jobs.agents import NoProgram, agent
 from legion.jobs.run import run_dir
-from legion.jobs.saving import worktree_name
-from legion.jobs.world import World
+from legion.jobs.world import Workshop, World
 from legion.runner import launch
+from legion.service import crews, trusting
 from legion.service import projects as project_cases
-from legion.service import trusting
+from legion.store import crews as stored_crews
 from legion.store import landings, plans, projects, requests, runs, tickets
 from legion.store.database import ReadTransaction, Transaction
 from legion.wire.tickets import Acted, Dispatch, Dispatched, NewTicket
@@ -42,6 +43,10 @@ class Dispatcher:
     tools: frozenset[str] | None
     allow: Callable[[ReadTransaction, float], None]
     """Raises NotAllowed where it cannot pay so much; asked in the transaction that takes it."""
+    narrow: Callable[[Crew, Crew | None], Crew]
+    """The crew with no more than it may give; the second is the project's own, where it named another.
+
+    Raises NotAllowed where it named one that it may not."""
 
 
 def dispatch(world: World, request: Dispatch, by: Dispatcher | None = None) -> Dispatched:
@@ -49,12 +54,19 @@ def dispatch(world: World, request: Dispatch, by: Dispatcher | None = None) -> D
     project = project_cases.find(world, request.cwd)
     if not request.tickets:
         raise BadInput("There is no ticket in this request: give at least one.")
+    shop = world.workshop_of(project)
     config = parse(project.config_text, origin="legion.toml")
     keys = _keys(request.tickets)
     _refuse_circles(request.tickets, keys)
+    teams = [_team(world, shop, new, by) for new in request.tickets]
+    fitted = [
+        crews.fitted(world, new, crew, by_a_person=by is None) for new, crew in zip(request.tickets, teams, strict=True)
+    ]
+    request = replace(request, tickets=fitted)
     for new in request.tickets:
         _refuse_unfit(world, config, Path(project.root), new)
-    person.look(world, world.workshop_of(project))
+    person.look(world, shop)
+    untrusted = crews.notes(world, shop, teams)
     with world.store.write() as tx:
         if request.request and (first := requests.recall(tx, project.id, request.request)) is not None:
             return Dispatched(**first)
@@ -64,24 +76,32 @@ def dispatch(world: World, request: Dispatch, by: Dispatcher | None = None) -> D
         _refuse_foreign(tx, project, request)
         if by is not None:
             by.allow(tx, sum(new.budget or 0.0 for new in request.tickets))
-        ids = _create(world, tx, project, config, request.tickets, by)
+        kept = ["" if crew is None else stored_crews.keep(tx, crew) for crew in teams]
+        ids = _create(world, tx, project, config, request.tickets, kept, by)
         answer = Dispatched(
             ids=[ids[position] for position in range(len(request.tickets))],
             keys={key: ids[position] for key, position in keys.items()},
-            notes=_notes(world, tx, project),
+            notes=[*_notes(world, tx, project), *untrusted],
         )
         if request.request:
             requests.remember(tx, project.id, request.request, asdict(answer))
     return answer
 
 
+def _team(world: World, shop: Workshop, new: NewTicket, by: Dispatcher | None) -> Crew | None:
+    crew = crews.chosen(world, shop, new)
+    if by is None or crew is None:
+        return crew
+    return by.narrow(crew, crews.usual(world, shop) if new.team else None)
+
+
 def stop(world: World, ticket_id: int) -> Acted:
     with world.store.write() as tx:
-        ticket = _in_our_care(tx, ticket_id)
-        _refuse_mid_landing(tx, ticket)
+        ticket = in_our_care(tx, ticket_id)
+        refuse_mid_landing(tx, ticket)
         tickets.move(tx, ticket_id, Stop())
-        active = _active_run(tx, ticket_id)
-    _end_run(world, active)
+        active = active_runs(tx, ticket_id)
+    end_runs(world, active)
     return Acted(
         tickets=[ticket_id], message=f"Ticket {ticket_id} is stopped; `legion retry {ticket_id}` takes it up again."
     )
@@ -89,17 +109,16 @@ def stop(world: World, ticket_id: int) -> Acted:
 
 def stop_all(world: World, cwd: str) -> Acted:
     project = project_cases.find(world, cwd)
-    active: list[Run | None] = []
+    active: list[Run] = []
     stopped: list[int] = []
     with world.store.write() as tx:
         landing = _mid_landing(tx, project.id)
         for ticket in tickets.live(tx, project=project.id):
             if ticket.id not in landing:
                 tickets.move(tx, ticket.id, Stop())
-                active.append(_active_run(tx, ticket.id))
+                active += active_runs(tx, ticket.id)
                 stopped.append(ticket.id)
-    for run in active:
-        _end_run(world, run)
+    end_runs(world, active)
     count = "1 ticket is" if len(stopped) == 1 else f"{len(stopped)} tickets are"
     said = f"{count} stopped." if stopped else "Nothing was in hand."
     return Acted(tickets=stopped, message=said)
@@ -107,7 +126,7 @@ def stop_all(world: World, cwd: str) -> Acted:
 
 def retry(world: World, ticket_id: int, feedback: str) -> Acted:
     with world.store.write() as tx:
-        _in_our_care(tx, ticket_id)
+        in_our_care(tx, ticket_id)
         tickets.move(tx, ticket_id, Retry(feedback))
     return Acted(tickets=[ticket_id], message=f"Ticket {ticket_id} is queued again.")
 
@@ -115,10 +134,10 @@ def retry(world: World, ticket_id: int, feedback: str) -> Acted:
 def drop(world: World, ticket_id: int) -> Acted:
     """Off the board. What its agent left goes to the trash whole; what landed stays landed."""
     with world.store.write() as tx:
-        ticket = _in_our_care(tx, ticket_id)
+        ticket = in_our_care(tx, ticket_id)
         if ticket.state not in (*ENDED, State.DRAFT, State.QUEUED, State.PARKED):
             raise Conflict(f"Ticket {ticket_id} is {ticket.state.value}: run `legion stop {ticket_id}` first.")
-        if _active_run(tx, ticket_id) is not None:
+        if active_runs(tx, ticket_id):
             raise TryAgain(f"The agent of ticket {ticket_id} is being stopped: try again in a moment.")
         waiting = tickets.dependants(tx, ticket_id)
         if waiting and ticket.state is not State.DONE:
@@ -126,17 +145,19 @@ def drop(world: World, ticket_id: int) -> Acted:
             raise Conflict(f"Others come after ticket {ticket_id} ({listed}): drop them first.")
         tickets.drop(tx, ticket_id)
     shop = world.workshop(ticket.project)
-    shop.worktrees.discard(worktree_name(ticket_id))
+    for name in shop.worktrees.names():
+        if (seated(name) or ("", 0))[:2] == ("ticket", ticket_id):
+            shop.worktrees.discard(name)
     return Acted(tickets=[ticket_id], message=f"Ticket {ticket_id} is off the board; its files lie in {shop.trash}.")
 
 
 def pause(world: World, ticket_id: int) -> Acted:
     with world.store.write() as tx:
-        ticket = _in_our_care(tx, ticket_id)
-        _refuse_mid_landing(tx, ticket)
+        ticket = in_our_care(tx, ticket_id)
+        refuse_mid_landing(tx, ticket)
         tickets.move(tx, ticket_id, Park(ParkReason.PAUSED, "paused by a person"))
-        active = _active_run(tx, ticket_id)
-    _end_run(world, active)
+        active = active_runs(tx, ticket_id)
+    end_runs(world, active)
     return Acted(
         tickets=[ticket_id], message=f"Ticket {ticket_id} is paused; `legion resume {ticket_id}` lets it go on."
     )
@@ -144,7 +165,7 @@ def pause(world: World, ticket_id: int) -> Acted:
 
 def resume(world: World, ticket_id: int) -> Acted:
     with world.store.write() as tx:
-        ticket = _in_our_care(tx, ticket_id)
+        ticket = in_our_care(tx, ticket_id)
         if ticket.state is not State.PARKED:
             raise Conflict(f"Ticket {ticket_id} is {ticket.state.value}, not paused: there is nothing to resume.")
         planning.refuse_unapproved(tx, ticket)
@@ -199,6 +220,9 @@ def _refuse_unfit(world: World, config: ProjectConfig, root: Path, new: NewTicke
         raise BadInput(f"Ticket {shown!r} has an empty proof: give a command or leave it out.")
     _refuse_unknown_checks(config, new, shown)
     _refuse_acceptance(world, root, new, shown)
+    if new.review and new.review not in [policy.value for policy in Policy]:
+        known = ", ".join(policy.value for policy in Policy)
+        raise BadInput(f"Ticket {shown!r} asks for the review {new.review[:40]!r}: choose one of {known}.")
     if new.checkpoint:
         if new.command or new.driver or new.model or new.ask or new.plan_first or new.budget is not None:
             unfit = "command, driver, model, ask, plan_first and budget"
@@ -279,6 +303,7 @@ def _create(
     project: Project,
     config: ProjectConfig,
     new: list[NewTicket],
+    kept: list[str],
     by: Dispatcher | None,
 ) -> dict[int, int]:
     """In an order in which whatever a ticket comes after exists already; ids by position in the request."""
@@ -311,8 +336,12 @@ def _create(
             climbs=by is None and _climbs(world, config, ticket),
             asks=ticket.ask,
             budget=ticket.budget,
+            review=Policy(ticket.review) if ticket.review else None,
             dispatcher="" if by is None else by.id,
             tools=None if by is None or by.tools is None else tuple(sorted(by.tools)),
+            team=ticket.team,
+            crew=kept[position],
+            labels=tuple(dict.fromkeys(ticket.labels)),
         )
         ids[position] = tickets.create(tx, project.id, wish).id
         if ticket.plan_first:
@@ -335,7 +364,7 @@ def _notes(world: World, tx: Transaction, project: Project) -> list[str]:
     return notes
 
 
-def _in_our_care(tx: Transaction, ticket_id: int) -> Ticket:
+def in_our_care(tx: Transaction, ticket_id: int) -> Ticket:
     """The ticket, unless its project is gone: then nothing can be done with it any more."""
     ticket = tickets.get(tx, ticket_id)
     project = projects.get(tx, ticket.project)
@@ -346,21 +375,21 @@ def _in_our_care(tx: Transaction, ticket_id: int) -> Ticket:
     return ticket
 
 
-def _active_run(tx: Transaction, ticket_id: int) -> Run | None:
-    latest = runs.latest(tx, ticket_id)
-    return latest if latest is not None and latest.ended_at is None else None
+def active_runs(tx: Transaction, ticket_id: int) -> tuple[Run, ...]:
+    """Of whoever works on it or reads it."""
+    return runs.active_of(tx, ticket_id)
 
 
-def _end_run(world: World, active: Run | None) -> None:
-    if active is not None:
-        world.rests.pop((JobKind.RUN, active.ticket or 0), None)
-        launch.stop(run_dir(world, active), grace=_STOP_GRACE)
+def end_runs(world: World, active: Iterable[Run]) -> None:
+    for run in active:
+        world.rests.pop((JobKind.REVIEW if run.part is Part.READ else JobKind.RUN, run.ticket or 0), None)
+        launch.stop(run_dir(world, run), grace=_STOP_GRACE)
 
 
 def _mid_landing(tx: Transaction, project: int) -> set[int]:
     return {number for intent in landings.open_ones(tx, project) for number in dict(intent.tickets)}
 
 
-def _refuse_mid_landing(tx: Transaction, ticket: Ticket) -> None:
+def refuse_mid_landing(tx: Transaction, ticket: Ticket) -> None:
     if ticket.state is State.LANDING and ticket.id in _mid_landing(tx, ticket.project):
         raise TryAgain(f"Ticket {ticket.id} is reaching the target at this moment: look again in a second.")

@@ -17,12 +17,12 @@ from legion.domain.tickets import State, Ticket
 from legion.domain.usage import total
 from legion.jobs.saving import worktree_name
 from legion.jobs.world import World
-from legion.service import asking, evidence, trusting
+from legion.service import asking, crews, evidence, reviewing, trusting
 from legion.service import projects as project_cases
 from legion.service.board import Lines, clashes_of, resting, told
 from legion.service.health import environment_line
 from legion.service.lines import run_line, usage_line
-from legion.store import events, plans, projects, questions, receipts, runs, tickets, usage
+from legion.store import events, plans, projects, questions, receipts, runs, tickets, usage, verdicts
 from legion.store.database import ReadTransaction
 from legion.wire.projects import DaemonLine, Graph, ProjectLine, Status
 from legion.wire.tickets import ClashLine, EventLine, ReceiptLine, TicketPage
@@ -136,9 +136,10 @@ def ticket_page(world: World, ticket_id: int) -> TicketPage:
         spent = usage.of_runs(tx, [run.id for run in all_runs])
         asked = [question for question in questions.open_ones(tx) if question.ticket == ticket_id]
         waiting = asking.lines(tx, asked)
+        read = verdicts.of_ticket(tx, ticket_id)
         undone_by = [other.id for other in tickets.undoing(tx, ticket_id)]
         plan = plans.of_ticket(tx, ticket_id)
-    latest = all_runs[-1] if all_runs else None
+    latest = next((run for run in reversed(all_runs) if not run.role), None)
     wish, change = ticket.wish, ticket.change
     worktree, changed = _on_disk(world, ticket)
     return TicketPage(
@@ -176,8 +177,11 @@ def ticket_page(world: World, ticket_id: int) -> TicketPage:
         clashes=_clash_lines(world, ticket),
         weakened=evidence.weakened(shop, ticket),
         accept=list(wish.acceptance),
+        labels=list(wish.labels),
+        crew=crews.line(world, shop, ticket, all_runs),
         reversal=evidence.reversal(history),
-        evidence=evidence.lines(shop, ticket, history, _without_repeats((*proofs, *named, *confirmed))),
+        reviews=reviewing.lines(read),
+        evidence=evidence.lines(shop, ticket, history, _without_repeats((*proofs, *named, *confirmed)), read),
     )
 
 

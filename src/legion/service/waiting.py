@@ -90,7 +90,7 @@ def _needs_a_person(world: World, ticket: Ticket, standing: set[int]) -> bool:
         return True
     if ticket.parked is not None:
         return ticket.parked.reason in _NEEDS_A_PERSON
-    kind = JobKind.CHECK if ticket.state is State.CHECKING else JobKind.RUN
+    kind = {State.CHECKING: JobKind.CHECK, State.REVIEWING: JobKind.REVIEW}.get(ticket.state, JobKind.RUN)
     return ticket.project in standing or _keeps_breaking(world, kind, ticket.id)
 
 

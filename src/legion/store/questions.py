@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
-from sqlalchemy import Row, insert, select, update
+from sqlalchemy import Row, func, insert, select, update
 
 from legion.domain.errors import Conflict, NotFound
 from legion.domain.events import Kind
@@ -79,11 +79,11 @@ def withdraw(
     ticket: int | None = None,
     agent: str = "",
     kind: Matter | None = None,
-    but: Matter | None = None,
+    but: Sequence[Matter] = (),
 ) -> None:
     """Those of a ticket or an agent that nobody needs an answer to any more."""
     for question in open_ones(tx, ticket=ticket, agent=agent):
-        if kind in (None, question.kind) and question.kind is not but:
+        if kind in (None, question.kind) and question.kind not in but:
             settle(tx, question.id, question.fallback, why, by=Settler.END)
 
 
@@ -106,6 +106,13 @@ def latest_of(tx: ReadTransaction, words: str, *, agent: str = "", ticket: int |
     found = found.where(_TABLE.ticket.is_(None) if ticket is None else _TABLE.ticket == ticket)
     row = tx.execute(found).one_or_none()
     return None if row is None else _question(row)
+
+
+def last_said(tx: ReadTransaction, ticket: int, kind: Matter) -> float:
+    """When a person last settled such a question about the ticket; 0 where nobody has."""
+    mine = (_TABLE.ticket == ticket, _TABLE.kind == kind, _TABLE.settled_by == Settler.PERSON)
+    last: float = tx.execute(select(func.coalesce(func.max(_TABLE.settled_at), 0.0)).where(*mine)).scalar_one()
+    return last
 
 
 def open_ones(

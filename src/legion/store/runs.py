@@ -11,6 +11,7 @@ from legion.domain.agents import Agent
 from legion.domain.errors import Conflict, NotFound
 from legion.domain.events import Kind
 from legion.domain.runs import Outcome, Run
+from legion.domain.teams import Part
 from legion.store import schema
 from legion.store.database import ReadTransaction, Transaction
 
@@ -18,23 +19,28 @@ _TABLE = schema.runs.c
 _ACTIVE = select(schema.runs).where(_TABLE.ended_at.is_(None)).order_by(_TABLE.id)
 
 
-def start(tx: Transaction, ticket: int, attempt: int) -> Run:
-    """A new run of this attempt. Its generation counts how often the attempt was lost before."""
-    same = (_TABLE.ticket == ticket, _TABLE.attempt == attempt)
+def start(tx: Transaction, ticket: int, attempt: int, role: str = "", part: Part = Part.BUILD) -> Run:
+    """A new run of this attempt. Its generation counts how often the attempt was lost before.
+
+    Each role has a conversation of its own.
+    """
+    same = (_TABLE.ticket == ticket, _TABLE.attempt == attempt, _TABLE.role == role)
     lost: int = tx.execute(select(func.count()).where(*same, _TABLE.outcome == Outcome.LOST)).scalar_one()
     generation = 1 + lost
-    before = latest(tx, ticket)
+    before = latest(tx, ticket, role)
     run = Run(
         id=tx.next("run"),
         project=_project(tx, ticket),
         ticket=ticket,
+        role=role,
+        part=part,
         attempt=attempt,
         generation=generation,
         started_at=tx.now,
         conversation=before.conversation if before and before.conversation else str(uuid.uuid4()),
     )
     tx.execute(insert(schema.runs), [asdict(run)])
-    data = {"run": run.id, "attempt": attempt, "generation": generation}
+    data = {"run": run.id, "attempt": attempt, "generation": generation, **({"role": role} if role else {})}
     tx.record(Kind.RUN_STARTED, project=run.project, ticket=ticket, data=data)
     return run
 
@@ -70,7 +76,8 @@ def end(tx: Transaction, run: int, outcome: Outcome, detail: str = "", saved: st
     tx.execute(update(schema.runs).where(_TABLE.id == run).values(values))
     ended = replace(before, ended_at=tx.now, outcome=outcome, detail=detail, saved=saved)
     whose = {"attempt": ended.attempt} if ended.agent is None else {"agent": ended.conversation}
-    data = {"run": run, **whose, "outcome": outcome.value, "detail": detail, "saved": saved}
+    role = {"role": ended.role} if ended.role else {}
+    data = {"run": run, **whose, **role, "outcome": outcome.value, "detail": detail, "saved": saved}
     tx.record(Kind.RUN_ENDED, project=ended.project, ticket=ended.ticket, data=data)
     return ended
 
@@ -87,9 +94,11 @@ def get(tx: ReadTransaction, run: int) -> Run:
     return Run(**row._mapping)
 
 
-def of_ticket(tx: ReadTransaction, ticket: int) -> tuple[Run, ...]:
-    """Oldest first."""
+def of_ticket(tx: ReadTransaction, ticket: int, role: str | None = None) -> tuple[Run, ...]:
+    """Oldest first; of one role, the builder's being empty, or of all."""
     found = select(schema.runs).where(_TABLE.ticket == ticket).order_by(_TABLE.id)
+    if role is not None:
+        found = found.where(_TABLE.role == role)
     return tuple(Run(**row._mapping) for row in tx.execute(found))
 
 
@@ -100,14 +109,28 @@ def of_agent(tx: ReadTransaction, agent: int, *, limit: int | None = 50) -> tupl
 
 
 def of_seat(tx: ReadTransaction, run: Run) -> tuple[Run, ...]:
-    """All of the same ticket, or the last ones of the same agent, oldest first."""
-    return of_ticket(tx, run.ticket) if run.ticket is not None else of_agent(tx, run.agent or 0)
+    """All of the same ticket and role, or the last ones of the same agent, oldest first."""
+    return of_ticket(tx, run.ticket, run.role) if run.ticket is not None else of_agent(tx, run.agent or 0)
 
 
-def latest(tx: ReadTransaction, ticket: int) -> Run | None:
-    found = select(schema.runs).where(_TABLE.ticket == ticket).order_by(_TABLE.id.desc()).limit(1)
+def latest(tx: ReadTransaction, ticket: int, role: str = "") -> Run | None:
+    """The last one of who builds, unless another role is named."""
+    mine = (_TABLE.ticket == ticket, _TABLE.role == role)
+    found = select(schema.runs).where(*mine).order_by(_TABLE.id.desc()).limit(1)
     row = tx.execute(found).one_or_none()
     return None if row is None else Run(**row._mapping)
+
+
+def at_work(tx: ReadTransaction, ticket: int) -> Run | None:
+    """The last one of who builds or advises: what the run job is about."""
+    mine = (_TABLE.ticket == ticket, _TABLE.part != Part.READ)
+    row = tx.execute(select(schema.runs).where(*mine).order_by(_TABLE.id.desc()).limit(1)).one_or_none()
+    return None if row is None else Run(**row._mapping)
+
+
+def active_of(tx: ReadTransaction, ticket: int) -> tuple[Run, ...]:
+    """The ticket's runs of which no end is known, whoever's they are."""
+    return tuple(run for run in active(tx) if run.ticket == ticket)
 
 
 def active(tx: ReadTransaction) -> tuple[Run, ...]:

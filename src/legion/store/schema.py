@@ -17,7 +17,8 @@ from legion.domain.mail import Delivery, Post
 from legion.domain.projects import ConfigOrigin
 from legion.domain.questions import Matter, Settler
 from legion.domain.runs import Outcome
-from legion.domain.tickets import State
+from legion.domain.teams import Part
+from legion.domain.tickets import Policy, State
 
 
 class Words(TypeDecorator[str]):
@@ -157,11 +158,15 @@ tickets = Table(
     Column("dispatcher", Text, nullable=False),
     Column("tools", Json),
     Column("undoes", Integer),
+    Column("review", _one_of(Policy)),
     Column("files", Json, nullable=False),
     Column("proofs", Json, nullable=False),
     Column("bound", Json, nullable=False),
     Column("acceptance", Json, nullable=False),
     Column("climbs", Flag, nullable=False),
+    Column("team", Words, nullable=False),
+    Column("crew", Text, nullable=False),
+    Column("labels", Json, nullable=False),
     Column("command", Words, nullable=False),
     Column("reason", Words, nullable=False),
     Column("feedback", Words, nullable=False),
@@ -186,6 +191,24 @@ plans = Table(
     Column("decided_by", Text, nullable=False),
     Column("decided_at", Double),
     Column("why", Words, nullable=False),
+)
+
+crews = Table(
+    "crews",
+    metadata,
+    Column("digest", Text, primary_key=True),
+    Column("body", Json, nullable=False),
+)
+
+advice = Table(
+    "advice",
+    metadata,
+    Column("ticket", Integer, primary_key=True, autoincrement=False),
+    Column("turn", Integer, primary_key=True, autoincrement=False),
+    Column("role", Text, primary_key=True),
+    Column("run", Integer, nullable=False),
+    Column("text", Words, nullable=False),
+    Column("given_at", Double, nullable=False),
 )
 
 edges = Table(
@@ -274,6 +297,8 @@ runs = Table(
     Column("conversation", Text, nullable=False),
     Column("access", Words, nullable=False),
     Column("prompt", Text, nullable=False),
+    Column("role", Text, nullable=False),
+    Column("part", _one_of(Part), nullable=False),
 )
 
 claims = Table(
@@ -307,6 +332,27 @@ receipts = Table(
     Column("tail", Words, nullable=False),
     Column("output", Words, nullable=False),
     Column("digest", Text, nullable=False),
+)
+
+verdicts = Table(
+    "verdicts",
+    metadata,
+    Column("id", Integer, primary_key=True, autoincrement=False),
+    Column("project", Integer, nullable=False),
+    Column("ticket", Integer, nullable=False),
+    Column("attempt", Integer, nullable=False),
+    Column("reader", Text, nullable=False),
+    Column("round", Integer, nullable=False),
+    Column("base", Text, nullable=False),
+    Column("commit_id", Text, nullable=False),
+    Column("binding", Flag, nullable=False),
+    Column("why", Words, nullable=False),
+    Column("refused", Integer, nullable=False),
+    Column("complaint", Words, nullable=False),
+    Column("asked_at", Double, nullable=False),
+    Column("given_at", Double),
+    Column("verdict", Json),
+    Column("notes", Json, nullable=False),
 )
 
 landings = Table(

@@ -8,7 +8,8 @@ from sqlalchemy import select
 
 from legion.domain.decide import AgentView, ProjectView, Snapshot
 from legion.domain.projects import Project
-from legion.store import agents, holdings, jobs, landings, mail, projects, runs, schema, tickets
+from legion.domain.teams import Part
+from legion.store import agents, holdings, jobs, landings, mail, projects, runs, schema, tickets, verdicts
 from legion.store.database import ReadTransaction
 
 
@@ -34,7 +35,9 @@ def load(tx: ReadTransaction, slots: int, parallel: Mapping[int, int]) -> Snapsh
         ended=tickets.states_of(tx, before),
         jobs=frozenset((claim.kind, claim.subject) for claim in jobs.active(tx)),
         slots=slots,
-        open_runs=frozenset(run.ticket for run in active if run.ticket is not None),
+        open_runs=frozenset(run.ticket for run in active if run.ticket is not None and run.part is not Part.READ),
+        open_readings=frozenset(run.ticket for run in active if run.ticket is not None and run.part is Part.READ),
+        read_aside={id: project for id, project in verdicts.read_aside(tx).items() if project in cared_for},
         held=holdings.tickets(tx),
         agents=_agents(tx, {run.agent: run.project for run in active if run.agent is not None}),
     )

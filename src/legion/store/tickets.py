@@ -19,12 +19,14 @@ from legion.domain.evidence import Bound
 from legion.domain.questions import Matter
 from legion.domain.rules import Rule, rule_of
 from legion.domain.tickets import (
+    AskReview,
     Cause,
     Change,
     Fail,
     Park,
     Parked,
     ParkReason,
+    Prove,
     State,
     Step,
     Stop,
@@ -34,7 +36,7 @@ from legion.domain.tickets import (
     Unpark,
     Wish,
 )
-from legion.store import questions, schema
+from legion.store import questions, schema, verdicts
 from legion.store.database import ReadTransaction, Transaction
 
 _TABLE = schema.tickets.c
@@ -56,6 +58,7 @@ _AT_ONCE = 500
 _PATIENCE = 7 * 86_400.0
 """Seconds that a question about a ticket waits, which costs nothing as long as it does."""
 _MOST_FEEDBACK = 2000
+_ABOUT_THE_CHANGE = (Matter.CHANGE, Matter.REVIEW)
 
 
 def create(tx: Transaction, project: int, wish: Wish) -> Ticket:
@@ -122,6 +125,9 @@ def move(
     }
     tx.record(Kind.TICKET_MOVED, project=moved.project, ticket=ticket, data=data)
     _ask_the_person(tx, before, moved, step)
+    if isinstance(step, AskReview | Prove):
+        for reader in step.readers:
+            verdicts.ask(tx, moved, reader, binding=isinstance(step, AskReview), why=step.why)
     return moved
 
 
@@ -129,11 +135,14 @@ def _ask_the_person(tx: Transaction, before: Ticket, moved: Ticket, step: Step) 
     """What only a person can settle becomes a question with the move that leads there, and goes with the next one."""
     if before.state in (State.PARKED, State.FAILED):
         # Whoever is only woken comes back to the question about its change, and that still stands.
-        still = Matter.CHANGE if isinstance(step, Unpark) else None
+        still = _ABOUT_THE_CHANGE if isinstance(step, Unpark) else ()
         questions.withdraw(tx, ticket=moved.id, why="the ticket went on by other means", but=still)
     elif isinstance(step, Stop):
         # What a run asks ends with the run.
-        questions.withdraw(tx, ticket=moved.id, kind=Matter.CHANGE, why="the ticket was stopped")
+        for kind in _ABOUT_THE_CHANGE:
+            questions.withdraw(tx, ticket=moved.id, kind=kind, why="the ticket was stopped")
+    elif isinstance(step, TryAgain):
+        questions.withdraw(tx, ticket=moved.id, kind=Matter.REVIEW, why="the ticket was sent back")
     if isinstance(step, Park) and step.reason is ParkReason.BUDGET:
         kind, words = Matter.BUDGET, "It has spent its budget and is not done. Shall it get as much again?"
     elif isinstance(step, Fail) and step.cause is Cause.CONFLICT and moved.wish.undoes is None:
@@ -269,6 +278,10 @@ def _wish_values(ticket: Ticket) -> dict[str, Any]:
         "dispatcher": wish.dispatcher,
         "tools": wish.tools,
         "undoes": wish.undoes,
+        "team": wish.team,
+        "crew": wish.crew,
+        "labels": wish.labels,
+        "review": wish.review,
     }
 
 
@@ -334,6 +347,10 @@ def _ticket(row: Row[Any]) -> Ticket:
             dispatcher=row.dispatcher,
             tools=None if row.tools is None else tuple(row.tools),
             undoes=row.undoes,
+            team=row.team,
+            crew=row.crew,
+            labels=tuple(row.labels),
+            review=row.review,
             **texts,
         ),
         state=row.state,

@@ -18,7 +18,7 @@ class QuestionLine:
     deadline: float
     """Unanswered until then, it is settled with `default`."""
     kind: str = "permission"
-    """permission, plan, budget, conflict, change, attempts or ask."""
+    """permission, plan, budget, conflict, change, attempts, review or ask."""
     agent: str = ""
     """The standing agent that asks."""
     name: str = ""

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from legion.wire.questions import QuestionLine
+from legion.wire.reviews import ReviewLine
+from legion.wire.teams import CrewLine
 
 
 @dataclass(kw_only=True)
@@ -36,6 +38,11 @@ class NewTicket:
     """Dollars that all its runs may cost together."""
     plan_first: bool = False
     """Whether its agent may only read until its plan is approved."""
+    team: str = ""
+    """Empty: the project's default."""
+    labels: list[str] = field(default_factory=list)
+    review: str = ""
+    """Whether an independent reviewer reads its change: `off`, `risky`, `always`; empty: as the project says."""
 
 
 @dataclass(kw_only=True)
@@ -115,6 +122,8 @@ class RunLine:
     saved: str | None
     access: str = ""
     """How it reached its model: a provider's name, or that it could read the person's own login."""
+    role: str = ""
+    """Who read the change, or advised; empty for who builds."""
     usage: UsageLine | None = None
 
 
@@ -159,7 +168,7 @@ class TicketPage:
     history: list[EventLine]
     changed_files: list[str]
     cause: str = ""
-    """Why its last attempt did not make it: `checks`, `conflict` or `attempt`. Empty if it was not sent back last."""
+    """Why its last attempt did not make it: `checks`, `conflict`, `review` or `attempt`. Empty if it went on."""
     environment: EnvironmentLine | None = None
     """Null before the first run."""
     conversation: str = ""
@@ -186,8 +195,13 @@ class TicketPage:
     """Each line of the criteria, and what stands behind it."""
     accept: list[str] = field(default_factory=list)
     """Held-out acceptance that it has to pass."""
+    reviews: list[ReviewLine] = field(default_factory=list)
+    """What readers said about its changes, and who is to read, oldest first."""
     reversal: ReversalLine | None = None
     """What came out when its change was taken back, whole and in pieces; null where that was not tried."""
+    labels: list[str] = field(default_factory=list)
+    crew: CrewLine | None = None
+    """Who works on it; null where no team does."""
 
 
 @dataclass(kw_only=True)
@@ -228,7 +242,7 @@ class EvidenceLine:
 
     criterion: str
     backing: str
-    """`proven`, `green`, `red`, `open` or `claimed`."""
+    """`proven`, `green`, `red`, `open`, `read` (a reader says that it is met) or `claimed`."""
     by: str
     """The command; empty where nothing is bound to it."""
     commit: str | None

@@ -35,6 +35,7 @@ def dispatch(call: Call) -> Data:
         prove=call.texts("prove"),
         checkpoint=call.flag("checkpoint"),
         model=call.text("model"),
+        team=call.text("team"),
         budget=call.amount("budget"),
         driver=call.text("driver"),
         plan_first=call.flag("plan_first"),

@@ -1,0 +1,67 @@
+"""Who reads a change before it lands: what a project's policy says about it, and how often it may be sent back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from legion.domain import ladder
+from legion.domain.paths import matches
+from legion.domain.tickets import Ticket
+from legion.domain.verdicts import Reading
+
+LARGE = 400
+"""Changed lines from which on a change counts as large."""
+_NAMED = 3
+
+
+@dataclass(frozen=True, kw_only=True)
+class Touch:
+    """What is known of a change before anybody reads it."""
+
+    paths: tuple[str, ...]
+    lines: int
+    """Added and taken away together."""
+    protected: tuple[str, ...] = ()
+    """Those of its paths that are protected, declared or not."""
+    weakened: tuple[str, ...] = ()
+    """Paths of tests that look weaker."""
+    unproven: int = 0
+    """Criteria to which nothing is bound."""
+
+
+def risks(touch: Touch, watched: Sequence[str]) -> tuple[str, ...]:
+    """Why a change should be read, for people. `watched` are patterns of paths that always are."""
+    found = []
+    if here := [path for path in touch.paths if matches(path, watched)]:
+        found.append(f"it touches {_some(here)}, which are always read")
+    if touch.protected:
+        found.append(f"it touches protected files ({_some(touch.protected)})")
+    if touch.weakened:
+        found.append(f"tests look weaker ({_some(touch.weakened)})")
+    if touch.unproven:
+        found.append(
+            "one criterion has no proof" if touch.unproven == 1 else f"{touch.unproven} criteria have no proof"
+        )
+    if touch.lines > LARGE:
+        found.append(f"it changes {touch.lines} lines")
+    return tuple(found)
+
+
+def rounds(ticket: Ticket, readings: Iterable[Reading], since: float = 0.0) -> int:
+    """How often readers have sent the ticket back on its present rung, and since the moment that a person last said
+    how it goes on."""
+    first = ticket.spared + ladder.place(ticket) * ticket.wish.max_attempts
+    return sum(
+        1
+        for reading in readings
+        if reading.binding
+        and reading.sends_back
+        and reading.attempt > first
+        and reading.given_at is not None
+        and reading.given_at > since
+    )
+
+
+def _some(paths: Sequence[str]) -> str:
+    return ", ".join(paths[:_NAMED]) + (", ..." if len(paths) > _NAMED else "")

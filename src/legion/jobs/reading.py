@@ -1,0 +1,181 @@
+"""A reader's run: its own checkout of the change, its own state, its program, and what it is told."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from legion.domain import diffs
+from legion.domain.evidence import criteria_of
+from legion.domain.runs import Run
+from legion.domain.teams import Stage
+from legion.domain.tickets import Change, Ticket
+from legion.domain.verdicts import Reading, Since, Subject, findings_of
+from legion.drivers.command import briefed
+from legion.drivers.known import DriverName
+from legion.jobs import agents, claude, environment, inside, permission, places, readers, review_words, setup, teams
+from legion.jobs.claude import Errand
+from legion.jobs.environment import Surroundings
+from legion.jobs.review_words import Matter
+from legion.jobs.world import Workshop, World
+from legion.runner.journal import read_journal
+from legion.runner.spec import RunFolder, Spec, read_spec, write_spec
+from legion.store import receipts, runs, usage, verdicts
+from legion.system import crash, files
+from legion.system.crash import Point
+
+_WHOLE_DIFF = ".legion-change.diff"
+"""In the reader's own checkout, which nobody keeps."""
+_LONGEST_OUTPUT = 400_000
+_MOST_POINTERS = 20
+
+
+def prepare(world: World, shop: Workshop, ticket: Ticket, reading: Reading, this_run: Run) -> None:
+    """Checkout, dependencies, prompt, spec."""
+    crash.reach(Point.REVIEW_BEFORE_WORKTREE)
+    seat = this_run.seat
+    tree = shop.worktrees.replant(
+        seat, reading.commit, shop.hub.tree_of(reading.commit), f"legion/{seat}", attempt=this_run.id
+    )
+    setup.ensure(world, shop, tree, setup.record_of(shop, tree))
+    around = environment.prepare(world, shop, this_run, tree)
+    folder = world.data.runs / this_run.name
+    given = folder / "given"
+    given.mkdir(parents=True, exist_ok=True)
+    write_spec(folder, _spec(world, shop, ticket, reading, this_run, tree, given, around))
+
+
+def subject(shop: Workshop, ticket: Ticket, reading: Reading, this_run: Run) -> Subject:
+    """What its answer is held against."""
+    changed = shop.hub.changed_files(reading.base, reading.commit)
+    return Subject(
+        changed=tuple(file.path for file in changed),
+        exists=lambda path: any(shop.hub.holds(commit, path) for commit in (reading.commit, reading.base)),
+        criteria=len(criteria_of(ticket.wish.criteria)),
+        root=str(shop.worktrees.path(this_run.seat)),
+    )
+
+
+def last_words(world: World, this_run: Run) -> str:
+    """The last message of a conversation, or all that a plain program printed. Never a file of its tree."""
+    folder = world.data.runs / this_run.name
+    if read_spec(folder).driver is DriverName.COMMAND:
+        return _output(RunFolder(folder).output)
+    said = [event.facts.get("text") for event in read_journal(folder) if event.kind == "result"]
+    return str(said[-1] or "") if said else ""
+
+
+def since(shop: Workshop, before: Reading | None, reading: Reading) -> Since | None:
+    """What has changed since the reader's last verdict; None where there is none."""
+    if before is None:
+        return None
+    found = diffs.read(shop.hub.patch(before.commit, reading.commit))
+    return Since(lines={file.path: [_place(hunk) for hunk in file.hunks] for file in found})
+
+
+def _place(hunk: diffs.Hunk) -> tuple[int, int]:
+    return hunk.place, hunk.added[-1].number if hunk.added else hunk.place
+
+
+def _output(path: Path) -> str:
+    try:
+        with path.open("rb") as file:
+            file.seek(0, 2)
+            file.seek(max(0, file.tell() - _LONGEST_OUTPUT))
+            return file.read().decode("utf-8", "replace")
+    except FileNotFoundError:
+        return ""
+
+
+def _spec(
+    world: World,
+    shop: Workshop,
+    ticket: Ticket,
+    reading: Reading,
+    this_run: Run,
+    tree: Path,
+    given: Path,
+    around: Surroundings,
+) -> Spec:
+    state = shop.agents / this_run.seat
+    state.mkdir(parents=True, exist_ok=True, mode=0o700)
+    stage = readers.stage(world, shop, ticket, reading.reader)
+    driver = stage.role.driver or world.user.review.driver or "claude"
+    chosen = agents.agent(world, shop.config, "", driver)
+    identity = {
+        "LEGION_TICKET": str(ticket.id),
+        "LEGION_ATTEMPT": str(reading.attempt),
+        "LEGION_ROLE": reading.reader,
+        "LEGION_ROUND": str(reading.round),
+        "LEGION_STATE": str(state),
+    }
+    env = places.environment(world, {**identity, **around.env})
+    seen = (given, *agents.own_file(chosen))
+    walls = places.sandbox(world, shop, writable=(tree, state, *around.writable), readable=seen)
+    matter = _matter(world, shop, ticket, reading, tree)
+    if chosen.argv is None:
+        place = claude.Place(tree=tree, state=state, given=given, env=env, walls=walls)
+        return claude.spec(world, this_run, _errand(world, shop, reading, stage, matter), place, chosen.timeout)
+    words = f"{review_words.RULES}\n\n{stage.role.prompt}\n\n{review_words.first(matter)}"
+    files.write_whole(given / "briefing.md", words, mode=0o644)
+    return Spec(
+        run=this_run.name,
+        program=briefed(chosen.argv, cwd=tree, env=env, briefing=given / "briefing.md"),
+        timeout=chosen.timeout,
+        sandbox=walls,
+    )
+
+
+def _errand(world: World, shop: Workshop, reading: Reading, stage: Stage, matter: Matter) -> Errand:
+    ticket = matter.ticket
+    with world.store.read() as tx:
+        spent = usage.of_ticket(tx, ticket.id).usd
+    return Errand(
+        prompt=review_words.first(matter),
+        again=review_words.again(matter),
+        rules=f"{review_words.RULES}\n\n{stage.role.prompt}".strip(),
+        model=readers.model(world, ticket, stage),
+        allowance=claude.allowance(world, ticket),
+        spent=spent,
+        tools=teams.tools(stage, ticket),
+        provider=stage.role.provider,
+        role=stage.role.name,
+        team=teams.of_ticket(world, ticket).team,
+        # A change must not bring rules for who reads it.
+        obeys=not any(file.path in claude.WORDS for file in matter.files),
+    )
+
+
+def _matter(world: World, shop: Workshop, ticket: Ticket, reading: Reading, tree: Path) -> Matter:
+    with world.store.read() as tx:
+        seen = verdicts.said_by(tx, ticket.id, reading.reader)
+        built = runs.latest(tx, ticket.id)
+        ran = list(receipts.of_ticket(tx, ticket.id))
+        ran += receipts.for_commit(tx, ticket.project, ticket.landed) if ticket.landed else ()
+    change = Change(base=reading.base, commit=reading.commit)
+    diff = shop.hub.diff(change.base, change.commit)
+    # What is held out must not reach the builder by way of a finding.
+    began = built.started_at if built is not None else 0.0
+    fresh = {one.command: one for one in ran if one.made_at >= began and not one.held_out}
+    commands = [check.command for check in shop.config.checks if check.command not in fresh]
+    new = shop.hub.diff(seen[-1].commit, reading.commit) if seen else ""
+    whole = not (review_words.fits(diff) and review_words.fits(new))
+    if whole:
+        inside.write(tree, _WHOLE_DIFF, diff.encode("utf-8", "surrogateescape"))
+    return Matter(
+        ticket=ticket,
+        reading=reading,
+        files=shop.hub.changed_files(change.base, change.commit),
+        diff=diff,
+        since=new,
+        said=findings_of(seen),
+        receipts=tuple(fresh.values()),
+        to_run=[] if ticket.ended else commands,
+        pointers=_pointers(shop, ticket, change),
+        whole_diff=_WHOLE_DIFF if whole else "",
+    )
+
+
+def _pointers(shop: Workshop, ticket: Ticket, change: Change) -> list[str]:
+    weak = [f"{one.path}: {permission.sentence(one)}" for one in permission.found_weak(shop, ticket, change)]
+    guarded = [f"{path} is protected" for path in readers.touch(shop, ticket, change).protected]
+    return [*weak, *guarded][:_MOST_POINTERS]
