@@ -332,6 +332,9 @@ def _history(page: TicketPage, screen: Screen, full: bool) -> Iterator[str]:
     yield from screen.table([[Cell(clock(event.at), Colour.DIM), Cell(words_of(event))] for event in shown])
 
 
+_HELPED = {"nudge": "nudged", "interrupt": "interrupted with advice", "end": "its run is ended"}
+
+
 def words_of(event: EventLine) -> str:
     """What happened, for a person. A kind that we do not know is told by its data."""
     told = {name: harmless(str(value)) for name, value in event.data.items() if value not in (None, "", [], {})}
@@ -354,6 +357,8 @@ def words_of(event: EventLine) -> str:
             # Events of earlier releases know only yes and no.
             said = told.get("choice") or ("yes" if event.data.get("allowed") else "no")
             return _with(f"question {told.get('question')} settled: {said}", told.get("why"))
+        case "liveness.step":
+            return _with(_HELPED.get(told.get("step", ""), "helped"), told.get("why"))
         case "proof.reversed":
             return f"taken back in {count(int(told.get('tried', 0)), 'piece')}"
         case "landing.landed":

@@ -14,6 +14,7 @@ from functools import lru_cache
 
 from legion.config import settings
 from legion.config.environment import Environment, read_environment
+from legion.config.liveness import Liveness
 from legion.config.settings import DAY, NAME, choice, flag, number, text, texts, whole
 from legion.config.source import Source, read
 from legion.domain.checks import Check
@@ -170,6 +171,7 @@ class ProjectConfig:
     protected: Protected = field(default_factory=Protected)
     checkpoints: Checkpoints = field(default_factory=Checkpoints)
     reversal: Reversal = field(default_factory=Reversal)
+    liveness: Liveness = field(default_factory=Liveness)
     environment: Environment = field(default_factory=Environment)
     stated: frozenset[str] = field(default=frozenset(), compare=False)
     """The flat keys that the file sets itself; the rest are defaults."""
@@ -186,6 +188,7 @@ SECTIONS: Mapping[str, type] = {
     "protected": Protected,
     "checkpoints": Checkpoints,
     "reversal": Reversal,
+    "liveness": Liveness,
     "environment": Environment,
 }
 """Every table of the file by its name, for the documentation."""
@@ -231,6 +234,7 @@ def parse(text: str, *, origin: str = FILE) -> ProjectConfig:
         protected=settings.read_section(Protected, source, ["protected"]),
         checkpoints=settings.read_section(Checkpoints, source, ["checkpoints"]),
         reversal=settings.read_section(Reversal, source, ["reversal"]),
+        liveness=settings.read_section(Liveness, source, ["liveness"]),
         environment=read_environment(source),
         stated=_stated(source.table),
     )
@@ -252,6 +256,7 @@ def flatten(config: ProjectConfig) -> list[tuple[str, object]]:
     rows += settings.flatten("protected", config.protected)
     rows += settings.flatten("checkpoints", config.checkpoints)
     rows += settings.flatten("reversal", config.reversal)
+    rows += settings.flatten("liveness", config.liveness)
     rows += settings.flatten("environment", config.environment)
     return rows
 

@@ -19,6 +19,7 @@ from legion.config import settings
 from legion.config.claude import Claude
 from legion.config.environment import OwnEnvironment
 from legion.config.evidence import Acceptance, Models, Protection, Questions
+from legion.config.liveness import Watching
 from legion.config.rhythm import Budgets, Governor, Rhythm
 from legion.config.settings import DAY, Rule, Unfit, choice, number, setting, text, texts, whole
 from legion.config.source import Source, read
@@ -270,6 +271,7 @@ class UserConfig:
     protection: Protection = field(default_factory=Protection)
     questions: Questions = field(default_factory=Questions)
     models: Models = field(default_factory=Models)
+    liveness: Watching = field(default_factory=Watching)
     acceptance: Mapping[str, Acceptance] = field(default_factory=dict)
     origin: str = field(default="", compare=False)
     """The file that was read, or would have been."""
@@ -318,6 +320,7 @@ SECTIONS: Mapping[str, type] = {
     "protection": Protection,
     "questions": Questions,
     "models": Models,
+    "liveness": Watching,
     "acceptance.NAME": Acceptance,
 }
 """Every table of the file by its name, for the documentation. The keys of the first stand above all tables."""
@@ -364,6 +367,7 @@ def parse(text: str, *, origin: str = "config.toml") -> UserConfig:
         protection=settings.read_section(Protection, source, ["protection"]),
         questions=settings.read_section(Questions, source, ["questions"]),
         models=settings.read_section(Models, source, ["models"]),
+        liveness=settings.read_section(Watching, source, ["liveness"]),
         acceptance=dict(settings.read_named(Acceptance, source, "acceptance")),
         origin=origin,
         stated=settings.stated(source.table),
@@ -379,7 +383,19 @@ def flatten(config: UserConfig) -> list[tuple[str, object]]:
         rows += settings.flatten(f"drivers.{driver.name}", DriverTable(run=driver.argv, timeout=driver.timeout or 0.0))
     rows += settings.flatten("worktrees", config.worktrees)
     rows += settings.flatten("environment", config.environment)
-    for name in ("claude", "governor", "budgets", "rhythm", "hooks", "notify", "protection", "questions", "models"):
+    plain = (
+        "claude",
+        "governor",
+        "budgets",
+        "rhythm",
+        "hooks",
+        "notify",
+        "protection",
+        "questions",
+        "models",
+        "liveness",
+    )
+    for name in plain:
         rows += settings.flatten(name, getattr(config, name))
     for name, one in config.acceptance.items():
         rows += settings.flatten(f"acceptance.{name}", one)

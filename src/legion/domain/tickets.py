@@ -155,6 +155,8 @@ class Ticket:
     """The latest attempt was cut off through no fault of the agent and goes on with the same number."""
     spared: int = 0
     """Attempts that count no more, because a person asked for a retry after them."""
+    skipped: int = 0
+    """Attempts that count and were never made: the ladder left a rung before they were used up."""
     base: str | None = None
     """The commit that its worktree stands on."""
     plant: str | None = None
@@ -175,6 +177,11 @@ class Ticket:
     @property
     def ended(self) -> bool:
         return self.state in ENDED
+
+    @property
+    def used(self) -> int:
+        """Attempts that count, as the ladder has it."""
+        return self.attempt - self.spared + self.skipped
 
 
 @dataclass(frozen=True)
@@ -240,6 +247,8 @@ class TryAgain:
     feedback: str
     ground: Ground | None = None
     cause: Cause = Cause.ATTEMPT
+    skips: int = 0
+    """Attempts that it passes over."""
 
 
 @dataclass(frozen=True)
@@ -276,6 +285,8 @@ class Fail:
     cause: Cause = Cause.ATTEMPT
     why: str = ""
     """Why the last attempt did not make it, where nothing but more attempts is missing."""
+    leaves: bool = False
+    """No further attempt in this conversation could help, though there may be some left."""
 
 
 @dataclass(frozen=True)
@@ -365,6 +376,8 @@ def move(ticket: Ticket, step: Step, now: float) -> Ticket:
             return replace(moved, landed=commit, unchecked=unchecked, feedback="")
         case TryAgain(reason, feedback, ground) | Fail(reason, feedback, ground):
             sent_back = replace(moved, reason=reason, feedback=feedback or ticket.feedback)
+            if isinstance(step, TryAgain):
+                sent_back = replace(sent_back, skipped=ticket.skipped + step.skips)
             return replace(sent_back, base=ground.base, plant=ground.tree) if ground else sent_back
         case Park(reason, detail, until):
             parked = Parked(reason=reason, detail=detail, back_to=_RESUMES_AT[ticket.state], until=until)
@@ -375,7 +388,7 @@ def move(ticket: Ticket, step: Step, now: float) -> Ticket:
             return replace(moved, reason=reason)
         case Retry(feedback):
             told = "\n\n".join(words for words in (feedback, ticket.feedback) if words)
-            return replace(moved, spared=ticket.attempt, interrupted=False, feedback=told)
+            return replace(moved, spared=ticket.attempt, skipped=0, interrupted=False, feedback=told)
         case _:
             return moved
 
@@ -407,11 +420,15 @@ def next_try(
     ticket: Ticket, reason: str, feedback: str, ground: Ground | None = None, cause: Cause = Cause.ATTEMPT
 ) -> TryAgain | Fail:
     """The next attempt while there are any left, else the end."""
-    used = ticket.attempt - ticket.spared
-    if used < ticket.wish.max_attempts:
+    if ticket.used < ticket.wish.max_attempts:
         return TryAgain(reason, feedback, ground, cause)
-    tries = "1 attempt" if used == 1 else f"{used} attempts"
-    return Fail(f"gave up after {tries}: {reason}", feedback, ground, cause, why=reason)
+    return Fail(f"gave up after {tries_of(ticket)}: {reason}", feedback, ground, cause, why=reason)
+
+
+def tries_of(ticket: Ticket) -> str:
+    """How many attempts were made since a person last asked for it."""
+    made = ticket.attempt - ticket.spared
+    return "1 attempt" if made == 1 else f"{made} attempts"
 
 
 AT_ONCE = 3.0

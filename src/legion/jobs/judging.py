@@ -12,6 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from legion.domain.limits import apart, wakes_at
+from legion.domain.liveness import Help
 from legion.domain.paths import undeclared
 from legion.domain.runs import MOST_GENERATIONS, Outcome, Run
 from legion.domain.tickets import (
@@ -29,12 +30,12 @@ from legion.domain.tickets import (
     rest,
 )
 from legion.drivers import Outcome as Ending
-from legion.jobs import environment, feedback, pacing, quota
+from legion.jobs import climbing, environment, feedback, pacing, quota
 from legion.jobs.saving import Saved
 from legion.jobs.world import Workshop, World
 from legion.runner.launch import Ended, Lost
 from legion.runner.spec import RunFolder
-from legion.store import runs, tickets, usage
+from legion.store import liveness, runs, tickets, usage
 from legion.store.database import Transaction
 
 _PLANTED_MARKER = re.compile(r"^\+(?:<{7,} target|>{7,} change)\b", re.MULTILINE)
@@ -72,6 +73,8 @@ def judge(world: World, shop: Workshop, ticket: Ticket, this_run: Run, ended: En
             return next_try(ticket, over.reason, over.feedback)
         case Outcome.STOPPED if empty := pacing.stopped_for_budget(world, this_run):
             return Resume(empty)
+        case Outcome.STOPPED if (helped := ended_by(world, this_run)) is not None:
+            return climbing.leave(world, ticket, helped.why, helped.advice)
         case Outcome.LOST | Outcome.STOPPED:
             return Resume(f"{detail}; the attempt goes on with what it left")
         case Outcome.NOT_STARTED:
@@ -93,6 +96,12 @@ def judge(world: World, shop: Workshop, ticket: Ticket, this_run: Run, ended: En
             return Fail(f"the agent gave up: {detail}", feedback.gave_up(detail))
         case Outcome.FINISHED:
             return judge_change(world, shop, ticket, saved, detail)
+
+
+def ended_by(world: World, this_run: Run) -> Help | None:
+    """The step that ended the run because it did not get on."""
+    with world.store.read() as tx:
+        return liveness.ended_by(tx, this_run.id)
 
 
 def rest_before(world: World, ticket: Ticket, ended: Ended | Lost, saved: Saved, step: Step) -> Park | None:

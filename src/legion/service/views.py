@@ -21,6 +21,7 @@ from legion.domain.rules import Rule
 from legion.domain.runs import Run
 from legion.domain.tickets import Parked, ParkReason, State, Ticket
 from legion.domain.usage import total
+from legion.jobs.liveness import doing
 from legion.jobs.run import run_dir
 from legion.jobs.saving import worktree_name
 from legion.jobs.world import Rest, World
@@ -29,7 +30,7 @@ from legion.service import projects as project_cases
 from legion.service.health import environment_line
 from legion.service.lines import moment, run_line, usage_line
 from legion.service.silence import silence
-from legion.store import agents, events, holdings, projects, questions, receipts, runs, tickets, usage
+from legion.store import agents, events, holdings, liveness, projects, questions, receipts, runs, tickets, usage
 from legion.store.database import ReadTransaction
 from legion.wire.projects import DaemonLine, Graph, ProjectLine, Status
 from legion.wire.tickets import ClashLine, EventLine, ReceiptLine, TicketLine, TicketPage
@@ -50,6 +51,7 @@ class Lines:
             project.id: projects.is_trusted(tx, project.id, project.config_hash) for project in self._projects.values()
         }
         self._active = {run.ticket: run for run in runs.active(tx)}
+        self._helps = liveness.helps(tx, [run.id for run in self._active.values()])
         self._asking = {question.ticket: question for question in questions.open_ones(tx)}
         names = agents.names(tx)
         self._holders = {ticket: names.get(id, id) for ticket, id in holdings.holders(tx).items()}
@@ -69,7 +71,7 @@ class Lines:
             state=ticket.state.value,
             after=list(wish.after),
             attempt=ticket.attempt,
-            max_attempts=ticket.spared + wish.max_attempts * (1 + ladder.place(ticket)),
+            max_attempts=ticket.spared - ticket.skipped + wish.max_attempts * (1 + ladder.place(ticket)),
             checkpoint=wish.checkpoint,
             epic=wish.epic,
             priority=wish.priority,
@@ -121,7 +123,8 @@ class Lines:
             return "agent starts"
         # Only an agent with a way to a model tells of it in its journal.
         quiet = silence(run_dir(self._world, run)) if run.access else ""
-        return quiet or f"agent at work for {self._now - run.started_at:.0f} s"
+        working = f"agent at work for {self._now - run.started_at:.0f} s"
+        return quiet or doing(self._world, run, self._helps.get(run.id, ()), self._now, working=working)
 
     def _waiting(self, ticket: Ticket, held_up: tuple[int, ...]) -> str:
         project = self._projects.get(ticket.project)
