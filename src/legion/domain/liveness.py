@@ -20,7 +20,7 @@ LOOKS_ON = frozenset({"BashOutput", "TaskOutput"})
 """Tools that look at a command in the background. While that works, looking again is no loop."""
 _RED_TIMES = 3
 """So many times the repeats where files change between tests that stay red in the same way."""
-_LONGEST = 80
+_LONGEST, _SHORT = 80, 32
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,25 +50,21 @@ DONE = {Action.NUDGE: "nudged", Action.INTERRUPT: "interrupted", Action.END: "en
 
 
 @dataclass(frozen=True, kw_only=True)
-class Taken:
-    """A step that was taken in this run."""
+class Help:
+    """A step that was taken in a run, and everything that has to be known to take it once, whoever is killed."""
 
     action: Action
     at: float
     after: int
     """The number of the journal's last event then."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Help(Taken):
-    """The same with everything that has to be known to take it once, whoever is killed meanwhile."""
-
     run: int
     number: int
     """Counts the steps of a run, from 1."""
     rule: Rule
+    sign: str
+    """What was seen, in a few words."""
     why: str
-    """What was seen, for people; begins in lower case."""
+    """The same as part of a sentence; begins in lower case."""
     advice: str
     """What the agent is told."""
     message: str
@@ -97,7 +93,7 @@ class Facts:
     """The number of the event since which its files are known to have stayed the same."""
     tree_at: float = 0.0
     """When its files were last seen to be other than before."""
-    taken: tuple[Taken, ...] = ()
+    taken: tuple[Help, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -118,7 +114,7 @@ class Looping:
 
     @property
     def words(self) -> str:
-        return f"loops: {self.times} times {self.call}"
+        return f"loops: {self.times} times {short(self.call)}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -129,7 +125,7 @@ class HangingTool:
 
     @property
     def words(self) -> str:
-        return f"hangs: {self.call or 'its program'} does nothing"
+        return f"hangs: {short(self.call) or 'its program'} does nothing"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -225,7 +221,7 @@ def standing(facts: Facts, patience: Patience) -> Action | None:
     return None if recovered else last.action
 
 
-def suspected(course: Course, patience: Patience, taken: Sequence[Taken]) -> bool:
+def suspected(course: Course, patience: Patience, taken: Sequence[Help]) -> bool:
     """Whether it is worth a look at the files: by its calls alone it would count as going round in circles."""
     found = repeats(course.returned, after=taken[-1].after if taken else 0)
     return found is not None and found.times >= patience.repeats
@@ -263,3 +259,8 @@ def quoted(tool: str, words: str) -> str:
     """A call as people name it: a command by itself, anything else with its tool."""
     text = " ".join((words if tool == "Bash" else f"{tool} {words}").split()).replace("`", "'")
     return f"`{text if len(text) <= _LONGEST else f'{text[:_LONGEST]}...'}`"
+
+
+def short(call: str) -> str:
+    """The beginning of a quoted call, for a line on the board."""
+    return call if len(call) <= _SHORT else f"{call[:_SHORT].rstrip()}...`"

@@ -17,7 +17,7 @@ from pathlib import Path
 from legion.domain import course, liveness, watching
 from legion.domain.course import Course, Happening
 from legion.domain.errors import LegionError
-from legion.domain.liveness import RULES, Action, Facts, Help, Patience, Progress, State
+from legion.domain.liveness import RULES, Action, Facts, Help, Patience, State
 from legion.domain.runs import Run
 from legion.domain.tickets import State as TicketState
 from legion.domain.watching import Watch
@@ -119,8 +119,8 @@ class Watchman:
     def _forget(self, active: Mapping[int, Run] | tuple[()]) -> None:
         for gone in [id for id in self._seen if id not in active]:
             del self._seen[gone]
-        for gone in [id for id in self.world.states if id not in active]:
-            self.world.states.pop(gone, None)
+        for gone in [id for id in self.world.signs if id not in active]:
+            self.world.signs.pop(gone, None)
         busy = {seen.run.project for seen in self._seen.values()}
         for idle in set(self._predictions) - busy:
             self._predictions.pop(idle).forget()
@@ -141,7 +141,7 @@ class Watchman:
     ) -> None:
         wanted = self.world.workshop(seen.run.project).config.liveness
         if RunFolder(seen.folder).result.exists() or not wanted.on:
-            self.world.states.pop(seen.run.id, None)
+            self.world.signs.pop(seen.run.id, None)
             return
         patience = Patience(repeats=wanted.repeats, hang=wanted.hang, program=wanted.program, silence=wanted.silence)
         now = self.world.clock()
@@ -157,10 +157,19 @@ class Watchman:
             taken = (*taken[:-1], take(self.world, seen.run, taken[-1], again=True))
         facts = self._facts(seen, taken, thinking)
         state = liveness.judge(facts, patience, now)
-        self.world.states[seen.run.id] = state
+        self._show(seen.run, state, facts, patience)
         action = liveness.next_step(state, facts, patience)
         if action is not None and self._wanted(seen.run):
             help(self.world, seen.run, state, action, facts, now)
+
+    def _show(self, run: Run, state: State, facts: Facts, patience: Patience) -> None:
+        """Until a step has helped, the board says why it was taken."""
+        helped = facts.taken[-1:] if liveness.standing(facts, patience) is not None else ()
+        words = state.words or next((step.sign for step in helped), "")
+        if words:
+            self.world.signs[run.id] = words
+        else:
+            self.world.signs.pop(run.id, None)
 
     def _read_on(self, seen: _Seen) -> None:
         events = seen.journal.read_on()
@@ -257,6 +266,7 @@ def help(world: World, run: Run, state: State, action: Action, facts: Facts, now
         number=len(facts.taken) + 1,
         action=action,
         rule=RULES[type(state)],
+        sign=state.words,
         why=advice.why(state, now),
         advice=advice.advice(action, state, now),
         message=str(uuid.uuid4()),
@@ -265,6 +275,7 @@ def help(world: World, run: Run, state: State, action: Action, facts: Facts, now
     )
     with world.store.write() as tx:
         store.help(tx, run, wanted)
+    world.signs[run.id] = wanted.sign
     log.info("run %s: %s, because %s", run.name, action.value, wanted.why)
     crash.reach(Point.LIVE_AFTER_NOTE)
     return take(world, run, wanted)
@@ -299,8 +310,7 @@ def _was_told(folder: Path, step: Help) -> bool:
 
 def doing(world: World, run: Run, steps: tuple[Help, ...], now: float, *, working: str) -> str:
     """For the board: `loops: 6 times ..., nudged 2 min ago`. `working` is said of one that gets on."""
-    state = world.states.get(run.id)
-    words = working if state is None or isinstance(state, Progress) else state.words
+    words = world.signs.get(run.id) or working
     if not steps:
         return words
     return f"{words}, {liveness.DONE[steps[-1].action]} {advice.lasted(max(0.0, now - steps[-1].at))} ago"

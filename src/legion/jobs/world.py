@@ -13,7 +13,6 @@ from legion.config.project import ProjectConfig, parse
 from legion.config.user import UserConfig
 from legion.domain.conflicts import Clash
 from legion.domain.decide import JobKind
-from legion.domain.liveness import State
 from legion.domain.projects import Project
 from legion.domain.rhythm import Beginner, Hold
 from legion.git.check_trees import CheckTrees
@@ -91,8 +90,8 @@ class World:
     """Who could begin and does not, and why, as was decided last."""
     clashes: dict[int, tuple[Clash, ...]] = field(default_factory=dict)
     """By project: changes in work that will conflict, as they were seen last."""
-    states: dict[int, State] = field(default_factory=dict)
-    """By run at work: whether it gets on, as was judged last."""
+    signs: dict[int, str] = field(default_factory=dict)
+    """By run at work: in a few words why it does not get on, as was judged last. Those that do are left out."""
     _trees: dict[int, tuple[Worktrees, CheckTrees]] = field(default_factory=dict)
     _making: threading.Lock = field(default_factory=threading.Lock)
 

@@ -405,6 +405,7 @@ helps = Table(
     Column("number", Integer, primary_key=True, autoincrement=False),
     Column("action", _one_of(Action), nullable=False),
     Column("rule", _one_of(Rule), nullable=False),
+    Column("sign", Words, nullable=False),
     Column("why", Words, nullable=False),
     Column("advice", Words, nullable=False),
     Column("message", Text, nullable=False),

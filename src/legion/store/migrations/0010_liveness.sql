@@ -18,6 +18,7 @@ CREATE TABLE helps (
     number INTEGER NOT NULL,
     action TEXT NOT NULL,
     rule TEXT NOT NULL,
+    sign TEXT NOT NULL,
     why TEXT NOT NULL,
     advice TEXT NOT NULL,
     message TEXT NOT NULL,
