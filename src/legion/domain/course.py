@@ -30,20 +30,20 @@ _GIST = 16
 
 
 @dataclass(frozen=True, kw_only=True)
-class Tests:
+class Tally:
     """What a run of tests said about itself."""
 
     failed: int
     passed: int
 
 
-def tests_in(text: str) -> Tests | None:
+def tally_of(text: str) -> Tally | None:
     """The sums that test programs print, of their last line that has any; None where there are none."""
     for line in reversed(text.splitlines()):
         failed = sum(int(one or other) for one, other in _FAILED.findall(line))
         passed = sum(int(one or other) for one, other in _PASSED.findall(line))
         if failed or passed:
-            return Tests(failed=failed, passed=passed)
+            return Tally(failed=failed, passed=passed)
     return None
 
 
@@ -89,7 +89,7 @@ class Return:
     time: float
     result: str
     """Its gist; empty where the runner of an older release did not tell it."""
-    tests: Tests | None
+    tests: Tally | None
     is_new: bool
     """Never before in this run did this call say this."""
 
@@ -210,10 +210,10 @@ def _call(begins: Happening, id: str) -> Call:
 
 def _return(event: Happening, call: Call, seen: set[tuple[str, str]]) -> Return:
     result = str(event.facts.get("gist") or "")
-    tests: Tests | None = None
+    tests: Tally | None = None
     match event.facts.get("tests"):
         case [int(failed), int(passed)]:
-            tests = Tests(failed=failed, passed=passed)
+            tests = Tally(failed=failed, passed=passed)
     same = (call.input, result)
     # What cannot be compared is never held against anybody.
     is_new = same not in seen or not (call.input and result)

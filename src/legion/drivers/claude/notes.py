@@ -18,7 +18,7 @@ from claude_agent_sdk import (
     UserMessage,
 )
 
-from legion.domain.course import digest, gist, tests_in
+from legion.domain.course import digest, gist, tally_of
 from legion.drivers import Host
 
 _LONGEST_TEXT = 8000
@@ -68,7 +68,7 @@ class Notes:
 
     def _returned(self, block: ToolResultBlock) -> None:
         text = _text_of(block.content)
-        tests = tests_in(text)
+        tests = tally_of(text)
         failed = bool(block.is_error)
         head = _cut(text, _LONGEST_HEAD)
         self._host.record(
