@@ -212,4 +212,5 @@ def test_outside_a_project_only_the_persons_settings_are_explained():
         "protection",
         "questions",
         "models",
+        "liveness",
     }

@@ -86,14 +86,14 @@ class Watchman:
             wanted = self.world.user.liveness
             began = self.world.clock()
             try:
-                if wanted.on:
+                if wanted.watch:
                     self.look()
                 else:
                     self._forget(())
             except (LegionError, OSError) as trouble:
                 log.warning("nobody looks whether runs get on at the moment: %s", trouble)
             took = max(0.0, self.world.clock() - began)
-            rest = max(wanted.look_every, _SHARE * took) if wanted.on else _REST
+            rest = max(wanted.look_every, _SHARE * took) if wanted.watch else _REST
 
     def look(self) -> None:
         """One round over all runs at work."""
