@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from legion.domain import ladder
 from legion.domain.attempts import next_try
-from legion.domain.tickets import Fail, Ticket, TryAgain, Wish
+from legion.domain.tickets import Fail, Retry, Start, State, Ticket, TryAgain, Wish, move
 
 MODELS = ("haiku", "sonnet", "opus")
 
@@ -80,3 +82,34 @@ def test_the_first_label_with_a_ladder_counts():
     assert ladder.label_of(("ui", "docs", "urgent"), ladders) == "docs"
     assert ladder.label_of(("ui",), ladders) == ""
     assert ladder.label_of((), ladders) == ""
+
+
+@pytest.mark.parametrize("made", [1, 2])
+def test_a_rung_that_is_left_early_counts_as_used_up(made):
+    there = ladder.rungs("haiku", MODELS, fresh_eyes=True)
+    now = replace(ticket(made), state=State.WORKING)
+    for attempt, rule in enumerate(there[1:], made + 1):
+        again = ladder.climb(now, Fail("r", "told", why="it loops", leaves=True), there)
+        assert again.reason == f"it loops; next: {rule.rule}"
+        now = move(move(now, again, 1.0), Start("target"), 2.0)
+        assert (now.attempt, ladder.begins(now)) == (attempt, True)
+        assert there[ladder.place(now)] == rule
+        assert not ladder.used_up(now, there)
+    assert ladder.used_up(ladder.leaving(now), there)
+    last = ladder.climb(now, Fail("r", "told", why="it loops", leaves=True), there)
+    assert last.reason == "it loops"
+    tried = move(move(now, last, 3.0), Fail("a person wants more"), 4.0)
+    assert ladder.used_up(tried, there)
+    fresh = move(move(tried, Retry(), 5.0), Start("target"), 6.0)
+    assert (ladder.place(fresh), ladder.begins(fresh), fresh.skipped) == (0, False, 0)
+
+
+def test_the_attempts_of_a_rung_that_was_reached_early_are_all_there():
+    there = ladder.rungs("haiku", MODELS, fresh_eyes=True)
+    now = replace(ticket(1), state=State.WORKING)
+    now = move(move(now, ladder.climb(now, Fail("r", why="w", leaves=True), there), 1.0), Start("t"), 2.0)
+    assert (now.attempt, ladder.place(now)) == (2, 1)
+    step = next_try(now, "red", "output")
+    assert isinstance(step, Fail)
+    now = move(move(now, ladder.climb(now, step, there), 3.0), Start("t"), 4.0)
+    assert (now.attempt, ladder.place(now), ladder.begins(now)) == (3, 1, False)

@@ -30,6 +30,7 @@ from sqlalchemy.types import TypeEngine
 from legion.domain.checks import Verdict
 from legion.domain.decide import JobKind
 from legion.domain.evidence import Bound
+from legion.domain.liveness import Action
 from legion.domain.runs import Outcome
 from legion.domain.teams import PLAIN
 from legion.domain.tickets import ParkReason, State
@@ -39,6 +40,7 @@ from legion.store import (
     events,
     jobs,
     landings,
+    liveness,
     projects,
     questions,
     receipts,
@@ -160,6 +162,25 @@ def test_a_team_is_kept_as_it_was_and_older_tickets_have_one_plain_agent(databas
         assert crews.get(tx, plain.wish.crew) == PLAIN
         assert crews.get(tx, crews.keep(tx, crew)) == crew
         assert crews.keep(tx, crew) == crews.keep(tx, crew)
+
+
+def test_steps_that_were_taken_are_kept_and_tickets_still_pass_over_attempts(database_url):
+    (step,) = [step for step in SHIPPED if step.name == "liveness"]
+    store = Store(database_url)
+    store.migrate([known for known in SHIPPED if known.number <= step.number])
+    run_plain(database_url, data_of(step))
+    store.migrate()
+    with store.read() as tx:
+        nudged, ended = liveness.helps(tx, [1])[1]
+        assert (nudged.action, nudged.taken_at, ended.action, ended.taken_at) == (
+            Action.NUDGE,
+            1455.5,
+            Action.END,
+            None,
+        )
+        assert liveness.ended_by(tx, 1) == ended
+        assert liveness.watches(tx, [1, 2])[1].bytes == 9_000_000_000
+        assert [one.skipped for one in tickets.get_many(tx, (1, 2))] == [0, 3]
     store.close()
 
 

@@ -343,6 +343,9 @@ def _history(page: TicketPage, screen: Screen, full: bool) -> Iterator[str]:
     yield from screen.table([[Cell(clock(event.at), Colour.DIM), Cell(words_of(event))] for event in shown])
 
 
+_HELPED = {"nudge": "nudged", "interrupt": "interrupted with advice", "end": "its run is ended"}
+
+
 def words_of(event: EventLine) -> str:
     """What happened, for a person. A kind that we do not know is told by its data."""
     told = {name: harmless(str(value)) for name, value in event.data.items() if value not in (None, "", [], {})}
@@ -372,6 +375,8 @@ def words_of(event: EventLine) -> str:
         case "review.given":
             words = told.get("summary") or told.get("why")
             return _with(f"{told.get('reader')} on {commit}, {told.get('verdict')}", words)
+        case "liveness.step":
+            return _with(_HELPED.get(told.get("step", ""), "helped"), told.get("why"))
         case "proof.reversed":
             return f"taken back in {count(int(told.get('tried', 0)), 'piece')}"
         case "landing.landed":

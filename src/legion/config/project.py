@@ -14,6 +14,7 @@ from functools import lru_cache
 
 from legion.config import settings
 from legion.config.environment import Environment, read_environment
+from legion.config.liveness import Liveness
 from legion.config.review import Review
 from legion.config.settings import DAY, NAME, choice, flag, number, text, texts, whole
 from legion.config.source import Source, read
@@ -181,6 +182,7 @@ class ProjectConfig:
     checkpoints: Checkpoints = field(default_factory=Checkpoints)
     reversal: Reversal = field(default_factory=Reversal)
     review: Review = field(default_factory=Review)
+    liveness: Liveness = field(default_factory=Liveness)
     environment: Environment = field(default_factory=Environment)
     stated: frozenset[str] = field(default=frozenset(), compare=False)
     """The flat keys that the file sets itself; the rest are defaults."""
@@ -198,6 +200,7 @@ SECTIONS: Mapping[str, type] = {
     "checkpoints": Checkpoints,
     "reversal": Reversal,
     "review": Review,
+    "liveness": Liveness,
     "environment": Environment,
 }
 """Every table of the file by its name, for the documentation."""
@@ -244,6 +247,7 @@ def parse(text: str, *, origin: str = FILE) -> ProjectConfig:
         checkpoints=settings.read_section(Checkpoints, source, ["checkpoints"]),
         reversal=settings.read_section(Reversal, source, ["reversal"]),
         review=settings.read_section(Review, source, ["review"]),
+        liveness=settings.read_section(Liveness, source, ["liveness"]),
         environment=read_environment(source),
         stated=_stated(source.table),
     )
@@ -266,6 +270,7 @@ def flatten(config: ProjectConfig) -> list[tuple[str, object]]:
     rows += settings.flatten("checkpoints", config.checkpoints)
     rows += settings.flatten("reversal", config.reversal)
     rows += settings.flatten("review", config.review)
+    rows += settings.flatten("liveness", config.liveness)
     rows += settings.flatten("environment", config.environment)
     return rows
 

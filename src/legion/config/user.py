@@ -15,6 +15,7 @@ from legion.config import settings
 from legion.config.claude import Claude
 from legion.config.environment import OwnEnvironment
 from legion.config.evidence import Acceptance, Models, Protection, Questions
+from legion.config.liveness import Watching
 from legion.config.machine import Daemon, Sandbox, Worktrees
 from legion.config.review import OwnReview
 from legion.config.rhythm import Budgets, Governor, Rhythm
@@ -97,6 +98,7 @@ class UserConfig:
     questions: Questions = field(default_factory=Questions)
     models: Models = field(default_factory=Models)
     review: OwnReview = field(default_factory=OwnReview)
+    liveness: Watching = field(default_factory=Watching)
     acceptance: Mapping[str, Acceptance] = field(default_factory=dict)
     standing: Standing = field(default_factory=Standing)
     origin: str = field(default="", compare=False)
@@ -149,6 +151,7 @@ SECTIONS: Mapping[str, type] = {
     "questions": Questions,
     "models": Models,
     "review": OwnReview,
+    "liveness": Watching,
     "acceptance.NAME": Acceptance,
     "standing": Standing,
 }
@@ -200,6 +203,7 @@ def parse(text: str, *, origin: str = "config.toml") -> UserConfig:
         questions=settings.read_section(Questions, source, ["questions"]),
         models=settings.read_section(Models, source, ["models"]),
         review=own,
+        liveness=settings.read_section(Watching, source, ["liveness"]),
         acceptance=dict(settings.read_named(Acceptance, source, "acceptance")),
         standing=settings.read_section(Standing, source, ["standing"]),
         origin=origin,

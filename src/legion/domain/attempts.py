@@ -9,11 +9,15 @@ def next_try(
     ticket: Ticket, reason: str, feedback: str, ground: Ground | None = None, cause: Cause = Cause.ATTEMPT
 ) -> TryAgain | Fail:
     """The next attempt while there are any left, else the end."""
-    used = ticket.attempt - ticket.spared
-    if used < ticket.wish.max_attempts:
+    if ticket.used < ticket.wish.max_attempts:
         return TryAgain(reason, feedback, ground, cause)
-    tries = "1 attempt" if used == 1 else f"{used} attempts"
-    return Fail(f"gave up after {tries}: {reason}", feedback, ground, cause, why=reason)
+    return Fail(f"gave up after {tries_of(ticket)}: {reason}", feedback, ground, cause, why=reason)
+
+
+def tries_of(ticket: Ticket) -> str:
+    """How many attempts were made since a person last asked for it."""
+    made = ticket.attempt - ticket.spared
+    return "1 attempt" if made == 1 else f"{made} attempts"
 
 
 AT_ONCE = 3.0

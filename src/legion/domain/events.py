@@ -61,6 +61,8 @@ class Kind(Enum):
     """What was predicted does not hold any more."""
     PACE = "pace.changed"
     """Work slows down, holds or goes on because of a provider's limit."""
+    HELPED = "liveness.step"
+    """A run did not get on, and something was done about it: what, why, and by which rule."""
     PERSON_SEEN = "person.seen"
     """The person's branch has a new tip."""
     ABSORBED = "person.absorbed"

@@ -2,13 +2,14 @@
 
 A ticket has so many attempts in one conversation; that is one rung. The next rung has as many in a new conversation,
 whose agent hears what was tried: fresh eyes. Then come stronger models, each with a conversation of its own. Where a
-ticket stands follows from its count of attempts alone, so nothing has to be remembered.
+ticket stands follows from its count of attempts alone, so nothing has to be remembered; where a rung is left early,
+the attempts that it still had are counted as if they had been made.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from legion.domain.tickets import Fail, Ticket, TryAgain
 
@@ -41,26 +42,32 @@ def label_of(labels: Iterable[str], ladders: Mapping[str, Sequence[str]]) -> str
 
 def place(ticket: Ticket) -> int:
     """The rung that the ticket's latest attempt stands on, counted from 0."""
-    return max(0, ticket.attempt - ticket.spared - 1) // ticket.wish.max_attempts
+    return max(0, ticket.used - 1) // ticket.wish.max_attempts
 
 
 def begins(ticket: Ticket) -> bool:
     """Whether the latest attempt is the first of a rung above the first."""
-    used = ticket.attempt - ticket.spared - 1
+    used = ticket.used - 1
     return used >= ticket.wish.max_attempts and used % ticket.wish.max_attempts == 0
 
 
 def used_up(ticket: Ticket, ladder: Sequence[Rung]) -> bool:
-    return ticket.attempt - ticket.spared >= ticket.wish.max_attempts * len(ladder)
+    return ticket.used >= ticket.wish.max_attempts * len(ladder)
+
+
+def leaving(ticket: Ticket) -> Ticket:
+    """The ticket as if the attempts of its rung were used up: the next one stands on the next rung."""
+    left = -ticket.used % ticket.wish.max_attempts
+    return replace(ticket, skipped=ticket.skipped + left)
 
 
 def climb(ticket: Ticket, step: Fail, ladder: Sequence[Rung]) -> TryAgain:
     """The next attempt in place of the end. It says the rule where the next one stands on another rung."""
-    used = ticket.attempt - ticket.spared
-    rung = min(used // ticket.wish.max_attempts, len(ladder) - 1)
-    new = used % ticket.wish.max_attempts == 0 and not used_up(ticket, ladder)
+    counted = leaving(ticket) if step.leaves else ticket
+    rung = min(counted.used // ticket.wish.max_attempts, len(ladder) - 1)
+    new = counted.used % ticket.wish.max_attempts == 0 and not used_up(counted, ladder)
     reason = f"{step.why}; next: {ladder[rung].rule}" if new else step.why
-    return TryAgain(reason, step.feedback, step.ground, step.cause)
+    return TryAgain(reason, step.feedback, step.ground, step.cause, counted.skipped - ticket.skipped)
 
 
 def _above(model: str, escalation: Sequence[str]) -> tuple[str, ...]:

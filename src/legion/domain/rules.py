@@ -63,6 +63,10 @@ class Rule(Enum):
     OVERLAP_WAITS = "overlap-waits"
     CLASH_IS_TOLD = "clash-is-told"
     FLAKY_BLAMES_NOBODY = "flaky-blames-nobody"
+    LOOPS_ARE_BROKEN = "loops-are-broken"
+    HANGING_IS_CUT_OFF = "hanging-is-cut-off"
+    SILENT_IS_WOKEN = "silent-is-woken"
+    DEAD_IS_BURIED = "dead-is-buried"
     UNNAMED = "unnamed"
 
 
@@ -99,6 +103,10 @@ WORDS = {
     Rule.OVERLAP_WAITS: "who declares the same files as one at work waits for it",
     Rule.CLASH_IS_TOLD: "changes in work are merged with each other, and who will conflict is told early",
     Rule.FLAKY_BLAMES_NOBODY: "a check that is red and green on the same tree blames nobody",
+    Rule.LOOPS_ARE_BROKEN: "who makes the same call again with the same result is nudged, interrupted, then replaced",
+    Rule.HANGING_IS_CUT_OFF: "a tool that uses no processor and moves no byte is cut off, then the run",
+    Rule.SILENT_IS_WOKEN: "who has no call, no process and no request at its model is nudged, then interrupted",
+    Rule.DEAD_IS_BURIED: "a run whose program has died is ended",
     Rule.UNNAMED: "the table of moves",
 }
 

@@ -173,6 +173,8 @@ class Ticket:
     """The latest attempt was cut off through no fault of the agent and goes on with the same number."""
     spared: int = 0
     """Attempts that count no more, because a person asked for a retry after them."""
+    skipped: int = 0
+    """Attempts that count and were never made: the ladder left a rung before they were used up."""
     base: str | None = None
     """The commit that its worktree stands on."""
     plant: str | None = None
@@ -193,6 +195,11 @@ class Ticket:
     @property
     def ended(self) -> bool:
         return self.state in ENDED
+
+    @property
+    def used(self) -> int:
+        """Attempts that count, as the ladder has it."""
+        return self.attempt - self.spared + self.skipped
 
 
 @dataclass(frozen=True)
@@ -265,6 +272,8 @@ class TryAgain:
     feedback: str
     ground: Ground | None = None
     cause: Cause = Cause.ATTEMPT
+    skips: int = 0
+    """Attempts that it passes over."""
 
 
 @dataclass(frozen=True)
@@ -301,6 +310,8 @@ class Fail:
     cause: Cause = Cause.ATTEMPT
     why: str = ""
     """Why the last attempt did not make it, where nothing but more attempts is missing."""
+    leaves: bool = False
+    """No further attempt in this conversation could help, though there may be some left."""
 
 
 @dataclass(frozen=True)
@@ -391,6 +402,8 @@ def move(ticket: Ticket, step: Step, now: float) -> Ticket:
             return replace(moved, landed=commit, unchecked=unchecked, feedback="")
         case TryAgain(reason, feedback, ground) | Fail(reason, feedback, ground):
             sent_back = replace(moved, reason=reason, feedback=feedback or ticket.feedback)
+            if isinstance(step, TryAgain):
+                sent_back = replace(sent_back, skipped=ticket.skipped + step.skips)
             return replace(sent_back, base=ground.base, plant=ground.tree) if ground else sent_back
         case Park(reason, detail, until):
             parked = Parked(reason=reason, detail=detail, back_to=_RESUMES_AT[ticket.state], until=until)
@@ -401,7 +414,7 @@ def move(ticket: Ticket, step: Step, now: float) -> Ticket:
             return replace(moved, reason=reason)
         case Retry(feedback):
             told = "\n\n".join(words for words in (feedback, ticket.feedback) if words)
-            return replace(moved, spared=ticket.attempt, interrupted=False, feedback=told)
+            return replace(moved, spared=ticket.attempt, skipped=0, interrupted=False, feedback=told)
         case _:
             return moved
 

@@ -15,6 +15,7 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
+from legion.gateway.activity import Activity
 from legion.gateway.counting import Seen, Telling
 from legion.gateway.dialects.jsons import dumps
 from legion.gateway.folder import GatewayFolder
@@ -48,6 +49,7 @@ class Account:
     listener: Listener | None = None
     """Of a run that is recorded."""
     began: float = field(default_factory=time.monotonic)
+    opened_at: float = field(default_factory=time.time)
     first: float | None = None
 
     @property
@@ -61,6 +63,7 @@ class Book:
         self._prices = prices
         self._spent: dict[str, float] = defaultdict(float)
         self._open: dict[str, set[Account]] = defaultdict(set)
+        self._activity = Activity(folder, self._open_since)
         self._pending = bytearray()
         self._timer: asyncio.TimerHandle | None = None
         self._refusals = Refusals()
@@ -70,6 +73,7 @@ class Book:
 
     def resume(self) -> None:
         """Take up what an earlier gateway wrote: what living runs have spent, and a line that a kill cut off."""
+        self._activity.write()
         files = sorted(self._folder.ledger.glob("*.jsonl"))
         if files:
             self._file = files[-1].name
@@ -105,7 +109,11 @@ class Book:
     def open(self, pass_: Pass) -> Account:
         account = Account(pass_=pass_)
         self._open[pass_.run].add(account)
+        self._activity.changed()
         return account
+
+    def _open_since(self) -> dict[str, float]:
+        return {run: min(one.opened_at for one in open_) for run, open_ in self._open.items() if open_}
 
     def close(self, account: Account) -> None:
         """The request has ended, in whatever way. Safe to repeat."""
@@ -115,6 +123,7 @@ class Book:
         open_.discard(account)
         if not open_:
             del self._open[account.pass_.run]
+        self._activity.changed()
         if account.refused is not None and not self._tells(
             Sort(status=account.status, trouble=account.refused, run=account.pass_.run)
         ):

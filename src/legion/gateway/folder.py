@@ -50,6 +50,11 @@ class GatewayFolder:
         return self.root / "ledger"
 
     @property
+    def activity(self) -> Path:
+        """Which runs have a request open."""
+        return self.root / "activity.json"
+
+    @property
     def tapes(self) -> Path:
         """What recorded runs were answered, one file per run."""
         return self.root / "tapes"

@@ -93,6 +93,15 @@ class Prediction:
         self._known = {pair: self._known[pair] for pair in pairs.values() if pair in self._known}
         return {ids: self._known[pair] for ids, pair in pairs.items() if self._known.get(pair)}
 
+    def tree(self, change: InWork) -> str | None:
+        """The files of a change in work at this moment, as the name of a git tree; None where nothing can be seen."""
+        (self._objects / "pack").mkdir(parents=True, exist_ok=True)
+        look = self._see(change)
+        if look is None:
+            return None
+        self._looks[change.id] = look
+        return look.tree
+
     def _see(self, change: InWork) -> _Look | None:
         """None where nothing is changed yet, or nothing could be seen this time."""
         try:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from legion.domain import ladder
+from legion.domain.attempts import next_try, tries_of
 from legion.domain.events import Kind
 from legion.domain.ladder import Rung
 from legion.domain.questions import Matter
 from legion.domain.rules import Rule, rule_of
-from legion.domain.tickets import Fail, Park, ParkReason, Step, Ticket
+from legion.domain.tickets import Fail, Park, ParkReason, Step, Ticket, TryAgain
 from legion.jobs.world import World
 from legion.store import events, holdings, questions, tickets
 from legion.store.database import ReadTransaction, Transaction
@@ -50,9 +51,8 @@ def _instead(world: World, tx: Transaction, ticket: Ticket, step: Step) -> tuple
         # A standing agent works on it, with a model and a conversation of its own.
         return (step,)
     again = ladder.climb(ticket, step, there)
-    if not ladder.used_up(ticket, there):
+    if not ladder.used_up(ladder.leaving(ticket) if step.leaves else ticket, there):
         return (again,)
-    tried = ticket.attempt - ticket.spared
     questions.ask(
         tx,
         key=f"{Matter.ATTEMPTS.value}:{ticket.id}/{ticket.attempt}",
@@ -60,12 +60,19 @@ def _instead(world: World, tx: Transaction, ticket: Ticket, step: Step) -> tuple
         project=ticket.project,
         ticket=ticket.id,
         words=(
-            f"Shall it be tried again? {tried} attempts did not make it, the last because {step.why}. A no fails it."
+            f"Shall it be tried again? {tries_of(ticket)} did not make it, the last because {step.why}. A no fails it."
         ),
         deadline=tx.now + world.user.questions.answer_within,
     )
     # The deadline is the question's own: at its end the ticket fails, so nothing may wake it by itself.
     return again, Park(ParkReason.QUESTION, step.reason)
+
+
+def leave(world: World, ticket: Ticket, reason: str, feedback: str) -> TryAgain | Fail:
+    """Another attempt would only go the same way: the next rung, where there is one, whatever this one has left."""
+    if ticket.wish.climbs and len(rungs(world, ticket)) > 1:
+        return Fail(f"gave up after {tries_of(ticket)}: {reason}", feedback, why=reason, leaves=True)
+    return next_try(ticket, reason, feedback)
 
 
 def tried(tx: ReadTransaction, ticket: Ticket) -> Sequence[str]:

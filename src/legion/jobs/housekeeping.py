@@ -16,6 +16,7 @@ from legion.domain.tickets import State
 from legion.jobs import quota, setup
 from legion.jobs.foresight import Foresight
 from legion.jobs.herald import Herald
+from legion.jobs.liveness import Watchman
 from legion.jobs.lookout import Lookout
 from legion.jobs.world import Workshop, World
 from legion.runner import launch
@@ -40,6 +41,7 @@ class Housekeeper:
         self._foresight = Foresight(world)
         self._herald = Herald(world)
         self._quota = quota.Watch(world)
+        self._watchman = Watchman(world)
         self._rests: dict[int, tuple[float, float]] = {}
         """By project: how long it is left alone after trouble, and until when."""
         self._packed: dict[int, float] = {}
@@ -51,6 +53,7 @@ class Housekeeper:
         self._foresight.start()
         self._herald.start()
         self._quota.start()
+        self._watchman.start()
 
     def poke(self) -> None:
         self._wake.set()
@@ -62,6 +65,7 @@ class Housekeeper:
         self._foresight.stop()
         self._herald.stop()
         self._quota.stop()
+        self._watchman.stop()
         self._wake.set()
 
     def _keep(self) -> None:

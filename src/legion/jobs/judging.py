@@ -13,16 +13,17 @@ from pathlib import Path
 
 from legion.domain.attempts import AT_ONCE, next_try, rest
 from legion.domain.limits import apart, wakes_at
+from legion.domain.liveness import Help
 from legion.domain.paths import undeclared
 from legion.domain.runs import MOST_GENERATIONS, Outcome, Run
 from legion.domain.tickets import Change, Fail, Park, ParkReason, Propose, Resume, Step, Ticket, TryAgain
 from legion.drivers import Outcome as Ending
-from legion.jobs import environment, feedback, pacing, quota
+from legion.jobs import climbing, environment, feedback, pacing, quota
 from legion.jobs.saving import Saved
 from legion.jobs.world import Workshop, World
 from legion.runner.launch import Ended, Lost
 from legion.runner.spec import RunFolder
-from legion.store import runs, tickets, usage
+from legion.store import liveness, runs, tickets, usage
 from legion.store.database import Transaction
 
 _PLANTED_MARKER = re.compile(r"^\+(?:<{7,} target|>{7,} change)\b", re.MULTILINE)
@@ -66,6 +67,8 @@ def unfinished(world: World, ticket: Ticket, this_run: Run, ended: Ended | Lost)
             return next_try(ticket, over.reason, over.feedback)
         case Outcome.STOPPED if empty := pacing.stopped_for_budget(world, this_run):
             return Resume(empty)
+        case Outcome.STOPPED if (helped := ended_by(world, this_run)) is not None:
+            return climbing.leave(world, ticket, helped.why, helped.advice)
         case Outcome.LOST | Outcome.STOPPED:
             return Resume(f"{detail}; the attempt goes on with what it left")
         case Outcome.NOT_STARTED:
@@ -87,6 +90,12 @@ def unfinished(world: World, ticket: Ticket, this_run: Run, ended: Ended | Lost)
             return Fail(f"the agent gave up: {detail}", feedback.gave_up(detail))
         case Outcome.FINISHED:
             return None
+
+
+def ended_by(world: World, this_run: Run) -> Help | None:
+    """The step that ended the run because it did not get on."""
+    with world.store.read() as tx:
+        return liveness.ended_by(tx, this_run.id)
 
 
 def rest_before(world: World, ticket: Ticket, ended: Ended | Lost, saved: Saved, step: Step) -> Park | None:

@@ -179,6 +179,8 @@ def _conclude(
     """Run, ticket and claim change together. A person who stopped or parked the ticket meanwhile is not overruled."""
     if outcome is Outcome.STOPPED and (over := quota.exceeded(world, this_run)) is not None:
         detail = over.reason
+    elif outcome is Outcome.STOPPED and (helped := judging.ended_by(world, this_run)) is not None:
+        detail = helped.why
     if saved is not None and saved.nested:
         detail = f"{detail}; not part of the change: nested repositories {', '.join(saved.nested)}"
     if saved is not None and saved.left_out:

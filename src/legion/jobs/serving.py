@@ -260,6 +260,8 @@ def conclude(
         end = replace(end, detail=over.reason)
     elif end.outcome is Outcome.STOPPED and (empty := pacing.stopped_for_budget(world, this_run)):
         end = replace(end, detail=empty)
+    elif end.outcome is Outcome.STOPPED and (helped := judging.ended_by(world, this_run)) is not None:
+        end = replace(end, detail=helped.why)
     said = _last_words(world, this_run)
     environment.release(world, this_run, end.outcome)
     claude.let_go(world, this_run)

@@ -90,6 +90,8 @@ class World:
     """Who could begin and does not, and why, as was decided last."""
     clashes: dict[int, tuple[Clash, ...]] = field(default_factory=dict)
     """By project: changes in work that will conflict, as they were seen last."""
+    signs: dict[int, str] = field(default_factory=dict)
+    """By run at work: in a few words why it does not get on, as was judged last. Those that do are left out."""
     _trees: dict[int, tuple[Worktrees, CheckTrees]] = field(default_factory=dict)
     _making: threading.Lock = field(default_factory=threading.Lock)
 

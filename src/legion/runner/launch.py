@@ -84,6 +84,12 @@ def find(run_dir: Path) -> Fresh | Living | Ended | Lost:
     return Lost()
 
 
+def is_held(run_dir: Path) -> bool:
+    """Whether a runner has it at this moment."""
+    with control.gate(run_dir):
+        return _has_runner(run_dir)
+
+
 def wait(run_dir: Path, on_event: Callable[[JournalEvent], None] | None = None, *, after: int = 0) -> Ended | Lost:
     """Block until the run has ended. Events of its journal with a number above `after` are told as they happen."""
     if isinstance(find(run_dir), Fresh):

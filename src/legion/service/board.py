@@ -16,11 +16,12 @@ from legion.domain.rules import Rule
 from legion.domain.runs import Run
 from legion.domain.teams import Part
 from legion.domain.tickets import Parked, ParkReason, State, Ticket
+from legion.jobs.liveness import doing
 from legion.jobs.run import run_dir
 from legion.jobs.world import Rest, World
 from legion.service.lines import moment
 from legion.service.silence import silence
-from legion.store import agents, holdings, projects, questions, runs, tickets
+from legion.store import agents, holdings, liveness, projects, questions, runs, tickets
 from legion.store.database import ReadTransaction
 from legion.wire.tickets import TicketLine
 
@@ -37,6 +38,7 @@ class Lines:
             project.id: projects.is_trusted(tx, project.id, project.config_hash) for project in self._projects.values()
         }
         self._active = {run.ticket: run for run in runs.active(tx)}
+        self._helps = liveness.helps(tx, [run.id for run in self._active.values()])
         self._asking = {question.ticket: question for question in questions.open_ones(tx)}
         names = agents.names(tx)
         self._holders = {ticket: names.get(id, id) for ticket, id in holdings.holders(tx).items()}
@@ -56,7 +58,7 @@ class Lines:
             state=ticket.state.value,
             after=list(wish.after),
             attempt=ticket.attempt,
-            max_attempts=ticket.spared + wish.max_attempts * (1 + ladder.place(ticket)),
+            max_attempts=ticket.spared - ticket.skipped + wish.max_attempts * (1 + ladder.place(ticket)),
             checkpoint=wish.checkpoint,
             epic=wish.epic,
             priority=wish.priority,
@@ -112,7 +114,8 @@ class Lines:
         # Only an agent with a way to a model tells of it in its journal.
         quiet = silence(run_dir(self._world, run)) if run.access else ""
         who = f"{run.role} advises" if run.part is Part.ADVISE else "agent at work"
-        return quiet or f"{who} for {self._now - run.started_at:.0f} s"
+        working = f"{who} for {self._now - run.started_at:.0f} s"
+        return quiet or doing(self._world, run, self._helps.get(run.id, ()), self._now, working=working)
 
     def _reading(self, run: Run | None) -> str:
         if run is None or not run.role:

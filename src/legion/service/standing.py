@@ -16,12 +16,13 @@ from legion.domain.rules import Rule
 from legion.domain.runs import Run, agent_seat
 from legion.jobs import opening
 from legion.jobs.letters import name_of
+from legion.jobs.liveness import doing
 from legion.jobs.world import World
 from legion.runner.journal import read_tail
 from legion.service.lines import moment, run_line, usage_line
 from legion.service.silence import silence
 from legion.store import agents as store
-from legion.store import jobs, mail, projects, runs, usage
+from legion.store import jobs, liveness, mail, projects, runs, usage
 from legion.store.database import ReadTransaction
 from legion.wire.agents import AgentLine, AgentPage, Agents, Seat
 from legion.wire.mail import MessageLine
@@ -121,7 +122,9 @@ class Staff:
 
     def _working(self, turn: Run) -> str:
         folder = self._world.data.runs / turn.name
-        words = f"at work for {self._now - turn.started_at:.0f} s"
+        helps = liveness.helps(self._tx, [turn.id]).get(turn.id, ())
+        working = f"at work for {self._now - turn.started_at:.0f} s"
+        words = doing(self._world, turn, helps, self._now, working=working)
         if quiet := silence(folder):
             return quiet
         calls = [event.facts for event in read_tail(folder, _LOOK) if event.kind == "called"]

@@ -13,9 +13,11 @@ from legion.domain.agents import Planning, Tier
 from legion.domain.checks import Verdict
 from legion.domain.decide import JobKind
 from legion.domain.events import Kind
+from legion.domain.liveness import Action
 from legion.domain.mail import Delivery, Post
 from legion.domain.projects import ConfigOrigin
 from legion.domain.questions import Matter, Settler
+from legion.domain.rules import Rule
 from legion.domain.runs import Outcome
 from legion.domain.teams import Part
 from legion.domain.tickets import Policy, State
@@ -135,6 +137,7 @@ tickets = Table(
     Column("attempt", Integer, nullable=False),
     Column("interrupted", Flag, nullable=False),
     Column("spared", Integer, nullable=False),
+    Column("skipped", Integer, nullable=False),
     Column("title", Words, nullable=False),
     Column("after", Json, nullable=False),
     Column("checkpoint", Flag, nullable=False),
@@ -437,4 +440,33 @@ tokens = Table(
     Column("run", Integer, nullable=False),
     Column("issued_at", Double, nullable=False),
     Column("revoked_at", Double),
+)
+
+watches = Table(
+    "watches",
+    metadata,
+    Column("run", Integer, primary_key=True, autoincrement=False),
+    Column("tree", Text, nullable=False),
+    Column("tree_since", Integer, nullable=False),
+    Column("tree_at", Double, nullable=False),
+    Column("idle_since", Double),
+    Column("cpu", Double, nullable=False),
+    Column("bytes", BigInteger, nullable=False),
+    Column("processes", Text, nullable=False),
+)
+
+helps = Table(
+    "helps",
+    metadata,
+    Column("run", Integer, primary_key=True, autoincrement=False),
+    Column("number", Integer, primary_key=True, autoincrement=False),
+    Column("action", _one_of(Action), nullable=False),
+    Column("rule", _one_of(Rule), nullable=False),
+    Column("sign", Words, nullable=False),
+    Column("why", Words, nullable=False),
+    Column("advice", Words, nullable=False),
+    Column("message", Text, nullable=False),
+    Column("after", Integer, nullable=False),
+    Column("at", Double, nullable=False),
+    Column("taken_at", Double),
 )

@@ -28,6 +28,8 @@ class Point(Enum):
     SAVE_BEFORE_SNAPSHOT = "jobs.save.before-snapshot"
     SAVE_AFTER_SNAPSHOT = "jobs.save.after-snapshot"
     SAVE_AFTER_KEEP = "jobs.save.after-keep"
+    LIVE_AFTER_NOTE = "jobs.live.after-note"
+    LIVE_AFTER_STEP = "jobs.live.after-step"
     RUN_BEFORE_CONCLUDE = "jobs.run.before-conclude"
     RUN_AFTER_CONCLUDE = "jobs.run.after-conclude"
     SERVE_BEFORE_WORKTREE = "jobs.serve.before-worktree"

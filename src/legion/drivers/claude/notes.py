@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from typing import Any
 
@@ -19,6 +18,7 @@ from claude_agent_sdk import (
     UserMessage,
 )
 
+from legion.domain.course import digest, gist, tally_of
 from legion.drivers import Host
 
 _LONGEST_TEXT = 8000
@@ -68,10 +68,19 @@ class Notes:
 
     def _returned(self, block: ToolResultBlock) -> None:
         text = _text_of(block.content)
-        digest = hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:16]
+        tests = tally_of(text)
         failed = bool(block.is_error)
         head = _cut(text, _LONGEST_HEAD)
-        self._host.record("returned", call=block.tool_use_id, failed=failed, length=len(text), digest=digest, head=head)
+        self._host.record(
+            "returned",
+            call=block.tool_use_id,
+            failed=failed,
+            length=len(text),
+            digest=digest(text),
+            gist=gist(text),
+            tests=None if tests is None else [tests.failed, tests.passed],
+            head=head,
+        )
         first = head.strip().splitlines()[:1]
         if failed:
             self.say(f"  failed: {first[0] if first else '(no output)'}")
@@ -117,6 +126,11 @@ def summary(input: object) -> str:
             if isinstance(input.get(name), str):
                 return _cut(" ".join(input[name].split()), _LONGEST_INPUT)
     return _cut(json.dumps(input, ensure_ascii=False, default=str), _LONGEST_INPUT)
+
+
+def digest_of(input: object) -> str:
+    """Tells two inputs apart that look the same in one line."""
+    return digest(json.dumps(input, sort_keys=True, default=str))
 
 
 def _text_of(content: str | list[dict[str, Any]] | None) -> str:

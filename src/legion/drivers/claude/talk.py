@@ -35,7 +35,7 @@ from claude_agent_sdk import (
 
 from legion.drivers import Ask, Ending, Host, Interrupt, Permit, StartFailed, Stop, Tell
 from legion.drivers.claude.desk import server
-from legion.drivers.claude.notes import Notes, summary
+from legion.drivers.claude.notes import Notes, digest_of, summary
 from legion.drivers.claude.options import ClaudeOptions, clear_the_way, has_begun
 from legion.drivers.claude.rules import rule_for
 from legion.drivers.claude.transport import HostTransport
@@ -78,6 +78,7 @@ class Talk:
         self._refusals = 0
         self._vain_since: float | None = None
         self._leaving: asyncio.TimerHandle | None = None
+        self._told_ids: set[str] = set()
         self._unheard: dict[str, str] = {}
         """Messages that were sent and not yet echoed, by their id."""
         self._questions: dict[str, asyncio.Future[Permit]] = {}
@@ -236,12 +237,12 @@ class Talk:
 
     async def _obey(self, ask: Ask) -> None:
         match ask:
-            case Tell():
+            case Tell() if self._is_news(ask):
                 self._host.record("told", id=ask.id, text=ask.text)
                 # Nothing comes before what the run begins with.
                 await self._prompted.wait()
                 await self._tell(ask)
-            case Interrupt(then=then):
+            case Interrupt(then=then) if then is None or self._is_news(then):
                 await self._interrupt(then)
             case Permit():
                 waiting = self._questions.get(ask.question)
@@ -251,6 +252,12 @@ class Talk:
                 grace = self._host.grace if grace is None else grace
                 self._host.record("stopping", grace=grace)
                 await self._end(Asked.STOP, grace)
+
+    def _is_news(self, message: Tell) -> bool:
+        """Whoever does not know whether it was heard asks again."""
+        known = message.id in self._told_ids
+        self._told_ids.add(message.id)
+        return not known
 
     async def _tell(self, message: Tell) -> None:
         """The message counts as told once the program echoes it; until then the run does not end by itself."""
@@ -292,7 +299,8 @@ class Talk:
 
     async def _about_to_use(self, facts: HookInput, call: str | None, context: HookContext) -> HookJSONOutput:
         """What begins here and never returns was cut off, and whoever resumes the conversation is told so."""
-        self._host.record("begins", call=call, tool=facts.get("tool_name"), input=summary(facts.get("tool_input")))
+        tool, input = facts.get("tool_name"), facts.get("tool_input")
+        self._host.record("begins", call=call, tool=tool, input=summary(input), digest=digest_of(input))
         return {}
 
     def _out_of_time(self) -> None:

@@ -1,0 +1,133 @@
+"""What the processes of live runs have used: processor time and bytes, from one look at the process table.
+
+Only where there is /proc. Whatever cannot be read makes a load unknown, never small.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from legion.domain.watching import NOBODY, Load
+from legion.runner.journal import JournalEvent, Kind
+
+_PROC = Path("/proc")
+_TICKS = os.sysconf("SC_CLK_TCK")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Root:
+    """The processes at the top of a run, as its journal names them."""
+
+    runner: int
+    program: int
+    """Inside a sandbox the first process of its pid namespace, whose first child is the program."""
+    since: int
+    """When that process began, in kernel ticks."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Process:
+    pid: int
+    parent: int
+    since: int
+    ticks: int
+    """Its own, and those of its children that have ended."""
+
+
+Table = Mapping[int, Process]
+
+
+def root_of(events: Iterable[JournalEvent]) -> Root | None:
+    """None before the program has started, or where there is no process table."""
+    runner = 0
+    for event in events:
+        pid, since = event.facts.get("pid"), event.facts.get("since")
+        if event.kind == Kind.OPENED.value:
+            runner = int(str(event.facts.get("runner") or 0))
+        elif event.kind == Kind.STARTED.value and isinstance(pid, int) and isinstance(since, int):
+            return Root(runner=runner, program=pid, since=since)
+    return None
+
+
+def table() -> Table | None:
+    """Everybody; None without a process table."""
+    if not (_PROC / "self/stat").exists():
+        return None
+    found = (_process(entry.name) for entry in _PROC.iterdir() if entry.name.isdigit())
+    return {one.pid: one for one in found if one is not None}
+
+
+def lives(root: Root, everybody: Table) -> bool:
+    first = everybody.get(root.program)
+    return first is not None and first.since == root.since
+
+
+def load(root: Root, everybody: Table, *, walled: bool, tools_only: bool) -> Load | None:
+    """Of everything below the runner but the sandbox itself, and of a program that talks without it; None: unknown."""
+    below: dict[int, list[Process]] = {}
+    for one in everybody.values():
+        below.setdefault(one.parent, []).append(one)
+    apart = set(_frame(root, below, walled=walled, tools_only=tools_only))
+    mine = [one for one in _descendants(root.runner, below) if one.pid not in apart]
+    if not mine:
+        return NOBODY
+    moved = [_bytes(one.pid) for one in mine]
+    if any(one is None for one in moved):
+        return None
+    names = ",".join(sorted(f"{one.pid}.{one.since}" for one in mine))
+    return Load(
+        cpu=sum(one.ticks for one in mine) / _TICKS,
+        bytes=sum(one or 0 for one in moved),
+        processes=hashlib.sha256(names.encode()).hexdigest()[:16],
+        count=len(mine),
+    )
+
+
+def _frame(root: Root, below: Mapping[int, list[Process]], *, walled: bool, tools_only: bool) -> Iterator[int]:
+    """The processes that are there before any tool is."""
+    if walled:
+        # The sandbox outside and the first process inside.
+        yield root.program
+        yield from (one.pid for one in below.get(root.runner, []) if root.program in _pids(below.get(one.pid, [])))
+    if tools_only:
+        inside = below.get(root.program, [])
+        yield min(inside, key=lambda one: (one.since, one.pid)).pid if walled and inside else root.program
+
+
+def _pids(processes: Iterable[Process]) -> set[int]:
+    return {one.pid for one in processes}
+
+
+def _descendants(pid: int, below: Mapping[int, list[Process]]) -> Iterator[Process]:
+    for one in below.get(pid, []):
+        yield one
+        yield from _descendants(one.pid, below)
+
+
+def _process(name: str) -> Process | None:
+    try:
+        content = (_PROC / name / "stat").read_text("utf-8", "replace")
+    except OSError:
+        return None
+    # The program's name stands in brackets and may itself hold brackets and blanks.
+    fields = content.rpartition(")")[2].split()
+    if len(fields) < 20 or fields[0] in "ZX":
+        return None
+    ticks = sum(int(field) for field in fields[11:15])
+    return Process(pid=int(name), parent=int(fields[1]), since=int(fields[19]), ticks=ticks)
+
+
+def _bytes(pid: int) -> int | None:
+    """None where that may not be read; 0 for one that has just gone."""
+    try:
+        lines = (_PROC / str(pid) / "io").read_text().splitlines()
+    except (FileNotFoundError, ProcessLookupError):
+        return 0
+    except OSError:
+        return None
+    facts = dict(line.split(": ") for line in lines)
+    return int(facts["rchar"]) + int(facts["wchar"])
