@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 
 from legion.git.command import fields, git
+from legion.git.history import History
 from legion.git.hub import Hub
 
 
@@ -68,7 +69,7 @@ def read_commit(hub: Hub, commit: str) -> CommitText:
     return CommitText(parents=tuple(parents), author=author, encoding=encoding, message=message)
 
 
-def read_blobs(hub: Hub, blobs: list[str]) -> list[bytes]:
+def read_blobs(hub: History, blobs: list[str]) -> list[bytes]:
     """The content of several blobs with one process."""
     raw = git("cat-file", "--batch", git_dir=hub.path, stdin="".join(f"{blob}\n" for blob in blobs).encode()).stdout
     contents, at = [], 0
@@ -88,3 +89,11 @@ def tree_entries(answer: bytes) -> list[tuple[str, str, bytes]]:
         mode, _, name = facts.decode().split(" ")
         entries.append((mode, name, path))
     return entries
+
+
+def blobs_by_path(repository: History, commit: str) -> dict[str, bytes]:
+    """Every file of a commit of ours, whose paths are plain text."""
+    listed = git("ls-tree", "-r", "-z", "--end-of-options", commit, git_dir=repository.path).stdout
+    entries = tree_entries(listed)
+    contents = read_blobs(repository, [blob for _, blob, _ in entries])
+    return {path.decode(): content for (_, _, path), content in zip(entries, contents, strict=True)}

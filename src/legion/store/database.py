@@ -113,6 +113,7 @@ class Store:
         parsed = _parse(url)
         self.place = parsed.database or "" if _is_sqlite(parsed) else parsed.render_as_string(hide_password=True)
         """The database as errors name it: the file, or the URL without its password."""
+        self.is_server = not _is_sqlite(parsed)
         self._clock = clock
         self._writer = _open(parsed, writing=True, patience=patience)
         self._reader = _open(parsed, writing=False, patience=patience)

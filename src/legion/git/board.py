@@ -1,0 +1,121 @@
+"""The board as a ref: readable files in a small repository inside the hub's folder.
+
+Not among the hub's own objects: agents read those, and would find each other's tickets there. What was on the ref before
+is swept away now and then, so it does not grow. One thread writes to it. Does not know what a ticket is.
+"""
+
+from __future__ import annotations
+
+import shutil
+import uuid
+from collections.abc import Mapping
+from pathlib import Path
+
+from legion.git.command import git
+from legion.git.errors import BoardMoved, BoardUnreadable, GitError
+from legion.git.hub import Hub
+from legion.git.objects import blobs_by_path
+from legion.git.writing import Writable
+from legion.system import crash
+from legion.system.crash import Point
+
+REF = "refs/legion/board"
+_NEXT = "refs/legion/next"
+_AUTHOR = b"Legion <legion@localhost>"
+_LOOSE_ENOUGH = 500
+"""How often it is written before the remains of earlier ones are swept away."""
+
+
+class Board(Writable):
+    """What `hub` holds of its project's board."""
+
+    def __init__(self, hub: Path) -> None:
+        super().__init__(hub / "board")
+        self._hub = hub
+        self._written = 0
+
+    @property
+    def exists(self) -> bool:
+        return self.path.is_dir()
+
+    def tip(self) -> str | None:
+        """The commit that the ref names; None where nothing was written yet, or nothing readable."""
+        return self.resolve(REF) if self.exists else None
+
+    def read(self) -> dict[str, bytes]:
+        """Every file by its path. Raises BoardUnreadable where any of it is damaged."""
+        try:
+            tip = self.tip()
+            if tip is None:
+                raise BoardUnreadable(f"{REF} names no commit")
+            return blobs_by_path(self, tip)
+        except (GitError, ValueError, IndexError) as damage:
+            raise BoardUnreadable(" ".join(str(damage).split())) from damage
+
+    def write(self, changes: Mapping[str, bytes | None], *, onto: str | None, message: str, when: int) -> str:
+        """Write these files over those of `onto`, or nothing but these; None removes a file. Returns the new tip.
+
+        Raises BoardMoved where the ref is not at `onto` any more: then somebody else writes too.
+        """
+        self._make()
+        commit = self._store(changes, onto, message, when)
+        crash.reach(Point.GIT_BOARD_BEFORE_SWAP)
+        orders = f"update {REF} {commit} {onto or '0' * len(commit)}\ndelete {_NEXT}\n"
+        try:
+            self._writing("update-ref", "--stdin", stdin=orders.encode())
+        except GitError:
+            if self.tip() not in (onto, commit):
+                raise BoardMoved(f"The board in {self.path} was written by somebody else meanwhile.") from None
+            raise
+        crash.reach(Point.GIT_BOARD_AFTER_SWAP)
+        self._written += 1
+        if self._written % _LOOSE_ENOUGH == 0:
+            self.sweep()
+        return commit
+
+    def set_aside(self) -> str:
+        """Make room for the board of another database; this one stays under a name, which is the answer."""
+        tip = self.tip()
+        name = f"refs/legion/before/{tip or 'damaged'}"
+        orders = f"update {name} {tip}\ndelete {REF} {tip}\n" if tip else f"delete {REF}\n"
+        self._writing("update-ref", "--stdin", stdin=orders.encode())
+        return name
+
+    def sweep(self) -> None:
+        """Remove what no ref holds any more."""
+        self._writing("repack", "-a", "-d", "-q", "--no-write-bitmap-index")
+        self._writing("prune", "--expire=now")
+
+    def _make(self) -> None:
+        if self.exists:
+            return
+        # In a folder of which the hub's tidying sweeps what a killed process leaves.
+        half = self._hub / "incoming" / uuid.uuid4().hex
+        half.parent.mkdir(exist_ok=True)
+        git("init", "--quiet", "--bare", "--template=", half, git_dir=None, cwd=half.parent)
+        try:
+            half.rename(self.path)
+        except OSError:
+            shutil.rmtree(half)
+            if not self.exists:
+                raise
+
+    def _store(self, changes: Mapping[str, bytes | None], onto: str | None, message: str, when: int) -> str:
+        """A commit without a parent: what was before is no concern of the board."""
+        text = message.encode()
+        lines = [b"commit %s\nmark :1\ncommitter %s %d +0000\n" % (_NEXT.encode(), _AUTHOR, when)]
+        lines.append(b"data %d\n%s\n" % (len(text), text))
+        if onto is not None:
+            lines.append(b'M 040000 %s ""\n' % self.tree_of(onto).encode())
+        for path, content in changes.items():
+            if content is None:
+                lines.append(b"D %s\n" % path.encode())
+            else:
+                lines.append(b"M 100644 inline %s\ndata %d\n%s\n" % (path.encode(), len(content), content))
+        lines.append(b"\nget-mark :1\ndone\n")
+        told = self._writing("fast-import", "--quiet", "--force", "--done", stdin=b"".join(lines))
+        return told.text.strip()
+
+
+def of_hub(hub: Hub) -> Board:
+    return Board(hub.path)
