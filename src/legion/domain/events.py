@@ -64,6 +64,8 @@ class Kind(Enum):
     COLLECTED = "person.collected"
     REFUSED = "agent.refused"
     """An agent asked for what it may not do, or under another's name."""
+    REBUILT = "board.rebuilt"
+    """The database was lost; this project's board was brought back from its hub."""
     WARNING = "warning"
     """Something a person should know that belongs to no ticket."""
 

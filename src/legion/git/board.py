@@ -7,13 +7,13 @@ is swept away now and then, so it does not grow. One thread writes to it. Does n
 from __future__ import annotations
 
 import shutil
+import time
 import uuid
 from collections.abc import Mapping
 from pathlib import Path
 
 from legion.git.command import git
 from legion.git.errors import BoardMoved, BoardUnreadable, GitError
-from legion.git.hub import Hub
 from legion.git.objects import blobs_by_path
 from legion.git.writing import Writable
 from legion.system import crash
@@ -52,19 +52,21 @@ class Board(Writable):
         except (GitError, ValueError, IndexError) as damage:
             raise BoardUnreadable(" ".join(str(damage).split())) from damage
 
-    def write(self, changes: Mapping[str, bytes | None], *, onto: str | None, message: str, when: int) -> str:
-        """Write these files over those of `onto`, or nothing but these; None removes a file. Returns the new tip.
+    def write(
+        self, changes: Mapping[str, bytes], *, expected: str | None, whole: bool = False, message: str, when: int
+    ) -> str:
+        """Write these files over those of `expected`, or nothing but these where they are the `whole` board.
 
-        Raises BoardMoved where the ref is not at `onto` any more: then somebody else writes too.
+        Returns the new tip. Raises BoardMoved where the ref is not at `expected` any more: then somebody else writes too.
         """
         self._make()
-        commit = self._store(changes, onto, message, when)
+        commit = self._store(changes, None if whole else expected, message, when)
         crash.reach(Point.GIT_BOARD_BEFORE_SWAP)
-        orders = f"update {REF} {commit} {onto or '0' * len(commit)}\ndelete {_NEXT}\n"
+        orders = f"update {REF} {commit} {expected or '0' * len(commit)}\ndelete {_NEXT}\n"
         try:
             self._writing("update-ref", "--stdin", stdin=orders.encode())
         except GitError:
-            if self.tip() not in (onto, commit):
+            if self.tip() not in (expected, commit):
                 raise BoardMoved(f"The board in {self.path} was written by somebody else meanwhile.") from None
             raise
         crash.reach(Point.GIT_BOARD_AFTER_SWAP)
@@ -73,13 +75,11 @@ class Board(Writable):
             self.sweep()
         return commit
 
-    def set_aside(self) -> str:
-        """Make room for the board of another database; this one stays under a name, which is the answer."""
-        tip = self.tip()
-        name = f"refs/legion/before/{tip or 'damaged'}"
-        orders = f"update {name} {tip}\ndelete {REF} {tip}\n" if tip else f"delete {REF}\n"
-        self._writing("update-ref", "--stdin", stdin=orders.encode())
-        return name
+    def set_aside(self) -> Path:
+        """Make room for the board of another database. Answers where this one stays."""
+        place = self._hub / f"board-before-{time.time_ns()}"
+        self.path.rename(place)
+        return place
 
     def sweep(self) -> None:
         """Remove what no ref holds any more."""
@@ -100,7 +100,7 @@ class Board(Writable):
             if not self.exists:
                 raise
 
-    def _store(self, changes: Mapping[str, bytes | None], onto: str | None, message: str, when: int) -> str:
+    def _store(self, changes: Mapping[str, bytes], onto: str | None, message: str, when: int) -> str:
         """A commit without a parent: what was before is no concern of the board."""
         text = message.encode()
         lines = [b"commit %s\nmark :1\ncommitter %s %d +0000\n" % (_NEXT.encode(), _AUTHOR, when)]
@@ -108,14 +108,8 @@ class Board(Writable):
         if onto is not None:
             lines.append(b'M 040000 %s ""\n' % self.tree_of(onto).encode())
         for path, content in changes.items():
-            if content is None:
-                lines.append(b"D %s\n" % path.encode())
-            else:
-                lines.append(b"M 100644 inline %s\ndata %d\n%s\n" % (path.encode(), len(content), content))
+            lines.append(b"M 100644 inline %s\ndata %d\n%s\n" % (path.encode(), len(content), content))
         lines.append(b"\nget-mark :1\ndone\n")
         told = self._writing("fast-import", "--quiet", "--force", "--done", stdin=b"".join(lines))
         return told.text.strip()
 
-
-def of_hub(hub: Hub) -> Board:
-    return Board(hub.path)

@@ -14,10 +14,12 @@ from enum import Enum
 from typing import Any
 
 from sqlalchemy import Row, Table, column, insert, select, table, text, update
+from sqlalchemy.exc import DBAPIError
 
 from legion.domain.events import Kind
 from legion.store import schema
-from legion.store.database import ReadTransaction, Store, Transaction
+from legion.store.database import ReadTransaction, Store, Transaction, database_file
+from legion.store.errors import StoreBroken
 from legion.store.migrations import SHIPPED
 
 FORMAT = 1
@@ -61,6 +63,8 @@ class Head:
     format: int
     schema: int
     event: int
+    at: float
+    """When it was true."""
     project: int
     name: str
     created_at: float
@@ -75,6 +79,7 @@ class Head:
                 format=int(told["format"]),
                 schema=int(told["schema"]),
                 event=int(told["event"]),
+                at=float(told["at"]),
                 project=int(project["id"]),
                 name=str(project["name"]),
                 created_at=float(project["created_at"]),
@@ -106,6 +111,7 @@ def _head(tx: ReadTransaction, project: int) -> bytes:
             "format": FORMAT,
             "schema": SCHEMA,
             "event": counters["event"],
+            "at": tx.now,
             "counters": counters,
             "project": _record(row),
             "trusted": sorted((_record(one) for one in trusted), key=lambda one: str(one["hash"])),
@@ -196,16 +202,39 @@ def raise_counter(tx: Transaction, name: str, value: int) -> None:
     tx.execute(update(schema.counters).where(mine.name == name, mine.value < value).values(value=value))
 
 
+class Condition(Enum):
+    LOST = "lost"
+    """There is no file."""
+    DAMAGED = "damaged"
+    EMPTY = "empty"
+    """It never held a project."""
+    SOUND = "sound"
+
+
+def condition(url: str) -> Condition:
+    """How the database is, without changing it."""
+    file = database_file(url)
+    if file is not None and not file.exists():
+        return Condition.LOST
+    store = Store(url)
+    try:
+        with store.read() as tx:
+            if file is not None and [row[0] for row in tx.execute(text("PRAGMA quick_check(1)"))] != ["ok"]:
+                return Condition.DAMAGED
+        return Condition.EMPTY if is_empty(store) else Condition.SOUND
+    except StoreBroken:
+        return Condition.DAMAGED
+    except DBAPIError:
+        # What is not even a fault of the file: the table is not there.
+        return Condition.EMPTY
+    finally:
+        store.close()
+
+
 def is_empty(store: Store) -> bool:
     """Whether no project was ever written into it."""
     with store.read() as tx:
         return tx.execute(select(schema.projects.c.id).limit(1)).one_or_none() is None
-
-
-def is_sound(store: Store) -> bool:
-    """Whether SQLite finds its file whole. Raises what `Store` raises where it is no database at all."""
-    with store.read() as tx:
-        return store.is_server or [row[0] for row in tx.execute(text("PRAGMA quick_check(1)"))] == ["ok"]
 
 
 def _put(tx: Transaction, board: Mapping[str, Any]) -> None:
@@ -220,7 +249,8 @@ def _put(tx: Transaction, board: Mapping[str, Any]) -> None:
     whole = by_kind.pop("tickets", [])
     _insert(tx, "agents", by_kind.pop("agents", []))
     _insert(tx, "tickets", [one["ticket"] for one in whole])
-    for name in sorted({name for one in whole for name in one} - {"ticket"}):
+    # Runs first: others refer to them.
+    for name in sorted({name for one in whole for name in one} - {"ticket"}, key=lambda name: (name != "runs", name)):
         _insert(tx, name, [row for one in whole for row in one.get(name, ())])
     for name, records in by_kind.items():
         _insert(tx, name, records)

@@ -113,7 +113,6 @@ class Store:
         parsed = _parse(url)
         self.place = parsed.database or "" if _is_sqlite(parsed) else parsed.render_as_string(hide_password=True)
         """The database as errors name it: the file, or the URL without its password."""
-        self.is_server = not _is_sqlite(parsed)
         self._clock = clock
         self._writer = _open(parsed, writing=True, patience=patience)
         self._reader = _open(parsed, writing=False, patience=patience)
@@ -178,6 +177,12 @@ class Store:
 
 def sqlite_url(file: Path) -> str:
     return URL.create("sqlite", database=str(file)).render_as_string()
+
+
+def database_file(url: str) -> Path | None:
+    """The file behind a URL; None where it names a server."""
+    parsed = _parse(url)
+    return Path(parsed.database or "") if _is_sqlite(parsed) else None
 
 
 def _is_sqlite(url: URL) -> bool:
