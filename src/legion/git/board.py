@@ -33,6 +33,8 @@ class Board(Writable):
         super().__init__(hub / "board")
         self._hub = hub
         self._written = 0
+        self._trees: dict[str, str] = {}
+        """The tree of the commit that was written last."""
 
     @property
     def exists(self) -> bool:
@@ -106,10 +108,13 @@ class Board(Writable):
         lines = [b"commit %s\nmark :1\ncommitter %s %d +0000\n" % (_NEXT.encode(), _AUTHOR, when)]
         lines.append(b"data %d\n%s\n" % (len(text), text))
         if onto is not None:
-            lines.append(b'M 040000 %s ""\n' % self.tree_of(onto).encode())
+            tree = self._trees.get(onto) or self.tree_of(onto)
+            lines.append(b'M 040000 %s ""\n' % tree.encode())
         for path, content in changes.items():
             lines.append(b"M 100644 inline %s\ndata %d\n%s\n" % (path.encode(), len(content), content))
-        lines.append(b"\nget-mark :1\ndone\n")
+        lines.append(b'\nget-mark :1\nls :1 ""\ndone\n')
         told = self._writing("fast-import", "--quiet", "--force", "--done", stdin=b"".join(lines))
-        return told.text.strip()
+        commit, tree = (line.split()[-1] for line in told.text.splitlines())
+        self._trees = {commit: tree}
+        return commit
 
