@@ -95,8 +95,15 @@ def _cells(one: Happening, id: int | None) -> Iterator[Cell]:
         yield Cell(f"{f'#{one.ticket}' if one.ticket else '':<6}")
     if one.source == "run":
         yield Cell(f"  run {one.run}  {harmless(one.words)}", Colour.DIM)
+        yield from _way_back(one)
         return
     yield Cell(f"{one.kind:<18}  ", Colour.CYAN)
     if one.rule:
         yield Cell(f"[{harmless(one.rule)}] ", Colour.YELLOW)
     yield Cell(harmless(one.words))
+    yield from _way_back(one)
+
+
+def _way_back(one: Happening) -> Iterator[Cell]:
+    if one.rewind:
+        yield Cell(f"  --to {one.rewind}", Colour.GREEN)

@@ -42,7 +42,9 @@ def _worktrees(found: Worktrees, screen: Screen) -> Iterator[str]:
 
 
 @command("doctor", example="legion doctor\nlegion doctor --rebuild")
-@click.option("--rebuild", "anew", is_flag=True, help="Make a lost or damaged database anew from the boards in the hubs.")
+@click.option(
+    "--rebuild", "anew", is_flag=True, help="Make a lost or damaged database anew from the boards in the hubs."
+)
 @click.option("--yes", "sure", is_flag=True, help="Rebuild without asking.")
 def doctor(call: Call, anew: bool, sure: bool) -> int:
     """What holds on this machine and what does not. Ends with 1 when something is wrong."""

@@ -19,6 +19,7 @@ from legion.config import settings
 from legion.config.claude import Claude
 from legion.config.environment import OwnEnvironment
 from legion.config.evidence import Acceptance, Models, Protection, Questions
+from legion.config.rewind import Rewind
 from legion.config.rhythm import Budgets, Governor, Rhythm
 from legion.config.settings import DAY, Rule, Unfit, choice, number, setting, text, texts, whole
 from legion.config.source import Source, read
@@ -265,6 +266,7 @@ class UserConfig:
     governor: Governor = field(default_factory=Governor)
     budgets: Budgets = field(default_factory=Budgets)
     rhythm: Rhythm = field(default_factory=Rhythm)
+    rewind: Rewind = field(default_factory=Rewind)
     hooks: Hooks = field(default_factory=Hooks)
     notify: Notify = field(default_factory=Notify)
     protection: Protection = field(default_factory=Protection)
@@ -313,6 +315,7 @@ SECTIONS: Mapping[str, type] = {
     "governor": Governor,
     "budgets": Budgets,
     "rhythm": Rhythm,
+    "rewind": Rewind,
     "hooks": Hooks,
     "notify": Notify,
     "protection": Protection,
@@ -359,6 +362,7 @@ def parse(text: str, *, origin: str = "config.toml") -> UserConfig:
         governor=settings.read_section(Governor, source, ["governor"]),
         budgets=settings.read_section(Budgets, source, ["budgets"]),
         rhythm=settings.read_section(Rhythm, source, ["rhythm"]),
+        rewind=settings.read_section(Rewind, source, ["rewind"]),
         hooks=settings.read_section(Hooks, source, ["hooks"]),
         notify=settings.read_section(Notify, source, ["notify"]),
         protection=settings.read_section(Protection, source, ["protection"]),
@@ -379,7 +383,19 @@ def flatten(config: UserConfig) -> list[tuple[str, object]]:
         rows += settings.flatten(f"drivers.{driver.name}", DriverTable(run=driver.argv, timeout=driver.timeout or 0.0))
     rows += settings.flatten("worktrees", config.worktrees)
     rows += settings.flatten("environment", config.environment)
-    for name in ("claude", "governor", "budgets", "rhythm", "hooks", "notify", "protection", "questions", "models"):
+    plain = (
+        "claude",
+        "governor",
+        "budgets",
+        "rhythm",
+        "rewind",
+        "hooks",
+        "notify",
+        "protection",
+        "questions",
+        "models",
+    )
+    for name in plain:
         rows += settings.flatten(name, getattr(config, name))
     for name, one in config.acceptance.items():
         rows += settings.flatten(f"acceptance.{name}", one)

@@ -11,7 +11,7 @@ from legion.daemon.main import taken
 from legion.domain.errors import Conflict
 from legion.jobs import rebuild as job
 from legion.jobs.rebuild import Found
-from legion.store.board import LEFT_OUT
+from legion.store.board import LOST
 from legion.store.database import Store, database_file, sqlite_url
 from legion.system.paths import DataDir
 from legion.wire.projects import BoardFound, Rebuild
@@ -40,8 +40,7 @@ def _plan(data: DataDir) -> tuple[str, tuple[Found, ...], Rebuild]:
     if not found:
         raise Conflict(f"No hub in {data.projects} holds a board, so there is nothing to rebuild from.")
     lines = [BoardFound(project=one.head.name, tickets=one.tickets, at=one.head.at) for one in found]
-    lost = [words for words in LEFT_OUT.values() if words]
-    return url, found, Rebuild(database=_name(url), condition=condition.value, boards=lines, lost=lost)
+    return url, found, Rebuild(database=_name(url), condition=condition.value, boards=lines, lost=list(LOST))
 
 
 def _name(url: str) -> str:

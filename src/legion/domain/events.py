@@ -23,6 +23,8 @@ class Kind(Enum):
     """What its agent says about it. Only a claim."""
     RUN_STARTED = "run.started"
     RUN_ENDED = "run.ended"
+    REWOUND = "ticket.rewound"
+    """Its tree and its conversation go back to an earlier moment."""
     AGENT_HIRED = "agent.hired"
     AGENT_FIRED = "agent.fired"
     AGENT_ADOPTED = "agent.adopted"

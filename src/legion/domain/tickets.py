@@ -290,6 +290,15 @@ class Retry:
     feedback: str = ""
 
 
+@dataclass(frozen=True)
+class Rewind:
+    """A person takes it back to an earlier moment: the next attempt stands on `ground`, with a fresh count."""
+
+    ground: Ground
+    reason: str
+    feedback: str = ""
+
+
 Step = (
     Submit
     | Start
@@ -308,6 +317,7 @@ Step = (
     | Fail
     | Stop
     | Retry
+    | Rewind
 )
 
 _S = State
@@ -327,6 +337,7 @@ MOVES: dict[tuple[State, type[Step]], State] = {
     (_S.WORKING, Resume): _S.QUEUED,
     **{(state, TryAgain): _S.QUEUED for state in _IN_HAND},
     **{(state, Fail): _S.FAILED for state in (_S.QUEUED, *_IN_HAND, _S.PARKED)},
+    **{(state, Rewind): _S.QUEUED for state in (_S.QUEUED, *_IN_HAND, _S.PARKED, _S.FAILED, _S.STOPPED)},
     **{(state, Stop): _S.STOPPED for state in (_S.DRAFT, _S.QUEUED, *_IN_HAND, _S.PARKED)},
     **{(state, Park): _S.PARKED for state in (_S.QUEUED, *_IN_HAND)},
     **{(state, Retry): _S.QUEUED for state in (_S.FAILED, _S.STOPPED)},
@@ -373,6 +384,9 @@ def move(ticket: Ticket, step: Step, now: float) -> Ticket:
             return replace(moved, reason=reason, interrupted=True)
         case Stop(reason):
             return replace(moved, reason=reason)
+        case Rewind(ground, reason, feedback):
+            back = replace(moved, base=ground.base, plant=ground.tree, change=None, interrupted=False)
+            return replace(back, spared=ticket.attempt, reason=reason, feedback=feedback)
         case Retry(feedback):
             told = "\n\n".join(words for words in (feedback, ticket.feedback) if words)
             return replace(moved, spared=ticket.attempt, interrupted=False, feedback=told)
@@ -385,8 +399,15 @@ def _cut_off(ticket: Ticket) -> bool:
 
 
 _ONLY_CHECKPOINTS = (Inspect, Confirm)
-_ONLY_WITH_AGENT = (Start, Planted, Propose, Prove, AskReview, Approve, Land)
-_ASKED_FOR = {Park: "paused", Unpark: "resumed", Retry: "tried again", Stop: "stopped", Start: "started"}
+_ONLY_WITH_AGENT = (Start, Planted, Rewind, Propose, Prove, AskReview, Approve, Land)
+_ASKED_FOR = {
+    Park: "paused",
+    Unpark: "resumed",
+    Retry: "tried again",
+    Stop: "stopped",
+    Start: "started",
+    Rewind: "rewound",
+}
 """What a person calls the steps that they ask for."""
 
 

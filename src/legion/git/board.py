@@ -117,4 +117,3 @@ class Board(Writable):
         commit, tree = (line.split()[-1] for line in told.text.splitlines())
         self._trees = {commit: tree}
         return commit
-

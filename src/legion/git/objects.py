@@ -44,14 +44,29 @@ def write_commit(
     encoding: bytes | None = None,
 ) -> str:
     """Store a commit and return its id."""
+    content = commit_text(
+        tree=tree, parents=parents, author=author, committer=committer, message=message, encoding=encoding
+    )
+    return git("hash-object", "-t", "commit", "-w", "--stdin", git_dir=hub.path, stdin=content).text.strip()
+
+
+def commit_text(
+    *,
+    tree: str,
+    parents: tuple[str, ...],
+    author: bytes,
+    committer: bytes,
+    message: str | bytes,
+    encoding: bytes | None = None,
+) -> bytes:
+    """The commit as git stores it."""
     text = message.encode("utf-8", "replace") if isinstance(message, str) else message
     lines = [b"tree " + tree.encode(), *(b"parent " + parent.encode() for parent in parents)]
     lines += [b"author " + author, b"committer " + committer]
     if encoding is not None:
         lines.append(b"encoding " + encoding)
     body = text.replace(b"\0", b"").strip(b"\n") + b"\n"
-    content = b"\n".join((*lines, b"", body))
-    return git("hash-object", "-t", "commit", "-w", "--stdin", git_dir=hub.path, stdin=content).text.strip()
+    return b"\n".join((*lines, b"", body))
 
 
 def read_commit(hub: Hub, commit: str) -> CommitText:

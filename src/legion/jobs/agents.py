@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from legion.config.project import ProjectConfig
@@ -12,14 +12,14 @@ from legion.domain.errors import LegionError, NotFound
 from legion.domain.runs import Run
 from legion.domain.tickets import Ticket
 from legion.drivers.command import briefed
-from legion.jobs import claude, climbing, desk, places
+from legion.jobs import claude, climbing, desk, places, rewinding
 from legion.jobs.briefing import RULES, briefing
 from legion.jobs.claude import Errand
 from legion.jobs.environment import Surroundings
 from legion.jobs.saving import worktree_name
 from legion.jobs.world import Workshop, World
 from legion.runner.spec import Spec
-from legion.store import usage
+from legion.store import rewinds, usage
 from legion.system import files
 
 
@@ -67,7 +67,10 @@ def spec(
     walls = places.sandbox(world, shop, writable=(tree, state, *around.writable), readable=(given, *_own_file(chosen)))
     if chosen.argv is None:
         place = claude.Place(tree=tree, state=state, given=given, env=env, walls=walls)
-        return claude.spec(world, this_run, _errand(world, shop, ticket, this_run), place, chosen.timeout)
+        errand = replace(
+            _errand(world, shop, ticket, this_run), camera=rewinding.camera(world, shop, ticket, this_run, tree)
+        )
+        return claude.spec(world, this_run, errand, place, chosen.timeout)
     files.write_whole(given / "briefing.md", briefing(ticket, shop.config), mode=0o644)
     return Spec(
         run=this_run.name,
@@ -81,6 +84,7 @@ def _errand(world: World, shop: Workshop, ticket: Ticket, this_run: Run) -> Erra
     with world.store.read() as tx:
         spent = usage.of_ticket(tx, ticket.id).usd
         tried = climbing.tried(tx, ticket)
+        rewound = rewinds.by_conversation(tx, this_run.conversation)
     return Errand(
         prompt=briefing(ticket, shop.config, tried),
         again=claude.again(world, shop, ticket, this_run),
@@ -93,6 +97,8 @@ def _errand(world: World, shop: Workshop, ticket: Ticket, this_run: Run) -> Erra
         team=ticket.wish.epic,
         asks=ticket.wish.asks,
         desk=desk.of_ticket(world, ticket, this_run).desk,
+        fork_of=rewound.source if rewound is not None else "",
+        fork_at=rewound.point if rewound is not None else "",
     )
 
 

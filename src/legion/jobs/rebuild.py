@@ -163,7 +163,9 @@ def _end_runners(data: DataDir) -> None:
                 launch.stop(folder, grace=_GRACE)
                 launch.wait(folder)
             except RunnerError as deaf:
-                raise Conflict(f"The run in {folder} cannot be ended ({deaf.message}): end it, then try again.") from deaf
+                raise Conflict(
+                    f"The run in {folder} cannot be ended ({deaf.message}): end it, then try again."
+                ) from deaf
 
 
 def _fill(url: str, data: DataDir, found: tuple[Found, ...]) -> tuple[int, int]:

@@ -25,6 +25,7 @@ from legion.service import (
     projects,
     providers,
     recording,
+    rewinding,
     routing,
     standing,
     stretch,
@@ -94,7 +95,7 @@ from legion.wire.providers import (
 from legion.wire.questions import Answer, Answered, Inbox, Told, Words
 from legion.wire.recording import Cassette, Record
 from legion.wire.stretch import Stretch
-from legion.wire.tickets import Acted, Action, Diff, Dispatch, Dispatched, EventLine, Log, TicketPage
+from legion.wire.tickets import Acted, Action, Diff, Dispatch, Dispatched, EventLine, Log, Rewind, TicketPage
 from legion.wire.usage import UsageReport
 
 
@@ -151,6 +152,9 @@ class Service:
     def stretch(self, cwd: str, hours: float | None) -> Stretch:
         spending.catch_up(self._world)
         return stretch.stretch(self._world, cwd, hours)
+
+    def rewind(self, id: int, wanted: Rewind) -> Acted:
+        return rewinding.rewind(self._world, id, wanted)
 
     def undo(self, id: int) -> Acted:
         return undoing.undo(self._world, id)

@@ -77,11 +77,11 @@ def dispatch(world: World, request: Dispatch, by: Dispatcher | None = None) -> D
 
 def stop(world: World, ticket_id: int) -> Acted:
     with world.store.write() as tx:
-        ticket = _in_our_care(tx, ticket_id)
-        _refuse_mid_landing(tx, ticket)
+        ticket = in_our_care(tx, ticket_id)
+        refuse_mid_landing(tx, ticket)
         tickets.move(tx, ticket_id, Stop())
-        active = _active_run(tx, ticket_id)
-    _end_run(world, active)
+        active = active_run(tx, ticket_id)
+    end_run(world, active)
     return Acted(
         tickets=[ticket_id], message=f"Ticket {ticket_id} is stopped; `legion retry {ticket_id}` takes it up again."
     )
@@ -96,10 +96,10 @@ def stop_all(world: World, cwd: str) -> Acted:
         for ticket in tickets.live(tx, project=project.id):
             if ticket.id not in landing:
                 tickets.move(tx, ticket.id, Stop())
-                active.append(_active_run(tx, ticket.id))
+                active.append(active_run(tx, ticket.id))
                 stopped.append(ticket.id)
     for run in active:
-        _end_run(world, run)
+        end_run(world, run)
     count = "1 ticket is" if len(stopped) == 1 else f"{len(stopped)} tickets are"
     said = f"{count} stopped." if stopped else "Nothing was in hand."
     return Acted(tickets=stopped, message=said)
@@ -107,7 +107,7 @@ def stop_all(world: World, cwd: str) -> Acted:
 
 def retry(world: World, ticket_id: int, feedback: str) -> Acted:
     with world.store.write() as tx:
-        _in_our_care(tx, ticket_id)
+        in_our_care(tx, ticket_id)
         tickets.move(tx, ticket_id, Retry(feedback))
     return Acted(tickets=[ticket_id], message=f"Ticket {ticket_id} is queued again.")
 
@@ -115,10 +115,10 @@ def retry(world: World, ticket_id: int, feedback: str) -> Acted:
 def drop(world: World, ticket_id: int) -> Acted:
     """Off the board. What its agent left goes to the trash whole; what landed stays landed."""
     with world.store.write() as tx:
-        ticket = _in_our_care(tx, ticket_id)
+        ticket = in_our_care(tx, ticket_id)
         if ticket.state not in (*ENDED, State.DRAFT, State.QUEUED, State.PARKED):
             raise Conflict(f"Ticket {ticket_id} is {ticket.state.value}: run `legion stop {ticket_id}` first.")
-        if _active_run(tx, ticket_id) is not None:
+        if active_run(tx, ticket_id) is not None:
             raise TryAgain(f"The agent of ticket {ticket_id} is being stopped: try again in a moment.")
         waiting = tickets.dependants(tx, ticket_id)
         if waiting and ticket.state is not State.DONE:
@@ -132,11 +132,11 @@ def drop(world: World, ticket_id: int) -> Acted:
 
 def pause(world: World, ticket_id: int) -> Acted:
     with world.store.write() as tx:
-        ticket = _in_our_care(tx, ticket_id)
-        _refuse_mid_landing(tx, ticket)
+        ticket = in_our_care(tx, ticket_id)
+        refuse_mid_landing(tx, ticket)
         tickets.move(tx, ticket_id, Park(ParkReason.PAUSED, "paused by a person"))
-        active = _active_run(tx, ticket_id)
-    _end_run(world, active)
+        active = active_run(tx, ticket_id)
+    end_run(world, active)
     return Acted(
         tickets=[ticket_id], message=f"Ticket {ticket_id} is paused; `legion resume {ticket_id}` lets it go on."
     )
@@ -144,7 +144,7 @@ def pause(world: World, ticket_id: int) -> Acted:
 
 def resume(world: World, ticket_id: int) -> Acted:
     with world.store.write() as tx:
-        ticket = _in_our_care(tx, ticket_id)
+        ticket = in_our_care(tx, ticket_id)
         if ticket.state is not State.PARKED:
             raise Conflict(f"Ticket {ticket_id} is {ticket.state.value}, not paused: there is nothing to resume.")
         if ticket.parked is not None and ticket.parked.reason is ParkReason.RED_BASELINE:
@@ -328,7 +328,7 @@ def _notes(world: World, tx: Transaction, project: Project) -> list[str]:
     return notes
 
 
-def _in_our_care(tx: Transaction, ticket_id: int) -> Ticket:
+def in_our_care(tx: ReadTransaction, ticket_id: int) -> Ticket:
     """The ticket, unless its project is gone: then nothing can be done with it any more."""
     ticket = tickets.get(tx, ticket_id)
     project = projects.get(tx, ticket.project)
@@ -339,21 +339,21 @@ def _in_our_care(tx: Transaction, ticket_id: int) -> Ticket:
     return ticket
 
 
-def _active_run(tx: Transaction, ticket_id: int) -> Run | None:
+def active_run(tx: ReadTransaction, ticket_id: int) -> Run | None:
     latest = runs.latest(tx, ticket_id)
     return latest if latest is not None and latest.ended_at is None else None
 
 
-def _end_run(world: World, active: Run | None) -> None:
+def end_run(world: World, active: Run | None) -> None:
     if active is not None:
         world.rests.pop((JobKind.RUN, active.ticket or 0), None)
         launch.stop(run_dir(world, active), grace=_STOP_GRACE)
 
 
-def _mid_landing(tx: Transaction, project: int) -> set[int]:
+def _mid_landing(tx: ReadTransaction, project: int) -> set[int]:
     return {number for intent in landings.open_ones(tx, project) for number in dict(intent.tickets)}
 
 
-def _refuse_mid_landing(tx: Transaction, ticket: Ticket) -> None:
+def refuse_mid_landing(tx: ReadTransaction, ticket: Ticket) -> None:
     if ticket.state is State.LANDING and ticket.id in _mid_landing(tx, ticket.project):
         raise TryAgain(f"Ticket {ticket.id} is reaching the target at this moment: look again in a second.")

@@ -1,7 +1,7 @@
 """The board as plain records, to be kept outside the database, and a database made of them again.
 
-A record is a file of JSON: one per ticket with all that belongs to it, one per question, receipt, landing and agent, and
-a head that says of which moment they are. Rows are told by their columns, so what a migration adds travels along by
+A record is a file of JSON: one per ticket with all that belongs to it and happened to it, one per question, receipt,
+landing and agent, and a head that says of which moment they are. Rows are told by their columns, so what a migration adds travels along by
 itself; a board of an older schema is put into tables of that schema and migrated like any database.
 """
 
@@ -31,7 +31,6 @@ NUMBERED = {"questions": "id", "receipts": "id", "landings": "id", "agents": "nu
 """Tables with a file per row, and the column that names it."""
 IN_THE_HEAD = frozenset({"projects", "trusted", "counters"})
 LEFT_OUT = {
-    "events": "what happened before",
     "usage": "what was spent, but for what the gateway's ledger still tells",
     "readings": "",
     "limits": "",
@@ -43,12 +42,13 @@ LEFT_OUT = {
     "holdings": "which agent had taken which ticket",
 }
 """What no board holds, and how a person is told so; nothing where nobody misses it."""
+LOST = ("what happened to no ticket in particular", *(words for words in LEFT_OUT.values() if words))
 _HEADS_ONLY = {"receipts": {"tail": "", "output": ""}}
 """Long texts that stay behind, and what stands there instead."""
 OF_TICKET = tuple(
     one for name, one in schema.metadata.tables.items() if "ticket" in one.c and name not in NUMBERED.keys() | LEFT_OUT
 )
-"""Tables whose rows stand in the file of their ticket."""
+"""Tables whose rows stand in the file of their ticket: its texts, its edges, its runs, its events."""
 _AT_ONCE = 500
 _SHELF = 100
 """Files in a folder, so that a change rewrites only small trees."""

@@ -11,7 +11,7 @@ from legion.domain.agents import Agent
 from legion.domain.errors import Conflict, NotFound
 from legion.domain.events import Kind
 from legion.domain.runs import Outcome, Run
-from legion.store import schema
+from legion.store import rewinds, schema
 from legion.store.database import ReadTransaction, Transaction
 
 _TABLE = schema.runs.c
@@ -24,6 +24,8 @@ def start(tx: Transaction, ticket: int, attempt: int) -> Run:
     lost: int = tx.execute(select(func.count()).where(*same, _TABLE.outcome == Outcome.LOST)).scalar_one()
     generation = 1 + lost
     before = latest(tx, ticket)
+    rewound = rewinds.after_run(tx, before.id) if before is not None else None
+    carried_on = rewound.conversation if rewound is not None else before.conversation if before is not None else ""
     run = Run(
         id=tx.next("run"),
         project=_project(tx, ticket),
@@ -31,7 +33,7 @@ def start(tx: Transaction, ticket: int, attempt: int) -> Run:
         attempt=attempt,
         generation=generation,
         started_at=tx.now,
-        conversation=before.conversation if before and before.conversation else str(uuid.uuid4()),
+        conversation=carried_on or str(uuid.uuid4()),
     )
     tx.execute(insert(schema.runs), [asdict(run)])
     data = {"run": run.id, "attempt": attempt, "generation": generation}
