@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import itertools
 import json
-import re
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
 from legion.rehearsal.log import Kind
-from legion.wire.errors import LegionError
 from legion.wire.history import Happening
 from legion.wire.tickets import Rewind
 from tests.support.gates import Gate
@@ -90,7 +87,7 @@ def test_a_working_ticket_goes_back_to_its_first_write(here: Company, gate: Gate
     assert seen is not None
     assert "one.txt" in seen
     assert "two.txt" not in seen
-    (old, first), *_, (new, next_step), _ = [pair for pair in steps(here, name)]
+    (old, first), *_, (new, next_step), _ = steps(here, name)
     assert (first, next_step, new != old) == (1, 2, True), "the request after the rewind holds one answer and no more"
     told = conversations(here, ticket)
     assert "two.txt" in told[old]

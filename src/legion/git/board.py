@@ -1,7 +1,7 @@
 """The board as a ref: readable files in a small repository inside the hub's folder.
 
-Not among the hub's own objects: agents read those, and would find each other's tickets there. What was on the ref before
-is swept away now and then, so it does not grow. One thread writes to it. Does not know what a ticket is.
+Not among the hub's own objects: agents read those, and would find each other's tickets there. What was on the ref
+before is swept away now and then, so it does not grow. One thread writes to it. Does not know what a ticket is.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class Board(Writable):
     ) -> str:
         """Write these files over those of `expected`, or nothing but these where they are the `whole` board.
 
-        Returns the new tip. Raises BoardMoved where the ref is not at `expected` any more: then somebody else writes too.
+        Returns the new tip. Raises BoardMoved where the ref is not at `expected` any more.
         """
         self._make()
         commit = self._store(changes, None if whole else expected, message, when)

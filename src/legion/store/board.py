@@ -1,8 +1,8 @@
 """The board as plain records, to be kept outside the database, and a database made of them again.
 
 A record is a file of JSON: one per ticket with all that belongs to it and happened to it, one per question, receipt,
-landing and agent, and a head that says of which moment they are. Rows are told by their columns, so what a migration adds travels along by
-itself; a board of an older schema is put into tables of that schema and migrated like any database.
+landing and agent, and a head that says of which moment they are. Rows are told by their columns, so what a migration
+adds travels along by itself; a board of an older schema is put into tables of that schema and migrated like any other.
 """
 
 from __future__ import annotations

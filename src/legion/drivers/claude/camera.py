@@ -92,7 +92,7 @@ class Shutter:
         shutil.rmtree(self._place(self._roll - 2), ignore_errors=True)
         place = self._place(self._roll)
         (place / "objects/pack").mkdir(parents=True)
-        if os.path.exists(self._camera.seed):
+        if Path(self._camera.seed).exists():
             # The time of an index decides which files git looks at twice, so the copy keeps it.
             shutil.copy2(self._camera.seed, place / "index")
         else:
@@ -103,7 +103,7 @@ class Shutter:
         if self._shots % _WEIGH_EVERY:
             return False
         folders = os.walk(self._place(self._roll))
-        sizes = (os.lstat(os.path.join(folder, name)).st_blocks * 512 for folder, _, names in folders for name in names)
+        sizes = (Path(folder, name).lstat().st_blocks * 512 for folder, _, names in folders for name in names)
         return self._shots > 0 and sum(sizes) > self._camera.most_bytes // 2
 
     def _place(self, roll: int) -> Path:
