@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from legion.wire.history import Events, Happening
 from legion.wire.stretch import Stretch
-from legion.wire.tickets import Acted, TicketLine, UsageLine
+from legion.wire.tickets import Acted, Rewind, TicketLine, UsageLine
 from legion.wire.usage import UsageReport, UsageShare
 
 
@@ -61,6 +61,11 @@ class WorkStandIn:
             sent_back=0,
             conflicts=0,
         )
+
+    def rewind(self, id: int, wanted: Rewind, /) -> Acted:
+        self._ask("rewind")
+        self._line(id)
+        return Acted(tickets=[id], message=f"Ticket {id} goes on from {wanted.to}.")
 
     def undo(self, id: int, /) -> Acted:
         self._ask("undo")

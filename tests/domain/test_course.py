@@ -127,7 +127,7 @@ def test_a_question_is_asked_until_it_is_answered():
 
 
 def test_what_an_older_runner_does_not_tell_is_held_against_nobody():
-    events = [
+    events: list[tuple[str, dict[str, object]]] = [
         one
         for n in range(20)
         for one in (("begins", {"call": str(n), "tool": "Bash", "input": "x"}), ("returned", {"call": str(n)}))

@@ -90,13 +90,16 @@ class Squad:
         added = self.client.add_project(AddProject(path=str(repository.root)))
         return Project(self, repository, hub=Path(added.hub))
 
-    def cli(self, *words: str, cwd: Path, stdin: str = "") -> subprocess.CompletedProcess[str]:
+    def cli(
+        self, *words: str, cwd: Path, stdin: str = "", extra: Mapping[str, str] | None = None
+    ) -> subprocess.CompletedProcess[str]:
         """The real command line, as a process."""
         env = {
             **{name: value for name, value in os.environ.items() if not name.startswith("LEGION_")},
             "PYTHONPATH": str(SOURCE),
             "LEGION_CONFIG": str(self.settings),
             "LEGION_DATA_DIR": str(self.data.root),
+            **(extra or {}),
         }
         argv = [sys.executable, "-m", "legion", *words]
         return subprocess.run(argv, cwd=cwd, env=env, input=stdin, capture_output=True, text=True, timeout=PATIENCE)

@@ -6,10 +6,10 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query
 
-from legion.api.asking import BIGGEST, Asked, Folder, MaybeFolder, Text, TicketId
+from legion.api.asking import BIGGEST, Asked, Folder, MaybeFolder, Text, TicketId, storable
 from legion.wire.history import Events
 from legion.wire.stretch import Stretch
-from legion.wire.tickets import Acted
+from legion.wire.tickets import Acted, Rewind
 
 router = APIRouter(prefix="/v1", tags=["history"])
 
@@ -31,6 +31,13 @@ def history(
 @router.get("/stretch", summary="What came of the work since the person collected last")
 def stretch(service: Asked, cwd: Folder, hours: Annotated[float | None, Query(gt=0, le=100_000)] = None) -> Stretch:
     return service.stretch(cwd, hours)
+
+
+@router.post(
+    "/tickets/{id}/rewind", summary="Take tree and conversation back to an earlier moment, and go on from there"
+)
+def rewind(id: TicketId, wanted: Rewind, service: Asked) -> Acted:
+    return service.rewind(id, storable(wanted))
 
 
 @router.post("/tickets/{id}/undo", summary="Take a landed ticket back, by a new ticket")

@@ -66,7 +66,7 @@ from legion.wire.questions import Answer, Answered, Inbox, Told, Words
 from legion.wire.recording import Cassette, Record
 from legion.wire.stretch import Stretch
 from legion.wire.teams import DefinitionText, RolePage, Roles, SaveDefinition, TeamPage, Teams
-from legion.wire.tickets import Acted, Action, Diff, Dispatch, Dispatched, EventLine, Log, TicketPage
+from legion.wire.tickets import Acted, Action, Diff, Dispatch, Dispatched, EventLine, Log, Rewind, TicketPage
 from legion.wire.tools import ToolAnswer, ToolCall, Tools
 from legion.wire.usage import UsageReport
 
@@ -123,6 +123,7 @@ class Service(Protocol):
     def graph(self, cwd: str, /) -> Graph: ...
     def usage(self, cwd: str | None, by: str, /) -> UsageReport: ...
     def stretch(self, cwd: str, hours: float | None, /) -> Stretch: ...
+    def rewind(self, id: int, wanted: Rewind, /) -> Acted: ...
     def undo(self, id: int, /) -> Acted: ...
 
     def history(self, cwd: str | None, ticket: int | None, run: int | None, after: str, last: int, /) -> Events:

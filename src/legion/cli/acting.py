@@ -1,4 +1,4 @@
-"""Commands that act on tickets: stop, retry, drop, undo, pause, resume."""
+"""Commands that act on tickets: stop, retry, drop, rewind, undo, pause, resume."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from legion.cli.output import harmless
 from legion.cli.parameters import TICKET, TICKET_OR_ALL, ticket_argument
 from legion.cli.texts import given_text
 from legion.wire.projects import Where
-from legion.wire.tickets import Acted, Action
+from legion.wire.tickets import Acted, Action, Rewind
 
 
 def _tell(call: Call, acted: Acted) -> None:
@@ -46,6 +46,19 @@ def drop(call: Call, id: int) -> None:
     What its agent left lies in the trash for a while; what landed stays landed.
     """
     _tell(call, call.legion().drop(id))
+
+
+@command("rewind", example="legion events 12\nlegion rewind 12 --to 31:48 --feedback 'Leave the parser alone.'")
+@ticket_argument
+@click.option("--to", required=True, metavar="EVENT", help="RUN:LINE or RUN, as `legion events N` shows them.")
+@click.option("--feedback", default="", metavar="TEXT", help="What it should know now; - reads it from stdin.")
+def rewind(call: Call, id: int, to: str, feedback: str) -> None:
+    """Take a ticket back to an earlier moment: its files and its agent's memory, together.
+
+    It goes on from there as the next attempt, with a fresh count. An agent at work is stopped, and what it had is
+    kept: a rewind can be undone by another one. A landed ticket is taken back by `legion undo`.
+    """
+    _tell(call, call.legion().rewind(id, Rewind(to=to, feedback=given_text(feedback, "--feedback"))))
 
 
 @command("undo", example="legion undo 12")

@@ -53,6 +53,7 @@ SECTIONS: dict[str, dict[str, Entry]] = {
         "drop": Entry("acting", "drop", "Take a ticket off the board."),
         "pause": Entry("acting", "pause", "Start nothing new, or hold one ticket."),
         "resume": Entry("acting", "resume", "Go on after a pause."),
+        "rewind": Entry("acting", "rewind", "Take a ticket back to an earlier moment."),
         "undo": Entry("acting", "undo", "Take a landed ticket back."),
         "collect": Entry("projects", "collect", "Bring landed changes into your branch."),
     },

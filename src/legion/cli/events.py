@@ -31,7 +31,8 @@ GLANCE = 0.5
 def events(call: Call, id: int | None, run: int | None, last: int | None, follow: bool) -> None:
     """Replay what happened in this project, or to ticket N with the journals of its runs.
 
-    Whatever was decided without you names its rule in brackets. With --json and -f: one object per line.
+    Whatever was decided without you names its rule in brackets. What stands behind `--to` is a moment that
+    `legion rewind` can go back to. With --json and -f: one object per line.
     """
     if run is not None and id is None:
         raise click.UsageError("--run needs the number of its ticket")
@@ -94,9 +95,17 @@ def _cells(one: Happening, id: int | None) -> Iterator[Cell]:
     if id is None:
         yield Cell(f"{f'#{one.ticket}' if one.ticket else '':<6}")
     if one.source == "run":
-        yield Cell(f"  run {one.run}  {harmless(one.words)}", Colour.DIM)
+        yield Cell(f"  run {one.run}  ", Colour.DIM)
+        yield from _way_back(one)
+        yield Cell(harmless(one.words), Colour.DIM)
         return
     yield Cell(f"{one.kind:<18}  ", Colour.CYAN)
     if one.rule:
         yield Cell(f"[{harmless(one.rule)}] ", Colour.YELLOW)
+    yield from _way_back(one)
     yield Cell(harmless(one.words))
+
+
+def _way_back(one: Happening) -> Iterator[Cell]:
+    if one.rewind:
+        yield Cell(f"--to {one.rewind}  ", Colour.GREEN)

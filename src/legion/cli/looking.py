@@ -10,6 +10,7 @@ import click
 from legion.cli.command import Call, command
 from legion.cli.output import Cell, Colour, Screen, harmless, size
 from legion.cli.progress import progress
+from legion.cli.rebuilding import rebuild
 from legion.cli.states import look, symbol
 from legion.client.http import NotRunning
 from legion.wire.errors import LegionError
@@ -40,9 +41,18 @@ def _worktrees(found: Worktrees, screen: Screen) -> Iterator[str]:
     yield screen.aside(rest)
 
 
-@command("doctor", example="legion doctor")
-def doctor(call: Call) -> int:
+@command("doctor", example="legion doctor\nlegion doctor --rebuild")
+@click.option(
+    "--rebuild", "anew", is_flag=True, help="Make a lost or damaged database anew from the boards in the hubs."
+)
+@click.option("--yes", "sure", is_flag=True, help="Rebuild without asking.")
+def doctor(call: Call, anew: bool, sure: bool) -> int:
     """What holds on this machine and what does not. Ends with 1 when something is wrong."""
+    if anew:
+        rebuild(call, sure)
+        return 0
+    if sure:
+        raise click.UsageError("--yes belongs to --rebuild")
     try:
         with progress("Looking around"):
             found = call.legion().doctor(call.cwd)

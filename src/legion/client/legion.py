@@ -58,7 +58,7 @@ from legion.wire.questions import Answer, Answered, Inbox, Told, Words
 from legion.wire.recording import Cassette, Record
 from legion.wire.stretch import Stretch
 from legion.wire.teams import DefinitionText, RolePage, Roles, SaveDefinition, TeamPage, Teams
-from legion.wire.tickets import Acted, Action, Diff, Dispatch, Dispatched, EventLine, Log, TicketPage
+from legion.wire.tickets import Acted, Action, Diff, Dispatch, Dispatched, EventLine, Log, Rewind, TicketPage
 from legion.wire.usage import UsageReport
 
 Shape = TypeVar("Shape")
@@ -118,6 +118,9 @@ class Legion:
 
     def stretch(self, cwd: str, hours: float | None = None) -> Stretch:
         return self._get(Stretch, "stretch", {"cwd": cwd, "hours": hours})
+
+    def rewind(self, id: int, wanted: Rewind) -> Acted:
+        return self._post(Acted, f"tickets/{id}/rewind", wanted)
 
     def undo(self, id: int) -> Acted:
         return self._post(Acted, f"tickets/{id}/undo")

@@ -18,6 +18,7 @@ from legion.config.evidence import Acceptance, Models, Protection, Questions
 from legion.config.liveness import Watching
 from legion.config.machine import Daemon, Sandbox, Worktrees
 from legion.config.review import OwnReview
+from legion.config.rewind import Rewind
 from legion.config.rhythm import Budgets, Governor, Rhythm
 from legion.config.settings import DAY, Rule, Unfit, number, setting, text
 from legion.config.source import Source, read
@@ -92,6 +93,7 @@ class UserConfig:
     governor: Governor = field(default_factory=Governor)
     budgets: Budgets = field(default_factory=Budgets)
     rhythm: Rhythm = field(default_factory=Rhythm)
+    rewind: Rewind = field(default_factory=Rewind)
     hooks: Hooks = field(default_factory=Hooks)
     notify: Notify = field(default_factory=Notify)
     protection: Protection = field(default_factory=Protection)
@@ -145,6 +147,7 @@ SECTIONS: Mapping[str, type] = {
     "governor": Governor,
     "budgets": Budgets,
     "rhythm": Rhythm,
+    "rewind": Rewind,
     "hooks": Hooks,
     "notify": Notify,
     "protection": Protection,
@@ -197,6 +200,7 @@ def parse(text: str, *, origin: str = "config.toml") -> UserConfig:
         governor=settings.read_section(Governor, source, ["governor"]),
         budgets=settings.read_section(Budgets, source, ["budgets"]),
         rhythm=settings.read_section(Rhythm, source, ["rhythm"]),
+        rewind=settings.read_section(Rewind, source, ["rewind"]),
         hooks=settings.read_section(Hooks, source, ["hooks"]),
         notify=settings.read_section(Notify, source, ["notify"]),
         protection=settings.read_section(Protection, source, ["protection"]),

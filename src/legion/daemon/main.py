@@ -24,15 +24,18 @@ from legion.config.machine import SandboxMode
 from legion.config.user import UserConfig
 from legion.daemon import listening
 from legion.domain.errors import Conflict, LegionError, NotAllowed
+from legion.jobs import rebuild
 from legion.jobs.conductor import Conductor
 from legion.jobs.gatekeeper import Gatekeeper
 from legion.jobs.housekeeping import Housekeeper, end_left_over_commands
+from legion.jobs.mirror import Mirror
 from legion.jobs.world import World
 from legion.runner.launch import Launcher
 from legion.runner.probe import probe
 from legion.service.desk import Desk
 from legion.service.facade import Service
 from legion.service.news import News
+from legion.store import board
 from legion.store.database import Store, sqlite_url
 from legion.system import files, kernel
 from legion.system.paths import DataDir, default_data_dir
@@ -192,6 +195,7 @@ def wired(user: UserConfig, data: DataDir, url: str) -> Iterator[tuple[World, Ne
     store = Store(user.daemon.database or sqlite_url(data.database))
     try:
         store.migrate()
+        _refuse_lost(store, data)
         world = World(
             data=data,
             store=store,
@@ -204,19 +208,31 @@ def wired(user: UserConfig, data: DataDir, url: str) -> Iterator[tuple[World, Ne
         )
         end_left_over_commands(world)
         conductor, keeper, news = Conductor(world), Housekeeper(world), News(store)
-        gatekeeper = Gatekeeper(world)
+        gatekeeper, mirror = Gatekeeper(world), Mirror(world)
         store.on_commit(keeper.poke)
         store.on_commit(gatekeeper.poke)
+        store.on_commit(mirror.poke)
         gatekeeper.start()
+        mirror.start()
         try:
             yield world, news, conductor, keeper
         finally:
             gatekeeper.stop()
             keeper.stop()
             conductor.stop()
+            mirror.stop()
     finally:
         launcher.close()
         store.close()
+
+
+def _refuse_lost(store: Store, data: DataDir) -> None:
+    """An empty board where others are known would soon take their place."""
+    if board.is_empty(store) and rebuild.can_rebuild(data):
+        raise Conflict(
+            f"The database {store.place} is empty, and boards of earlier work lie in {data.projects}: "
+            "`legion doctor --rebuild` brings them back, or move that folder away to begin anew."
+        )
 
 
 def _say(line: str) -> None:

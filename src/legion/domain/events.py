@@ -24,6 +24,8 @@ class Kind(Enum):
     """What its agent says about it. Only a claim."""
     RUN_STARTED = "run.started"
     RUN_ENDED = "run.ended"
+    REWOUND = "ticket.rewound"
+    """Its tree and its conversation go back to an earlier moment."""
     AGENT_HIRED = "agent.hired"
     AGENT_FIRED = "agent.fired"
     AGENT_ADOPTED = "agent.adopted"
@@ -71,6 +73,8 @@ class Kind(Enum):
     COLLECTED = "person.collected"
     REFUSED = "agent.refused"
     """An agent asked for what it may not do, or under another's name."""
+    REBUILT = "board.rebuilt"
+    """The database was lost; this project's board was brought back from its hub."""
     WARNING = "warning"
     """Something a person should know that belongs to no ticket."""
 

@@ -326,6 +326,15 @@ class Retry:
     feedback: str = ""
 
 
+@dataclass(frozen=True)
+class Rewind:
+    """A person takes it back to an earlier moment: the next attempt stands on `ground`, with a fresh count."""
+
+    ground: Ground
+    reason: str
+    feedback: str = ""
+
+
 Step = (
     Submit
     | Start
@@ -344,6 +353,7 @@ Step = (
     | Fail
     | Stop
     | Retry
+    | Rewind
 )
 
 _S = State
@@ -364,6 +374,7 @@ MOVES: dict[tuple[State, type[Step]], State] = {
     (_S.WORKING, Resume): _S.QUEUED,
     **{(state, TryAgain): _S.QUEUED for state in _IN_HAND},
     **{(state, Fail): _S.FAILED for state in (_S.QUEUED, *_IN_HAND, _S.PARKED)},
+    **{(state, Rewind): _S.QUEUED for state in (_S.QUEUED, *_IN_HAND, _S.PARKED, _S.FAILED, _S.STOPPED)},
     **{(state, Stop): _S.STOPPED for state in (_S.DRAFT, _S.QUEUED, *_IN_HAND, _S.PARKED)},
     **{(state, Park): _S.PARKED for state in (_S.QUEUED, *_IN_HAND)},
     **{(state, Retry): _S.QUEUED for state in (_S.FAILED, _S.STOPPED)},
@@ -412,6 +423,9 @@ def move(ticket: Ticket, step: Step, now: float) -> Ticket:
             return replace(moved, reason=reason, interrupted=True)
         case Stop(reason):
             return replace(moved, reason=reason)
+        case Rewind(ground, reason, feedback):
+            back = replace(moved, base=ground.base, plant=ground.tree, change=None, interrupted=False)
+            return replace(back, spared=ticket.attempt, reason=reason, feedback=feedback)
         case Retry(feedback):
             told = "\n\n".join(words for words in (feedback, ticket.feedback) if words)
             return replace(moved, spared=ticket.attempt, skipped=0, interrupted=False, feedback=told)
@@ -424,8 +438,15 @@ def _cut_off(ticket: Ticket) -> bool:
 
 
 _ONLY_CHECKPOINTS = (Inspect, Confirm)
-_ONLY_WITH_AGENT = (Start, Planted, Propose, Prove, AskReview, Approve, Land)
-_ASKED_FOR = {Park: "paused", Unpark: "resumed", Retry: "tried again", Stop: "stopped", Start: "started"}
+_ONLY_WITH_AGENT = (Start, Planted, Rewind, Propose, Prove, AskReview, Approve, Land)
+_ASKED_FOR = {
+    Park: "paused",
+    Unpark: "resumed",
+    Retry: "tried again",
+    Stop: "stopped",
+    Start: "started",
+    Rewind: "rewound",
+}
 """What a person calls the steps that they ask for."""
 
 

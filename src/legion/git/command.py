@@ -73,7 +73,7 @@ def git(
     `git_dir=None` lets git find the repository of `cwd`. New objects go to `objects`, and those of `borrow` are
     readable beside them. Paths are literal unless the first argument is `--no-literal-pathspecs`.
     """
-    env = _environment(settings or {})
+    env = environment(settings or {})
     for name, place in (
         ("GIT_DIR", git_dir),
         ("GIT_WORK_TREE", work_tree),
@@ -95,7 +95,8 @@ def git(
     return finished
 
 
-def _environment(settings: Mapping[str, str]) -> dict[str, str]:
+def environment(settings: Mapping[str, str]) -> dict[str, str]:
+    """All variables that a hardened git gets, whoever runs it."""
     env = {
         "PATH": os.environ.get("PATH", os.defpath),
         "HOME": "/nonexistent",

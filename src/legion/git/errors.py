@@ -6,6 +6,7 @@ GitProblem
 │   └── GitTimedOut
 ├── NotARepository, UnusableRepository, BranchGone      the person's repository
 ├── TargetMoved                       somebody else moved the target first
+├── BoardMoved, BoardUnreadable       what the hub holds of the board
 ├── TreeGone                          a worktree is not where it should be
 └── CollectRefused                    the person's branch cannot be moved safely
 """
@@ -62,6 +63,14 @@ class TargetMoved(GitProblem, TryAgain):
         self.expected = expected
         self.found = found
         super().__init__(f"The target is at {found or 'no commit'} and not at {expected}; look again and try again.")
+
+
+class BoardMoved(GitProblem, TryAgain):
+    """Somebody else wrote the board first."""
+
+
+class BoardUnreadable(GitProblem):
+    """The message says what is damaged; whoever knows the project makes a sentence of it."""
 
 
 class TreeGone(GitProblem):

@@ -141,6 +141,11 @@ class History:
                 )
         return tuple(commits)
 
+    def first_parents(self, base: str, head: str) -> tuple[str, ...]:
+        """The commits that led from `base` to `head`, the oldest first, without what was merged in."""
+        words = ("rev-list", "--first-parent", "--reverse", "--end-of-options")
+        return tuple(self._git(*words, head, f"^{base}", "--").text.split())
+
     def tags(self) -> bytes:
         """All tags, one `id name` line each, sorted by name. Read from git's files: every start of work asks for it."""
         # In this order, since packing writes the packed file before it removes a loose one.

@@ -6,7 +6,6 @@ again, and a link would show that in the person's folder.
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
 import time
@@ -16,22 +15,18 @@ from urllib.parse import quote
 
 from legion.git.command import git
 from legion.git.errors import BranchGone, GitError, TargetMoved, UnusableRepository
-from legion.git.history import History
-from legion.system import crash, files
+from legion.git.writing import Writable
+from legion.system import crash
 from legion.system.crash import Point
-from legion.system.process import Finished
 
 TARGET = "refs/legion/target"
 _OURS = "refs/legion/"
 _RESERVED = ("target", "person")
 _NAME = re.compile(r"[A-Za-z0-9_%][A-Za-z0-9._%-]*(/[A-Za-z0-9_%][A-Za-z0-9._%-]*)*")
-_HELD_LOCK = re.compile(r"Unable to create '(.+?\.lock)': File exists")
-# No living git holds a ref lock this long, since no hook runs while it does.
-_STALE_SECONDS = 2.0
 _TRIES = 3
 
 
-class Hub(History):
+class Hub(Writable):
     """Every method may be repeated after a crash and called from several threads."""
 
     @classmethod
@@ -134,28 +129,6 @@ class Hub(History):
         for half in (self.path / "incoming").glob("*"):
             if time.time() - half.stat().st_mtime > 24 * 3600:
                 shutil.rmtree(half, ignore_errors=True)
-
-    def _writing(self, *args: str | os.PathLike[str]) -> Finished:
-        """Run git; where a killed git left a lock behind, remove it and run again."""
-        try:
-            return self._git(*args)
-        except GitError as error:
-            held = _HELD_LOCK.search(error.complaint)
-            if held is None or not self._break_lock(Path(held[1])):
-                raise
-        return self._git(*args)
-
-    def _break_lock(self, lock: Path) -> bool:
-        # The flock keeps a second breaker from removing the fresh lock of whoever came after the first.
-        with files.waiting_lock(self.path / "lock-breaker"):
-            try:
-                age = time.time() - lock.stat().st_mtime
-            except FileNotFoundError:
-                return True
-            if age < _STALE_SECONDS or self.path not in lock.parents:
-                return False
-            lock.unlink()
-            return True
 
 
 def _refuse_incomplete(repo_common_dir: Path) -> None:

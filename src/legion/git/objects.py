@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 
 from legion.git.command import fields, git
+from legion.git.history import History
 from legion.git.hub import Hub
 
 
@@ -43,14 +44,29 @@ def write_commit(
     encoding: bytes | None = None,
 ) -> str:
     """Store a commit and return its id."""
+    content = commit_text(
+        tree=tree, parents=parents, author=author, committer=committer, message=message, encoding=encoding
+    )
+    return git("hash-object", "-t", "commit", "-w", "--stdin", git_dir=hub.path, stdin=content).text.strip()
+
+
+def commit_text(
+    *,
+    tree: str,
+    parents: tuple[str, ...],
+    author: bytes,
+    committer: bytes,
+    message: str | bytes,
+    encoding: bytes | None = None,
+) -> bytes:
+    """The commit as git stores it."""
     text = message.encode("utf-8", "replace") if isinstance(message, str) else message
     lines = [b"tree " + tree.encode(), *(b"parent " + parent.encode() for parent in parents)]
     lines += [b"author " + author, b"committer " + committer]
     if encoding is not None:
         lines.append(b"encoding " + encoding)
     body = text.replace(b"\0", b"").strip(b"\n") + b"\n"
-    content = b"\n".join((*lines, b"", body))
-    return git("hash-object", "-t", "commit", "-w", "--stdin", git_dir=hub.path, stdin=content).text.strip()
+    return b"\n".join((*lines, b"", body))
 
 
 def read_commit(hub: Hub, commit: str) -> CommitText:
@@ -68,7 +84,7 @@ def read_commit(hub: Hub, commit: str) -> CommitText:
     return CommitText(parents=tuple(parents), author=author, encoding=encoding, message=message)
 
 
-def read_blobs(hub: Hub, blobs: list[str]) -> list[bytes]:
+def read_blobs(hub: History, blobs: list[str]) -> list[bytes]:
     """The content of several blobs with one process."""
     raw = git("cat-file", "--batch", git_dir=hub.path, stdin="".join(f"{blob}\n" for blob in blobs).encode()).stdout
     contents, at = [], 0
@@ -88,3 +104,11 @@ def tree_entries(answer: bytes) -> list[tuple[str, str, bytes]]:
         mode, _, name = facts.decode().split(" ")
         entries.append((mode, name, path))
     return entries
+
+
+def blobs_by_path(repository: History, commit: str) -> dict[str, bytes]:
+    """Every file of a commit of ours, whose paths are plain text."""
+    listed = git("ls-tree", "-r", "-z", "--end-of-options", commit, git_dir=repository.path).stdout
+    entries = tree_entries(listed)
+    contents = read_blobs(repository, [blob for _, blob, _ in entries])
+    return {path.decode(): content for (_, _, path), content in zip(entries, contents, strict=True)}

@@ -19,6 +19,13 @@ def with_trailers(message: bytes, trailers: Mapping[str, str]) -> bytes:
     return (body + b"\n\n" + block if body else block) + b"\n"
 
 
+def trailer(message: bytes, name: str) -> str:
+    """What the message says under this name among its trailers; empty where it says nothing."""
+    start = name.lower().encode() + b":"
+    said = [line[len(start) :] for line in _split(message.strip(b"\n"))[1] if line.lower().startswith(start)]
+    return said[-1].decode("ascii", "replace").strip() if said else ""
+
+
 def _split(message: bytes) -> tuple[bytes, list[bytes]]:
     """The text, and its last paragraph where that is nothing but trailers. A subject alone is none."""
     body, blank, last = message.rpartition(b"\n\n")

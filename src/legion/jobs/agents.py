@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from legion.config.project import ProjectConfig
@@ -12,14 +12,14 @@ from legion.domain.errors import LegionError, NotFound
 from legion.domain.runs import Run
 from legion.domain.tickets import Ticket
 from legion.drivers.command import briefed
-from legion.jobs import claude, climbing, desk, places, planning, teams
+from legion.jobs import claude, climbing, desk, places, planning, rewinding, teams
 from legion.jobs.briefing import RULES, briefing
 from legion.jobs.claude import Errand
 from legion.jobs.environment import Surroundings
 from legion.jobs.saving import worktree_name
 from legion.jobs.world import Workshop, World
 from legion.runner.spec import Spec
-from legion.store import plans, usage
+from legion.store import plans, rewinds, usage
 from legion.system import files
 
 
@@ -67,7 +67,10 @@ def spec(
     walls = places.sandbox(world, shop, writable=(tree, state, *around.writable), readable=(given, *own_file(chosen)))
     if chosen.argv is None:
         place = claude.Place(tree=tree, state=state, given=given, env=env, walls=walls)
-        return claude.spec(world, this_run, _errand(world, shop, ticket, this_run), place, chosen.timeout)
+        errand = replace(
+            _errand(world, shop, ticket, this_run), camera=rewinding.camera(world, shop, ticket, this_run, tree)
+        )
+        return claude.spec(world, this_run, errand, place, chosen.timeout)
     with world.store.read() as tx:
         advice = teams.advised(tx, ticket)
     role = teams.of_ticket(world, ticket).builder.role
@@ -87,6 +90,7 @@ def _errand(world: World, shop: Workshop, ticket: Ticket, this_run: Run) -> Erra
         spent = usage.of_ticket(tx, ticket.id).usd
         tried, advice = climbing.tried(tx, ticket), teams.advised(tx, ticket)
         plan = plans.of_ticket(tx, ticket.id)
+        rewound = rewinds.by_conversation(tx, this_run.conversation)
     tools = teams.tools(stage, ticket)
     reads = plan is not None and plan.only_reads
     rules = f"{RULES}\n{planning.RULE}" if reads else RULES
@@ -103,6 +107,8 @@ def _errand(world: World, shop: Workshop, ticket: Ticket, this_run: Run) -> Erra
         team=crew.team,
         asks=ticket.wish.asks,
         desk=desk.of_ticket(world, ticket, this_run).desk,
+        fork_of=rewound.source if rewound is not None else "",
+        fork_at=rewound.point if rewound is not None else "",
     )
 
 

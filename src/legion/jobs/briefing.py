@@ -57,14 +57,22 @@ def once_more(prompt: str) -> str:
 
 
 def going_on(
-    ticket: Ticket, config: ProjectConfig, since: Sequence[Run], cut_off: Sequence[str], told: Sequence[str]
+    ticket: Ticket,
+    config: ProjectConfig,
+    since: Sequence[Run],
+    cut_off: Sequence[str],
+    told: Sequence[str],
+    *,
+    rewound: bool = False,
 ) -> str:
     """What an agent is told that remembers the ticket: what happened since, and what to do now.
 
     `since` begins with the last run in which the model said anything: of what came later it has not heard.
     """
     parts = [f"# Ticket {ticket.id} goes on"]
-    if since and since[-1].outcome in _CUT:
+    if rewound:
+        parts.append(_REWOUND)
+    elif since and since[-1].outcome in _CUT:
         parts.append(_CUT[since[-1].outcome])
     parts += _section("Begun and never ended", "\n".join(f"- {call}" for call in cut_off))
     if cut_off:
@@ -72,15 +80,21 @@ def going_on(
     parts += _section("A person told you, and you have not acted on it yet", "\n\n".join(told))
     if not since or since[0].attempt != ticket.attempt:
         parts.append(f"This is attempt {ticket.attempt}.")
-        parts += _section("What went wrong last time", ticket.feedback)
+        title = "What the person says about it" if rewound else "What went wrong last time"
+        parts += _section(title, ticket.feedback)
     parts += _section("What is run on your change before it lands", _commands(ticket, config))
-    parts.append("Everything that you wrote is still in the tree. Go on until the ticket is done.")
+    there = "" if rewound else "Everything that you wrote is still in the tree. "
+    parts.append(f"{there}Go on until the ticket is done.")
     return _joined(parts) + "\n"
 
 
 _FRESH = """\
 You do not know their conversations, but what they left is in the tree. Look at it with fresh eyes: keep what is right,
 undo what is not, and do not repeat what failed."""
+
+_REWOUND = """\
+A person took your work back to this moment: the files are as they were after your last call here, and whatever you did
+after it is undone. Commits of yours are changes that are not committed now. Files that git ignores may be gone."""
 
 _CUT = {
     Outcome.LOST: "You were cut off in the middle of your work, through no fault of yours.",

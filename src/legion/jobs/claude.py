@@ -17,6 +17,7 @@ from legion.domain.tools import own_of_program
 from legion.domain.usage import total
 from legion.drivers import Program
 from legion.drivers.claude import program
+from legion.drivers.claude.camera import Camera
 from legion.drivers.claude.options import ClaudeOptions, Desk, PermissionMode
 from legion.drivers.claude.program import ClaudeProgram, NoClaude
 from legion.drivers.known import DriverName
@@ -30,7 +31,7 @@ from legion.jobs.world import Workshop, World
 from legion.runner.journal import JournalEvent, read_journal
 from legion.runner.sandbox import Sandbox
 from legion.runner.spec import Spec
-from legion.store import runs, usage
+from legion.store import rewinds, runs, usage
 from legion.system import files
 
 _IN_A_SANDBOX = ("Bash", "WebFetch", "WebSearch", "NotebookEdit")
@@ -93,6 +94,11 @@ class Errand:
     """Its way to Legion's own tools."""
     obeys: bool = True
     """Whether the words of the CLAUDE.md in its tree are among its rules."""
+    fork_of: str = ""
+    fork_at: str = ""
+    """Where its conversation begins as a copy of another one, up to this entry or whole."""
+    camera: Camera | None = None
+    """Keeps the tree from call to call."""
 
 
 def spec(world: World, this_run: Run, errand: Errand, place: Place, timeout: float) -> Spec:
@@ -158,6 +164,9 @@ def _options(
         prompt_id=errand.prompt_id,
         patience=wanted.answer_within,
         desk=errand.desk,
+        fork_of=errand.fork_of,
+        fork_at=errand.fork_at,
+        camera=errand.camera,
     )
 
 
@@ -247,12 +256,18 @@ def allowance(world: World, ticket: Ticket) -> float | None:
 def again(world: World, shop: Workshop, ticket: Ticket, this_run: Run) -> str:
     with world.store.read() as tx:
         since = [run for run in runs.of_seat(tx, this_run) if run.id < this_run.id]
+        rewound = rewinds.by_conversation(tx, this_run.conversation)
+    if rewound is not None:
+        # What came after that moment is not in the conversation any more.
+        since = [run for run in since if run.conversation == this_run.conversation]
     journals = {run.id: read_journal(world.data.runs / run.name) for run in since}
     spoke = [run for run in since if any(event.kind in _SPOKE for event in journals[run.id])]
     if spoke:
         since = since[since.index(spoke[-1]) :]
     events = [event for run in since for event in journals[run.id]]
-    return going_on(ticket, shop.config, since, cut_off(events), _unheard(events))
+    return going_on(
+        ticket, shop.config, since, cut_off(events), _unheard(events), rewound=rewound is not None and not spoke
+    )
 
 
 def cut_off(events: Iterable[JournalEvent]) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ from legion.domain.errors import LegionError
 from legion.domain.projects import Project
 from legion.domain.runs import seated
 from legion.domain.tickets import State
-from legion.jobs import quota, setup
+from legion.jobs import quota, rewinding, setup
 from legion.jobs.foresight import Foresight
 from legion.jobs.herald import Herald
 from legion.jobs.liveness import Watchman
@@ -107,6 +107,7 @@ class Housekeeper:
 
 def tidy(world: World, shop: Workshop) -> None:
     _put_away(world, shop)
+    rewinding.clean(world, shop)
     settings = world.user.worktrees
     cap = int(settings.disk_gb * 2**30)
     shop.worktrees.empty_trash(older_than=settings.trash_days * _DAY, keep_bytes=cap, now=world.clock())

@@ -19,6 +19,7 @@ from legion.domain.projects import ConfigOrigin, Project
 from legion.domain.rules import Rule
 from legion.domain.tickets import Land, Ticket
 from legion.git.errors import TargetMoved
+from legion.git.hub import Hub
 from legion.jobs.world import Workshop, World
 from legion.store import landings, projects, receipts, tickets
 from legion.store.database import Transaction
@@ -89,7 +90,7 @@ def _record_target(tx: Transaction, shop: Workshop, commit: str, landed: list[in
     project = projects.get(tx, shop.project.id)
     tip = project.person_tip
     absorbed = tip if tip is not None and shop.hub.is_ancestor(tip, commit) else project.person_absorbed
-    moved = _with_landed_config(shop, replace(project, target=commit, person_absorbed=absorbed))
+    moved = with_landed_config(shop.hub, replace(project, target=commit, person_absorbed=absorbed))
     if moved.config_text == shop.project.config_text:
         moved = replace(moved, baseline_commit=commit, baseline_verdict=Verdict.GREEN)
     projects.save(tx, moved, Kind.TARGET_MOVED, {"commit": commit, "tickets": landed})
@@ -97,9 +98,9 @@ def _record_target(tx: Transaction, shop: Workshop, commit: str, landed: list[in
         tx.record(Kind.ABSORBED, project=project.id, data={"tip": absorbed})
 
 
-def _with_landed_config(shop: Workshop, project: Project) -> Project:
+def with_landed_config(hub: Hub, project: Project) -> Project:
     """The target's legion.toml is in force from now on. One that makes no sense loses the trust: nothing runs by it."""
-    landed = shop.hub.read_file(project.target, FILE)
+    landed = hub.read_file(project.target, FILE)
     if landed is None:
         return project
     text = landed.decode("utf-8", "replace")

@@ -28,6 +28,7 @@ from legion.service import (
     providers,
     recording,
     reviewing,
+    rewinding,
     routing,
     standing,
     stretch,
@@ -99,7 +100,7 @@ from legion.wire.questions import Answer, Answered, Inbox, Told, Words
 from legion.wire.recording import Cassette, Record
 from legion.wire.stretch import Stretch
 from legion.wire.teams import DefinitionText, RolePage, Roles, SaveDefinition, TeamPage, Teams
-from legion.wire.tickets import Acted, Action, Diff, Dispatch, Dispatched, EventLine, Log, TicketPage
+from legion.wire.tickets import Acted, Action, Diff, Dispatch, Dispatched, EventLine, Log, Rewind, TicketPage
 from legion.wire.usage import UsageReport
 
 
@@ -156,6 +157,9 @@ class Service:
     def stretch(self, cwd: str, hours: float | None) -> Stretch:
         spending.catch_up(self._world)
         return stretch.stretch(self._world, cwd, hours)
+
+    def rewind(self, id: int, wanted: Rewind) -> Acted:
+        return rewinding.rewind(self._world, id, wanted)
 
     def undo(self, id: int) -> Acted:
         return undoing.undo(self._world, id)

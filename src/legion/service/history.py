@@ -11,6 +11,7 @@ from legion.domain.errors import BadInput, NotFound
 from legion.domain.events import Event, Kind
 from legion.domain.rules import WORDS
 from legion.domain.runs import Run
+from legion.jobs import rewinding
 from legion.jobs.world import World
 from legion.runner.journal import JournalEvent, read_journal
 from legion.service import projects as project_cases
@@ -59,8 +60,9 @@ def history(world: World, cwd: str | None, ticket: int | None, run: int | None, 
     at = _Cursor(event=newest, run=cursor.run, line=cursor.line)
     for one in mine:
         if one.id >= cursor.run:
+            there = _moments(world, one)
             journal = read_journal(world.data.runs / one.name, after=cursor.line if one.id == cursor.run else 0)
-            lines += [_journal(entry, one) for entry in journal]
+            lines += [_journal(entry, one, there) for entry in journal]
             at = _Cursor(event=newest, run=one.id, line=journal[-1].number if journal else _line(cursor, one))
     lines.sort(key=lambda line: line.at)
     shown = lines[-last:] if last else lines
@@ -95,10 +97,19 @@ def _event(event: Event, names: Mapping[int, str]) -> Happening:
         rule=rule,
         why=_WHY.get(rule, ""),
         data=dict(event.data),
+        # What a run of a ticket left is saved at its end.
+        rewind=str(run)
+        if event.kind is Kind.RUN_ENDED and event.ticket is not None and event.data.get("saved")
+        else "",
     )
 
 
-def _journal(entry: JournalEvent, run: Run) -> Happening:
+def _moments(world: World, run: Run) -> frozenset[int]:
+    """Lines of its journal that the ticket can go back to."""
+    return frozenset(one.line for one in rewinding.moments(world, world.workshop(run.project), run))
+
+
+def _journal(entry: JournalEvent, run: Run, moments: frozenset[int]) -> Happening:
     return Happening(
         at=entry.time,
         source="run",
@@ -111,6 +122,7 @@ def _journal(entry: JournalEvent, run: Run) -> Happening:
         rule="",
         why="",
         data=dict(entry.facts),
+        rewind=f"{run.id}:{entry.number}" if entry.number in moments else "",
     )
 
 

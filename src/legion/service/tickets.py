@@ -364,7 +364,7 @@ def _notes(world: World, tx: Transaction, project: Project) -> list[str]:
     return notes
 
 
-def in_our_care(tx: Transaction, ticket_id: int) -> Ticket:
+def in_our_care(tx: ReadTransaction, ticket_id: int) -> Ticket:
     """The ticket, unless its project is gone: then nothing can be done with it any more."""
     ticket = tickets.get(tx, ticket_id)
     project = projects.get(tx, ticket.project)
@@ -375,7 +375,7 @@ def in_our_care(tx: Transaction, ticket_id: int) -> Ticket:
     return ticket
 
 
-def active_runs(tx: Transaction, ticket_id: int) -> tuple[Run, ...]:
+def active_runs(tx: ReadTransaction, ticket_id: int) -> tuple[Run, ...]:
     """Of whoever works on it or reads it."""
     return runs.active_of(tx, ticket_id)
 
@@ -386,10 +386,10 @@ def end_runs(world: World, active: Iterable[Run]) -> None:
         launch.stop(run_dir(world, run), grace=_STOP_GRACE)
 
 
-def _mid_landing(tx: Transaction, project: int) -> set[int]:
+def _mid_landing(tx: ReadTransaction, project: int) -> set[int]:
     return {number for intent in landings.open_ones(tx, project) for number in dict(intent.tickets)}
 
 
-def refuse_mid_landing(tx: Transaction, ticket: Ticket) -> None:
+def refuse_mid_landing(tx: ReadTransaction, ticket: Ticket) -> None:
     if ticket.state is State.LANDING and ticket.id in _mid_landing(tx, ticket.project):
         raise TryAgain(f"Ticket {ticket.id} is reaching the target at this moment: look again in a second.")

@@ -179,6 +179,12 @@ def sqlite_url(file: Path) -> str:
     return URL.create("sqlite", database=str(file)).render_as_string()
 
 
+def database_file(url: str) -> Path | None:
+    """The file behind a URL; None where it names a server."""
+    parsed = _parse(url)
+    return Path(parsed.database or "") if _is_sqlite(parsed) else None
+
+
 def _is_sqlite(url: URL) -> bool:
     return url.get_backend_name() == "sqlite"
 

@@ -73,7 +73,10 @@ def _from_sqlite(error: sqlite3.Error, place: str) -> LegionError | None:
         case sqlite3.SQLITE_CANTOPEN:
             return StoreReadOnly(f"The database {place} cannot be opened: see that its folder exists and is writable.")
         case sqlite3.SQLITE_CORRUPT | sqlite3.SQLITE_NOTADB:
-            return StoreBroken(f"The file {place} is damaged or no database ({error}): bring it back from a backup.")
+            return StoreBroken(
+                f"The file {place} is damaged or no database ({error}): `legion doctor --rebuild` makes it anew from "
+                "the hubs, or bring it back from a backup."
+            )
         case sqlite3.SQLITE_IOERR:
             return StoreBroken(
                 f"The disk failed under the database {place} ({error}): look at the disk, then start again."

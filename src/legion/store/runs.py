@@ -12,7 +12,7 @@ from legion.domain.errors import Conflict, NotFound
 from legion.domain.events import Kind
 from legion.domain.runs import Outcome, Run
 from legion.domain.teams import Part
-from legion.store import schema
+from legion.store import rewinds, schema
 from legion.store.database import ReadTransaction, Transaction
 
 _TABLE = schema.runs.c
@@ -28,6 +28,8 @@ def start(tx: Transaction, ticket: int, attempt: int, role: str = "", part: Part
     lost: int = tx.execute(select(func.count()).where(*same, _TABLE.outcome == Outcome.LOST)).scalar_one()
     generation = 1 + lost
     before = latest(tx, ticket, role)
+    rewound = rewinds.after_run(tx, before.id) if before is not None else None
+    carried_on = rewound.conversation if rewound is not None else before.conversation if before is not None else ""
     run = Run(
         id=tx.next("run"),
         project=_project(tx, ticket),
@@ -37,7 +39,7 @@ def start(tx: Transaction, ticket: int, attempt: int, role: str = "", part: Part
         attempt=attempt,
         generation=generation,
         started_at=tx.now,
-        conversation=before.conversation if before and before.conversation else str(uuid.uuid4()),
+        conversation=carried_on or str(uuid.uuid4()),
     )
     tx.execute(insert(schema.runs), [asdict(run)])
     data = {"run": run.id, "attempt": attempt, "generation": generation, **({"role": role} if role else {})}

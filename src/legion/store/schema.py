@@ -304,6 +304,19 @@ runs = Table(
     Column("part", _one_of(Part), nullable=False),
 )
 
+rewinds = Table(
+    "rewinds",
+    metadata,
+    Column("id", Integer, primary_key=True, autoincrement=False),
+    Column("ticket", Integer, nullable=False),
+    Column("at", Double, nullable=False),
+    Column("moment", Text, nullable=False),
+    Column("run", Integer, nullable=False),
+    Column("conversation", Text, nullable=False),
+    Column("source", Text, nullable=False),
+    Column("point", Text, nullable=False),
+)
+
 claims = Table(
     "claims",
     metadata,

@@ -51,6 +51,12 @@ class Point(Enum):
     LAND_BEFORE_SWAP = "jobs.land.before-swap"
     LAND_AFTER_SWAP = "jobs.land.after-swap"
     LAND_AFTER_RECORD = "jobs.land.after-record"
+    REWIND_BEFORE_MOVE = "jobs.rewind.before-move"
+    REWIND_AFTER_MOVE = "jobs.rewind.after-move"
+    REWIND_AFTER_STOP = "jobs.rewind.after-stop"
+    REBUILD_BEFORE_ASIDE = "jobs.rebuild.before-aside"
+    REBUILD_BEFORE_PUBLISH = "jobs.rebuild.before-publish"
+    REBUILD_AFTER_PUBLISH = "jobs.rebuild.after-publish"
 
     # store
     STORE_MIGRATION_BEFORE_COMMIT = "store.migration.before-commit"
@@ -85,6 +91,8 @@ class Point(Enum):
     GIT_CHECK_TREE_BEFORE_READY = "git.check-tree.before-ready"
     GIT_TARGET_BEFORE_SWAP = "git.target.before-swap"
     GIT_TARGET_AFTER_SWAP = "git.target.after-swap"
+    GIT_BOARD_BEFORE_SWAP = "git.board.before-swap"
+    GIT_BOARD_AFTER_SWAP = "git.board.after-swap"
     GIT_COLLECT_AFTER_FETCH = "git.collect.after-fetch"
     GIT_COLLECT_AFTER_MOVE = "git.collect.after-move"
     GIT_DISCARD_AFTER_TRASH = "git.discard.after-trash"

@@ -25,6 +25,8 @@ class Happening:
     why: str
     """The rule in words."""
     data: dict[str, object]
+    rewind: str = ""
+    """The moment's name for `legion rewind N --to`, where the ticket can go back to it."""
 
 
 @dataclass(kw_only=True)

@@ -191,6 +191,36 @@ class Doctor:
 
 
 @dataclass(kw_only=True)
+class BoardFound:
+    """What a hub holds of its project's board."""
+
+    project: str
+    tickets: int
+    at: float
+    """When it was true."""
+
+
+@dataclass(kw_only=True)
+class Rebuild:
+    """What `legion doctor --rebuild` finds and, once it was told to, did."""
+
+    schema: str = "legion.rebuild/1"
+    database: str
+    condition: str
+    """lost, damaged or empty."""
+    boards: list[BoardFound]
+    lost: list[str]
+    """What no board holds."""
+    done: bool = False
+    kept: str = ""
+    """Where the database lies that it took the place of."""
+    resumed: int = 0
+    """Tickets whose agents were at work: they wait, and go on with what lies in their worktrees."""
+    landed: int = 0
+    """Tickets that had landed after the last copy."""
+
+
+@dataclass(kw_only=True)
 class Setting:
     key: str
     value: object

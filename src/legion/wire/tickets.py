@@ -310,6 +310,13 @@ class Action:
 
 
 @dataclass(kw_only=True)
+class Rewind:
+    to: str
+    """RUN:LINE or RUN, as `legion events N` shows them."""
+    feedback: str = ""
+
+
+@dataclass(kw_only=True)
 class Acted:
     schema: str = "legion.acted/1"
     tickets: list[int]

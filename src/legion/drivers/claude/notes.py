@@ -38,7 +38,7 @@ class Notes:
         match message:
             case AssistantMessage():
                 for block in message.content:
-                    self._assistant(block, message.parent_tool_use_id)
+                    self._assistant(block, message.parent_tool_use_id, message.message_id)
             case UserMessage(content=list() as blocks):
                 for block in blocks:
                     if isinstance(block, ToolResultBlock):
@@ -55,7 +55,7 @@ class Notes:
     def say(self, line: str) -> None:
         self._host.output.write(line.encode("utf-8", "replace") + b"\n")
 
-    def _assistant(self, block: object, parent: str | None) -> None:
+    def _assistant(self, block: object, parent: str | None, answer: str | None) -> None:
         match block:
             case TextBlock(text=text) if text.strip():
                 self._host.record("said", text=_cut(text, _LONGEST_TEXT), parent=parent)
@@ -63,7 +63,7 @@ class Notes:
             case ThinkingBlock(thinking=thinking):
                 self._host.record("thought", length=len(thinking), parent=parent)
             case ToolUseBlock(id=call, name=tool, input=input):
-                self._host.record("called", call=call, tool=tool, input=summary(input), parent=parent)
+                self._host.record("called", call=call, tool=tool, input=summary(input), parent=parent, answer=answer)
                 self.say(f"> {tool}: {summary(input)}")
 
     def _returned(self, block: ToolResultBlock) -> None:

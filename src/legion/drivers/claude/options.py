@@ -12,6 +12,8 @@ from enum import Enum
 from pathlib import Path
 from typing import Any
 
+from legion.drivers.claude.camera import Camera
+
 _LONGEST_LINE = 64 << 20
 _LONGEST_LOOK = 256 << 20
 
@@ -83,6 +85,12 @@ class ClaudeOptions:
     """Seconds that a question waits for its answer; then it is denied."""
     desk: Desk | None = None
     """None: Legion's tools are not there."""
+    fork_of: str = ""
+    """The conversation that this one begins as a copy of, where it was rewound."""
+    fork_at: str = ""
+    """The last entry of that one's transcript that is copied; empty: all of it."""
+    camera: Camera | None = None
+    """None: the tree is not kept from call to call."""
 
     def to_json(self) -> dict[str, Any]:
         facts = asdict(self)
@@ -101,12 +109,13 @@ class ClaudeOptions:
         known["allowed_tools"] = tuple(known["allowed_tools"])
         known["tools"] = None if known["tools"] is None else tuple(known["tools"])
         known["desk"] = None if known.get("desk") is None else Desk.from_json(known["desk"])
+        known["camera"] = None if known.get("camera") is None else Camera.from_json(known["camera"])
         return ClaudeOptions(**known)
 
 
 def has_begun(options: ClaudeOptions) -> bool:
     """Whether this conversation has a transcript that it can go on from."""
-    return any(_can_be_read(path) and _holds_a_message(path) for path in _transcripts(options))
+    return any(can_be_read(path) and _holds_a_message(path) for path in _transcripts(options))
 
 
 def clear_the_way(options: ClaudeOptions) -> None:
@@ -119,7 +128,7 @@ def heard_of(config_dir: Path, conversation: str, ids: Collection[str]) -> froze
     """Those of our messages that the conversation holds. What waits in the program's queue is no part of it yet."""
     found: set[str] = set()
     for path in transcripts(config_dir, conversation):
-        if not _can_be_read(path):
+        if not can_be_read(path):
             continue
         with path.open("rb") as lines:
             while line := lines.readline(_LONGEST_LINE):
@@ -152,7 +161,7 @@ def transcripts(config_dir: Path, conversation: str) -> list[Path]:
     return sorted(path for path in found if not (path.parent.is_symlink() or path.parents[1].is_symlink()))
 
 
-def _can_be_read(transcript: Path) -> bool:
+def can_be_read(transcript: Path) -> bool:
     """By the mode alone: inside its sandbox even root has no other right."""
     mode = transcript.lstat().st_mode
     return stat.S_ISREG(mode) and bool(mode & stat.S_IRUSR)

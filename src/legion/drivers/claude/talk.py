@@ -11,7 +11,7 @@ import contextlib
 import signal
 import uuid
 from collections.abc import AsyncIterator, Coroutine
-from typing import Any
+from typing import Any, Literal
 
 from claude_agent_sdk import (
     AssistantMessage,
@@ -34,9 +34,11 @@ from claude_agent_sdk import (
 )
 
 from legion.drivers import Ask, Ending, Host, Interrupt, Permit, StartFailed, Stop, Tell
+from legion.drivers.claude.camera import Shutter
 from legion.drivers.claude.desk import server
 from legion.drivers.claude.notes import Notes, digest_of, summary
 from legion.drivers.claude.options import ClaudeOptions, clear_the_way, has_begun
+from legion.drivers.claude.points import is_there
 from legion.drivers.claude.rules import rule_for
 from legion.drivers.claude.transport import HostTransport
 from legion.drivers.claude.verdict import Asked, Final, Heard, judge
@@ -45,6 +47,7 @@ _NEVER = ("AskUserQuestion",)
 """Nobody could answer with more than yes or no."""
 _OWN_AGENTS = ("ListAgents", "SendMessage")
 """Claude Code's own way to other sessions: who has Legion's would look for its colleagues in the wrong place."""
+_AFTER_A_CALL: tuple[Literal["PostToolUse", "PostToolUseFailure"], ...] = ("PostToolUse", "PostToolUseFailure")
 _LAST_WORDS = 2000
 _REFUSALS = 2
 _INTERRUPTION = 2.0
@@ -61,9 +64,12 @@ class Talk:
     def __init__(self, host: Host, options: ClaudeOptions) -> None:
         self._host = host
         self._options = options
-        self._resumed = has_begun(options)
-        if not self._resumed:
+        self._begun_before = has_begun(options)
+        self._forks = not self._begun_before and bool(options.fork_of) and is_there(options.config_dir, options.fork_of)
+        self._resumed = self._begun_before or self._forks
+        if not self._begun_before:
             clear_the_way(options)
+        self._shutter = None if options.camera is None else Shutter(options.camera)
         self._notes = Notes(host)
         self._complaints = bytearray()
         self._client_options = self._told()
@@ -205,8 +211,10 @@ class Talk:
         return ClaudeAgentOptions(
             mcp_servers={} if desk is None else {desk.server: server(desk)},
             system_prompt={"type": "preset", "preset": "claude_code", "append": options.rules},
-            session_id=None if self._resumed else options.conversation,
-            resume=options.conversation if self._resumed else None,
+            session_id=None if self._begun_before else options.conversation,
+            resume=options.conversation if self._begun_before else options.fork_of if self._forks else None,
+            fork_session=self._forks,
+            resume_session_at=options.fork_at or None if self._forks else None,
             model=options.model or None,
             fallback_model=options.fallback_model or None,
             permission_mode=options.permission_mode.value,
@@ -220,7 +228,14 @@ class Talk:
             strict_mcp_config=True,
             verbatim_prompts=True,
             can_use_tool=self._may_use if options.asks else None,
-            hooks={"PreToolUse": [HookMatcher(hooks=[self._about_to_use])]},
+            hooks={
+                "PreToolUse": [HookMatcher(hooks=[self._about_to_use])],
+                **(
+                    {}
+                    if self._shutter is None
+                    else {name: [HookMatcher(hooks=[self._has_used])] for name in _AFTER_A_CALL}
+                ),
+            },
             extra_args={"replay-user-messages": None},
             cwd=self._host.program.cwd,
         )
@@ -301,6 +316,17 @@ class Talk:
         """What begins here and never returns was cut off, and whoever resumes the conversation is told so."""
         tool, input = facts.get("tool_name"), facts.get("tool_input")
         self._host.record("begins", call=call, tool=tool, input=summary(input), digest=digest_of(input))
+        return {}
+
+    async def _has_used(self, facts: HookInput, call: str | None, context: HookContext) -> HookJSONOutput:
+        """The model hears of the result when this has returned, so nothing changes the tree meanwhile but what runs in
+        the background. Calls of subagents are no place that the conversation could go back to."""
+        tool = facts.get("tool_name")
+        if self._shutter is not None and "agent_id" not in facts and self._shutter.wants(tool):
+            shot = self._shutter.take()
+            if shot is not None:
+                base = self._options.camera.base if self._options.camera else ""
+                self._host.record("kept", call=call, tool=tool, tree=shot.tree, base=base, roll=shot.roll, ms=shot.ms)
         return {}
 
     def _out_of_time(self) -> None:
