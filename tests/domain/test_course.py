@@ -127,11 +127,10 @@ def test_a_question_is_asked_until_it_is_answered():
 
 
 def test_what_an_older_runner_does_not_tell_is_held_against_nobody():
-    events: list[tuple[str, dict[str, object]]] = [
-        one
-        for n in range(20)
-        for one in (("begins", {"call": str(n), "tool": "Bash", "input": "x"}), ("returned", {"call": str(n)}))
-    ]
+    events: list[tuple[str, dict[str, object]]] = []
+    for n in range(20):
+        events.append(("begins", {"call": str(n), "tool": "Bash", "input": "x"}))
+        events.append(("returned", {"call": str(n)}))
     seen = course.read(journal(*events))
     assert all(one.is_new for one in seen.returned)
     assert course.repeats(seen.returned, after=0) is None

@@ -17,7 +17,7 @@ from legion.config.environment import OwnEnvironment
 from legion.config.evidence import Acceptance, Models, Protection, Questions
 from legion.config.liveness import Watching
 from legion.config.machine import Daemon, Sandbox, Worktrees
-from legion.config.review import OwnReview
+from legion.config.review import Reviewer
 from legion.config.rewind import Rewind
 from legion.config.rhythm import Budgets, Governor, Rhythm
 from legion.config.settings import DAY, Rule, Unfit, number, setting, text
@@ -99,7 +99,7 @@ class UserConfig:
     protection: Protection = field(default_factory=Protection)
     questions: Questions = field(default_factory=Questions)
     models: Models = field(default_factory=Models)
-    review: OwnReview = field(default_factory=OwnReview)
+    reviewer: Reviewer = field(default_factory=Reviewer)
     liveness: Watching = field(default_factory=Watching)
     acceptance: Mapping[str, Acceptance] = field(default_factory=dict)
     standing: Standing = field(default_factory=Standing)
@@ -153,7 +153,7 @@ SECTIONS: Mapping[str, type] = {
     "protection": Protection,
     "questions": Questions,
     "models": Models,
-    "review": OwnReview,
+    "reviewer": Reviewer,
     "liveness": Watching,
     "acceptance.NAME": Acceptance,
     "standing": Standing,
@@ -186,9 +186,9 @@ def parse(text: str, *, origin: str = "config.toml") -> UserConfig:
     }
     if general.default_driver and general.default_driver not in (*drivers, CLAUDE):
         raise source.fault(["default_driver"], f"names no driver: add [drivers.{general.default_driver}] or change it")
-    own = settings.read_section(OwnReview, source, ["review"])
-    if own.driver and own.driver not in (*drivers, CLAUDE):
-        raise source.fault(["review", "driver"], f"names no driver: add [drivers.{own.driver}] or change it")
+    reviewer = settings.read_section(Reviewer, source, ["reviewer"])
+    if reviewer.driver and reviewer.driver not in (*drivers, CLAUDE):
+        raise source.fault(["reviewer", "driver"], f"names no driver: add [drivers.{reviewer.driver}] or change it")
     return UserConfig(
         general=general,
         daemon=settings.read_section(Daemon, source, ["daemon"]),
@@ -206,7 +206,7 @@ def parse(text: str, *, origin: str = "config.toml") -> UserConfig:
         protection=settings.read_section(Protection, source, ["protection"]),
         questions=settings.read_section(Questions, source, ["questions"]),
         models=settings.read_section(Models, source, ["models"]),
-        review=own,
+        reviewer=reviewer,
         liveness=settings.read_section(Watching, source, ["liveness"]),
         acceptance=dict(settings.read_named(Acceptance, source, "acceptance")),
         standing=settings.read_section(Standing, source, ["standing"]),
@@ -216,17 +216,8 @@ def parse(text: str, *, origin: str = "config.toml") -> UserConfig:
 
 
 _FLAT = (
-    "claude",
-    "governor",
-    "budgets",
-    "rhythm",
-    "hooks",
-    "notify",
-    "protection",
-    "questions",
-    "models",
-    "review",
-    "standing",
+    *("claude", "governor", "budgets", "rhythm", "rewind", "hooks", "notify", "protection", "questions", "models"),
+    *("reviewer", "liveness", "standing"),
 )
 """The tables that are shown as they are, in this order."""
 
