@@ -24,7 +24,7 @@ def made(*calls: tuple[str, str]) -> Course:
         tests = tally_of(result)
         told = None if tests is None else [tests.failed, tests.passed]
         events.append(("begins", {"call": str(number), "tool": "Bash", "input": input, "digest": input}))
-        events.append(("returned", {"call": str(number), "gist": gist(result), "tests": told}))
+        events.append(("returned", {"call": str(number), "gist": gist(result) or "nothing", "tests": told}))
     return course.read(journal(*events))
 
 
@@ -126,11 +126,12 @@ def test_a_question_is_asked_until_it_is_answered():
     assert course.read([*asked, *journal(("answered", {"question": "q"}))]).asked_at is None
 
 
+def journal_of(call: str) -> list[tuple[str, dict[str, object]]]:
+    return [("begins", {"call": call, "tool": "Bash", "input": "x"}), ("returned", {"call": call})]
+
+
 def test_what_an_older_runner_does_not_tell_is_held_against_nobody():
-    events: list[tuple[str, dict[str, object]]] = []
-    for n in range(20):
-        events.append(("begins", {"call": str(n), "tool": "Bash", "input": "x"}))
-        events.append(("returned", {"call": str(n)}))
+    events: list[tuple[str, dict[str, object]]] = [one for n in range(20) for one in journal_of(str(n))]
     seen = course.read(journal(*events))
     assert all(one.is_new for one in seen.returned)
     assert course.repeats(seen.returned, after=0) is None

@@ -23,7 +23,7 @@ from tests.support.models import Company, company
 from tests.support.repository import CHECK, Repository
 from tests.support.staff import Staff
 
-SETTINGS = '[claude]\nmodel = "sonnet"\n[liveness]\nlook_every = 0.2\n'
+SETTINGS = '[claude]\nmodel = "sonnet"\n[liveness]\nevery = 0.2\n'
 PATIENT = f"{CHECK}\n[liveness]\nrepeats = 3\nhang = 3600\nprogram = 3600\nsilence = 3600\n"
 """Nothing but loops is noticed."""
 HASTY = PATIENT.replace("hang = 3600\nprogram = 3600", "hang = 2\nprogram = 2")

@@ -55,9 +55,7 @@ class Liveness:
 class Watching:
     """In the person's file."""
 
-    watch: bool = field(
-        default=True, metadata=flag(help="Whether anybody looks whether runs get on. Off: in no project.")
-    )
-    look_every: float = field(
+    watch: bool = field(default=True, metadata=flag(help="Whether anybody looks whether runs get on, in any project."))
+    every: float = field(
         default=5.0, metadata=number(0.1, 3600, unit="seconds", help="How often runs at work are looked at.")
     )

@@ -6,7 +6,6 @@ and its result says the same, times and addresses aside.
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -26,7 +25,6 @@ _FLEETING = re.compile(
 )
 _FAILED = re.compile(r"\b(\d+) (?:tests? )?(?:failed|failing|failures?|errors?)\b|\b[Ff]ail(?:ed|ures?): (\d+)")
 _PASSED = re.compile(r"\b(\d+) (?:tests? )?(?:passed|passing)\b|\b[Pp]assed: (\d+)")
-_GIST = 16
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,12 +46,8 @@ def tally_of(text: str) -> Tally | None:
 
 
 def gist(text: str) -> str:
-    """A digest of what a result says: the same for two runs of a program that differ in nothing but the clock."""
-    return digest(_FLEETING.sub("~", text))
-
-
-def digest(text: str) -> str:
-    return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:_GIST]
+    """What a result says: the same for two runs of a program that differ in nothing but the clock."""
+    return _FLEETING.sub("~", text)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,7 +82,7 @@ class Return:
     number: int
     time: float
     result: str
-    """Its gist; empty where the runner of an older release did not tell it."""
+    """The digest of its gist; empty where the runner of an older release did not tell it."""
     tests: Tally | None
     is_new: bool
     """Never before in this run did this call say this."""

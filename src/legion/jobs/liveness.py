@@ -93,7 +93,7 @@ class Watchman:
             except (LegionError, OSError) as trouble:
                 log.warning("nobody looks whether runs get on at the moment: %s", trouble)
             took = max(0.0, self.world.clock() - began)
-            rest = max(wanted.look_every, _SHARE * took) if wanted.watch else _REST
+            rest = max(wanted.every, _SHARE * took) if wanted.watch else _REST
 
     def look(self) -> None:
         """One round over all runs at work."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from typing import Any
 
@@ -18,7 +19,7 @@ from claude_agent_sdk import (
     UserMessage,
 )
 
-from legion.domain.course import digest, gist, tally_of
+from legion.domain.course import gist, tally_of
 from legion.drivers import Host
 
 _LONGEST_TEXT = 8000
@@ -76,8 +77,8 @@ class Notes:
             call=block.tool_use_id,
             failed=failed,
             length=len(text),
-            digest=digest(text),
-            gist=gist(text),
+            digest=_digest(text),
+            gist=_digest(gist(text)),
             tests=None if tests is None else [tests.failed, tests.passed],
             head=head,
         )
@@ -130,7 +131,11 @@ def summary(input: object) -> str:
 
 def digest_of(input: object) -> str:
     """Tells two inputs apart that look the same in one line."""
-    return digest(json.dumps(input, sort_keys=True, default=str))
+    return _digest(json.dumps(input, sort_keys=True, default=str))
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:16]
 
 
 def _text_of(content: str | list[dict[str, Any]] | None) -> str:
