@@ -31,8 +31,9 @@ from legion.domain.checks import Verdict
 from legion.domain.decide import JobKind
 from legion.domain.evidence import Bound
 from legion.domain.runs import Outcome
-from legion.domain.teams import PLAIN
-from legion.domain.tickets import ParkReason, State
+from legion.domain.teams import PLAIN, Part
+from legion.domain.tickets import ParkReason, Policy, State
+from legion.domain.verdicts import Weight
 from legion.store import (
     advice,
     crews,
@@ -48,6 +49,7 @@ from legion.store import (
     snapshot,
     tickets,
     usage,
+    verdicts,
 )
 from legion.store.database import Store
 from legion.store.errors import StoreTooNew
@@ -105,7 +107,7 @@ def test_old_data_is_migrated_and_still_says_the_same(old):
         assert queued.wish.files == ("src/*.py",)
         assert tickets.counts(tx) == {State.DONE: 1, State.PARKED: 1, State.QUEUED: 1}
         assert tickets.dependants(tx, 2) == (3,)
-        assert [run.outcome for run in runs.of_ticket(tx, 1)] == [Outcome.LOST, Outcome.FINISHED]
+        assert [run.outcome for run in runs.of_ticket(tx, 1, role="")] == [Outcome.LOST, Outcome.FINISHED]
         assert [(claim.kind, claim.subject) for claim in jobs.active(tx)] == [(JobKind.LAND, 1)]
         assert [receipt.verdict for receipt in receipts.of_ticket(tx, 1)] == [Verdict.GREEN]
         assert [dict(landing.tickets) for landing in landings.history(tx, 1, 5)] == [{1: "c" * 40}]
@@ -160,6 +162,25 @@ def test_a_team_is_kept_as_it_was_and_older_tickets_have_one_plain_agent(databas
         assert crews.get(tx, plain.wish.crew) == PLAIN
         assert crews.get(tx, crews.keep(tx, crew)) == crew
         assert crews.keep(tx, crew) == crews.keep(tx, crew)
+    store.close()
+
+
+def test_what_readers_said_is_kept_and_older_runs_are_the_builders(database_url):
+    (step,) = [step for step in SHIPPED if step.name == "review"]
+    store = Store(database_url)
+    store.migrate([known for known in SHIPPED if known.number <= step.number])
+    run_plain(database_url, data_of(step))
+    store.migrate()
+    with store.read() as tx:
+        (reading,) = verdicts.of_ticket(tx, 1)
+        assert reading.verdict is not None
+        assert [(one.weight, one.place) for one in reading.verdict.findings] == [(Weight.NIT, "till.py:3")]
+        assert [judged.met for judged in reading.verdict.criteria] == [True]
+        assert [(run.role, run.part) for run in runs.of_ticket(tx, 1)][1:] == [
+            ("", Part.BUILD),
+            ("reviewer", Part.READ),
+        ]
+        assert [ticket.wish.review for ticket in tickets.get_many(tx, (1, 2))] == [None, Policy.ALWAYS]
     store.close()
 
 

@@ -19,6 +19,7 @@ from legion.domain.tickets import (
     Park,
     ParkReason,
     Planted,
+    Policy,
     Propose,
     Resume,
     Retry,
@@ -57,6 +58,7 @@ FULL_WISH = Wish(
     dispatcher="5f2c1d7e",
     tools=("Read", "Bash"),
     undoes=1,
+    review=Policy.RISKY,
 )
 
 

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
+from legion.wire.questions import QuestionLine
+from legion.wire.reviews import ReviewLine
+from tests.support.legion import Project, Squad, squad
+from tests.support.repository import CHECK, Repository
+
+ALWAYS = f'{CHECK}\n[review]\npolicy = "always"\n'
 _SCRIPT = """\
 name=$(sed -n 's/^play //p' "$LEGION_BRIEFING" | head -1)
 here={folder}/$name
@@ -14,6 +21,7 @@ cp "$LEGION_BRIEFING" "$here/told-$n"
 while [ ! -f "$here/say-$n" ]; do n=$((n - 1)); done
 . "$here/say-$n"
 """
+Answer = str | Mapping[str, object]
 
 
 class Readers:
@@ -27,15 +35,15 @@ class Readers:
 
     @property
     def settings(self) -> str:
-        return f'[drivers.reader]\nrun = "sh {self.folder}/reader.sh"\n[review]\ndriver = "reader"\n'
+        walls = f'[sandbox]\nwrite = ["{self.folder}"]\n'
+        return f'{walls}[drivers.reader]\nrun = "sh {self.folder}/reader.sh"\n[reviewer]\ndriver = "reader"\n'
 
-    def say(self, name: str, *answers: str | Mapping[str, object]) -> str:
+    def say(self, name: str, *answers: Answer) -> str:
         """Answers are verdicts, or shell scripts that print some. Returns the text for the ticket."""
         here = self.folder / name
         here.mkdir()
         for number, answer in enumerate(answers, 1):
-            script = answer if isinstance(answer, str) else f"cat <<'END'\n{json.dumps(answer)}\nEND\n"
-            (here / f"say-{number}").write_text(script)
+            (here / f"say-{number}").write_text(answer if isinstance(answer, str) else said(answer))
         return f"play {name}"
 
     def told(self, name: str) -> list[str]:
@@ -44,13 +52,49 @@ class Readers:
         return [file.read_text() for file in files]
 
 
+class Office:
+    """A daemon whose readers are scripted, and a project."""
+
+    def __init__(self, one: Squad, readers: Readers, project: Project) -> None:
+        self.squad = one
+        self.readers = readers
+        self.project = project
+
+    def dispatch(self, name: str, agent: str, *answers: Answer, **fields: object) -> int:
+        return self.project.dispatch(name, agent, text=self.readers.say(name, *answers), **fields)
+
+    def question(self, ticket: int) -> QuestionLine:
+        self.project.until(ticket, "parked")
+        (one,) = [one for one in self.squad.client.inbox().questions if one.ticket == ticket]
+        return one
+
+    def reviews(self, ticket: int) -> list[ReviewLine]:
+        return self.project.ticket(ticket).reviews
+
+    def page(self, ticket: int) -> str:
+        """As a person sees it."""
+        return self.squad.cli("ticket", str(ticket), cwd=self.project.repository.root).stdout
+
+
+@contextlib.contextmanager
+def office(folder: Path, *, settings: str = "", config: str = ALWAYS) -> Iterator[Office]:
+    readers = Readers(folder / "readers")
+    with squad(folder, settings=readers.settings + settings) as one:
+        yield Office(one, readers, one.adopt(Repository(folder / "ada", config)))
+
+
+def said(verdict: Mapping[str, object]) -> str:
+    """A shell script that says it."""
+    return f"cat <<'END'\n{json.dumps(verdict)}\nEND\n"
+
+
 def approve(*read: str, **more: object) -> dict[str, object]:
     return {"verdict": "approve", "summary": "It does what is asked.", "read": list(read), **more}
 
 
 def changes(*read: str, findings: Sequence[Mapping[str, object]], **more: object) -> dict[str, object]:
-    said = {"verdict": "changes", "summary": "It is not right yet.", "read": list(read), "findings": list(findings)}
-    return {**said, **more}
+    answer = {"verdict": "changes", "summary": "It is not right yet.", "read": list(read), "findings": list(findings)}
+    return {**answer, **more}
 
 
 def finding(file: str, line: int | None, text: str, weight: str = "blocking") -> dict[str, object]:

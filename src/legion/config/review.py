@@ -38,8 +38,8 @@ class Review:
 
 
 @dataclass(frozen=True, kw_only=True)
-class OwnReview:
-    """[review] in the person's own file."""
+class Reviewer:
+    """[reviewer] in the person's own file."""
 
     model: str = field(
         default="",

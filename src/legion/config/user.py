@@ -19,7 +19,7 @@ from legion.config import settings
 from legion.config.claude import Claude
 from legion.config.environment import OwnEnvironment
 from legion.config.evidence import Acceptance, Models, Protection, Questions
-from legion.config.review import OwnReview
+from legion.config.review import Reviewer
 from legion.config.rhythm import Budgets, Governor, Rhythm
 from legion.config.settings import DAY, Rule, Unfit, choice, number, setting, text, texts, whole
 from legion.config.source import Source, read
@@ -271,7 +271,7 @@ class UserConfig:
     protection: Protection = field(default_factory=Protection)
     questions: Questions = field(default_factory=Questions)
     models: Models = field(default_factory=Models)
-    review: OwnReview = field(default_factory=OwnReview)
+    reviewer: Reviewer = field(default_factory=Reviewer)
     acceptance: Mapping[str, Acceptance] = field(default_factory=dict)
     origin: str = field(default="", compare=False)
     """The file that was read, or would have been."""
@@ -322,7 +322,7 @@ SECTIONS: Mapping[str, type] = {
     "protection": Protection,
     "questions": Questions,
     "models": Models,
-    "review": OwnReview,
+    "reviewer": Reviewer,
     "acceptance.NAME": Acceptance,
 }
 """Every table of the file by its name, for the documentation. The keys of the first stand above all tables."""
@@ -353,9 +353,9 @@ def parse(text: str, *, origin: str = "config.toml") -> UserConfig:
     }
     if general.default_driver and general.default_driver not in (*drivers, CLAUDE):
         raise source.fault(["default_driver"], f"names no driver: add [drivers.{general.default_driver}] or change it")
-    own = settings.read_section(OwnReview, source, ["review"])
-    if own.driver and own.driver not in (*drivers, CLAUDE):
-        raise source.fault(["review", "driver"], f"names no driver: add [drivers.{own.driver}] or change it")
+    reviewer = settings.read_section(Reviewer, source, ["reviewer"])
+    if reviewer.driver and reviewer.driver not in (*drivers, CLAUDE):
+        raise source.fault(["reviewer", "driver"], f"names no driver: add [drivers.{reviewer.driver}] or change it")
     return UserConfig(
         general=general,
         daemon=settings.read_section(Daemon, source, ["daemon"]),
@@ -372,14 +372,14 @@ def parse(text: str, *, origin: str = "config.toml") -> UserConfig:
         protection=settings.read_section(Protection, source, ["protection"]),
         questions=settings.read_section(Questions, source, ["questions"]),
         models=settings.read_section(Models, source, ["models"]),
-        review=own,
+        reviewer=reviewer,
         acceptance=dict(settings.read_named(Acceptance, source, "acceptance")),
         origin=origin,
         stated=_stated(source.table),
     )
 
 
-_PLAIN = ("claude", "governor", "budgets", "rhythm", "hooks", "notify", "protection", "questions", "models", "review")
+_PLAIN = ("claude", "governor", "budgets", "rhythm", "hooks", "notify", "protection", "questions", "models", "reviewer")
 """Tables that are shown as they are."""
 
 

@@ -25,7 +25,7 @@ def rounds(world: World, shop: Workshop, ticket: Ticket) -> int:
 
 def model(world: World, ticket: Ticket, reader: Stage) -> str:
     """The reader's own, else the person's choice, else the strongest that did not write the change."""
-    chosen = reader.role.model or world.user.review.model
+    chosen = reader.role.model or world.user.reviewer.model
     if chosen:
         return chosen
     wrote = climbing.model(world, ticket).casefold()

@@ -99,7 +99,7 @@ def _spec(
     state = shop.agents / this_run.seat
     state.mkdir(parents=True, exist_ok=True, mode=0o700)
     stage = readers.stage(world, shop, ticket, reading.reader)
-    driver = stage.role.driver or world.user.review.driver or "claude"
+    driver = stage.role.driver or world.user.reviewer.driver or "claude"
     chosen = agents.agent(world, shop.config, "", driver)
     identity = {
         "LEGION_TICKET": str(ticket.id),

@@ -100,13 +100,14 @@ def pending(tx: ReadTransaction, ticket: Ticket) -> tuple[Reading, ...]:
 
 def read_aside(tx: ReadTransaction) -> Mapping[int, int]:
     """Tickets whose present change is to be read while they go on, or after they have landed, and their projects."""
+    wanted = {(row.ticket, row.commit_id) for row in tx.execute(select(_TABLE.ticket, _TABLE.commit_id).where(_OPEN))}
+    if not wanted:
+        return {}
     ticket = schema.tickets.c
-    found = (
-        select(_TABLE.ticket, _TABLE.project)
-        .join(schema.tickets, (ticket.id == _TABLE.ticket) & (ticket.change_commit == _TABLE.commit_id))
-        .where(_OPEN, ticket.dropped_at.is_(None), ticket.state.in_((State.LANDING, State.DONE)))
-    )
-    return {row.ticket: row.project for row in tx.execute(found)}
+    there = (ticket.id.in_({number for number, _ in wanted}), ticket.dropped_at.is_(None))
+    found = tx.execute(select(ticket.id, ticket.project, ticket.state, ticket.change_commit).where(*there))
+    aside = (State.LANDING, State.DONE)
+    return {row.id: row.project for row in found if row.state in aside and (row.id, row.change_commit) in wanted}
 
 
 def _still_open(tx: ReadTransaction, reading: int) -> Reading:
