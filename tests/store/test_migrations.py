@@ -164,6 +164,7 @@ def test_a_team_is_kept_as_it_was_and_older_tickets_have_one_plain_agent(databas
         assert crews.get(tx, plain.wish.crew) == PLAIN
         assert crews.get(tx, crews.keep(tx, crew)) == crew
         assert crews.keep(tx, crew) == crews.keep(tx, crew)
+    store.close()
 
 
 def test_steps_that_were_taken_are_kept_and_tickets_still_pass_over_attempts(database_url):

@@ -77,7 +77,6 @@ legion dispatch --from plan.toml"""
 @click.option(
     "--review",
     type=click.Choice(["off", "risky", "always"]),
-    default="",
     help="Whether an independent reviewer reads its change; as the project says if left out.",
 )
 @click.option(
@@ -115,6 +114,7 @@ def tell(call: Call, made: Dispatched, *, tip: bool) -> None:
 
 def one_ticket(text: str | None, after: tuple[list[int], ...], told: dict[str, object]) -> NewTicket:
     title = told.pop("title")
+    told["review"] = told["review"] or ""
     if text is None and not title:
         raise BadInput("Say what you want: legion dispatch -t TITLE TEXT, or --from FILE for many tickets.")
     body = given_text(text, "TEXT") if text is not None else ""

@@ -73,8 +73,8 @@ def _added(added: ProjectAdded, screen: Screen) -> Iterator[str]:
 def trust(call: Call, show: bool) -> None:
     """Allow what this project's repository says: exactly the texts that it shows.
 
-    Its legion.toml, as it landed and as it is in your checkout where the two differ, and the roles and teams that
-    landed in .legion/. No command of a text runs, and no role of it counts, before it is trusted.
+    Its legion.toml, and the roles and teams in .legion/: as they landed, and as they are in your checkout where that
+    differs. No command of a text runs, and no role of it counts, before it is trusted.
     """
     legion = call.legion()
     found = legion.trustable(Where(cwd=call.cwd))

@@ -221,7 +221,7 @@ def _roles(found: Roles, screen: Screen) -> Iterator[str]:
 def _faults(faults: list[str], screen: Screen) -> Iterator[str]:
     """Whole: they say what to do."""
     for fault in dict.fromkeys(filter(None, faults)):
-        yield screen.line(Cell(harmless(fault), Colour.RED))
+        yield from screen.paragraph(fault, indent=0)
 
 
 def _untrusted(names: list[str], screen: Screen) -> Iterator[str]:

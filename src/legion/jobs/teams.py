@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fnmatch import fnmatchcase
+from pathlib import Path
 
 from legion.config import teams as files
 from legion.config.teams import Definitions, Kind, Text
@@ -45,17 +46,19 @@ def repository(shop: Workshop) -> tuple[Text, ...]:
     if len(found) > _MOST_FILES:
         raise BadInput(f"{files.REPOSITORY} of {shop.project.name} has more than {_MOST_FILES} roles and teams.")
     contents = [(defined, path, shop.hub.read_file(commit, path)) for path, defined in found]
-    return tuple(
-        Text(
-            kind=kind,
-            name=name,
-            text=content.decode("utf-8", "replace"),
-            origin=Origin.REPOSITORY,
-            file=path,
-        )
-        for (kind, name), path, content in contents
-        if content is not None
-    )
+    return tuple(_text(kind, name, content) for (kind, name), path, content in contents if content is not None)
+
+
+def in_checkout(shop: Workshop) -> tuple[Text, ...]:
+    """What the person's own folder defines: it may be trusted before it lands."""
+    root = Path(shop.project.root)
+    found = [
+        (kind, path)
+        for kind in Kind
+        for path in sorted((root / files.REPOSITORY / kind.folder).glob("*.toml"))[:_MOST_FILES]
+        if path.is_file()
+    ]
+    return tuple(_text(kind, path.stem, path.read_bytes()) for kind, path in found)
 
 
 def crew(world: World, shop: Workshop, team: str) -> Crew:
@@ -67,15 +70,27 @@ def crew(world: World, shop: Workshop, team: str) -> Crew:
     try:
         found = definitions(world, shop).crew(name)
     except NotFound as unknown:
-        for one in untrusted(world, shop):
-            if one.kind is Kind.TEAM and one.name == name:
-                raise NotFound(
-                    f"The team {name} is defined in {one.file} alone, which you have not trusted: run `legion trust`."
-                ) from unknown
+        if why := _not_yet(world, shop, name):
+            raise NotFound(why) from unknown
         raise
     for stage in found.stages:
         _refuse_missing(world, stage.role)
     return found
+
+
+def _text(kind: Kind, name: str, content: bytes) -> Text:
+    words, path = content.decode("utf-8", "replace"), files.repository_path(kind, name)
+    return Text(kind=kind, name=name, text=words, origin=Origin.REPOSITORY, file=path)
+
+
+def _not_yet(world: World, shop: Workshop, team: str) -> str:
+    """Why a team that somebody wrote does not count; empty where nobody did."""
+    path = files.repository_path(Kind.TEAM, team)
+    if path in [one.file for one in untrusted(world, shop)]:
+        return f"The team {team} is defined in {path} alone, which you have not trusted: run `legion trust`."
+    if path in [one.file for one in in_checkout(shop)]:
+        return f"The team {team} is defined in {path} of your checkout alone: commit it, and it counts once it landed."
+    return ""
 
 
 def of_ticket(world: World, ticket: Ticket) -> Crew:

@@ -9,7 +9,7 @@ from legion.config import teams as files
 from legion.config.teams import Definitions, Kind, Text
 from legion.domain.errors import BadInput, Conflict, LegionError, NotAllowed
 from legion.domain.teams import SOLO, Origin, Role, Stage, find_role, find_team, name_fault
-from legion.jobs import teams
+from legion.jobs import person, teams
 from legion.jobs.world import Workshop, World
 from legion.service import projects as project_cases
 from legion.system import files as disk
@@ -109,7 +109,12 @@ def save(world: World, kind: Kind, wanted: SaveDefinition) -> Done:
 
 def _shop(world: World, cwd: str | None) -> Workshop | None:
     project = project_cases.find_or_none(world, cwd) if cwd else None
-    return world.workshop_of(project) if project is not None else None
+    if project is None:
+        return None
+    # Whoever has just committed a definition wants it to count.
+    shop = world.workshop_of(project)
+    person.look(world, shop)
+    return shop
 
 
 def _usual(shop: Workshop | None) -> str:

@@ -55,6 +55,7 @@ def dispatch(world: World, request: Dispatch, by: Dispatcher | None = None) -> D
     if not request.tickets:
         raise BadInput("There is no ticket in this request: give at least one.")
     shop = world.workshop_of(project)
+    person.look(world, shop)
     config = parse(project.config_text, origin="legion.toml")
     keys = _keys(request.tickets)
     _refuse_circles(request.tickets, keys)
@@ -65,7 +66,6 @@ def dispatch(world: World, request: Dispatch, by: Dispatcher | None = None) -> D
     request = replace(request, tickets=fitted)
     for new in request.tickets:
         _refuse_unfit(world, config, Path(project.root), new)
-    person.look(world, shop)
     untrusted = crews.notes(world, shop, teams)
     with world.store.write() as tx:
         if request.request and (first := requests.recall(tx, project.id, request.request)) is not None:

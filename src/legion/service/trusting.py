@@ -17,7 +17,7 @@ from legion.wire.projects import Done, Trust, Trustable, TrustText
 
 
 def trustable(world: World, cwd: str) -> Trustable:
-    """The texts that `trust` is about: the landed one, the checkout's where it differs, landed roles and teams."""
+    """The texts that `trust` is about: as they landed, and as they are in the checkout where that differs."""
     project = project_cases.find(world, cwd)
     landed, in_checkout = _landed(world, project), in_the_checkout(project)
     if landed is None and in_checkout is None:
@@ -26,7 +26,10 @@ def trustable(world: World, cwd: str) -> Trustable:
     if in_checkout is not None and in_checkout != landed:
         texts.append(("checkout", in_checkout))
     about = [(place, FILE, hash_of(text), text) for place, text in texts]
-    about += [("landed", one.file, one.hash, one.text) for one in teams.repository(world.workshop_of(project))]
+    shop = world.workshop_of(project)
+    theirs = {one.hash: ("checkout", one.file, one.hash, one.text) for one in teams.in_checkout(shop)}
+    theirs |= {one.hash: ("landed", one.file, one.hash, one.text) for one in teams.repository(shop)}
+    about += theirs.values()
     with world.store.read() as tx:
         return Trustable(
             texts=[
@@ -77,7 +80,7 @@ def trust(world: World, request: Trust) -> Done:
     notes = [
         f"{FILE} in your checkout differs from the landed one; it takes effect when you commit it."
         for text in meant
-        if text.place == "checkout" and there.texts[0].place == "landed"
+        if text.place == "checkout" and text.file == config and there.texts[0].place == "landed"
     ]
     return Done(message=f"{_what(meant, config)} of {project.name} are trusted.", notes=notes)
 
