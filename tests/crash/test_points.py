@@ -15,8 +15,8 @@ from tests.crash.invariants import Scene
 from tests.crash.nursery import Nursery
 from tests.support.sampling import sampled
 
-POINTS = [point for point in Point if not point.value.startswith("jobs.serve.")]
-"""Those of standing agents need a conversation: `tests/scenarios/test_staff_kills.py` passes them."""
+POINTS = [point for point in Point if not point.value.startswith(("jobs.serve.", "jobs.live."))]
+"""Those of standing agents and of liveness need a conversation: `tests/scenarios` has tests that pass them."""
 
 
 def is_in_runner(point: Point) -> bool:

@@ -28,7 +28,7 @@ PATIENT = f"{CHECK}\n[liveness]\nrepeats = 3\nhang = 3600\nprogram = 3600\nsilen
 """Nothing but loops is noticed."""
 HASTY = PATIENT.replace("hang = 3600\nprogram = 3600", "hang = 2\nprogram = 2")
 LOOPS, HANGS, DEAD = "loops-are-broken", "hanging-is-cut-off", "dead-is-buried"
-MANY = 150
+MANY = 300
 """Calls of an agent that heeds nobody; it is stopped long before."""
 DONE = '[[step]]\nsay = "Done."\n'
 
@@ -73,20 +73,24 @@ def hangs(here: Company, name: str, gate: Gate) -> int:
     return here.dispatch(name)
 
 
+def heeds(here: Company, name: str, gate: Gate) -> int:
+    """A ticket whose agent goes round in circles until it is told so: what it is told quotes its call, which names the
+    script that it goes on with."""
+    here.script(name, call(f"echo 3 failed; echo took $$ ms # rehearsal: {name}-heeds") * MANY + DONE)
+    here.script(f"{name}-heeds", call(f"{gate.pause}; echo ok > {name}.txt") + DONE)
+    return here.dispatch(name)
+
+
 def test_a_looping_agent_is_nudged_and_goes_on(here: Company, gate: Gate):
-    again = call(f"{gate.pause}; echo 3 failed in 0.01s")
-    here.script("nudged", again * 6 + call("echo ok > nudged.txt") + DONE)
-    ticket = here.dispatch("nudged")
-    gate.open(5)
-    gate.arrived(6)
-    until(lambda: told(here, ticket), here, "the nudge")
+    ticket = heeds(here, "nudged", gate)
+    gate.arrived()
     (words,) = told(here, ticket)
     assert "It made the same call" in words
     assert "take another way" in words
     doing = here.project.ticket(ticket).ticket.doing
     assert doing.startswith("loops: "), doing
     assert ", nudged " in doing
-    assert "loops: 5 times `" in here.told("status")
+    assert " times `echo 3 failed" in here.told("status")
     assert "nudged: it made the same call" in here.told("ticket", str(ticket))
     gate.open()
     page = here.project.until(ticket, "done")
@@ -211,28 +215,25 @@ def test_a_standing_agent_is_helped_too_and_its_parent_hears_of_the_end(here: Co
     assert found == ["nudge", "interrupt", "end"]
 
 
-@pytest.mark.parametrize("point", [Point.LIVE_AFTER_NOTE, Point.LIVE_AFTER_STEP])
-def test_a_daemon_that_is_killed_in_the_middle_of_a_step_takes_it_once(tmp_path: Path, point: Point):
+def test_daemons_that_are_killed_in_the_middle_of_a_step_take_it_once_all_together(tmp_path: Path):
+    """The first dies when it has written the step down, the second when it has taken it."""
     with company(tmp_path, settings=SETTINGS, config=PATIENT) as here:
         gate = Gate(tmp_path / "gates", "once")
         here.squad.end()
-        here.start({"LEGION_CRASH_AT": point.value})
-        again = call(f"{gate.pause}; echo 3 failed")
-        here.script("once", again * 7 + call("echo ok > once.txt") + DONE)
-        ticket = here.dispatch("once")
-        gate.open(5)
-        gate.arrived(6)
-        assert here.squad.process is not None
-        here.squad.process.wait(90)
-        here.start()
-        until(lambda: told(here, ticket), here, "the nudge")
-        # One more of the same is not enough for another step, and a third daemon sees what the second one saw.
-        gate.open()
+        here.start({"LEGION_CRASH_AT": Point.LIVE_AFTER_NOTE.value})
+        ticket = heeds(here, "once", gate)
+        _until_dead(here)
+        here.start({"LEGION_CRASH_AT": Point.LIVE_AFTER_STEP.value})
+        _until_dead(here)
         gate.arrived()
-        here.squad.kill()
         here.start()
         gate.open()
         page = here.project.until(ticket, "done")
         assert steps(page) == [("nudge", LOOPS)]
         assert len(told(here, ticket)) == 1
         gate.close()
+
+
+def _until_dead(here: Company) -> None:
+    assert here.squad.process is not None
+    assert here.squad.process.wait(90) == -signal.SIGKILL

@@ -56,7 +56,7 @@ class Help:
     action: Action
     at: float
     after: int
-    """The number of the journal's last event then."""
+    """The number of the journal's last event when it was taken; what came before led to it and counts no more."""
     run: int
     number: int
     """Counts the steps of a run, from 1."""
@@ -175,7 +175,7 @@ _STEPS: dict[type[State], tuple[Action, ...]] = {
 
 def judge(facts: Facts, patience: Patience, now: float) -> State:
     course, last = facts.course, facts.taken[-1] if facts.taken else None
-    step_at = last.at if last is not None else 0.0
+    step_at = 0.0 if last is None else last.taken_at or last.at
     if facts.dead_since is not None:
         since = max(facts.dead_since, step_at)
         return Dead(since=since) if now - since >= patience.hang else Progress(why="its program has just ended")
@@ -221,10 +221,10 @@ def standing(facts: Facts, patience: Patience) -> Action | None:
     return None if recovered else last.action
 
 
-def suspected(course: Course, patience: Patience, taken: Sequence[Help]) -> bool:
-    """Whether it is worth a look at the files: by its calls alone it would count as going round in circles."""
+def suspected(course: Course, taken: Sequence[Help]) -> bool:
+    """Whether it is worth a look at the files: it has begun to repeat itself, and may be going round in circles."""
     found = repeats(course.returned, after=taken[-1].after if taken else 0)
-    return found is not None and found.times >= patience.repeats
+    return found is not None and found.times > 1
 
 
 def _hanging(facts: Facts, patience: Patience, step_at: float, now: float) -> HangingTool | None:

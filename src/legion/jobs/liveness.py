@@ -28,7 +28,7 @@ from legion.git.prediction import InWork, Prediction
 from legion.jobs import advice
 from legion.jobs.world import World
 from legion.runner import launch, load
-from legion.runner.journal import JournalReader
+from legion.runner.journal import JournalEvent, JournalReader
 from legion.runner.load import Root, Table
 from legion.runner.spec import RunFolder, RunnerError, Spec, read_spec
 from legion.store import agents, runs, tickets
@@ -150,17 +150,18 @@ class Watchman:
             return
         if not self._measure(seen, everybody, now):
             return
-        if seen.talks and liveness.suspected(seen.course, patience, taken):
+        if seen.talks and liveness.suspected(seen.course, taken):
             self._look_at_files(seen, now)
         self._keep(seen)
         if taken and taken[-1].taken_at is None:
-            taken = (*taken[:-1], take(self.world, seen.run, taken[-1], again=True))
+            take(self.world, seen.run, taken[-1], after=seen.course.last_number, again=True)
+            return
         facts = self._facts(seen, taken, thinking)
         state = liveness.judge(facts, patience, now)
         self._show(seen.run, state, facts, patience)
         action = liveness.next_step(state, facts, patience)
         if action is not None and self._wanted(seen.run):
-            help(self.world, seen.run, state, action, facts, now)
+            step_in(self.world, seen.run, state, action, facts, now)
 
     def _show(self, run: Run, state: State, facts: Facts, patience: Patience) -> None:
         """Until a step has helped, the board says why it was taken."""
@@ -176,9 +177,7 @@ class Watchman:
         if not events:
             return
         seen.root = seen.root or load.root_of(events)
-        seen.happenings += [
-            Happening(number=one.number, time=one.time, kind=one.kind, facts=one.facts) for one in events
-        ]
+        seen.happenings += [_happening(one) for one in events]
         seen.course = course.read(seen.happenings)
 
     def _measure(self, seen: _Seen, everybody: Table | None, now: float) -> bool:
@@ -259,7 +258,13 @@ class Watchman:
             return run.ticket is None or tickets.get(tx, run.ticket).state is TicketState.WORKING
 
 
-def help(world: World, run: Run, state: State, action: Action, facts: Facts, now: float) -> Help:
+def _happening(event: JournalEvent) -> Happening:
+    """Without the long texts, since all of a run are kept."""
+    facts = {name: event.facts[name] for name in course.TOLD_BY if name in event.facts}
+    return Happening(number=event.number, time=event.time, kind=event.kind, facts=facts)
+
+
+def step_in(world: World, run: Run, state: State, action: Action, facts: Facts, now: float) -> None:
     """Write the step down, then take it."""
     wanted = Help(
         run=run.id,
@@ -274,14 +279,14 @@ def help(world: World, run: Run, state: State, action: Action, facts: Facts, now
         at=now,
     )
     with world.store.write() as tx:
-        store.help(tx, run, wanted)
+        store.note(tx, run, wanted)
     world.signs[run.id] = wanted.sign
     log.info("run %s: %s, because %s", run.name, action.value, wanted.why)
     crash.reach(Point.LIVE_AFTER_NOTE)
-    return take(world, run, wanted)
+    take(world, run, wanted, after=wanted.after)
 
 
-def take(world: World, run: Run, step: Help, *, again: bool = False) -> Help:
+def take(world: World, run: Run, step: Help, *, after: int, again: bool = False) -> None:
     """Once: where somebody before us may have taken it, the journal says so."""
     folder = world.data.runs / run.name
     try:
@@ -296,10 +301,10 @@ def take(world: World, run: Run, step: Help, *, again: bool = False) -> Help:
     except RunnerError as silent:
         # The next look takes it, if the runner has not heard it after all.
         log.warning("run %s could not be reached: %s", run.name, silent.message)
-        return step
+        return
     crash.reach(Point.LIVE_AFTER_STEP)
     with world.store.write() as tx:
-        return store.taken(tx, step)
+        store.taken(tx, step, after=after)
 
 
 def _was_told(folder: Path, step: Help) -> bool:

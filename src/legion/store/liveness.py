@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import asdict, replace
+from dataclasses import asdict
 
 from sqlalchemy import delete, insert, select, update
 
@@ -37,7 +37,7 @@ def helps(tx: ReadTransaction, runs: Iterable[int]) -> dict[int, tuple[Help, ...
     return by_run
 
 
-def help(tx: Transaction, run: Run, wanted: Help) -> Help:
+def note(tx: Transaction, run: Run, wanted: Help) -> Help:
     """Write down that the step is to be taken, with its event. What is numbered twice is refused by the table."""
     tx.execute(insert(schema.helps), [asdict(wanted)])
     data: dict[str, object] = {
@@ -51,11 +51,10 @@ def help(tx: Transaction, run: Run, wanted: Help) -> Help:
     return wanted
 
 
-def taken(tx: Transaction, one: Help) -> Help:
-    """The step has reached the run."""
+def taken(tx: Transaction, one: Help, *, after: int) -> None:
+    """The step has reached the run, behind this event of its journal."""
     mine = update(schema.helps).where(_HELPS.run == one.run, _HELPS.number == one.number)
-    tx.execute(mine.values(taken_at=tx.now))
-    return replace(one, taken_at=tx.now)
+    tx.execute(mine.values(taken_at=tx.now, after=after))
 
 
 def ended_by(tx: ReadTransaction, run: int) -> Help | None:
