@@ -14,6 +14,7 @@ from legion.domain.tickets import (
     Change,
     Confirm,
     Fail,
+    Ground,
     Inspect,
     Land,
     Park,
@@ -23,6 +24,7 @@ from legion.domain.tickets import (
     Prove,
     Resume,
     Retry,
+    Rewind,
     Start,
     Step,
     Stop,
@@ -34,6 +36,7 @@ from legion.domain.tickets import (
 STEPS: list[Step] = [
     *(Submit(), Start("c"), Planted(), Inspect(), Propose(Change(base="b", commit="c")), Prove(), AskReview()),
     *(Approve(), Land("c"), Confirm("c"), Resume("why"), Unpark(), Fail("why"), Stop(), Retry()),
+    Rewind(Ground(base="b", tree="t"), "why"),
     *(TryAgain("why", "feedback", cause=cause) for cause in Cause),
     *(Park(reason, "why") for reason in ParkReason),
 ]
