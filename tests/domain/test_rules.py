@@ -58,4 +58,4 @@ def test_every_rule_is_said_in_words():
 
 def test_only_what_a_person_asks_for_is_a_persons():
     theirs = {type(step) for step in STEPS if rule_of(step) is Rule.PERSON}
-    assert theirs == {Submit, Stop, Retry, Park}
+    assert theirs == {Submit, Stop, Retry, Rewind, Park}

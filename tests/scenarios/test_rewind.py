@@ -134,7 +134,7 @@ def test_a_rewind_is_undone_by_a_rewind_to_the_end_of_the_run(here: Company, gat
     assert "more.txt" in last
     # What is kept of a landed ticket goes when the housekeeper comes by.
     kept = here.project.hub.parent / "rewind" / str(ticket)
-    until(lambda: not kept.exists())
+    until(lambda: not kept.exists(), here, "the housekeeper's visit")
 
 
 def test_what_cannot_be_gone_back_to_is_one_sentence(here: Company):
