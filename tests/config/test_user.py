@@ -207,6 +207,7 @@ def test_outside_a_project_only_the_persons_settings_are_explained():
         "governor",
         "budgets",
         "rhythm",
+        "rewind",
         "hooks",
         "notify",
         "environment",

@@ -30,6 +30,7 @@ from legion.domain.tickets import (
     Prove,
     Resume,
     Retry,
+    Rewind,
     Start,
     State,
     Step,
@@ -46,15 +47,16 @@ from legion.domain.tickets import (
 # Written from the design, not from the code: who may go where, by which step.
 WITH_AGENT = {
     "draft": "Submit>queued Stop>stopped",
-    "queued": "Start>working Park>parked Fail>failed Stop>stopped",
-    "working": "Planted>working Propose>checking TryAgain>queued Resume>queued Park>parked Fail>failed Stop>stopped",
-    "checking": "Prove>landing AskReview>reviewing TryAgain>queued Park>parked Fail>failed Stop>stopped",
-    "reviewing": "Approve>landing TryAgain>queued Park>parked Fail>failed Stop>stopped",
-    "landing": "Land>done AskReview>reviewing TryAgain>queued Park>parked Fail>failed Stop>stopped",
-    "parked": "Unpark>reviewing Fail>failed Stop>stopped",
+    "queued": "Start>working Park>parked Fail>failed Stop>stopped Rewind>queued",
+    "working": "Planted>working Propose>checking TryAgain>queued Resume>queued Park>parked Fail>failed Stop>stopped "
+    "Rewind>queued",
+    "checking": "Prove>landing AskReview>reviewing TryAgain>queued Park>parked Fail>failed Stop>stopped Rewind>queued",
+    "reviewing": "Approve>landing TryAgain>queued Park>parked Fail>failed Stop>stopped Rewind>queued",
+    "landing": "Land>done AskReview>reviewing TryAgain>queued Park>parked Fail>failed Stop>stopped Rewind>queued",
+    "parked": "Unpark>reviewing Fail>failed Stop>stopped Rewind>queued",
     "done": "",
-    "failed": "Retry>queued",
-    "stopped": "Retry>queued",
+    "failed": "Retry>queued Rewind>queued",
+    "stopped": "Retry>queued Rewind>queued",
 }
 CHECKPOINT = {
     "draft": "Submit>queued Stop>stopped",
@@ -85,6 +87,7 @@ STEPS: tuple[Step, ...] = (
     Fail("impossible"),
     Stop(),
     Retry("more"),
+    Rewind(Ground(base="b" * 40, tree="e" * 40), "a person took it back"),
 )
 
 
@@ -201,6 +204,17 @@ def test_parking_remembers_where_to_go_on():
     }
 
 
+def test_a_rewind_is_the_next_attempt_on_its_own_ground_with_a_fresh_count():
+    ground = Ground(base="b" * 40, tree="e" * 40)
+    for state in State:
+        if state not in (State.DRAFT, State.DONE):
+            back = move(ticket_in(state, checkpoint=False), Rewind(ground, "why", "words"), 9.0)
+            assert (back.state, back.base, back.plant) == (State.QUEUED, ground.base, ground.tree)
+            assert (back.feedback, back.reason, back.change, back.parked) == ("words", "why", None, None)
+            begun = move(back, Start("t" * 40), 10.0)
+            assert (begun.attempt, begun.attempt - begun.spared, begun.base) == (3, 1, ground.base)
+
+
 def test_steps_leave_their_evidence():
     landed = go(ticket_in(State.LANDING, checkpoint=False), Land("l1", unchecked=True))
     assert (landed.landed, landed.unchecked, landed.feedback) == ("l1", True, "")
@@ -312,7 +326,7 @@ class Life(RuleBasedStateMachine):
         assert after.attempt - before.attempt in (0, 1)
         assert (after.attempt > before.attempt) <= isinstance(step, Start)
         assert before.state not in (State.DONE,), "done is for ever"
-        self.ever_retried |= isinstance(step, Retry)
+        self.ever_retried |= isinstance(step, Retry | Rewind)
         self.ticket = after
 
     @invariant()

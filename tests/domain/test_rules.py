@@ -14,6 +14,7 @@ from legion.domain.tickets import (
     Change,
     Confirm,
     Fail,
+    Ground,
     Inspect,
     Land,
     Park,
@@ -23,6 +24,7 @@ from legion.domain.tickets import (
     Prove,
     Resume,
     Retry,
+    Rewind,
     Start,
     Step,
     Stop,
@@ -34,6 +36,7 @@ from legion.domain.tickets import (
 STEPS: list[Step] = [
     *(Submit(), Start("c"), Planted(), Inspect(), Propose(Change(base="b", commit="c")), Prove(), AskReview()),
     *(Approve(), Land("c"), Confirm("c"), Resume("why"), Unpark(), Fail("why"), Stop(), Retry()),
+    Rewind(Ground(base="b", tree="t"), "why"),
     *(TryAgain("why", "feedback", cause=cause) for cause in Cause),
     *(Park(reason, "why") for reason in ParkReason),
 ]
@@ -55,4 +58,4 @@ def test_every_rule_is_said_in_words():
 
 def test_only_what_a_person_asks_for_is_a_persons():
     theirs = {type(step) for step in STEPS if rule_of(step) is Rule.PERSON}
-    assert theirs == {Submit, Stop, Retry, Park}
+    assert theirs == {Submit, Stop, Retry, Rewind, Park}

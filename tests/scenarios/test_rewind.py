@@ -9,10 +9,15 @@ from collections.abc import Iterator
 import pytest
 
 from legion.rehearsal.log import Kind
+from legion.system.crash import Point
+from legion.wire.errors import LegionError
 from legion.wire.history import Happening
 from legion.wire.tickets import Rewind
+from tests.scenarios.victims import until
 from tests.support.gates import Gate
+from tests.support.legion import PATIENCE
 from tests.support.models import Company, company
+from tests.support.sampling import sampled
 
 NUMBERS = itertools.count(1)
 
@@ -74,7 +79,13 @@ def test_a_working_ticket_goes_back_to_its_first_write(here: Company, gate: Gate
     assert "--to" in here.told("events", str(ticket))
     tree = here.project.worktree(ticket)
     assert (tree / "two.txt").exists()
-    script(here, name, bash("echo one > one.txt"), bash("ls > seen.txt"), 'say = "Done."')
+    script(
+        here,
+        name,
+        bash("echo one > one.txt"),
+        bash(f"ls {here.project.hub.parent}/rewind || echo unseen; ls > seen.txt"),
+        'say = "Done."',
+    )
     run = kept[0].run
     said = here.told("rewind", str(ticket), "--to", kept[0].rewind, "--feedback", "Leave two alone.")
     assert f"--to {run}`" in said, "how it is undone"
@@ -94,3 +105,90 @@ def test_a_working_ticket_goes_back_to_its_first_write(here: Company, gate: Gate
     assert "two.txt" not in told[new], "what came after is not in the new conversation"
     assert "Leave two alone." in told[new]
     assert page.runs[0].outcome == "stopped"
+
+
+def test_a_rewind_is_undone_by_a_rewind_to_the_end_of_the_run(here: Company, gate: Gate):
+    name = f"back{next(NUMBERS)}"
+    script(here, name, bash("echo one > one.txt"), bash("echo more > more.txt"), bash(gate.pause), 'say = "Done."')
+    ticket = here.dispatch(name)
+    gate.arrived()
+    here.project.stop(ticket)
+    here.project.until_idle(ticket)
+    first, *_ = moments(here, ticket)
+    script(here, name, bash("echo one > one.txt"), bash(gate.pause), bash("ls > seen.txt"), 'say = "Done."')
+    rewind(here, ticket, first.rewind)
+    gate.arrived()
+    assert not (here.project.worktree(ticket) / "more.txt").exists()
+    end = [one for one in moments(here, ticket) if one.kind == "run.ended"]
+    assert [one.rewind for one in end] == [str(first.run)]
+    script(here, name, "", "", 'say = "Nothing comes back."', 'say = "Done."')
+    rewind(here, ticket, end[0].rewind, "As it was.")
+    here.project.until_settled(ticket)
+    page = here.project.ticket(ticket)
+    assert (page.ticket.state, page.ticket.attempt) == ("done", 3)
+    assert here.project.landed("more.txt") == "more\n"
+    assert here.project.landed("seen.txt") is None
+    told = conversations(here, ticket)
+    assert len(told) == 3
+    last = next(text for text in told.values() if "As it was." in text)
+    assert "more.txt" in last
+    # What is kept of a landed ticket goes when the housekeeper comes by.
+    kept = here.project.hub.parent / "rewind" / str(ticket)
+    until(lambda: not kept.exists(), here, "the housekeeper's visit")
+
+
+def test_what_cannot_be_gone_back_to_is_one_sentence(here: Company):
+    name = script(here, f"back{next(NUMBERS)}", bash("echo x > x.txt"), 'say = "Done."')
+    ticket = here.dispatch(name)
+    here.project.until_settled(ticket)
+    run = here.project.ticket(ticket).runs[0].id
+    with pytest.raises(LegionError, match=f"has landed: `legion undo {ticket}`"):
+        rewind(here, ticket, str(run))
+    with pytest.raises(LegionError, match="names no moment"):
+        rewind(here, ticket, "yesterday")
+    with pytest.raises(LegionError, match="There is no ticket 9999"):
+        rewind(here, 9999, "1")
+    here.project.pause()
+    waits = here.dispatch(name)
+    for moment in (f"{run}", "9999", "9999:1"):
+        with pytest.raises(LegionError, match=f"Ticket {waits} has no run"):
+            rewind(here, waits, moment)
+    here.project.stop(waits)
+    here.project.resume()
+
+
+@pytest.mark.parametrize(
+    "point", sampled([Point.REWIND_BEFORE_MOVE, Point.REWIND_AFTER_MOVE, Point.REWIND_AFTER_STOP], 1)
+)
+def test_a_daemon_that_is_killed_in_a_rewind_loses_neither(here: Company, gate: Gate, point: Point):
+    name = f"back{next(NUMBERS)}"
+    script(here, name, bash("echo one > one.txt"), bash("echo two > two.txt"), bash(gate.pause), 'say = "Done."')
+    here.squad.end()
+    here.start({"LEGION_CRASH_AT": point.value})
+    ticket = here.dispatch(name)
+    gate.arrived()
+    first, *_ = moments(here, ticket)
+    script(here, name, bash("echo one > one.txt"), bash("ls > seen.txt"), 'say = "Done."')
+    with pytest.raises(LegionError):
+        rewind(here, ticket, first.rewind)
+    assert here.squad.process is not None
+    assert here.squad.process.wait(PATIENCE) == -9
+    here.start()
+    if point is Point.REWIND_BEFORE_MOVE:
+        assert here.project.state(ticket) == "working", "nothing has happened yet"
+        rewind(here, ticket, first.rewind)
+    here.project.until_settled(ticket)
+    page = here.project.ticket(ticket)
+    assert (page.ticket.state, page.ticket.attempt) == ("done", 2)
+    assert (here.project.landed("one.txt"), here.project.landed("two.txt")) == ("one\n", None)
+    assert "two.txt" not in (here.project.landed("seen.txt") or "two.txt")
+    assert [run.outcome for run in page.runs] == ["stopped", "finished"]
+
+
+def test_nothing_is_kept_where_it_is_switched_off(here: Company):
+    here.squad.settings.write_text(here.squad.settings.read_text() + "\n[rewind]\non = false\n")
+    name = script(here, f"back{next(NUMBERS)}", bash("echo off > off.txt"), 'say = "Done."')
+    ticket = here.dispatch(name)
+    here.project.until_settled(ticket)
+    assert here.project.state(ticket) == "done"
+    assert not [event for event in here.journal(ticket) if event.kind == "kept"]

@@ -48,7 +48,7 @@ def drop(call: Call, id: int) -> None:
     _tell(call, call.legion().drop(id))
 
 
-@command("rewind", example="legion events 12\nlegion rewind 12 --to 31:48 --feedback 'Leave the parser alone.'")
+@command("rewind", example="legion rewind 12 --to 31:48\nlegion rewind 12 --to 31 --feedback 'Leave the parser alone.'")
 @ticket_argument
 @click.option("--to", required=True, metavar="EVENT", help="RUN:LINE or RUN, as `legion events N` shows them.")
 @click.option("--feedback", default="", metavar="TEXT", help="What it should know now; - reads it from stdin.")

@@ -214,7 +214,7 @@ _NO_CREDENTIALS = "has no place in legion.toml: a checked-in file must never hol
 
 FOREIGN: Mapping[str, str] = {
     **dict.fromkeys(("daemon", "sandbox", "drivers", "default_driver", "worktrees", "claude"), _PERSONS_OWN),
-    **dict.fromkeys(("governor", "budgets", "rhythm", "notify", "standing", "watch", "every"), _PERSONS_OWN),
+    **dict.fromkeys(("governor", "budgets", "rhythm", "rewind", "notify", "standing", "watch", "every"), _PERSONS_OWN),
     **dict.fromkeys(("protection", "questions", "acceptance", "models", "reviewer"), _PERSONS_OWN),
     **dict.fromkeys(("host", "port", "bind", "listen", "address", "slots", "database", "data_dir"), _PERSONS_OWN),
     **dict.fromkeys(("network", "read", "write", "env", "folder", "pool", "port_base", "copy", "caches"), _PERSONS_OWN),

@@ -1,0 +1,132 @@
+"""The board leaves the database as records and comes back as it was."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from sqlalchemy import create_engine
+
+from legion.domain.events import Kind
+from legion.domain.tickets import Stop
+from legion.store import board, events, rewinds, runs, schema, tickets
+from legion.store.board import HEAD, IN_THE_HEAD, LEFT_OUT, NUMBERED, OF_TICKET, Condition
+from legion.store.database import Store, sqlite_url
+from legion.store.migrations import SHIPPED, parse
+from tests.store.making import add_project, add_ticket
+
+DATA = Path(__file__).with_name("data")
+
+
+@pytest.fixture
+def full(database_url: str) -> Store:
+    """A database with something in every table."""
+    store = Store(database_url)
+    store.migrate()
+    engine = create_engine(database_url)
+    file = DATA / f"{SHIPPED[-1].number:04}.sql"
+    with engine.begin() as connection:
+        for statement in parse(file.name, file.read_text()).statements:
+            connection.exec_driver_sql(statement)
+    engine.dispose()
+    return store
+
+
+def files_of(store: Store, after: int | None = None) -> board.Files:
+    with store.read() as tx:
+        return board.files(tx, 1, after)
+
+
+def plain(files: board.Files) -> dict[str, object]:
+    """Without the moment at which it was written."""
+    read = {name: json.loads(content) for name, content in files.items()}
+    read[HEAD].pop("at")
+    return read
+
+
+def restored(folder: Path, files: board.Files) -> Store:
+    store = Store(sqlite_url(folder / "new.db"))
+    board.restore(store, [files])
+    return store
+
+
+def test_every_table_is_copied_or_left_out_on_purpose():
+    copied = {"tickets", *(one.name for one in OF_TICKET), *NUMBERED, *IN_THE_HEAD}
+    assert not copied & LEFT_OUT.keys()
+    assert copied | LEFT_OUT.keys() == schema.metadata.tables.keys(), (
+        "say in store/board.py what becomes of a new table"
+    )
+
+
+def test_a_full_board_comes_back_as_it_was(full: Store, tmp_path: Path):
+    files = files_of(full)
+    new = restored(tmp_path, files)
+    assert plain(files_of(new)) == plain(files)
+    with full.read() as old_tx, new.read() as tx:
+        assert tickets.get_many(tx, (1, 2, 3)) == tickets.get_many(old_tx, (1, 2, 3))
+        assert runs.of_ticket(tx, 1) == runs.of_ticket(old_tx, 1)
+        assert rewinds.by_conversation(tx, "new-talk") == rewinds.by_conversation(old_tx, "new-talk")
+        assert [event.kind for event in events.of_ticket(tx, 1)] == [Kind.TICKET_CREATED]
+    with new.write() as tx:
+        assert add_ticket(tx).id == 4, "numbers go on"
+    for store in (full, new):
+        store.close()
+
+
+def test_what_stays_behind_holds_what_nobody_else_may_read(full: Store):
+    written = b"".join(files_of(full).values())
+    assert b"00ff" not in written, "tokens"
+    assert b"Mend the till" in written
+    receipts = [json.loads(content) for name, content in files_of(full).items() if name.startswith("receipts/")]
+    assert {(one["tail"], one["output"]) for one in receipts} == {("", "")}, "what checks printed"
+    full.close()
+
+
+def test_a_board_of_an_older_schema_is_migrated_like_a_database(full: Store, tmp_path: Path):
+    read = {name: json.loads(content) for name, content in files_of(full).items()}
+    read[HEAD]["schema"] = 7
+    for one in read.values():
+        one.pop("rewinds", None)
+    new = restored(tmp_path, {name: json.dumps(one).encode() for name, one in read.items()})
+    assert json.loads(files_of(new)[HEAD])["schema"] == SHIPPED[-1].number
+    with new.read() as tx:
+        assert tickets.get(tx, 3).wish.after == (1, 2)
+    for store in (full, new):
+        store.close()
+
+
+def test_only_what_changed_is_written_again(database_url: str):
+    store = Store(database_url)
+    store.migrate()
+    with store.write() as tx:
+        add_project(tx)
+        for _ in range(250):
+            add_ticket(tx)
+        newest = events.last(tx)
+    assert len(files_of(store)) == 251
+    with store.write() as tx:
+        tickets.move(tx, 123, Stop())
+    assert files_of(store, newest).keys() == {HEAD, "tickets/1/123.json"}
+    store.close()
+
+
+def test_how_a_database_is_is_seen_without_changing_it(tmp_path: Path):
+    file = tmp_path / "legion.db"
+    url = sqlite_url(file)
+    assert board.condition(url) is Condition.LOST
+    assert not file.exists()
+    file.write_bytes(b"no database at all" * 500)
+    assert board.condition(url) is Condition.DAMAGED
+    file.unlink()
+    store = Store(url)
+    store.migrate()
+    assert board.condition(url) is Condition.EMPTY
+    with store.write() as tx:
+        add_project(tx)
+    assert board.condition(url) is Condition.SOUND
+    store.close()
+    file.unlink()
+    Store(url).close()
+    file.touch()
+    assert board.condition(url) is Condition.EMPTY, "not even tables"
