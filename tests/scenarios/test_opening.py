@@ -60,6 +60,10 @@ def test_nobody_hires_somebody_who_may_more_than_itself(here: Office, stranger: 
     mole = here.hire("mole", boss, role="herald")
     with pytest.raises(NotAllowed, match="write to those above and below you"):
         mole.legion.tell_agent(Letter(to=stranger.id, text="hello"))
+    # Not even when it reports to the person, because its parent is gone.
+    here.person.fire(Fire(id=boss.id))
+    with pytest.raises(NotAllowed, match="write to those above and below you"):
+        mole.legion.tell_agent(Letter(to=stranger.id, text="hello"))
 
 
 def test_a_warden_interrupts_and_fires_everybody_but_those_above_it(here: Office, stranger: Employee):
