@@ -11,7 +11,7 @@ from legion.config.standing import Standing
 from legion.config.user import UserConfig, parse
 from legion.store import tickets
 from legion.wire.agents import Fire, Interrupt
-from legion.wire.errors import BadInput, NotAllowed
+from legion.wire.errors import BadInput, Conflict, NotAllowed
 from legion.wire.mail import Letter, ReadMail
 from legion.wire.tickets import Dispatch, NewTicket
 from tests.support.office import Employee, Office, office
@@ -60,6 +60,10 @@ def test_nobody_hires_somebody_who_may_more_than_itself(here: Office, stranger: 
     mole = here.hire("mole", boss, role="herald")
     with pytest.raises(NotAllowed, match="write to those above and below you"):
         mole.legion.tell_agent(Letter(to=stranger.id, text="hello"))
+    # Not even when it reports to the person, because its parent is gone.
+    here.person.fire(Fire(id=boss.id))
+    with pytest.raises(NotAllowed, match="write to those above and below you"):
+        mole.legion.tell_agent(Letter(to=stranger.id, text="hello"))
 
 
 def test_a_warden_interrupts_and_fires_everybody_but_those_above_it(here: Office, stranger: Employee):
@@ -85,6 +89,11 @@ def test_where_it_is_open_a_ticket_names_one_of_the_persons_drivers_and_never_a_
         with here.world.store.read() as tx:
             wish = tickets.get(tx, number).wish
         assert (wish.driver, wish.dispatcher) == (driver, boss.id)
+        claimed = here.hire("", boss).use("legion-claim", ticket=number) if driver == "standing" else None
+        assert claimed is None or claimed.data["ticket"] == number
+        if driver == "mine":
+            with pytest.raises(Conflict, match="not ready to be claimed"):
+                here.hire("", boss).use("legion-claim", ticket=number)
         boss.use("legion-stop", what=str(number))
     with pytest.raises(BadInput, match="There is no driver"):
         boss.use("legion-dispatch", title="t", text="x", driver="nobodys")

@@ -11,7 +11,8 @@ import httpx2
 import pytest
 
 from legion.domain.events import Kind
-from legion.store import events
+from legion.domain.tickets import Start
+from legion.store import events, tickets
 from tests.support.legion import Project, squad
 from tests.support.office import PERSONS, Office, office
 from tests.support.repository import CHECK, Repository
@@ -93,7 +94,8 @@ def test_tickets_are_submitted_and_listed_in_its_shapes(here: Office):
     assert set(dependency) == {
         *("id", "title", "status", "merge_status", "summary", "diff_summary", "log_tail", "is_checkpoint")
     }
-    assert tool.post("report", worker_id=first, status="done") == (400, {"error": "worker has no active ticket"})
+    for nobody in (first, 4711):
+        assert tool.post("report", worker_id=nobody, status="done") == (400, {"error": "worker has no active ticket"})
     assert tool.post("stop", worker_id=first) == (200, {"status": "stopped"})
     assert tool.post("stop", ticket_id=first) == (200, {"status": "stopped"})
     assert tool.post("stop")[0] == 400
@@ -107,11 +109,16 @@ def test_an_agent_has_no_more_rights_there_than_elsewhere(here: Office):
     agent = Tool(here.port, here.hire("agent").token)
     own = agent.post("submit", title="mine", ticket="mine")[1]["ticket_id"]
     assert agent.post("stop", ticket_id=persons)[0] == 403
-    with here.world.store.read() as tx:
-        refused = [event.data["asked"] for event in events.after(tx, 0) if event.kind is Kind.REFUSED]
-    assert refused == ["POST /legion/orchestrate/stop"]
+    with here.world.store.write() as tx:
+        for number in (persons, own):
+            tickets.move(tx, number, Start("c" * 40))
+    assert agent.post("report", worker_id=persons, status="done", summary="forged")[0] == 403
+    assert agent.post("report", worker_id=own, status="done", summary="mine") == (200, {"status": "ok"})
+    with here.world.store.read() as seen:
+        refused = [event.data["asked"] for event in events.after(seen, 0) if event.kind is Kind.REFUSED]
+    assert refused == ["POST /legion/orchestrate/stop", "POST /legion/orchestrate/report"]
     assert agent.post("stop-all") == (200, {"status": "all_stopped"})
-    assert here.person.ticket(persons).ticket.state == "queued"
+    assert here.person.ticket(persons).ticket.state == "working"
     assert here.person.ticket(own).ticket.state == "stopped"
     assert Tool(here.port, "guessed").get("status")[0] == 401
 

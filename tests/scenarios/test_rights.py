@@ -384,6 +384,17 @@ def test_a_ticket_is_claimed_by_one_and_given_back(here: Office, boss: Employee)
     boss.use("legion-stop", what=str(ticket))
 
 
+def test_nobody_claims_a_ticket_with_wider_tools_than_its_dispatcher_gave(here: Office, boss: Employee):
+    narrow = report_of(boss, tools=["Read", "legion-dispatch", "legion-claim", "legion-hire"])
+    ticket = narrow.use("legion-dispatch", title="with Read alone", text="x").data["ticket"]
+    wide, below = report_of(boss), report_of(narrow, tools=["Read", "legion-claim"])
+    with pytest.raises(Conflict, match="not ready to be claimed"):
+        wide.use("legion-claim", ticket=ticket)
+    assert below.use("legion-claim", ticket=ticket).data["ticket"] == ticket
+    below.use("legion-claim", let_go=True)
+    narrow.legion.stop(ticket, Action())
+
+
 def test_who_may_hire_nobody_sees_no_tools_for_it(here: Office, boss: Employee):
     single = report_of(boss, headcount=0)
     with pytest.raises(NotAllowed, match="You may not use legion-hire"):

@@ -87,6 +87,8 @@ class Agent:
     plan: Planning = Planning.NONE
     leaving: str = ""
     """The message that asks it to leave, until it has answered."""
+    hirer: str = ""
+    """Its first parent, whoever adopted it since; empty: its parent."""
 
     @property
     def only_reads(self) -> bool:

@@ -1,7 +1,7 @@
 """What the person opens to agents beyond what they may by themselves: by role, and only narrower going down.
 
-A role is what whoever hires says it is. So an agent has a right only where everybody above it has it too: nobody can
-hire somebody who may do more than itself.
+A role is what whoever hires says it is. So an agent has a right only where whoever hired it has it too, up to the
+person: nobody can hire somebody who may do more than itself, and being adopted widens nothing.
 """
 
 from __future__ import annotations
@@ -47,10 +47,10 @@ def opened(roles: Mapping[Right, Iterable[str]]) -> Opened:
     return Opened(roles={right: frozenset(map(plain, named)) for right, named in roles.items()})
 
 
-def rights_of(opened: Opened, parents: Mapping[str, str], roles: Mapping[str, str], agent: str) -> frozenset[Right]:
-    """`parents` and `roles` are those of everybody who stands."""
-    line = [one for one in (agent, *above(parents, agent)) if one != ROOT]
-    return frozenset(right for right in Right if agent in parents and all(opened.to(right, roles[one]) for one in line))
+def rights_of(opened: Opened, hirers: Mapping[str, str], roles: Mapping[str, str], agent: str) -> frozenset[Right]:
+    """`hirers` and `roles` are those of everybody who ever stood."""
+    line = [one for one in (agent, *above(hirers, agent)) if one != ROOT]
+    return frozenset(right for right in Right if line and all(opened.to(right, roles[one]) for one in line))
 
 
 def tells(parents: Mapping[str, str], caller: str, target: str, rights: frozenset[Right]) -> bool:

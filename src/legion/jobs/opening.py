@@ -14,4 +14,4 @@ def rights(world: World, tx: ReadTransaction, agent: str) -> frozenset[Right]:
     opened = world.user.standing.opened
     if not any(opened.roles.values()):
         return frozenset()
-    return rules.rights_of(opened, agents.parents(tx), agents.roles(tx), agent)
+    return rules.rights_of(opened, agents.hirers(tx), agents.roles(tx), agent)

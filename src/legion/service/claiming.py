@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from legion.config.project import parse
+from legion.config.user import CLAUDE
 from legion.domain import board
 from legion.domain.agents import ROOT, STANDING, Agent
 from legion.domain.conflicts import AT_WORK, Overlap, overlapping
@@ -30,7 +31,7 @@ def claim(world: World, caller: str, wanted: ClaimTicket) -> Claimed:
         held = holdings.current(tx, agent.id)
         if held is not None:
             raise Conflict(f"You hold ticket {held.ticket}: submit it first, or let it go.")
-        ready = _ready(tx, agent.project)
+        ready = [ticket for ticket in _ready(tx, agent.project) if _fits(agent, ticket)]
         if wanted.ticket:
             ready = [ticket for ticket in ready if ticket.id == wanted.ticket]
             if not ready:
@@ -78,6 +79,15 @@ def standing(tx: Transaction, caller: str) -> Agent:
     if agent.fired_at is not None:
         raise NotAllowed("You were fired.")
     return agent
+
+
+def _fits(agent: Agent, ticket: Ticket) -> bool:
+    """Nobody works on a ticket with more than whoever dispatched it may give, nor in place of a program that a person
+    chose."""
+    if ticket.wish.driver not in ("", STANDING, CLAUDE):
+        return False
+    given, mine = ticket.wish.tools, agent.rights.tools
+    return given is None or (mine is not None and mine <= set(given))
 
 
 def _ready(tx: Transaction, project_id: int) -> list[Ticket]:

@@ -24,7 +24,7 @@ from legion.service import tickets as ticket_cases
 from legion.service.claiming import READS
 from legion.service.facade import Service
 from legion.service.tickets import Dispatcher
-from legion.store import agents, projects, questions, runs, tickets
+from legion.store import agents, holdings, projects, questions, runs, tickets
 from legion.store.database import ReadTransaction
 from legion.wire.agents import Hire, Hired
 from legion.wire.callers import Caller
@@ -124,6 +124,13 @@ class LimitedService(Service):
         with self._world.store.read() as tx:
             below = _household(tx, self._caller.id)
             return [one.id for one in tickets.live(tx, project=project.id) if one.wish.dispatcher in below]
+
+    def refuse_to_speak_for(self, id: int) -> None:
+        """Whoever holds a ticket says how it goes; about others only who dispatched them, or those above."""
+        with self._world.store.read() as tx:
+            held = holdings.of_ticket(tx, id)
+        if held is None or held.agent != self._caller.id:
+            self._own(id)
 
     def _project(self) -> Project:
         assert self._caller.run is not None, "an agent's token is of a run"

@@ -93,8 +93,12 @@ class Orchestrate:
 
     def report(self, wanted: OldReport) -> Said:
         """What somebody says about a ticket at work. Only a claim: nothing is done because of it."""
-        if self._service.ticket(wanted.worker_id).ticket.state != State.WORKING.value:
+        with self._world.store.read() as tx:
+            state = tickets.states_of(tx, [wanted.worker_id]).get(wanted.worker_id)
+        if state is not State.WORKING:
             raise BadInput("worker has no active ticket")
+        if isinstance(self._service, LimitedService):
+            self._service.refuse_to_speak_for(wanted.worker_id)
         with self._world.store.write() as tx:
             ticket = tickets.get(tx, wanted.worker_id)
             data = {"status": wanted.status, "summary": wanted.summary[:_LONGEST]}

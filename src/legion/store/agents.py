@@ -48,6 +48,7 @@ def hire(
         rights=rights,
         hired_at=tx.now,
         plan=plan,
+        hirer=parent,
     )
     if tx.execute(select(_TABLE.id).where(_STANDING, _TABLE.name == agent.name)).first() is not None:
         raise Conflict(f"There is an agent called {agent.name} already: choose another name.")
@@ -157,8 +158,14 @@ def names(tx: ReadTransaction) -> Mapping[str, str]:
 
 
 def roles(tx: ReadTransaction) -> Mapping[str, str]:
-    """The role of everybody who stands."""
-    return {row.id: row.role for row in tx.execute(select(_TABLE.id, _TABLE.role).where(_STANDING))}
+    """Of all that ever stood, by id."""
+    return {row.id: row.role for row in tx.execute(select(_TABLE.id, _TABLE.role))}
+
+
+def hirers(tx: ReadTransaction) -> Mapping[str, str]:
+    """Who hired whom, of all that ever stood."""
+    found = tx.execute(select(_TABLE.id, _TABLE.parent, _TABLE.hirer))
+    return {row.id: row.hirer or row.parent for row in found}
 
 
 def own_spending(tx: ReadTransaction) -> Mapping[str, float]:

@@ -245,6 +245,7 @@ agents = Table(
     Column("fired_at", Double),
     Column("plan", _one_of(Planning), nullable=False),
     Column("leaving", Text, nullable=False),
+    Column("hirer", Text, nullable=False),
 )
 
 holdings = Table(

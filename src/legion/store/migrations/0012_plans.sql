@@ -1,4 +1,4 @@
--- Tickets whose agents may only read until a plan of theirs is approved.
+-- Tickets whose agents may only read until a plan of theirs is approved; and who hired an agent, whoever adopted it.
 
 CREATE TABLE plans (
     ticket INTEGER PRIMARY KEY REFERENCES tickets (id),
@@ -8,3 +8,5 @@ CREATE TABLE plans (
     decided_at DOUBLE PRECISION,
     why TEXT NOT NULL
 );
+
+ALTER TABLE agents ADD COLUMN hirer TEXT NOT NULL DEFAULT '';
