@@ -28,6 +28,7 @@ from legion.jobs.candidates import candidate, part
 from legion.jobs.check import refuse_broken, sent_back_for_conflict, sent_back_for_red, told
 from legion.jobs.checking import Tested, Wanted
 from legion.jobs.saving import AUTHOR
+from legion.jobs.suspects import Suspect, Suspects
 from legion.jobs.target import Link
 from legion.jobs.train import Train
 from legion.jobs.world import Workshop, World
@@ -42,9 +43,9 @@ _PATIENCE, _LONGEST_PATIENCE = 0.1, 1.0
 def land(world: World, claim: Claim) -> None:
     """Until nothing is left to land. What arrives while the claim is being given back starts the next job."""
     target.finish_begun(world, world.workshop(claim.subject))
-    train = Train(world)
+    train, suspects = Train(world), Suspects()
     try:
-        while _land_next(world, claim.subject, train):
+        while _land_next(world, claim.subject, train, suspects):
             pass
     finally:
         train.give_up()
@@ -52,15 +53,21 @@ def land(world: World, claim: Claim) -> None:
         jobs.finish(tx, claim)
 
 
-def _land_next(world: World, project: int, train: Train) -> bool:
-    """One batch. False where nothing is left, or nothing may be run."""
+def _land_next(world: World, project: int, train: Train, suspects: Suspects) -> bool:
+    """One batch, or one suspect. False where nothing is left, or nothing may be run."""
     shop = world.workshop(project)
     shop = replace(shop, project=person.look(world, shop))
     person_waits = shop.project.person_waiting
-    batch = _accepted(world, (() if person_waits else train.next(shop)) or _batch(world, shop))
-    if not _trusted(world, shop) or not (batch or person_waits):
+    batch = _accepted(world, (() if person_waits else train.next(shop)) or _batch(world, shop, suspects))
+    if not _trusted(world, shop):
         return False
-    _land_batch(world, shop, batch, person_waits, train)
+    suspect = suspects.next(others_wait=bool(batch) or person_waits)
+    if suspect is not None:
+        _blame(world, shop, suspect)
+    elif batch or person_waits:
+        _land_batch(world, shop, batch, person_waits, train, suspects)
+    else:
+        return False
     return True
 
 
@@ -70,10 +77,10 @@ def _trusted(world: World, shop: Workshop) -> bool:
         return projects.is_trusted(tx, shop.project.id, shop.project.config_hash)
 
 
-def _batch(world: World, shop: Workshop) -> tuple[Ticket, ...]:
+def _batch(world: World, shop: Workshop, suspects: Suspects) -> tuple[Ticket, ...]:
     _let_companions_arrive(world, shop)
     with world.store.read() as tx:
-        live = tickets.live(tx, project=shop.project.id)
+        live = suspects.without(tickets.live(tx, project=shop.project.id))
         first = landing.order((ticket for ticket in live if ticket.state is State.LANDING), shop.config.landing.batch)
         return tickets.get_many(tx, [ticket.id for ticket in first])
 
@@ -100,17 +107,20 @@ def _let_companions_arrive(world: World, shop: Workshop) -> None:
         time.sleep(_PATIENCE)
 
 
-def _land_batch(world: World, shop: Workshop, batch: tuple[Ticket, ...], person_waits: bool, train: Train) -> None:
+def _land_batch(
+    world: World, shop: Workshop, batch: tuple[Ticket, ...], person_waits: bool, train: Train, suspects: Suspects
+) -> None:
     start = shop.target
     chain = _chain(world, shop, start, batch, person_waits)
     if not chain or _refuse_nonsense(world, shop, chain):
         return
     shop = _under_persons_config(world, shop, chain[0])
-    with train.below(shop, chain[-1].commit, {ticket.id for ticket in batch}):
+    with train.below(shop, chain[-1].commit, {*suspects.ids, *(ticket.id for ticket in batch)}):
         search, tried = _search(world, shop, start, chain, train)
     landed = search.lands is None or target.move(world, shop, start, tried[search.lands].links)
     if landed and search.culprit is not None:
-        _blame(world, shop, chain[search.culprit], tried[search.convicted_by].tested, alone=search.lands is None)
+        against = tried[search.convicted_by].tested
+        suspects.add(Suspect(link=chain[search.culprit], against=against, alone=search.lands is None))
 
 
 def _chain(world: World, shop: Workshop, start: str, batch: tuple[Ticket, ...], person_waits: bool) -> list[Link]:
@@ -239,16 +249,15 @@ def _try(world: World, shop: Workshop, start: str, chain: list[Link], probe: Pro
     return _Tried(links=links, tested=checking.test(world, shop, links[-1].commit, wanted))
 
 
-def _blame(world: World, shop: Workshop, culprit: Link, against: Tested, *, alone: bool) -> None:
-    """The others have landed. Now the red test that stands against this one is repeated with no other beside it;
-    where it is green then, the change stays in the queue and its receipt counts."""
-    tested = told(world, shop, against)
+def _blame(world: World, shop: Workshop, suspect: Suspect) -> None:
+    """The red test is repeated with no other beside it. Where it is green then, the change stays in the queue, and the
+    receipt counts."""
+    tested = told(world, shop, suspect.against)
     if not tested.green:
-        _send_back(world, shop, culprit, tested, alone=alone)
+        _send_back(world, shop, suspect.link, tested, alone=suspect.alone)
 
 
 def _send_back(world: World, shop: Workshop, culprit: Link, tested: Tested, *, alone: bool) -> None:
-    """`alone`: it is red on the target as it was before, without any companion."""
     if culprit.ticket is None:
         failed = ", ".join(f"`{receipt.command}`" for receipt in tested.red)
         _refuse_person(world, shop, f"your commits fail {failed}", "mend that and commit again")
