@@ -16,7 +16,19 @@ from legion.cli.app import ENTRIES, cli
 from legion.cli.command import COMMON
 from legion.cli.plan import FIELDS, read_plan
 from legion.demo import report, summary
-from legion.wire import agents, history, mail, projects, providers, questions, recording, stretch, tickets, usage
+from legion.wire import (
+    agents,
+    history,
+    mail,
+    projects,
+    providers,
+    questions,
+    recording,
+    reviews,
+    stretch,
+    tickets,
+    usage,
+)
 from tests.support.codebase import ROOT
 
 # What clients send; the OpenAPI document describes it.
@@ -125,6 +137,7 @@ SHAPES = (
     questions,
     providers,
     recording,
+    reviews,
     usage,
     history,
     stretch,

@@ -9,7 +9,7 @@ import click
 
 from legion.cli.command import Call, command
 from legion.cli.output import harmless
-from legion.cli.parameters import TICKETS, drivers, files
+from legion.cli.parameters import TICKETS, drivers, files, policies
 from legion.cli.plan import MOST_ATTEMPTS, read_plan
 from legion.cli.texts import checked, decoded, given_text, read_stdin, short_title
 from legion.wire.errors import BadInput, NotFound
@@ -65,8 +65,9 @@ legion dispatch --from plan.toml"""
 @click.option("--budget", type=float, metavar="USD", help="Dollars that all its runs may cost together.")
 @click.option(
     "--review",
-    type=click.Choice(["off", "risky", "always"]),
     default="",
+    metavar="off|risky|always",
+    shell_complete=policies,
     help="Whether an independent reviewer reads its change; as the project says if left out.",
 )
 @click.option(

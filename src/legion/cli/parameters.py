@@ -126,6 +126,11 @@ def drivers(ctx: click.Context, param: click.Parameter, incomplete: str) -> list
     return [CompletionItem(name) for name in names if name.startswith(incomplete)]
 
 
+def policies(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """When a change is read."""
+    return [CompletionItem(name) for name in ("off", "risky", "always") if name.startswith(incomplete)]
+
+
 def _running(ctx: click.Context) -> Legion:
     return find(ctx.params.get("data_dir") or default_data_dir())
 
