@@ -11,11 +11,13 @@ from pathlib import Path
 
 from bench.report import Report, say
 from legion.config.project import parse
+from legion.config.teams import definitions
 from legion.domain.checks import Receipt, Verdict
+from legion.domain.teams import REVIEWER
 from legion.domain.tickets import Ticket, Wish
 from legion.domain.verdicts import Finding, Reading, Weight
 from legion.git.history import FileChange, FileStatus
-from legion.jobs import briefing, feedback, readers, review_words
+from legion.jobs import briefing, feedback, review_words
 from legion.jobs.review_words import Matter
 
 _CONFIG = parse('[checks.test]\nrun = "make test"\n[checks.lint]\nrun = "make lint"\n[environment]\nports = 2\n')
@@ -44,17 +46,19 @@ def run(folder: Path, report: Report) -> None:
     report.value("rules of who builds", _tokens(briefing.RULES), "tokens", aim=250)
     report.value("briefing, beside the ticket's own words", _tokens(first) - words, "tokens", aim=300)
     red = replace(_TICKET, attempt=2, feedback=feedback.red([_red()]))
-    report.value("the next attempt, beside the output that was red", _going_on(red) - _tokens(_red().tail), "tokens", aim=150)
+    after_red = _going_on(red) - _tokens(_red().tail)
+    report.value("the next attempt, beside the output that was red", after_red, "tokens", aim=150)
     read = replace(_TICKET, attempt=2, feedback=feedback.reviewed("It leaks.", _FOUND))
     report.value("the next attempt after a review of two findings", _going_on(read), "tokens", aim=200)
-    role = readers.reviewer().prompt
+    role = definitions().roles[REVIEWER].prompt
     report.value("rules of who reads", _tokens(review_words.RULES + role), "tokens", aim=400)
     matter = _matter()
     own = words + _tokens(_DIFF)
     look = _tokens(review_words.first(matter)) - own
     report.value("its first look, beside ticket and change", look, "tokens", aim=350)
     again = replace(matter, reading=replace(_READING, round=2), said=_FOUND, since=_DIFF)
-    report.value("its second look, beside what is new", _tokens(review_words.again(again)) - _tokens(_DIFF), "tokens", aim=350)
+    later = _tokens(review_words.again(again)) - _tokens(_DIFF)
+    report.value("its second look, beside what is new", later, "tokens", aim=350)
     refused = replace(matter, reading=replace(_READING, refused=1, complaint="it holds no verdict"))
     report.value("an answer asked for again", _tokens(review_words.again(refused)), "tokens", aim=200)
     whole = _tokens(briefing.RULES) + _tokens(first) - words + _tokens(review_words.RULES + role) + look

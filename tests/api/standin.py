@@ -44,6 +44,7 @@ from legion.wire.tickets import (
 )
 from tests.api.standin_models import ModelsStandIn
 from tests.api.standin_staff import StaffStandIn
+from tests.api.standin_teams import TeamsStandIn
 from tests.api.standin_work import WorkStandIn
 
 COMMIT = "3f2a1c9d" * 5
@@ -76,7 +77,7 @@ def a_text(place: str, text: str, *, trusted: bool) -> TrustText:
     return TrustText(place=place, file="/shop/legion.toml", hash=digest, text=text, trusted=trusted)
 
 
-class StandIn(ModelsStandIn, StaffStandIn, WorkStandIn):
+class StandIn(ModelsStandIn, StaffStandIn, TeamsStandIn, WorkStandIn):
     """Tickets and events in lists. `trouble` is raised by everything that is asked next."""
 
     def __init__(self) -> None:
@@ -101,6 +102,7 @@ class StandIn(ModelsStandIn, StaffStandIn, WorkStandIn):
         self.dispatched: list[Dispatch] = []
         self.feedback: list[str] = []
         self.reset_models()
+        self.reset_teams()
         self.reset_work()
         self.config_texts = [a_text("landed", '[checks.test]\nrun = "make test"\n', trusted=False)]
         self.trusted: list[str] = []

@@ -15,6 +15,7 @@ from legion.wire.projects import AddProject, Trust, Where
 from legion.wire.providers import AddProvider, BeginLogin, FinishLogin, SetRoute, TryProvider
 from legion.wire.questions import Words
 from legion.wire.recording import Record
+from legion.wire.teams import SaveDefinition
 from legion.wire.tickets import Action, Dispatch, NewTicket
 from tests.api.serving import TOKEN, Served
 
@@ -49,6 +50,12 @@ ASKED = [
     ("resume", lambda legion: legion.resume(HERE)),
     ("pause_ticket", lambda legion: legion.pause_ticket(1)),
     ("resume_ticket", lambda legion: legion.resume_ticket(1)),
+    ("roles", lambda legion: legion.roles("/src/shop")),
+    ("role", lambda legion: legion.role("/src/shop", "qa")),
+    ("teams", lambda legion: legion.teams(None)),
+    ("team", lambda legion: legion.team("/src/shop", "pair")),
+    ("definition", lambda legion: legion.definition("team", None, "pair", new=True, like="solo")),
+    ("save_definition", lambda legion: legion.save_definition("role", SaveDefinition(cwd="/", name="a", text="b"))),
     ("inbox", lambda legion: legion.inbox()),
     ("tell", lambda legion: legion.tell(1, Words(text="Hello."))),
     ("interrupt", lambda legion: legion.interrupt(1, Words())),

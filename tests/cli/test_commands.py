@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 
 import pytest
 
@@ -16,6 +17,12 @@ JSON_OF_EACH = [
     (["init", "--remove"], "legion.done/1"),
     (["trust"], "legion.done/1"),
     (["trust", "--show"], "legion.trustable/1"),
+    (["team", "list"], "legion.teams/1"),
+    (["team", "show", "pair"], "legion.team/1"),
+    (["role", "list"], "legion.roles/1"),
+    (["role", "show", "qa"], "legion.role/1"),
+    (["team", "edit", "pair", "--from", os.devnull], "legion.done/1"),
+    (["role", "new", "pm", "--from", os.devnull], "legion.done/1"),
     (["dispatch", "-t", "A", "Do it"], "legion.dispatched/1"),
     (["status"], "legion.status/1"),
     (["status", "--all"], "legion.status/1"),

@@ -26,6 +26,7 @@ from legion.wire import (
     recording,
     reviews,
     stretch,
+    teams,
     tickets,
     usage,
 )
@@ -36,6 +37,7 @@ REQUESTS = (
     *(projects.AddProject, projects.Where, projects.Trust, tickets.NewTicket, tickets.Dispatch, tickets.Action),
     *(providers.AddProvider, providers.RemoveProvider, providers.TryProvider, questions.Answer, questions.Words),
     *(providers.SetRoute, providers.RemoveRoute, recording.Record, providers.BeginLogin, providers.FinishLogin),
+    teams.SaveDefinition,
     *(agents.ClaimTicket, agents.SubmitTicket, agents.Plan, agents.PlanVerdict),
     *(agents.Hire, agents.Fire, agents.Interrupt, mail.Letter, mail.Broadcast, mail.ReadMail),
 )
@@ -141,6 +143,7 @@ SHAPES = (
     usage,
     history,
     stretch,
+    teams,
     shapes,
     summary,
     report,

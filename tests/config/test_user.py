@@ -214,3 +214,24 @@ def test_outside_a_project_only_the_persons_settings_are_explained():
         "questions",
         "models",
     }
+
+
+def test_labels_have_ladders_of_their_own():
+    found = parse('[models.by_label]\nurgent = ["opus"]\ndocs = ["haiku", "sonnet"]')
+    assert dict(found.models.by_label) == {"urgent": ("opus",), "docs": ("haiku", "sonnet")}
+    assert "models.by_label" in found.stated
+    assert dict(flatten(found))["models.by_label"] == {"urgent": ["opus"], "docs": ["haiku", "sonnet"]}
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ('urgent = "opus"', "must be a list of models for urgent"),
+        ("urgent = []", "must be a list of models for urgent"),
+        ('urgent = [" "]', "is no name of a model"),
+        ('"a b" = ["opus"]', "is no label"),
+    ],
+)
+def test_a_ladder_of_a_label_that_makes_no_sense_is_refused(line, said):
+    with pytest.raises(BadInput, match=said):
+        parse(f"[models.by_label]\n{line}")

@@ -57,3 +57,25 @@ def test_a_rung_has_as_many_attempts_as_the_ticket_and_the_rule_is_said_once(spa
         "",
         "",
     ]
+
+
+@pytest.mark.parametrize(
+    ("model", "expected"),
+    [
+        ("sonnet", ["sonnet", "sonnet", "opus"]),
+        ("", ["", "", "sonnet", "opus"]),
+        ("haiku", ["haiku", "haiku", "sonnet", "opus"]),
+        ("opus", ["opus", "opus"]),
+    ],
+)
+def test_a_labels_ladder_is_climbed_whole_by_a_model_that_is_not_on_it(model, expected):
+    there = ladder.rungs(model, ("sonnet", "opus"), fresh_eyes=True, label="urgent")
+    assert [rung.model for rung in there] == expected
+    assert all("of the ladder of urgent: " in rung.rule for rung in there[2:])
+
+
+def test_the_first_label_with_a_ladder_counts():
+    ladders = {"urgent": ("opus",), "docs": ("haiku",)}
+    assert ladder.label_of(("ui", "docs", "urgent"), ladders) == "docs"
+    assert ladder.label_of(("ui",), ladders) == ""
+    assert ladder.label_of((), ladders) == ""

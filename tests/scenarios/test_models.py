@@ -23,12 +23,12 @@ json.dump([asked(name) for name in names], open("asked.json", "w"))
 """
 
 
-def test_an_epic_goes_to_the_provider_of_its_route(tmp_path: Path):
+def test_a_role_of_a_team_goes_to_the_provider_of_its_route(tmp_path: Path):
     with company(tmp_path) as here, playing(here.scripts, tmp_path / "gates") as other:
         here.script("writes", '[[step]]\ncall = {tool = "Bash", input = {command = "ls > x"}}\n[[step]]\nsay = "Done."')
         here.told("provider", "add", "other", "--url", other.url, "--no-key")
-        here.told("route", "set", "*", "other", "--team", "clean*", "--role", "worker")
-        ticket = here.dispatch("writes", epic="cleanup")
+        here.told("route", "set", "*", "other", "--team", "so*", "--role", "engineer")
+        ticket = here.dispatch("writes")
         here.project.until(ticket, "done")
         assert [line.step for line in other.lines() if line.script] == [1, 2]
         assert not [line for line in here.stage.lines() if line.script]

@@ -31,10 +31,12 @@ from legion.domain.checks import Verdict
 from legion.domain.decide import JobKind
 from legion.domain.evidence import Bound
 from legion.domain.runs import Outcome
-from legion.domain.teams import Part
+from legion.domain.teams import PLAIN, Part
 from legion.domain.tickets import ParkReason, Policy, State
 from legion.domain.verdicts import Weight
 from legion.store import (
+    advice,
+    crews,
     events,
     jobs,
     landings,
@@ -141,6 +143,25 @@ def test_what_proves_which_criterion_is_kept_and_older_tickets_have_none(databas
         assert proven.wish.bound == (Bound(criterion=0, by="make test"),)
         assert proven.wish.acceptance == ("smoke",)
         assert (plain.wish.bound, plain.wish.acceptance) == ((), ())
+    store.close()
+
+
+def test_a_team_is_kept_as_it_was_and_older_tickets_have_one_plain_agent(database_url):
+    (step,) = [step for step in SHIPPED if step.name == "teams"]
+    store = Store(database_url)
+    store.migrate([known for known in SHIPPED if known.number <= step.number])
+    run_plain(database_url, data_of(step))
+    store.migrate()
+    with store.write() as tx:
+        kept, plain = tickets.get_many(tx, (1, 2))
+        assert (kept.wish.team, kept.wish.labels) == ("pair", ("urgent",))
+        crew = crews.get(tx, kept.wish.crew)
+        assert [stage.key for stage in crew.stages] == ["lead-advise", "engineer"]
+        assert (crew.rounds, crew.advisers[0].tools) == (2, frozenset({"Read"}))
+        assert [one.text for one in advice.of_ticket(tx, 1)] == ["Begin small."]
+        assert crews.get(tx, plain.wish.crew) == PLAIN
+        assert crews.get(tx, crews.keep(tx, crew)) == crew
+        assert crews.keep(tx, crew) == crews.keep(tx, crew)
     store.close()
 
 

@@ -19,6 +19,7 @@ from legion.api import (
     projects,
     providers,
     questions,
+    teams,
     tickets,
     tools,
     usage,
@@ -47,7 +48,7 @@ def make_app(desk: Desk, *, token: str, hosts: Collection[str], heartbeat: float
     app.state.waiters = Waiters()
     app.state.heartbeat = heartbeat
     problems.install(app)
-    for routes in (projects, tickets, agents, questions, tools, orchestrate, providers, usage, history, events):
+    for routes in (projects, tickets, teams, agents, questions, tools, orchestrate, providers, usage, history, events):
         app.include_router(routes.router)
     app.router.routes.append(Route(mcp.PATH, mcp.McpDoor(desk, app.state.waiters), methods=["GET", "POST", "DELETE"]))
     app.add_api_route("/health", _health, summary="Whether it lives; needs no token")

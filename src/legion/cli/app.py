@@ -23,7 +23,7 @@ class Entry:
 SECTIONS: dict[str, dict[str, Entry]] = {
     "Start": {
         "init": Entry("projects", "init", "Make a git repository a project."),
-        "trust": Entry("projects", "trust", "Allow the commands of legion.toml as it is now."),
+        "trust": Entry("projects", "trust", "Allow what the repository says as it is now."),
         "provider": Entry("provider", "provider", "The providers of your models, and their keys."),
         "route": Entry("route", "route", "Which model is asked where, and where else then."),
         "models": Entry("route", "models", "The models that your providers have."),
@@ -33,6 +33,8 @@ SECTIONS: dict[str, dict[str, Entry]] = {
     },
     "Ask for work": {
         "dispatch": Entry("dispatch", "dispatch", "Create a ticket, or many from a plan file."),
+        "team": Entry("team", "team", "Who works on tickets together: teams."),
+        "role": Entry("team", "role", "The roles that teams are made of."),
         "inbox": Entry("inbox", "inbox", "Questions that wait for you."),
         "answer": Entry("inbox", "answer", "Answer a question of an agent."),
         "tell": Entry("telling", "tell", "A message to an agent."),

@@ -9,7 +9,7 @@ import click
 
 from legion.cli.command import Call, command
 from legion.cli.output import harmless
-from legion.cli.parameters import TICKETS, drivers, files, policies
+from legion.cli.parameters import TICKETS, drivers, files, teams
 from legion.cli.plan import MOST_ATTEMPTS, read_plan
 from legion.cli.texts import checked, decoded, given_text, read_stdin, short_title
 from legion.wire.errors import BadInput, NotFound
@@ -56,6 +56,16 @@ legion dispatch --from plan.toml"""
     shell_complete=drivers,
     help="Which kind of agent program, as named in your config.",
 )
+@click.option(
+    "--team", default="", metavar="NAME", shell_complete=teams, help="Who works on it: see `legion team list`."
+)
+@click.option(
+    "--label",
+    "labels",
+    multiple=True,
+    metavar="NAME",
+    help="A label, which may have a ladder of models in your config; may be given again.",
+)
 @click.option("--command", default="", metavar="CMD", help="Any program as the agent, for this ticket.")
 @click.option("--model", default="", metavar="M", help="The model the agent should use.")
 @click.option(
@@ -65,9 +75,7 @@ legion dispatch --from plan.toml"""
 @click.option("--budget", type=float, metavar="USD", help="Dollars that all its runs may cost together.")
 @click.option(
     "--review",
-    default="",
-    metavar="off|risky|always",
-    shell_complete=policies,
+    type=click.Choice(["off", "risky", "always"]),
     help="Whether an independent reviewer reads its change; as the project says if left out.",
 )
 @click.option(
@@ -105,6 +113,7 @@ def tell(call: Call, made: Dispatched, *, tip: bool) -> None:
 
 def one_ticket(text: str | None, after: tuple[list[int], ...], told: dict[str, object]) -> NewTicket:
     title = told.pop("title")
+    told["review"] = told["review"] or ""
     if text is None and not title:
         raise BadInput("Say what you want: legion dispatch -t TITLE TEXT, or --from FILE for many tickets.")
     body = given_text(text, "TEXT") if text is not None else ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 from typing import Any
 
 import click
@@ -126,9 +127,20 @@ def drivers(ctx: click.Context, param: click.Parameter, incomplete: str) -> list
     return [CompletionItem(name) for name in names if name.startswith(incomplete)]
 
 
-def policies(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """When a change is read."""
-    return [CompletionItem(name) for name in ("off", "risky", "always") if name.startswith(incomplete)]
+def teams(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    try:
+        found = _running(ctx).teams(str(Path.cwd())).teams
+    except (LegionError, OSError):
+        return []
+    return [CompletionItem(one.name, help=harmless(one.about)) for one in found if one.name.startswith(incomplete)]
+
+
+def roles(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    try:
+        found = _running(ctx).roles(str(Path.cwd())).roles
+    except (LegionError, OSError):
+        return []
+    return [CompletionItem(one.name, help=harmless(one.about)) for one in found if one.name.startswith(incomplete)]
 
 
 def _running(ctx: click.Context) -> Legion:

@@ -23,8 +23,8 @@ from legion.wire.tickets import NewTicket
 
 MOST_ATTEMPTS = 20
 
-_TEXTS = ("title", "text", "context", "criteria", "plan", "key", "epic", "driver", "command", "model", "review")
-_LISTS = ("files", "prove", "accept")
+_TEXTS = ("title", "text", "context", "criteria", "plan", "key", "epic", "driver", "command", "model", "team", "review")
+_LISTS = ("files", "prove", "accept", "labels")
 _NUMBERS = ("priority", "max_attempts")
 _FLAGS = ("checkpoint", "ask")
 FIELDS = tuple(field.name for field in fields(NewTicket) if field.name != "after_keys")

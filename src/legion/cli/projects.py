@@ -71,10 +71,10 @@ def _added(added: ProjectAdded, screen: Screen) -> Iterator[str]:
 @command("trust", example="legion trust --show\nlegion trust")
 @click.option("--show", is_flag=True, help="Only show the texts that can be trusted, whole.")
 def trust(call: Call, show: bool) -> None:
-    """Allow the commands of this project's legion.toml: exactly the texts that it shows.
+    """Allow what this project's repository says: exactly the texts that it shows.
 
-    There are two where the landed file and the one in your checkout differ. No command of a text runs before it is
-    trusted.
+    Its legion.toml, and the roles and teams in .legion/: as they landed, and as they are in your checkout where that
+    differs. No command of a text runs, and no role of it counts, before it is trusted.
     """
     legion = call.legion()
     found = legion.trustable(Where(cwd=call.cwd))

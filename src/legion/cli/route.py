@@ -17,7 +17,7 @@ from legion.wire.providers import Models, RemoveRoute, RouteLine, Routes, SetRou
 _SET = """\
 legion route set 'claude-haiku-*' ollama/qwen3-coder
 legion route set 'claude-*' anthropic openrouter/anthropic/claude-sonnet-4.5
-legion route set '*' ollama/qwen3-coder --team cleanup
+legion route set '*' ollama/qwen3-coder --role qa
 legion route set 'claude-*' anthropic openrouter/z-ai/glm-4.6 --most-usd 5"""
 
 
@@ -42,8 +42,8 @@ def route(ctx: click.Context) -> None:
 @click.argument("to", metavar="PROVIDER[/MODEL]...", nargs=-1, required=True)
 @click.option("--provider", default="", metavar="NAME", shell_complete=names, help="Only for runs with this provider.")
 @click.option("--agent", default="", metavar="NAME", help="Only for runs of this agent, by its conversation.")
-@click.option("--role", default="", metavar="NAME", help="Only for agents in this role; those of tickets are worker.")
-@click.option("--team", default="", metavar="NAME", help="Only for agents of this team: the epic of their ticket.")
+@click.option("--role", default="", metavar="NAME", help="Only for agents in this role, such as engineer or qa.")
+@click.option("--team", default="", metavar="NAME", help="Only for agents of this team.")
 @click.option(
     "--most-usd", type=float, default=None, metavar="USD", help="Pass over who costs more per million tokens written."
 )

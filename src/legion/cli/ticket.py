@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import click
 
-from legion.cli import reviews
+from legion.cli import reviews, teams
 from legion.cli.command import Call, command
 from legion.cli.inbox import question_lines
 from legion.cli.output import (
@@ -48,6 +48,7 @@ def page_of(page: TicketPage, screen: Screen, *, full: bool = False) -> list[str
         *_head(page, screen),
         *_questions(page, screen),
         *_texts(page, screen, full),
+        *teams.section(page.crew, screen, full=full),
         *_evidence(page, screen),
         *reviews.section(page.reviews, screen, full=full),
         *_attempts(page, screen, full),
@@ -75,6 +76,7 @@ def _head(page: TicketPage, screen: Screen) -> Iterator[str]:
     facts = [
         ("after", numbers(line.after)),
         ("epic", harmless(line.epic)),
+        ("labels", harmless(", ".join(page.labels))),
         ("priority", str(line.priority) if line.priority else ""),
         ("kind", "checkpoint" if line.checkpoint else ""),
         ("agent", harmless(" ".join(word for word in (page.driver, page.command, page.model) if word))),
@@ -349,6 +351,8 @@ def words_of(event: EventLine) -> str:
             return "created"
         case "ticket.moved":
             return _with(f"{told.get('from')} to {told.get('to')}", told.get("reason"))
+        case "ticket.advised":
+            return f"{told.get('role')} advised in run {told.get('run')}"
         case "run.started":
             return _with(f"run {told.get('run')} started, attempt {told.get('attempt')}", told.get("role"))
         case "run.ended":

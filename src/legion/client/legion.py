@@ -57,6 +57,7 @@ from legion.wire.providers import (
 from legion.wire.questions import Answer, Answered, Inbox, Told, Words
 from legion.wire.recording import Cassette, Record
 from legion.wire.stretch import Stretch
+from legion.wire.teams import DefinitionText, RolePage, Roles, SaveDefinition, TeamPage, Teams
 from legion.wire.tickets import Acted, Action, Diff, Dispatch, Dispatched, EventLine, Log, TicketPage
 from legion.wire.usage import UsageReport
 
@@ -158,6 +159,25 @@ class Legion:
 
     def resume_ticket(self, id: int) -> Acted:
         return self._post(Acted, f"tickets/{id}/resume")
+
+    def roles(self, cwd: str | None) -> Roles:
+        return self._get(Roles, "roles", {"cwd": cwd})
+
+    def role(self, cwd: str | None, name: str) -> RolePage:
+        return self._get(RolePage, "roles/page", {"cwd": cwd, "name": name})
+
+    def teams(self, cwd: str | None) -> Teams:
+        return self._get(Teams, "teams", {"cwd": cwd})
+
+    def team(self, cwd: str | None, name: str) -> TeamPage:
+        return self._get(TeamPage, "teams/page", {"cwd": cwd, "name": name})
+
+    def definition(self, kind: str, cwd: str | None, name: str, *, new: bool, like: str) -> DefinitionText:
+        """`kind` is role or team."""
+        return self._get(DefinitionText, f"{kind}s/text", {"cwd": cwd, "name": name, "new": new, "like": like})
+
+    def save_definition(self, kind: str, wanted: SaveDefinition) -> Done:
+        return self._post(Done, f"{kind}s", wanted)
 
     def inbox(self) -> Inbox:
         return self._get(Inbox, "inbox")

@@ -5,11 +5,12 @@ Rules and texts only; whoever judges a change reads them.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
 
-from legion.config.settings import DAY, Rule, Unfit, choice, number, plain_text, setting, text, texts
+from legion.config.settings import DAY, NAME, Rule, Unfit, choice, number, plain_text, setting, text, texts
 from legion.domain.paths import glob_fault
 
 
@@ -52,6 +53,20 @@ def _yes_or_no(value: object) -> bool:
     return value
 
 
+def _ladders(value: object) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    if not isinstance(value, Mapping):
+        raise Unfit(value)
+    for label, models in value.items():
+        if not NAME.fullmatch(label):
+            raise Unfit(label, "is no label: at most 40 letters, digits, dots, dashes and underscores")
+        if not isinstance(models, list) or not models:
+            raise Unfit(models, f"must be a list of models for {label}, the weakest first")
+        for name in models:
+            if not plain_text(name).strip():
+                raise Unfit(name, "is no name of a model")
+    return tuple((label, tuple(models)) for label, models in value.items())
+
+
 @dataclass(frozen=True, kw_only=True)
 class Models:
     """The ladder of a ticket for Claude Code whose attempts are used up."""
@@ -62,6 +77,17 @@ class Models:
             allowed="a list of models, the weakest first",
             fault=lambda name: None if name.strip() else "is no name of a model",
             help="Models to go on with where a ticket's attempts are used up: those above its own. Empty: none.",
+        ),
+    )
+    by_label: tuple[tuple[str, tuple[str, ...]], ...] = field(
+        default=(),
+        metadata=setting(
+            Rule(
+                allowed="a table of labels and lists of models",
+                help="Ladders of their own for tickets with a label: they begin with its first model.",
+                read=_ladders,
+                show=lambda ladders: {label: list(models) for label, models in ladders},
+            )
         ),
     )
     fresh_eyes: bool = field(

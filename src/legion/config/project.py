@@ -21,6 +21,7 @@ from legion.domain.checks import Check
 from legion.domain.conflicts import Overlap
 from legion.domain.landing import Mode
 from legion.domain.paths import glob_fault
+from legion.domain.teams import SOLO, name_fault
 
 FILE = "legion.toml"
 
@@ -83,6 +84,14 @@ class Agents:
             allowed="the name of a driver in the person's own file, or empty",
             fits=lambda name: name == "" or NAME.fullmatch(name) is not None,
             help="The driver for tickets that name none. Empty: the person's `default_driver`.",
+        ),
+    )
+    team: str = field(
+        default=SOLO,
+        metadata=text(
+            allowed="the name of a team",
+            fits=lambda name: name_fault(name) is None,
+            help="The team for tickets that name none: see `legion team list`.",
         ),
     )
 

@@ -301,6 +301,8 @@ class UserConfig:
 
 DEFAULTS = UserConfig()
 
+_BY_LABEL = "models.by_label"
+
 CLAUDE = "claude"
 """The driver that is always there."""
 
@@ -373,7 +375,7 @@ def parse(text: str, *, origin: str = "config.toml") -> UserConfig:
         reviewer=reviewer,
         acceptance=dict(settings.read_named(Acceptance, source, "acceptance")),
         origin=origin,
-        stated=settings.stated(source.table),
+        stated=_stated(source.table),
     )
 
 
@@ -395,6 +397,12 @@ def flatten(config: UserConfig) -> list[tuple[str, object]]:
     for name, one in config.acceptance.items():
         rows += settings.flatten(f"acceptance.{name}", one)
     return rows
+
+
+def _stated(table: Mapping[str, object]) -> frozenset[str]:
+    """`models.by_label` is one setting, however many labels it holds."""
+    keys = settings.stated(table)
+    return keys | {_BY_LABEL for key in keys if key.startswith(f"{_BY_LABEL}.")}
 
 
 def worktrees_folder(config: UserConfig, root: Path) -> Path:

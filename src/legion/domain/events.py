@@ -20,6 +20,7 @@ class Kind(Enum):
     TICKET_MOVED = "ticket.moved"
     TICKET_DROPPED = "ticket.dropped"
     TICKET_REPORTED = "ticket.reported"
+    TICKET_ADVISED = "ticket.advised"
     """What its agent says about it. Only a claim."""
     RUN_STARTED = "run.started"
     RUN_ENDED = "run.ended"

@@ -7,7 +7,7 @@ ticket stands follows from its count of attempts alone, so nothing has to be rem
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from legion.domain.tickets import Fail, Ticket, TryAgain
@@ -21,13 +21,22 @@ class Rung:
     """Why it is like that, for people."""
 
 
-def rungs(model: str, escalation: Sequence[str], *, fresh_eyes: bool) -> tuple[Rung, ...]:
-    """From the first to the last. `model` is what the ticket begins with; an unknown one has nothing above it."""
+def rungs(model: str, escalation: Sequence[str], *, fresh_eyes: bool, label: str = "") -> tuple[Rung, ...]:
+    """From the first to the last. `model` is what the ticket begins with; an unknown one has nothing above it.
+
+    With a `label`, `escalation` is that of the label alone: a model that is not on it has all of it above it.
+    """
     first = [Rung(model=model, rule="the first conversation")]
     if fresh_eyes:
         first.append(Rung(model=model, rule="fresh eyes: a new conversation that hears what was tried"))
-    above = [Rung(model=name, rule=f"the next model of the ladder: {name}") for name in _above(model, escalation)]
-    return (*first, *above)
+    whose = f"the ladder of {label}" if label else "the ladder"
+    above = _above(model, escalation) if not label or _known(model, escalation) else tuple(escalation)
+    return (*first, *(Rung(model=name, rule=f"the next model of {whose}: {name}") for name in above))
+
+
+def label_of(labels: Iterable[str], ladders: Mapping[str, Sequence[str]]) -> str:
+    """The ticket's first label that has a ladder of its own; empty where none has."""
+    return next((label for label in labels if label in ladders), "")
 
 
 def place(ticket: Ticket) -> int:
@@ -58,5 +67,10 @@ def _above(model: str, escalation: Sequence[str]) -> tuple[str, ...]:
     if not model:
         # Which one the program chooses is not known; only the strongest is surely no step down.
         return tuple(escalation[-1:])
-    known = [at for at, name in enumerate(escalation) if name.casefold() in model.casefold()]
+    known = _known(model, escalation)
     return tuple(escalation[known[-1] + 1 :]) if known else ()
+
+
+def _known(model: str, escalation: Sequence[str]) -> list[int]:
+    """Where on the ladder the model stands."""
+    return [at for at, name in enumerate(escalation) if name.casefold() in model.casefold()]

@@ -14,6 +14,7 @@ from legion.domain.paths import matches
 
 ACTS_BY_ITSELF = (
     "legion.toml",
+    ".legion",
     "**/.gitattributes",
     ".gitmodules",
     ".github",

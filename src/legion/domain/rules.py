@@ -44,6 +44,7 @@ class Rule(Enum):
     LADDER = "ladder"
     GIVEN_UP = "given-up"
     LOST_IS_NO_FAULT = "lost-is-no-fault"
+    ADVICE_FIRST = "advice-first"
     NEW_GROUND = "new-ground"
     BLAMELESS = "blameless"
     LIMITS_ARE_WEATHER = "limits-are-weather"
@@ -79,6 +80,7 @@ WORDS = {
     Rule.LADDER: "attempts that are used up are followed by fresh eyes, then by stronger models, then by a question",
     Rule.GIVEN_UP: "there is no attempt left, or no further one could help",
     Rule.LOST_IS_NO_FAULT: "what was cut off through no fault of the agent goes on as the same attempt",
+    Rule.ADVICE_FIRST: "those of its team who advise speak before the one who builds",
     Rule.NEW_GROUND: "the next attempt stands on what landed meanwhile",
     Rule.BLAMELESS: "nobody is blamed for what the target itself fails",
     Rule.LIMITS_ARE_WEATHER: "a provider's limit is no failure; work goes on when it is over",

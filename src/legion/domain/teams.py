@@ -127,6 +127,25 @@ class Crew:
         return next((stage for stage in self.advisers if stage.key not in given), None)
 
 
+@dataclass(frozen=True, kw_only=True)
+class Advice:
+    """What a role said before the work."""
+
+    ticket: int
+    turn: int
+    """0 for the first conversation of who builds, 1 for those that come after it with fresh eyes."""
+    role: str
+    """The key of its stage."""
+    run: int
+    text: str
+    given_at: float = 0.0
+
+
+def turn_of(rung: int) -> int:
+    """Which advice a rung of the ladder needs: fresh eyes get their own, and stronger models after them share it."""
+    return min(rung, 1)
+
+
 PLAIN = Crew(team=SOLO, stages=(Stage(role=Role(name="engineer", part=Part.BUILD), part=Part.BUILD),))
 """One agent without words of its own: what a ticket has that was dispatched before there were teams."""
 

@@ -154,6 +154,11 @@ class Wish:
     """Whether an independent reviewer reads its change; None: as the project says."""
     undoes: int | None = None
     """The landed ticket that it takes back. It needs no agent: we make the change ourselves."""
+    team: str = ""
+    """The name of the team that works on it; empty where no agent does."""
+    crew: str = ""
+    """The team as it was at dispatch, by the digest of what is kept of it; empty: one plain agent."""
+    labels: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -92,6 +92,7 @@ DESCRIPTIONS: Mapping[Tool, Description] = {
             "prove": Parameter(kind="strings", words="commands that must pass"),
             "checkpoint": Parameter(kind="boolean", words="only run checks; no agent"),
             "model": _text(),
+            "team": _text(),
             "budget": Parameter(kind="number", words="dollars"),
         },
     ),

@@ -83,6 +83,11 @@ class History:
             return None
         return self._git("cat-file", "blob", rest.split(b"\t")[0].split(b" ")[1].decode()).stdout
 
+    def files_in(self, commit: str, folder: str) -> tuple[str, ...]:
+        """The paths of everything below a folder."""
+        there = self._git("ls-tree", "-r", "-z", "--name-only", "--end-of-options", commit, "--", f"{folder}/").stdout
+        return tuple(as_text(path) for path in fields(there))
+
     def holds(self, commit: str, path: str) -> bool:
         """Whether there is a file (or link, or submodule) at this path, which may come from anybody."""
         answer = self._git("ls-tree", "-z", "--end-of-options", commit, "--", path, accept=(0, 128))

@@ -12,7 +12,7 @@ from legion.domain.errors import LegionError, NotFound
 from legion.domain.runs import Run
 from legion.domain.tickets import Ticket
 from legion.drivers.command import briefed
-from legion.jobs import claude, climbing, desk, places
+from legion.jobs import claude, climbing, desk, places, teams
 from legion.jobs.briefing import RULES, briefing
 from legion.jobs.claude import Errand
 from legion.jobs.environment import Surroundings
@@ -68,7 +68,10 @@ def spec(
     if chosen.argv is None:
         place = claude.Place(tree=tree, state=state, given=given, env=env, walls=walls)
         return claude.spec(world, this_run, _errand(world, shop, ticket, this_run), place, chosen.timeout)
-    files.write_whole(given / "briefing.md", briefing(ticket, shop.config), mode=0o644)
+    with world.store.read() as tx:
+        advice = teams.advised(tx, ticket)
+    role = teams.of_ticket(world, ticket).builder.role
+    files.write_whole(given / "briefing.md", briefing(ticket, shop.config, advice=advice, role=role.prompt), mode=0o644)
     return Spec(
         run=this_run.name,
         program=briefed(chosen.argv, cwd=tree, env=env, briefing=given / "briefing.md"),
@@ -78,19 +81,22 @@ def spec(
 
 
 def _errand(world: World, shop: Workshop, ticket: Ticket, this_run: Run) -> Errand:
+    crew = teams.of_ticket(world, ticket)
+    stage = crew.builder
     with world.store.read() as tx:
         spent = usage.of_ticket(tx, ticket.id).usd
-        tried = climbing.tried(tx, ticket)
+        tried, advice = climbing.tried(tx, ticket), teams.advised(tx, ticket)
     return Errand(
-        prompt=briefing(ticket, shop.config, tried),
+        prompt=briefing(ticket, shop.config, tried, advice),
         again=claude.again(world, shop, ticket, this_run),
-        rules=RULES,
+        rules=f"{RULES}\n\n{stage.role.prompt}".strip(),
         model=climbing.model(world, ticket),
         allowance=claude.allowance(world, ticket),
         spent=spent,
-        tools=None if ticket.wish.tools is None else frozenset(ticket.wish.tools),
-        # Until agents have teams, tickets that are followed together are as near as it gets.
-        team=ticket.wish.epic,
+        tools=teams.tools(stage, ticket),
+        provider=stage.role.provider,
+        role=stage.role.name,
+        team=crew.team,
         asks=ticket.wish.asks,
         desk=desk.of_ticket(world, ticket, this_run).desk,
     )

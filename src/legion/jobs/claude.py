@@ -47,8 +47,6 @@ _ENVIRONMENT = {
 }
 
 
-ROLE = "worker"
-"""What agents of tickets are; routes may name it."""
 _SHORT_NAME = re.compile(r"[a-z]+")
 WORDS = ("CLAUDE.md", ".claude/CLAUDE.md")
 """What a repository tells every agent."""
@@ -84,8 +82,11 @@ class Errand:
     """Dollars that whoever sent it may have spent in all when the run is stopped; None: no limit."""
     spent: float = 0.0
     """Dollars that were spent before this run."""
-    role: str = ROLE
+    role: str = ""
     team: str = ""
+    """Routes may name both."""
+    provider: str = ""
+    """Empty: as the person's settings say."""
     asks: bool = False
     prompt_id: str = ""
     desk: Desk | None = None
@@ -97,7 +98,7 @@ class Errand:
 def spec(world: World, this_run: Run, errand: Errand, place: Place, timeout: float) -> Spec:
     """Raises NoAccess where it could not work."""
     chosen = find_program(world)
-    way = access.choose(world)
+    way = access.choose(world, errand.provider)
     config_dir = own_folder(place.state)
     files.write_whole(place.given / "briefing.md", errand.prompt, mode=0o644)
     files.write_whole(place.given / "again.md", errand.again, mode=0o644)
@@ -206,10 +207,10 @@ def _models(world: World, model: str) -> tuple[str, ...] | None:
     if not wanted.models:
         return None
     chosen = (model or wanted.model, wanted.fallback_model)
-    return tuple(dict.fromkeys(map(_pattern, (*wanted.models, *filter(None, chosen)))))
+    return tuple(dict.fromkeys(map(pattern, (*wanted.models, *filter(None, chosen)))))
 
 
-def _pattern(name: str) -> str:
+def pattern(name: str) -> str:
     """Claude Code's own short names (`opus`, `sonnet[1m]`) stand for whichever is the latest of its kind."""
     plain = name.partition("[")[0]
     return f"claude-{plain}-*" if _SHORT_NAME.fullmatch(plain) else plain

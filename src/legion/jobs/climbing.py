@@ -19,8 +19,10 @@ _LONGEST = 300
 
 def rungs(world: World, ticket: Ticket) -> tuple[Rung, ...]:
     wanted = world.user.models
+    ladders = dict(wanted.by_label)
+    label = ladder.label_of(ticket.wish.labels, ladders)
     model = ticket.wish.model or world.user.claude.model
-    return ladder.rungs(model, wanted.escalation, fresh_eyes=wanted.fresh_eyes)
+    return ladder.rungs(model, ladders.get(label, wanted.escalation), fresh_eyes=wanted.fresh_eyes, label=label)
 
 
 def model(world: World, ticket: Ticket) -> str:

@@ -16,7 +16,6 @@ from dataclasses import replace
 from pathlib import Path
 
 from legion.config.project import parse
-from legion.domain import ladder
 from legion.domain.decide import Command, HandBack, JobKind, StartJob, Wake, decide
 from legion.domain.errors import Conflict, LegionError
 from legion.domain.events import Kind
@@ -25,7 +24,7 @@ from legion.domain.jobs import Claim
 from legion.domain.rhythm import Beginner, Hold, Rhythm
 from legion.domain.rules import Rule
 from legion.domain.tickets import Inspect, Start, State, Unpark
-from legion.jobs import pacing
+from legion.jobs import advising, pacing
 from legion.jobs import review as reviewing
 from legion.jobs.baseline import baseline
 from legion.jobs.check import check
@@ -35,7 +34,7 @@ from legion.jobs.review import review
 from legion.jobs.run import run
 from legion.jobs.serving import begin, serve
 from legion.jobs.world import Rest, World
-from legion.store import conversations, jobs, projects, runs, snapshot, tickets
+from legion.store import jobs, projects, snapshot, tickets
 from legion.store.database import Transaction
 from legion.system import crash
 from legion.system.crash import Point
@@ -191,10 +190,7 @@ class Conductor:
             return
         if kind is JobKind.RUN:
             project = projects.get(tx, ticket.project)
-            begun = tickets.move(tx, ticket_id, Start(project.target), expected_version=version)
-            this_run = runs.start(tx, ticket_id, begun.attempt)
-            if begun.wish.climbs and ladder.begins(begun) and not ticket.interrupted:
-                conversations.renew(tx, this_run.id)
+            advising.start(tx, tickets.move(tx, ticket_id, Start(project.target), expected_version=version))
         else:
             tickets.move(tx, ticket_id, Inspect(), expected_version=version)
 

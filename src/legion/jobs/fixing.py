@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from legion.domain.checks import Receipt
 from legion.domain.events import Kind
 from legion.domain.evidence import Bound
 from legion.domain.tickets import Cause, Fail, Ticket, TryAgain, Wish
-from legion.jobs import feedback
+from legion.jobs import feedback, teams
 from legion.jobs.agents import NoProgram, agent
 from legion.jobs.world import Workshop, World
-from legion.store import events, tickets
+from legion.store import crews, events, tickets
 from legion.store.database import ReadTransaction, Transaction
 
 _LONGEST_TITLE = 80
@@ -27,11 +28,15 @@ def instead(
     if before >= most:
         tried = f" after {before} fixing ticket{'' if before == 1 else 's'}" if before else ""
         return Fail(f"{failed.reason}{tried}", cause=Cause.CHECKS)
+    crew = teams.crew(world, shop, "")
+    builder = crew.builder.role
     try:
-        climbs = agent(world, shop.config, "", "").argv is None
+        climbs = agent(world, shop.config, "", builder.driver).argv is None
     except NoProgram as nobody:
         return Fail(f"{failed.reason}; nobody can mend it: {nobody.message}", cause=Cause.CHECKS)
-    fix = tickets.create(tx, checkpoint.project, _wish(tx, shop, checkpoint, red, climbs=climbs))
+    wish = _wish(tx, shop, checkpoint, red, climbs=climbs)
+    wish = replace(wish, team=crew.team, crew=crews.keep(tx, crew), model=builder.model, driver=builder.driver)
+    fix = tickets.create(tx, checkpoint.project, wish)
     tickets.come_after(tx, checkpoint.id, fix.id)
     return TryAgain(f"{failed.reason}; ticket {fix.id} mends it", feedback.red(red), cause=Cause.CHECKS)
 

@@ -64,6 +64,12 @@ def outcome(ended: Ended | Lost) -> tuple[Outcome, str]:
 
 
 def judge(world: World, shop: Workshop, ticket: Ticket, this_run: Run, ended: Ended | Lost, saved: Saved) -> Step:
+    step = unfinished(world, ticket, this_run, ended)
+    return step if step is not None else judge_change(world, shop, ticket, saved, outcome(ended)[1])
+
+
+def unfinished(world: World, ticket: Ticket, this_run: Run, ended: Ended | Lost) -> Step | None:
+    """What comes of a run that did not come to its end; None where it did."""
     how, detail = outcome(ended)
     match how:
         case Outcome.LOST if this_run.generation >= MOST_GENERATIONS:
@@ -92,12 +98,16 @@ def judge(world: World, shop: Workshop, ticket: Ticket, this_run: Run, ended: En
         case Outcome.GAVE_UP:
             return Fail(f"the agent gave up: {detail}", feedback.gave_up(detail))
         case Outcome.FINISHED:
-            return judge_change(world, shop, ticket, saved, detail)
+            return None
 
 
 def rest_before(world: World, ticket: Ticket, ended: Ended | Lost, saved: Saved, step: Step) -> Park | None:
     """A moment before the next attempt, where this one ended at once and left no trace."""
-    if not isinstance(step, TryAgain) or isinstance(ended, Lost) or saved.changed:
+    return None if saved.changed else rest_after(world, ticket, ended, step)
+
+
+def rest_after(world: World, ticket: Ticket, ended: Ended | Lost, step: Step) -> Park | None:
+    if not isinstance(step, TryAgain) or isinstance(ended, Lost):
         return None
     at_once = ended.result.ended_at - ended.result.started_at < AT_ONCE
     return rest(ticket, step.reason, world.clock()) if at_once else None

@@ -5,40 +5,21 @@ from __future__ import annotations
 from legion.domain.evidence import criteria_of
 from legion.domain.protection import stopped_by
 from legion.domain.reviewing import Touch, risks
-from legion.domain.teams import PLAIN, REVIEWER, Crew, Part, Role, Stage
+from legion.domain.teams import REVIEWER, Stage
 from legion.domain.tickets import AskReview, Change, Policy, Prove, Ticket
-from legion.jobs import climbing, permission
+from legion.jobs import climbing, permission, teams
 from legion.jobs.world import Workshop, World
 
-_REVIEWER = Role(
-    name=REVIEWER,
-    part=Part.READ,
-    about="Reads a change that it had no part in.",
-    prompt="""\
-You are an independent reviewer. Ask of the change:
-- Does it do what the ticket asks, all of it, and nothing else?
-- What breaks: edges, errors, old callers, data that is there already, two at once?
-- Is it safe: input that comes from outside, secrets, paths, commands?
-- Do its tests fail without it, or do they prove nothing? Was a test made weaker?
-- Would whoever reads it next understand it?""",
-)
-"""The role as it is where nobody has defined another."""
 
-
-def crew(world: World, ticket: Ticket) -> Crew:
-    """Who works on the ticket."""
-    return PLAIN
-
-
-def stage(world: World, ticket: Ticket, key: str) -> Stage:
-    """The reader of that key. One that is gone from its team reads as the reviewer does."""
-    found = crew(world, ticket).stage(key)
-    return found if found is not None else Stage(role=_REVIEWER, part=Part.READ)
+def stage(world: World, shop: Workshop, ticket: Ticket, key: str) -> Stage:
+    """The reader of that key: of the ticket's team, else the reviewer."""
+    found = teams.of_ticket(world, ticket).stage(key)
+    return found if found is not None else teams.reviewer(world, shop)
 
 
 def rounds(world: World, shop: Workshop, ticket: Ticket) -> int:
     """How often readers may send it back before a person is asked."""
-    own = crew(world, ticket)
+    own = teams.of_ticket(world, ticket)
     return own.rounds if own.readers else shop.config.review.rounds
 
 
@@ -57,7 +38,7 @@ def next_step(world: World, shop: Workshop, ticket: Ticket, change: Change) -> P
     if ticket.wish.undoes is not None:
         # What takes a landed change back is what a person asked for, to the letter.
         return Prove()
-    own = tuple(one.key for one in crew(world, ticket).readers)
+    own = tuple(one.key for one in teams.of_ticket(world, ticket).readers)
     why = _why(shop, ticket, change)
     added = (REVIEWER,) if why and REVIEWER not in own else ()
     reasons = "; ".join(filter(None, ("its team reads every change" if own else "", why)))

@@ -12,7 +12,7 @@ from legion.domain.tickets import Change, Ticket
 from legion.domain.verdicts import Reading, Since, Subject, findings_of
 from legion.drivers.command import briefed
 from legion.drivers.known import DriverName
-from legion.jobs import agents, claude, environment, inside, permission, places, readers, review_words, setup
+from legion.jobs import agents, claude, environment, inside, permission, places, readers, review_words, setup, teams
 from legion.jobs.claude import Errand
 from legion.jobs.environment import Surroundings
 from legion.jobs.review_words import Matter
@@ -98,7 +98,7 @@ def _spec(
 ) -> Spec:
     state = shop.agents / this_run.seat
     state.mkdir(parents=True, exist_ok=True, mode=0o700)
-    stage = readers.stage(world, ticket, reading.reader)
+    stage = readers.stage(world, shop, ticket, reading.reader)
     driver = stage.role.driver or world.user.reviewer.driver or "claude"
     chosen = agents.agent(world, shop.config, "", driver)
     identity = {
@@ -136,9 +136,10 @@ def _errand(world: World, shop: Workshop, reading: Reading, stage: Stage, matter
         model=readers.model(world, ticket, stage),
         allowance=claude.allowance(world, ticket),
         spent=spent,
-        tools=stage.tools,
+        tools=teams.tools(stage, ticket),
+        provider=stage.role.provider,
         role=stage.role.name,
-        team=ticket.wish.epic or readers.crew(world, ticket).team,
+        team=teams.of_ticket(world, ticket).team,
         # A change must not bring rules for who reads it.
         obeys=not any(file.path in claude.WORDS for file in matter.files),
     )

@@ -9,7 +9,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from legion.domain.jobs import Claim
+from legion.domain.rules import Rule
 from legion.domain.runs import Outcome, Run
+from legion.domain.teams import Advice, Part
 from legion.domain.tickets import (
     AskReview,
     Fail,
@@ -26,6 +28,7 @@ from legion.domain.tickets import (
 )
 from legion.git.errors import TreeGone
 from legion.jobs import (
+    advising,
     agents,
     asking,
     check,
@@ -45,7 +48,7 @@ from legion.jobs.world import Workshop, World
 from legion.runner import launch
 from legion.runner.launch import Ended, Fresh, Lost
 from legion.runner.spec import write_spec
-from legion.store import jobs, runs, tickets
+from legion.store import advice, jobs, runs, tickets
 from legion.system import crash
 from legion.system.crash import Point
 
@@ -55,7 +58,7 @@ _TOO_LATE = "stopped before its program was started"
 def run(world: World, claim: Claim) -> None:
     with world.store.read() as tx:
         ticket = tickets.get(tx, claim.subject)
-        this_run = runs.latest(tx, ticket.id)
+        this_run = runs.at_work(tx, ticket.id)
     assert this_run is not None, "a run row is written in the transaction that starts it"
     if this_run.ended_at is not None:
         _finish_claim(world, claim)
@@ -77,6 +80,11 @@ def run(world: World, claim: Claim) -> None:
         _conclude(world, claim, this_run, Outcome.STOPPED, _TOO_LATE, None, Resume(_TOO_LATE))
         return
     spending.catch_up(world)
+    if this_run.part is Part.ADVISE:
+        said = advising.conclude(world, ticket, this_run, ended)
+        _conclude(world, claim, this_run, said.outcome, said.detail, None, said.step, said.rest, said.advice)
+        shop.worktrees.discard(this_run.seat)
+        return
     outcome, detail = judging.outcome(ended)
     try:
         saved = save(world, shop, ticket, this_run, shop.worktrees.path(worktree_name(ticket.id)))
@@ -112,7 +120,8 @@ def _end(world: World, shop: Workshop, ticket: Ticket, this_run: Run) -> Ended |
     if isinstance(found, Fresh):
         if not _wanted(world, ticket):
             return None
-        _prepare(world, shop, ticket, this_run)
+        prepare = advising.prepare if this_run.part is Part.ADVISE else _prepare
+        prepare(world, shop, ticket, this_run)
         if not _wanted(world, ticket):
             return None
         crash.reach(Point.RUN_BEFORE_LAUNCH)
@@ -161,6 +170,7 @@ def _conclude(
     saved: Saved | None,
     step: Step,
     then: Park | Prove | AskReview | None = None,
+    spoken: Advice | None = None,
 ) -> None:
     """Run, ticket and claim change together. A person who stopped or parked the ticket meanwhile is not overruled."""
     if outcome is Outcome.STOPPED and (over := quota.exceeded(world, this_run)) is not None:
@@ -178,7 +188,12 @@ def _conclude(
             return
         runs.end(tx, this_run.id, outcome, detail, saved.commit if saved else None)
         ticket = tickets.get(tx, claim.subject)
-        if ticket.state is State.WORKING:
+        if spoken is not None:
+            # What was said is not lost where a person took the ticket away meanwhile.
+            advice.give(tx, ticket.project, spoken)
+        if ticket.state is State.WORKING and spoken is not None:
+            tickets.move(tx, ticket.id, step, rule=Rule.ADVICE_FIRST)
+        elif ticket.state is State.WORKING:
             climbing.take(world, tx, ticket, judging.staggered(tx, step))
             if then is not None:
                 tickets.move(tx, ticket.id, then)

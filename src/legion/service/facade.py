@@ -8,6 +8,7 @@ from dataclasses import replace
 from legion.config import explain as explaining
 from legion.config.explain import explain
 from legion.config.project import FILE
+from legion.config.teams import Kind
 from legion.domain.agents import ROOT
 from legion.domain.runs import seated
 from legion.jobs import spending
@@ -29,6 +30,7 @@ from legion.service import (
     routing,
     standing,
     stretch,
+    teams,
     telling,
     tickets,
     trusting,
@@ -95,6 +97,7 @@ from legion.wire.providers import (
 from legion.wire.questions import Answer, Answered, Inbox, Told, Words
 from legion.wire.recording import Cassette, Record
 from legion.wire.stretch import Stretch
+from legion.wire.teams import DefinitionText, RolePage, Roles, SaveDefinition, TeamPage, Teams
 from legion.wire.tickets import Acted, Action, Diff, Dispatch, Dispatched, EventLine, Log, TicketPage
 from legion.wire.usage import UsageReport
 
@@ -190,6 +193,24 @@ class Service:
 
     def resume_ticket(self, id: int) -> Acted:
         return tickets.resume(self._world, id)
+
+    def roles(self, cwd: str | None) -> Roles:
+        return teams.role_list(self._world, cwd)
+
+    def role(self, cwd: str | None, name: str) -> RolePage:
+        return teams.role_page(self._world, cwd, name)
+
+    def teams(self, cwd: str | None) -> Teams:
+        return teams.team_list(self._world, cwd)
+
+    def team(self, cwd: str | None, name: str) -> TeamPage:
+        return teams.team_page(self._world, cwd, name)
+
+    def definition(self, kind: str, cwd: str | None, name: str, new: bool, like: str) -> DefinitionText:
+        return teams.text(self._world, cwd, Kind(kind), name, new=new, like=like)
+
+    def save_definition(self, kind: str, wanted: SaveDefinition) -> Done:
+        return teams.save(self._world, Kind(kind), wanted)
 
     def inbox(self) -> Inbox:
         return asking.inbox(self._world)

@@ -14,6 +14,7 @@ from legion.domain.checks import HELD_OUT
 from legion.domain.errors import NotAllowed
 from legion.domain.projects import Project
 from legion.domain.questions import Matter, Question
+from legion.domain.teams import Crew, Stage
 from legion.domain.tickets import Policy
 from legion.jobs import spending
 from legion.jobs.world import World
@@ -50,7 +51,12 @@ class LimitedService(Service):
             agent = agents.get(tx, caller.id)
         _refuse_reader(agent)
         narrowed = [_narrowed(world, agent, new) for new in request.tickets]
-        by = Dispatcher(id=caller.id, tools=agent.rights.tools, allow=lambda tx, wanted: _pay(tx, agent, wanted))
+        by = Dispatcher(
+            id=caller.id,
+            tools=agent.rights.tools,
+            allow=lambda tx, wanted: _pay(tx, agent, wanted),
+            narrow=lambda crew, usual: _narrowed_crew(agent, crew, usual),
+        )
         own = replace(request, cwd=self._project().root, tickets=narrowed, request=self._request(request.request))
         return ticket_cases.dispatch(world, own, by)
 
@@ -176,6 +182,39 @@ def _narrowed(world: World, agent: Agent, new: NewTicket) -> NewTicket:
     if new.budget is None and rights.budget is not None:
         raise NotAllowed("Your own budget is limited, so each ticket needs one: say how many dollars it may cost.")
     return replace(new, driver=DRIVER, model=new.model or agent.model)
+
+
+def _narrowed_crew(agent: Agent, crew: Crew, usual: Crew | None) -> Crew:
+    """The project's own team with models that the agent may give; one that it named is refused where it gives more."""
+    if usual is None:
+        own = [replace(stage.role, model=agent.model) if _above(agent, stage) else stage.role for stage in crew.stages]
+        return replace(
+            crew, stages=tuple(replace(stage, role=role) for stage, role in zip(crew.stages, own, strict=True))
+        )
+    there = [stage.key for stage in crew.readers]
+    for stage in usual.readers:
+        if stage.key not in there:
+            raise NotAllowed(
+                f"In this project {stage.role.name} reads every change, and the team {crew.team} has none: "
+                f"choose {usual.team} or leave out team."
+            )
+    for stage in crew.stages:
+        if stage.role.driver or stage.role.provider:
+            raise NotAllowed(
+                f"The role {stage.role.name} of the team {crew.team} names a program or a provider, which only a "
+                "person gives: choose another team."
+            )
+        if _above(agent, stage):
+            raise NotAllowed(
+                f"You cannot give a model like {stage.role.model}, which {stage.role.name} of the team {crew.team} "
+                "has: choose another team."
+            )
+    return crew
+
+
+def _above(agent: Agent, stage: Stage) -> bool:
+    model, tier = stage.role.model, agent.rights.tier
+    return bool(model) and TIERS.index(tier_of(model, tier)) > TIERS.index(tier)
 
 
 def _pay(tx: ReadTransaction, agent: Agent, wanted: float) -> None:

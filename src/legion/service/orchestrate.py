@@ -10,6 +10,7 @@ import re
 
 from legion.domain.errors import BadInput
 from legion.domain.events import Kind
+from legion.domain.teams import SOLO
 from legion.domain.tickets import Cause, State, Ticket
 from legion.jobs.world import World
 from legion.service import output
@@ -49,7 +50,6 @@ _STATES = {
 _TITLE_LETTERS = 37
 _LOG_LINES = 50
 _LONGEST = 2000
-_ONE_AGENT = "solo"
 _FILE = re.compile(r"^diff --git a/.* b/(.*)$")
 
 
@@ -76,6 +76,7 @@ class Orchestrate:
             after=wanted.blocked_by or [],
             checkpoint=wanted.is_checkpoint,
             max_attempts=wanted.max_iterations or None,
+            team="" if wanted.is_checkpoint else _team(wanted.team_mode),
         )
         return Submitted(ticket_id=self._dispatch(new))
 
@@ -124,6 +125,14 @@ class Orchestrate:
         return self._service.dispatch(Dispatch(cwd=self._cwd, tickets=[new])).ids[0]
 
 
+def _team(mode: object) -> str:
+    """As legion_cc writes it: a name, or {"custom": NAME}."""
+    name = mode.get("custom") if isinstance(mode, dict) else mode
+    if name is not None and not isinstance(name, str):
+        raise BadInput("team_mode must be the name of a team.")
+    return name or ""
+
+
 def _title(text: str) -> str:
     line = " ".join(text.split())
     return line if len(line) <= _TITLE_LETTERS else f"{line[:_TITLE_LETTERS]}..."
@@ -139,7 +148,7 @@ def _snapshot(tx: ReadTransaction, ticket: Ticket, now: float) -> Snapshot:
         criteria=wish.criteria,
         status=_STATES[ticket.state],
         assigned_worker=ticket.id if ticket.state is State.WORKING else None,
-        team_mode=_ONE_AGENT,
+        team_mode=wish.team or SOLO,
         iteration=ticket.attempt,
         max_iterations=wish.max_attempts,
         feedback=ticket.feedback,

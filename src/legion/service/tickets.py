@@ -17,15 +17,16 @@ from legion.domain.paths import glob_fault
 from legion.domain.projects import Project
 from legion.domain.rules import Rule
 from legion.domain.runs import Run, seated
-from legion.domain.teams import Part
+from legion.domain.teams import Crew, Part
 from legion.domain.tickets import ENDED, Park, ParkReason, Policy, Retry, State, Stop, Ticket, Unpark, Wish
 from legion.jobs import person
 from legion.jobs.agents import NoProgram, agent
 from legion.jobs.run import run_dir
-from legion.jobs.world import World
+from legion.jobs.world import Workshop, World
 from legion.runner import launch
+from legion.service import crews, trusting
 from legion.service import projects as project_cases
-from legion.service import trusting
+from legion.store import crews as stored_crews
 from legion.store import landings, projects, requests, runs, tickets
 from legion.store.database import ReadTransaction, Transaction
 from legion.wire.tickets import Acted, Dispatch, Dispatched, NewTicket
@@ -42,6 +43,10 @@ class Dispatcher:
     tools: frozenset[str] | None
     allow: Callable[[ReadTransaction, float], None]
     """Raises NotAllowed where it cannot pay so much; asked in the transaction that takes it."""
+    narrow: Callable[[Crew, Crew | None], Crew]
+    """The crew with no more than it may give; the second is the project's own, where it named another.
+
+    Raises NotAllowed where it named one that it may not."""
 
 
 def dispatch(world: World, request: Dispatch, by: Dispatcher | None = None) -> Dispatched:
@@ -49,12 +54,19 @@ def dispatch(world: World, request: Dispatch, by: Dispatcher | None = None) -> D
     project = project_cases.find(world, request.cwd)
     if not request.tickets:
         raise BadInput("There is no ticket in this request: give at least one.")
+    shop = world.workshop_of(project)
+    person.look(world, shop)
     config = parse(project.config_text, origin="legion.toml")
     keys = _keys(request.tickets)
     _refuse_circles(request.tickets, keys)
+    teams = [_team(world, shop, new, by) for new in request.tickets]
+    fitted = [
+        crews.fitted(world, new, crew, by_a_person=by is None) for new, crew in zip(request.tickets, teams, strict=True)
+    ]
+    request = replace(request, tickets=fitted)
     for new in request.tickets:
         _refuse_unfit(world, config, Path(project.root), new)
-    person.look(world, world.workshop_of(project))
+    untrusted = crews.notes(world, shop, teams)
     with world.store.write() as tx:
         if request.request and (first := requests.recall(tx, project.id, request.request)) is not None:
             return Dispatched(**first)
@@ -64,15 +76,23 @@ def dispatch(world: World, request: Dispatch, by: Dispatcher | None = None) -> D
         _refuse_foreign(tx, project, request)
         if by is not None:
             by.allow(tx, sum(new.budget or 0.0 for new in request.tickets))
-        ids = _create(world, tx, project, config, request.tickets, by)
+        kept = ["" if crew is None else stored_crews.keep(tx, crew) for crew in teams]
+        ids = _create(world, tx, project, config, request.tickets, kept, by)
         answer = Dispatched(
             ids=[ids[position] for position in range(len(request.tickets))],
             keys={key: ids[position] for key, position in keys.items()},
-            notes=_notes(world, tx, project),
+            notes=[*_notes(world, tx, project), *untrusted],
         )
         if request.request:
             requests.remember(tx, project.id, request.request, asdict(answer))
     return answer
+
+
+def _team(world: World, shop: Workshop, new: NewTicket, by: Dispatcher | None) -> Crew | None:
+    crew = crews.chosen(world, shop, new)
+    if by is None or crew is None:
+        return crew
+    return by.narrow(crew, crews.usual(world, shop) if new.team else None)
 
 
 def stop(world: World, ticket_id: int) -> Acted:
@@ -278,6 +298,7 @@ def _create(
     project: Project,
     config: ProjectConfig,
     new: list[NewTicket],
+    kept: list[str],
     by: Dispatcher | None,
 ) -> dict[int, int]:
     """In an order in which whatever a ticket comes after exists already; ids by position in the request."""
@@ -313,6 +334,9 @@ def _create(
             review=Policy(ticket.review) if ticket.review else None,
             dispatcher="" if by is None else by.id,
             tools=None if by is None or by.tools is None else tuple(sorted(by.tools)),
+            team=ticket.team,
+            crew=kept[position],
+            labels=tuple(dict.fromkeys(ticket.labels)),
         )
         ids[position] = tickets.create(tx, project.id, wish).id
     return ids

@@ -9,6 +9,7 @@ from legion.config.project import FILE, hash_of, parse
 from legion.domain.errors import BadInput, Conflict, NotFound
 from legion.domain.events import Kind
 from legion.domain.projects import ConfigOrigin, Project
+from legion.jobs import teams
 from legion.jobs.world import World
 from legion.service import projects as project_cases
 from legion.store import projects
@@ -16,7 +17,7 @@ from legion.wire.projects import Done, Trust, Trustable, TrustText
 
 
 def trustable(world: World, cwd: str) -> Trustable:
-    """The texts that `trust` is about: the landed one, and the checkout's where it differs."""
+    """The texts that `trust` is about: as they landed, and as they are in the checkout where that differs."""
     project = project_cases.find(world, cwd)
     landed, in_checkout = _landed(world, project), in_the_checkout(project)
     if landed is None and in_checkout is None:
@@ -24,17 +25,22 @@ def trustable(world: World, cwd: str) -> Trustable:
     texts = [("landed", landed)] if landed is not None else []
     if in_checkout is not None and in_checkout != landed:
         texts.append(("checkout", in_checkout))
+    about = [(place, FILE, hash_of(text), text) for place, text in texts]
+    shop = world.workshop_of(project)
+    theirs = {one.hash: ("checkout", one.file, one.hash, one.text) for one in teams.in_checkout(shop)}
+    theirs |= {one.hash: ("landed", one.file, one.hash, one.text) for one in teams.repository(shop)}
+    about += theirs.values()
     with world.store.read() as tx:
         return Trustable(
             texts=[
                 TrustText(
                     place=place,
-                    file=str(Path(project.root) / FILE),
-                    hash=hash_of(text),
+                    file=str(Path(project.root) / file),
+                    hash=hash,
                     text=text,
-                    trusted=projects.is_trusted(tx, project.id, hash_of(text)),
+                    trusted=projects.is_trusted(tx, project.id, hash),
                 )
-                for place, text in texts
+                for place, file, hash, text in about
             ]
         )
 
@@ -49,8 +55,10 @@ def trust(world: World, request: Trust) -> Done:
     if unknown := [asked for asked in request.hashes if asked not in known]:
         raise Conflict(f"{FILE} changed since it was shown ({unknown[0][:12]} is not there now): look at it again.")
     meant = [text for text in there.texts if text.hash in request.hashes]
+    config = str(Path(project.root) / FILE)
     for text in meant:
-        parse(text.text, origin=f"{FILE} ({text.place})")
+        if text.file == config:
+            parse(text.text, origin=f"{FILE} ({text.place})")
     with world.store.write() as tx:
         current = projects.get(tx, project.id)
         if current.target != project.target:
@@ -72,9 +80,16 @@ def trust(world: World, request: Trust) -> Done:
     notes = [
         f"{FILE} in your checkout differs from the landed one; it takes effect when you commit it."
         for text in meant
-        if text.place == "checkout" and len(there.texts) > 1
+        if text.place == "checkout" and text.file == config and there.texts[0].place == "landed"
     ]
-    return Done(message=f"The commands in {FILE} of {project.name} are trusted.", notes=notes)
+    return Done(message=f"{_what(meant, config)} of {project.name} are trusted.", notes=notes)
+
+
+def _what(meant: list[TrustText], config: str) -> str:
+    files = [Path(text.file).relative_to(Path(config).parent) for text in meant if text.file != config]
+    parts = [f"The commands in {FILE}"] if len(files) < len(meant) else []
+    parts += [f"{'the' if parts else 'The'} definitions in {', '.join(map(str, files))}"] if files else []
+    return " and ".join(parts)
 
 
 def stale(project: Project) -> bool:

@@ -19,12 +19,13 @@ from legion.domain.questions import Matter, Question
 from legion.domain.rhythm import Hold
 from legion.domain.rules import Rule
 from legion.domain.runs import Run
+from legion.domain.teams import Part
 from legion.domain.tickets import Parked, ParkReason, State, Ticket
 from legion.domain.usage import total
 from legion.jobs.run import run_dir
 from legion.jobs.saving import worktree_name
 from legion.jobs.world import Rest, World
-from legion.service import asking, evidence, reviewing, trusting
+from legion.service import asking, crews, evidence, reviewing, trusting
 from legion.service import projects as project_cases
 from legion.service.health import environment_line
 from legion.service.lines import moment, run_line, usage_line
@@ -124,7 +125,8 @@ class Lines:
             return "agent starts"
         # Only an agent with a way to a model tells of it in its journal.
         quiet = silence(run_dir(self._world, run)) if run.access else ""
-        return quiet or f"agent at work for {self._now - run.started_at:.0f} s"
+        who = f"{run.role} advises" if run.part is Part.ADVISE else "agent at work"
+        return quiet or f"{who} for {self._now - run.started_at:.0f} s"
 
     def _reading(self, run: Run | None) -> str:
         if run is None or not run.role:
@@ -330,6 +332,8 @@ def ticket_page(world: World, ticket_id: int) -> TicketPage:
         clashes=_clash_lines(world, ticket),
         weakened=evidence.weakened(shop, ticket),
         accept=list(wish.acceptance),
+        labels=list(wish.labels),
+        crew=crews.line(world, shop, ticket, all_runs),
         reversal=evidence.reversal(history),
         reviews=reviewing.lines(read),
         evidence=evidence.lines(shop, ticket, history, _without_repeats((*proofs, *named, *confirmed)), read),

@@ -121,6 +121,13 @@ def latest(tx: ReadTransaction, ticket: int, role: str = "") -> Run | None:
     return None if row is None else Run(**row._mapping)
 
 
+def at_work(tx: ReadTransaction, ticket: int) -> Run | None:
+    """The last one of who builds or advises: what the run job is about."""
+    mine = (_TABLE.ticket == ticket, _TABLE.part != Part.READ)
+    row = tx.execute(select(schema.runs).where(*mine).order_by(_TABLE.id.desc()).limit(1)).one_or_none()
+    return None if row is None else Run(**row._mapping)
+
+
 def active_of(tx: ReadTransaction, ticket: int) -> tuple[Run, ...]:
     """The ticket's runs of which no end is known, whoever's they are."""
     return tuple(run for run in active(tx) if run.ticket == ticket)

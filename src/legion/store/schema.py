@@ -164,6 +164,9 @@ tickets = Table(
     Column("bound", Json, nullable=False),
     Column("acceptance", Json, nullable=False),
     Column("climbs", Flag, nullable=False),
+    Column("team", Words, nullable=False),
+    Column("crew", Text, nullable=False),
+    Column("labels", Json, nullable=False),
     Column("command", Words, nullable=False),
     Column("reason", Words, nullable=False),
     Column("feedback", Words, nullable=False),
@@ -177,6 +180,24 @@ wishes = Table(
     Column("context", Words, nullable=False),
     Column("criteria", Words, nullable=False),
     Column("plan", Words, nullable=False),
+)
+
+crews = Table(
+    "crews",
+    metadata,
+    Column("digest", Text, primary_key=True),
+    Column("body", Json, nullable=False),
+)
+
+advice = Table(
+    "advice",
+    metadata,
+    Column("ticket", Integer, primary_key=True, autoincrement=False),
+    Column("turn", Integer, primary_key=True, autoincrement=False),
+    Column("role", Text, primary_key=True),
+    Column("run", Integer, nullable=False),
+    Column("text", Words, nullable=False),
+    Column("given_at", Double, nullable=False),
 )
 
 edges = Table(

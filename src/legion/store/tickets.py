@@ -278,6 +278,9 @@ def _wish_values(ticket: Ticket) -> dict[str, Any]:
         "dispatcher": wish.dispatcher,
         "tools": wish.tools,
         "undoes": wish.undoes,
+        "team": wish.team,
+        "crew": wish.crew,
+        "labels": wish.labels,
         "review": wish.review,
     }
 
@@ -344,6 +347,9 @@ def _ticket(row: Row[Any]) -> Ticket:
             dispatcher=row.dispatcher,
             tools=None if row.tools is None else tuple(row.tools),
             undoes=row.undoes,
+            team=row.team,
+            crew=row.crew,
+            labels=tuple(row.labels),
             review=row.review,
             **texts,
         ),

@@ -12,7 +12,7 @@ class Submit:
     context: str | None = None
     criteria: str | None = None
     team_mode: object = None
-    """Taken and without effect: every ticket is one agent's."""
+    """The name of a team; {"custom": NAME} means the same."""
     max_iterations: int | None = None
     blocked_by: list[int] | None = None
     structure_plan: str | None = None

@@ -48,7 +48,7 @@ class Done:
 
 @dataclass(kw_only=True)
 class TrustText:
-    """One text of legion.toml, whole: what a person reads before they trust it."""
+    """One text of legion.toml, a role or a team, whole: what a person reads before they trust it."""
 
     place: str
     """landed or checkout."""

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from legion.wire.questions import QuestionLine
 from legion.wire.reviews import ReviewLine
+from legion.wire.teams import CrewLine
 
 
 @dataclass(kw_only=True)
@@ -35,6 +36,9 @@ class NewTicket:
     """Whether its agent may ask a person for what it is not allowed to do."""
     budget: float | None = None
     """Dollars that all its runs may cost together."""
+    team: str = ""
+    """Empty: the project's default."""
+    labels: list[str] = field(default_factory=list)
     review: str = ""
     """Whether an independent reviewer reads its change: `off`, `risky`, `always`; empty: as the project says."""
 
@@ -189,6 +193,9 @@ class TicketPage:
     """What readers said about its changes, and who is to read, oldest first."""
     reversal: ReversalLine | None = None
     """What came out when its change was taken back, whole and in pieces; null where that was not tried."""
+    labels: list[str] = field(default_factory=list)
+    crew: CrewLine | None = None
+    """Who works on it; null where no team does."""
 
 
 @dataclass(kw_only=True)

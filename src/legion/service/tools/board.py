@@ -35,6 +35,7 @@ def dispatch(call: Call) -> Data:
         prove=call.texts("prove"),
         checkpoint=call.flag("checkpoint"),
         model=call.text("model"),
+        team=call.text("team"),
         budget=call.amount("budget"),
     )
     made = call.service.dispatch(Dispatch(cwd=call.cwd, tickets=[new], request=call.request))

@@ -1,0 +1,166 @@
+"""The part of the run job in which a role advises: an agent of its own looks at ticket and code before the work.
+
+Its checkout is thrown away; only its last words count. They are stored with the end of the run, and the ticket goes
+back to the queue as the same attempt: who comes next follows from what is stored.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from legion.domain import ladder
+from legion.domain.runs import Outcome, Run
+from legion.domain.teams import READING, Advice, Crew, Part, Stage, turn_of
+from legion.domain.tickets import Park, Resume, Step, Ticket, next_try
+from legion.drivers.command import briefed
+from legion.jobs import agents, claude, climbing, environment, judging, places, setup, teams
+from legion.jobs.briefing import ADVISING, advising, once_more
+from legion.jobs.claude import Errand
+from legion.jobs.environment import Surroundings
+from legion.jobs.reading import last_words
+from legion.jobs.world import Workshop, World
+from legion.runner.launch import Ended, Lost
+from legion.runner.spec import Spec, write_spec
+from legion.store import advice, conversations, crews, runs, usage
+from legion.store.database import ReadTransaction, Transaction
+from legion.system import crash, files
+from legion.system.crash import Point
+
+LONGEST = 8000
+"""Characters of an advice that are kept: they stand in the builder's briefing."""
+_CUT = "\n[... cut ...]"
+
+
+def start(tx: Transaction, ticket: Ticket) -> Run:
+    """The run of whose turn it is: of the first role whose advice is missing, else of who builds.
+
+    Fresh eyes begin a conversation, whoever has them.
+    """
+    stage = _missing(tx, ticket)
+    role, part = (stage.key, Part.ADVISE) if stage is not None else ("", Part.BUILD)
+    before = runs.latest(tx, ticket.id, role)
+    this_run = runs.start(tx, ticket.id, ticket.attempt, role=role, part=part)
+    if ticket.wish.climbs and ladder.begins(ticket) and before is not None and before.attempt < ticket.attempt:
+        conversations.renew(tx, this_run.id)
+    return this_run
+
+
+@dataclass(frozen=True, kw_only=True)
+class Said:
+    """How an adviser's run ended, and what came of it."""
+
+    outcome: Outcome
+    detail: str
+    step: Step
+    advice: Advice | None = None
+    rest: Park | None = None
+
+
+def conclude(world: World, ticket: Ticket, this_run: Run, ended: Ended | Lost) -> Said:
+    """A failed adviser costs an attempt; what happened to it is no feedback for who builds."""
+    outcome, detail = judging.outcome(ended)
+    words = last_words(world, this_run).strip() if outcome in (Outcome.FINISHED, Outcome.GAVE_UP) else ""
+    if words:
+        turn = turn_of(ladder.place(ticket))
+        text = words if len(words) <= LONGEST else words[:LONGEST] + _CUT
+        spoken = Advice(ticket=ticket.id, turn=turn, role=this_run.role, run=this_run.id, text=text)
+        return Said(outcome=outcome, detail="advised", step=Resume(f"{this_run.role} has advised"), advice=spoken)
+    if outcome in (Outcome.FINISHED, Outcome.GAVE_UP):
+        step: Step = next_try(ticket, f"{this_run.role} gave no advice", "")
+    elif outcome in (Outcome.FAILED, Outcome.TIMED_OUT):
+        step = next_try(ticket, f"{this_run.role} gave no advice: its program failed ({detail})", "")
+    else:
+        unfinished = judging.unfinished(world, ticket, this_run, ended)
+        assert unfinished is not None, "all that is left are ends in the middle"
+        step = unfinished
+    rest = judging.rest_after(world, ticket, ended, step)
+    return Said(outcome=outcome, detail=detail, step=step, rest=rest)
+
+
+def prepare(world: World, shop: Workshop, ticket: Ticket, this_run: Run) -> None:
+    """Checkout, prompt, spec. Dependencies only for a role that could run something."""
+    assert ticket.base is not None, "a started ticket stands on a base"
+    crew = teams.of_ticket(world, ticket)
+    stage = crew.stage(this_run.role)
+    assert stage is not None, "a ticket keeps its crew"
+    seat = this_run.seat
+    crash.reach(Point.RUN_BEFORE_WORKTREE)
+    tree = shop.worktrees.replant(
+        seat, ticket.base, _ground(world, shop, ticket), f"legion/{seat}", attempt=this_run.id
+    )
+    crash.reach(Point.RUN_AFTER_WORKTREE)
+    if stage.tools is None or stage.tools - READING:
+        setup.ensure(world, shop, tree, setup.record_of(shop, tree))
+    around = environment.prepare(world, shop, this_run, tree)
+    folder = world.data.runs / this_run.name
+    place = folder / "given"
+    place.mkdir(parents=True, exist_ok=True)
+    write_spec(folder, _spec(world, shop, ticket, this_run, stage, crew, tree, around))
+
+
+def _missing(tx: ReadTransaction, ticket: Ticket) -> Stage | None:
+    crew = crews.get(tx, ticket.wish.crew)
+    if not crew.advisers:
+        return None
+    turn = turn_of(ladder.place(ticket))
+    return crew.missing_adviser([one.role for one in advice.of_ticket(tx, ticket.id) if one.turn == turn])
+
+
+def _ground(world: World, shop: Workshop, ticket: Ticket) -> str:
+    """The tree as who builds next will find it."""
+    assert ticket.base is not None, "a started ticket stands on a base"
+    if ticket.plant is not None:
+        return ticket.plant
+    with world.store.read() as tx:
+        saved = [run.saved for run in runs.of_ticket(tx, ticket.id, role="") if run.saved is not None]
+    return shop.hub.tree_of(saved[-1] if saved else ticket.base)
+
+
+def _spec(
+    world: World,
+    shop: Workshop,
+    ticket: Ticket,
+    this_run: Run,
+    stage: Stage,
+    crew: Crew,
+    tree: Path,
+    around: Surroundings,
+) -> Spec:
+    state = shop.agents / this_run.seat
+    state.mkdir(parents=True, exist_ok=True, mode=0o700)
+    handed = world.data.runs / this_run.name / "given"
+    chosen = agents.agent(world, shop.config, "", stage.role.driver or ticket.wish.driver)
+    identity = {
+        "LEGION_TICKET": str(ticket.id),
+        "LEGION_ATTEMPT": str(ticket.attempt),
+        "LEGION_ROLE": stage.key,
+        "LEGION_STATE": str(state),
+    }
+    env = places.environment(world, {**identity, **around.env})
+    seen = (handed, *agents.own_file(chosen))
+    walls = places.sandbox(world, shop, writable=(tree, state, *around.writable), readable=seen)
+    with world.store.read() as tx:
+        tried, heard = climbing.tried(tx, ticket), teams.advised(tx, ticket)
+        spent = usage.of_ticket(tx, ticket.id).usd
+    others = [one for one in heard if one.role != stage.key]
+    prompt = advising(ticket, shop.config, tried, others)
+    if chosen.argv is None:
+        errand = Errand(
+            prompt=prompt,
+            again=once_more(prompt),
+            rules=f"{ADVISING}\n\n{stage.role.prompt}".strip(),
+            model=stage.role.model,
+            provider=stage.role.provider,
+            tools=teams.tools(stage, ticket),
+            allowance=claude.allowance(world, ticket),
+            spent=spent,
+            role=stage.role.name,
+            team=crew.team,
+        )
+        where = claude.Place(tree=tree, state=state, given=handed, env=env, walls=walls)
+        return claude.spec(world, this_run, errand, where, chosen.timeout)
+    words = f"{ADVISING}\n\n{stage.role.prompt}\n\n{prompt}"
+    files.write_whole(handed / "briefing.md", words, mode=0o644)
+    program = briefed(chosen.argv, cwd=tree, env=env, briefing=handed / "briefing.md")
+    return Spec(run=this_run.name, program=program, timeout=chosen.timeout, sandbox=walls)
