@@ -6,7 +6,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from bench import claude, daemon, foresight, gateway, governor, landing, mail, scale, start
+from bench import claude, daemon, foresight, gateway, governor, landing, mail, pipeline, scale, start
 from bench.report import Report
 
 PARTS = {
@@ -20,6 +20,7 @@ PARTS = {
     "gateway": gateway.run,
     "governor": governor.run,
     "claude": claude.run,
+    "pipeline": pipeline.run,
 }
 
 

@@ -129,9 +129,10 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize("text", REFUSED, ids=lambda text: REFUSED[text][:40])
-def test_what_cannot_be_used_is_refused_with_the_reason(text: str):
-    assert REFUSED[text] in refusal(text)
+@pytest.mark.parametrize("number", range(len(REFUSED)))
+def test_what_cannot_be_used_is_refused_with_the_reason(number: int):
+    text, reason = list(REFUSED.items())[number]
+    assert reason in refusal(text)
 
 
 VALUES = st.recursive(
@@ -147,14 +148,16 @@ VALUES = st.recursive(
 
 @given(st.dictionaries(st.sampled_from([*NO, "settled", "criteria"]), VALUES))
 def test_any_answer_is_read_or_refused_and_never_breaks(answer: dict[str, object]):
+    reason = ""
     try:
         verdict = parse(json.dumps({**FINE, **answer}), SUBJECT)
     except Malformed as wrong:
-        assert str(wrong)
-        assert "\n" not in str(wrong)
-    else:
-        assert bool(verdict.blocking) is (verdict.ruling is Ruling.CHANGES)
-        assert {"a.py"} <= set(verdict.read)
+        reason = str(wrong)
+    if reason:
+        assert "\n" not in reason
+        return
+    assert bool(verdict.blocking) is (verdict.ruling is Ruling.CHANGES)
+    assert {"a.py"} <= set(verdict.read)
 
 
 @given(st.text())

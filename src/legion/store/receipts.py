@@ -10,6 +10,7 @@ from sqlalchemy import ColumnElement, insert, select
 from legion.domain.checks import Receipt, Verdict
 from legion.domain.events import Kind
 from legion.store import schema
+from legion.store.columns import clean
 from legion.store.database import ReadTransaction, Transaction
 
 _TABLE = schema.receipts.c
@@ -43,7 +44,7 @@ def add(
         "exit_code": exit_code,
         "duration": duration,
         "made_at": tx.now,
-        "tail": schema.clean(tail),
+        "tail": clean(tail),
         "output": output,
         "digest": digest,
     }

@@ -1,13 +1,8 @@
-"""The tables as the last migration leaves them, and how our values lie in their columns."""
+"""The tables as the last migration leaves them."""
 
 from __future__ import annotations
 
-import json
-from enum import Enum
-from typing import Any
-
-from sqlalchemy import BigInteger, Column, Dialect, Double, Integer, MetaData, Table, Text, TypeDecorator
-from sqlalchemy import Enum as SqlEnum
+from sqlalchemy import BigInteger, Column, Double, Integer, MetaData, Table, Text
 
 from legion.domain.agents import Planning, Tier
 from legion.domain.checks import Verdict
@@ -21,54 +16,7 @@ from legion.domain.rules import Rule
 from legion.domain.runs import Outcome
 from legion.domain.teams import Part
 from legion.domain.tickets import Policy, State
-
-
-class Words(TypeDecorator[str]):
-    """Any text a program may print. What no database can hold (NUL, half characters) becomes a visible mark."""
-
-    impl = Text
-    cache_ok = True
-
-    def process_bind_param(self, value: str | None, dialect: Dialect) -> str | None:
-        return None if value is None else clean(value)
-
-
-class Json(TypeDecorator[Any]):
-    impl = Text
-    cache_ok = True
-
-    def process_bind_param(self, value: object, dialect: Dialect) -> str | None:
-        return None if value is None else json.dumps(value)
-
-    def process_result_value(self, value: str | None, dialect: Dialect) -> object:
-        return None if value is None else json.loads(value)
-
-
-class Flag(TypeDecorator[bool]):
-    """True and false as 1 and 0, so that one SQL text does for both databases."""
-
-    impl = Integer
-    cache_ok = True
-
-    def process_bind_param(self, value: bool | None, dialect: Dialect) -> int | None:
-        return None if value is None else int(value)
-
-    def process_result_value(self, value: int | None, dialect: Dialect) -> bool | None:
-        return None if value is None else bool(value)
-
-
-def clean(value: str) -> str:
-    try:
-        value.encode()
-    except UnicodeEncodeError:
-        value = value.encode(errors="replace").decode()
-    return value.replace("\x00", "\N{REPLACEMENT CHARACTER}")
-
-
-def _one_of(kind: type[Enum]) -> SqlEnum:
-    """An enum by its value, not by its name."""
-    return SqlEnum(kind, native_enum=False, length=None, values_callable=lambda members: [m.value for m in members])
-
+from legion.store.columns import Flag, Json, Words, one_of
 
 metadata = MetaData()
 
@@ -79,7 +27,7 @@ events = Table(
     metadata,
     Column("n", Integer, primary_key=True, autoincrement=False),
     Column("at", Double, nullable=False),
-    Column("kind", _one_of(Kind), nullable=False),
+    Column("kind", one_of(Kind), nullable=False),
     Column("project", Integer),
     Column("ticket", Integer),
     Column("data", Json, nullable=False),
@@ -98,10 +46,10 @@ projects = Table(
     Column("paused", Flag, nullable=False),
     Column("config_text", Words, nullable=False),
     Column("config_hash", Text, nullable=False),
-    Column("config_origin", _one_of(ConfigOrigin), nullable=False),
+    Column("config_origin", one_of(ConfigOrigin), nullable=False),
     Column("target", Text, nullable=False),
     Column("baseline_commit", Text),
-    Column("baseline_verdict", _one_of(Verdict)),
+    Column("baseline_verdict", one_of(Verdict)),
     Column("person_tip", Text),
     Column("person_absorbed", Text),
     Column("person_refused", Text),
@@ -132,7 +80,7 @@ tickets = Table(
     Column("id", Integer, primary_key=True, autoincrement=False),
     Column("project", Integer, nullable=False),
     Column("version", Integer, nullable=False),
-    Column("state", _one_of(State), nullable=False),
+    Column("state", one_of(State), nullable=False),
     Column("live", Flag, nullable=False),
     Column("attempt", Integer, nullable=False),
     Column("interrupted", Flag, nullable=False),
@@ -161,7 +109,7 @@ tickets = Table(
     Column("dispatcher", Text, nullable=False),
     Column("tools", Json),
     Column("undoes", Integer),
-    Column("review", _one_of(Policy)),
+    Column("review", one_of(Policy)),
     Column("files", Json, nullable=False),
     Column("proofs", Json, nullable=False),
     Column("bound", Json, nullable=False),
@@ -189,7 +137,7 @@ plans = Table(
     "plans",
     metadata,
     Column("ticket", Integer, primary_key=True, autoincrement=False),
-    Column("stage", _one_of(Planning), nullable=False),
+    Column("stage", one_of(Planning), nullable=False),
     Column("text", Words, nullable=False),
     Column("decided_by", Text, nullable=False),
     Column("decided_at", Double),
@@ -236,14 +184,14 @@ agents = Table(
     Column("budget", Double),
     Column("headcount", Integer),
     Column("depth", Integer),
-    Column("tier", _one_of(Tier), nullable=False),
+    Column("tier", one_of(Tier), nullable=False),
     Column("base", Text),
     Column("owes", Flag, nullable=False),
     Column("held_until", Double),
     Column("held_why", Words, nullable=False),
     Column("hired_at", Double, nullable=False),
     Column("fired_at", Double),
-    Column("plan", _one_of(Planning), nullable=False),
+    Column("plan", one_of(Planning), nullable=False),
     Column("leaving", Text, nullable=False),
     Column("hirer", Text, nullable=False),
 )
@@ -266,10 +214,10 @@ mail = Table(
     Column("id", Text, nullable=False),
     Column("sender", Text, nullable=False),
     Column("recipient", Text, nullable=False),
-    Column("kind", _one_of(Post), nullable=False),
+    Column("kind", one_of(Post), nullable=False),
     Column("text", Words, nullable=False),
     Column("sent_at", Double, nullable=False),
-    Column("delivery", _one_of(Delivery), nullable=False),
+    Column("delivery", one_of(Delivery), nullable=False),
     Column("batch", Text, nullable=False),
     Column("heard_at", Double),
     Column("about", Text, nullable=False),
@@ -295,14 +243,14 @@ runs = Table(
     Column("generation", Integer, nullable=False),
     Column("started_at", Double, nullable=False),
     Column("ended_at", Double),
-    Column("outcome", _one_of(Outcome)),
+    Column("outcome", one_of(Outcome)),
     Column("detail", Words, nullable=False),
     Column("saved", Text),
     Column("conversation", Text, nullable=False),
     Column("access", Words, nullable=False),
     Column("prompt", Text, nullable=False),
     Column("role", Text, nullable=False),
-    Column("part", _one_of(Part), nullable=False),
+    Column("part", one_of(Part), nullable=False),
 )
 
 rewinds = Table(
@@ -322,7 +270,7 @@ claims = Table(
     "claims",
     metadata,
     Column("id", Integer, primary_key=True, autoincrement=False),
-    Column("kind", _one_of(JobKind), nullable=False),
+    Column("kind", one_of(JobKind), nullable=False),
     Column("subject", Integer, nullable=False),
     Column("generation", Integer, nullable=False),
     Column("machine", Words, nullable=False),
@@ -342,7 +290,7 @@ receipts = Table(
     Column("command", Words, nullable=False),
     Column("commit_id", Text, nullable=False),
     Column("tree", Text, nullable=False),
-    Column("verdict", _one_of(Verdict), nullable=False),
+    Column("verdict", one_of(Verdict), nullable=False),
     Column("exit_code", Integer),
     Column("duration", Double, nullable=False),
     Column("made_at", Double, nullable=False),
@@ -428,7 +376,7 @@ questions = Table(
     metadata,
     Column("id", Integer, primary_key=True, autoincrement=False),
     Column("key", Text, nullable=False),
-    Column("kind", _one_of(Matter), nullable=False),
+    Column("kind", one_of(Matter), nullable=False),
     Column("project", Integer, nullable=False),
     Column("agent", Text, nullable=False),
     Column("ticket", Integer),
@@ -440,7 +388,7 @@ questions = Table(
     Column("asked_at", Double, nullable=False),
     Column("deadline", Double, nullable=False),
     Column("settled_at", Double),
-    Column("settled_by", _one_of(Settler)),
+    Column("settled_by", one_of(Settler)),
     Column("choice", Words, nullable=False),
     Column("why", Words, nullable=False),
 )
@@ -474,8 +422,8 @@ helps = Table(
     metadata,
     Column("run", Integer, primary_key=True, autoincrement=False),
     Column("number", Integer, primary_key=True, autoincrement=False),
-    Column("action", _one_of(Action), nullable=False),
-    Column("rule", _one_of(Rule), nullable=False),
+    Column("action", one_of(Action), nullable=False),
+    Column("rule", one_of(Rule), nullable=False),
     Column("sign", Words, nullable=False),
     Column("why", Words, nullable=False),
     Column("advice", Words, nullable=False),
