@@ -109,29 +109,36 @@ def test_a_working_ticket_goes_back_to_its_first_write(here: Company, gate: Gate
 
 def test_a_rewind_is_undone_by_a_rewind_to_the_end_of_the_run(here: Company, gate: Gate):
     name = f"back{next(NUMBERS)}"
-    script(here, name, bash("echo one > one.txt"), bash("echo more > more.txt"), bash(gate.pause), 'say = "Done."')
+    script(
+        here,
+        name,
+        bash(f"echo one > {name}.txt"),
+        bash(f"echo more > {name}-more.txt"),
+        bash(gate.pause),
+        'say = "Done."',
+    )
     ticket = here.dispatch(name)
     gate.arrived()
     here.project.stop(ticket)
     here.project.until_idle(ticket)
     first, *_ = moments(here, ticket)
-    script(here, name, bash("echo one > one.txt"), bash(gate.pause), bash("ls > seen.txt"), 'say = "Done."')
+    script(here, name, bash(f"echo one > {name}.txt"), bash(gate.pause), bash(f"ls > {name}-seen.txt"), 'say = "Done."')
     rewind(here, ticket, first.rewind)
     gate.arrived()
-    assert not (here.project.worktree(ticket) / "more.txt").exists()
+    assert not (here.project.worktree(ticket) / f"{name}-more.txt").exists()
     end = [one for one in moments(here, ticket) if one.kind == "run.ended"]
     assert [one.rewind for one in end] == [str(first.run)]
-    script(here, name, "", "", 'say = "Nothing comes back."', 'say = "Done."')
+    script(here, name, *(['say = "Not again."'] * 3), 'say = "Done."')
     rewind(here, ticket, end[0].rewind, "As it was.")
     here.project.until_settled(ticket)
     page = here.project.ticket(ticket)
     assert (page.ticket.state, page.ticket.attempt) == ("done", 3)
-    assert here.project.landed("more.txt") == "more\n"
-    assert here.project.landed("seen.txt") is None
+    assert here.project.landed(f"{name}-more.txt") == "more\n"
+    assert here.project.landed(f"{name}-seen.txt") is None
     told = conversations(here, ticket)
     assert len(told) == 3
     last = next(text for text in told.values() if "As it was." in text)
-    assert "more.txt" in last
+    assert f"{name}-more.txt" in last
     # What is kept of a landed ticket goes when the housekeeper comes by.
     kept = here.project.hub.parent / "rewind" / str(ticket)
     until(lambda: not kept.exists(), here, "the housekeeper's visit")
@@ -162,13 +169,20 @@ def test_what_cannot_be_gone_back_to_is_one_sentence(here: Company):
 )
 def test_a_daemon_that_is_killed_in_a_rewind_loses_neither(here: Company, gate: Gate, point: Point):
     name = f"back{next(NUMBERS)}"
-    script(here, name, bash("echo one > one.txt"), bash("echo two > two.txt"), bash(gate.pause), 'say = "Done."')
+    script(
+        here,
+        name,
+        bash(f"echo one > {name}.txt"),
+        bash(f"echo two > {name}-two.txt"),
+        bash(gate.pause),
+        'say = "Done."',
+    )
     here.squad.end()
     here.start({"LEGION_CRASH_AT": point.value})
     ticket = here.dispatch(name)
     gate.arrived()
     first, *_ = moments(here, ticket)
-    script(here, name, bash("echo one > one.txt"), bash("ls > seen.txt"), 'say = "Done."')
+    script(here, name, bash(f"echo one > {name}.txt"), bash(f"ls > {name}-seen.txt"), 'say = "Done."')
     with pytest.raises(LegionError):
         rewind(here, ticket, first.rewind)
     assert here.squad.process is not None
@@ -180,8 +194,8 @@ def test_a_daemon_that_is_killed_in_a_rewind_loses_neither(here: Company, gate: 
     here.project.until_settled(ticket)
     page = here.project.ticket(ticket)
     assert (page.ticket.state, page.ticket.attempt) == ("done", 2)
-    assert (here.project.landed("one.txt"), here.project.landed("two.txt")) == ("one\n", None)
-    assert "two.txt" not in (here.project.landed("seen.txt") or "two.txt")
+    assert (here.project.landed(f"{name}.txt"), here.project.landed(f"{name}-two.txt")) == ("one\n", None)
+    assert f"{name}-two.txt" not in (here.project.landed(f"{name}-seen.txt") or f"{name}-two.txt")
     assert [run.outcome for run in page.runs] == ["stopped", "finished"]
 
 
