@@ -73,7 +73,7 @@ def main(wanted: Wanted, *, as_json: bool, screen: Screen) -> int:
 def playable(ticket: NewTicket) -> NewTicket:
     """As it can be rehearsed: its agent is Claude Code, and nothing hangs on what a real model would write."""
     driver = "" if ticket.checkpoint else DRIVER
-    return replace(ticket, driver=driver, command="", after=[], prove=[], budget=None, ask=False)
+    return replace(ticket, driver=driver, command="", after=[], prove=[], budget=None, ask=False, plan_first=False)
 
 
 def _introduce(wanted: Wanted, scratch: Scratch, teller: Teller, screen: Screen) -> None:
