@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 _SHORT = {"-t": "--title", "-c": "--context", "-k": "--criteria", "-p": "--plan"}
 _TEXTS = ("--title", "--context", "--criteria", "--plan", "--epic", "--driver", "--command", "--model")
 _LISTS = ("--files", "--prove")
-_FLAGS = ("--checkpoint", "--ask")
+_FLAGS = ("--checkpoint", "--ask", "--plan-first")
 _NUMBERS = {"--priority": (-1000, 1000), "--max-attempts": (1, 20)}
 _DIGITS = 9
 

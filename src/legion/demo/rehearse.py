@@ -72,8 +72,11 @@ def main(wanted: Wanted, *, as_json: bool, screen: Screen) -> int:
 
 def playable(ticket: NewTicket) -> NewTicket:
     """As it can be rehearsed: its agent is Claude Code, and nothing hangs on what a real model would write."""
-    driver = "" if ticket.checkpoint else DRIVER
-    return replace(ticket, driver=driver, command="", after=[], prove=[], accept=[], budget=None, ask=False)
+    plain = replace(ticket, driver="", command="", after=[], prove=[], accept=[], budget=None, ask=False)
+    if ticket.checkpoint:
+        return plain
+    # Nobody answers, and what the scripted model says is what somebody who builds would say.
+    return replace(plain, driver=DRIVER, plan_first=False, team="solo", review="off")
 
 
 def _introduce(wanted: Wanted, scratch: Scratch, teller: Teller, screen: Screen) -> None:

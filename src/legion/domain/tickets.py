@@ -425,7 +425,7 @@ def move(ticket: Ticket, step: Step, now: float) -> Ticket:
             return replace(moved, reason=reason)
         case Rewind(ground, reason, feedback):
             back = replace(moved, base=ground.base, plant=ground.tree, change=None, interrupted=False)
-            return replace(back, spared=ticket.attempt, reason=reason, feedback=feedback)
+            return replace(back, spared=ticket.attempt, skipped=0, reason=reason, feedback=feedback)
         case Retry(feedback):
             told = "\n\n".join(words for words in (feedback, ticket.feedback) if words)
             return replace(moved, spared=ticket.attempt, skipped=0, interrupted=False, feedback=told)

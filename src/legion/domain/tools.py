@@ -95,7 +95,7 @@ DESCRIPTIONS: Mapping[Tool, Description] = {
             "model": _text(),
             "team": _text(),
             "budget": Parameter(kind="number", words="dollars"),
-            "plan_first": Parameter(kind="boolean", words="its agent only reads until you approve its plan"),
+            "plan_first": Parameter(kind="boolean", words="you approve its plan first"),
         },
     ),
     Tool.CHECK: Description(
@@ -171,12 +171,12 @@ DESCRIPTIONS: Mapping[Tool, Description] = {
         },
     ),
     Tool.PLAN: Description(
-        words="Propose your plan; or approve or reject that of an agent below you, or of a ticket of yours.",
+        words="Propose your plan, or decide about one below you or of your ticket.",
         takes={
             "text": _text("your plan"),
-            "agent": _text("id, name or ticket number"),
+            "agent": _text("id, name or ticket"),
             "approve": Parameter(kind="boolean"),
-            "why": _text("what to do better"),
+            "why": _text(),
         },
     ),
     Tool.ASK: Description(
