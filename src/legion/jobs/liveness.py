@@ -19,6 +19,7 @@ from legion.domain.course import Course, Happening
 from legion.domain.errors import LegionError
 from legion.domain.liveness import RULES, Action, Facts, Help, Patience, State
 from legion.domain.runs import Run
+from legion.domain.teams import Part
 from legion.domain.tickets import State as TicketState
 from legion.domain.watching import Watch
 from legion.drivers.known import DriverName
@@ -98,7 +99,8 @@ class Watchman:
     def look(self) -> None:
         """One round over all runs at work."""
         with self.world.store.read() as tx:
-            active = {run.id: run for run in runs.active(tx)}
+            # Who advises or reads changes nothing, and has its limit of time.
+            active = {run.id: run for run in runs.active(tx) if run.part is Part.BUILD}
             taken = store.helps(tx, active)
             new = [id for id in active if id not in self._seen]
             known = store.watches(tx, new)
