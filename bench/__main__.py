@@ -6,7 +6,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from bench import claude, daemon, foresight, gateway, landing, mail, scale, start
+from bench import claude, daemon, foresight, gateway, landing, mail, pipeline, scale, start
 from bench.report import Report
 
 PARTS = {
@@ -19,6 +19,7 @@ PARTS = {
     "mail": mail.run,
     "gateway": gateway.run,
     "claude": claude.run,
+    "pipeline": pipeline.run,
 }
 
 

@@ -339,15 +339,6 @@ class StandIn(ModelsStandIn, StaffStandIn, TeamsStandIn, WorkStandIn):
         self.feedback.append(action.feedback)
         return self._move(id, "queued")
 
-    def review(self, id: int, /) -> Acted:
-        self._ask("review")
-        return Acted(tickets=[id], message=f"Ticket {id} is being read")
-
-    def bounce(self, id: int, action: Action, /) -> Acted:
-        self._ask("bounce")
-        self.feedback.append(action.feedback)
-        return self._move(id, "queued")
-
     def drop(self, id: int, /) -> Acted:
         self._ask("drop")
         self._line(id)

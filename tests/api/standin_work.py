@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from legion.wire.history import Events, Happening
 from legion.wire.stretch import Stretch
-from legion.wire.tickets import Acted, TicketLine, UsageLine
+from legion.wire.tickets import Acted, Action, TicketLine, UsageLine
 from legion.wire.usage import UsageReport, UsageShare
 
 
@@ -38,6 +38,14 @@ class WorkStandIn:
 
     def _line(self, id: int) -> TicketLine:
         raise NotImplementedError
+
+    def review(self, id: int, /) -> Acted:
+        self._ask("review")
+        return Acted(tickets=[id], message=f"Ticket {id} is being read.")
+
+    def bounce(self, id: int, action: Action, /) -> Acted:
+        self._ask("bounce")
+        return Acted(tickets=[id], message=f"Ticket {id} goes back: {action.feedback}")
 
     def history(self, cwd: str | None, ticket: int | None, run: int | None, after: str, last: int, /) -> Events:
         self._ask("history")

@@ -43,6 +43,8 @@ ASKED = [
     ("stop", lambda legion: legion.stop(1, Action())),
     ("stop_all", lambda legion: legion.stop_all(HERE)),
     ("retry", lambda legion: legion.retry(1, Action(feedback="More."))),
+    ("review", lambda legion: legion.review(1)),
+    ("bounce", lambda legion: legion.bounce(1, Action(feedback="More."))),
     ("drop", lambda legion: legion.drop(1)),
     ("pause", lambda legion: legion.pause(HERE)),
     ("resume", lambda legion: legion.resume(HERE)),

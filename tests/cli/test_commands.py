@@ -35,6 +35,8 @@ JSON_OF_EACH = [
     (["stop", "2"], "legion.acted/1"),
     (["stop", "all"], "legion.acted/1"),
     (["retry", "1"], "legion.acted/1"),
+    (["review", "1"], "legion.acted/1"),
+    (["bounce", "1"], "legion.acted/1"),
     (["drop", "1"], "legion.acted/1"),
     (["pause"], "legion.acted/1"),
     (["pause", "1"], "legion.acted/1"),
@@ -231,6 +233,12 @@ def test_a_plan_with_one_bad_ticket_makes_none(legion, service: StandIn, tmp_pat
     ended = legion("dispatch", "--from", str(plan))
     assert (ended.code, service.tickets) == (2, {})
     assert "ticket `b`: `prove`" in ended.err
+
+
+def test_bounce_hands_the_words_over(legion, service: StandIn):
+    service.put(1, state="reviewing")
+    assert legion("bounce", "1", "Keep the API.").out == "Ticket 1 goes back: Keep the API.\n"
+    assert legion("bounce", "1", "-", stdin=b"From stdin.").out == "Ticket 1 goes back: From stdin.\n"
 
 
 def test_retry_hands_the_feedback_over(legion, service: StandIn):

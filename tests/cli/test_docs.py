@@ -139,6 +139,7 @@ SHAPES = (
     questions,
     providers,
     recording,
+    reviews,
     usage,
     history,
     reviews,

@@ -70,6 +70,11 @@ fi
 """
 
 
+READS = """
+echo '{"verdict": "approve", "summary": "Fine.", "read": ["m.txt"]}'
+"""
+
+
 @dataclass(frozen=True)
 class Ground:
     """The folders of one case."""
@@ -96,6 +101,11 @@ class Ground:
         return self.folder / "shared"
 
     @property
+    def reader(self) -> Path:
+        """The program that reads changes."""
+        return self.shared / "reader.sh"
+
+    @property
     def settings(self) -> Path:
         return self.folder / "config.toml"
 
@@ -112,13 +122,15 @@ def prepare(ground: Ground) -> None:
     """What is there before Legion comes."""
     ground.shared.mkdir(parents=True)
     ground.settings.write_text(settings_text(ground))
+    ground.reader.write_text(agent(ground, READS))
     ada = Repository(ground.repository, CONFIG)
     ada.commit("setup", {"check.sh": CHECK, "lock.txt": "1\n", ".gitignore": "*.ignored\n"})
 
 
 def settings_text(ground: Ground) -> str:
     database = f"[daemon]\ndatabase = {json.dumps(ground.database)}\n" if ground.database else ""
-    return f"[sandbox]\nwrite = [{json.dumps(str(ground.shared))}]\n\n[worktrees]\npool = 2\n\n{database}"
+    reader = f'[drivers.reader]\nrun = "sh {ground.reader}"\n\n[reviewer]\ndriver = "reader"\n'
+    return f"[sandbox]\nwrite = [{json.dumps(str(ground.shared))}]\n\n[worktrees]\npool = 2\n\n{database}{reader}"
 
 
 def agent(ground: Ground, script: str) -> str:
@@ -128,7 +140,7 @@ def agent(ground: Ground, script: str) -> str:
 def board(ground: Ground) -> list[NewTicket]:
     return [
         NewTicket(title="commits", key="commits", command=agent(ground, COMMITS), prove=[PROOF]),
-        NewTicket(title="mends", command=agent(ground, MENDS)),
+        NewTicket(title="mends", command=agent(ground, MENDS), review="always"),
         NewTicket(title="one", command=agent(ground, CLASHES)),
         NewTicket(title="other", command=agent(ground, CLASHES)),
         NewTicket(title="look", checkpoint=True, after_keys=["commits"]),

@@ -19,9 +19,11 @@ from legion.domain.checks import Verdict
 from legion.domain.landing import Landing
 from legion.domain.projects import Project
 from legion.domain.runs import Outcome, Run
+from legion.domain.teams import Part
 from legion.domain.tickets import State, Ticket
+from legion.domain.verdicts import Reading, Ruling
 from legion.runner.journal import Kind, read_journal
-from legion.store import jobs, landings, projects, receipts, runs, tickets
+from legion.store import jobs, landings, projects, receipts, runs, tickets, verdicts
 from legion.store.database import Store
 from legion.system import files
 from legion.system.paths import DataDir
@@ -63,6 +65,7 @@ class Scene:
                     project=projects.get(tx, 1),
                     tickets=known,
                     runs=tuple(run for ticket in known for run in runs.of_ticket(tx, ticket.id)),
+                    readings=tuple(one for ticket in known for one in verdicts.of_ticket(tx, ticket.id)),
                     landings=history,
                     green={
                         landing.commit: {
@@ -88,6 +91,7 @@ class Told:
     project: Project
     tickets: tuple[Ticket, ...]
     runs: tuple[Run, ...]
+    readings: tuple[Reading, ...]
     landings: tuple[Landing, ...]
     green: dict[str, set[str]]
     """The commands with a green receipt for the tree of each landing's commit."""
@@ -150,7 +154,7 @@ def every_agent_was_started_once_per_run(scene: Scene, told: Told) -> None:
 def no_run_was_lost_while_its_runner_lived(scene: Scene, told: Told) -> None:
     lost = [run for run in told.runs if run.outcome is Outcome.LOST]
     assert scene.lost_allowed or not lost, lost
-    attempts = Counter((run.ticket, run.attempt) for run in told.runs)
+    attempts = Counter((run.ticket, run.attempt, run.role) for run in told.runs)
     assert scene.lost_allowed or set(attempts.values()) == {1}, attempts
 
 
@@ -158,8 +162,17 @@ def what_each_run_left_is_kept_in_the_hub(scene: Scene, told: Told) -> None:
     refs = scene.git("for-each-ref", "--format=%(refname) %(objectname)").splitlines()
     kept = dict(line.split() for line in refs)
     for run in told.runs:
+        if run.part is Part.READ:
+            assert run.saved is None, "what a reader writes is nobody's"
+            continue
         assert run.saved is not None, run
         assert kept[f"refs/legion/wip/{run.ticket}/{run.id}"] == run.saved
+
+
+def each_change_was_judged_once_by_its_reader(scene: Scene, told: Told) -> None:
+    given = Counter((one.ticket, one.attempt) for one in told.readings)
+    assert set(given.values()) <= {1}, given
+    assert all(one.verdict is not None and one.verdict.ruling is Ruling.APPROVE for one in told.readings)
 
 
 def no_file_is_gone(scene: Scene, told: Told) -> None:
@@ -218,6 +231,7 @@ INVARIANTS: Sequence[Invariant] = (
     every_agent_was_started_once_per_run,
     no_run_was_lost_while_its_runner_lived,
     what_each_run_left_is_kept_in_the_hub,
+    each_change_was_judged_once_by_its_reader,
     no_file_is_gone,
     no_process_is_left_over,
     all_locks_are_free,

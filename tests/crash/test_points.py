@@ -85,6 +85,7 @@ class Case:
         assert scene.git("log", "--format=%s", "refs/legion/target").split("\n").count("My own commit") == 1
         attempts = {ticket.wish.title: ticket.attempt for ticket in told.tickets}
         assert (attempts["commits"], attempts["mends"], attempts["look"]) == (1, 2, 0), "no attempt is spent on a crash"
+        assert len(told.readings) == 2, "each of its changes was read"
         assert attempts["one"] + attempts["other"] <= 3
         kept = [path.read_text() for path in self.ground.worktrees.rglob("nested/kept.txt")]
         assert kept == ["nested\n"] * len(kept)

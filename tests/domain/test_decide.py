@@ -68,6 +68,38 @@ def test_an_agent_on_its_way_out_still_takes_its_place():
     assert decide(look(ticket(2), ticket(3), jobs=leaving, project=two), 0.0).commands == (run(2),)
 
 
+def read(number: int, *, aside: bool = False) -> StartJob:
+    return StartJob(JobKind.REVIEW, number, None if aside else 10 + number)
+
+
+def test_readers_take_slots_and_come_before_new_work():
+    in_review = ticket(1, State.REVIEWING)
+    assert decide(look(in_review, ticket(2)), 0.0).commands == (read(1), run(2))
+    assert decide(look(in_review, ticket(2), slots=1), 0.0).commands == (read(1),)
+    busy = frozenset({(JobKind.REVIEW, 1)})
+    assert decide(look(in_review, ticket(2), jobs=busy, slots=1), 0.0).commands == ()
+    assert decide(look(in_review, ticket(2), jobs=busy, project=replace(PROJECT, parallel=1)), 0.0).commands == ()
+
+
+def test_a_claimed_ticket_is_read_by_others_than_its_holder():
+    held = look(ticket(1, State.REVIEWING), held=frozenset({1}))
+    assert decide(held, 0.0).commands == (read(1),)
+
+
+def test_what_nobody_waits_for_is_read_last_and_not_in_a_paused_project():
+    aside = look(ticket(2), read_aside={7: 1, 8: 2}, slots=2)
+    assert decide(aside, 0.0).commands == (run(2), read(7, aside=True))
+    assert decide(look(ticket(2), read_aside={7: 1}, slots=1), 0.0).commands == (run(2),)
+    assert decide(look(read_aside={7: 1}, project=replace(PROJECT, paused=True)), 0.0).commands == ()
+
+
+def test_a_reader_whose_ticket_went_away_is_brought_to_its_end():
+    assert decide(look(ticket(1, State.PARKED), open_readings=frozenset({1})), 0.0).commands == (read(1, aside=True),)
+    assert decide(look(open_readings=frozenset({1})), 0.0).commands == (read(1, aside=True),)
+    assert decide(look(ticket(1, State.REVIEWING), open_readings=frozenset({1})), 0.0).commands == (read(1),)
+    assert decide(look(read_aside={1: 1}, open_readings=frozenset({1})), 0.0).commands == (read(1, aside=True),)
+
+
 def test_the_slots_are_shared_by_all_projects():
     snapshot = Snapshot(
         projects=(replace(PROJECT, parallel=2), replace(PROJECT, id=2)),

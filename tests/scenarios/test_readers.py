@@ -218,7 +218,7 @@ def gate(office: Office, request: pytest.FixtureRequest) -> Iterator[Gate]:
 
 def test_a_paused_review_goes_on_and_a_stopped_one_ends(office: Office, gate: Gate):
     verdict = said(approve("held.txt"))
-    ticket = office.dispatch("held", "echo 1 > held.txt", gate.pause, gate.pause + verdict, verdict)
+    ticket = office.dispatch("held", "echo 1 > held.txt", gate.pause, f"{gate.pause}\n{verdict}", verdict)
     gate.arrived()
     assert "reviewer reads it" in office.page(ticket)
     with pytest.raises(Conflict, match="legion stop"):

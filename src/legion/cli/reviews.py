@@ -58,11 +58,11 @@ def section(reviews: Sequence[ReviewLine], screen: Screen, *, full: bool) -> Ite
 
 
 def _look(one: ReviewLine, screen: Screen, full: bool) -> Iterator[str]:
-    aside = "" if one.binding else ", and nothing waits for it"
+    aside = "" if one.binding else " (nobody waits for it)"
     yield screen.line(
         Cell(f"{harmless(one.reader)} "),
         Cell(_WORDS.get(one.verdict, harmless(one.verdict)), _COLOURS.get(one.verdict, Colour.CYAN)),
-        Cell(f"  look {one.round}, {one.commit[:9]}, {clock(one.given_at or one.asked_at)}{aside}", Colour.DIM),
+        Cell(f"{aside}  look {one.round}, {one.commit[:9]}, {clock(one.given_at or one.asked_at)}", Colour.DIM),
         indent=2,
     )
     if one.summary:
