@@ -95,6 +95,51 @@ def test_a_spent_budget_ends_the_run_keeps_its_work_and_goes_on_when_it_is_raise
         assert here.project.landed("kept.txt") == "kept\n"
 
 
+def spend(here: Company, epic: str = "") -> None:
+    """Three cents, by a ticket that has had its run; and a script for others that cost next to nothing."""
+    script(here, "dear", 0.1, cost=5000)
+    script(here, "cheap", 0.1)
+    ticket = here.dispatch("dear", model="claude-sonnet-4-5", epic=epic)
+    here.project.until_true(lambda: any(run.ended_at is not None for run in here.project.ticket(ticket).runs))
+
+
+def test_a_spent_budget_of_many_is_one_question_and_more_lets_all_of_them_go_on(tmp_path: Path):
+    with company(tmp_path, settings="[budgets]\nepic_usd = 0.02\n") as here:
+        spend(here, epic="login")
+        waiting = [here.dispatch("cheap", epic="login"), here.dispatch("cheap", epic="login")]
+        here.project.until_true(lambda: bool(here.squad.client.inbox().questions))
+        (question,) = here.squad.client.inbox().questions
+        assert (question.kind, question.ticket, question.choices) == ("budget", None, ["more", "leave"])
+        assert question.words.startswith("The budget of epic login of $0.02 is spent ($0.03), and work waits for it.")
+        assert "budget, all work of ada" in here.told("inbox")
+        here.squad.kill()
+        here.start()
+        here.project.until_true(lambda: here.project.ticket(waiting[1]).ticket.doing.startswith("the budget of epic"))
+        assert [one.id for one in here.squad.client.inbox().questions] == [question.id]
+        assert "There is $0.02 more to spend" in here.told("answer", str(question.id), "more")
+        for ticket in waiting:
+            here.project.until(ticket, "done")
+        assert here.squad.client.inbox().questions == []
+
+
+def test_a_budget_that_is_raised_takes_its_question_back_and_a_no_is_not_asked_again(tmp_path: Path):
+    with company(tmp_path, settings="[budgets]\nday_usd = 0.02\n") as here:
+        spend(here)
+        waiting = here.dispatch("cheap")
+        here.project.until_true(lambda: bool(here.squad.client.inbox().questions))
+        (question,) = here.squad.client.inbox().questions
+        assert "It stays as it is." in here.told("answer", str(question.id), "leave")
+        other = here.dispatch("cheap")
+        here.project.until_true(lambda: "budget" in here.project.ticket(other).ticket.doing)
+        assert here.squad.client.inbox().questions == []
+        here.squad.settings.write_text(here.squad.settings.read_text().replace("0.02", "0.025"))
+        here.project.until_true(lambda: bool(here.squad.client.inbox().questions), patience=120)
+        here.squad.settings.write_text(here.squad.settings.read_text().replace("0.025", "5"))
+        for ticket in (waiting, other):
+            here.project.until(ticket, "done")
+        assert here.squad.client.inbox().questions == []
+
+
 def test_agents_begin_one_after_the_other(tmp_path: Path):
     with squad(tmp_path, settings="[rhythm]\nstagger = 1.5\n") as one:
         project = one.adopt(Repository(tmp_path / "ada"))

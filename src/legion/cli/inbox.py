@@ -52,6 +52,8 @@ def question_lines(question: QuestionLine, screen: Screen) -> Iterator[str]:
 
 def _asker(question: QuestionLine) -> str:
     where = f" of {harmless(question.project)}" if question.project else ""
+    if question.ticket is None and not question.agent:
+        return f"all work{where}"
     if question.ticket is None:
         return f"agent {harmless(question.name or question.agent[:8])}{where}"
     return f"ticket {question.ticket}{where}, {harmless(question.title)}"

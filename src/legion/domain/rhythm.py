@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from legion.domain.budgets import Empty
 from legion.domain.governor import OPEN, Reading, Stance
 from legion.domain.rules import Rule
 
@@ -23,6 +24,8 @@ class Hold:
     why: str
     until: float | None = None
     """When that may change by itself; None: when something happens."""
+    empty: Empty | None = None
+    """The budget that is spent, where that is why."""
 
 
 @dataclass(frozen=True, kw_only=True)

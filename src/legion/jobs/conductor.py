@@ -67,6 +67,7 @@ class Conductor:
         self._stopping = threading.Event()
         self._left_over: list[Claim] = []
         self._stances: dict[str, Stance] = {}
+        self._purser = pacing.Purser(world)
         self._loop = threading.Thread(target=self._conduct, name="conductor", daemon=True)
 
     def start(self) -> None:
@@ -123,6 +124,7 @@ class Conductor:
         resting = {job: rest.until for job, rest in self.world.rests.items()}
         decision = decide(replace(facts, projects=views, resting=resting, rhythm=pace), now)
         self._note_pace(pace, decision.held)
+        self._purser.ask(decision.held)
         for command in decision.commands:
             self._apply(command)
         if decision.held:

@@ -144,7 +144,8 @@ def _text(occasion: Occasion, event: Event, title: str, project: str, names: Map
             return f"Ticket {event.ticket} failed: {title} ({reason})"
         case Occasion.QUESTION:
             agent = str(event.data.get("agent") or "")
-            who = f"Ticket {event.ticket}" if event.ticket is not None else names.get(agent, "An agent")
+            who = names.get(agent, "An agent") if agent else "Work"
+            who = f"Ticket {event.ticket}" if event.ticket is not None else who
             return f"{who} waits for you: {reason or title}"
         case Occasion.ALL_DONE:
             return f"All work in {project} has ended: `legion done` tells what came of it"

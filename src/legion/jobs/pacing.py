@@ -17,9 +17,10 @@ from legion.config import routes
 from legion.config.project import ProjectConfig
 from legion.domain import governor
 from legion.domain.agents import STANDING
-from legion.domain.budgets import Budgets, Purse, purse
+from legion.domain.budgets import Budgets, Purse, purse, scope_of
 from legion.domain.errors import LegionError
 from legion.domain.governor import Governing
+from legion.domain.questions import Matter, Question, Settler
 from legion.domain.rhythm import Beginner, Hold, Rhythm
 from legion.domain.rules import Rule
 from legion.domain.runs import Run, agent_seat
@@ -138,6 +139,54 @@ def enforce(world: World) -> None:
                 _mark(world, run).unlink(missing_ok=True)
 
 
+class Purser:
+    """Asks the person once for each budget that is spent while somebody waits for it."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self._open = True
+        """Whether a question may wait; a new daemon does not know."""
+
+    def ask(self, held: Mapping[Beginner, Hold]) -> None:
+        wanted = {hold.empty.key: hold.empty for hold in held.values() if hold.empty is not None}
+        if not wanted and not self._open:
+            return
+        with self._world.store.read() as tx:
+            waiting = [one for one in questions.open_ones(tx) if _is_of_many(one)]
+            new = [one for key, one in wanted.items() if questions.by_key(tx, key) is None]
+            left = _purse(self._world, tx)
+        over = [one.id for one in waiting if one.key not in wanted and not _still_empty(left, one)]
+        self._open = bool(waiting or new)
+        if not new and not over:
+            return
+        with self._world.store.write() as tx:
+            for one in new:
+                questions.ask(
+                    tx,
+                    key=one.key,
+                    kind=Matter.BUDGET,
+                    project=one.project,
+                    words=one.question,
+                    facts={"usd": f"{one.usd:g}"},
+                    deadline=tx.now + self._world.user.questions.answer_within,
+                )
+            for number in over:
+                if (question := questions.get(tx, number)).settled_at is None:
+                    why = "there is something to spend again"
+                    questions.settle(tx, number, question.fallback, why, by=Settler.END)
+
+
+def _is_of_many(question: Question) -> bool:
+    """Not a ticket's own budget, and not an agent's."""
+    return question.kind is Matter.BUDGET and question.ticket is None and not question.agent
+
+
+def _still_empty(left: Purse, question: Question) -> bool:
+    kind, _, rest = scope_of(question.key).partition(":")
+    epic = rest.partition(":")[2] if kind == "epic" else ""
+    return any(one.key == question.key for one in left.empties(question.project, epic))
+
+
 def _epic(tx: ReadTransaction, run: Run) -> str:
     return tickets.get(tx, run.ticket).wish.epic if run.ticket is not None else ""
 
@@ -190,7 +239,7 @@ def _budgets(world: World) -> Budgets:
 
 
 def _purse(world: World, tx: ReadTransaction) -> Purse:
-    return purse(_budgets(world), usage.spent(tx), day_of(world.clock()))
+    return purse(_budgets(world), usage.spent(tx), day_of(world.clock()), questions.more_money(tx))
 
 
 def _broke(world: World, tx: ReadTransaction, served: Iterable[_Billed], now: float) -> dict[Beginner, Hold]:
@@ -199,7 +248,7 @@ def _broke(world: World, tx: ReadTransaction, served: Iterable[_Billed], now: fl
     left = _purse(world, tx)
     midnight = (now // _DAY + 1) * _DAY
     return {
-        one.who: Hold(rule=Rule.BUDGET, why=empty.words, until=midnight if empty.daily else None)
+        one.who: Hold(rule=Rule.BUDGET, why=empty.words, until=midnight if empty.daily else None, empty=empty)
         for one in served
         if (empty := left.empty(one.project, one.epic)) is not None
     }

@@ -146,6 +146,8 @@ def _consequence(world: World, settled: Question, name: str) -> str:
     match settled.kind, settled.choice:
         case (Matter.BUDGET, choice) if choice == MORE and settled.ticket is not None:
             return ticket_cases.resume(world, settled.ticket).message
+        case (Matter.BUDGET, choice) if choice == MORE and not settled.agent:
+            return f"There is ${settled.facts['usd']} more to spend, and what waited goes on."
         case (Matter.CONFLICT, choice) if choice == RETRY and settled.ticket is not None:
             return ticket_cases.retry(world, settled.ticket, settled.why).message
         case (Matter.CHANGE, choice):

@@ -8,9 +8,10 @@ from typing import Any
 
 from sqlalchemy import Row, func, insert, select, update
 
+from legion.domain.budgets import scope_of
 from legion.domain.errors import Conflict, NotFound
 from legion.domain.events import Kind
-from legion.domain.questions import CHOICES, FALLBACKS, Matter, Question, Settler
+from legion.domain.questions import CHOICES, FALLBACKS, MORE, Matter, Question, Settler
 from legion.store import schema
 from legion.store.database import ReadTransaction, Transaction
 
@@ -127,6 +128,16 @@ def open_ones(
     if agent:
         found = found.where(_TABLE.agent == agent)
     return tuple(_question(row) for row in tx.execute(found))
+
+
+def more_money(tx: ReadTransaction) -> dict[str, float]:
+    """What the person gave to budgets of many beside the settings, by their scopes."""
+    about = (_TABLE.kind == Matter.BUDGET, _TABLE.ticket.is_(None), _TABLE.agent == "", _TABLE.choice == MORE)
+    given: dict[str, float] = {}
+    for row in tx.execute(select(_TABLE.key, _TABLE.facts).where(*about)):
+        scope = scope_of(row.key)
+        given[scope] = given.get(scope, 0.0) + float(row.facts["usd"])
+    return given
 
 
 def _question(row: Row[Any]) -> Question:
