@@ -22,6 +22,8 @@ log = logging.getLogger(__name__)
 
 _BREATH = 1.0
 _AFTER_TROUBLE = 10.0
+_LAST_WRITE = 20.0
+"""Seconds that an ending daemon waits for it."""
 
 
 @dataclass(kw_only=True)
@@ -55,7 +57,7 @@ class Mirror:
         """Write what is left, then end."""
         self._stopping.set()
         self._wake.set()
-        self._thread.join()
+        self._thread.join(_LAST_WRITE)
 
     def _follow(self) -> None:
         while True:

@@ -30,6 +30,7 @@ from legion.store import board as records
 from legion.store import landings, projects, questions, runs, tickets
 from legion.store.board import Condition
 from legion.store.database import Store, Transaction, database_file, sqlite_url
+from legion.store.errors import StoreTooNew
 from legion.system import crash
 from legion.system.crash import Point
 from legion.system.paths import DataDir
@@ -123,7 +124,12 @@ def rebuild(data: DataDir, url: str, found: tuple[Found, ...], now: float) -> Re
     _end_runners(data)
     file = database_file(url)
     if file is None:
-        resumed, landed = _fill(url, data, found)
+        try:
+            resumed, landed = _fill(url, data, found)
+        except StoreTooNew as filled:
+            raise Conflict(
+                "Your database has newer tables than the boards: make an empty one, then try again."
+            ) from filled
         return Rebuilt(kept=None, resumed=resumed, landed=landed)
     half = file.with_name(f"{file.name}.rebuilding")
     _remove(half)
@@ -148,6 +154,8 @@ def _remove(file: Path) -> None:
 
 def _put_aside(file: Path, name: str) -> Path | None:
     kept = None
+    while any(place.exists() for place in _parts(file.with_name(name))):
+        name += "-again"
     # The file last: whoever is killed here still finds a database that is not sound.
     for part, place in reversed(list(zip(_parts(file), _parts(file.with_name(name)), strict=True))):
         if part.exists():

@@ -42,7 +42,11 @@ LEFT_OUT = {
     "holdings": "which agent had taken which ticket",
 }
 """What no board holds, and how a person is told so; nothing where nobody misses it."""
-LOST = ("what happened to no ticket in particular", *(words for words in LEFT_OUT.values() if words))
+LOST = (
+    "projects that were removed",
+    "what happened to no ticket in particular",
+    *(words for words in LEFT_OUT.values() if words),
+)
 _HEADS_ONLY = {"receipts": {"tail": "", "output": ""}}
 """Long texts that stay behind, and what stands there instead."""
 OF_TICKET = tuple(
