@@ -186,7 +186,13 @@ def _pieces(numbers: Iterable[int]) -> Iterable[list[int]]:
 
 def restore(store: Store, boards: Sequence[Mapping[str, bytes]]) -> None:
     """Fill an empty database with these. Raises ValueError where one is not what it seems to be."""
-    read = [{name: json.loads(content) for name, content in one.items()} for one in boards]
+    try:
+        _restore(store, [{name: json.loads(content) for name, content in one.items()} for one in boards])
+    except (KeyError, TypeError, AttributeError, DBAPIError) as wrong:
+        raise ValueError(" ".join(str(wrong).split())[:200]) from wrong
+
+
+def _restore(store: Store, read: Sequence[Mapping[str, Any]]) -> None:
     for number in sorted({one[HEAD]["schema"] for one in read}):
         store.migrate([step for step in SHIPPED if step.number <= number])
         with store.write() as tx:
