@@ -6,7 +6,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from bench import claude, daemon, foresight, gateway, governor, landing, mail, pipeline, scale, start
+from bench import back, claude, daemon, foresight, gateway, governor, landing, mail, pipeline, scale, start
 from bench.report import Report
 
 PARTS = {
@@ -15,6 +15,7 @@ PARTS = {
     "train": landing.train,
     "foresight": foresight.run,
     "scale": scale.run,
+    "back": back.run,
     "daemon": daemon.run,
     "mail": mail.run,
     "gateway": gateway.run,

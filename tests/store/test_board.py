@@ -74,6 +74,22 @@ def test_a_full_board_comes_back_as_it_was(full: Store, tmp_path: Path):
         store.close()
 
 
+def test_any_database_can_be_filled_with_it(tmp_path: Path, database_url: str):
+    old = Store(sqlite_url(tmp_path / "old.db"))
+    old.migrate()
+    with old.write() as tx:
+        add_project(tx)
+        first = add_ticket(tx, files=("*.py",))
+        add_ticket(tx, after=(first.id,))
+        runs.start(tx, first.id, 1)
+    files = files_of(old)
+    new = Store(database_url)
+    board.restore(new, [files])
+    assert plain(files_of(new)) == plain(files)
+    for store in (old, new):
+        store.close()
+
+
 def test_what_stays_behind_holds_what_nobody_else_may_read(full: Store):
     written = b"".join(files_of(full).values())
     assert b"00ff" not in written, "tokens"

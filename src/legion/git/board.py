@@ -54,6 +54,12 @@ class Board(Writable):
         except (GitError, ValueError, IndexError) as damage:
             raise BoardUnreadable(" ".join(str(damage).split())) from damage
 
+    def is_whole(self) -> bool:
+        try:
+            return not self.exists or bool(self.read())
+        except BoardUnreadable:
+            return False
+
     def write(
         self, changes: Mapping[str, bytes], *, expected: str | None, whole: bool = False, message: str, when: int
     ) -> str:

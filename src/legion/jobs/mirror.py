@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from legion.domain.errors import LegionError
 from legion.domain.projects import Project
 from legion.git.board import Board
+from legion.git.errors import GitError
 from legion.jobs.world import World
 from legion.store import board as records
 from legion.store import events, projects
@@ -22,6 +23,8 @@ log = logging.getLogger(__name__)
 
 _BREATH = 1.0
 _AFTER_TROUBLE = 10.0
+_LAST_WRITE = 20.0
+"""Seconds that an ending daemon waits for it."""
 
 
 @dataclass(kw_only=True)
@@ -55,7 +58,7 @@ class Mirror:
         """Write what is left, then end."""
         self._stopping.set()
         self._wake.set()
-        self._thread.join()
+        self._thread.join(_LAST_WRITE)
 
     def _follow(self) -> None:
         while True:
@@ -98,13 +101,15 @@ class Mirror:
         changed = {path: found[path] for path in found if copy.contents.get(path) != digests[path]}
         whole = copy.event is None
         if whole or changed.keys() - {records.HEAD}:
-            copy.tip = copy.board.write(
-                changed,
-                expected=copy.tip,
-                whole=whole,
-                message=f"The board of {project.name} at event {newest}\n",
-                when=int(self.world.clock()),
-            )
+            words = f"The board of {project.name} at event {newest}\n"
+            try:
+                copy.tip = copy.board.write(
+                    changed, expected=copy.tip, whole=whole, message=words, when=int(self.world.clock())
+                )
+            except GitError:
+                if not copy.board.is_whole():
+                    log.warning("the copy of %s was damaged: it stays in %s", project.name, copy.board.set_aside())
+                raise
         copy.event = newest
         copy.contents |= {path: digest for path, digest in digests.items() if not path.startswith("tickets/")}
         self._copies[project.id] = copy
@@ -121,10 +126,10 @@ class Mirror:
             newest = events.last(tx)
         try:
             head = records.Head.read(board.read_file(tip, records.HEAD) or b"")
-        except ValueError:
+        except (ValueError, GitError):
             head = None
         if head is None or (head.project, head.created_at) != (project.id, project.created_at) or head.event > newest:
-            log.warning("the hub of %s held another database's board: it stays in %s", project.name, board.set_aside())
+            log.warning("the hub of %s held another board: it stays in %s", project.name, board.set_aside())
             return _Copy(board=board, tip=None, event=None)
         same = (head.format, head.schema) == (records.FORMAT, records.SCHEMA)
         return _Copy(board=board, tip=tip, event=head.event if same else None)

@@ -15,6 +15,7 @@ from pathlib import Path
 from legion.domain.errors import Conflict, LegionError
 from legion.domain.events import Kind
 from legion.domain.questions import Settler
+from legion.domain.rules import Rule
 from legion.domain.runs import Outcome
 from legion.domain.tickets import Approve, Change, Land, Propose, Prove, Resume, Start, State, Step, Ticket, Unpark
 from legion.git.board import Board
@@ -30,6 +31,7 @@ from legion.store import board as records
 from legion.store import landings, projects, questions, runs, tickets
 from legion.store.board import Condition
 from legion.store.database import Store, Transaction, database_file, sqlite_url
+from legion.store.errors import StoreTooNew
 from legion.system import crash
 from legion.system.crash import Point
 from legion.system.paths import DataDir
@@ -123,7 +125,12 @@ def rebuild(data: DataDir, url: str, found: tuple[Found, ...], now: float) -> Re
     _end_runners(data)
     file = database_file(url)
     if file is None:
-        resumed, landed = _fill(url, data, found)
+        try:
+            resumed, landed = _fill(url, data, found)
+        except StoreTooNew as filled:
+            raise Conflict(
+                "Your database has newer tables than the boards: make an empty one, then try again."
+            ) from filled
         return Rebuilt(kept=None, resumed=resumed, landed=landed)
     half = file.with_name(f"{file.name}.rebuilding")
     _remove(half)
@@ -148,6 +155,8 @@ def _remove(file: Path) -> None:
 
 def _put_aside(file: Path, name: str) -> Path | None:
     kept = None
+    while any(place.exists() for place in _parts(file.with_name(name))):
+        name += "-again"
     # The file last: whoever is killed here still finds a database that is not sound.
     for part, place in reversed(list(zip(_parts(file), _parts(file.with_name(name)), strict=True))):
         if part.exists():
@@ -171,7 +180,10 @@ def _end_runners(data: DataDir) -> None:
 def _fill(url: str, data: DataDir, found: tuple[Found, ...]) -> tuple[int, int]:
     store = Store(url)
     try:
-        records.restore(store, [one.files for one in found])
+        try:
+            records.restore(store, [one.files for one in found])
+        except ValueError as damage:
+            raise BoardDamaged(f"The boards in {data.projects} do not make a database ({damage}).") from damage
         with store.write() as tx:
             _raise_counters(tx, data, found)
             resumed = _hand_back(tx)
@@ -213,20 +225,15 @@ def _catch_up(tx: Transaction, found: Found) -> int:
     """The target is where the hub has it. Those that it holds have landed, whatever the copy says of them."""
     project = projects.get(tx, found.head.project)
     target = found.hub.target()
-    if target is None or target == project.target:
-        return 0
-    if any(intent.commit == target for intent in landings.open_ones(tx, project.id)):
+    begun = landings.open_ones(tx, project.id)
+    if target is None or target == project.target or any(intent.commit == target for intent in begun):
         # The next daemon finishes what was begun.
         return 0
-    landed: dict[int, tuple[str, str]] = {}
-    below = project.target
-    for commit in found.hub.first_parents(project.target, target):
-        named = trailer(read_commit(found.hub, commit).message, "Ticket")
-        if named.isdigit():
-            landed[int(named)] = (commit, landed.get(int(named), ("", below))[1])
-        below = commit
-    known = tickets.states_of(tx, landed)
-    mine = {number: landed[number] for number in landed if _may_land(known.get(number))}
+    for intent in begun:
+        landings.close(tx, intent.id, landed=False)
+    landed = _landed_since(found.hub, project.target, target)
+    live = {ticket.id: ticket for ticket in tickets.live(tx, project=project.id) if ticket.state in _ON_THE_WAY}
+    mine = {number: landed[number] for number in landed.keys() & live.keys()}
     if mine:
         intent = landings.open(
             tx,
@@ -238,19 +245,30 @@ def _catch_up(tx: Transaction, found: Found) -> int:
             before={number: under for number, (_, under) in mine.items()},
         )
         landings.close(tx, intent.id, landed=True)
-    for number, (commit, _) in mine.items():
-        _land(tx, tickets.get(tx, number), commit, target)
+    for number, (commit, under) in mine.items():
+        _land(tx, live[number], commit, target)
+        told = {"commit": commit, "before": under, "tested": target, "receipts": [], "rule": Rule.GREEN_LANDS.value}
+        tx.record(Kind.LANDED, project=project.id, ticket=number, data=told)
     data = {"commit": target, "tickets": sorted(mine)}
     moved = with_landed_config(found.hub, replace(projects.get(tx, project.id), target=target))
     projects.save(tx, moved, Kind.TARGET_MOVED, data)
     return len(mine)
 
 
+def _landed_since(hub: Hub, old: str, target: str) -> dict[int, tuple[str, str]]:
+    """By ticket: the commit it landed as, and the one below. Only what Legion wrote has all of these trailers."""
+    landed: dict[int, tuple[str, str]] = {}
+    below = old
+    for commit in hub.first_parents(old, target):
+        message = read_commit(hub, commit).message
+        named = trailer(message, "Ticket")
+        if named.isdigit() and trailer(message, "Agent") and trailer(message, "Attempts").isdigit():
+            landed[int(named)] = (commit, landed.get(int(named), ("", below))[1])
+        below = commit
+    return landed
+
+
 _ON_THE_WAY = frozenset({State.QUEUED, State.WORKING, State.CHECKING, State.REVIEWING, State.LANDING, State.PARKED})
-
-
-def _may_land(state: State | None) -> bool:
-    return state in _ON_THE_WAY
 
 
 def _land(tx: Transaction, ticket: Ticket, commit: str, target: str) -> None:

@@ -25,6 +25,8 @@ from legion.runner.journal import read_journal
 from legion.store import runs, tickets
 
 _FOLDER = "rewind"
+_MOST_RUNS = 5
+"""States between calls are kept of so many runs of a ticket; the ends of all of them are."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -109,14 +111,19 @@ def _behind_a_call(world: World, shop: Workshop, ticket: Ticket, run: Run, momen
 
 
 def clean(world: World, shop: Workshop) -> None:
-    """Whoever has landed or was dropped goes back nowhere."""
+    """Whoever has landed or was dropped goes back nowhere; of the others the latest runs are kept."""
     place = shop.folder / _FOLDER
-    there = {int(name.name): name for name in place.iterdir()} if place.is_dir() else {}
+    there = {_number(ticket): ticket for ticket in place.iterdir()} if place.is_dir() else {}
     with world.store.read() as tx:
         over = {number for number, state in tickets.states_of(tx, there).items() if state is State.DONE}
         over |= tickets.dropped(tx, there)
-    for number in over:
-        shutil.rmtree(there[number], ignore_errors=True)
+    old = [run for place in there.values() for run in sorted(place.iterdir(), key=_number)[:-_MOST_RUNS]]
+    for place in (*(there[number] for number in over), *old):
+        shutil.rmtree(place, ignore_errors=True)
+
+
+def _number(folder: Path) -> int:
+    return int(folder.name)
 
 
 def _folder(shop: Workshop, ticket: int) -> Path:

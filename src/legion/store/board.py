@@ -42,7 +42,11 @@ LEFT_OUT = {
     "holdings": "which agent had taken which ticket",
 }
 """What no board holds, and how a person is told so; nothing where nobody misses it."""
-LOST = ("what happened to no ticket in particular", *(words for words in LEFT_OUT.values() if words))
+LOST = (
+    "projects that were removed",
+    "what happened to no ticket in particular",
+    *(words for words in LEFT_OUT.values() if words),
+)
 _HEADS_ONLY = {"receipts": {"tail": "", "output": ""}}
 """Long texts that stay behind, and what stands there instead."""
 OF_TICKET = tuple(
@@ -182,7 +186,13 @@ def _pieces(numbers: Iterable[int]) -> Iterable[list[int]]:
 
 def restore(store: Store, boards: Sequence[Mapping[str, bytes]]) -> None:
     """Fill an empty database with these. Raises ValueError where one is not what it seems to be."""
-    read = [{name: json.loads(content) for name, content in one.items()} for one in boards]
+    try:
+        _restore(store, [{name: json.loads(content) for name, content in one.items()} for one in boards])
+    except (KeyError, TypeError, AttributeError, DBAPIError) as wrong:
+        raise ValueError(" ".join(str(wrong).split())[:200]) from wrong
+
+
+def _restore(store: Store, read: Sequence[Mapping[str, Any]]) -> None:
     for number in sorted({one[HEAD]["schema"] for one in read}):
         store.migrate([step for step in SHIPPED if step.number <= number])
         with store.write() as tx:
