@@ -216,6 +216,7 @@ agents = Table(
     Column("plan", _one_of(Planning), nullable=False),
     Column("leaving", Text, nullable=False),
     Column("hirer", Text, nullable=False),
+    Column("delegates", Flag, nullable=False),
 )
 
 holdings = Table(
