@@ -7,6 +7,7 @@ import json
 import threading
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
+from typing import Any, cast
 
 import httpx2
 import pytest
@@ -63,6 +64,23 @@ def test_an_agent_has_its_tools_and_what_they_answer_is_structured(here: Office)
 
     asyncio.run(work())
     assert here.person.agent("by-mcp").agent.parent == boss.id
+
+
+def test_a_call_with_a_name_counts_once(here: Office):
+    boss = here.hire("careful")
+    named, nameless = ({"legion/request": name} for name in ("the same", "no\0name"))
+
+    async def work() -> None:
+        async with connected(here, boss.token) as client:
+            once = [
+                await client.call_tool("legion-hire", {"task": "stand there"}, meta=cast(Any, named)) for _ in range(2)
+            ]
+            assert once[0].structured_content == once[1].structured_content
+            await client.call_tool("legion-hire", {"task": "stand there"}, meta=cast(Any, nameless))
+            await client.call_tool("legion-hire", {"task": "stand there"})
+
+    asyncio.run(work())
+    assert len(here.person.agent("careful").reports) == 3
 
 
 def test_a_person_leads_from_a_program_of_their_own(here: Office):

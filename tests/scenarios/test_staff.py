@@ -138,6 +138,28 @@ def test_a_large_message_is_read_by_reference_in_its_turn_and_in_every_later_one
     staff.fire("clerk")
 
 
+def test_a_leader_that_delegates_has_no_tools_to_work_with_and_gives_them_to_others(here: Company):
+    staff = Staff(here)
+    hires = tool("legion-hire", task="rehearsal: hand", name="hand")
+    ticket = tool("legion-dispatch", title="by a leader", text="rehearsal: led")
+    staff.script("chief", bash("echo x > chief.txt"), f"calls = [{hires}, {ticket}]", 'say = "Delegated."')
+    staff.script("hand", bash("echo hand > hand.txt"), 'say = "Worked."')
+    staff.script("led", bash("echo led > led.txt"), 'say = "Done."')
+    staff.hire("chief", delegate=True)
+    here.project.until_true(lambda: "Worked." in staff.results("hand") and "Delegated." in staff.results("chief"))
+    failed = [event.facts["failed"] for event in staff.journal(len(staff.lines()) - 1) if event.kind == "returned"]
+    assert failed == [True, False, False]
+    assert (staff.lines()["chief"].delegate, staff.lines()["hand"].delegate) == (True, False)
+    saved = staff.page("hand").turns[-1].saved
+    assert here.project.hub_git("show", f"{saved}:hand.txt") == "hand\n"
+    number = max(here.project.states())
+    here.project.until(number, "done")
+    assert here.project.landed("led.txt") == "led\n"
+    assert "Legion's own; to give: all" in here.told("status", "chief")
+    staff.check()
+    staff.fire("chief", subtree=True)
+
+
 def test_a_wider_wish_is_refused_with_what_is_allowed(here: Company):
     staff = Staff(here)
     wish = tool("legion-hire", task="rehearsal: rob", name="mole", tools=["Read", "Bash"])

@@ -19,7 +19,7 @@ from legion.wire.errors import NotAllowed
 from legion.wire.questions import QuestionLine
 from tests.support.models import Company, company
 
-MOST_LETTERS = 5600
+MOST_LETTERS = 5700
 """Of all tools together, as the model reads them in every turn."""
 
 

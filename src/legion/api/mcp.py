@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import re
 import uuid
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -29,6 +30,9 @@ if TYPE_CHECKING:
     from mcp.types import CallToolRequestParams, CallToolResult, ListToolsResult
 
 PATH = "/mcp"
+REQUEST = "legion/request"
+"""In `_meta` of a call: its name."""
+_NAME = re.compile(r"[ -~]{1,200}")
 
 
 class McpDoor:
@@ -84,7 +88,7 @@ class McpDoor:
     async def _call(self, context: ServerRequestContext[Any, Any], params: CallToolRequestParams) -> CallToolResult:
         from mcp.types import CallToolResult, TextContent  # noqa: PLC0415
 
-        wanted = ToolCall(arguments=params.arguments or {}, request=str(uuid.uuid4()))
+        wanted = ToolCall(arguments=params.arguments or {}, request=_request(params))
         cwd = context.request.query_params.get("cwd", "") if context.request is not None else ""
         use = partial(self._desk.call_tool, _caller(context), params.name, wanted, cwd)
         try:
@@ -94,6 +98,12 @@ class McpDoor:
         except LegionError as refused:
             return CallToolResult(content=[TextContent(text=refused.message)], is_error=True)
         return CallToolResult(content=[TextContent(text=answer.text)], structured_content=answer.data)
+
+
+def _request(params: CallToolRequestParams) -> str:
+    """The name that the caller gave this use, so that the same one again counts once; else one of its own."""
+    named = (params.meta or {}).get(REQUEST)
+    return named if isinstance(named, str) and _NAME.fullmatch(named) else str(uuid.uuid4())
 
 
 def _caller(context: ServerRequestContext[Any, Any]) -> Caller:

@@ -53,7 +53,8 @@ def page_lines(page: AgentPage, screen: Screen) -> Iterator[str]:
     yield screen.line(Cell(harmless(line.name), Colour.BOLD), Cell(f"  {line.id}  ({_state(line)})"))
     yield screen.aside(harmless(line.doing))
     facts = [("role", line.role), ("reports to", line.parent), ("project", line.project), ("model", line.model)]
-    facts += [("tools", "all" if line.tools is None else ", ".join(line.tools)), ("money", _money(line))]
+    tools = "all" if line.tools is None else ", ".join(line.tools)
+    facts += [("tools", f"Legion's own; to give: {tools}" if line.delegate else tools), ("money", _money(line))]
     facts += [("may hire", _may_hire(line)), ("worktree", page.worktree or "")]
     yield from screen.table([[Cell(name, Colour.DIM), Cell(harmless(said))] for name, said in facts if said])
     yield screen.bold("Task")

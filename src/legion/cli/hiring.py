@@ -29,6 +29,7 @@ from legion.wire.mail import MessageLine, ReadMail
 @click.option("--headcount", metavar="N", type=int, help="How many may stand below it at once.")
 @click.option("--depth", metavar="N", type=int, help="How many levels may stand below it.")
 @click.option("--plan", is_flag=True, help="It only reads until you approve a plan of its.")
+@click.option("--delegate", is_flag=True, help="It only leads: it has Legion's tools alone, and gives the others.")
 @click.option("--wait", "waits", is_flag=True, help="Wait for what its first turn comes to, and print that.")
 @click.option("--timeout", type=Seconds(min=0), metavar="S", help="With --wait: give up after so many seconds.")
 def hire(call: Call, task: str, tools: str | None, waits: bool, timeout: float | None, **given: object) -> int:

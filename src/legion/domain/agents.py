@@ -89,6 +89,8 @@ class Agent:
     """The message that asks it to leave, until it has answered."""
     hirer: str = ""
     """Its first parent, whoever adopted it since; empty: its parent."""
+    delegates: bool = False
+    """It only leads: of tools it has Legion's alone, whatever it may give to others."""
 
     @property
     def only_reads(self) -> bool:

@@ -130,6 +130,7 @@ DESCRIPTIONS: Mapping[Tool, Description] = {
             "headcount": Parameter(kind="integer", words="most below it"),
             "depth": Parameter(kind="integer", words="levels below it"),
             "plan": Parameter(kind="boolean", words="it only reads until you approve its plan"),
+            "delegate": Parameter(kind="boolean", words="it only leads"),
         },
     ),
     Tool.TELL: Description(

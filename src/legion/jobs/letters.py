@@ -32,6 +32,8 @@ You are {name}, an agent that stands: you work turn by turn, for as long as you 
 - If two different approaches have failed and you see no third, end the turn with one line: STUCK: and the reason."""
 _PLAN = """\
 - You may only read for now. Propose a plan with legion-plan and end your turn; you may work once it is approved."""
+_LEADS = """\
+- You lead, and do none of the work yourself: hire, dispatch, tell and decide. Those whom you hire have the tools."""
 _CUT = {
     Outcome.LOST: "Your last turn was cut off in the middle, through no fault of yours.",
     Outcome.LIMITED: "The model was not available for a while; now it is again.",
@@ -58,7 +60,9 @@ def rules(agent: Agent, names: Mapping[str, str]) -> str:
     """Added to the system prompt: true for as long as the agent stands."""
     role = f"Your role: {agent.role}\n" if agent.role else ""
     words = _RULES.format(name=agent.name, role=role, id=agent.id, parent=name_of(agent.parent, names))
-    return f"{words}\n{_PLAN}" if agent.only_reads else words
+    more = [_PLAN] if agent.only_reads else []
+    more += [_LEADS] if agent.delegates else []
+    return "\n".join([words, *more])
 
 
 def prompt(

@@ -226,11 +226,18 @@ def _errand(world: World, shop: Workshop, agent: Agent, this_run: Run) -> Errand
         rules=letters.rules(agent, names),
         model=agent.model,
         role=agent.role,
-        tools=planning.only_reading(agent.rights.tools) if agent.only_reads else agent.rights.tools,
+        tools=_tools(agent),
         allowance=None if money is None else spent + money,
         spent=spent,
         prompt_id=this_run.prompt,
     )
+
+
+def _tools(agent: Agent) -> frozenset[str] | None:
+    """Of its program's own: none where it only leads, and only those that read until its plan is approved."""
+    if agent.delegates:
+        return frozenset()
+    return planning.only_reading(agent.rights.tools) if agent.only_reads else agent.rights.tools
 
 
 def _cut_off(world: World, this_run: Run) -> CutOff:

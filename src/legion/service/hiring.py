@@ -68,6 +68,7 @@ def hire(world: World, caller: str, wanted: Hire) -> Hired:
             model=model,
             rights=rights,
             plan=Planning.WANTED if wanted.plan else Planning.NONE,
+            delegates=wanted.delegate,
         )
         mail.send(tx, sender=caller, recipient=new.id, kind=Post.TASK, text=task, project=here.id)
         answer = _hired(new, _notes(world, tx, new))

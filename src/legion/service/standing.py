@@ -86,6 +86,7 @@ class Staff:
             depth=agent.rights.depth,
             spent=self._spent.get(agent.id, 0.0),
             fired_at=agent.fired_at,
+            delegate=agent.delegates,
         )
 
     def turn(self, agent: Agent) -> Run | None:

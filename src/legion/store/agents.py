@@ -33,6 +33,7 @@ def hire(
     model: str,
     rights: Rights,
     plan: Planning = Planning.NONE,
+    delegates: bool = False,
 ) -> Agent:
     """A new one, idle and without mail. The caller has asked the rules what it may have."""
     number = tx.next("agent")
@@ -49,6 +50,7 @@ def hire(
         hired_at=tx.now,
         plan=plan,
         hirer=parent,
+        delegates=delegates,
     )
     if tx.execute(select(_TABLE.id).where(_STANDING, _TABLE.name == agent.name)).first() is not None:
         raise Conflict(f"There is an agent called {agent.name} already: choose another name.")

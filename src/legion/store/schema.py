@@ -194,6 +194,7 @@ agents = Table(
     Column("plan", one_of(Planning), nullable=False),
     Column("leaving", Text, nullable=False),
     Column("hirer", Text, nullable=False),
+    Column("delegates", Flag, nullable=False),
 )
 
 holdings = Table(

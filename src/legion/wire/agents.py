@@ -24,6 +24,8 @@ class Hire:
     depth: int | None = None
     plan: bool = False
     """It only reads until a plan of its is approved."""
+    delegate: bool = False
+    """It only leads: it has Legion's tools alone, and can give those in `tools`."""
     request: str = ""
     """The same request again gets the first answer."""
 
@@ -139,6 +141,8 @@ class AgentLine:
     spent: float
     """By itself."""
     fired_at: float | None = None
+    delegate: bool = False
+    """It only leads, and uses none of the tools itself but Legion's."""
 
 
 @dataclass(kw_only=True)

@@ -28,6 +28,7 @@ def hire(call: Call) -> Data:
         headcount=call.number("headcount"),
         depth=call.number("depth"),
         plan=call.flag("plan"),
+        delegate=call.flag("delegate"),
         request=call.request,
     )
     hired = call.service.hire(call.caller.id, wanted)

@@ -1,4 +1,5 @@
--- Tickets whose agents may only read until a plan of theirs is approved; and who hired an agent, whoever adopted it.
+-- Tickets whose agents may only read until a plan of theirs is approved; who hired an agent, whoever adopted it, and
+-- whether it only leads.
 
 CREATE TABLE plans (
     ticket INTEGER PRIMARY KEY REFERENCES tickets (id),
@@ -10,3 +11,5 @@ CREATE TABLE plans (
 );
 
 ALTER TABLE agents ADD COLUMN hirer TEXT NOT NULL DEFAULT '';
+
+ALTER TABLE agents ADD COLUMN delegates INTEGER NOT NULL DEFAULT 0;
