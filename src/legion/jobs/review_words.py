@@ -82,7 +82,8 @@ def again(matter: Matter) -> str:
         return _asked([], matter)
     if matter.reading.round == 1:
         return f"You were cut off, through no fault of yours. This is what is asked of you.\n\n{first(matter)}"
-    parts = [f"# Ticket {matter.ticket.id} was changed: read it again"]
+    new = "was changed: read it again" if matter.since else "is to be read once more"
+    parts = [f"# Ticket {matter.ticket.id} {new}"]
     parts += _section("What was run on it", _ran(matter))
     parts += _said(matter)
     parts.append(f"## The change now, {_count(matter.files)}, and what is new since you looked")
