@@ -135,6 +135,13 @@ def test_what_cannot_be_used_is_refused_with_the_reason(number: int):
     assert reason in refusal(text)
 
 
+def test_half_characters_and_zeros_become_marks_that_everything_can_hold():
+    odd = {"weight": "nit", "file": "", "line": None, "text": "a\ud800b\0c"}
+    verdict = parse(said(summary="x\udfff", findings=[odd]), SUBJECT)
+    assert (verdict.summary, verdict.findings[0].text) == ("x?", "a?b\N{REPLACEMENT CHARACTER}c")
+    assert refusal(said(findings=[{**odd, "file": "\ud800"}])).encode()
+
+
 VALUES = st.recursive(
     st.none()
     | st.booleans()

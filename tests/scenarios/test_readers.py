@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -13,6 +15,7 @@ from legion.wire.tickets import Action
 from tests.support import readers
 from tests.support.gates import Gate
 from tests.support.readers import Office, approve, changes, finding, said
+from tests.support.repository import CHECK
 
 TEN = "for n in 1 2 3 4 5 6 7 8 9 10; do echo $n; done"
 
@@ -260,6 +263,48 @@ def test_what_has_landed_can_be_read_and_nothing_moves(office: Office):
     (one,) = office.reviews(ticket)
     assert (one.verdict, one.binding, office.project.state(ticket)) == ("changes", False, "done")
     assert "Too late, but wrong." in office.page(ticket)
+
+
+def test_what_is_about_to_land_waits_for_a_review_that_a_person_asks_for(office: Office, gate: Gate):
+    """Once while its proofs run, once in the merge queue: neither lands, though the policy wants nobody to read it."""
+    no = changes("proved.txt", findings=[finding("proved.txt", 1, "Not yet.")])
+    proved = office.dispatch("proved", "echo 1 > proved.txt", no, review="off", prove=[gate.pause], max_attempts=1)
+    gate.arrived()
+    assert "when its proofs are green" in office.squad.client.review(proved).message
+    gate.open()
+    assert "proved.txt:1" in office.project.until(proved, "failed").ticket.reason
+    assert office.project.landed("proved.txt") is None
+
+
+def test_a_review_in_the_merge_queue_takes_the_change_out_of_it(tmp_path: Path):
+    gated = f'{CHECK}\n[checks.gate]\nrun = "test ! -f queued.txt || cat {tmp_path}/readers/gate"\n'
+    with readers.office(tmp_path, config=gated) as here:
+        os.mkfifo(here.readers.folder / "gate")
+        no = changes("queued.txt", findings=[finding("queued.txt", 1, "Not like that.")])
+        ticket = here.dispatch("queued", "echo 1 > queued.txt", no, max_attempts=1)
+        here.project.until(ticket, "landing")
+        with (here.readers.folder / "gate").open("w"):
+            # Its check has begun and ends with this block.
+            assert "waits for that" in here.squad.client.review(ticket).message
+        page = here.project.until(ticket, "failed")
+        assert page.ticket.reason.endswith("reviewer asks for changes (queued.txt:1)")
+        assert here.project.landed("queued.txt") is None
+
+
+def test_what_a_reader_or_a_change_cannot_break(office: Office):
+    """A folder where the diff would lie, a file that is no text, a path that no system knows, half characters."""
+    agent = """
+    mkdir .legion-change.diff; seq 20000 > .legion-change.diff/x
+    printf 'caf\\351\\n' > latin.txt; printf '\\0' > odd.bin
+    """
+    all_of_it = (".legion-change.diff", "latin.txt", "odd.bin")
+    odd = approve(*all_of_it, findings=[finding("a\0\ud800", None, "x", "nit")])
+    ticket = office.dispatch("odd", agent, odd, approve(*all_of_it, summary="\ud800 fine"))
+    page = office.project.until(ticket, "done")
+    assert page.reviews[0].summary == "? fine"
+    first, second = office.readers.told("odd")
+    assert len(first) < 60_000
+    assert "there is no such file" in second
 
 
 def test_what_has_no_change_is_neither_read_nor_sent_back(office: Office, gate: Gate):

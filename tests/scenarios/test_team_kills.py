@@ -27,9 +27,9 @@ BUILDS = 'grep -q "Mind the gap" "$LEGION_BRIEFING" && echo done > gap.txt'
 def firm(folder: Path, adviser: str) -> Iterator[tuple[Squad, Project]]:
     """A daemon with a team whose adviser is this shell script."""
     (folder / "gates").mkdir(exist_ok=True)
-    script = folder / "adviser.sh"
+    script = folder / "gates" / "adviser.sh"
     script.write_text(adviser)
-    walls = f'[sandbox]\nwrite = ["{folder}/gates"]\nread = ["{folder}"]\n[drivers.says]\nrun = "sh {script}"\n'
+    walls = f'[sandbox]\nwrite = ["{folder}/gates"]\n[drivers.says]\nrun = "sh {script}"\n'
     for kind, name, text in (
         ("roles", "wise", 'part = "advise"\nprompt = "Be wise."\ndriver = "says"\n'),
         ("teams", "pair", 'roles = ["wise", "engineer"]\n'),
@@ -40,7 +40,7 @@ def firm(folder: Path, adviser: str) -> Iterator[tuple[Squad, Project]]:
         yield one, one.adopt(Repository(folder / "ada", CHECK))
 
 
-@pytest.mark.parametrize("point", sampled(POINTS, 4), ids=lambda point: point.value)
+@pytest.mark.parametrize("point", sampled(POINTS, 3), ids=lambda point: point.value)
 def test_a_kill_in_an_advice_costs_nothing(tmp_path: Path, point: Point):
     counted = f"echo x >> {tmp_path}/gates/began; echo Mind the gap."
     with firm(tmp_path, counted) as (one, project):

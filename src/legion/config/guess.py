@@ -69,6 +69,9 @@ attempts = {DEFAULTS.agents.attempts}      # how often a ticket is tried before 
 
 [landing]
 mode = "{DEFAULTS.landing.mode.value}"    # or "squash": one commit per ticket; or "rebase": no merge commits
+
+# [review]
+# policy = "risky"   # an independent agent reads what looks risky before it lands; or "always"
 """
 
 

@@ -34,7 +34,7 @@ def risks(touch: Touch, watched: Sequence[str]) -> tuple[str, ...]:
     """Why a change should be read, for people. `watched` are patterns of paths that always are."""
     found = []
     if here := [path for path in touch.paths if matches(path, watched)]:
-        found.append(f"it touches {_some(here)}, which are always read")
+        found.append(f"it touches what is always read ({_some(here)})")
     if touch.protected:
         found.append(f"it touches protected files ({_some(touch.protected)})")
     if touch.weakened:

@@ -371,7 +371,7 @@ def _below(path: str, folders: Collection[str]) -> bool:
 
 def _plain(path: str, root: str) -> str:
     """As git writes it: from the root of the repository on."""
-    named = path.strip()
+    named = _clean(path).strip()
     if root and named.startswith(f"{root}/"):
         named = named[len(root) + 1 :]
     return named.removeprefix("./").rstrip("/")
@@ -379,9 +379,14 @@ def _plain(path: str, root: str) -> str:
 
 def _shown(value: object) -> str:
     words = json.dumps(value, ensure_ascii=False, default=str)
-    return words if len(words) <= 100 else f"{words[:100]}..."
+    return _clean(words if len(words) <= 100 else f"{words[:100]}...")
 
 
 def _cut(words: str) -> str:
-    plain = words.strip()
+    plain = _clean(words).strip()
     return plain if len(plain) <= _LONGEST_TEXT else f"{plain[:_LONGEST_TEXT]}..."
+
+
+def _clean(words: str) -> str:
+    """JSON can write half characters, which nothing else can hold."""
+    return words.encode("utf-8", "replace").decode().replace("\0", "\N{REPLACEMENT CHARACTER}")

@@ -126,8 +126,8 @@ _LONGEST = 2000
 
 def weakenings(change: Sequence[FileDiff], commands: Sequence[str]) -> tuple[Weakening, ...]:
     """All signs in a change, in the order of its files. `commands` are the checks and proofs that will judge it."""
-    came = _texts(line for file in change for line in file.added if _asserts(file, line))
-    went = _texts(line for file in change for line in file.removed if _asserts(file, line))
+    came = _texts(line for file in change for line in _asserting(file, file.added))
+    went = _texts(line for file in change for line in _asserting(file, file.removed))
     moved = came & went
     found: list[Weakening] = []
     for file in change:
@@ -142,8 +142,8 @@ def weakenings(change: Sequence[FileDiff], commands: Sequence[str]) -> tuple[Wea
 
 
 def _fewer(file: FileDiff, moved: Counter[str]) -> list[Weakening]:
-    went = _texts(line for line in file.removed if _asserts(file, line))
-    came = _texts(line for line in file.added if _asserts(file, line))
+    went = _texts(_asserting(file, file.removed))
+    came = _texts(_asserting(file, file.added))
     lost = (went - moved).total()
     if file.gone and is_test(file.path):
         whole = bool(went) and lost == 0
@@ -178,11 +178,17 @@ def _texts(lines: Iterable[Line]) -> Counter[str]:
     return Counter(line.text.strip() for line in lines)
 
 
-def _asserts(file: FileDiff, line: Line) -> bool:
-    text = line.text[:_LONGEST]
-    if not _holds_tests(file.path) or _COMMENT.match(text) or _EMPTY_ASSERTION.search(text):
-        return False
+def _asserting(file: FileDiff, lines: Iterable[Line]) -> list[Line]:
+    """Of a file's lines, those that assert something. Its path is looked at once, however many there are."""
+    if not _holds_tests(file.path):
+        return []
     pattern = _SHELL_ASSERTION if file.path.endswith(_SHELL) else _ASSERTION
+    return [line for line in lines if _asserts(line.text[:_LONGEST], pattern)]
+
+
+def _asserts(text: str, pattern: re.Pattern[str]) -> bool:
+    if _COMMENT.match(text) or _EMPTY_ASSERTION.search(text):
+        return False
     return pattern.search(text) is not None
 
 

@@ -90,6 +90,12 @@ def prepare(world: World, shop: Workshop, this_run: Run, tree: Path) -> Surround
     return surroundings
 
 
+def bare(world: World, this_run: Run) -> Surroundings:
+    """For a run that starts nothing of the project: a temp folder of its own, and no more."""
+    (world.data.runs / this_run.name).mkdir(parents=True, exist_ok=True, mode=0o700)
+    return _surroundings(world, this_run, slots.claim(world, this_run, ports=0))
+
+
 def release(world: World, this_run: Run, outcome: Outcome) -> None:
     """The run has ended: undo what was done for it, and give its slot back. A `down` that fails stops nobody."""
     record = read_record(world, this_run)

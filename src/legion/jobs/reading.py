@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from legion.config.user import CLAUDE
 from legion.domain import diffs
 from legion.domain.evidence import criteria_of
 from legion.domain.runs import Run
-from legion.domain.teams import Stage
+from legion.domain.teams import READING, Stage
 from legion.domain.tickets import Change, Ticket
 from legion.domain.verdicts import Reading, Since, Subject, findings_of
 from legion.drivers.command import briefed
 from legion.drivers.known import DriverName
 from legion.jobs import agents, claude, environment, inside, permission, places, readers, review_words, setup, teams
-from legion.jobs.claude import Errand
+from legion.jobs.agents import Agent
+from legion.jobs.claude import Errand, Place
 from legion.jobs.environment import Surroundings
 from legion.jobs.review_words import Matter
 from legion.jobs.world import Workshop, World
@@ -36,20 +38,33 @@ def prepare(world: World, shop: Workshop, ticket: Ticket, reading: Reading, this
     tree = shop.worktrees.replant(
         seat, reading.commit, shop.hub.tree_of(reading.commit), f"legion/{seat}", attempt=this_run.id
     )
-    setup.ensure(world, shop, tree, setup.record_of(shop, tree))
-    around = environment.prepare(world, shop, this_run, tree)
+    stage = readers.stage(world, shop, ticket, reading.reader)
+    chosen = agents.agent(world, shop.config, "", stage.role.driver or world.user.reviewer.driver or CLAUDE)
+    runs_things = chosen.argv is not None or stage.tools is None or not stage.tools <= READING
+    if runs_things:
+        setup.ensure(world, shop, tree, setup.record_of(shop, tree))
+        around = environment.prepare(world, shop, this_run, tree)
+    else:
+        # Nothing of the change is run there, so it cannot show its reader other files than its own.
+        around = environment.bare(world, this_run)
     folder = world.data.runs / this_run.name
     given = folder / "given"
     given.mkdir(parents=True, exist_ok=True)
-    write_spec(folder, _spec(world, shop, ticket, reading, this_run, tree, given, around))
+    place = _place_of(world, shop, reading, this_run, tree, given, around, (*agents.own_file(chosen),))
+    matter = _matter(world, shop, ticket, reading, tree)
+    write_spec(folder, _spec(world, shop, this_run, matter, stage, chosen, place))
 
 
 def subject(shop: Workshop, ticket: Ticket, reading: Reading, this_run: Run) -> Subject:
     """What its answer is held against."""
-    changed = shop.hub.changed_files(reading.base, reading.commit)
+    paths = tuple(file.path for file in shop.hub.changed_files(reading.base, reading.commit))
     return Subject(
-        changed=tuple(file.path for file in changed),
-        exists=lambda path: any(shop.hub.holds(commit, path) for commit in (reading.commit, reading.base)),
+        changed=paths,
+        # What cannot be printed comes from nobody who has read the list of files.
+        exists=lambda path: (
+            path in paths
+            or (path.isprintable() and any(shop.hub.holds(commit, path) for commit in (reading.commit, reading.base)))
+        ),
         criteria=len(criteria_of(ticket.wish.criteria)),
         root=str(shop.worktrees.path(this_run.seat)),
     )
@@ -86,42 +101,44 @@ def _output(path: Path) -> str:
         return ""
 
 
-def _spec(
+def _place_of(
     world: World,
     shop: Workshop,
-    ticket: Ticket,
     reading: Reading,
     this_run: Run,
     tree: Path,
     given: Path,
     around: Surroundings,
-) -> Spec:
+    program: tuple[Path, ...],
+) -> Place:
     state = shop.agents / this_run.seat
     state.mkdir(parents=True, exist_ok=True, mode=0o700)
-    stage = readers.stage(world, shop, ticket, reading.reader)
-    driver = stage.role.driver or world.user.reviewer.driver or "claude"
-    chosen = agents.agent(world, shop.config, "", driver)
     identity = {
-        "LEGION_TICKET": str(ticket.id),
+        "LEGION_TICKET": str(reading.ticket),
         "LEGION_ATTEMPT": str(reading.attempt),
         "LEGION_ROLE": reading.reader,
         "LEGION_ROUND": str(reading.round),
         "LEGION_STATE": str(state),
     }
+    walls = places.sandbox(world, shop, writable=(tree, state, *around.writable), readable=(given, *program))
     env = places.environment(world, {**identity, **around.env})
-    seen = (given, *agents.own_file(chosen))
-    walls = places.sandbox(world, shop, writable=(tree, state, *around.writable), readable=seen)
-    matter = _matter(world, shop, ticket, reading, tree)
+    return Place(tree=tree, state=state, given=given, env=env, walls=walls)
+
+
+def _spec(
+    world: World, shop: Workshop, this_run: Run, matter: Matter, stage: Stage, chosen: Agent, place: Place
+) -> Spec:
     if chosen.argv is None:
-        place = claude.Place(tree=tree, state=state, given=given, env=env, walls=walls)
-        return claude.spec(world, this_run, _errand(world, shop, reading, stage, matter), place, chosen.timeout)
+        errand = _errand(world, shop, matter.reading, stage, matter)
+        return claude.spec(world, this_run, errand, place, chosen.timeout)
     words = f"{review_words.RULES}\n\n{stage.role.prompt}\n\n{review_words.first(matter)}"
-    files.write_whole(given / "briefing.md", words, mode=0o644)
+    briefing = place.given / "briefing.md"
+    files.write_whole(briefing, words, mode=0o644)
     return Spec(
         run=this_run.name,
-        program=briefed(chosen.argv, cwd=tree, env=env, briefing=given / "briefing.md"),
+        program=briefed(chosen.argv, cwd=place.tree, env=place.env, briefing=briefing),
         timeout=chosen.timeout,
-        sandbox=walls,
+        sandbox=place.walls,
     )
 
 
@@ -148,7 +165,7 @@ def _errand(world: World, shop: Workshop, reading: Reading, stage: Stage, matter
 def _matter(world: World, shop: Workshop, ticket: Ticket, reading: Reading, tree: Path) -> Matter:
     with world.store.read() as tx:
         seen = verdicts.said_by(tx, ticket.id, reading.reader)
-        built = runs.latest(tx, ticket.id)
+        built, advice = runs.latest(tx, ticket.id), teams.advised(tx, ticket)
         ran = list(receipts.of_ticket(tx, ticket.id))
         ran += receipts.for_commit(tx, ticket.project, ticket.landed) if ticket.landed else ()
     change = Change(base=reading.base, commit=reading.commit)
@@ -158,9 +175,7 @@ def _matter(world: World, shop: Workshop, ticket: Ticket, reading: Reading, tree
     fresh = {one.command: one for one in ran if one.made_at >= began and not one.held_out}
     commands = [check.command for check in shop.config.checks if check.command not in fresh]
     new = shop.hub.diff(seen[-1].commit, reading.commit) if seen else ""
-    whole = not (review_words.fits(diff) and review_words.fits(new))
-    if whole:
-        inside.write(tree, _WHOLE_DIFF, diff.encode("utf-8", "surrogateescape"))
+    cut = not (review_words.fits(diff) and review_words.fits(new))
     return Matter(
         ticket=ticket,
         reading=reading,
@@ -171,8 +186,18 @@ def _matter(world: World, shop: Workshop, ticket: Ticket, reading: Reading, tree
         receipts=tuple(fresh.values()),
         to_run=[] if ticket.ended else commands,
         pointers=_pointers(shop, ticket, change),
-        whole_diff=_WHOLE_DIFF if whole else "",
+        advice=advice,
+        whole_diff=_beside(tree, diff) if cut else "",
     )
+
+
+def _beside(tree: Path, diff: str) -> str:
+    """The file with all of it; empty where the change itself stands in its place."""
+    try:
+        inside.write(tree, _WHOLE_DIFF, diff.encode())
+    except OSError:
+        return ""
+    return _WHOLE_DIFF
 
 
 def _pointers(shop: Workshop, ticket: Ticket, change: Change) -> list[str]:

@@ -141,9 +141,13 @@ def said(event: Event) -> str:
             words = f"{told('from')} -> {told('to')}, attempt {data.get('attempt', 0)}{reason}"
         case Kind.RUN_STARTED:
             whose = f"attempt {told('attempt')}" if data.get("attempt") else f"a turn of {told('name')}"
-            words = f"run {told('run')} starts, {whose}"
+            words = ", ".join(filter(None, (f"run {told('run')} starts", whose, told("role"))))
         case Kind.RUN_ENDED:
             words = f"run {told('run')} ended: {told('outcome', 'detail')}"
+        case Kind.REVIEW_ASKED:
+            words = f"{told('reader')} is to read {told('commit')[:9]}: {told('why')}"
+        case Kind.REVIEW_GIVEN:
+            words = f"{told('reader')} on {told('commit')[:9]}, {told('verdict')}: {told('summary', 'why')}"
         case Kind.RECEIPT:
             words = f"check {told('name')} is {told('verdict')} after {data.get('duration', 0):.1f} s"
         case Kind.LANDED:

@@ -88,8 +88,10 @@ def _nothing(ticket: Ticket, what: str) -> Conflict:
     return Conflict(f"Ticket {ticket.id} is {ticket.state.value} and has no change {what}: {hint}.")
 
 
-def lines(readings: Iterable[Reading]) -> list[ReviewLine]:
-    return [_line(reading) for reading in readings]
+def lines(ticket: Ticket, readings: Iterable[Reading]) -> list[ReviewLine]:
+    """Given ones, and those that are still to come: who was to read a change that is gone never will."""
+    current = ticket.change.commit if ticket.change is not None else ""
+    return [_line(reading) for reading in readings if reading.given_at is not None or reading.commit == current]
 
 
 def _line(reading: Reading) -> ReviewLine:

@@ -180,7 +180,7 @@ def ticket_page(world: World, ticket_id: int) -> TicketPage:
         labels=list(wish.labels),
         crew=crews.line(world, shop, ticket, all_runs),
         reversal=evidence.reversal(history),
-        reviews=reviewing.lines(read),
+        reviews=reviewing.lines(ticket, read),
         evidence=evidence.lines(shop, ticket, history, _without_repeats((*proofs, *named, *confirmed)), read),
     )
 
