@@ -85,7 +85,8 @@ class StandIn(ModelsStandIn, StaffStandIn, TeamsStandIn, WorkStandIn):
 
     def reset(self) -> None:
         """As new; a server that holds it goes on."""
-        self.reset_staff()
+        for reset in (self.reset_staff, self.reset_models, self.reset_teams, self.reset_work):
+            reset()
         self.tickets: dict[int, TicketLine] = {}
         self.log_text = ""
         self.log_ended = True
@@ -101,9 +102,6 @@ class StandIn(ModelsStandIn, StaffStandIn, TeamsStandIn, WorkStandIn):
         self.requests: dict[str, Dispatched] = {}
         self.dispatched: list[Dispatch] = []
         self.feedback: list[str] = []
-        self.reset_models()
-        self.reset_teams()
-        self.reset_work()
         self.config_texts = [a_text("landed", '[checks.test]\nrun = "make test"\n', trusted=False)]
         self.trusted: list[str] = []
         self.being_checked = False

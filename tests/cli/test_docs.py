@@ -142,6 +142,7 @@ SHAPES = (
     reviews,
     usage,
     history,
+    reviews,
     stretch,
     teams,
     shapes,

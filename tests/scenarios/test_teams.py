@@ -10,6 +10,7 @@ import pytest
 from legion.rehearsal.log import Kind
 from legion.wire.tickets import TicketPage
 from tests.support.models import Company, company
+from tests.support.repository import CHECK
 
 MODELS = {"tech_lead": "opus", "engineer": "haiku", "qa": "sonnet"}
 PARTS = {"tech_lead": "advise", "engineer": "build", "qa": "read"}
@@ -41,7 +42,7 @@ class Firm:
 
 @pytest.fixture(scope="module")
 def firm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Firm]:
-    with company(tmp_path_factory.mktemp("firm")) as here:
+    with company(tmp_path_factory.mktemp("firm"), config=CHECK.replace("attempts = 3", "attempts = 1")) as here:
         yield Firm(here)
 
 
@@ -91,6 +92,23 @@ def test_who_advises_can_write_nothing(firm: Firm):
     here.project.until(ticket, "done")
     assert "evil" not in (here.project.landed("listed.txt") or "")
     assert not list(here.project.worktrees.glob(f"ticket-{ticket}-tech_lead*"))
+
+
+def test_fresh_eyes_are_advised_anew_with_what_was_tried(firm: Firm):
+    here = firm.here
+    firm.play("tech_lead", say("Think twice."))
+    firm.play("engineer", bash("[ $LEGION_ATTEMPT = 1 ] || date > fresh.txt"), say("Done."))
+    before = len(firm.heard())
+    ticket = here.project.dispatch("Fresh", "", text="Look again.", team="backend_team")
+    page = here.project.until(ticket, "done")
+    assert [(run.role, run.attempt) for run in page.runs] == [("tech_lead", 1), ("", 1), ("tech_lead", 2), ("", 2)]
+    heard = firm.heard()[before:]
+    assert [role for role, _, _ in heard] == ["tech_lead", "engineer", "tech_lead", "engineer"]
+    assert len({conversation for _, _, conversation in heard}) == 4
+    assert page.crew is not None
+    assert [one.turn for one in page.crew.advice] == [0, 1]
+    last = here.squad.data.runs / f"ticket-{ticket}-tech_lead-run-{page.runs[2].id}" / "given/briefing.md"
+    assert "- attempt 1: it changed nothing" in last.read_text()
 
 
 def test_a_label_begins_with_the_first_model_of_its_ladder(firm: Firm):

@@ -394,7 +394,8 @@ def move(ticket: Ticket, step: Step, now: float) -> Ticket:
             return replace(sent_back, base=ground.base, plant=ground.tree) if ground else sent_back
         case Park(reason, detail, until):
             parked = Parked(reason=reason, detail=detail, back_to=_RESUMES_AT[ticket.state], until=until)
-            return replace(moved, parked=parked, reason=detail, interrupted=_cut_off(ticket))
+            cut_off = ticket.state is State.WORKING or ticket.interrupted
+            return replace(moved, parked=parked, reason=detail, interrupted=cut_off)
         case Resume(reason):
             return replace(moved, reason=reason, interrupted=True)
         case Stop(reason):
@@ -404,10 +405,6 @@ def move(ticket: Ticket, step: Step, now: float) -> Ticket:
             return replace(moved, spared=ticket.attempt, interrupted=False, feedback=told)
         case _:
             return moved
-
-
-def _cut_off(ticket: Ticket) -> bool:
-    return ticket.state is State.WORKING or ticket.interrupted
 
 
 _ONLY_CHECKPOINTS = (Inspect, Confirm)

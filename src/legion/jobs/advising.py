@@ -85,11 +85,11 @@ def prepare(world: World, shop: Workshop, ticket: Ticket, this_run: Run) -> None
     stage = crew.stage(this_run.role)
     assert stage is not None, "a ticket keeps its crew"
     seat = this_run.seat
-    crash.reach(Point.RUN_BEFORE_WORKTREE)
+    crash.reach(Point.ADVISE_BEFORE_WORKTREE)
     tree = shop.worktrees.replant(
         seat, ticket.base, _ground(world, shop, ticket), f"legion/{seat}", attempt=this_run.id
     )
-    crash.reach(Point.RUN_AFTER_WORKTREE)
+    crash.reach(Point.ADVISE_AFTER_WORKTREE)
     if stage.tools is None or stage.tools - READING:
         setup.ensure(world, shop, tree, setup.record_of(shop, tree))
     around = environment.prepare(world, shop, this_run, tree)

@@ -165,7 +165,7 @@ def _errand(world: World, shop: Workshop, reading: Reading, stage: Stage, matter
 def _matter(world: World, shop: Workshop, ticket: Ticket, reading: Reading, tree: Path) -> Matter:
     with world.store.read() as tx:
         seen = verdicts.said_by(tx, ticket.id, reading.reader)
-        built = runs.latest(tx, ticket.id)
+        built, advice = runs.latest(tx, ticket.id), teams.advised(tx, ticket)
         ran = list(receipts.of_ticket(tx, ticket.id))
         ran += receipts.for_commit(tx, ticket.project, ticket.landed) if ticket.landed else ()
     change = Change(base=reading.base, commit=reading.commit)
@@ -186,6 +186,7 @@ def _matter(world: World, shop: Workshop, ticket: Ticket, reading: Reading, tree
         receipts=tuple(fresh.values()),
         to_run=[] if ticket.ended else commands,
         pointers=_pointers(shop, ticket, change),
+        advice=advice,
         whole_diff=_beside(tree, diff) if cut else "",
     )
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from legion.domain.checks import Receipt
 from legion.domain.evidence import criteria_of
+from legion.domain.teams import Advice
 from legion.domain.tickets import Ticket
 from legion.domain.verdicts import Finding, Reading
 from legion.git.history import FileChange
@@ -58,6 +59,8 @@ class Matter:
     """Commands that are run before it lands."""
     pointers: Sequence[str]
     """Where to look closer."""
+    advice: Sequence[Advice] = ()
+    """What who wrote it was told before by others of its team."""
     whole_diff: str = ""
     """The file that holds all of the diff, where the prompt does not."""
 
@@ -69,6 +72,7 @@ def first(matter: Matter) -> str:
     parts = [f"# Read the change of ticket {ticket.id}: {wish.title}"]
     parts.append(_quote(asked, "what was asked for", f"agent {wish.dispatcher}") if wish.dispatcher else asked)
     parts += _section("It is right when", _numbered(criteria_of(wish.criteria)))
+    parts += [_quote(one.text, "advice to who wrote it", one.role) for one in matter.advice]
     parts += _section("What was run on it", _ran(matter))
     parts += _said(matter)
     parts.append(f"## The change, {_count(matter.files)}")

@@ -40,6 +40,8 @@ class Point(Enum):
     CHECK_AFTER_RECEIPT = "jobs.check.after-receipt"
     CHECK_BEFORE_CONCLUDE = "jobs.check.before-conclude"
     CHECK_AFTER_CONCLUDE = "jobs.check.after-conclude"
+    ADVISE_BEFORE_WORKTREE = "jobs.advise.before-worktree"
+    ADVISE_AFTER_WORKTREE = "jobs.advise.after-worktree"
     REVIEW_BEFORE_WORKTREE = "jobs.review.before-worktree"
     REVIEW_BEFORE_LAUNCH = "jobs.review.before-launch"
     REVIEW_AFTER_LAUNCH = "jobs.review.after-launch"
