@@ -88,6 +88,15 @@ def test_garbage_twice_is_a_question_that_says_why(office: Office):
     assert office.project.landed("garbage.txt") is None
 
 
+def test_silence_lands_nothing(tmp_path: Path):
+    with readers.office(tmp_path, settings="[questions]\nanswer_within = 1\n") as here:
+        ticket = here.dispatch("silent", "echo 1 > silent.txt", GARBAGE)
+        page = here.project.until(ticket, "failed")
+        assert page.ticket.reason == "its change is not approved, and there was no answer in time"
+        assert here.project.landed("silent.txt") is None
+        assert here.squad.client.inbox().questions == []
+
+
 def test_whoever_approves_without_having_read_is_not_heard(office: Office):
     unread = approve()
     contradicts = approve("empty.txt", findings=[finding("empty.txt", 1, "It is empty.")])

@@ -90,7 +90,8 @@ def _nothing(ticket: Ticket, what: str) -> Conflict:
 
 def lines(ticket: Ticket, readings: Iterable[Reading]) -> list[ReviewLine]:
     """Given ones, and those that are still to come: who was to read a change that is gone never will."""
-    current = ticket.change.commit if ticket.change is not None else ""
+    there = ticket.change is not None and ticket.state in (*_IN_HAND, State.PARKED, State.DONE)
+    current = ticket.change.commit if there and ticket.change is not None else ""
     return [_line(reading) for reading in readings if reading.given_at is not None or reading.commit == current]
 
 
