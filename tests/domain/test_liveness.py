@@ -125,6 +125,8 @@ def test_silence_counts_only_where_the_gateway_says_that_nobody_thinks():
         assert isinstance(judge(replace(facts, thinks=thinks), PATIENCE, NOW), Progress)
     assert isinstance(judge(replace(facts, processes=1), PATIENCE, NOW), Progress), "something works in the background"
     assert isinstance(judge(replace(facts, course=Course(last_at=NOW - 299)), PATIENCE, NOW), Progress)
+    for busy in ({"thought_at": NOW - 299}, {"processes": 1, "idle_since": NOW - 299}, {"started_at": NOW - 299}):
+        assert isinstance(judge(replace(facts, **busy), PATIENCE, NOW), Progress)
 
 
 def test_a_dead_program_gets_a_moment_to_be_buried():
@@ -219,6 +221,7 @@ FACTS = st.builds(
     started_at=TIMES,
     dead_since=st.none() | TIMES,
     thinks=st.sampled_from([True, False, None]),
+    thought_at=TIMES,
     processes=st.integers(0, 3),
     idle_since=st.none() | TIMES,
     tree_since=st.none() | st.integers(0, 30),

@@ -20,7 +20,7 @@ LOOKS_ON = frozenset({"BashOutput", "TaskOutput"})
 """Tools that look at a command in the background. While that works, looking again is no loop."""
 _RED_TIMES = 3
 """So many times the repeats where files change between tests that stay red in the same way."""
-_LONGEST, _SHORT = 80, 32
+_LONGEST, _SHORT = 80, 24
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,6 +85,8 @@ class Facts:
     """Its program is gone, and its runner is not."""
     thinks: bool | None = None
     """Whether its model is being asked at this moment, as the gateway has it; None: nobody can tell."""
+    thought_at: float = 0.0
+    """When its model was last seen being asked, or could not be seen."""
     processes: int = 0
     """How many run for its tools (of a plain program: all of them)."""
     idle_since: float | None = None
@@ -196,7 +198,7 @@ def judge(facts: Facts, patience: Patience, now: float) -> State:
     if facts.thinks is not False:
         return Progress(why="its model thinks")
     works = facts.processes > 0 and facts.idle_since is None
-    since = max(course.last_at, facts.started_at, step_at)
+    since = max(course.last_at, facts.started_at, facts.thought_at, facts.idle_since or 0.0, step_at)
     silent = not works and now - since >= patience.silence
     return Silent(since=since) if silent else Progress(why="it has just done something")
 

@@ -60,6 +60,8 @@ class _Seen:
     watch: Watch
     kept: Watch | None
     dead_since: float | None = None
+    thought_at: float
+    """When its model was last seen to be asked; a new daemon begins anew."""
 
     @property
     def talks(self) -> bool:
@@ -134,7 +136,15 @@ class Watchman:
             return
         watch = known or Watch(run=run.id)
         journal = JournalReader(folder)
-        self._seen[run.id] = _Seen(run=run, folder=folder, journal=journal, spec=spec, watch=watch, kept=known)
+        self._seen[run.id] = _Seen(
+            run=run,
+            folder=folder,
+            journal=journal,
+            spec=spec,
+            watch=watch,
+            kept=known,
+            thought_at=self.world.clock(),
+        )
 
     def _look(
         self, seen: _Seen, taken: tuple[Help, ...], everybody: Table | None, thinking: Mapping[str, float] | None
@@ -156,7 +166,10 @@ class Watchman:
         if taken and taken[-1].taken_at is None:
             take(self.world, seen.run, taken[-1], after=seen.course.last_number, again=True)
             return
-        facts = self._facts(seen, taken, thinking)
+        thinks = seen.run.name in thinking if _ENDPOINT in seen.spec.program.env and thinking is not None else None
+        if thinks is not False:
+            seen.thought_at = now
+        facts = self._facts(seen, taken, thinks)
         state = liveness.judge(facts, patience, now)
         self._show(seen.run, state, facts, patience)
         action = liveness.next_step(state, facts, patience)
@@ -234,15 +247,14 @@ class Watchman:
             store.keep(tx, seen.watch)
         seen.kept = seen.watch
 
-    def _facts(self, seen: _Seen, taken: tuple[Help, ...], thinking: Mapping[str, float] | None) -> Facts:
-        run = seen.run
-        served = _ENDPOINT in seen.spec.program.env
+    def _facts(self, seen: _Seen, taken: tuple[Help, ...], thinks: bool | None) -> Facts:
         return Facts(
             course=seen.course,
             talks=seen.talks,
-            started_at=run.started_at,
+            started_at=seen.run.started_at,
             dead_since=seen.dead_since,
-            thinks=run.name in thinking if served and thinking is not None else None,
+            thinks=thinks,
+            thought_at=seen.thought_at,
             processes=int(bool(seen.watch.processes)),
             idle_since=seen.watch.idle_since,
             tree_since=seen.watch.known_tree_since,
