@@ -59,6 +59,7 @@ class _Seen:
     root: Root | None = None
     watch: Watch
     kept: Watch | None
+    processes: int | None = None
     dead_since: float | None = None
     thought_at: float
     """When its model was last seen to be asked; a new daemon begins anew."""
@@ -206,6 +207,7 @@ class Watchman:
         used = None
         if everybody is not None:
             used = load.load(seen.root, everybody, walled=walled, tools_only=seen.talks)
+        seen.processes = None if used is None else used.count
         seen.watch = watching.felt(seen.watch, used, now)
         return True
 
@@ -255,7 +257,7 @@ class Watchman:
             dead_since=seen.dead_since,
             thinks=thinks,
             thought_at=seen.thought_at,
-            processes=int(bool(seen.watch.processes)),
+            processes=seen.processes,
             idle_since=seen.watch.idle_since,
             tree_since=seen.watch.known_tree_since,
             tree_at=seen.watch.tree_at,
