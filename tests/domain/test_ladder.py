@@ -7,7 +7,8 @@ from dataclasses import replace
 import pytest
 
 from legion.domain import ladder
-from legion.domain.tickets import Fail, Retry, Start, State, Ticket, TryAgain, Wish, move, next_try
+from legion.domain.attempts import next_try
+from legion.domain.tickets import Fail, Retry, Start, State, Ticket, TryAgain, Wish, move
 
 MODELS = ("haiku", "sonnet", "opus")
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from legion.domain import ladder
+from legion.domain.attempts import next_try, tries_of
 from legion.domain.events import Kind
 from legion.domain.ladder import Rung
 from legion.domain.questions import Matter
 from legion.domain.rules import Rule, rule_of
-from legion.domain.tickets import Fail, Park, ParkReason, Step, Ticket, TryAgain, next_try, tries_of
+from legion.domain.tickets import Fail, Park, ParkReason, Step, Ticket, TryAgain
 from legion.jobs.world import World
 from legion.store import events, holdings, questions, tickets
 from legion.store.database import ReadTransaction, Transaction

@@ -24,7 +24,7 @@ from legion.domain.watching import Watch
 from legion.drivers.known import DriverName
 from legion.gateway import activity
 from legion.gateway.folder import GatewayFolder
-from legion.git.prediction import Prediction, Standing
+from legion.git.prediction import InWork, Prediction
 from legion.jobs import advice
 from legion.jobs.world import World
 from legion.runner import launch, load
@@ -215,15 +215,15 @@ class Watchman:
         """Only where its calls alone make it look as if it went round in circles."""
         if seen.watch.tree and seen.course.last_number <= seen.watch.tree_since:
             return
-        standing = self._standing(seen.run)
-        if standing is None:
+        change = self._in_work(seen.run)
+        if change is None:
             return
         number = seen.course.last_number
-        tree = self._prediction(seen.run.project).tree(standing)
+        tree = self._prediction(seen.run.project).tree(change)
         if tree is not None:
             seen.watch = watching.looked(seen.watch, tree, number, now)
 
-    def _standing(self, run: Run) -> Standing | None:
+    def _in_work(self, run: Run) -> InWork | None:
         shop = self.world.workshop(run.project)
         with self.world.store.read() as tx:
             base = tickets.get(tx, run.ticket).base if run.ticket is not None else None
@@ -232,7 +232,7 @@ class Watchman:
         if base is None:
             return None
         index = shop.worktrees.index(run.seat)
-        return Standing(id=run.id, base=base, tree=shop.worktrees.path(run.seat), index=index)
+        return InWork(id=run.id, base=base, tree=shop.worktrees.path(run.seat), index=index)
 
     def _prediction(self, project: int) -> Prediction:
         if project not in self._predictions:
