@@ -125,6 +125,27 @@ def test_silence_counts_only_where_the_gateway_says_that_nobody_thinks():
         assert isinstance(judge(replace(facts, thinks=thinks), PATIENCE, NOW), Progress)
     assert isinstance(judge(replace(facts, processes=1), PATIENCE, NOW), Progress), "something works in the background"
     assert isinstance(judge(replace(facts, course=Course(last_at=NOW - 299)), PATIENCE, NOW), Progress)
+    for just_now in (
+        replace(facts, thought_at=NOW - 299),
+        replace(facts, processes=1, idle_since=NOW - 299),
+        replace(facts, started_at=NOW - 299),
+    ):
+        assert isinstance(judge(just_now, PATIENCE, NOW), Progress)
+
+
+@pytest.mark.parametrize(
+    ("tools", "processes", "silent"),
+    [
+        (["Bash"], 0, True),
+        (["Bash"], None, False),
+        (["Bash", "Task"], 0, False),
+        (["WebFetch"], 0, False),
+    ],
+)
+def test_a_command_that_is_not_there_any_more_keeps_nobody(tools, processes, silent):
+    course = Course(open=tuple(a_call(tool, n) for n, tool in enumerate(tools)), last_at=LONG_AGO)
+    state = judge(Facts(course=course, thinks=False, processes=processes), PATIENCE, NOW)
+    assert isinstance(state, Silent) == silent
 
 
 def test_a_dead_program_gets_a_moment_to_be_buried():
@@ -219,7 +240,8 @@ FACTS = st.builds(
     started_at=TIMES,
     dead_since=st.none() | TIMES,
     thinks=st.sampled_from([True, False, None]),
-    processes=st.integers(0, 3),
+    thought_at=TIMES,
+    processes=st.none() | st.integers(0, 3),
     idle_since=st.none() | TIMES,
     tree_since=st.none() | st.integers(0, 30),
     tree_at=TIMES,

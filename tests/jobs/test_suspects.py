@@ -7,16 +7,14 @@ from dataclasses import replace
 from legion.domain.tickets import State, Ticket, Wish
 from legion.jobs import checking
 from legion.jobs.suspects import Suspect, Suspects
-from legion.jobs.target import Link
 
 
 def ticket(number: int) -> Ticket:
     return Ticket(id=number, project=1, wish=Wish(title="t", text=""), state=State.LANDING)
 
 
-def suspect(whose: Ticket | None) -> Suspect:
-    link = Link(ticket=whose, commit="c", tree="t")
-    return Suspect(link=link, against=checking.Tested(commit="c", receipts=(), wanted=()), alone=False)
+def suspect(whose: Ticket) -> Suspect:
+    return Suspect(ticket=whose, against=checking.Tested(commit="c", receipts=(), wanted=()), alone=False)
 
 
 def test_others_go_first_three_times_and_no_more():
@@ -34,13 +32,6 @@ def test_where_nobody_else_waits_they_come_in_order():
     assert suspects.ids == {1, 2}
     assert [suspects.next(others_wait=False) for _ in range(3)] == [*both, None]
     assert suspects.ids == frozenset()
-
-
-def test_the_persons_own_commits_wait_for_nobody():
-    suspects = Suspects()
-    mine = suspect(None)
-    suspects.add(mine)
-    assert suspects.next(others_wait=True) is mine
 
 
 def test_a_suspect_is_in_no_batch_until_a_person_has_brought_it_back():

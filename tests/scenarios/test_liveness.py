@@ -202,6 +202,20 @@ def test_a_program_that_dies_is_a_failed_attempt_and_one_that_nobody_buries_is_e
     assert (steps(page), page.ticket.attempt) == ([("end", DEAD)], 2)
 
 
+def test_a_program_that_is_frozen_is_silent_and_replaced(here: Company, gate: Gate):
+    quiet = here.squad.adopt(Repository(here.squad.folder / "quiet", PATIENT.replace("silence = 3600", "silence = 5")))
+    there = Company(here.squad, quiet, here.stage, here.scripts)
+    there.script("frozen", call(f'[ "$LEGION_ATTEMPT" = 1 ] && {gate.pause}; echo f > frozen.txt') + DONE)
+    ticket = there.dispatch("frozen")
+    gate.arrived()
+    for one in Victims(there).claudes(ticket):
+        one.suspend()
+    gate.open()
+    page = there.project.until(ticket, "done")
+    assert steps(page)[:3] == [(step, "silent-is-woken") for step in ("nudge", "interrupt", "end")]
+    assert [run.outcome for run in page.runs] == ["stopped", "finished"]
+
+
 def test_a_standing_agent_is_helped_too_and_its_parent_hears_of_the_end(here: Company):
     staff = Staff(here)
     tool = '{tool = "Bash", input = {command = "echo round"}}'

@@ -20,7 +20,7 @@ LOOKS_ON = frozenset({"BashOutput", "TaskOutput"})
 """Tools that look at a command in the background. While that works, looking again is no loop."""
 _RED_TIMES = 3
 """So many times the repeats where files change between tests that stay red in the same way."""
-_LONGEST, _SHORT = 80, 32
+_LONGEST, _SHORT = 80, 24
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,8 +85,10 @@ class Facts:
     """Its program is gone, and its runner is not."""
     thinks: bool | None = None
     """Whether its model is being asked at this moment, as the gateway has it; None: nobody can tell."""
-    processes: int = 0
-    """How many run for its tools (of a plain program: all of them)."""
+    thought_at: float = 0.0
+    """When its model was last seen being asked, or could not be seen."""
+    processes: int | None = None
+    """How many run for its tools (of a plain program: all of them); None: nobody can tell."""
     idle_since: float | None = None
     """Since when none of them has used a processor or moved a byte; None while they work, or where nobody can tell."""
     tree_since: int | None = None
@@ -185,18 +187,18 @@ def judge(facts: Facts, patience: Patience, now: float) -> State:
         return Progress(why="it says that it is through")
     if not facts.talks:
         since = max(facts.idle_since or now, facts.started_at, step_at)
-        hangs = facts.processes > 0 and now - since >= patience.program
+        hangs = bool(facts.processes) and now - since >= patience.program
         return HangingTool(call="", since=since) if hangs else Progress(why="its program works")
     if (hanging := _hanging(facts, patience, step_at, now)) is not None:
         return hanging
     if (looping := _looping(facts, patience, last.after if last is not None else 0)) is not None:
         return looping
-    if course.open:
+    if course.open and not _abandoned(facts):
         return Progress(why=f"{quoted(course.open[0].tool, course.open[0].words)} is at work")
     if facts.thinks is not False:
         return Progress(why="its model thinks")
-    works = facts.processes > 0 and facts.idle_since is None
-    since = max(course.last_at, facts.started_at, step_at)
+    works = bool(facts.processes) and facts.idle_since is None
+    since = max(course.last_at, facts.started_at, facts.thought_at, facts.idle_since or 0.0, step_at)
     silent = not works and now - since >= patience.silence
     return Silent(since=since) if silent else Progress(why="it has just done something")
 
@@ -251,8 +253,13 @@ def _looping(facts: Facts, patience: Patience, after: int) -> Looping | None:
     return None
 
 
+def _abandoned(facts: Facts) -> bool:
+    """Commands that it waits for and that are not there: their end has not reached it."""
+    return facts.processes == 0 and all(call.tool in RUNS_COMMANDS for call in facts.course.open)
+
+
 def _watches(facts: Facts, tool: str) -> bool:
-    return tool in LOOKS_ON and facts.processes > 0 and facts.idle_since is None
+    return tool in LOOKS_ON and bool(facts.processes) and facts.idle_since is None
 
 
 def quoted(tool: str, words: str) -> str:

@@ -119,8 +119,11 @@ def _land_batch(
         search, tried = _search(world, shop, start, chain, train)
     landed = search.lands is None or target.move(world, shop, start, tried[search.lands].links)
     if landed and search.culprit is not None:
-        against = tried[search.convicted_by].tested
-        suspects.add(Suspect(link=chain[search.culprit], against=against, alone=search.lands is None))
+        against, culprit = tried[search.convicted_by].tested, chain[search.culprit].ticket
+        if culprit is None:
+            _refuse_red_person(world, shop, against)
+        else:
+            suspects.add(Suspect(ticket=culprit, against=against, alone=search.lands is None))
 
 
 def _chain(world: World, shop: Workshop, start: str, batch: tuple[Ticket, ...], person_waits: bool) -> list[Link]:
@@ -249,33 +252,40 @@ def _try(world: World, shop: Workshop, start: str, chain: list[Link], probe: Pro
     return _Tried(links=links, tested=checking.test(world, shop, links[-1].commit, wanted))
 
 
+def _refuse_red_person(world: World, shop: Workshop, against: Tested) -> None:
+    """At once, by the settings that they were tested with: they are never a suspect among others."""
+    tested = told(world, shop, against)
+    if not tested.green:
+        failed = ", ".join(f"`{receipt.command}`" for receipt in tested.red)
+        _refuse_person(world, shop, f"your commits fail {failed}", "mend that and commit again")
+
+
 def _blame(world: World, shop: Workshop, suspect: Suspect) -> None:
     """The red test is repeated with no other beside it. Where it is green then, the change stays in the queue, and the
     receipt counts."""
+    with world.store.read() as tx:
+        if tickets.get(tx, suspect.ticket.id).version != suspect.ticket.version:
+            return
     tested = told(world, shop, suspect.against)
     if not tested.green:
-        _send_back(world, shop, suspect.link, tested, alone=suspect.alone)
+        _send_back(world, shop, suspect.ticket, tested, alone=suspect.alone)
 
 
-def _send_back(world: World, shop: Workshop, culprit: Link, tested: Tested, *, alone: bool) -> None:
-    if culprit.ticket is None:
-        failed = ", ".join(f"`{receipt.command}`" for receipt in tested.red)
-        _refuse_person(world, shop, f"your commits fail {failed}", "mend that and commit again")
-        return
+def _send_back(world: World, shop: Workshop, culprit: Ticket, tested: Tested, *, alone: bool) -> None:
     if alone:
         known = baseline.learn(world, shop)
         failing = {receipt.command for receipt in known.red}
         if failing and {receipt.command for receipt in tested.red} <= failing:
             detail = f"the target itself fails {', '.join(f'`{command}`' for command in sorted(failing))}"
-            _move(world, culprit.ticket, Park(ParkReason.RED_BASELINE, detail), Kind.BASELINE_RED, tested.red)
+            _move(world, culprit, Park(ParkReason.RED_BASELINE, detail), Kind.BASELINE_RED, tested.red)
             return
     before = shop.target
-    merged = candidate(world, shop, before, culprit.ticket)
+    merged = candidate(world, shop, before, culprit)
     if isinstance(merged, Conflict):
-        _move(world, culprit.ticket, sent_back_for_conflict(culprit.ticket, before, merged), Kind.SENT_BACK)
+        _move(world, culprit, sent_back_for_conflict(culprit, before, merged), Kind.SENT_BACK)
         return
-    step = sent_back_for_red(culprit.ticket, before, merged.tree, tested)
-    _move(world, culprit.ticket, step, Kind.SENT_BACK, tested.red)
+    step = sent_back_for_red(culprit, before, merged.tree, tested)
+    _move(world, culprit, step, Kind.SENT_BACK, tested.red)
 
 
 def _move(

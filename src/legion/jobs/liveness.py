@@ -60,7 +60,10 @@ class _Seen:
     root: Root | None = None
     watch: Watch
     kept: Watch | None
+    processes: int | None = None
     dead_since: float | None = None
+    thought_at: float
+    """When its model was last seen to be asked; a new daemon begins anew."""
 
     @property
     def talks(self) -> bool:
@@ -136,7 +139,15 @@ class Watchman:
             return
         watch = known or Watch(run=run.id)
         journal = JournalReader(folder)
-        self._seen[run.id] = _Seen(run=run, folder=folder, journal=journal, spec=spec, watch=watch, kept=known)
+        self._seen[run.id] = _Seen(
+            run=run,
+            folder=folder,
+            journal=journal,
+            spec=spec,
+            watch=watch,
+            kept=known,
+            thought_at=self.world.clock(),
+        )
 
     def _look(
         self, seen: _Seen, taken: tuple[Help, ...], everybody: Table | None, thinking: Mapping[str, float] | None
@@ -158,7 +169,10 @@ class Watchman:
         if taken and taken[-1].taken_at is None:
             take(self.world, seen.run, taken[-1], after=seen.course.last_number, again=True)
             return
-        facts = self._facts(seen, taken, thinking)
+        thinks = seen.run.name in thinking if _ENDPOINT in seen.spec.program.env and thinking is not None else None
+        if thinks is not False:
+            seen.thought_at = now
+        facts = self._facts(seen, taken, thinks)
         state = liveness.judge(facts, patience, now)
         self._show(seen.run, state, facts, patience)
         action = liveness.next_step(state, facts, patience)
@@ -195,6 +209,7 @@ class Watchman:
         used = None
         if everybody is not None:
             used = load.load(seen.root, everybody, walled=walled, tools_only=seen.talks)
+        seen.processes = None if used is None else used.count
         seen.watch = watching.felt(seen.watch, used, now)
         return True
 
@@ -202,15 +217,15 @@ class Watchman:
         """Only where its calls alone make it look as if it went round in circles."""
         if seen.watch.tree and seen.course.last_number <= seen.watch.tree_since:
             return
-        standing = self._standing(seen.run)
-        if standing is None:
+        change = self._in_work(seen.run)
+        if change is None:
             return
         number = seen.course.last_number
-        tree = self._prediction(seen.run.project).tree(standing)
+        tree = self._prediction(seen.run.project).tree(change)
         if tree is not None:
             seen.watch = watching.looked(seen.watch, tree, number, now)
 
-    def _standing(self, run: Run) -> InWork | None:
+    def _in_work(self, run: Run) -> InWork | None:
         shop = self.world.workshop(run.project)
         with self.world.store.read() as tx:
             base = tickets.get(tx, run.ticket).base if run.ticket is not None else None
@@ -236,16 +251,15 @@ class Watchman:
             store.keep(tx, seen.watch)
         seen.kept = seen.watch
 
-    def _facts(self, seen: _Seen, taken: tuple[Help, ...], thinking: Mapping[str, float] | None) -> Facts:
-        run = seen.run
-        served = _ENDPOINT in seen.spec.program.env
+    def _facts(self, seen: _Seen, taken: tuple[Help, ...], thinks: bool | None) -> Facts:
         return Facts(
             course=seen.course,
             talks=seen.talks,
-            started_at=run.started_at,
+            started_at=seen.run.started_at,
             dead_since=seen.dead_since,
-            thinks=run.name in thinking if served and thinking is not None else None,
-            processes=int(bool(seen.watch.processes)),
+            thinks=thinks,
+            thought_at=seen.thought_at,
+            processes=seen.processes,
             idle_since=seen.watch.idle_since,
             tree_since=seen.watch.known_tree_since,
             tree_at=seen.watch.tree_at,

@@ -126,5 +126,6 @@ def _key(ticket: Ticket, changed: Sequence[FileChange], paths: Container[str]) -
 
 
 def _list(rows: Sequence[str]) -> str:
+    """One line each, whatever an agent calls its files."""
     more = [f"- and {len(rows) - _SHOWN} more"] if len(rows) > _SHOWN else []
-    return "\n".join([*(f"- {row}" for row in rows[:_SHOWN]), *more])
+    return "\n".join([*(f"- {' '.join(row.splitlines())}" for row in rows[:_SHOWN]), *more])

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 
 from legion.domain.tickets import Ticket
 from legion.jobs.checking import Tested
-from legion.jobs.target import Link
 
 _MOST_BATCHES = 3
 """So many batches of others go before a suspect, and no more."""
@@ -19,7 +18,7 @@ _MOST_BATCHES = 3
 
 @dataclass(frozen=True, kw_only=True)
 class Suspect:
-    link: Link
+    ticket: Ticket
     against: Tested
     """What is red with it, and not without."""
     alone: bool
@@ -35,21 +34,21 @@ class Suspects:
 
     @property
     def ids(self) -> frozenset[int]:
-        return frozenset(one.link.ticket.id for one in self._waiting if one.link.ticket is not None)
+        return frozenset(one.ticket.id for one in self._waiting)
 
     def add(self, suspect: Suspect) -> None:
         self._waiting.append(suspect)
 
     def without(self, tickets: Iterable[Ticket]) -> tuple[Ticket, ...]:
         """Those that nothing stands against. Whom a person took out and brought back is another one."""
-        known = {(one.link.ticket.id, one.link.ticket.version) for one in self._waiting if one.link.ticket is not None}
+        known = {(one.ticket.id, one.ticket.version) for one in self._waiting}
         return tuple(ticket for ticket in tickets if (ticket.id, ticket.version) not in known)
 
     def next(self, others_wait: bool) -> Suspect | None:
         """Whose turn it is now, before the next batch of others."""
         if not self._waiting:
             return None
-        if others_wait and self._waiting[0].link.ticket is not None and self._batches < _MOST_BATCHES:
+        if others_wait and self._batches < _MOST_BATCHES:
             self._batches += 1
             return None
         self._batches = 0

@@ -12,7 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from legion.domain.watching import NOBODY, Load
+from legion.runner import tree
 from legion.runner.journal import JournalEvent, Kind
+from legion.runner.tree import Process
 
 _PROC = Path("/proc")
 _TICKS = os.sysconf("SC_CLK_TCK")
@@ -27,15 +29,6 @@ class Root:
     """Inside a sandbox the first process of its pid namespace, whose first child is the program."""
     since: int
     """When that process began, in kernel ticks."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Process:
-    pid: int
-    parent: int
-    since: int
-    ticks: int
-    """Its own, and those of its children that have ended."""
 
 
 Table = Mapping[int, Process]
@@ -55,10 +48,8 @@ def root_of(events: Iterable[JournalEvent]) -> Root | None:
 
 def table() -> Table | None:
     """Everybody; None without a process table."""
-    if not (_PROC / "self/stat").exists():
-        return None
-    found = (_process(entry.name) for entry in _PROC.iterdir() if entry.name.isdigit())
-    return {one.pid: one for one in found if one is not None}
+    found = {one.pid: one for one in tree.everyone()}
+    return found or None
 
 
 def lives(root: Root, everybody: Table) -> bool:
@@ -106,19 +97,6 @@ def _descendants(pid: int, below: Mapping[int, list[Process]]) -> Iterator[Proce
     for one in below.get(pid, []):
         yield one
         yield from _descendants(one.pid, below)
-
-
-def _process(name: str) -> Process | None:
-    try:
-        content = (_PROC / name / "stat").read_text("utf-8", "replace")
-    except OSError:
-        return None
-    # The program's name stands in brackets and may itself hold brackets and blanks.
-    fields = content.rpartition(")")[2].split()
-    if len(fields) < 20 or fields[0] in "ZX":
-        return None
-    ticks = sum(int(field) for field in fields[11:15])
-    return Process(pid=int(name), parent=int(fields[1]), since=int(fields[19]), ticks=ticks)
 
 
 def _bytes(pid: int) -> int | None:

@@ -28,6 +28,8 @@ class Process:
     parent: int
     session: int
     since: int
+    ticks: int
+    """What it used of processors, with its children that have ended."""
 
 
 def look(pid: int) -> Process | None:
@@ -40,7 +42,8 @@ def look(pid: int) -> Process | None:
     fields = content.rpartition(")")[2].split()
     if fields[0] in "ZX":
         return None
-    return Process(pid=pid, parent=int(fields[1]), session=int(fields[3]), since=int(fields[19]))
+    ticks = sum(int(field) for field in fields[11:15])
+    return Process(pid=pid, parent=int(fields[1]), session=int(fields[3]), since=int(fields[19]), ticks=ticks)
 
 
 def everyone() -> list[Process]:
