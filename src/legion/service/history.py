@@ -144,6 +144,10 @@ def said(event: Event) -> str:
             words = f"run {told('run')} starts, {whose}"
         case Kind.RUN_ENDED:
             words = f"run {told('run')} ended: {told('outcome', 'detail')}"
+        case Kind.REWOUND:
+            words = f"goes back to {told('moment')}; `--to {told('run')}` is what it had"
+        case Kind.REBUILT:
+            words = f"the board came back from the hub, as it was at event {told('event')}"
         case Kind.RECEIPT:
             words = f"check {told('name')} is {told('verdict')} after {data.get('duration', 0):.1f} s"
         case Kind.LANDED:
