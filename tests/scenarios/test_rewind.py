@@ -144,6 +144,18 @@ def test_a_rewind_is_undone_by_a_rewind_to_the_end_of_the_run(here: Company, gat
     until(lambda: not kept.exists(), here, "the housekeeper's visit")
 
 
+def test_a_plain_program_goes_back_to_the_end_of_a_run(here: Company):
+    agent = "echo $LEGION_ATTEMPT >> tries.txt; test $LEGION_ATTEMPT -ge 3"
+    ticket = here.project.dispatch("plain", agent, max_attempts=2)
+    here.project.until_settled(ticket)
+    assert here.project.state(ticket) == "failed"
+    first, second = moments(here, ticket)
+    assert (first.kind, second.kind) == ("run.ended", "run.ended")
+    rewind(here, ticket, first.rewind)
+    here.project.until_settled(ticket)
+    assert here.project.landed("tries.txt") == "1\n3\n"
+
+
 def test_what_cannot_be_gone_back_to_is_one_sentence(here: Company):
     name = script(here, f"back{next(NUMBERS)}", bash("echo x > x.txt"), 'say = "Done."')
     ticket = here.dispatch(name)

@@ -379,6 +379,8 @@ def words_of(event: EventLine) -> str:
             return _with(_HELPED.get(told.get("step", ""), "helped"), told.get("why"))
         case "proof.reversed":
             return f"taken back in {count(int(told.get('tried', 0)), 'piece')}"
+        case "ticket.rewound":
+            return f"rewound to {told.get('moment')}"
         case "landing.landed":
             return f"landed as {commit}"
         case "landing.sent-back":

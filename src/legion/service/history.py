@@ -148,6 +148,10 @@ def said(event: Event) -> str:
             words = f"{told('reader')} is to read {told('commit')[:9]}: {told('why')}"
         case Kind.REVIEW_GIVEN:
             words = f"{told('reader')} on {told('commit')[:9]}, {told('verdict')}: {told('summary', 'why')}"
+        case Kind.REWOUND:
+            words = f"goes back to {told('moment')}; `--to {told('run')}` is what it had"
+        case Kind.REBUILT:
+            words = f"the board came back from the hub, as it was at event {told('event')}"
         case Kind.RECEIPT:
             words = f"check {told('name')} is {told('verdict')} after {data.get('duration', 0):.1f} s"
         case Kind.LANDED:

@@ -6,6 +6,7 @@ The transcript lies where its agent can write. A forged one deceives nobody but 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from typing import Any
 from legion.drivers.claude.options import can_be_read, transcripts
 
 _LONGEST_LINE = 64 << 20
+_UUID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 
 
 def point_after(config_dir: Path, conversation: str, call: str) -> str | None:
@@ -57,6 +59,11 @@ def _entries(path: Path) -> Iterator[dict[str, Any]]:
                 entry = json.loads(line)
             except ValueError:
                 continue
-            plain = isinstance(entry, dict) and entry.get("type") in ("user", "assistant")
-            if plain and isinstance(entry.get("message"), dict) and entry.get("uuid") and not entry.get("isSidechain"):
+            if _is_plain(entry) and _UUID.fullmatch(str(entry.get("uuid"))) and not entry.get("isSidechain"):
                 yield entry
+
+
+def _is_plain(entry: object) -> bool:
+    if not isinstance(entry, dict):
+        return False
+    return entry.get("type") in ("user", "assistant") and isinstance(entry.get("message"), dict)
