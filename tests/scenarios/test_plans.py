@@ -6,6 +6,10 @@ from collections.abc import Iterator
 
 import pytest
 
+from legion.domain.runs import Outcome
+from legion.jobs import planning
+from legion.runner.journal import Journal
+from legion.store import plans, runs
 from legion.wire.agents import Fire, PlanVerdict
 from legion.wire.errors import BadInput, Conflict, NotAllowed
 from legion.wire.tickets import Dispatch, NewTicket
@@ -124,6 +128,33 @@ def test_only_who_dispatched_it_and_those_above_decide_and_when_they_are_gone_th
     assert desk.person.inbox().questions == []
     desk.person.fire(Fire(id="middle"))
     assert [one.ticket for one in desk.person.inbox().questions] == [numbers[1]]
+
+
+def test_the_word_about_a_plan_is_said_until_the_model_has_answered_to_it(desk: Office):
+    new = NewTicket(title="t", text="x", driver="claude", plan_first=True)
+    number = desk.person.dispatch(Dispatch(cwd=desk.cwd, tickets=[new])).ids[0]
+    desk.propose(number, "I do this.")
+    desk.person.decide_plan(PlanVerdict(agent=str(number), approve=False, why="Do that."))
+
+    def said_in_the_next_run() -> bool:
+        """And that run is lost."""
+        with desk.world.store.write() as tx:
+            run = runs.start(tx, number, 1)
+            plan = plans.of_ticket(tx, number)
+        text = planning.told(desk.world, plan, run, "Go on.", again=True)
+        assert "only read for now" in text
+        folder = desk.world.data.runs / run.name
+        folder.mkdir(parents=True)
+        if answers:
+            Journal(folder, lambda: None).append("said", text="Well.")
+        with desk.world.store.write() as tx:
+            runs.end(tx, run.id, Outcome.LOST)
+        return "Do that." in text
+
+    answers = False
+    assert [said_in_the_next_run() for _ in range(2)] == [True, True]
+    answers = True
+    assert [said_in_the_next_run() for _ in range(2)] == [True, False]
 
 
 @pytest.mark.parametrize("wish", [{"checkpoint": True}, {"command": "true"}])

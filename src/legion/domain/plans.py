@@ -1,8 +1,10 @@
 """A ticket's plan: its agent may only read until somebody who may decide about it has approved one.
 
-wanted -> proposed -> approved
-   ^          |
-   +----------+        rejected, with a reason
+    wanted -> proposed -> approved
+       ^          |
+       +----------+        rejected, with a reason
+
+Who may decide is not known here.
 """
 
 from __future__ import annotations

@@ -37,7 +37,7 @@ from legion.system import files
 _IN_A_SANDBOX = ("Bash", "WebFetch", "WebSearch", "NotebookEdit")
 """What needs no question where nothing outside can be harmed."""
 
-_SPOKE = frozenset({"said", "thought", "called", "begins"})
+SPOKE = frozenset({"said", "thought", "called", "begins"})
 """Events of a run in which the model has answered, and so has heard what that run told it."""
 
 _ENVIRONMENT = {
@@ -261,7 +261,7 @@ def again(world: World, shop: Workshop, ticket: Ticket, this_run: Run) -> str:
         # What came after that moment is not in the conversation any more.
         since = [run for run in since if run.conversation == this_run.conversation]
     journals = {run.id: read_journal(world.data.runs / run.name) for run in since}
-    spoke = [run for run in since if any(event.kind in _SPOKE for event in journals[run.id])]
+    spoke = [run for run in since if any(event.kind in SPOKE for event in journals[run.id])]
     if spoke:
         since = since[since.index(spoke[-1]) :]
     events = [event for run in since for event in journals[run.id]]
@@ -290,7 +290,7 @@ def _unheard(events: Iterable[JournalEvent]) -> tuple[str, ...]:
             told[event.facts.get("id")] = str(event.facts.get("text"))
         elif event.kind == "heard":
             heard.add(event.facts.get("id"))
-        elif event.kind in _SPOKE:
+        elif event.kind in SPOKE:
             told = {id: text for id, text in told.items() if id not in heard}
     return tuple(told.values())
 

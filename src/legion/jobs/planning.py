@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import secrets
 import uuid
+from collections.abc import Sequence
 from dataclasses import replace
 
 from legion.domain.agents import READING, ROOT, Agent, Planning
@@ -18,6 +19,7 @@ from legion.domain.questions import Matter
 from legion.domain.runs import Outcome, Run
 from legion.domain.tickets import Fail, Park, ParkReason, State, Ticket, TryAgain
 from legion.domain.tools import PREFIX
+from legion.jobs.claude import SPOKE
 from legion.jobs.letters import name_of, quoted
 from legion.jobs.world import World
 from legion.runner.journal import read_journal
@@ -61,15 +63,20 @@ def told(world: World, plan: TicketPlan | None, this_run: Run, text: str, *, aga
     if plan is None:
         return text
     with world.store.read() as tx:
-        earlier = [run.ended_at or 0.0 for run in runs.of_ticket(tx, this_run.ticket or 0) if run.id < this_run.id]
+        earlier = [run for run in runs.of_ticket(tx, this_run.ticket or 0) if run.id < this_run.id]
         names = agents.names(tx)
     parts = [text.rstrip()]
-    news = plan.decided_at is not None and plan.decided_at >= max(earlier, default=0.0)
-    if plan.decided_at is not None and (news or not again):
+    if plan.decided_at is not None and not (again and _heard(world, plan.decided_at, earlier)):
         parts.append(_verdict(plan, name_of(plan.decided_by, names)))
     if plan.only_reads:
         parts.append(_FIRST)
     return "\n\n".join(parts) + "\n"
+
+
+def _heard(world: World, since: float, earlier: Sequence[Run]) -> bool:
+    """Whether the model has said anything in a run that began with the word about its plan."""
+    later = [run for run in earlier if run.started_at >= since]
+    return any(event.kind in SPOKE for run in later for event in read_journal(world.data.runs / run.name))
 
 
 def _verdict(plan: TicketPlan, by: str) -> str:
