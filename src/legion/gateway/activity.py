@@ -43,6 +43,7 @@ class Activity:
             return
         beside = self._folder.activity.with_suffix(".new")
         try:
+            beside.touch(mode=0o600)
             beside.write_text(json.dumps({"version": VERSION, "open": now}))
             beside.replace(self._folder.activity)
         except OSError as fault:
