@@ -11,7 +11,8 @@ from pathlib import Path
 from bench import ground
 from bench.report import ROUNDS, Report
 from legion.domain.projects import ConfigOrigin
-from legion.domain.tickets import Stop, Wish
+from legion.domain.tickets import Stop
+from legion.domain.wishes import Wish
 from legion.drivers.claude.camera import Camera, Shutter
 from legion.git import states
 from legion.git.board import Board

@@ -14,8 +14,9 @@ from legion.config.project import parse
 from legion.config.teams import definitions
 from legion.domain.checks import Receipt, Verdict
 from legion.domain.teams import REVIEWER
-from legion.domain.tickets import Ticket, Wish
+from legion.domain.tickets import Ticket
 from legion.domain.verdicts import Finding, Reading, Weight
+from legion.domain.wishes import Wish
 from legion.git.history import FileChange, FileStatus
 from legion.jobs import briefing, feedback, review_words
 from legion.jobs.review_words import Matter

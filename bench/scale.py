@@ -10,7 +10,8 @@ from pathlib import Path
 
 from bench import ground
 from bench.report import ROUNDS, Report
-from legion.domain.tickets import Change, Land, Propose, Prove, Start, Wish
+from legion.domain.tickets import Change, Land, Propose, Prove, Start
+from legion.domain.wishes import Wish
 from legion.store import tickets
 from legion.store.database import Store, sqlite_url
 from tests.support.legion import Project, Squad, squad

@@ -12,7 +12,8 @@ from legion.domain.conflicts import LANDED, Clash, Lines, Overlap, Score, ordere
 from legion.domain.decide import ProjectView, Snapshot, StartJob, decide
 from legion.domain.events import Event, Kind
 from legion.domain.paths import matches, meet
-from legion.domain.tickets import State, Ticket, Wish
+from legion.domain.tickets import State, Ticket
+from legion.domain.wishes import Wish
 
 
 def ticket(id: int, *files: str, state: State = State.QUEUED) -> Ticket:

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from legion.domain import board
 from legion.domain.decide import JobKind, ProjectView, Snapshot, StartJob, Wake, decide
-from legion.domain.tickets import ENDED, Change, Parked, ParkReason, State, Ticket, Wish
+from legion.domain.tickets import ENDED, Change, Parked, ParkReason, State, Ticket
+from legion.domain.wishes import Wish
 from tests.domain.world import World
 
 CHANGE = Change(base="b", commit="c")

@@ -8,7 +8,8 @@ import pytest
 
 from legion.domain import ladder
 from legion.domain.attempts import next_try
-from legion.domain.tickets import Fail, Retry, Start, State, Ticket, TryAgain, Wish, move
+from legion.domain.tickets import Fail, Retry, Start, State, Ticket, TryAgain, move
+from legion.domain.wishes import Wish
 
 MODELS = ("haiku", "sonnet", "opus")
 

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from legion.domain.checks import Check, Receipt, Verdict, missing
 from legion.domain.landing import Probe, Search, learn, order, probes
-from legion.domain.tickets import Ticket, Wish
+from legion.domain.tickets import Ticket
+from legion.domain.wishes import Wish
 
 
 def holds(probe: Probe) -> set[int]:

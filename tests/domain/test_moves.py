@@ -39,10 +39,10 @@ from legion.domain.tickets import (
     Ticket,
     TryAgain,
     Unpark,
-    Wish,
     allowed,
     move,
 )
+from legion.domain.wishes import Wish
 
 # Written from the design, not from the code: who may go where, by which step.
 WITH_AGENT = {

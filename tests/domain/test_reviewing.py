@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from legion.domain.reviewing import LARGE, Touch, risks, rounds
-from legion.domain.tickets import State, Ticket, Wish
+from legion.domain.tickets import State, Ticket
 from legion.domain.verdicts import Finding, Reading, Ruling, Verdict, Weight
+from legion.domain.wishes import Wish
 
 PLAIN = {"paths": ("a.py",), "lines": 3}
 SIGNS = [

@@ -17,8 +17,9 @@ from legion.domain.limits import AFTER_RESET, APART
 from legion.domain.rhythm import Hold, Rhythm, admit
 from legion.domain.rules import Rule
 from legion.domain.runs import agent_seat
-from legion.domain.tickets import State, Ticket, Wish
+from legion.domain.tickets import State, Ticket
 from legion.domain.usage import Limit
+from legion.domain.wishes import Wish
 
 NOW = 1000.0
 ON = Governing(on=True, slow_from=0.6, stop_at=0.9)

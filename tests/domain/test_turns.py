@@ -8,7 +8,8 @@ import pytest
 
 from legion.domain.agents import STANDING, may_command, may_see, may_tell
 from legion.domain.decide import AgentView, HandBack, JobKind, ProjectView, Snapshot, StartJob, decide
-from legion.domain.tickets import State, Ticket, Wish
+from legion.domain.tickets import State, Ticket
+from legion.domain.wishes import Wish
 
 PROJECT = ProjectView(
     id=1, parallel=1, paused=False, trusted=True, baseline_known=True, baseline_red=False, person_waiting=False

@@ -27,9 +27,9 @@ from legion.domain.tickets import (
     Submit,
     Ticket,
     Unpark,
-    Wish,
     move,
 )
+from legion.domain.wishes import Wish
 
 Job = tuple[JobKind, int]
 

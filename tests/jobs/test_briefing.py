@@ -6,7 +6,8 @@ import re
 from dataclasses import replace
 
 from legion.config.project import parse
-from legion.domain.tickets import Ticket, Wish
+from legion.domain.tickets import Ticket
+from legion.domain.wishes import Wish
 from legion.jobs.briefing import briefing
 
 CONFIG = parse("", origin="legion.toml")

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from legion.domain.tickets import State, Ticket, Wish
+from legion.domain.tickets import State, Ticket
+from legion.domain.wishes import Wish
 from legion.jobs import checking
 from legion.jobs.suspects import Suspect, Suspects
 

@@ -11,7 +11,8 @@ import pytest
 
 from legion.config.project import ProjectConfig
 from legion.domain.checks import Check
-from legion.domain.tickets import Ticket, Wish
+from legion.domain.tickets import Ticket
+from legion.domain.wishes import Wish
 from legion.jobs.briefing import briefing
 from legion.rehearsal import generic
 from legion.rehearsal.conversation import part

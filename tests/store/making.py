@@ -11,7 +11,8 @@ from typing import Any
 from sqlalchemy import insert, update
 
 from legion.domain.projects import ConfigOrigin, Project
-from legion.domain.tickets import Change, Land, Propose, Prove, Start, State, Stop, Ticket, Wish
+from legion.domain.tickets import Change, Land, Propose, Prove, Start, State, Stop, Ticket
+from legion.domain.wishes import Wish
 from legion.store import projects, schema, tickets
 from legion.store.database import Store, Transaction
 from legion.system import crash

@@ -33,8 +33,9 @@ from legion.domain.evidence import Bound
 from legion.domain.liveness import Action
 from legion.domain.runs import Outcome
 from legion.domain.teams import PLAIN, Part
-from legion.domain.tickets import ParkReason, Policy, State
+from legion.domain.tickets import ParkReason, State
 from legion.domain.verdicts import Weight
+from legion.domain.wishes import Policy
 from legion.store import (
     advice,
     crews,

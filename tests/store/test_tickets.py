@@ -19,7 +19,6 @@ from legion.domain.tickets import (
     Park,
     ParkReason,
     Planted,
-    Policy,
     Propose,
     Resume,
     Retry,
@@ -29,8 +28,8 @@ from legion.domain.tickets import (
     Ticket,
     TryAgain,
     Unpark,
-    Wish,
 )
+from legion.domain.wishes import Policy, Wish
 from legion.store import events, schema, tickets
 from tests.store.making import COMMIT, TREE, add_project, add_ticket, land, stop
 

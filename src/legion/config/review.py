@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from legion.config.settings import choice, flag, text, texts, whole
 from legion.domain.paths import glob_fault
-from legion.domain.tickets import Policy
+from legion.domain.wishes import Policy
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,7 +8,8 @@ from dataclasses import replace
 from legion.domain.checks import Receipt
 from legion.domain.events import Kind
 from legion.domain.evidence import Bound
-from legion.domain.tickets import Cause, Fail, Ticket, TryAgain, Wish
+from legion.domain.tickets import Cause, Fail, Ticket, TryAgain
+from legion.domain.wishes import Wish
 from legion.jobs import feedback, teams
 from legion.jobs.agents import NoProgram, agent
 from legion.jobs.world import Workshop, World

@@ -6,7 +6,8 @@ from legion.domain.evidence import criteria_of
 from legion.domain.protection import stopped_by
 from legion.domain.reviewing import Touch, risks
 from legion.domain.teams import REVIEWER, Stage
-from legion.domain.tickets import AskReview, Change, Policy, Prove, Ticket
+from legion.domain.tickets import AskReview, Change, Prove, Ticket
+from legion.domain.wishes import Policy
 from legion.jobs import climbing, permission, teams
 from legion.jobs.world import Workshop, World
 

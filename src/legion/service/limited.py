@@ -16,7 +16,7 @@ from legion.domain.opening import Right
 from legion.domain.projects import Project
 from legion.domain.questions import Matter, Question
 from legion.domain.teams import Crew, Stage
-from legion.domain.tickets import Policy
+from legion.domain.wishes import Policy
 from legion.jobs import opening, planning, spending
 from legion.jobs.world import World
 from legion.service import asking

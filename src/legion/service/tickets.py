@@ -18,7 +18,8 @@ from legion.domain.projects import Project
 from legion.domain.rules import Rule
 from legion.domain.runs import Run, seated
 from legion.domain.teams import Crew, Part
-from legion.domain.tickets import ENDED, Park, ParkReason, Policy, Retry, State, Stop, Ticket, Unpark, Wish
+from legion.domain.tickets import ENDED, Park, ParkReason, Retry, State, Stop, Ticket, Unpark
+from legion.domain.wishes import Policy, Wish
 from legion.jobs import person, planning
 from legion.jobs.agents import NoProgram, agent
 from legion.jobs.run import run_dir

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from legion.domain.errors import Conflict
-from legion.domain.tickets import State, Ticket, Wish
+from legion.domain.tickets import State, Ticket
+from legion.domain.wishes import Wish
 from legion.git.merging import Conflict as Conflicting
 from legion.jobs import person, undoing
 from legion.jobs.world import Workshop, World

@@ -15,7 +15,8 @@ from legion.domain.questions import Matter, Settler
 from legion.domain.rules import Rule
 from legion.domain.runs import Outcome
 from legion.domain.teams import Part
-from legion.domain.tickets import Policy, State
+from legion.domain.tickets import State
+from legion.domain.wishes import Policy
 from legion.store.columns import Flag, Json, Words, one_of
 
 metadata = MetaData()

@@ -34,8 +34,8 @@ from legion.domain.tickets import (
     Ticket,
     TryAgain,
     Unpark,
-    Wish,
 )
+from legion.domain.wishes import Wish
 from legion.store import questions, schema, verdicts
 from legion.store.database import ReadTransaction, Transaction
 
