@@ -5,7 +5,13 @@ BIN := $(VENV)/bin
 RUN := $(VENV)/run.stamp
 DEV := $(VENV)/dev.stamp
 CHECKED := src tests $(wildcard bench)
-PYTEST := $(BIN)/pytest -n 2
+PYTEST := $(BIN)/pytest -n 3
+# One for the whole of a run, so that a test that is repeated is in its sample again.
+LEGION_SEED ?= $(shell awk 'BEGIN { srand(); print int(1 + rand() * 999999) }')
+export LEGION_SEED := $(LEGION_SEED)
+# As in the merge queue: what was red is repeated once, alone, before anyone is blamed. What is green then is flaky, and said.
+AGAIN := { echo "Repeating what was red, one test at a time. What is green now is flaky: mend it too."; \
+	$(BIN)/pytest -v -p no:xdist --last-failed --last-failed-no-failures none; }
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test check soak bench lock clean
@@ -19,7 +25,7 @@ demo: $(RUN) ## show the whole job on a scratch repository: no key, no network
 
 test: check ## check, then every test but the long loops (LEGION_SEED=N repeats a run)
 	@tools/system-packages.sh bubblewrap postgresql
-	$(PYTEST)
+	$(PYTEST) || $(AGAIN)
 
 check: $(DEV) ## format, lint, types, import layers
 	$(BIN)/ruff format --check $(CHECKED)
