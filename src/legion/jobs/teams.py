@@ -17,6 +17,8 @@ from legion.store import advice, crews, projects
 from legion.store.database import ReadTransaction
 
 _MOST_FILES = 100
+_LARGEST = 1 << 17
+"""Bytes; what is larger makes no sense as a definition, and says so when it is used."""
 
 
 def definitions(world: World, shop: Workshop | None) -> Definitions:
@@ -44,7 +46,7 @@ def repository(shop: Workshop) -> tuple[Text, ...]:
         if (defined := files.repository_name(path))
     ]
     if len(found) > _MOST_FILES:
-        raise BadInput(f"{files.REPOSITORY} of {shop.project.name} has more than {_MOST_FILES} roles and teams.")
+        raise BadInput(f"{files.REPOSITORY} of {shop.project.name} has more than {_MOST_FILES} files: remove some.")
     contents = [(defined, path, shop.hub.read_file(commit, path)) for path, defined in found]
     return tuple(_text(kind, name, content) for (kind, name), path, content in contents if content is not None)
 
@@ -56,7 +58,7 @@ def in_checkout(shop: Workshop) -> tuple[Text, ...]:
         (kind, path)
         for kind in Kind
         for path in sorted((root / files.REPOSITORY / kind.folder).glob("*.toml"))[:_MOST_FILES]
-        if path.is_file()
+        if path.is_file() and not path.is_symlink() and path.stat().st_size <= _LARGEST
     ]
     return tuple(_text(kind, path.stem, path.read_bytes()) for kind, path in found)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 from sqlalchemy import insert, select
 
@@ -15,7 +15,7 @@ _TABLE = schema.advice.c
 
 
 def give(tx: Transaction, project: int, advice: Advice) -> None:
-    tx.execute(insert(schema.advice), [asdict(advice)])
+    tx.execute(insert(schema.advice), [asdict(replace(advice, given_at=tx.now))])
     data = {"role": advice.role, "run": advice.run, "turn": advice.turn}
     tx.record(Kind.TICKET_ADVISED, project=project, ticket=advice.ticket, data=data)
 
