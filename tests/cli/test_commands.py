@@ -238,7 +238,6 @@ def test_a_plan_with_one_bad_ticket_makes_none(legion, service: StandIn, tmp_pat
 def test_bounce_hands_the_words_over(legion, service: StandIn):
     service.put(1, state="reviewing")
     assert legion("bounce", "1", "Keep the API.").out == "Ticket 1 goes back: Keep the API.\n"
-    assert legion("bounce", "1", "-", stdin=b"From stdin.").out == "Ticket 1 goes back: From stdin.\n"
 
 
 def test_retry_hands_the_feedback_over(legion, service: StandIn):

@@ -59,6 +59,8 @@ FULL_WISH = Wish(
     tools=("Read", "Bash"),
     undoes=1,
     review=Policy.RISKY,
+    team="tech_lead_team",
+    labels=("urgent",),
 )
 
 
