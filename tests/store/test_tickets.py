@@ -60,6 +60,7 @@ FULL_WISH = Wish(
     undoes=1,
     review=Policy.RISKY,
     team="tech_lead_team",
+    crew="00ff",
     labels=("urgent",),
 )
 
