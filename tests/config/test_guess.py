@@ -275,9 +275,13 @@ def test_without_a_check_the_file_says_what_that_means():
     assert config.checks == ()
     assert "`unchecked`" in found.text
     uncommented = "".join(
-        line.removeprefix("# ") for line in found.text.splitlines(keepends=True) if line.startswith(("# [", "# run"))
+        line.removeprefix("# ") for line in found.text.splitlines(keepends=True) if line.startswith(_AT_HAND)
     )
-    assert tomllib.loads(uncommented) == {"checks": {"test": {"run": "make test"}}}
+    assert tomllib.loads(uncommented) == {"checks": {"test": {"run": "make test"}}, "review": {"policy": "risky"}}
+
+
+_AT_HAND = ("# [", "# run", "# policy")
+"""How lines begin that a person may take the mark away from."""
 
 
 def test_a_file_that_cannot_be_read_is_as_good_as_empty():

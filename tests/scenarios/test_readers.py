@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from legion.wire.errors import Conflict
+from legion.wire.errors import BadInput, Conflict
 from legion.wire.questions import Answer
 from legion.wire.tickets import Action
 from tests.support import readers
@@ -161,6 +161,9 @@ def test_a_reader_that_loops_for_ever_ends_in_one_question_and_land_lands_it(off
 def test_back_sends_it_back_with_the_persons_words(office: Office):
     ticket = looping(office, "words")
     one = office.question(ticket)
+    with pytest.raises(BadInput, match="Words go with `back` only"):
+        office.squad.client.answer(one.id, Answer(choice="land", why="Once more, with feeling."))
+    assert f"legion answer {one.id} back 'another way ...'" in office.page(ticket)
     office.squad.client.answer(one.id, Answer(choice="back", why="Once more, with feeling."))
     assert office.project.until(ticket, "done").ticket.attempt == 4
     assert office.project.landed("words.txt") == "heard\n"

@@ -13,6 +13,7 @@ from legion.runner.spec import read_spec
 from legion.wire.tickets import TicketPage
 from tests.support.models import Company, company
 from tests.support.readers import ALWAYS, approve, changes, finding
+from tests.support.staff import Staff
 
 SETTINGS = '[claude]\nmodel = "sonnet"\n[governor]\non = false\n'
 """Limits that one test leaves behind would hold the others."""
@@ -141,3 +142,21 @@ def test_a_usage_limit_parks_the_reading_and_it_goes_on_by_itself(here: Company)
     assert ("parked", "reviewing") in moves
     assert page.ticket.attempt == 1
     assert [run.outcome for run in page.runs if run.role] == ["limited", "finished"]
+
+
+def test_a_standing_agent_hears_in_its_mail_what_was_found_in_its_change(here: Company):
+    staff = Staff(here)
+    staff.script("ann", bash("legion claim"), 'say = "Claimed."')
+    mark = "echo 'rehearsal: plum-read' > plum.mark"
+    work = f"{mark}; if test -e plum.txt; then echo two > plum.txt; else echo one > plum.txt; fi"
+    staff.script("plum", bash(work), bash("legion submit"), 'say = "Submitted."')
+    no = changes("plum.txt", "plum.mark", findings=[finding("plum.txt", 1, "One is not enough.")])
+    script(here, "plum-read", says(no), says(approve("plum.txt", "plum.mark", settled=[1])))
+    ticket = here.project.dispatch("play plum", "", text="rehearsal: plum", driver="standing")
+    staff.hire("ann")
+    page = here.project.until(ticket, "done")
+    assert (page.ticket.attempt, here.project.landed("plum.txt")) == (2, "two\n")
+    assert [one.verdict for one in page.reviews] == ["changes", "approve"]
+    assert any("plum.txt:1: One is not enough." in one.text for one in staff.mail_of("ann"))
+    staff.until_idle("ann")
+    staff.fire("ann")

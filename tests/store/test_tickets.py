@@ -58,6 +58,9 @@ FULL_WISH = Wish(
     tools=("Read", "Bash"),
     undoes=1,
     review=Policy.RISKY,
+    team="tech_lead_team",
+    crew="00ff",
+    labels=("urgent",),
 )
 
 

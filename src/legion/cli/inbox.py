@@ -72,7 +72,7 @@ def _silence(question: QuestionLine) -> str:
 
 def _ways(question: QuestionLine) -> Iterator[str]:
     for choice in question.choices:
-        words = " 'another way ...'" if choice in ("no", "reject") else ""
+        words = " 'another way ...'" if choice in ("no", "reject", "back") else ""
         yield f"legion answer {question.id} {shlex.quote(harmless(choice))}{words}"
     if not question.choices:
         yield f"legion answer {question.id} 'your words'"

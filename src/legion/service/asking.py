@@ -80,6 +80,8 @@ def answer(world: World, question_id: int, given: Answer) -> Answered:
         raise BadInput(
             f"Words go with a no only: answer `legion answer {question.id} {choice}`, and say more with `legion tell`."
         )
+    if question.kind is Matter.REVIEW and choice != BACK and why:
+        raise BadInput(f"Words go with `{BACK}` only: answer `legion answer {question.id} {choice}`.")
     if question.kind is Matter.PERMISSION:
         return _answer_permission(world, question, choice, why)
     if question.kind is Matter.PLAN:
