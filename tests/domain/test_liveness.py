@@ -96,6 +96,8 @@ def test_a_tool_hangs_when_its_processes_do_nothing_and_not_when_it_prints_nothi
     assert isinstance(judge(quiet, PATIENCE, NOW), Progress)
     assert judge(replace(quiet, idle_since=NOW - 60), PATIENCE, NOW) == HangingTool(call="`pytest -x`", since=NOW - 60)
     assert isinstance(judge(replace(quiet, idle_since=NOW - 59), PATIENCE, NOW), Progress)
+    beside = replace(quiet, idle_since=NOW - 60, thinks=True)
+    assert isinstance(judge(beside, PATIENCE, NOW), Progress), "a subagent may be at work beside it"
 
 
 @pytest.mark.parametrize("tool", ["WebFetch", "Task", "mcp__legion__legion-ask", "Read"])

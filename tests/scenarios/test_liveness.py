@@ -229,6 +229,7 @@ def test_a_standing_agent_is_helped_too_and_its_parent_hears_of_the_end(here: Co
     assert found == ["nudge", "interrupt", "end"]
 
 
+@pytest.mark.timeout(300)
 def test_daemons_that_are_killed_in_the_middle_of_a_step_take_it_once_all_together(tmp_path: Path):
     """The first dies when it has written the step down, the second when it has taken it."""
     with company(tmp_path, settings=SETTINGS, config=PATIENT) as here:

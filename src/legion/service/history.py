@@ -160,6 +160,11 @@ def said(event: Event) -> str:
             words = f"sent back: {told('why')}"
         case Kind.TARGET_MOVED:
             words = f"the target is at {told('commit')[:9]} ({_numbers(data.get('tickets'))})"
+        case Kind.PERSON_SEEN:
+            left = f" and left {told('left')[:9]}, which the hub keeps" if data.get("left") else ""
+            words = f"your branch is at {told('tip')[:9]}{left}"
+        case Kind.ABSORBED:
+            words = f"the target holds your {told('tip')[:9]}"
         case _:
             words = _facts({name: value for name, value in data.items() if name != "rule"})
     return _short(words)
