@@ -6,7 +6,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from bench import back, claude, daemon, foresight, gateway, landing, mail, scale, start
+from bench import back, claude, daemon, foresight, gateway, governor, landing, mail, scale, start
 from bench.report import Report
 
 PARTS = {
@@ -19,6 +19,7 @@ PARTS = {
     "daemon": daemon.run,
     "mail": mail.run,
     "gateway": gateway.run,
+    "governor": governor.run,
     "claude": claude.run,
 }
 

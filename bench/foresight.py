@@ -9,7 +9,7 @@ from pathlib import Path
 from bench import ground
 from bench.report import ROUNDS, Report
 from legion.git.hub import Hub
-from legion.git.prediction import Prediction, Standing
+from legion.git.prediction import InWork, Prediction
 from legion.git.worktrees import Worktrees
 
 _TREES = 30
@@ -23,7 +23,7 @@ def run(folder: Path, report: Report) -> None:
     trees = Worktrees(hub, folder / "trees", folder / "trash", folder / "side")
     places = {number: trees.acquire(str(number), target, f"legion/{number}") for number in range(1, _TREES + 1)}
     changes = [
-        Standing(id=number, base=target, tree=place, index=trees.index(str(number))) for number, place in places.items()
+        InWork(id=number, base=target, tree=place, index=trees.index(str(number))) for number, place in places.items()
     ]
     before = _count(hub.objects)
     for name, shared in (("each its own files", False), ("all in one file", True)):
@@ -53,7 +53,7 @@ def _work(places: dict[int, Path], step: int, shared: bool) -> None:
             file.write_text("".join(lines))
 
 
-def _round(prediction: Prediction, changes: list[Standing], target: str) -> float:
+def _round(prediction: Prediction, changes: list[InWork], target: str) -> float:
     began = time.monotonic()
     prediction.look(changes, target)
     return time.monotonic() - began

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import statistics
 import time
+from dataclasses import dataclass
 from pathlib import Path
 
 from bench import ground
@@ -30,21 +31,33 @@ def run(folder: Path, report: Report) -> None:
         report.value(f"20 ready changes, {name}: wall", seconds / _CHECK, "check times", aim=wall_aim)
         report.value(f"20 ready changes, {name}: in sequence", rounds, "checks", aim=aim)
     for name, bad, slots, aim in (("all good", None, 2, 3.0), ("one bad, four slots", 13, 4, 4.0)):
-        arrivals, _ = _arrivals(folder / f"arrivals-{slots}", bad, _config(slots), 20.0)
-        report.value(f"20 changes within 20 s, {name}: after the last", arrivals / _CHECK, "check times", aim=aim)
+        run = _arrivals(folder / f"arrivals-{slots}", bad, _config(slots), 20.0)
+        report.value(f"20 changes within 20 s, {name}: after the last", run.after_last / _CHECK, "check times", aim=aim)
 
 
 def train(folder: Path, report: Report, check: float = 10.0) -> None:
-    """Changes that become ready over six check times, one of them bad: one after the other, in batches, as a train."""
-    for name, more, slots in (
-        ("one after the other", "batch = 1\nspeculate = false\n", 1),
-        ("batches", "speculate = false\n", 2),
-        ("train", "speculate = true\n", 2),
+    """Changes that become ready over six check times, one of them bad: one after the other, in batches, as a train.
+
+    Against them one batch, which waits until all are ready.
+    """
+    for slots, words in ((2, "two slots"), (4, "four slots")):
+        seconds, _ = _ready(folder / f"one-batch-{slots}", 13, slots, check)
+        what = f"20 changes, one bad, {check:g} s check, one batch of all, {words}"
+        report.value(f"{what}: after the last", seconds / check, "check times")
+        report.value(f"{what}: from the first", 6 + seconds / check, "check times")
+    for name, more, slots, aim in (
+        ("one after the other", "batch = 1\nspeculate = false\n", 1, None),
+        ("batches, two slots", "speculate = false\n", 2, None),
+        ("train, two slots", "speculate = true\n", 2, None),
+        ("batches, four slots", "speculate = false\n", 4, None),
+        ("train, four slots", "speculate = true\n", 4, 4.0),
     ):
         config = _config(slots, check) + more
-        after, until = _arrivals(folder / f"train-{name.replace(' ', '-')}", 13, config, 6 * check)
-        report.value(f"20 changes, one bad, {check:g} s check, {name}: after the last", after / check, "check times")
-        report.value(f"20 changes, one bad, {check:g} s check, {name}: from the first", until / check, "check times")
+        run = _arrivals(folder / f"train-{name.replace(' ', '-')}", 13, config, 6 * check)
+        what = f"20 changes, one bad, {check:g} s check, {name}"
+        report.value(f"{what}: after the last", run.after_last / check, "check times", aim=aim)
+        report.value(f"{what}: from the first", run.from_first / check, "check times")
+        report.value(f"{what}: a good change waits", run.waits / check, "check times")
 
 
 def _config(slots: int, check: float = _CHECK) -> str:
@@ -54,12 +67,12 @@ def _config(slots: int, check: float = _CHECK) -> str:
     )
 
 
-def _ready(folder: Path, bad: int | None, slots: int) -> tuple[float, int]:
+def _ready(folder: Path, bad: int | None, slots: int, check: float = _CHECK) -> tuple[float, int]:
     """The changes are held back by a gate, so that all are ready at once: seconds from there to the last landing, and
     how many checks ran one after the other in that time."""
     gate = folder / "gate"
     gate.mkdir(parents=True)
-    repository = ground.repository(folder / "repo", 200, _config(slots))
+    repository = ground.repository(folder / "repo", 200, _config(slots, check))
     with squad(folder, settings=f'[sandbox]\nread = ["{gate}"]\n') as one:
         project = one.adopt(repository)
         project.until_settled(project.dispatch("baseline", "echo > baseline.txt"))
@@ -95,8 +108,18 @@ def _in_sequence(project: Project, since: float) -> int:
     return rounds
 
 
-def _arrivals(folder: Path, bad: int | None, config: str, within: float) -> tuple[float, float]:
-    """Changes become ready at random moments: seconds from the last and from the first of them to the last landing."""
+@dataclass(frozen=True, kw_only=True)
+class _Arrivals:
+    """Seconds until the last landing, from the last and from the first that became ready, and how long one waited."""
+
+    after_last: float
+    from_first: float
+    waits: float
+    """The median of all that landed, from ready to landed."""
+
+
+def _arrivals(folder: Path, bad: int | None, config: str, within: float) -> _Arrivals:
+    """Changes become ready at random moments."""
     folder.mkdir(parents=True)
     repository = ground.repository(folder / "repo", 200, config)
     chance = random.Random(7)
@@ -106,9 +129,15 @@ def _arrivals(folder: Path, bad: int | None, config: str, within: float) -> tupl
             [new(f"change {n}", f"sleep {chance.uniform(0, within):.2f}; {_write(n, bad)}") for n in range(_CHANGES)]
         )
         project.until_settled(patience=900)
-        ready = [project.ticket(ticket).runs[-1].ended_at or 0.0 for ticket in ids]
-        last = _last_landing(project, ids)
-        return last - max(ready), last - min(ready)
+        pages = [project.ticket(ticket) for ticket in ids]
+        ready = [page.runs[-1].ended_at or 0.0 for page in pages]
+        landed = {n: page.ticket.moved_at for n, page in enumerate(pages) if page.ticket.state == "done"}
+        last = max(landed.values(), default=time.time())
+        return _Arrivals(
+            after_last=last - max(ready),
+            from_first=last - min(ready),
+            waits=statistics.median(moved - ready[n] for n, moved in landed.items()),
+        )
 
 
 def _last_landing(project: Project, ids: list[int]) -> float:

@@ -6,16 +6,8 @@ import pytest
 
 from legion.config import project
 from legion.config.explain import explain
-from legion.config.user import (
-    DEFAULTS,
-    Driver,
-    Network,
-    SandboxMode,
-    flatten,
-    load,
-    parse,
-    worktrees_folder,
-)
+from legion.config.machine import Network, SandboxMode
+from legion.config.user import DEFAULTS, Driver, flatten, load, parse, worktrees_folder
 from legion.domain.errors import BadInput, NotFound
 
 WHOLE = """\

@@ -6,7 +6,7 @@ import pytest
 
 from legion.domain.checks import Receipt, Verdict
 from legion.domain.errors import BadInput
-from legion.domain.evidence import Bound, Standing, bind, criteria_of, weigh
+from legion.domain.evidence import Backing, Bound, bind, criteria_of, weigh
 
 CRITERIA = "- Logout ends the session\n2. An old token is refused\n\n* Nothing else breaks"
 
@@ -53,22 +53,22 @@ def test_a_whole_line_is_meant_even_where_another_holds_it():
     assert bind("it works\nit works offline", ["it works :: true"])[1] == (Bound(criterion=0, by="true"),)
 
 
-def standings(receipts: list[Receipt], landed_on: list[Receipt] | None) -> list[Standing]:
+def backings(receipts: list[Receipt], landed_on: list[Receipt] | None) -> list[Backing]:
     bound = [Bound(criterion=0, by="prove"), Bound(criterion=2, by="[test]")]
-    return [one.standing for one in weigh(CRITERIA, bound, {"test": "make test"}, receipts, landed_on)]
+    return [one.backing for one in weigh(CRITERIA, bound, {"test": "make test"}, receipts, landed_on)]
 
 
 def test_only_a_green_receipt_of_what_landed_proves():
     green, red = receipt(1, "prove"), receipt(2, "prove", Verdict.RED)
     test = receipt(3, "make test")
-    assert standings([], None) == [Standing.OPEN, Standing.CLAIMED, Standing.OPEN]
-    assert standings([green], None) == [Standing.GREEN, Standing.CLAIMED, Standing.OPEN]
-    assert standings([green, red], None) == [Standing.RED, Standing.CLAIMED, Standing.OPEN]
-    assert standings([green, test], [green, test]) == [Standing.PROVEN, Standing.CLAIMED, Standing.PROVEN]
-    assert standings([red], [red]) == [Standing.CLAIMED, Standing.CLAIMED, Standing.CLAIMED]
-    assert standings([green, test], [test]) == [Standing.CLAIMED, Standing.CLAIMED, Standing.PROVEN]
+    assert backings([], None) == [Backing.OPEN, Backing.CLAIMED, Backing.OPEN]
+    assert backings([green], None) == [Backing.GREEN, Backing.CLAIMED, Backing.OPEN]
+    assert backings([green, red], None) == [Backing.RED, Backing.CLAIMED, Backing.OPEN]
+    assert backings([green, test], [green, test]) == [Backing.PROVEN, Backing.CLAIMED, Backing.PROVEN]
+    assert backings([red], [red]) == [Backing.CLAIMED, Backing.CLAIMED, Backing.CLAIMED]
+    assert backings([green, test], [test]) == [Backing.CLAIMED, Backing.CLAIMED, Backing.PROVEN]
 
 
 def test_a_check_that_is_gone_proves_nothing():
     (one,) = weigh("a", [Bound(criterion=0, by="[old]")], {}, [receipt(1, "make test")], [receipt(1, "make test")])
-    assert (one.standing, one.by) == (Standing.CLAIMED, "[old]")
+    assert (one.backing, one.by) == (Backing.CLAIMED, "[old]")

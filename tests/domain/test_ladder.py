@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from legion.domain import ladder
-from legion.domain.tickets import Fail, Ticket, TryAgain, Wish, next_try
+from legion.domain.attempts import next_try
+from legion.domain.tickets import Fail, Ticket, TryAgain, Wish
 
 MODELS = ("haiku", "sonnet", "opus")
 

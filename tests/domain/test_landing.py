@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from legion.domain.checks import Check, Receipt, Verdict, missing
-from legion.domain.landing import Probe, Search, cleared, learn, order, probes
+from legion.domain.landing import Probe, Search, learn, order, probes
 from legion.domain.tickets import Ticket, Wish
 
 
@@ -258,15 +258,3 @@ def test_only_a_green_receipt_for_this_command_on_this_tree_saves_a_check(verdic
     assert missing((lint, test), "t1", have) == ((lint,) if verdict is Verdict.GREEN else (lint, test))
     assert missing((lint, test), "t3", have) == (lint, test)
     assert missing((), "t1", have) == ()
-
-
-@pytest.mark.parametrize("size", range(1, 8))
-def test_who_was_convicted_by_a_flaky_test_lands_with_all_that_it_tested(size: int):
-    for green in range(size):
-        search = Search(size=size, green=green, red=green + 1)
-        assert search.culprit == green
-        assert cleared(search).green == green + 1
-        assert cleared(search).culprit is None
-    spoiled = Search(size=size, spoiler=0, left_out=True)
-    assert cleared(spoiled).settled
-    assert cleared(spoiled).lands == Probe(size)

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from legion.domain import tickets as rules
+from legion.domain.attempts import next_try, rest
 from legion.domain.errors import Conflict
 from legion.domain.tickets import (
     Approve,
@@ -41,8 +42,6 @@ from legion.domain.tickets import (
     Wish,
     allowed,
     move,
-    next_try,
-    rest,
 )
 
 # Written from the design, not from the code: who may go where, by which step.

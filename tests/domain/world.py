@@ -6,6 +6,7 @@ from dataclasses import replace
 from random import Random
 
 from legion.domain import board
+from legion.domain.attempts import next_try
 from legion.domain.decide import Command, HandBack, JobKind, ProjectView, Snapshot, StartJob, Wake, decide
 from legion.domain.tickets import (
     ENDED,
@@ -28,7 +29,6 @@ from legion.domain.tickets import (
     Unpark,
     Wish,
     move,
-    next_try,
 )
 
 Job = tuple[JobKind, int]

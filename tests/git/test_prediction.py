@@ -7,14 +7,14 @@ import shutil
 from pathlib import Path
 
 from legion.domain.conflicts import Lines
-from legion.git.prediction import Prediction, Standing
+from legion.git.prediction import InWork, Prediction
 from tests.git.conftest import LINES
 from tests.git.making import Grounds, change
 from tests.git.test_merging import edited
 
 
-def standing(grounds: Grounds, id: int, base: str | None = None) -> Standing:
-    return Standing(id=id, base=base or grounds.target, tree=grounds.worktrees.path(str(id)))
+def standing(grounds: Grounds, id: int, base: str | None = None) -> InWork:
+    return InWork(id=id, base=base or grounds.target, tree=grounds.worktrees.path(str(id)))
 
 
 def objects(grounds: Grounds) -> set[Path]:
@@ -76,7 +76,7 @@ def test_a_change_conflicts_with_what_landed_since_it_began(grounds: Grounds, tm
 def test_a_proposed_change_is_looked_at_by_its_commit(grounds: Grounds, tmp_path: Path):
     proposed = change(grounds.hub, grounds.target, {"src/app.py": edited(5, "proposed")}, tmp_path)
     grounds.agent("1").write("src/app.py", edited(5, "five"))
-    waiting = Standing(id=7, base=grounds.target, commit=proposed)
+    waiting = InWork(id=7, base=grounds.target, commit=proposed)
     prediction = Prediction(grounds.hub, tmp_path / "foresight")
     for _ in range(2):
         assert set(prediction.look([standing(grounds, 1), waiting], grounds.target)) == {(1, 7)}

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from legion.rehearsal.conversation import position, standing
+from legion.rehearsal.conversation import part, position
 from legion.rehearsal.request import Request, read
 from legion.rehearsal.script import Call, Step
 from tests.rehearsal.program import model, result, use, user, words
@@ -20,7 +20,7 @@ def request(*messages: dict[str, object], system: str = "", **headers: str) -> R
 
 
 def step_of(*messages: dict[str, object], system: str = "") -> int:
-    return position(standing(request(*messages, system=system)).since, STEPS)
+    return position(part(request(*messages, system=system)).since, STEPS)
 
 
 BOTH_CALLS = model(words("I write."), use("Write", 1), use("Bash", 2))
@@ -48,33 +48,33 @@ def test_a_turn_that_the_program_invents_is_no_step():
 
 def test_the_last_marker_names_the_script_and_begins_it():
     talk = [user("rehearsal: a"), BOTH_CALLS, result("rehearsal: not-a-marker"), user("now rehearsal: b."), BOTH_CALLS]
-    where = standing(request(*talk, user("more")))
+    where = part(request(*talk, user("more")))
     assert (where.script, len(where.since)) == ("b", 2)
 
 
 def test_a_marker_in_the_system_prompt_counts_from_the_beginning():
-    where = standing(request(user("hello"), model(words("x")), user("on"), system="rehearsal: a"))
+    where = part(request(user("hello"), model(words("x")), user("on"), system="rehearsal: a"))
     assert (where.script, where.facts, len(where.since)) == ("a", {"attempt": "1"}, 3)
 
 
 def test_what_the_program_wraps_around_a_message_names_no_script():
     reminder = "<system-reminder>\nRecent commits: rehearsal: b\n</system-reminder>"
-    where = standing(request(user(f"{reminder}rehearsal: a{reminder}"), model(words("x")), user(reminder)))
+    where = part(request(user(f"{reminder}rehearsal: a{reminder}"), model(words("x")), user(reminder)))
     assert (where.script, len(where.since)) == ("a", 2)
 
 
 def test_a_new_briefing_begins_the_same_script_anew_with_its_attempt():
     talk = [user("# Ticket 7: Say hello\n\nrehearsal: a"), BOTH_CALLS, result("fine")]
-    where = standing(request(*talk, user("# Ticket 7: Say hello\n\nThis is attempt 2; what you did is still there.")))
+    where = part(request(*talk, user("# Ticket 7: Say hello\n\nThis is attempt 2; what you did is still there.")))
     assert (where.script, where.attempt, where.since) == ("a", 2, ())
     assert where.facts == {"attempt": "2", "ticket": "7", "title": "Say hello"}
 
 
 def test_the_working_directory_is_read_from_what_the_program_says_about_it():
     told = "<system-reminder>\n# Environment\n - Primary working directory: /some/where else\n - x\n</system-reminder>"
-    assert standing(request(user(f"{told}rehearsal: a"))).facts["cwd"] == "/some/where else"
+    assert part(request(user(f"{told}rehearsal: a"))).facts["cwd"] == "/some/where else"
 
 
 def test_what_came_before_is_words_and_results_of_tools():
-    where = standing(request(user("rehearsal: a"), BOTH_CALLS, result("fine"), user("and more")))
+    where = part(request(user("rehearsal: a"), BOTH_CALLS, result("fine"), user("and more")))
     assert where.before == "and more\nfine"

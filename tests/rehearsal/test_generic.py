@@ -14,7 +14,7 @@ from legion.domain.checks import Check
 from legion.domain.tickets import Ticket, Wish
 from legion.jobs.briefing import briefing
 from legion.rehearsal import generic
-from legion.rehearsal.conversation import standing
+from legion.rehearsal.conversation import part
 from legion.rehearsal.log import Kind
 from legion.rehearsal.request import read
 from legion.rehearsal.script import Script
@@ -38,7 +38,7 @@ def ticket(wish: Wish, attempt: int = 1) -> Ticket:
 
 
 def script_for(text: str) -> Script:
-    where = standing(read({}, json.dumps({"model": "m", "messages": [user(text)]}).encode()))
+    where = part(read({}, json.dumps({"model": "m", "messages": [user(text)]}).encode()))
     return generic.script(where.briefing, where.facts)
 
 

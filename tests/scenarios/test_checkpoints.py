@@ -51,11 +51,11 @@ def test_two_tickets_that_are_red_together_are_mended_before_anything_goes_on(pr
     mended = project.ticket(fix)
     assert mended.ticket.title == f"Mend what checkpoint {gate} found: together"
     assert (mended.prove, mended.ticket.epic) == ([ONLY_ONE], "e")
-    assert [(one.standing, one.by) for one in mended.evidence] == [("proven", ONLY_ONE)]
+    assert [(one.backing, one.by) for one in mended.evidence] == [("proven", ONLY_ONE)]
     assert f"- {a}: a" in mended.context
     page = project.ticket(gate)
     assert page.ticket.after == [a, b, fix]
-    assert [(one.standing, one.by) for one in page.evidence] == [("proven", ONLY_ONE)]
+    assert [(one.backing, one.by) for one in page.evidence] == [("proven", ONLY_ONE)]
     assert (ONLY_ONE, "green") in {(receipt.command, receipt.verdict) for receipt in page.receipts}
     reasons = [str(event.data["reason"]) for event in page.history if event.kind == "ticket.moved"]
     assert f"checks failed on the landed code: `{ONLY_ONE}`; ticket {fix} mends it" in reasons

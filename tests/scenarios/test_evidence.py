@@ -18,7 +18,7 @@ def test_each_criterion_stands_where_its_command_says(project: Project):
     ticket = project.dispatch("answer", agent, criteria=CRITERIA, prove=PROOFS, max_attempts=2)
     page = project.until(ticket, "done")
     assert page.prove == ["test -s answer.txt", "grep -qx 42 answer.txt"]
-    assert [(one.standing, one.by) for one in page.evidence] == [
+    assert [(one.backing, one.by) for one in page.evidence] == [
         ("proven", "test -s answer.txt"),
         ("proven", "grep -qx 42 answer.txt"),
         ("proven", "sh check.sh"),
@@ -31,13 +31,13 @@ def test_each_criterion_stands_where_its_command_says(project: Project):
     assert "proven  It is 42" in shown
     assert "claimed It is elegant" in shown
     told = json.loads(project.squad.cli("ticket", str(ticket), "--json", cwd=cwd).stdout)
-    assert [one["standing"] for one in told["evidence"]] == ["proven", "proven", "proven", "claimed"]
+    assert [one["backing"] for one in told["evidence"]] == ["proven", "proven", "proven", "claimed"]
 
 
 def test_a_criterion_whose_proof_fails_is_shown_red_and_the_ticket_is_not_done(project: Project):
     ticket = project.dispatch("wrong", "echo 41 > answer.txt", criteria=CRITERIA, prove=PROOFS, max_attempts=1)
     page = project.until(ticket, "failed")
-    assert [one.standing for one in page.evidence] == ["green", "red", "open", "claimed"]
+    assert [one.backing for one in page.evidence] == ["green", "red", "open", "claimed"]
 
 
 @pytest.mark.parametrize(

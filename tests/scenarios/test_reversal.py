@@ -36,7 +36,7 @@ def test_a_proof_that_was_green_before_is_said_beside_its_criterion(make: Callab
     project = make(CONFIG)
     ticket = project.dispatch("idle", "echo x > x.txt", criteria="It works", prove=["works :: true"])
     page = project.until(ticket, "done")
-    assert [(one.standing, one.idle) for one in page.evidence] == [("proven", True)]
+    assert [(one.backing, one.idle) for one in page.evidence] == [("proven", True)]
     shown = project.squad.cli("ticket", str(ticket), cwd=project.repository.root).stdout
     assert "which is green without the change, too" in shown
 

@@ -146,7 +146,7 @@ def test_its_shell_cannot_be_anybody_else_or_do_what_is_the_persons(here: Compan
         ("LEGION_SESSION_ID=root legion status", "lets nobody call as 'root'"),
         ("LEGION_TOKEN=guessed legion status", "missing or wrong"),
         ("env -u LEGION_TOKEN legion status", "not running"),
-        ("legion answer 1 yes", "There is no question 1"),
+        ("legion answer 4711 yes", "There is no question 4711"),
         ("legion trust", "not open to agents"),
         ("legion down", "not open to agents"),
         ("legion config", "not open to agents"),

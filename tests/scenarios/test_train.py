@@ -61,18 +61,42 @@ def test_one_that_is_still_in_test_is_waited_for_and_not_tested_twice(
     assert len(trees(project, "green")) == 3
 
 
-def test_what_was_tested_on_a_change_that_does_not_land_is_tested_again_without_it(
+def test_what_stands_on_red_is_given_up_and_lands_without_it_before_anyone_is_blamed(
     make: Callable[..., Project], gates: Callable[[], Gate]
 ):
     first, second = gates(), gates()
     project, one, two = under_way(make, first, second, "BROKEN")
-    # Its own check, the repeated one, and the other change: on top of it, and then without it.
-    first.open(2)
-    second.open(4)
+    first.open()
+    # Nobody let the test on top go on: this is the one without the bad change.
+    second.arrived()
+    second.open()
+    project.until(two, "done")
+    assert project.state(one) == "landing"
+    first.open()
     project.until_settled()
     assert project.states() == {one: "failed", two: "done"}
     assert (project.landed("a.txt"), project.landed("b.txt")) == (None, "b\n")
-    assert landed(project, two)["tested"] in trees(project, "green")
+    assert trees(project, "green")[1:] == [landed(project, two)["tested"]]
+    assert len(trees(project, "red")) == 2
+    assert len(set(trees(project, "red"))) == 1
+    assert trees(project, "broken") == []
+
+
+def test_several_batches_are_tested_on_top_of_each_other(make: Callable[..., Project], gates: Callable[[], Gate]):
+    first, second, third = gates(), gates(), gates()
+    pauses = f"if [ -e c.txt ]; then {third.pause}; elif [ -e b.txt ]; then {second.pause}; "
+    check = f"{pauses} elif [ -e a.txt ]; then {first.pause}; fi; sh check.sh"
+    project = make(f"[checks.test]\nrun = '''{check}'''\n[landing]\nchecks_at_once = 3\n")
+    ids = []
+    for name, gate in (("a", first), ("b", second), ("c", third)):
+        ids.append(project.dispatch(name, f"echo {name} > {name}.txt"))
+        gate.arrived()
+    for gate in (third, second, first):
+        assert project.states() == dict.fromkeys(ids, "landing")
+        gate.open()
+    project.until_settled()
+    assert project.states() == dict.fromkeys(ids, "done")
+    assert len(trees(project, "green")) == len(set(trees(project, "green"))) == 4
 
 
 def test_switched_off_or_with_one_check_at_a_time_nothing_is_built_ahead(make: Callable[..., Project], gate: Gate):

@@ -36,10 +36,15 @@ def _questions(found: Inbox, screen: Screen) -> Iterator[str]:
         yield from question_lines(question, screen)
 
 
+_BY_LEGION = ("change", "attempts")
+"""Kinds of questions whose lines are ours. An agent's own words are one line, or they could look like ours."""
+
+
 def question_lines(question: QuestionLine, screen: Screen) -> Iterator[str]:
     """One question: what about, who asks, what, until when, and how to answer."""
     yield screen.line(Cell(f"Question {question.id}  ", Colour.BOLD), Cell(f"{question.kind}, {_asker(question)}"))
-    yield from screen.paragraph(question.words, most_lines=None)
+    words = question.words if question.kind in _BY_LEGION else harmless(question.words)
+    yield from screen.paragraph(words, most_lines=None)
     for name, fact in question.facts.items():
         if fact not in question.words:
             yield from screen.paragraph(f"{harmless(name)}: {harmless(fact)}", most_lines=None)

@@ -259,7 +259,7 @@ def _receipt_row(receipt: ReceiptLine, screen: Screen) -> list[Cell]:
     ]
 
 
-_STANDING = {"proven": Colour.GREEN, "green": Colour.GREEN, "red": Colour.RED, "claimed": Colour.YELLOW}
+_BACKING = {"proven": Colour.GREEN, "green": Colour.GREEN, "red": Colour.RED, "claimed": Colour.YELLOW}
 
 
 def _evidence(page: TicketPage, screen: Screen) -> Iterator[str]:
@@ -268,8 +268,8 @@ def _evidence(page: TicketPage, screen: Screen) -> Iterator[str]:
         return
     yield from _section(screen, "Criteria")
     for one in page.evidence:
-        standing = Cell(f"{harmless(one.standing):<8}", _STANDING.get(one.standing, Colour.DIM))
-        yield screen.line(standing, Cell(harmless(one.criterion)), indent=2)
+        backing = Cell(f"{harmless(one.backing):<8}", _BACKING.get(one.backing, Colour.DIM))
+        yield screen.line(backing, Cell(harmless(one.criterion)), indent=2)
         where = f" on {one.commit[:9]}" if one.commit else ""
         idle = ", which is green without the change, too" if one.idle else ""
         by = f"by {harmless(one.by)}{where}{idle}" if one.by else _NOTHING

@@ -259,7 +259,7 @@ class Legion:
 
     def healthy(self) -> bool:
         """Whether it answers at all; raises NotRunning where nobody does."""
-        return bool(self.line.ask("GET", "/health", timeout=10) == {"status": "healthy"})
+        return bool(self.line.ask("GET", "/health", timeout=30) == {"status": "healthy"})
 
     def events(self, after: int, *, cwd: str | None = None, ticket: int | None = None) -> Iterator[EventLine | None]:
         """Events after that number and then as they happen; None for each sign of life between them."""

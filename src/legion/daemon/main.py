@@ -20,7 +20,8 @@ from legion.api.app import make_app
 from legion.api.mcp import PATH
 from legion.config import user as settings
 from legion.config.current import CurrentSettings
-from legion.config.user import SandboxMode, UserConfig
+from legion.config.machine import SandboxMode
+from legion.config.user import UserConfig
 from legion.daemon import listening
 from legion.domain.errors import Conflict, LegionError, NotAllowed
 from legion.jobs import rebuild

@@ -19,7 +19,7 @@ _CHECK = re.compile(r"\[([A-Za-z0-9][A-Za-z0-9._-]*)\]")
 SEPARATOR = " :: "
 
 
-class Standing(Enum):
+class Backing(Enum):
     PROVEN = "proven"
     """Its command was green on exactly the files that landed."""
     GREEN = "green"
@@ -43,7 +43,7 @@ class Bound:
 @dataclass(frozen=True, kw_only=True)
 class Evidence:
     words: str
-    standing: Standing
+    backing: Backing
     by: str = ""
     """The command; empty where there is none."""
     receipt: Receipt | None = None
@@ -93,7 +93,7 @@ def weigh(
         mine = [one.by for one in bound if one.criterion == place]
         found += [_stands(words, _command(by, checks), receipts, landed_on) for by in mine]
         if not mine:
-            found.append(Evidence(words=words, standing=Standing.CLAIMED))
+            found.append(Evidence(words=words, backing=Backing.CLAIMED))
     return tuple(found)
 
 
@@ -106,13 +106,13 @@ def _stands(words: str, command: str, receipts: Sequence[Receipt], landed_on: Se
     if landed_on is not None:
         proof = [one for one in landed_on if one.command == command and one.verdict is Verdict.GREEN]
         if proof:
-            return Evidence(words=words, standing=Standing.PROVEN, by=command, receipt=proof[-1])
-        return Evidence(words=words, standing=Standing.CLAIMED, by=command)
+            return Evidence(words=words, backing=Backing.PROVEN, by=command, receipt=proof[-1])
+        return Evidence(words=words, backing=Backing.CLAIMED, by=command)
     ran = [one for one in receipts if one.command == command]
     if not ran:
-        return Evidence(words=words, standing=Standing.OPEN, by=command)
-    standing = Standing.GREEN if ran[-1].verdict is Verdict.GREEN else Standing.RED
-    return Evidence(words=words, standing=standing, by=command, receipt=ran[-1])
+        return Evidence(words=words, backing=Backing.OPEN, by=command)
+    backing = Backing.GREEN if ran[-1].verdict is Verdict.GREEN else Backing.RED
+    return Evidence(words=words, backing=backing, by=command, receipt=ran[-1])
 
 
 def _line(wanted: str, lines: Sequence[str], proof: str) -> int:

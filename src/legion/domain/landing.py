@@ -93,11 +93,6 @@ class Search:
         return Probe(self.size) if self.spoiler is not None else Probe(self.green + 1)
 
 
-def cleared(search: Search) -> Search:
-    """The red test that stands against the culprit was green when it was repeated alone: what it tested may land."""
-    return Search(size=search.size, green=search.convicted_by.prefix)
-
-
 def probes(search: Search, slots: int) -> tuple[Probe, ...]:
     """What to test next, at most `slots` at once, so that the search ends soonest and the most lands."""
     if search.settled:

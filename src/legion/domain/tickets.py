@@ -422,27 +422,3 @@ def _goal(ticket: Ticket, step: Step) -> State:
             f"Ticket {ticket.id} is {ticket.state.value}, so it cannot {asked} now: see `legion ticket {ticket.id}`."
         )
     return goal
-
-
-def next_try(
-    ticket: Ticket, reason: str, feedback: str, ground: Ground | None = None, cause: Cause = Cause.ATTEMPT
-) -> TryAgain | Fail:
-    """The next attempt while there are any left, else the end."""
-    used = ticket.attempt - ticket.spared
-    if used < ticket.wish.max_attempts:
-        return TryAgain(reason, feedback, ground, cause)
-    tries = "1 attempt" if used == 1 else f"{used} attempts"
-    return Fail(f"gave up after {tries}: {reason}", feedback, ground, cause, why=reason)
-
-
-AT_ONCE = 3.0
-"""Seconds: a program that ends sooner without a trace has probably not begun."""
-_LONGEST_REST = 60.0
-
-
-def rest(ticket: Ticket, why: str, now: float) -> Park:
-    """Before the next attempt, where one ended at once and changed nothing: twice as long each time, or a program that
-    cannot work would use them all up in a second."""
-    seconds = min(2.0 ** (ticket.attempt - ticket.spared - 1), _LONGEST_REST)
-    detail = f"{why}; it rests {seconds:g} s, or until `legion resume {ticket.id}`"
-    return Park(ParkReason.RESTING, detail, until=now + seconds)

@@ -33,7 +33,7 @@ _WHEN = "legion <legion@localhost> 0 +0000"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Standing:
+class InWork:
     """A change in work: its files in `tree`, or, where it is proposed already, the commit that holds it."""
 
     id: int
@@ -70,7 +70,7 @@ class Prediction:
         shutil.rmtree(self._folder, ignore_errors=True)
         self._looks, self._known, self._merges = {}, {}, 0
 
-    def look(self, changes: Sequence[Standing], target: str) -> dict[tuple[int, int], tuple[Lines, ...]]:
+    def look(self, changes: Sequence[InWork], target: str) -> dict[tuple[int, int], tuple[Lines, ...]]:
         """The pairs that conflict, as they stand now, each with its places; 0 is the target."""
         if self._merges > _MOST_MERGES:
             self.forget()
@@ -93,7 +93,7 @@ class Prediction:
         self._known = {pair: self._known[pair] for pair in pairs.values() if pair in self._known}
         return {ids: self._known[pair] for ids, pair in pairs.items() if self._known.get(pair)}
 
-    def _see(self, change: Standing) -> _Look | None:
+    def _see(self, change: InWork) -> _Look | None:
         """None where nothing is changed yet, or nothing could be seen this time."""
         try:
             if change.tree is None:
@@ -103,7 +103,7 @@ class Prediction:
             # The tree may go away while we look, or an agent may write faster than we read.
             return None
 
-    def _proposed(self, change: Standing) -> _Look:
+    def _proposed(self, change: InWork) -> _Look:
         assert change.commit is not None, "a change is in a tree or in a commit"
         before = self._looks.get(change.id)
         if before is not None and before.commit == change.commit:
@@ -111,7 +111,7 @@ class Prediction:
         paths = self._between(change.base, change.commit)
         return _Look(base=change.base, tree="", commit=change.commit, paths=paths)
 
-    def _in_work(self, change: Standing, place: Path) -> _Look | None:
+    def _in_work(self, change: InWork, place: Path) -> _Look | None:
         if place.is_symlink() or not place.is_dir():
             return None
         index = self._folder / f"index-{change.id}"

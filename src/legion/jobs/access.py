@@ -13,9 +13,9 @@ from pathlib import Path
 
 from legion.config import providers as config
 from legion.config import routes
+from legion.config.machine import Network, SandboxMode
 from legion.config.providers import ProviderConfig
 from legion.config.routes import RouteConfig
-from legion.config.user import Network, SandboxMode
 from legion.domain.errors import LegionError
 from legion.gateway import process
 from legion.gateway.address import own_variables

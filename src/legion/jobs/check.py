@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from legion.domain.attempts import next_try
 from legion.domain.checks import Receipt, Verdict
 from legion.domain.errors import LegionError
 from legion.domain.jobs import Claim
 from legion.domain.reversal import Reversal
-from legion.domain.tickets import Cause, Change, Confirm, Fail, Ground, Prove, State, Step, Ticket, TryAgain, next_try
+from legion.domain.tickets import Cause, Change, Confirm, Fail, Ground, Prove, State, Step, Ticket, TryAgain
 from legion.git.merging import Conflict
 from legion.jobs import acceptance, checking, climbing, feedback, fixing, permission, reversal
 from legion.jobs.candidates import candidate

@@ -10,6 +10,7 @@ from legion.domain.checks import Check, Receipt, Verdict, missing
 from legion.domain.events import Kind
 from legion.domain.rules import Rule
 from legion.jobs import commands, setup
+from legion.jobs.need import Need
 from legion.jobs.world import Workshop, World
 from legion.store import receipts
 from legion.system import crash
@@ -54,6 +55,11 @@ def proofs(ticket_id: int, commands_: Sequence[str]) -> tuple[Wanted, ...]:
 
 def test(world: World, shop: Workshop, commit: str, wanted: Sequence[Wanted]) -> Tested:
     """Receipts for every wanted check on this commit: those there are, and new ones for the rest."""
+    return while_needed(world, shop, commit, wanted, Need())
+
+
+def while_needed(world: World, shop: Workshop, commit: str, wanted: Sequence[Wanted], need: Need) -> Tested:
+    """The same for somebody who may change their mind. Raises Unneeded then."""
     tree = shop.hub.tree_of(commit)
     with world.store.read() as tx:
         have = receipts.for_tree(tx, shop.project.id, tree)
@@ -63,7 +69,7 @@ def test(world: World, shop: Workshop, commit: str, wanted: Sequence[Wanted]) ->
         owners = {want.check.command: want.ticket for want in wanted}
         slot = world.check_slots.take(shop.project.id, shop.config.landing.checks_at_once)
         try:
-            new = _run_all(world, shop, slot, commit, tree, todo, owners)
+            new = _run_all(world, shop, slot, commit, tree, todo, owners, need)
         finally:
             world.check_slots.give_back(shop.project.id, slot)
     green = [receipt for receipt in have if receipt.verdict is Verdict.GREEN]
@@ -83,7 +89,7 @@ def confirm(world: World, shop: Workshop, tested: Tested) -> Tested:
     failed = {receipt.command: receipt for receipt in tested.red}
     todo = list({want.check.command: want.check for want in tested.wanted if want.check.command in failed}.values())
     with world.check_slots.alone(shop.project.id) as slot:
-        again = _run_all(world, shop, slot, tested.commit, tree, todo, owners)
+        again = _run_all(world, shop, slot, tested.commit, tree, todo, owners, Need())
     for receipt in again:
         if receipt.verdict is Verdict.GREEN:
             _record_flaky(world, failed[receipt.command], receipt)
@@ -143,9 +149,11 @@ def _run_all(
     tree: str,
     todo: Sequence[Check],
     owners: dict[str, int | None],
+    need: Need,
 ) -> list[Receipt]:
+    need.refuse_if_gone()
     if not shop.config.setup.run:
-        return [_run_one(world, shop, slot, commit, tree, check, owners[check.command], ()) for check in todo]
+        return [_run_one(world, shop, slot, commit, tree, check, owners[check.command], (), need) for check in todo]
     record = shop.folder / f"check-setup-{slot}.json"
     setup.forget_cut_off(record)
     place = shop.check_trees.prepare(str(slot), commit, keep=setup.outputs(record))
@@ -154,7 +162,7 @@ def _run_all(
     except setup.SetupFailed as failed:
         return [_without_setup(world, shop, commit, tree, check, owners[check.command], failed) for check in todo]
     made = setup.outputs(record)
-    return [_run_one(world, shop, slot, commit, tree, check, owners[check.command], made) for check in todo]
+    return [_run_one(world, shop, slot, commit, tree, check, owners[check.command], made, need) for check in todo]
 
 
 def _run_one(
@@ -166,6 +174,7 @@ def _run_one(
     check: Check,
     ticket: int | None,
     prepared: tuple[str, ...],
+    need: Need,
 ) -> Receipt:
     for _ in range(2):
         place = shop.check_trees.prepare(str(slot), commit, keep=prepared)
@@ -179,6 +188,7 @@ def _run_one(
             timeout=check.timeout,
             readable=(*(place / name for name in prepared), *((Path(check.folder),) if check.folder else ())),
             env={"LEGION_ACCEPTANCE": check.folder} if check.folder else None,
+            need=need,
         )
         if not ended.lost:
             break

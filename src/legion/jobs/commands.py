@@ -12,6 +12,7 @@ from pathlib import Path
 from legion.domain.errors import LegionError
 from legion.drivers import Outcome, Program
 from legion.jobs import places
+from legion.jobs.need import Need
 from legion.jobs.world import Workshop, World
 from legion.runner import launch
 from legion.runner.launch import Lost
@@ -50,8 +51,12 @@ def run(
     writable: tuple[Path, ...] = (),
     readable: tuple[Path, ...] = (),
     env: Mapping[str, str] | None = None,
+    need: Need | None = None,
 ) -> Ended:
-    """Every call is a run folder of its own, so that its output stays whole on disk."""
+    """Every call is a run folder of its own, so that its output stays whole on disk.
+
+    Raises Unneeded where the need ends before the command does.
+    """
     with world.store.read() as tx:
         if not projects.is_trusted(tx, shop.project.id, shop.project.config_hash):
             raise NotTrusted(f"`{command}` is not run: legion.toml changed, so read it and run `legion trust`.")
@@ -69,7 +74,8 @@ def run(
     write_spec(run_dir, spec)
     began = time.monotonic()
     world.launcher.start(run_dir)
-    ended = launch.wait(run_dir)
+    with (need or Need()).running(run_dir):
+        ended = launch.wait(run_dir)
     duration = time.monotonic() - began
     output = RunFolder(run_dir).output
     tail, digest = _read(output)

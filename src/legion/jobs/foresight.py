@@ -20,7 +20,7 @@ from legion.domain.projects import Project
 from legion.domain.rules import Rule
 from legion.domain.tickets import State, Ticket
 from legion.drivers.known import DriverName
-from legion.git.prediction import Prediction, Standing
+from legion.git.prediction import InWork, Prediction
 from legion.jobs.saving import worktree_name
 from legion.jobs.world import Workshop, World
 from legion.runner import launch
@@ -105,10 +105,10 @@ def look(world: World, shop: Workshop, prediction: Prediction, known: set[Pair],
     with world.store.read() as tx:
         at_work = {ticket.id: ticket for ticket in tickets.live(tx, project=shop.project.id)}
     at_work = {id: ticket for id, ticket in at_work.items() if ticket.state in AT_WORK}
-    standing = [one for ticket in at_work.values() if (one := _standing(shop, ticket)) is not None]
-    found = prediction.look(standing, shop.target)
+    in_work = [one for ticket in at_work.values() if (one := _in_work(shop, ticket)) is not None]
+    found = prediction.look(in_work, shop.target)
     clashes = tuple(Clash(mine=one, theirs=other, places=places) for (one, other), places in found.items())
-    seen = {one.id for one in standing} | {LANDED}
+    seen = {one.id for one in in_work} | {LANDED}
     gone = {pair for pair in known if set(pair) <= seen and pair not in found}
     # Who conflicted with one that has landed since conflicts with the target now, which is no news.
     left_over = {pair for pair in known if not set(pair) <= seen and set(pair) & set(at_work)}
@@ -126,15 +126,15 @@ def look(world: World, shop: Workshop, prediction: Prediction, known: set[Pair],
     return left_over | {clash.pair for clash in clashes if clash.pair in known or clash in new}
 
 
-def _standing(shop: Workshop, ticket: Ticket) -> Standing | None:
+def _in_work(shop: Workshop, ticket: Ticket) -> InWork | None:
     if ticket.change is not None and ticket.state is not State.WORKING:
-        return Standing(id=ticket.id, base=ticket.change.base, commit=ticket.change.commit)
+        return InWork(id=ticket.id, base=ticket.change.base, commit=ticket.change.commit)
     tree = shop.worktrees.path(worktree_name(ticket.id))
     # A tree that still waits for its new ground holds the last attempt.
     if ticket.base is None or ticket.plant is not None or not tree.is_dir():
         return None
     index = shop.worktrees.index(worktree_name(ticket.id))
-    return Standing(id=ticket.id, base=ticket.base, tree=tree, index=index)
+    return InWork(id=ticket.id, base=ticket.base, tree=tree, index=index)
 
 
 def _record(world: World, shop: Workshop, new: Iterable[Clash], gone: Iterable[Pair]) -> None:

@@ -11,23 +11,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from legion.domain.attempts import AT_ONCE, next_try, rest
 from legion.domain.limits import apart, wakes_at
 from legion.domain.paths import undeclared
 from legion.domain.runs import MOST_GENERATIONS, Outcome, Run
-from legion.domain.tickets import (
-    AT_ONCE,
-    Change,
-    Fail,
-    Park,
-    ParkReason,
-    Propose,
-    Resume,
-    Step,
-    Ticket,
-    TryAgain,
-    next_try,
-    rest,
-)
+from legion.domain.tickets import Change, Fail, Park, ParkReason, Propose, Resume, Step, Ticket, TryAgain
 from legion.drivers import Outcome as Ending
 from legion.jobs import environment, feedback, pacing, quota
 from legion.jobs.saving import Saved

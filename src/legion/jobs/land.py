@@ -13,12 +13,13 @@ from dataclasses import dataclass, replace
 
 from legion.config.project import FILE, hash_of, parse
 from legion.domain import landing
+from legion.domain.attempts import next_try
 from legion.domain.checks import Receipt
 from legion.domain.errors import BadInput
 from legion.domain.events import Kind
 from legion.domain.jobs import Claim
 from legion.domain.landing import Probe, Search
-from legion.domain.tickets import Fail, Park, ParkReason, State, Ticket, TryAgain, next_try
+from legion.domain.tickets import Fail, Park, ParkReason, State, Ticket, TryAgain
 from legion.git import merging
 from legion.git.hub import TARGET
 from legion.git.merging import Candidate, Conflict
@@ -27,6 +28,7 @@ from legion.jobs.candidates import candidate, part
 from legion.jobs.check import refuse_broken, sent_back_for_conflict, sent_back_for_red, told
 from legion.jobs.checking import Tested, Wanted
 from legion.jobs.saving import AUTHOR
+from legion.jobs.suspects import Suspect, Suspects
 from legion.jobs.target import Link
 from legion.jobs.train import Train
 from legion.jobs.world import Workshop, World
@@ -41,17 +43,32 @@ _PATIENCE, _LONGEST_PATIENCE = 0.1, 1.0
 def land(world: World, claim: Claim) -> None:
     """Until nothing is left to land. What arrives while the claim is being given back starts the next job."""
     target.finish_begun(world, world.workshop(claim.subject))
-    train = Train(world)
-    while True:
-        shop = world.workshop(claim.subject)
-        shop = replace(shop, project=person.look(world, shop))
-        person_waits = shop.project.person_waiting
-        batch = _accepted(world, (() if person_waits else train.next(shop)) or _batch(world, shop))
-        if not _trusted(world, shop) or not (batch or person_waits):
-            break
-        _land_batch(world, shop, batch, person_waits, train)
+    train, suspects = Train(world), Suspects()
+    try:
+        while _land_next(world, claim.subject, train, suspects):
+            pass
+    finally:
+        train.give_up()
     with world.store.write() as tx:
         jobs.finish(tx, claim)
+
+
+def _land_next(world: World, project: int, train: Train, suspects: Suspects) -> bool:
+    """One batch, or one suspect. False where nothing is left, or nothing may be run."""
+    shop = world.workshop(project)
+    shop = replace(shop, project=person.look(world, shop))
+    person_waits = shop.project.person_waiting
+    batch = _accepted(world, (() if person_waits else train.next(shop)) or _batch(world, shop, suspects))
+    if not _trusted(world, shop):
+        return False
+    suspect = suspects.next(others_wait=bool(batch) or person_waits)
+    if suspect is not None:
+        _blame(world, shop, suspect)
+    elif batch or person_waits:
+        _land_batch(world, shop, batch, person_waits, train, suspects)
+    else:
+        return False
+    return True
 
 
 def _trusted(world: World, shop: Workshop) -> bool:
@@ -60,10 +77,10 @@ def _trusted(world: World, shop: Workshop) -> bool:
         return projects.is_trusted(tx, shop.project.id, shop.project.config_hash)
 
 
-def _batch(world: World, shop: Workshop) -> tuple[Ticket, ...]:
+def _batch(world: World, shop: Workshop, suspects: Suspects) -> tuple[Ticket, ...]:
     _let_companions_arrive(world, shop)
     with world.store.read() as tx:
-        live = tickets.live(tx, project=shop.project.id)
+        live = suspects.without(tickets.live(tx, project=shop.project.id))
         first = landing.order((ticket for ticket in live if ticket.state is State.LANDING), shop.config.landing.batch)
         return tickets.get_many(tx, [ticket.id for ticket in first])
 
@@ -90,17 +107,23 @@ def _let_companions_arrive(world: World, shop: Workshop) -> None:
         time.sleep(_PATIENCE)
 
 
-def _land_batch(world: World, shop: Workshop, batch: tuple[Ticket, ...], person_waits: bool, train: Train) -> None:
+def _land_batch(
+    world: World, shop: Workshop, batch: tuple[Ticket, ...], person_waits: bool, train: Train, suspects: Suspects
+) -> None:
     start = shop.target
     chain = _chain(world, shop, start, batch, person_waits)
     if not chain or _refuse_nonsense(world, shop, chain):
         return
     shop = _under_persons_config(world, shop, chain[0])
-    with train.building(shop, chain[-1].commit, {ticket.id for ticket in batch}):
+    with train.below(shop, chain[-1].commit, {*suspects.ids, *(ticket.id for ticket in batch)}):
         search, tried = _search(world, shop, start, chain, train)
     landed = search.lands is None or target.move(world, shop, start, tried[search.lands].links)
     if landed and search.culprit is not None:
-        _send_back(world, shop, chain[search.culprit], tried[search.convicted_by].tested, alone=search.lands is None)
+        against, culprit = tried[search.convicted_by].tested, chain[search.culprit].ticket
+        if culprit is None:
+            _refuse_red_person(world, shop, against)
+        else:
+            suspects.add(Suspect(ticket=culprit, against=against, alone=search.lands is None))
 
 
 def _chain(world: World, shop: Workshop, start: str, batch: tuple[Ticket, ...], person_waits: bool) -> list[Link]:
@@ -196,7 +219,6 @@ def _search(
 ) -> tuple[Search, dict[Probe, _Tried]]:
     """Test parts of the chain until it is clear how much of it may land and who is to blame for the rest."""
     search = Search(size=len(chain))
-    train.join(chain[-1].commit)
     tried: dict[Probe, _Tried] = {}
     slots = shop.config.landing.checks_at_once
     while not search.settled:
@@ -210,18 +232,10 @@ def _search(
             if result is not None:
                 refuse_broken(result.tested)
         results_told = {probe: None if result is None else result.tested.green for probe, result in results.items()}
-        search = _confirmed(world, shop, landing.learn(search, results_told), tried)
+        search = landing.learn(search, results_told)
+        if search.red is not None:
+            train.give_up()
     return search, tried
-
-
-def _confirmed(world: World, shop: Workshop, search: Search, tried: dict[Probe, _Tried]) -> Search:
-    """Before anyone is blamed, the red test that stands against them is repeated alone."""
-    if search.culprit is None:
-        return search
-    against = tried[search.convicted_by]
-    tested = told(world, shop, against.tested)
-    tried[search.convicted_by] = replace(against, tested=tested)
-    return landing.cleared(search) if tested.green else search
 
 
 def _try(world: World, shop: Workshop, start: str, chain: list[Link], probe: Probe) -> _Tried | None:
@@ -238,26 +252,40 @@ def _try(world: World, shop: Workshop, start: str, chain: list[Link], probe: Pro
     return _Tried(links=links, tested=checking.test(world, shop, links[-1].commit, wanted))
 
 
-def _send_back(world: World, shop: Workshop, culprit: Link, tested: Tested, *, alone: bool) -> None:
-    """`alone`: it is red on the target as it was before, without any companion."""
-    if culprit.ticket is None:
+def _refuse_red_person(world: World, shop: Workshop, against: Tested) -> None:
+    """At once, by the settings that they were tested with: they are never a suspect among others."""
+    tested = told(world, shop, against)
+    if not tested.green:
         failed = ", ".join(f"`{receipt.command}`" for receipt in tested.red)
         _refuse_person(world, shop, f"your commits fail {failed}", "mend that and commit again")
-        return
+
+
+def _blame(world: World, shop: Workshop, suspect: Suspect) -> None:
+    """The red test is repeated with no other beside it. Where it is green then, the change stays in the queue, and the
+    receipt counts."""
+    with world.store.read() as tx:
+        if tickets.get(tx, suspect.ticket.id).version != suspect.ticket.version:
+            return
+    tested = told(world, shop, suspect.against)
+    if not tested.green:
+        _send_back(world, shop, suspect.ticket, tested, alone=suspect.alone)
+
+
+def _send_back(world: World, shop: Workshop, culprit: Ticket, tested: Tested, *, alone: bool) -> None:
     if alone:
         known = baseline.learn(world, shop)
         failing = {receipt.command for receipt in known.red}
         if failing and {receipt.command for receipt in tested.red} <= failing:
             detail = f"the target itself fails {', '.join(f'`{command}`' for command in sorted(failing))}"
-            _move(world, culprit.ticket, Park(ParkReason.RED_BASELINE, detail), Kind.BASELINE_RED, tested.red)
+            _move(world, culprit, Park(ParkReason.RED_BASELINE, detail), Kind.BASELINE_RED, tested.red)
             return
     before = shop.target
-    merged = candidate(world, shop, before, culprit.ticket)
+    merged = candidate(world, shop, before, culprit)
     if isinstance(merged, Conflict):
-        _move(world, culprit.ticket, sent_back_for_conflict(culprit.ticket, before, merged), Kind.SENT_BACK)
+        _move(world, culprit, sent_back_for_conflict(culprit, before, merged), Kind.SENT_BACK)
         return
-    step = sent_back_for_red(culprit.ticket, before, merged.tree, tested)
-    _move(world, culprit.ticket, step, Kind.SENT_BACK, tested.red)
+    step = sent_back_for_red(culprit, before, merged.tree, tested)
+    _move(world, culprit, step, Kind.SENT_BACK, tested.red)
 
 
 def _move(

@@ -12,10 +12,11 @@ from dataclasses import dataclass
 
 from legion.config.evidence import Guard
 from legion.domain import diffs
+from legion.domain.attempts import next_try
 from legion.domain.paths import matches
 from legion.domain.protection import Touched, stopped_by
 from legion.domain.questions import TOO_LATE, Matter, Settler
-from legion.domain.tickets import Change, Park, ParkReason, Step, Ticket, next_try
+from legion.domain.tickets import Change, Park, ParkReason, Step, Ticket
 from legion.domain.weakening import Weakening, weakenings
 from legion.git.history import FileChange, FileStatus
 from legion.jobs import feedback
@@ -125,5 +126,6 @@ def _key(ticket: Ticket, changed: Sequence[FileChange], paths: Container[str]) -
 
 
 def _list(rows: Sequence[str]) -> str:
+    """One line each, whatever an agent calls its files."""
     more = [f"- and {len(rows) - _SHOWN} more"] if len(rows) > _SHOWN else []
-    return "\n".join([*(f"- {row}" for row in rows[:_SHOWN]), *more])
+    return "\n".join([*(f"- {' '.join(row.splitlines())}" for row in rows[:_SHOWN]), *more])

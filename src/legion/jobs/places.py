@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from legion.config.user import SandboxMode
+from legion.config.machine import SandboxMode
 from legion.domain.errors import NotAllowed
 from legion.jobs.world import Workshop, World
 from legion.runner.sandbox import Network, Sandbox

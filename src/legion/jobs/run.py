@@ -8,21 +8,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from legion.domain.attempts import next_try
 from legion.domain.jobs import Claim
 from legion.domain.runs import Outcome, Run
-from legion.domain.tickets import (
-    Fail,
-    Park,
-    ParkReason,
-    Planted,
-    Propose,
-    Prove,
-    Resume,
-    State,
-    Step,
-    Ticket,
-    next_try,
-)
+from legion.domain.tickets import Fail, Park, ParkReason, Planted, Propose, Prove, Resume, State, Step, Ticket
 from legion.git.errors import TreeGone
 from legion.jobs import (
     agents,

@@ -1,8 +1,8 @@
-"""The train: while a batch is tested, the next one is built on top of it and tested beside it.
+"""The train: while a batch is tested, the next ones are built on top of it and tested beside it.
 
-All that it leaves are receipts. If the first batch lands whole, the second stands on exactly the commit that it was
-tested on, and its receipts are there already; if not, they are about a tree that nobody asks for. So it can be wrong
-about the future, but never about what lands.
+All that it leaves are receipts. If a batch lands whole, the one above it stands on exactly the commit that it was
+tested on, and its receipts are there already; if not, the tests above it are given up, and their room is free for the
+search. So it can be wrong about the future, but never about what lands.
 """
 
 from __future__ import annotations
@@ -10,24 +10,29 @@ from __future__ import annotations
 import contextlib
 import logging
 import threading
+import time
 from collections.abc import Collection, Iterator, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 
 from legion.domain import landing
+from legion.domain.checks import Verdict
 from legion.domain.errors import LegionError
 from legion.domain.tickets import State, Ticket
 from legion.git.merging import Candidate
 from legion.jobs import acceptance, checking
 from legion.jobs.candidates import candidate
 from legion.jobs.checking import Tested, Wanted
+from legion.jobs.need import Need
 from legion.jobs.world import Workshop, World
-from legion.store import tickets
+from legion.store import receipts, tickets
 
 log = logging.getLogger(__name__)
 
 _GLANCE = 0.2
-"""Seconds between two looks at who has arrived; those that are the same twice in a row are built on."""
+"""Seconds between two looks at who has arrived."""
+
+_COMING = frozenset({State.WORKING, State.CHECKING})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,7 +42,13 @@ class _Ahead:
     base: str
     batch: tuple[Ticket, ...]
     tip: str
+    need: Need
     tested: Future[Tested]
+
+    @property
+    def lost(self) -> bool:
+        """It is known already that it will not land as it is."""
+        return self.tested.done() and (self.tested.exception() is not None or not self.tested.result().green)
 
 
 class Train:
@@ -45,71 +56,107 @@ class Train:
 
     def __init__(self, world: World) -> None:
         self._world = world
-        self._ahead: _Ahead | None = None
+        self._lock = threading.Lock()
+        self._ahead: list[_Ahead] = []
+        """Each on top of the one before."""
+        self._over = threading.Event()
+        """Nothing more is put on top of the batch that is in test."""
+        self._started = 0.0
+        """When the last test began, the batch's own or one ahead."""
 
     def next(self, shop: Workshop) -> tuple[Ticket, ...]:
-        """The batch that was tested on the target as it is now; empty where there is none, or where it is red."""
-        ahead = self._ahead
-        if ahead is None or ahead.base != shop.target:
+        """The batch that is tested on the target as it is now; empty where there is none, or where it is red."""
+        if not self._ahead:
             return ()
-        if ahead.tested.done() and (ahead.tested.exception() is not None or not ahead.tested.result().green):
-            return ()
-        with self._world.store.read() as tx:
-            there = tickets.states_of(tx, [ticket.id for ticket in ahead.batch])
-            if len(there) < len(ahead.batch):
-                return ()
-            now = tickets.get_many(tx, [ticket.id for ticket in ahead.batch])
-        same = all(one.version == other.version for one, other in zip(now, ahead.batch, strict=True))
-        return now if same else ()
+        first = self._ahead[0]
+        now = self._unchanged(first.batch) if first.base == shop.target and not first.lost else ()
+        if not now:
+            self.give_up()
+        return now
 
-    def join(self, commit: str) -> None:
-        """Where this very commit is being tested ahead of time, wait for it: its receipts are there then."""
-        ahead = self._ahead
-        if ahead is not None and ahead.tip == commit:
-            # What went wrong there shows when it is tested again.
-            with contextlib.suppress(Exception):
-                ahead.tested.result()
+    def give_up(self) -> None:
+        """What the tests ahead stand on does not land."""
+        with self._lock:
+            self._over.set()
+            useless, self._ahead = self._ahead, []
+        for ahead in useless:
+            ahead.need.end()
 
     @contextlib.contextmanager
-    def building(self, shop: Workshop, tip: str, aboard: Collection[int]) -> Iterator[None]:
-        """While the chain up to `tip` is tested, look out for others and put them on top."""
-        over = threading.Event()
+    def below(self, shop: Workshop, tip: str, aboard: Collection[int]) -> Iterator[None]:
+        """While the chain up to `tip` is tested, others are put on top. What was begun of that test is waited for."""
+        begun = self._begun(tip)
         if shop.config.landing.speculate and shop.config.landing.checks_at_once > 1:
-            args = (shop, tip, aboard, over)
+            args = (shop, tip, aboard, self._over)
             threading.Thread(target=self._build, args=args, name="train", daemon=True).start()
+        over = self._over
         try:
+            if begun is not None:
+                # What went wrong there shows when it is tested again.
+                with contextlib.suppress(Exception):
+                    begun.tested.result()
             yield
         finally:
             over.set()
 
-    def _build(self, shop: Workshop, tip: str, aboard: Collection[int], over: threading.Event) -> None:
-        before: tuple[int, ...] = ()
-        busy = self._ahead
-        while not over.wait(_GLANCE):
-            if busy is not None and busy.tip != tip and not busy.tested.done():
-                # What was built on something that did not land: one useless test at a time is enough.
-                continue
-            try:
-                waiting = self._waiting(shop, aboard)
-                arrived = tuple(ticket.id for ticket in waiting)
-                if arrived and arrived == before:
-                    self._test(shop, tip, waiting)
-                    return
-                before = arrived
-            except LegionError as trouble:
-                log.debug("the next batch is not built ahead: %s", trouble)
-                return
+    def _begun(self, tip: str) -> _Ahead | None:
+        """The test of this very commit, if one is under way; then those above it stay."""
+        if not self._ahead or self._ahead[0].tip != tip:
+            self.give_up()
+        with self._lock:
+            self._over = threading.Event()
+            if self._ahead:
+                return self._ahead.pop(0)
+            self._started = time.monotonic()
+            return None
 
-    def _waiting(self, shop: Workshop, aboard: Collection[int]) -> tuple[Ticket, ...]:
+    def _unchanged(self, batch: Sequence[Ticket]) -> tuple[Ticket, ...]:
+        """All of them as they are now, or nobody where one of them is not what it was."""
+        ids = [ticket.id for ticket in batch]
+        with self._world.store.read() as tx:
+            if len(tickets.states_of(tx, ids)) < len(ids):
+                return ()
+            now = tickets.get_many(tx, ids)
+        same = all(one.version == other.version for one, other in zip(now, batch, strict=True))
+        return now if same else ()
+
+    def _build(self, shop: Workshop, tip: str, aboard: Collection[int], over: threading.Event) -> None:
+        try:
+            pace = self._pace(shop)
+            while not over.wait(_GLANCE):
+                with self._lock:
+                    above = tuple(self._ahead)
+                in_test = 1 + sum(1 for ahead in above if not ahead.tested.done())
+                if in_test >= shop.config.landing.checks_at_once or any(ahead.lost for ahead in above):
+                    continue
+                taken = {*aboard, *(ticket.id for ahead in above for ticket in ahead.batch)}
+                waiting, coming = self._waiting(shop, taken)
+                if waiting and (not coming or time.monotonic() - self._started >= pace):
+                    self._put_on_top(shop, above[-1].tip if above else tip, waiting, over)
+        except LegionError as trouble:
+            log.debug("nothing more is built ahead: %s", trouble)
+
+    def _pace(self, shop: Workshop) -> float:
+        """Seconds between two beginnings while others are about to arrive: as many as let all the slots end in turn."""
+        tree = shop.hub.tree_of(shop.target)
+        with self._world.store.read() as tx:
+            known = receipts.for_tree(tx, shop.project.id, tree)
+        usual = {one.command: one.duration for one in known if one.verdict is Verdict.GREEN}
+        length = sum(usual.get(check.command, 0.0) for check in shop.config.checks)
+        return length / shop.config.landing.checks_at_once
+
+    def _waiting(self, shop: Workshop, taken: Collection[int]) -> tuple[tuple[Ticket, ...], bool]:
+        """Who waits and is in no test yet, and whether more are about to arrive."""
         with self._world.store.read() as tx:
             live = tickets.live(tx, project=shop.project.id)
-            free = [ticket for ticket in live if ticket.state is State.LANDING and ticket.id not in aboard]
+            free = [ticket for ticket in live if ticket.state is State.LANDING and ticket.id not in taken]
             first = landing.order(free, shop.config.landing.batch)
-            return tickets.get_many(tx, [ticket.id for ticket in first])
+            coming = any(ticket.state in _COMING for ticket in live)
+            return tickets.get_many(tx, [ticket.id for ticket in first]), coming
 
-    def _test(self, shop: Workshop, tip: str, waiting: Sequence[Ticket]) -> None:
+    def _put_on_top(self, shop: Workshop, base: str, waiting: Sequence[Ticket], over: threading.Event) -> None:
         batch: list[Ticket] = []
-        at = tip
+        at = base
         for ticket in waiting:
             merged = candidate(self._world, shop, at, ticket)
             if isinstance(merged, Candidate):
@@ -117,13 +164,20 @@ class Train:
                 at = merged.commit
         if not batch:
             return
-        tested: Future[Tested] = Future()
-        self._ahead = _Ahead(base=tip, batch=tuple(batch), tip=at, tested=tested)
+        ahead = _Ahead(base=base, batch=tuple(batch), tip=at, need=Need(), tested=Future())
+        with self._lock:
+            if over.is_set():
+                return
+            self._ahead.append(ahead)
+            self._started = time.monotonic()
+        threading.Thread(target=self._test, args=(shop, ahead), name="ahead", daemon=True).start()
+
+    def _test(self, shop: Workshop, ahead: _Ahead) -> None:
         wanted: list[Wanted] = list(checking.project_checks(shop))
-        for ticket in batch:
-            wanted += checking.proofs(ticket.id, ticket.wish.proofs)
-            wanted += acceptance.wanted(self._world, ticket)
         try:
-            tested.set_result(checking.test(self._world, shop, at, wanted))
+            for ticket in ahead.batch:
+                wanted += checking.proofs(ticket.id, ticket.wish.proofs)
+                wanted += acceptance.wanted(self._world, ticket)
+            ahead.tested.set_result(checking.while_needed(self._world, shop, ahead.tip, wanted, ahead.need))
         except Exception as trouble:  # whoever waits for it tests again and tells
-            tested.set_exception(trouble)
+            ahead.tested.set_exception(trouble)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from legion.rehearsal import request
-from legion.rehearsal.conversation import position, standing
+from legion.rehearsal.conversation import part, position
 from legion.rehearsal.errors import Unexpected
 from legion.rehearsal.request import Dialect, Request
 from legion.rehearsal.script import Call, Step, Usage
@@ -83,13 +83,13 @@ def _place(lanes: dict[str, _Lane], one: Heard, home: str) -> None:
         return
     if asked.is_side_job:
         return
-    where = standing(asked)
+    where = part(asked)
     lane = lanes.setdefault(asked.agent, _Lane(opening=_opening(asked)))
-    part = lane.parts[where.attempt, len(asked.turns) - len(where.since)]
-    number = position(where.since, tuple(part))
+    steps = lane.parts[where.attempt, len(asked.turns) - len(where.since)]
+    number = position(where.since, tuple(steps))
     # Whoever asks for the same turn again did not get the first answer, or did not use it.
-    del part[number:]
-    part.append(_plain(one.step, where.facts.get("cwd", ""), home))
+    del steps[number:]
+    steps.append(_plain(one.step, where.facts.get("cwd", ""), home))
 
 
 def _opening(asked: Request) -> str:

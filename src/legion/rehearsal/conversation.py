@@ -22,7 +22,7 @@ _FOLDER = re.compile(r"Primary working directory: (.+)")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Standing:
+class Part:
     """What a request says about its script."""
 
     script: str | None
@@ -43,7 +43,7 @@ class Standing:
         return f"{last.text}\n{last.results}".strip()
 
 
-def standing(request: Request) -> Standing:
+def part(request: Request) -> Part:
     """A marker, a briefing or the word of a new attempt begins a part; the last of them counts."""
     spoken = [(-1, request.system)]
     spoken += [(number, turn.text) for number, turn in enumerate(request.turns) if turn.side is Side.OTHERS]
@@ -56,7 +56,7 @@ def standing(request: Request) -> Standing:
         facts["ticket"], facts["title"] = headings[-1]
     if folders := _FOLDER.findall(f"{request.system}\n{request.surroundings}"):
         facts["cwd"] = folders[0].strip()
-    return Standing(
+    return Part(
         script=(_MARKER.findall(everything) or [None])[-1],
         briefing=briefing,
         attempt=int(attempt),

@@ -7,14 +7,14 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from legion.rehearsal.conversation import Standing
+from legion.rehearsal.conversation import Part
 from legion.rehearsal.errors import Unexpected
 from legion.rehearsal.script import Call, Script, Step
 
 _NEVER = re.compile(r"(?!)")
 
 
-def filled(step: Step, script: Script, where: Standing) -> Step:
+def filled(step: Step, script: Script, where: Part) -> Step:
     facts = {**where.facts, **_captured(script, where.briefing)}
     names = "|".join(re.escape(name) for name in (*script.fills, *script.captures))
     gap = re.compile(rf"\{{({names})\}}") if names else _NEVER

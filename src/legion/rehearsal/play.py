@@ -15,7 +15,7 @@ from pathlib import Path
 from legion.rehearsal import answer, generic, reading, request
 from legion.rehearsal.answer import Json
 from legion.rehearsal.chaos import Chaos
-from legion.rehearsal.conversation import Standing, position, standing
+from legion.rehearsal.conversation import Part, part, position
 from legion.rehearsal.errors import BadScript, RehearsalError, Unexpected
 from legion.rehearsal.filling import filled
 from legion.rehearsal.log import Kind, Line
@@ -48,7 +48,7 @@ class _Cue:
     script: Script
     number: int
     step: Step
-    where: Standing
+    where: Part
 
 
 class Play:
@@ -86,7 +86,7 @@ class Play:
         return self._played(asked, cue, line, now)
 
     def _cue(self, asked: Request) -> _Cue:
-        where = standing(asked)
+        where = part(asked)
         script = self._script(where)
         steps = script.steps_of(where.attempt)
         number = position(where.since, steps)
@@ -104,7 +104,7 @@ class Play:
             step = self._chaos.troubled(step, where.facts.get("ticket", ""), where.attempt, number)
         return _Cue(script=script, number=number, step=step, where=where)
 
-    def _script(self, where: Standing) -> Script:
+    def _script(self, where: Part) -> Script:
         name = where.script or self._default
         if name is None:
             raise Unexpected(

@@ -5,7 +5,8 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-from legion.config.user import CLAUDE, SandboxMode
+from legion.config.machine import SandboxMode
+from legion.config.user import CLAUDE
 from legion.domain.conflicts import score
 from legion.domain.errors import LegionError, NotFound
 from legion.domain.runs import agent_seat

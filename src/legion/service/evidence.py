@@ -39,7 +39,7 @@ def lines(shop: Workshop, ticket: Ticket, history: Sequence[Event], receipts: Se
     return [
         EvidenceLine(
             criterion=one.words,
-            standing=one.standing.value,
+            backing=one.backing.value,
             by=one.by,
             commit=one.receipt.commit if one.receipt else None,
             idle=one.by in idle,

@@ -10,6 +10,7 @@ from legion.jobs.world import World
 from legion.service import projects as project_cases
 from legion.service import usage as usage_cases
 from legion.service import views
+from legion.service.board import Lines
 from legion.store import events, questions, tickets, usage
 from legion.wire.stretch import Stretch
 
@@ -34,7 +35,7 @@ def stretch(world: World, cwd: str, hours: float | None) -> Stretch:
         ended = [one for one in tickets.recent(tx, project.id, limit=_MOST) if one.moved_at >= since]
         asking = {question.ticket for question in questions.open_ones(tx)}
         waiting = [one for one in live if one.id in asking or _waits(one)]
-        lines = views.Lines(world, tx, [*live, *ended])
+        lines = Lines(world, tx, [*live, *ended])
         moves = events.since(tx, project.id, Kind.TICKET_MOVED, since)
         work = [one for one in usage.work(tx, project.id) if one.started_at >= since]
         spent = usage.spending(tx, project.id)

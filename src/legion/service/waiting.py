@@ -11,8 +11,8 @@ from legion.domain.rules import Rule
 from legion.domain.tickets import ENDED, ParkReason, State, Ticket
 from legion.jobs.world import World
 from legion.service import projects as project_cases
+from legion.service.board import Lines
 from legion.service.news import News
-from legion.service.views import Lines
 from legion.store import events, projects, tickets
 from legion.store.database import ReadTransaction
 from legion.wire.projects import WaitState

@@ -221,7 +221,7 @@ class EvidenceLine:
     """A criterion and what proves it. Several commands for one criterion are several lines."""
 
     criterion: str
-    standing: str
+    backing: str
     """`proven`, `green`, `red`, `open` or `claimed`."""
     by: str
     """The command; empty where nothing is bound to it."""

@@ -1,0 +1,172 @@
+"""A ticket's line on the board: its state, and in a sentence what it does or waits for."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+
+from legion.config.project import parse
+from legion.domain import board, ladder
+from legion.domain.agents import STANDING
+from legion.domain.conflicts import AT_WORK, Clash, Overlap, overlapping
+from legion.domain.decide import JobKind
+from legion.domain.projects import Project
+from legion.domain.questions import Matter, Question
+from legion.domain.rhythm import Hold
+from legion.domain.rules import Rule
+from legion.domain.runs import Run
+from legion.domain.tickets import Parked, ParkReason, State, Ticket
+from legion.jobs.run import run_dir
+from legion.jobs.world import Rest, World
+from legion.service.lines import moment
+from legion.service.silence import silence
+from legion.store import agents, holdings, projects, questions, runs, tickets
+from legion.store.database import ReadTransaction
+from legion.wire.tickets import TicketLine
+
+
+class Lines:
+    """Turns tickets into lines, looking up once what several lines need."""
+
+    def __init__(self, world: World, tx: ReadTransaction, shown: Collection[Ticket]) -> None:
+        self._world = world
+        self._now = world.clock()
+        self._rests = resting(world)
+        self._projects = {project.id: project for project in projects.all(tx)}
+        self._trusted = {
+            project.id: projects.is_trusted(tx, project.id, project.config_hash) for project in self._projects.values()
+        }
+        self._active = {run.ticket: run for run in runs.active(tx)}
+        self._asking = {question.ticket: question for question in questions.open_ones(tx)}
+        names = agents.names(tx)
+        self._holders = {ticket: names.get(id, id) for ticket, id in holdings.holders(tx).items()}
+        waited_for = {other for ticket in shown for other in ticket.wish.after if not ticket.ended}
+        self._states = tickets.states_of(tx, sorted(waited_for))
+        declared = any(ticket.wish.files and ticket.state is State.QUEUED for ticket in shown)
+        self._at_work = [one for one in tickets.live(tx) if one.state in AT_WORK] if declared else []
+
+    def line(self, ticket: Ticket) -> TicketLine:
+        wish = ticket.wish
+        held_up = board.held_up_by(wish.after, self._states) if not ticket.ended else ()
+        project = self._projects.get(ticket.project)
+        return TicketLine(
+            id=ticket.id,
+            project=project.name if project else "",
+            title=wish.title,
+            state=ticket.state.value,
+            after=list(wish.after),
+            attempt=ticket.attempt,
+            max_attempts=ticket.spared + wish.max_attempts * (1 + ladder.place(ticket)),
+            checkpoint=wish.checkpoint,
+            epic=wish.epic,
+            priority=wish.priority,
+            reason=ticket.reason,
+            unchecked=ticket.unchecked,
+            held_up_by=list(held_up),
+            created_at=ticket.created_at,
+            moved_at=ticket.moved_at,
+            doing=self._doing(ticket, held_up),
+            parked_until=ticket.parked.until if ticket.parked else None,
+            question=self._asking[ticket.id].id if ticket.id in self._asking else None,
+            undoes=wish.undoes,
+            conflicts_with=[clash.theirs for clash in clashes_of(self._world, ticket)],
+        )
+
+    def _doing(self, ticket: Ticket, held_up: tuple[int, ...]) -> str:
+        job = _JOBS.get(ticket.state)
+        if job is not None and (rest := self._rests.get((job, ticket.id))) is not None:
+            return told(rest, self._now)
+        match ticket.state:
+            case State.QUEUED:
+                return self._waiting(ticket, held_up)
+            case State.WORKING if ticket.id in self._asking:
+                return _asks(self._asking[ticket.id])
+            case State.WORKING if ticket.id in self._holders:
+                return f"held by {self._holders[ticket.id]}"
+            case State.WORKING:
+                return self._working(self._active.get(ticket.id))
+            case State.CHECKING:
+                return "checks of the landed code" if ticket.wish.checkpoint else "its proofs run"
+            case State.LANDING:
+                return "in the merge queue"
+            case State.DONE if ticket.unchecked:
+                return "landed unchecked"
+            case State.PARKED if ticket.parked is not None:
+                return self._parked(ticket.id, ticket.parked)
+            case _:
+                return ""
+
+    def _parked(self, ticket: int, parked: Parked) -> str:
+        if parked.reason is ParkReason.LIMIT:
+            return f"waits for the provider, goes on by itself {moment(parked.until, self._now)}".rstrip()
+        if parked.reason is ParkReason.QUESTION and ticket in self._asking:
+            return f"asks you: `legion answer {self._asking[ticket].id} yes` or no"
+        return ""
+
+    def _working(self, run: Run | None) -> str:
+        if run is None:
+            return "agent starts"
+        # Only an agent with a way to a model tells of it in its journal.
+        quiet = silence(run_dir(self._world, run)) if run.access else ""
+        return quiet or f"agent at work for {self._now - run.started_at:.0f} s"
+
+    def _waiting(self, ticket: Ticket, held_up: tuple[int, ...]) -> str:
+        project = self._projects.get(ticket.project)
+        if held_up:
+            return f"held up by {_numbers(held_up)}"
+        waits = [other for other in ticket.wish.after if self._states.get(other, State.DONE) is not State.DONE]
+        if waits:
+            return f"waits for {_numbers(waits)}"
+        if project and not self._trusted[project.id]:
+            return "waits for `legion trust`"
+        if project and project.paused:
+            return "waits for `legion resume`"
+        if project and project.person_waiting:
+            return "waits while your own commits are checked"
+        if project and (same := self._same_files(project, ticket)):
+            return f"waits for {_numbers(same)}, at work on the same files"
+        if (hold := self._world.held.get(ticket.id)) is not None:
+            return f"{hold.why}{self._goes_on(hold)}"
+        if ticket.id in self._active:
+            return "its last run is being stopped"
+        if ticket.wish.driver == STANDING:
+            return "waits until a standing agent claims it"
+        return "waits for a free slot"
+
+    def _goes_on(self, hold: Hold) -> str:
+        when = moment(hold.until, self._now) if hold.rule is not Rule.ONE_BY_ONE else ""
+        return f"; goes on {when}" if when else ""
+
+    def _same_files(self, project: Project, ticket: Ticket) -> tuple[int, ...]:
+        if parse(project.config_text, origin=project.name).conflicts.overlap is not Overlap.RULE:
+            return ()
+        return overlapping(ticket, [one for one in self._at_work if one.project == project.id])
+
+
+def _asks(question: Question) -> str:
+    if question.kind is Matter.PERMISSION:
+        return f"its agent asks you: `legion answer {question.id} yes` or no"
+    return f"its agent asks you: `legion inbox` has question {question.id}"
+
+
+_JOBS = {State.WORKING: JobKind.RUN, State.CHECKING: JobKind.CHECK}
+
+
+def resting(world: World) -> dict[tuple[JobKind, int], Rest]:
+    """The jobs that would go on if they could."""
+    return {job: rest for job, rest in list(world.rests.items()) if rest.until > world.clock()}
+
+
+def told(rest: Rest, now: float) -> str:
+    return f"tried again in {rest.until - now:.0f} s: {rest.why}"
+
+
+def clashes_of(world: World, ticket: Ticket) -> list[Clash]:
+    """What was foreseen of it, while that can still come true."""
+    if ticket.state not in AT_WORK:
+        return []
+    known = world.clashes.get(ticket.project, ())
+    return [clash.seen_from(ticket.id) for clash in known if ticket.id in clash.pair]
+
+
+def _numbers(ids: Iterable[int]) -> str:
+    return ", ".join(str(number) for number in ids)
