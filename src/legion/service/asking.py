@@ -8,9 +8,9 @@ from legion.config import rules
 from legion.domain.agents import ROOT
 from legion.domain.errors import BadInput, Conflict
 from legion.domain.questions import ALWAYS, APPROVE, LEAVE, MORE, NO, RETRY, YES, Matter, Question, Settler, chosen
-from legion.jobs import asking
+from legion.jobs import asking, spending
 from legion.jobs.world import World
-from legion.service import mailing, planning
+from legion.service import hiring, mailing, planning
 from legion.service import tickets as ticket_cases
 from legion.service.mailing import GO_ON
 from legion.store import agents, projects, questions, tickets
@@ -68,9 +68,12 @@ def answer(world: World, question_id: int, given: Answer) -> Answered:
         about = question.agent or str(question.ticket)
         said = planning.decide(world, ROOT, PlanVerdict(agent=about, approve=choice == APPROVE, why=why)).message
         return Answered(question=question_id, ticket=question.ticket, allowed=None, choice=choice, message=said)
+    if question.kind is Matter.BUDGET:
+        spending.catch_up(world)
     with world.store.write() as tx:
         settled = _settle(tx, question, choice, why)
         mailing.let_go_on(tx, settled)
+        hiring.give_more(world, tx, settled)
         name = agents.get(tx, settled.agent).name if settled.agent else ""
     message = _consequence(world, settled, name)
     return Answered(question=question_id, ticket=question.ticket, allowed=None, choice=choice, message=message)
