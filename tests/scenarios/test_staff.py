@@ -203,7 +203,8 @@ def test_who_is_asked_to_leave_may_refuse_with_a_reason(here: Company):
 
 def test_a_spent_budget_ends_the_turn_and_what_was_written_is_saved(here: Company):
     staff = Staff(here)
-    dear = "usage = {input = 1000000, output = 10, cache_read = 0, cache_write = 0}"
+    # Words and not a long prompt: that one would have to be compacted before it could go on.
+    dear = "usage = {input = 1000, output = 80000, cache_read = 0, cache_write = 0}"
     staff.script("spender", f"{bash('echo draft > spent.txt')}\n{dear}", bash("echo more > more.txt"), 'say = "Done."')
     staff.hire("spender", budget=1.0)
     here.project.until_true(lambda: bool(staff.results("spender")))
@@ -214,4 +215,33 @@ def test_a_spent_budget_ends_the_turn_and_what_was_written_is_saved(here: Compan
     # The gateway writes down what was spent within a second.
     until(lambda: staff.lines()["spender"].left == 0.0, here, "what it spent")
     assert here.project.hub_git("show", f"{turn.saved}:spent.txt") == "draft\n"
+
+    # The person is asked once, and what they give lets it go on.
+    (question,) = here.squad.client.inbox().questions
+    assert (question.kind, question.name, question.choices) == ("budget", "spender", ["more", "leave"])
+    here.told("answer", str(question.id), "more")
+    here.project.until_true(lambda: len(staff.results("spender")) == 2)
+    # Its program may count the refusal as words of the model: then the script is further than it was.
+    assert staff.results("spender")[1] in ("Done.", "Noted.")
+    assert 0.5 < (staff.lines()["spender"].left or 0.0) <= 1.0
+    assert "dollars more: go on." in " ".join(staff.conversation("spender"))
+    assert here.squad.client.inbox().questions == []
+    staff.check()
     staff.fire("spender")
+
+
+def test_more_money_for_a_report_comes_out_of_what_its_parent_has_left(here: Company):
+    staff = Staff(here)
+    dear = "usage = {input = 1000000, output = 10, cache_read = 0, cache_write = 0}"
+    hire = tool("legion-hire", task="rehearsal: junior", name="junior", budget=1.0)
+    staff.script("senior", f"call = {hire}", 'say = "Hired."')
+    staff.script("junior", f"{bash('true')}\n{dear}", bash("true"), 'say = "Done."')
+    staff.hire("senior", budget=2.0)
+    here.project.until_true(lambda: bool(here.squad.client.inbox().questions))
+    (question,) = here.squad.client.inbox().questions
+    refused = here.cli("answer", str(question.id), "more")
+    assert "would need" in refused.stderr
+    assert [one.id for one in here.squad.client.inbox().questions] == [question.id]
+    here.told("answer", str(question.id), "leave")
+    staff.until_idle()
+    staff.fire("senior", subtree=True)

@@ -18,6 +18,7 @@ from legion.domain.holdings import Holding
 from legion.domain.jobs import Claim
 from legion.domain.limits import apart, wakes_at
 from legion.domain.mail import Post
+from legion.domain.questions import Matter
 from legion.domain.runs import MOST_GENERATIONS, Outcome, Run, agent_seat
 from legion.domain.tickets import AskReview, Fail, Propose, Prove, TryAgain
 from legion.drivers.claude.options import heard_of
@@ -50,7 +51,7 @@ from legion.runner import launch
 from legion.runner.journal import JournalEvent, read_journal
 from legion.runner.launch import Ended, Fresh, Lost
 from legion.runner.spec import Spec, write_spec
-from legion.store import agents, holdings, jobs, mail, projects, runs, tickets, usage
+from legion.store import agents, holdings, jobs, mail, projects, questions, runs, tickets, usage
 from legion.store.database import ReadTransaction, Transaction
 from legion.system import crash
 from legion.system.crash import Point
@@ -64,6 +65,7 @@ _FIRST_PAUSE, _LONGEST_PAUSE = 5.0, 600.0
 _SAID_AFTER = 3
 """So many turns in vain are worth a word to the parent."""
 _TOO_LATE = "fired before its program was started"
+_LONGEST_FACT = 300
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -323,6 +325,23 @@ def _go_on_or_tell(tx: Transaction, agent: Agent, this_run: Run, end: End, said:
         words = f"\n\n{said}" if said and not told.startswith(detail[:200]) else ""
         text = f"{agent.name} did not come to the end of its turn: {detail}.{words}"
     _tell_parent(tx, agent, text, Post.RESULT)
+    if outcome is Outcome.OUT_OF_BUDGET and agent.rights.budget is not None:
+        _ask_for_money(tx, agent, this_run, agent.rights.budget)
+
+
+def _ask_for_money(tx: Transaction, agent: Agent, this_run: Run, budget: float) -> None:
+    """Once for each stop: nobody but the person can raise what was given at the hire."""
+    questions.withdraw(tx, agent=agent.id, kind=Matter.BUDGET, why="it was asked again")
+    questions.ask(
+        tx,
+        key=f"budget:{agent.id}:{this_run.id}",
+        kind=Matter.BUDGET,
+        project=agent.project,
+        agent=agent.id,
+        words=f"{agent.name} has spent its budget of ${budget:.2f}. Shall it get as much again?",
+        facts={"task": agent.task[:_LONGEST_FACT]},
+        deadline=tx.now + planning.PATIENCE,
+    )
 
 
 def _tell_parent(tx: Transaction, agent: Agent, text: str, kind: Post) -> None:

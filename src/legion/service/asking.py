@@ -22,9 +22,9 @@ from legion.domain.questions import (
     Settler,
     chosen,
 )
-from legion.jobs import asking
+from legion.jobs import asking, spending
 from legion.jobs.world import World
-from legion.service import mailing, planning
+from legion.service import hiring, mailing, planning
 from legion.service import tickets as ticket_cases
 from legion.service.mailing import GO_ON
 from legion.store import agents, projects, questions, tickets
@@ -88,9 +88,12 @@ def answer(world: World, question_id: int, given: Answer) -> Answered:
         about = question.agent or str(question.ticket)
         said = planning.decide(world, ROOT, PlanVerdict(agent=about, approve=choice == APPROVE, why=why)).message
         return Answered(question=question_id, ticket=question.ticket, allowed=None, choice=choice, message=said)
+    if question.kind is Matter.BUDGET:
+        spending.catch_up(world)
     with world.store.write() as tx:
         settled = _settle(tx, question, choice, why)
         mailing.let_go_on(tx, settled)
+        hiring.give_more(world, tx, settled)
         name = agents.get(tx, settled.agent).name if settled.agent else ""
     message = _consequence(world, settled, name)
     return Answered(question=question_id, ticket=question.ticket, allowed=None, choice=choice, message=message)

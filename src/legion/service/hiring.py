@@ -12,6 +12,7 @@ from legion.domain.events import Kind
 from legion.domain.mail import Message, Post
 from legion.domain.opening import Right, commands
 from legion.domain.projects import Project
+from legion.domain.questions import MORE, Matter, Question
 from legion.domain.runs import Run, agent_seat
 from legion.gateway.folder import GatewayFolder
 from legion.gateway.passes import lower
@@ -130,6 +131,24 @@ def fire(world: World, caller: str, wanted: Fire) -> Fired:
         _clear_away(world, one, turn)
     narrow_pass(world, agent.parent)
     return answer
+
+
+def give_more(world: World, tx: Transaction, settled: Question) -> None:
+    """A person gives a standing agent as much again, out of what its parent has left. Raises Conflict for too much."""
+    if settled.kind is not Matter.BUDGET or not settled.agent or settled.choice != MORE:
+        return
+    agent = agents.get(tx, settled.agent)
+    budget, left = agent.rights.budget or 0.0, agents.all_means(tx, world.user.standing.top)[agent.parent].money
+    # The request that crossed the line may have cost more than was left.
+    raised = max(budget, usage.of_agent(tx, agent.number).usd) + budget
+    if left is not None and left < raised - budget:
+        raise Conflict(
+            f"{agent.name} would need {raised - budget:.2f} dollars more, and whoever hired it has {left:.2f} left: "
+            "give that one more first, or fire some."
+        )
+    agents.give(tx, agent, raised)
+    text = f"You have {budget:.2f} dollars more: go on.\n\n{settled.why}".strip()
+    mail.send(tx, sender=ROOT, recipient=agent.id, kind=Post.NOTICE, text=text, project=agent.project)
 
 
 def narrow_pass(world: World, parent: str) -> None:

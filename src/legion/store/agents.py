@@ -84,6 +84,11 @@ def plan(tx: Transaction, agent: Agent, to: Planning) -> None:
     tx.execute(update(schema.agents).where(_TABLE.number == agent.number).values(plan=to))
 
 
+def give(tx: Transaction, agent: Agent, budget: float) -> None:
+    """So many dollars for itself and everybody below it, from now on. The caller has asked what its parent can give."""
+    tx.execute(update(schema.agents).where(_TABLE.number == agent.number).values(budget=budget))
+
+
 def ask_to_leave(tx: Transaction, agent: Agent, message: str) -> None:
     """By this message; none: it has answered."""
     tx.execute(update(schema.agents).where(_TABLE.number == agent.number).values(leaving=message))
