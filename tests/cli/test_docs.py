@@ -142,7 +142,6 @@ SHAPES = (
     reviews,
     usage,
     history,
-    reviews,
     stretch,
     teams,
     shapes,
