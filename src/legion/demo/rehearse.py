@@ -73,7 +73,20 @@ def main(wanted: Wanted, *, as_json: bool, screen: Screen) -> int:
 def playable(ticket: NewTicket) -> NewTicket:
     """As it can be rehearsed: its agent is Claude Code, and nothing hangs on what a real model would write."""
     driver = "" if ticket.checkpoint else DRIVER
-    return replace(ticket, driver=driver, command="", after=[], prove=[], accept=[], budget=None, ask=False)
+    # Who advises and who reads needs words that no script has.
+    alone = "" if ticket.checkpoint else "solo"
+    return replace(
+        ticket,
+        driver=driver,
+        command="",
+        after=[],
+        prove=[],
+        accept=[],
+        budget=None,
+        ask=False,
+        team=alone,
+        review="" if ticket.checkpoint else "off",
+    )
 
 
 def _introduce(wanted: Wanted, scratch: Scratch, teller: Teller, screen: Screen) -> None:
