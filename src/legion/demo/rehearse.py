@@ -75,7 +75,7 @@ def playable(ticket: NewTicket) -> NewTicket:
     plain = replace(ticket, driver="", command="", after=[], prove=[], accept=[], budget=None, ask=False)
     if ticket.checkpoint:
         return plain
-    # Nobody answers, and what the scripted model says is what somebody who builds would say.
+    # Who advises, who reads and who plans needs words that no script has.
     return replace(plain, driver=DRIVER, plan_first=False, team="solo", review="off")
 
 
