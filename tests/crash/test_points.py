@@ -17,7 +17,7 @@ from tests.support.sampling import sampled
 
 POINTS = [point for point in Point if not point.value.startswith(("jobs.serve.", "jobs.rewind.", "jobs.rebuild."))]
 """Those of standing agents and rewinds need a conversation, those of a rebuild no daemon: `test_staff_kills.py`,
-`test_rewind.py` and `test_rebuild.py` among the scenarios pass them."""
+`test_rewind.py` among the scenarios and `tests/jobs/test_rebuild.py` pass them."""
 
 
 def is_in_runner(point: Point) -> bool:
