@@ -11,7 +11,7 @@ from pathlib import Path
 
 from legion.domain.errors import LegionError
 from legion.domain.projects import Project
-from legion.jobs import asking, person
+from legion.jobs import person
 from legion.jobs.world import World
 from legion.store import projects, tickets
 
@@ -40,7 +40,6 @@ class Lookout:
             try:
                 for project in self._under_way():
                     self._look(project)
-                asking.settle_overdue(self.world)
             except LegionError as trouble:
                 log.warning("nobody looks for new commits at the moment: %s", trouble)
 
