@@ -1,4 +1,4 @@
-"""Notices what nobody tells: that the person committed while tickets are under way, and that a question's time is up.
+"""Notices what nobody tells: that the person committed while tickets are under way.
 
 Looks at a few file times; git is asked only then.
 """
