@@ -91,7 +91,7 @@ def test_who_has_all_and_goes_back_takes_the_target_along_and_may_come_forward_a
     assert (project.landed("first.txt"), project.landed("later.txt")) == (None, "later\n")
     assert left_behind(project) == [old]
     assert holds(project, old, f"refs/legion/before/{old}")
-    shown = project.squad.cli("events", cwd=project.repository.root).stdout
+    shown = project.squad.cli("events", "--json", cwd=project.repository.root).stdout
     assert f"your branch is at {project.repository.head()[:9]} and left {old[:9]}" in shown
     project.repository.git("reset", "--quiet", "--hard", old)
     project.dispatch("look", "echo look > look.txt")

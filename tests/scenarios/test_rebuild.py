@@ -123,7 +123,7 @@ def test_agents_at_work_are_ended_and_go_on_in_their_worktrees(gated: tuple[Squa
 
 
 @pytest.mark.parametrize(
-    "moment", sampled([(Point.LAND_AFTER_SWAP, 1), (Point.RUN_AFTER_LAUNCH, 3), (Point.GIT_BOARD_BEFORE_SWAP, 3)], 1)
+    "moment", sampled([(Point.LAND_AFTER_SWAP, 1), (Point.RUN_AFTER_LAUNCH, 3), (Point.GIT_BOARD_BEFORE_SWAP, 1)], 1)
 )
 def test_whatever_the_kill_cuts_off_the_rebuilt_board_is_the_last_copy_and_goes_on(
     tmp_path: Path, repository: Repository, moment: tuple[Point, int]

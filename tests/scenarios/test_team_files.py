@@ -107,11 +107,12 @@ def test_a_lead_and_a_qa_that_disagree_for_ever_end_in_one_question(firm: Firm):
 
 def test_a_ticket_keeps_its_team_whatever_is_edited_in_the_middle(firm: Firm):
     firm.role("first", "advise", "As I always say.\n", prompt="As it was.")
+    firm.role("second", "read", "{}")
     firm.write("team", "keeps", 'roles = ["first", "engineer"]')
     firm.project.pause()
     ticket = firm.project.dispatch("Waits", "echo kept > kept.txt", team="keeps")
     firm.role("first", "advise", "As I always say.\n", prompt="Another one now.")
-    firm.write("team", "keeps", 'roles = ["first", "engineer", "strict"]')
+    firm.write("team", "keeps", 'roles = ["first", "engineer", "second"]')
     page = firm.project.ticket(ticket)
     assert page.crew is not None
     assert [stage.role for stage in page.crew.stages] == ["first", "engineer"]

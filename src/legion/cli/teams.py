@@ -20,7 +20,7 @@ def section(crew: CrewLine | None, screen: Screen, *, full: bool) -> Iterator[st
     yield screen.bold(f"Team {harmless(crew.team)}")
     yield from screen.table([_row(stage) for stage in crew.stages])
     if crew.changed:
-        yield screen.aside(harmless(crew.changed))
+        yield from screen.paragraph(harmless(crew.changed))
     for one in crew.advice:
         yield from _advice(one, screen, full=full)
 
