@@ -185,6 +185,7 @@ def test_steps_that_were_taken_are_kept_and_tickets_still_pass_over_attempts(dat
         assert liveness.ended_by(tx, 1) == ended
         assert liveness.watches(tx, [1, 2])[1].bytes == 9_000_000_000
         assert [one.skipped for one in tickets.get_many(tx, (1, 2))] == [0, 3]
+    store.close()
 
 
 def test_what_readers_said_is_kept_and_older_runs_are_the_builders(database_url):
