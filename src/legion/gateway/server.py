@@ -130,7 +130,7 @@ class Gateway:
             gone = request.transport is None or request.transport.is_closing()
             account.cut, account.trouble = True, Trouble.CALLER_GONE if gone else Trouble.ENDED
             raise
-        except Exception:
+        except Exception:  # raised again: the account only says that it broke
             account.cut, account.trouble = True, Trouble.BROKEN
             raise
         finally:

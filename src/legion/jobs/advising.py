@@ -14,8 +14,7 @@ from legion.domain.attempts import next_try
 from legion.domain.runs import Outcome, Run
 from legion.domain.teams import READING, Advice, Crew, Part, Stage, turn_of
 from legion.domain.tickets import Park, Resume, Step, Ticket
-from legion.drivers.command import briefed
-from legion.jobs import agents, claude, climbing, environment, judging, places, setup, teams
+from legion.jobs import agents, claude, climbing, environment, judging, setup, teams
 from legion.jobs.briefing import ADVISING, advising, once_more
 from legion.jobs.claude import Errand
 from legion.jobs.environment import Surroundings
@@ -25,7 +24,7 @@ from legion.runner.launch import Ended, Lost
 from legion.runner.spec import Spec, write_spec
 from legion.store import advice, conversations, crews, runs, usage
 from legion.store.database import ReadTransaction, Transaction
-from legion.system import crash, files
+from legion.system import crash
 from legion.system.crash import Point
 
 LONGEST = 8000
@@ -128,19 +127,9 @@ def _spec(
     tree: Path,
     around: Surroundings,
 ) -> Spec:
-    state = shop.agents / this_run.seat
-    state.mkdir(parents=True, exist_ok=True, mode=0o700)
     handed = world.data.runs / this_run.name / "given"
     chosen = agents.agent(world, shop.config, "", stage.role.driver or ticket.wish.driver)
-    identity = {
-        "LEGION_TICKET": str(ticket.id),
-        "LEGION_ATTEMPT": str(ticket.attempt),
-        "LEGION_ROLE": stage.key,
-        "LEGION_STATE": str(state),
-    }
-    env = places.environment(world, {**identity, **around.env})
-    seen = (handed, *agents.own_file(chosen))
-    walls = places.sandbox(world, shop, writable=(tree, state, *around.writable), readable=seen)
+    where = agents.place(world, shop, this_run, chosen, tree, handed, around, LEGION_ROLE=stage.key)
     with world.store.read() as tx:
         tried, heard = climbing.tried(tx, ticket), teams.advised(tx, ticket)
         spent = usage.of_ticket(tx, ticket.id).usd
@@ -159,9 +148,5 @@ def _spec(
             role=stage.role.name,
             team=crew.team,
         )
-        where = claude.Place(tree=tree, state=state, given=handed, env=env, walls=walls)
         return claude.spec(world, this_run, errand, where, chosen.timeout)
-    words = f"{ADVISING}\n\n{stage.role.prompt}\n\n{prompt}"
-    files.write_whole(handed / "briefing.md", words, mode=0o644)
-    program = briefed(chosen.argv, cwd=tree, env=env, briefing=handed / "briefing.md")
-    return Spec(run=this_run.name, program=program, timeout=chosen.timeout, sandbox=walls)
+    return agents.plain(this_run, chosen, where, f"{ADVISING}\n\n{stage.role.prompt}\n\n{prompt}")

@@ -14,9 +14,8 @@ from legion.domain.tickets import Ticket
 from legion.drivers.command import briefed
 from legion.jobs import claude, climbing, desk, places, planning, rewinding, teams
 from legion.jobs.briefing import RULES, briefing
-from legion.jobs.claude import Errand
+from legion.jobs.claude import Errand, Place
 from legion.jobs.environment import Surroundings
-from legion.jobs.saving import worktree_name
 from legion.jobs.world import Workshop, World
 from legion.runner.spec import Spec
 from legion.store import plans, rewinds, usage
@@ -54,33 +53,46 @@ def spec(
     world: World, shop: Workshop, ticket: Ticket, this_run: Run, tree: Path, given: Path, around: Surroundings
 ) -> Spec:
     """Everything the runner needs. What the agent is given to read lies in `given`."""
-    state = shop.agents / worktree_name(ticket.id)
-    state.mkdir(parents=True, exist_ok=True, mode=0o700)
     chosen = agent(world, shop.config, ticket.wish.command, ticket.wish.driver)
-    identity = {
-        "LEGION_TICKET": str(ticket.id),
-        "LEGION_ATTEMPT": str(ticket.attempt),
-        "LEGION_STATE": str(state),
-        "LEGION_URL": world.url,
-    }
-    env = places.environment(world, {**identity, **around.env})
-    walls = places.sandbox(world, shop, writable=(tree, state, *around.writable), readable=(given, *own_file(chosen)))
+    where = place(world, shop, this_run, chosen, tree, given, around, LEGION_URL=world.url)
     if chosen.argv is None:
-        place = claude.Place(tree=tree, state=state, given=given, env=env, walls=walls)
         errand = replace(
             _errand(world, shop, ticket, this_run), camera=rewinding.camera(world, shop, ticket, this_run, tree)
         )
-        return claude.spec(world, this_run, errand, place, chosen.timeout)
+        return claude.spec(world, this_run, errand, where, chosen.timeout)
     with world.store.read() as tx:
         advice = teams.advised(tx, ticket)
     role = teams.of_ticket(world, ticket).builder.role
-    files.write_whole(given / "briefing.md", briefing(ticket, shop.config, advice=advice, role=role.prompt), mode=0o644)
-    return Spec(
-        run=this_run.name,
-        program=briefed(chosen.argv, cwd=tree, env=env, briefing=given / "briefing.md"),
-        timeout=chosen.timeout,
-        sandbox=walls,
-    )
+    return plain(this_run, chosen, where, briefing(ticket, shop.config, advice=advice, role=role.prompt))
+
+
+def place(
+    world: World,
+    shop: Workshop,
+    this_run: Run,
+    chosen: Agent,
+    tree: Path,
+    given: Path,
+    around: Surroundings,
+    **identity: str,
+) -> Place:
+    """Where a run of a ticket works, whatever its part, and the variables that tell it so."""
+    state = shop.agents / this_run.seat
+    state.mkdir(parents=True, exist_ok=True, mode=0o700)
+    own = {"LEGION_TICKET": str(this_run.ticket), "LEGION_ATTEMPT": str(this_run.attempt), "LEGION_STATE": str(state)}
+    env = places.environment(world, {**own, **identity, **around.env})
+    seen = (given, *_own_file(chosen))
+    walls = places.sandbox(world, shop, writable=(tree, state, *around.writable), readable=seen)
+    return Place(tree=tree, state=state, given=given, env=env, walls=walls)
+
+
+def plain(this_run: Run, chosen: Agent, where: Place, words: str) -> Spec:
+    """A program of any kind, which finds the words in a file and on its stdin."""
+    assert chosen.argv is not None, "Claude Code has a spec of its own"
+    file = where.given / "briefing.md"
+    files.write_whole(file, words, mode=0o644)
+    program = briefed(chosen.argv, cwd=where.tree, env=where.env, briefing=file)
+    return Spec(run=this_run.name, program=program, timeout=chosen.timeout, sandbox=where.walls)
 
 
 def _errand(world: World, shop: Workshop, ticket: Ticket, this_run: Run) -> Errand:
@@ -112,7 +124,7 @@ def _errand(world: World, shop: Workshop, ticket: Ticket, this_run: Run) -> Erra
     )
 
 
-def own_file(chosen: Agent) -> tuple[Path, ...]:
+def _own_file(chosen: Agent) -> tuple[Path, ...]:
     """The agent program itself, which may lie where no toolchain is."""
     found = shutil.which(chosen.argv[0]) if chosen.argv else None
     return (Path(found).absolute(), Path(found).resolve()) if found else ()

@@ -11,18 +11,16 @@ from legion.domain.runs import Run
 from legion.domain.teams import READING, Stage
 from legion.domain.tickets import Change, Ticket
 from legion.domain.verdicts import Reading, Since, Subject, findings_of
-from legion.drivers.command import briefed
 from legion.drivers.known import DriverName
-from legion.jobs import agents, claude, environment, inside, permission, places, readers, review_words, setup, teams
+from legion.jobs import agents, claude, environment, inside, permission, readers, review_words, setup, teams
 from legion.jobs.agents import Agent
 from legion.jobs.claude import Errand, Place
-from legion.jobs.environment import Surroundings
 from legion.jobs.review_words import Matter
 from legion.jobs.world import Workshop, World
 from legion.runner.journal import read_journal
 from legion.runner.spec import RunFolder, Spec, read_spec, write_spec
 from legion.store import receipts, runs, usage, verdicts
-from legion.system import crash, files
+from legion.system import crash
 from legion.system.crash import Point
 
 _WHOLE_DIFF = ".legion-change.diff"
@@ -50,7 +48,8 @@ def prepare(world: World, shop: Workshop, ticket: Ticket, reading: Reading, this
     folder = world.data.runs / this_run.name
     given = folder / "given"
     given.mkdir(parents=True, exist_ok=True)
-    place = _place_of(world, shop, reading, this_run, tree, given, around, (*agents.own_file(chosen),))
+    told = {"LEGION_ROLE": reading.reader, "LEGION_ROUND": str(reading.round)}
+    place = agents.place(world, shop, this_run, chosen, tree, given, around, **told)
     matter = _matter(world, shop, ticket, reading, tree)
     write_spec(folder, _spec(world, shop, this_run, matter, stage, chosen, place))
 
@@ -101,30 +100,6 @@ def _output(path: Path) -> str:
         return ""
 
 
-def _place_of(
-    world: World,
-    shop: Workshop,
-    reading: Reading,
-    this_run: Run,
-    tree: Path,
-    given: Path,
-    around: Surroundings,
-    program: tuple[Path, ...],
-) -> Place:
-    state = shop.agents / this_run.seat
-    state.mkdir(parents=True, exist_ok=True, mode=0o700)
-    identity = {
-        "LEGION_TICKET": str(reading.ticket),
-        "LEGION_ATTEMPT": str(reading.attempt),
-        "LEGION_ROLE": reading.reader,
-        "LEGION_ROUND": str(reading.round),
-        "LEGION_STATE": str(state),
-    }
-    walls = places.sandbox(world, shop, writable=(tree, state, *around.writable), readable=(given, *program))
-    env = places.environment(world, {**identity, **around.env})
-    return Place(tree=tree, state=state, given=given, env=env, walls=walls)
-
-
 def _spec(
     world: World, shop: Workshop, this_run: Run, matter: Matter, stage: Stage, chosen: Agent, place: Place
 ) -> Spec:
@@ -132,14 +107,7 @@ def _spec(
         errand = _errand(world, shop, matter.reading, stage, matter)
         return claude.spec(world, this_run, errand, place, chosen.timeout)
     words = f"{review_words.RULES}\n\n{stage.role.prompt}\n\n{review_words.first(matter)}"
-    briefing = place.given / "briefing.md"
-    files.write_whole(briefing, words, mode=0o644)
-    return Spec(
-        run=this_run.name,
-        program=briefed(chosen.argv, cwd=place.tree, env=place.env, briefing=briefing),
-        timeout=chosen.timeout,
-        sandbox=place.walls,
-    )
+    return agents.plain(this_run, chosen, place, words)
 
 
 def _errand(world: World, shop: Workshop, reading: Reading, stage: Stage, matter: Matter) -> Errand:
