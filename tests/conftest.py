@@ -8,6 +8,7 @@ from pathlib import Path
 import hypothesis
 import pytest
 
+from tests.support.migrated import migrated_database, migrated_file
 from tests.support.postgres import fresh_database
 from tests.support.sampling import SEED
 from tests.support.session import Session
@@ -56,4 +57,20 @@ def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     if request.param == "sqlite":
         return f"sqlite:///{tmp_path / 'legion.db'}"
     url: str = request.getfixturevalue("postgres_url")
+    return url
+
+
+@pytest.fixture
+def migrated_postgres_url() -> Iterator[str]:
+    """A Postgres database of this test's own with all tables in it."""
+    with migrated_database() as url:
+        yield url
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def migrated_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """As `database_url`, with all tables in it: for whatever is not about how they come there."""
+    if request.param == "sqlite":
+        return migrated_file(tmp_path / "legion.db")
+    url: str = request.getfixturevalue("migrated_postgres_url")
     return url

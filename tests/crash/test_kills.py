@@ -44,11 +44,12 @@ def test_an_agent_works_on_while_its_daemon_is_killed(here: Site):
     here.is_sound(lost_allowed=False)
 
 
-def test_a_daemon_may_be_killed_ten_times_during_one_run(here: Site):
+@pytest.mark.parametrize("kills", [3, pytest.param(10, marks=pytest.mark.soak)])
+def test_a_daemon_may_be_killed_again_and_again_during_one_run(here: Site, kills: int):
     project, gate = here.open(), here.gate()
     ticket = project.dispatch("waits", here.agent(f"{gate.script}; echo done > a.txt"))
     gate.wait()
-    for _ in range(10):
+    for _ in range(kills):
         here.restart()
     gate.open()
     project.until_settled()
@@ -257,7 +258,7 @@ NOT_HERE = ("jobs.serve.", "jobs.live.", "jobs.advise.", "jobs.review.", "jobs.r
 JOBS = [point for point in Point if point.value.startswith("jobs.") and not point.value.startswith(NOT_HERE)]
 
 
-@pytest.mark.parametrize("point", sampled(JOBS, 3), ids=lambda point: point.value)
+@pytest.mark.parametrize("point", sampled(JOBS, 2), ids=lambda point: point.value)
 def test_a_real_daemon_that_dies_at_a_point_goes_on_after_its_start(here: Site, point: Point):
     here.repository.commit("setup", {"legion.toml": WITH_SETUP})
     project = here.open()

@@ -108,7 +108,12 @@ def test_one_board_passes_every_registered_point(case: Case):
     case.is_sound()
 
 
-@pytest.mark.parametrize("point", sampled(POINTS, 18), ids=lambda point: point.value)
+def room(point: Point) -> str:
+    """Who reaches it: the jobs, the store, the runner or git."""
+    return point.value.partition(".")[0]
+
+
+@pytest.mark.parametrize("point", sampled(POINTS, 5, room), ids=lambda point: point.value)
 def test_a_crash_at_a_point_costs_nothing(case: Case, point: Point):
     assert case.dies_at(point)
     case.goes_on()
@@ -119,7 +124,11 @@ LATER = [(point, nth) for point in POINTS for nth in ((4, 8, 16) if is_in_runner
 """The first runners prepare trees and test the target; agents come later."""
 
 
-@pytest.mark.parametrize("moment", sampled(LATER, 4), ids=lambda moment: f"{moment[0].value}-{moment[1]}")
+@pytest.mark.parametrize(
+    "moment",
+    sampled(LATER, 2, lambda moment: is_in_runner(moment[0])),
+    ids=lambda moment: f"{moment[0].value}-{moment[1]}",
+)
 def test_a_crash_at_a_later_pass_of_a_point_costs_nothing(case: Case, moment: tuple[Point, int]):
     case.dies_at(*moment)
     case.goes_on()
@@ -130,7 +139,7 @@ IN_EVERY_LIFE = ("jobs.", "store.write.", "runner.launch.", "git.check-tree.", "
 OURS = [point for point in POINTS if point.value.startswith(IN_EVERY_LIFE)]
 
 
-@pytest.mark.parametrize("point", sampled(OURS, 2), ids=lambda point: point.value)
+@pytest.mark.parametrize("point", sampled(OURS, 1), ids=lambda point: point.value)
 def test_a_crash_on_the_second_life_costs_nothing_either(case: Case, point: Point):
     case.dies_at(Point.RUN_AFTER_LAUNCH, 2)
     case.dies_at(point)
@@ -138,7 +147,7 @@ def test_a_crash_on_the_second_life_costs_nothing_either(case: Case, point: Poin
     case.is_sound()
 
 
-@pytest.mark.parametrize("point", sampled(POINTS, 2), ids=lambda point: point.value)
+@pytest.mark.parametrize("point", sampled(POINTS, 1), ids=lambda point: point.value)
 def test_postgres_costs_nothing_either(tmp_path: Path, nursery: Nursery, postgres_url: str, point: Point):
     case = Case(tmp_path, nursery, postgres_url)
     assert case.dies_at(point)

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import os
 import re
-import subprocess
-import sys
 import tomllib
 from functools import cache
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
+from legion.cli.app import cli
 from tests.support.codebase import ROOT, SOURCE, place, project_files
 
 DOCUMENTS = [path for path in project_files() if path.suffix == ".md"]
@@ -51,16 +50,9 @@ def whole(command: str, rest: str) -> str:
 
 @cache
 def help_of(command: str) -> str:
-    shown = subprocess.run(
-        [sys.executable, "-m", "legion", *command.split(), "--help"],
-        env={**os.environ, "PYTHONPATH": str(SOURCE.parent)},
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=60,
-    )
-    assert shown.returncode == 0, f"legion {command} --help: {shown.stderr}"
-    return shown.stdout
+    shown = CliRunner().invoke(cli, [*command.split(), "--help"])
+    assert shown.exit_code == 0, f"legion {command} --help: {shown.output}"
+    return shown.output
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=named)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from legion.domain.conflicts import LANDED, Clash, Lines, Overlap, Score, ordered, overlapping, score
+from legion.domain.conflicts import LANDED, Clash, Lines, Overlap, Score, compare, ordered, overlapping, score
 from legion.domain.decide import ProjectView, Snapshot, StartJob, decide
 from legion.domain.events import Event, Kind
 from legion.domain.paths import matches, meet
@@ -119,3 +119,26 @@ def test_a_clash_can_be_seen_from_both_sides():
     assert clash.seen_from(1) == clash
     assert clash.seen_from(2).places == (Lines(path="a", mine=(5, 5), theirs=(1, 2)),)
     assert clash.seen_from(2).seen_from(1) == clash
+
+
+def clash(mine: int, theirs: int) -> Clash:
+    return Clash(mine=mine, theirs=theirs, places=())
+
+
+def test_who_conflicts_with_one_that_lands_is_told_once_wherever_the_landing_is_looked_at():
+    """The target moves a moment before its tickets are done."""
+    known = frozenset({(1, 2)})
+    landing, reading = State.LANDING, State.REVIEWING
+    moved = compare([clash(1, 2), clash(2, LANDED)], known, seen=[1, 2], at_work={1: landing, 2: landing})
+    assert (moved.new, moved.gone, moved.known) == ((), frozenset(), known)
+    done = compare([clash(2, LANDED)], known, seen=[2], at_work={2: landing})
+    assert (done.new, done.gone, done.known) == ((), frozenset(), known)
+    other = compare([clash(1, 2), clash(2, LANDED)], known, seen=[1, 2], at_work={1: reading, 2: reading})
+    assert [one.pair for one in other.new] == [(2, LANDED)], "that came from somebody else"
+    assert other.known == {(1, 2), (2, LANDED)}
+
+
+def test_a_pair_is_gone_only_where_both_could_be_seen():
+    known = frozenset({(1, 2), (3, 4), (5, 6)})
+    now = compare([], known, seen=[1, 2, 3], at_work=dict.fromkeys((1, 2, 3), State.WORKING))
+    assert (now.gone, now.known) == (frozenset({(1, 2)}), frozenset({(3, 4)}))

@@ -53,6 +53,15 @@ ANSWERED = [
 ]  # fmt: skip
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _frozen() -> Iterator[None]:
+    """All that is there before the tests is left out of the sweeps between them, which would take most of the time."""
+    gc.collect()
+    gc.freeze()
+    yield
+    gc.unfreeze()
+
+
 @pytest.fixture(autouse=True)
 def _swept() -> Iterator[None]:
     """What it left open is closed here, and not in the middle of another test."""

@@ -31,3 +31,9 @@ def test_a_sample_keeps_every_value_and_marks_the_rest_for_soak():
     assert [parameter.values[0] for parameter in parameters] == list(range(20))
     assert sum(not parameter.marks for parameter in parameters) == 3
     assert sampled(range(20), 3) == parameters
+
+
+def test_a_sample_has_one_of_each_kind_before_a_second_of_any():
+    parameters = sampled(range(20), 4, kind=lambda value: value % 3)
+    kinds = [parameter.values[0] % 3 for parameter in parameters if not parameter.marks]
+    assert (len(kinds), set(kinds)) == (4, {0, 1, 2})

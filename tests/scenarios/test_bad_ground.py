@@ -18,6 +18,7 @@ from legion.wire.tickets import NewTicket
 from tests.scenarios.test_bad_input import assert_one_sentence
 from tests.support.gates import Gate
 from tests.support.legion import Project, Squad, new, squad
+from tests.support.looking import until_seen
 from tests.support.repository import Repository
 
 NOT_ALLOWED, CONFLICT, FAILED = 4, 5, 1
@@ -56,7 +57,8 @@ def test_a_full_disk_under_the_worktrees_is_said_loses_nothing_and_work_goes_on_
         project.until(first, "done")
         filler = fill(disk)
         tickets = project.dispatch_all([big(n) for n in range(3)])
-        project.until_true(lambda: f"the disk that holds {disk}/ada-legion is full; free some room" in said(project))
+        full = f"the disk that holds {disk}/ada-legion is full; free some room"
+        until_seen(legion, lambda: full in said(project), full)
         filler.unlink()
         project.until_settled(*tickets)
         assert {project.state(ticket) for ticket in tickets} == {"done"}

@@ -17,6 +17,7 @@ from legion.wire.tickets import TicketPage
 from tests.gateway.upstream import Exchange, Upstream, start, text
 from tests.scenarios.test_bad_ground import fill, small_disk
 from tests.support.gates import Gate
+from tests.support.looking import until_seen
 from tests.support.models import Company, company
 from tests.support.sampling import sampled
 
@@ -238,7 +239,7 @@ def test_a_program_that_talks_nonsense_fails_with_a_sentence_that_can_be_read(he
 def test_a_program_that_never_says_a_word_is_ended_by_a_stop(here: Company):
     with chosen(here, program(here, "silent", f"{NEW_ENOUGH}trap '' INT TERM; while :; do sleep 60; done")):
         ticket = here.dispatch("silent")
-        here.project.until_true(lambda: any(event.kind == "started" for event in here.journal(ticket)))
+        until_seen(here.squad, lambda: any(one.kind == "started" for one in here.journal(ticket)), "its start")
         here.told("stop", str(ticket))
         here.project.until_idle(ticket)
     assert here.project.state(ticket) == "stopped"

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from tests.support.gates import Gate
 from tests.support.legion import Project, new
+from tests.support.looking import until_seen
 from tests.support.models import company
 
 LOOKING = "[checks.test]\nrun = 'sh check.sh'\n[conflicts]\nlook_every = 0.2\n"
@@ -105,7 +106,7 @@ def test_claude_code_is_told_while_it_works(tmp_path: Path):
         def told(ticket: int) -> list[str]:
             return [str(event.facts["text"]) for event in here.journal(ticket) if event.kind == "told"]
 
-        here.project.until_true(lambda: bool(told(left) and told(right)))
+        until_seen(here.squad, lambda: told(left) and told(right), "what both were told")
         gate.open(2)
         here.project.until_settled()
         (words,) = told(left)

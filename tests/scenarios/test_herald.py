@@ -12,6 +12,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 from tests.support.legion import Squad, squad
+from tests.support.looking import until_seen
 from tests.support.repository import Repository
 
 PATIENCE = 60.0
@@ -89,7 +90,7 @@ def test_a_hook_that_fails_or_is_not_there_holds_nobody_up(tmp_path: Path):
         project = one.adopt(Repository(tmp_path / "ada"))
         for number in range(2):
             project.until(project.dispatch(f"t{number}", f"echo {number} > {number}.txt"), "done")
-        project.until_true(lambda: "your hook for done could not be started" in one.log)
+        until_seen(one, lambda: "your hook for done could not be started" in one.log, "a word in the log")
 
 
 def test_webhook_and_ntfy_get_what_the_person_chose(tmp_path: Path):

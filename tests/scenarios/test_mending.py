@@ -12,6 +12,7 @@ from legion.gateway import process
 from legion.gateway.address import Address
 from legion.gateway.folder import GatewayFolder
 from tests.gateway.upstream import Upstream
+from tests.support.looking import until_seen
 from tests.support.models import KEY, Company, company
 
 WRITES = """
@@ -112,7 +113,7 @@ def test_a_login_that_appears_lets_a_ticket_go_on(here: Company):
     login.parent.mkdir(exist_ok=True)
     login.write_text("{}")
     try:
-        here.project.until_true(lambda: "own Claude login" in here.project.ticket(ticket).access)
+        until_seen(here.squad, lambda: "own Claude login" in here.project.ticket(ticket).access, "the login's use")
     finally:
         login.unlink()
         here.project.stop(ticket)

@@ -7,6 +7,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from tests.support.legion import squad
+from tests.support.looking import until_seen
 from tests.support.models import Company, company
 from tests.support.repository import Repository
 
@@ -82,7 +83,7 @@ def test_a_spent_budget_ends_the_run_keeps_its_work_and_goes_on_when_it_is_raise
         here.project.until_true(lambda: [run.outcome for run in here.project.ticket(ticket).runs] == ["stopped"])
         page = here.project.until(ticket, "queued")
         words = "the budget of epic login, of $0.02 is spent ($0.03): raise `budgets.epic_usd` in your settings"
-        here.project.until_true(lambda: words in here.project.ticket(ticket).ticket.doing)
+        until_seen(here.squad, lambda: words in here.project.ticket(ticket).ticket.doing, words)
         assert page.ticket.attempt == 1
         saved = here.project.hub_git("show", f"{page.runs[0].saved}:kept.txt")
         assert saved == "kept\n"
@@ -114,7 +115,8 @@ def test_a_spent_budget_of_many_is_one_question_and_more_lets_all_of_them_go_on(
         assert "budget, all work of ada" in here.told("inbox")
         here.squad.kill()
         here.start()
-        here.project.until_true(lambda: here.project.ticket(waiting[1]).ticket.doing.startswith("the budget of epic"))
+        held = "the budget of epic"
+        until_seen(here.squad, lambda: here.project.ticket(waiting[1]).ticket.doing.startswith(held), held)
         assert [one.id for one in here.squad.client.inbox().questions] == [question.id]
         assert "There is $0.02 more to spend" in here.told("answer", str(question.id), "more")
         for ticket in waiting:
@@ -130,7 +132,7 @@ def test_a_budget_that_is_raised_takes_its_question_back_and_a_no_is_not_asked_a
         (question,) = here.squad.client.inbox().questions
         assert "It stays as it is." in here.told("answer", str(question.id), "leave")
         other = here.dispatch("cheap")
-        here.project.until_true(lambda: "budget" in here.project.ticket(other).ticket.doing)
+        until_seen(here.squad, lambda: "budget" in here.project.ticket(other).ticket.doing, "what it waits for")
         assert here.squad.client.inbox().questions == []
         here.squad.settings.write_text(here.squad.settings.read_text().replace("0.02", "0.025"))
         here.project.until_true(lambda: bool(here.squad.client.inbox().questions), patience=120)
@@ -154,6 +156,6 @@ def test_in_quiet_hours_nothing_begins_and_it_is_said(tmp_path: Path):
     with squad(tmp_path, settings='[rhythm]\nquiet = "00:00-23:59"\n') as one:
         project = one.adopt(Repository(tmp_path / "ada"))
         ticket = project.dispatch("t", "echo a > a.txt")
-        project.until_true(lambda: "quiet hours" in project.ticket(ticket).ticket.doing)
+        until_seen(one, lambda: "quiet hours" in project.ticket(ticket).ticket.doing, "what it waits for")
         one.settings.write_text("")
         project.until(ticket, "done")

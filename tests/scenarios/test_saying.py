@@ -10,6 +10,7 @@ import pytest
 
 from legion.runner import control
 from tests.support.legion import PATIENCE, Project
+from tests.support.looking import until_seen
 from tests.support.models import Company, company
 
 
@@ -77,7 +78,7 @@ def test_a_model_that_does_not_answer_is_said_while_it_is_asked_again(here: Comp
 
 def until_retried(here: Company, ticket: int, times: int) -> None:
     """Look again whenever the run's journal rings."""
-    here.project.until_true(lambda: bool(here.journal(ticket)))
+    until_seen(here.squad, lambda: here.journal(ticket), "the run's journal")
     (run,) = here.project.ticket(ticket).runs
     folder = here.squad.data.runs / f"ticket-{ticket}-run-{run.id}"
     with control.connect(folder, PATIENCE) as connection:

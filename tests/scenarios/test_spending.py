@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.looking import until_seen
 from tests.support.models import KEY, Company, company
 
 MODEL = "claude-sonnet-4-5"
@@ -41,7 +42,7 @@ def spender(here: Company, name: str, command: str, **fields: object) -> int:
 def test_requests_tokens_and_dollars_are_on_the_page_and_in_the_status(here: Company):
     ticket = spender(here, "counted", "echo a > counted.txt")
     here.project.until(ticket, "done")
-    here.project.until_true(lambda: getattr(here.project.ticket(ticket).usage, "requests", 0) == 2)
+    until_seen(here.squad, lambda: getattr(here.project.ticket(ticket).usage, "requests", 0) == 2, "its requests")
     page = here.project.ticket(ticket)
     assert page.usage is not None
     assert (page.usage.input, page.usage.unpriced, page.usage.failed) == (20000, 0, 0)
@@ -58,7 +59,7 @@ def test_a_budget_parks_the_ticket_and_resume_gives_it_as_much_again(here: Compa
     ticket = spender(here, "dear", "echo a > dear.txt", budget=0.02)
     page = here.project.until(ticket, "parked")
     assert [run.outcome for run in page.runs] == ["out_of_budget"]
-    here.project.until_true(lambda: getattr(here.project.ticket(ticket).usage, "usd", 0) > 0)
+    until_seen(here.squad, lambda: getattr(here.project.ticket(ticket).usage, "usd", 0) > 0, "its price")
     shown = here.told("ticket", str(ticket))
     assert "budget        $0.02, of which $0.03 is spent" in shown
     assert f"`legion resume {ticket}` gives it as much again" in " ".join(shown.split())
@@ -118,7 +119,7 @@ def test_a_limit_is_no_failure_and_everybody_says_when_work_goes_on(here: Compan
         f"#{ticket}  play limited  waits for the provider, goes on by itself in" in status.partition("\nWaiting\n")[2]
     )
     assert "it goes on by itself" in here.told("ticket", str(ticket))
-    here.project.until_true(lambda: here.squad.client.providers().providers[0].limit is not None)
+    until_seen(here.squad, lambda: here.squad.client.providers().providers[0].limit is not None, "the limit")
     assert "97% of 5h used" in here.told("provider", "list")
     assert "limit of rehearsal: 97% used of 5h" in here.told("doctor")
     here.project.stop(ticket)

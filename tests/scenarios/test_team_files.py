@@ -12,6 +12,7 @@ from legion.wire.errors import BadInput, NotFound
 from legion.wire.projects import Trust, Where
 from legion.wire.questions import Answer
 from tests.support.legion import Project, Squad, squad
+from tests.support.looking import until_seen
 from tests.support.readers import approve, changes, finding
 from tests.support.repository import CHECK, Repository
 
@@ -173,7 +174,7 @@ def test_a_repositorys_definitions_count_once_they_are_trusted_and_cannot_widen(
     keeps = 'cp "$LEGION_BRIEFING" told.txt'
     with pytest.raises(NotFound, match=r"\.legion/teams/house\.toml of your checkout alone: commit it"):
         project.dispatch("House", keeps, team="house")
-    project.until_true(lambda: len(firm.squad.client.teams(project.cwd).untrusted) == 4)
+    until_seen(firm.squad, lambda: len(firm.squad.client.teams(project.cwd).untrusted) == 4, "the new files")
     with pytest.raises(NotFound, match=r"\.legion/teams/house\.toml alone, which you have not trusted"):
         project.dispatch("House", keeps, team="house")
     made = firm.squad.cli("dispatch", "-t", "Plain", "--command", keeps, cwd=project.repository.root)
@@ -187,4 +188,5 @@ def test_a_repositorys_definitions_count_once_they_are_trusted_and_cannot_widen(
     with pytest.raises(BadInput, match=r"thief\.toml, line 3, `provider` is yours alone to choose"):
         project.dispatch("Thief", "true", team="thieves")
     project.repository.commit("more", {".legion/roles/engineer.toml": 'part = "build"\nprompt = "Changed."\n'})
-    project.until_true(lambda: firm.squad.client.teams(project.cwd).untrusted == [".legion/roles/engineer.toml"])
+    changed = [".legion/roles/engineer.toml"]
+    until_seen(firm.squad, lambda: firm.squad.client.teams(project.cwd).untrusted == changed, "the changed file")

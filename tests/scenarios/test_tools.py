@@ -16,7 +16,9 @@ from legion.runner.spec import read_spec
 from legion.store import events
 from legion.store.database import Store, sqlite_url
 from legion.wire.errors import NotAllowed
+from legion.wire.mail import ReadMail
 from legion.wire.questions import QuestionLine
+from tests.support.looking import until_seen
 from tests.support.models import Company, company
 
 MOST_LETTERS = 5700
@@ -43,8 +45,8 @@ def until_result(here: Company, name: str) -> str:
     """What came to the person from this agent's turn."""
 
     def came() -> list[str]:
-        found: list[dict[str, str]] = here.json("mail", "--all")["messages"]  # type: ignore[assignment]
-        return [one["text"] for one in found if one["sender_name"] == name and one["kind"] == "result"]
+        found = here.squad.client.mail(ReadMail(all=True)).messages
+        return [one.text for one in found if one.sender_name == name and one.kind == "result"]
 
     here.project.until_true(lambda: bool(came()))
     return came()[-1]
@@ -216,7 +218,8 @@ def test_what_is_called_while_there_is_no_daemon_counts_once_when_there_is_one(h
     )
     here.script("late", '[[step]]\nsay = "Late."')
     id = hire(here, "patient")
-    here.project.until_true(lambda: any(event.kind == "begins" for event in journal(here, id)))
+    begun = "that its call has begun"
+    until_seen(here.squad, lambda: any(event.kind == "begins" for event in journal(here, id)), begun)
     here.squad.kill()
     gate.touch()
     wait_for(here, id, "mcp__legion__legion-hire")

@@ -9,6 +9,7 @@ import pytest
 
 from tests.scenarios.test_spending import MODEL, spender
 from tests.support.legion import Project
+from tests.support.looking import until_seen
 from tests.support.models import Company, company
 
 
@@ -22,7 +23,8 @@ def test_money_of_attempts_that_did_not_land_is_waste_and_every_cut_has_the_same
     agent = 'if [ "$LEGION_ATTEMPT" = 1 ]; then echo BROKEN > a.txt; else echo fine > a.txt; fi'
     ticket = spender(here, "twice", agent, epic="login")
     here.project.until(ticket, "done")
-    here.project.until_true(lambda: here.squad.client.usage(here.project.cwd).total.usage.requests >= 3)
+    counted = "the count of its requests"
+    until_seen(here.squad, lambda: here.squad.client.usage(here.project.cwd).total.usage.requests >= 3, counted)
     by_ticket = here.squad.client.usage(here.project.cwd)
     (share,) = by_ticket.shares
     assert (share.key, share.title, share.runs, share.landed, share.wasted_runs) == (

@@ -23,9 +23,8 @@ class Clock:
 
 
 @pytest.fixture
-def store(database_url: str) -> Iterator[Store]:
-    store = Store(database_url, clock=Clock())
-    store.migrate()
+def store(migrated_url: str) -> Iterator[Store]:
+    store = Store(migrated_url, clock=Clock())
     yield store
     store.close()
 

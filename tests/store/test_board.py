@@ -23,11 +23,10 @@ DATA = Path(__file__).with_name("data")
 
 
 @pytest.fixture
-def full(database_url: str) -> Store:
+def full(migrated_url: str) -> Store:
     """A database with something in every table."""
-    store = Store(database_url)
-    store.migrate()
-    engine = create_engine(database_url)
+    store = Store(migrated_url)
+    engine = create_engine(migrated_url)
     file = DATA / f"{SHIPPED[-1].number:04}.sql"
     with engine.begin() as connection:
         for statement in parse(file.name, file.read_text()).statements:
@@ -140,9 +139,8 @@ def test_a_board_of_an_older_schema_is_migrated_like_a_database(full: Store, tmp
         store.close()
 
 
-def test_only_what_changed_is_written_again(database_url: str):
-    store = Store(database_url)
-    store.migrate()
+def test_only_what_changed_is_written_again(migrated_url: str):
+    store = Store(migrated_url)
     with store.write() as tx:
         add_project(tx)
         for _ in range(250):

@@ -165,9 +165,9 @@ def test_event_numbers_have_no_gaps_and_follow_the_commits_under_many_threads(st
     assert 0 < len(seen) <= writers * each * 2
 
 
-def test_event_numbers_have_no_gaps_between_processes(database_url, store):
+def test_event_numbers_have_no_gaps_between_processes(migrated_url, store):
     def write() -> None:
-        mine = Store(database_url)
+        mine = Store(migrated_url)
         for _ in range(30):
             with mine.write() as tx:
                 tx.record(Kind.WARNING)
@@ -185,9 +185,9 @@ def test_event_numbers_have_no_gaps_between_processes(database_url, store):
         assert [item.n for item in events.after(tx, 0)] == list(range(1, 61))
 
 
-def test_a_writer_of_another_process_waits_before_it_reads(database_url, store):
+def test_a_writer_of_another_process_waits_before_it_reads(migrated_url, store):
     """Else two could decide on the same facts. Another store has other connections, as another process has."""
-    other = Store(database_url, patience=0.2)
+    other = Store(migrated_url, patience=0.2)
     with store.write(), pytest.raises(StoreBusy), other.write() as tx:
         events.last(tx)
     with other.write() as tx:
@@ -195,9 +195,9 @@ def test_a_writer_of_another_process_waits_before_it_reads(database_url, store):
     other.close()
 
 
-def test_a_kill_before_the_commit_leaves_nothing_half(database_url, store, project):
+def test_a_kill_before_the_commit_leaves_nothing_half(migrated_url, store, project):
     def create() -> None:
-        with Store(database_url).write() as tx:
+        with Store(migrated_url).write() as tx:
             add_ticket(tx, project.id)
             add_ticket(tx, project.id, after=(1,))
 
@@ -211,9 +211,9 @@ def test_a_kill_before_the_commit_leaves_nothing_half(database_url, store, proje
         assert [item.n for item in events.after(tx, 0)] == [1, 2]
 
 
-def test_a_kill_after_the_commit_loses_nothing(database_url, store, project):
+def test_a_kill_after_the_commit_loses_nothing(migrated_url, store, project):
     def create() -> None:
-        with Store(database_url).write() as tx:
+        with Store(migrated_url).write() as tx:
             add_ticket(tx, project.id)
 
     dies_at(Point.STORE_WRITE_AFTER_COMMIT, create)
@@ -240,14 +240,13 @@ def test_odd_file_names_are_fine(tmp_path):
     assert file.exists()
 
 
-def test_a_lost_connection_to_postgres_is_mended_by_the_next_transaction(postgres_url):
-    store = Store(postgres_url)
-    store.migrate()
+def test_a_lost_connection_to_postgres_is_mended_by_the_next_transaction(migrated_postgres_url):
+    store = Store(migrated_postgres_url)
     with store.write() as tx:
         add_project(tx)
     with store.read() as tx:
         assert len(projects.all(tx)) == 1
-    url = make_url(postgres_url)
+    url = make_url(migrated_postgres_url)
     with psycopg.connect(host=str(url.query["host"]), user="legion", dbname=url.database, autocommit=True) as other:
         others = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s AND pid <> pg_backend_pid()"
         assert len(other.execute(others, (url.database,)).fetchall()) == 2

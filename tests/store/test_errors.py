@@ -238,10 +238,9 @@ def held(database_url: str) -> Iterator[None]:
             yield
 
 
-def test_a_database_held_by_somebody_else_for_too_long_is_said(database_url):
-    store = Store(database_url, patience=0.2)
-    store.migrate()
-    with held(database_url):
+def test_a_database_held_by_somebody_else_for_too_long_is_said(migrated_url):
+    store = Store(migrated_url, patience=0.2)
+    with held(migrated_url):
         with pytest.raises(StoreBusy) as caught, store.write() as tx:
             tx.record(Kind.WARNING)
         assert one_sentence(caught.value)
@@ -250,9 +249,8 @@ def test_a_database_held_by_somebody_else_for_too_long_is_said(database_url):
     store.close()
 
 
-def test_a_thread_that_waits_too_long_for_another_is_told_so(database_url):
-    store = Store(database_url, patience=0.2)
-    store.migrate()
+def test_a_thread_that_waits_too_long_for_another_is_told_so(migrated_url):
+    store = Store(migrated_url, patience=0.2)
 
     def write() -> None:
         with store.write() as tx:

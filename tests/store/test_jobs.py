@@ -88,9 +88,9 @@ def test_of_many_threads_one_gets_the_job(store):
         finish_in(store, won[0])
 
 
-def test_of_two_processes_one_gets_the_job(database_url, store):
+def test_of_two_processes_one_gets_the_job(migrated_url, store):
     def attempt() -> None:
-        mine = Store(database_url)
+        mine = Store(migrated_url)
         try:
             claim_in(mine)
         finally:

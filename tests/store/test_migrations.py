@@ -95,7 +95,7 @@ def old(request, database_url) -> Iterator[Store]:
     store.close()
 
 
-def test_old_data_is_migrated_and_still_says_the_same(old):
+def test_old_data_is_migrated_still_says_the_same_and_work_goes_on(old):
     old.migrate()
     with old.read() as tx:
         (project,) = projects.all(tx)
@@ -117,6 +117,11 @@ def test_old_data_is_migrated_and_still_says_the_same(old):
         assert requests.recall(tx, 1, "again") == {"ids": [3]}
         assert [event.n for event in events.after(tx, 0)] == [1, 2]
         assert snapshot.load(tx, 2, {}).ended == {1: State.DONE}
+    with old.write() as tx:
+        assert add_ticket(tx, 1, after=(3,)).id == 4
+        assert runs.start(tx, 3, 1).id == 3
+    with old.read() as tx:
+        assert [event.n for event in events.after(tx, 2)] == [3, 4]
 
 
 def test_what_models_cost_and_asked_is_kept(database_url):
@@ -207,25 +212,14 @@ def test_what_readers_said_is_kept_and_older_runs_are_the_builders(database_url)
     store.close()
 
 
-def test_work_goes_on_in_a_migrated_database(old):
-    old.migrate()
-    with old.write() as tx:
-        assert add_ticket(tx, 1, after=(3,)).id == 4
-        assert runs.start(tx, 3, 1).id == 3
-    with old.read() as tx:
-        assert [event.n for event in events.after(tx, 2)] == [3, 4]
-
-
 def test_every_shipped_step_has_data_to_be_tested_on():
     assert [step.number for step in SHIPPED] == list(range(1, len(SHIPPED) + 1))
     for step in SHIPPED:
         assert data_of(step)
 
 
-def test_the_tables_are_as_the_code_believes(database_url):
-    store = Store(database_url)
-    store.migrate()
-    engine = create_engine(database_url)
+def test_the_tables_are_as_the_code_believes(migrated_url):
+    engine = create_engine(migrated_url)
     found = inspect(engine)
     for table in schema.metadata.tables.values():
         columns = {column["name"]: column for column in found.get_columns(table.name)}
@@ -236,9 +230,8 @@ def test_the_tables_are_as_the_code_believes(database_url):
                 assert there["nullable"] == column.nullable, f"{table.name}.{column.name}"
             assert isinstance(there["type"], KINDS[type(plain(column.type))]), f"{table.name}.{column.name}"
         assert set(found.get_pk_constraint(table.name)["constrained_columns"]) == set(table.primary_key.columns.keys())
-    assert tables_of(database_url) == {*schema.metadata.tables, "schema_version"}
+    assert tables_of(migrated_url) == {*schema.metadata.tables, "schema_version"}
     engine.dispose()
-    store.close()
 
 
 def test_migrating_twice_does_nothing(database_url):
@@ -248,9 +241,8 @@ def test_migrating_twice_does_nothing(database_url):
     store.close()
 
 
-def test_the_next_step_is_taken_alone_and_keeps_the_data(database_url):
-    store = Store(database_url)
-    store.migrate()
+def test_the_next_step_is_taken_alone_and_keeps_the_data(migrated_url):
+    store = Store(migrated_url)
     with store.write() as tx:
         add_project(tx)
         before = add_ticket(tx)
@@ -266,15 +258,14 @@ def test_the_next_step_is_taken_alone_and_keeps_the_data(database_url):
     store.close()
 
 
-def test_a_step_that_fails_half_way_leaves_nothing_of_itself(database_url):
-    store = Store(database_url)
-    store.migrate()
+def test_a_step_that_fails_half_way_leaves_nothing_of_itself(migrated_url):
+    store = Store(migrated_url)
     with store.write() as tx:
         add_project(tx)
     bad = parse(f"{NEXT:04}_bad.sql", "CREATE TABLE half (a INTEGER);\nINSERT INTO nowhere (a) VALUES (1);\n")
     with pytest.raises(DBAPIError):
         store.migrate([*SHIPPED, bad])
-    assert "half" not in tables_of(database_url)
+    assert "half" not in tables_of(migrated_url)
     good = parse(f"{NEXT:04}_good.sql", "CREATE TABLE half (a INTEGER);\n")
     assert store.migrate([*SHIPPED, good]) == (good,)
     with store.read() as tx:
@@ -282,14 +273,14 @@ def test_a_step_that_fails_half_way_leaves_nothing_of_itself(database_url):
     store.close()
 
 
-def test_a_newer_database_is_refused_and_left_alone(database_url):
-    store = Store(database_url)
+def test_a_newer_database_is_refused_and_left_alone(migrated_url):
+    store = Store(migrated_url)
     newer = parse(f"{NEXT:04}_future.sql", "CREATE TABLE future (a INTEGER);\n")
     store.migrate([*SHIPPED, newer])
     with pytest.raises(StoreTooNew, match="update Legion") as caught:
         store.migrate()
     assert f"schema {NEXT}, this one knows {SHIPPED[-1].number}" in caught.value.message
-    assert "future" in tables_of(database_url)
+    assert "future" in tables_of(migrated_url)
     store.close()
 
 

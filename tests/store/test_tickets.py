@@ -125,7 +125,7 @@ def test_a_move_is_told_with_its_reason(store, project):
         tickets.move(tx, 1, Stop("not needed"))
     with store.read() as tx:
         last = events.after(tx, 0)[-1]
-    assert (last.kind, last.ticket, last.project, last.at) == (Kind.TICKET_MOVED, 1, project.id, 1000.0 + 3)
+    assert (last.kind, last.ticket, last.project, last.at) == (Kind.TICKET_MOVED, 1, project.id, 1000.0 + 2)
     assert last.data == {
         "step": "stop",
         "from": "queued",

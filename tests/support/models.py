@@ -11,6 +11,7 @@ from textwrap import dedent
 
 from legion.rehearsal.process import Playing, playing
 from legion.runner.journal import JournalEvent, read_journal
+from legion.wire.providers import AddProvider
 from tests.support.legion import Project, Squad
 from tests.support.repository import CHECK, Repository
 
@@ -66,8 +67,8 @@ class Company:
         return [event for run in runs for event in read_journal(self.squad.data.runs / f"ticket-{ticket}-run-{run}")]
 
     def provide(self, key: str = KEY) -> None:
-        """`legion provider add`, with the key from stdin."""
-        self.told("provider", "add", "rehearsal", "--url", self.stage.url, "--key-stdin", stdin=key)
+        """`legion provider add`, as the command asks for it."""
+        self.squad.client.add_provider(AddProvider(name="rehearsal", url=self.stage.url, key=key))
 
 
 @contextlib.contextmanager

@@ -60,17 +60,28 @@ _KEEPERS: list[subprocess.Popen[bytes]] = []
 
 
 @contextmanager
-def fresh_database() -> Iterator[str]:
-    """An empty database for one test, as an SQLAlchemy URL."""
-    socket = server_folder()
+def fresh_database(template: str = "template1") -> Iterator[str]:
+    """A database for one test, as an SQLAlchemy URL: empty, or a copy of the template."""
     name = f"test_{uuid.uuid4().hex}"
-    with _administrator(socket) as connection:
-        connection.execute(sql.SQL("create database {}").format(sql.Identifier(name)))
+    url = create(name, template)
     try:
-        yield f"postgresql+psycopg://legion@/{name}?host={socket}"
+        yield url
     finally:
-        with _administrator(socket) as connection:
-            connection.execute(sql.SQL("drop database {} with (force)").format(sql.Identifier(name)))
+        drop(name)
+
+
+def create(name: str, template: str = "template1") -> str:
+    """Make a database and say its URL."""
+    socket = server_folder()
+    with _administrator(socket) as connection:
+        words = sql.SQL("create database {} template {}")
+        connection.execute(words.format(sql.Identifier(name), sql.Identifier(template)))
+    return f"postgresql+psycopg://legion@/{name}?host={socket}"
+
+
+def drop(name: str) -> None:
+    with _administrator(server_folder()) as connection:
+        connection.execute(sql.SQL("drop database if exists {} with (force)").format(sql.Identifier(name)))
 
 
 def _administrator(socket: Path) -> psycopg.Connection[tuple[object, ...]]:

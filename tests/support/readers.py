@@ -9,7 +9,7 @@ from pathlib import Path
 
 from legion.wire.questions import QuestionLine
 from legion.wire.reviews import ReviewLine
-from tests.support.legion import Project, Squad, squad
+from tests.support.legion import Project, Squad
 from tests.support.repository import CHECK, Repository
 
 ALWAYS = f'{CHECK}\n[review]\npolicy = "always"\n'
@@ -77,10 +77,16 @@ class Office:
 
 
 @contextlib.contextmanager
-def office(folder: Path, *, settings: str = "", config: str = ALWAYS) -> Iterator[Office]:
+def office(
+    folder: Path, *, settings: str = "", config: str = ALWAYS, extra: Mapping[str, str] | None = None
+) -> Iterator[Office]:
+    """`extra`: the daemon's environment, beside what it always has."""
     readers = Readers(folder / "readers")
-    with squad(folder, settings=readers.settings + settings) as one:
-        yield Office(one, readers, one.adopt(Repository(folder / "ada", config)))
+    one = Squad(folder, settings=readers.settings + settings)
+    try:
+        yield Office(one, readers, one.start(extra).adopt(Repository(folder / "ada", config)))
+    finally:
+        one.close()
 
 
 def said(verdict: Mapping[str, object]) -> str:

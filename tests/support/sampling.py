@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import random
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import pytest
@@ -13,9 +13,17 @@ import pytest
 SEED = int(os.environ.setdefault("LEGION_SEED", str(random.SystemRandom().randrange(1, 10**6))))
 
 
-def sampled(values: Iterable[Any], count: int) -> list[Any]:
-    """All values for `parametrize`: `count` of them in `make test`, the others marked soak."""
+def sampled(values: Iterable[Any], count: int, kind: Callable[[Any], object] = lambda _value: None) -> list[Any]:
+    """All values for `parametrize`: `count` of them in `make test`, the others marked soak.
+
+    The kinds take turns, so that a sample as large as their number has one of each.
+    """
     every = list(values)
-    drawn = random.Random(SEED).sample(range(len(every)), min(count, len(every)))
-    chosen = set(drawn)
+    drawn = random.Random(SEED).sample(range(len(every)), len(every))
+    rounds: dict[object, int] = {}
+    turns = []
+    for n in drawn:
+        turn = rounds[kind(every[n])] = rounds.get(kind(every[n]), 0) + 1
+        turns.append((turn, n))
+    chosen = {n for _, n in sorted(turns, key=lambda one: one[0])[:count]}
     return [pytest.param(value, marks=() if n in chosen else pytest.mark.soak) for n, value in enumerate(every)]

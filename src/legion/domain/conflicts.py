@@ -5,7 +5,7 @@ A prediction is a pair: two tickets, or a ticket and the code that has landed si
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
@@ -15,6 +15,8 @@ from legion.domain.tickets import Cause, State, Ticket
 
 LANDED = 0
 """Stands for the target where a pair names a ticket."""
+
+Pair = tuple[int, int]
 
 
 class Overlap(Enum):
@@ -73,7 +75,7 @@ class Clash:
     places: tuple[Lines, ...]
 
     @property
-    def pair(self) -> tuple[int, int]:
+    def pair(self) -> Pair:
         return (self.mine, self.theirs)
 
     def seen_from(self, ticket: int) -> Clash:
@@ -82,6 +84,37 @@ class Clash:
             return self
         turned = tuple(Lines(path=one.path, mine=one.theirs, theirs=one.mine) for one in self.places)
         return Clash(mine=self.theirs, theirs=self.mine, places=turned)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Round:
+    """What one look adds to those before it."""
+
+    new: tuple[Clash, ...]
+    gone: frozenset[Pair]
+    known: frozenset[Pair]
+    """The pairs that are told by now."""
+
+
+def compare(
+    clashes: Sequence[Clash], known: Collection[Pair], *, seen: Collection[int], at_work: Mapping[int, State]
+) -> Round:
+    """`clashes` is what a look found, `known` what was told before, `seen` whose changes could be looked at."""
+    found = {clash.pair for clash in clashes}
+    there = {*seen, LANDED}
+    left_over = {pair for pair in known if not set(pair) <= there and set(pair) & set(at_work)}
+    # Who conflicted with one that has landed since conflicts with the target now, which is no news. The target moves a
+    # moment before its tickets are done, so one that is landing may be there already.
+    no_news = {ticket for pair in left_over for ticket in pair}
+    no_news |= {mine for pair in known for mine, theirs in (pair, pair[::-1]) if at_work.get(theirs) is State.LANDING}
+    new = tuple(
+        clash for clash in clashes if clash.pair not in known and not (clash.theirs == LANDED and clash.mine in no_news)
+    )
+    return Round(
+        new=new,
+        gone=frozenset(pair for pair in known if set(pair) <= there and pair not in found),
+        known=frozenset(left_over | (found & set(known)) | {clash.pair for clash in new}),
+    )
 
 
 @dataclass(frozen=True, kw_only=True)

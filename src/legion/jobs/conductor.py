@@ -54,7 +54,7 @@ _OF_TICKETS = (JobKind.RUN, JobKind.CHECK, JobKind.REVIEW)
 _FIRST_REST, _LONGEST_REST = 1.0, 300.0
 _LONGEST_REST_WITHOUT_ROOM = 10.0
 _NO_ROOM = 1 << 20
-_LOOK_AGAIN = 10.0
+_LOOK_AGAIN = 2.0
 _LONGEST_WORDS = 500
 _BREATH, _LONGEST_BREATH = 4, 0.05
 """Deciding takes at most a fifth of a processor: what happens in quick succession is decided on together."""

@@ -13,7 +13,7 @@ import uuid
 from collections.abc import Iterable
 from dataclasses import asdict
 
-from legion.domain.conflicts import AT_WORK, LANDED, Clash, Lines
+from legion.domain.conflicts import AT_WORK, Clash, Lines, Pair, compare
 from legion.domain.errors import LegionError
 from legion.domain.events import Kind
 from legion.domain.projects import Project
@@ -34,8 +34,6 @@ _SHARE = 10
 """A look that took a second is followed by so many of rest."""
 _MOST_TOLD = 8
 
-Pair = tuple[int, int]
-
 
 class Foresight:
     def __init__(self, world: World) -> None:
@@ -43,7 +41,7 @@ class Foresight:
         self._stopping = threading.Event()
         self._due: dict[int, float] = {}
         self._predictions: dict[int, Prediction] = {}
-        self._known: dict[int, set[Pair]] = {}
+        self._known: dict[int, frozenset[Pair]] = {}
         self._thread = threading.Thread(target=self._watch, name="foresight", daemon=True)
 
     def start(self) -> None:
@@ -87,7 +85,7 @@ class Foresight:
         took = time.monotonic() - began
         self._due[project.id] = time.monotonic() + max(every, _SHARE * took)
 
-    def _told_before(self, project: int) -> set[Pair]:
+    def _told_before(self, project: int) -> frozenset[Pair]:
         pairs: set[Pair] = set()
         with self.world.store.read() as tx:
             for ticket in tickets.live(tx, project=project):
@@ -97,33 +95,32 @@ class Foresight:
                         pairs.add((ticket.id, other))
                     elif event.kind is Kind.CLASH_GONE and isinstance(other, int):
                         pairs.discard((ticket.id, other))
-        return pairs
+        return frozenset(pairs)
 
 
-def look(world: World, shop: Workshop, prediction: Prediction, known: set[Pair], *, tell: bool = True) -> set[Pair]:
+def look(
+    world: World, shop: Workshop, prediction: Prediction, known: frozenset[Pair], *, tell: bool = True
+) -> frozenset[Pair]:
     """One round. `known` are the pairs that were told before; answers with those that are now."""
+    # Before the tickets: what lands between the two is not in the target yet, instead of in it and at work.
+    target = shop.target
     with world.store.read() as tx:
         at_work = {ticket.id: ticket for ticket in tickets.live(tx, project=shop.project.id)}
     at_work = {id: ticket for id, ticket in at_work.items() if ticket.state in AT_WORK}
     in_work = [one for ticket in at_work.values() if (one := _in_work(shop, ticket)) is not None]
-    found = prediction.look(in_work, shop.target)
+    found = prediction.look(in_work, target)
     clashes = tuple(Clash(mine=one, theirs=other, places=places) for (one, other), places in found.items())
-    seen = {one.id for one in in_work} | {LANDED}
-    gone = {pair for pair in known if set(pair) <= seen and pair not in found}
-    # Who conflicted with one that has landed since conflicts with the target now, which is no news.
-    left_over = {pair for pair in known if not set(pair) <= seen and set(pair) & set(at_work)}
-    no_news = {ticket for pair in left_over for ticket in pair}
-    new = [
-        clash for clash in clashes if clash.pair not in known and not (clash.theirs == LANDED and clash.mine in no_news)
-    ]
-    _record(world, shop, new, gone)
+    states = {id: ticket.state for id, ticket in at_work.items()}
+    now = compare(clashes, known, seen={one.id for one in in_work}, at_work=states)
+    # Before the events: whoever hears of it looks at the board.
     world.clashes[shop.project.id] = clashes
+    _record(world, shop, now.new, now.gone)
     if tell:
-        for clash in new:
+        for clash in now.new:
             for ticket in clash.pair:
-                if ticket in at_work and at_work[ticket].state is State.WORKING:
+                if states.get(ticket) is State.WORKING:
                     _tell(world, at_work, clash.seen_from(ticket))
-    return left_over | {clash.pair for clash in clashes if clash.pair in known or clash in new}
+    return now.known
 
 
 def _in_work(shop: Workshop, ticket: Ticket) -> InWork | None:
