@@ -26,7 +26,7 @@ from legion.runner import launch
 from legion.runner.journal import JournalEvent, read_journal
 from legion.runner.launch import Launcher
 from legion.runner.spec import Spec, write_spec
-from tests.support.legion import Project, Squad
+from tests.support.legion import PLAIN, Project, Squad
 
 _MANY = 30
 _AT_ONCE = 6
@@ -192,7 +192,7 @@ def _plain(folder: Path, model: Playing, script: str) -> None:
 def _squad(folder: Path, model: Playing, at_once: int) -> Iterator[Project]:
     folder.mkdir()
     repository = ground.repository(folder / "repo", 100, f"[agents]\nparallel = {at_once}\n")
-    squad = Squad(folder)
+    squad = Squad(folder, launch=PLAIN)
     squad.settings.with_name("providers.toml").write_text(f'[rehearsal]\nurl = "{model.url}"\n')
     squad.start()
     try:

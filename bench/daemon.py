@@ -12,14 +12,14 @@ import psutil
 
 from bench import ground
 from bench.report import ROUNDS, Report, interleaved
-from tests.support.legion import SOURCE, Squad
+from tests.support.legion import PLAIN, SOURCE, Squad
 
 _REST = 20.0
 
 
 def run(folder: Path, report: Report) -> None:
     repository = ground.repository(folder / "repo", 100, "[agents]\nparallel = 4\n")
-    one = Squad(folder)
+    one = Squad(folder, launch=PLAIN)
     ready = []
     for _ in range(ROUNDS):
         began = time.monotonic()

@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 from bench import ground
 from bench.report import Report
 from legion.rehearsal.process import playing
-from tests.support.legion import Squad
+from tests.support.legion import PLAIN, Squad
 
 _TICKETS = 30
 _AT_ONCE = 10
@@ -129,7 +129,7 @@ def _counting(upstream: str) -> Iterator[tuple[Account, str]]:
 def _work(folder: Path, url: str, settings: str) -> float:
     folder.mkdir()
     repository = ground.repository(folder / "repo", 100, f"[agents]\nparallel = {_AT_ONCE}\n")
-    squad = Squad(folder, settings=settings)
+    squad = Squad(folder, launch=PLAIN, settings=settings)
     squad.settings.with_name("providers.toml").write_text(f'[account]\nurl = "{url}"\n')
     squad.start()
     try:

@@ -13,7 +13,7 @@ from bench.report import ROUNDS, Report
 from legion.domain.events import Kind
 from legion.store import events
 from legion.store.database import Store, sqlite_url
-from tests.support.legion import Project, new, squad
+from tests.support.legion import PLAIN, Project, new, squad
 
 _CHECK = 2.0
 _CHANGES = 20
@@ -73,7 +73,7 @@ def _ready(folder: Path, bad: int | None, slots: int, check: float = _CHECK) -> 
     gate = folder / "gate"
     gate.mkdir(parents=True)
     repository = ground.repository(folder / "repo", 200, _config(slots, check))
-    with squad(folder, settings=f'[sandbox]\nread = ["{gate}"]\n') as one:
+    with squad(folder, launch=PLAIN, settings=f'[sandbox]\nread = ["{gate}"]\n') as one:
         project = one.adopt(repository)
         project.until_settled(project.dispatch("baseline", "echo > baseline.txt"))
         wait = f"while [ ! -e {gate}/open ]; do sleep 0.02; done"
@@ -123,7 +123,7 @@ def _arrivals(folder: Path, bad: int | None, config: str, within: float) -> _Arr
     folder.mkdir(parents=True)
     repository = ground.repository(folder / "repo", 200, config)
     chance = random.Random(7)
-    with squad(folder) as one:
+    with squad(folder, launch=PLAIN) as one:
         project = one.adopt(repository)
         ids = project.dispatch_all(
             [new(f"change {n}", f"sleep {chance.uniform(0, within):.2f}; {_write(n, bad)}") for n in range(_CHANGES)]

@@ -14,7 +14,7 @@ from legion.domain.tickets import Change, Land, Propose, Prove, Start
 from legion.domain.wishes import Wish
 from legion.store import tickets
 from legion.store.database import Store, sqlite_url
-from tests.support.legion import Project, Squad, squad
+from tests.support.legion import PLAIN, Project, Squad, squad
 
 _FEW, _MANY = 100, 10_000
 
@@ -36,7 +36,7 @@ def _after(count: int, folder: Path) -> Iterator[Project]:
     """A project of which so many tickets have ended."""
     folder.mkdir()
     repository = ground.repository(folder / "repo", 100, "[agents]\nparallel = 4\n")
-    with squad(folder) as one:
+    with squad(folder, launch=PLAIN) as one:
         project = one.adopt(repository)
         _fill(one, count)
         yield project

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from bench import ground
 from bench.report import Report, interleaved
-from tests.support.legion import Project, new, squad
+from tests.support.legion import PLAIN, Project, new, squad
 from tests.support.repository import Repository
 
 _CONFIG = "[agents]\nparallel = 30\n"
@@ -104,5 +104,5 @@ def _squad(folder: Path, repository: Repository, pool: int) -> Iterator[Project]
     """A squad with this repository as its project, and so many warm trees."""
     folder.mkdir(parents=True)
     settings = f'[worktrees]\npool = {pool}\nfolder = "{folder}/{{name}}-trees"\n'
-    with squad(folder, settings=settings) as one:
+    with squad(folder, launch=PLAIN, settings=settings) as one:
         yield one.adopt(repository)

@@ -20,23 +20,29 @@ from legion.system.paths import DataDir
 from legion.wire.projects import AddProject, Collected, Trust, WaitState, Where
 from legion.wire.tickets import Acted, Action, Dispatch, NewTicket, TicketPage
 from tests.support.repository import Repository
+from tests.support.warm import Forked, warm
 
 SOURCE = Path(__file__).parents[2] / "src"
 PATIENCE = 90.0
+PLAIN = (sys.executable,)
+"""To launch a daemon as a person's is: for measurements, and for tests of the start itself."""
 
 
 class Squad:
     """One person's Legion: a daemon that can be killed and started again, and a project or more."""
 
     def __init__(self, folder: Path, *, settings: str = "", database: str = "", launch: Sequence[str] = ()) -> None:
-        """`launch` comes before the daemon's own command line; the interpreter is its last word."""
+        """`launch` comes before the daemon's own command line; the interpreter is its last word.
+
+        Without it the daemon is forked from a warm process.
+        """
         self.folder = folder
-        self.launch = list(launch) or [sys.executable]
+        self.launch = launch
         self.data = DataDir(folder / "data")
         self.settings = folder / "config.toml"
         lines = f'[daemon]\ndatabase = "{database}"\n' if database else ""
         self.settings.write_text(f"{settings}\n{lines}")
-        self.process: subprocess.Popen[bytes] | None = None
+        self.process: subprocess.Popen[bytes] | Forked | None = None
 
     @property
     def log(self) -> str:
@@ -53,9 +59,13 @@ class Squad:
             "LEGION_READY_FD": str(writing),
             **(extra or {}),
         }
-        argv = [*self.launch, "-m", "legion.daemon", "--data-dir", str(self.data.root), "--port", "20000"]
+        words = ["--data-dir", str(self.data.root), "--port", "20000"]
         with self.data.daemon_log.open("ab") as log:
-            self.process = subprocess.Popen(argv, env=env, pass_fds=[writing], stdout=log, stderr=log)
+            if not self.launch and (source := warm(SOURCE)).fits(env):
+                self.process = source.start(words, env, ready=writing, output=log.fileno())
+            else:
+                argv = [*(self.launch or PLAIN), "-m", "legion.daemon", *words]
+                self.process = subprocess.Popen(argv, env=env, pass_fds=[writing], stdout=log, stderr=log)
         os.close(writing)
         with os.fdopen(reading, "rb") as said:
             word = said.readline().strip()
@@ -105,12 +115,15 @@ class Squad:
         return subprocess.run(argv, cwd=cwd, env=env, input=stdin, capture_output=True, text=True, timeout=PATIENCE)
 
     def processes(self) -> list[psutil.Process]:
-        """Everything alive that belongs to this folder: runners, sandboxes, agents."""
+        """Everything alive that belongs to this folder: the daemon, runners, sandboxes, agents."""
         mine = []
+        # A forked daemon does not name its folder.
+        own = self.process.pid if self.process is not None and self.process.poll() is None else None
         for process in psutil.process_iter():
             with contextlib.suppress(psutil.Error):
                 words = process.cmdline()
-                if process.pid != os.getpid() and any(str(self.folder) in word for word in words):
+                named = process.pid != os.getpid() and any(str(self.folder) in word for word in words)
+                if named or process.pid == own:
                     mine.append(process)
         return mine
 
@@ -260,8 +273,8 @@ def new(title: str, command: str = "", **fields: object) -> NewTicket:
 
 
 @contextlib.contextmanager
-def squad(folder: Path, **settings: str) -> Iterator[Squad]:
-    one = Squad(folder, **settings)
+def squad(folder: Path, *, launch: Sequence[str] = (), **settings: str) -> Iterator[Squad]:
+    one = Squad(folder, launch=launch, **settings)
     try:
         one.start()
         yield one

@@ -101,10 +101,18 @@ class Point(Enum):
 
 
 _armed: tuple[str, int] | None = None
-_log: str | None = os.environ.get("LEGION_CRASH_LOG")
-if "LEGION_CRASH_AT" in os.environ:
-    _name, _, _nth = os.environ["LEGION_CRASH_AT"].partition("#")
-    _armed = (_name, int(_nth or 1))
+_log: str | None = None
+
+
+def obey_environment() -> None:
+    """What LEGION_CRASH_AT=POINT#NTH and LEGION_CRASH_LOG say, from the start of a process on."""
+    global _armed, _log
+    name, _, nth = os.environ.get("LEGION_CRASH_AT", "").partition("#")
+    _armed = (name, int(nth or 1)) if name else None
+    _log = os.environ.get("LEGION_CRASH_LOG")
+
+
+obey_environment()
 
 
 def arm(point: Point | None, log: Path | None = None, *, nth: int = 1) -> None:

@@ -1,0 +1,126 @@
+"""A daemon that tests fork from the warm process stands where a plain start puts it, and ends with its test."""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from tests.support.codebase import ROOT
+from tests.support.legion import PLAIN, SOURCE, Squad, squad
+from tests.support.warm import Forked, warm
+
+PATIENCE = 60.0
+
+LEFT_ALONE = """
+import signal, sys
+from pathlib import Path
+from tests.support.legion import Squad
+one = Squad(Path(sys.argv[1])).start()
+print(one.process.pid, flush=True)
+signal.pause()
+"""
+
+
+@pytest.fixture
+def forked(tmp_path: Path) -> Iterator[Squad]:
+    (tmp_path / "forked").mkdir()
+    with squad(tmp_path / "forked") as one:
+        assert isinstance(one.process, Forked)
+        yield one
+
+
+def test_a_forked_daemon_is_where_a_plain_one_is(forked: Squad, tmp_path: Path):
+    (tmp_path / "plain").mkdir()
+    with squad(tmp_path / "plain", launch=PLAIN) as plain:
+        assert isinstance(plain.process, subprocess.Popen)
+        assert standing(forked) == standing(plain)
+        assert forked.log.splitlines()[0].startswith("Starting Legion service")
+
+
+def standing(one: Squad) -> dict[str, object]:
+    """What a start decides: session, group, signals, folder and first handles."""
+    assert one.process is not None
+    process = psutil.Process(one.process.pid)
+    told = dict(line.split(":", 1) for line in Path(f"/proc/{process.pid}/status").read_text().splitlines())
+    handles = {number: str(Path(f"/proc/{process.pid}/fd/{number}").readlink()) for number in (0, 1, 2)}
+    return {
+        "session": os.getsid(process.pid),
+        "group": os.getpgid(process.pid),
+        "signals": [told[name] for name in ("SigBlk", "SigIgn", "SigCgt")],
+        "mask": told["Umask"],
+        "folder": process.cwd(),
+        "priority": process.nice(),
+        "handles": {number: target.replace(str(one.folder), "") for number, target in handles.items()},
+    }
+
+
+def test_a_forked_daemon_has_no_handle_of_the_warm_process_or_of_another_daemon(forked: Squad, tmp_path: Path):
+    (tmp_path / "other").mkdir()
+    assert forked.process is not None
+    source = psutil.Process(forked.process.pid).parent()
+    assert source is not None
+    before = handles(source.pid)
+    with squad(tmp_path / "other") as other:
+        assert other.process is not None
+        first, second = handles(forked.process.pid), handles(other.process.pid)
+        assert not first & second
+        assert not (first | second) & before
+        assert handles(source.pid) == before
+
+
+def handles(pid: int) -> set[str]:
+    """Everything open that only one process is meant to have."""
+    found = set()
+    for entry in Path(f"/proc/{pid}/fd").iterdir():
+        try:
+            target = str(entry.readlink())
+        except FileNotFoundError:
+            continue
+        if int(entry.name) > 2 and not target.startswith(("anon_inode:", "/dev/")):
+            found.add(target)
+    return found
+
+
+def test_a_forked_daemon_is_handled_as_a_process_that_was_started(forked: Squad):
+    assert forked.process is not None
+    assert forked.process.poll() is None
+    with pytest.raises(subprocess.TimeoutExpired):
+        forked.process.wait(0.01)
+    assert forked.process.pid in [process.pid for process in forked.processes()]
+    forked.kill()
+    assert forked.process.returncode == forked.process.poll() == forked.process.wait() == -signal.SIGKILL
+    forked.process.kill()
+    assert forked.start().end() == 0
+
+
+def test_what_an_interpreter_reads_at_its_start_is_left_to_a_plain_start():
+    source = warm(SOURCE)
+    env = {**os.environ, "PYTHONPATH": str(SOURCE)}
+    assert source.fits({**env, "HOME": "/elsewhere", "LEGION_CRASH_AT": "git.target.before-swap"})
+    assert not source.fits({**env, "PYTHONPATH": "/elsewhere"})
+    assert not source.fits({**env, "TZ": "Pacific/Auckland"})
+
+
+def test_nothing_is_left_of_a_killed_test_process(tmp_path: Path):
+    words = [sys.executable, "-c", LEFT_ALONE, str(tmp_path)]
+    env = {**os.environ, "PYTHONPATH": f"{SOURCE}{os.pathsep}{ROOT}"}
+    with subprocess.Popen(words, cwd=ROOT, env=env, stdout=subprocess.PIPE) as test:
+        assert test.stdout is not None
+        daemon = int(test.stdout.readline())
+        left = [psutil.Process(daemon), *psutil.Process(test.pid).children()]
+        watched = [os.pidfd_open(process.pid) for process in left]
+        test.kill()
+    try:
+        for handle in watched:
+            assert select.select([handle], [], [], PATIENCE)[0], left
+    finally:
+        for handle in watched:
+            os.close(handle)

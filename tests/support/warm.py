@@ -1,0 +1,117 @@
+"""Daemons for tests, forked from one warm process per test process, so that none pays for its imports again.
+
+A forked daemon gets the arguments, environment, folder, handles and signals of a plain start. Only what the kernel
+remembers of an exec differs: /proc shows the command line and the first environment of the warm process.
+"""
+
+from __future__ import annotations
+
+import atexit
+import functools
+import json
+import os
+import select
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+LONGEST = 1 << 17
+"""Bytes: an environment and a few words fit."""
+
+_READ_AT_START = ("PYTHON", "LC_", "LANG", "TZ", "LD_", "GLIBC_", "MALLOC_")
+"""Variables that an interpreter and its libraries look at only once begin so."""
+
+
+class Forked:
+    """A process that came from the warm one, handled as a Popen is."""
+
+    def __init__(self, source: Warm, pid: int) -> None:
+        self.pid = pid
+        self.returncode: int | None = None
+        self._source = source
+        self._handle = os.pidfd_open(pid)
+        self._lock = threading.Lock()
+
+    def poll(self) -> int | None:
+        return self._end_within(0)
+
+    def wait(self, timeout: float | None = None) -> int:
+        code = self._end_within(timeout)
+        if code is None:
+            raise subprocess.TimeoutExpired(f"process {self.pid}", timeout or 0)
+        return code
+
+    def send_signal(self, number: int) -> None:
+        if self.poll() is None:
+            signal.pidfd_send_signal(self._handle, number)
+
+    def kill(self) -> None:
+        self.send_signal(signal.SIGKILL)
+
+    def _end_within(self, patience: float | None) -> int | None:
+        if self.returncode is None and select.select([self._handle], [], [], patience)[0]:
+            with self._lock:
+                if self.returncode is None:
+                    self.returncode = self._source.reap(self.pid)
+                    os.close(self._handle)
+        return self.returncode
+
+
+class Warm:
+    """The warm process and our end of its socket. It ends with us, however we end, and takes its daemons along."""
+
+    def __init__(self, env: Mapping[str, str]) -> None:
+        self._env = dict(env)
+        self._lock = threading.Lock()
+        self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with theirs:
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "tests.support.warm_process", str(theirs.fileno())],
+                cwd=ROOT,
+                env=self._env,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                pass_fds=[theirs.fileno()],
+            )
+
+    def fits(self, env: Mapping[str, str]) -> bool:
+        """Whether an interpreter that starts with this environment is one like ours."""
+        return _read_at_start(env) == _read_at_start(self._env)
+
+    def start(self, words: Sequence[str], env: Mapping[str, str], *, ready: int, output: int) -> Forked:
+        """`python -m legion.daemon WORDS` in the folder where we are; `ready` keeps its number."""
+        ask = {"words": list(words), "env": dict(env), "cwd": str(Path.cwd()), "ready": ready}
+        return Forked(self, self._ask(ask, [ready, output]))
+
+    def reap(self, pid: int) -> int:
+        """The exit code of a process that has ended."""
+        return self._ask({"reap": pid}, [])
+
+    def close(self) -> None:
+        self._socket.close()
+        self._process.wait()
+
+    def _ask(self, ask: Mapping[str, object], handles: Sequence[int]) -> int:
+        with self._lock:
+            socket.send_fds(self._socket, [json.dumps(ask).encode()], handles)
+            answer = self._socket.recv(LONGEST)
+        assert answer, "the warm process died"
+        return int(answer)
+
+
+def _read_at_start(env: Mapping[str, str]) -> dict[str, str]:
+    return {name: value for name, value in env.items() if name.startswith(_READ_AT_START)}
+
+
+@functools.cache
+def warm(source: Path) -> Warm:
+    """The one that has Legion from this folder."""
+    env = {name: value for name, value in os.environ.items() if not name.startswith("LEGION_")}
+    one = Warm({**env, "PYTHONPATH": str(source)})
+    atexit.register(one.close)
+    return one
