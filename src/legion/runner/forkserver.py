@@ -21,8 +21,7 @@ from legion.runner.spec import RunnerError, read_spec
 
 LONGEST_PATH = 1 << 16
 
-
-_IDLE = 2.0
+_IDLE = 5.0
 """Seconds without an ask after which it warms up wholly. Who asks earlier for nothing but programs need not wait."""
 
 
