@@ -29,6 +29,16 @@ Launcher().start(Path(sys.argv[1]))
 sys.stdout.write("started")
 """
 
+WARM = """
+import signal, sys
+from legion.runner.launch import Launcher
+launcher = Launcher()
+launcher.warm()
+sys.stdout.write("warm\\n")
+sys.stdout.flush()
+signal.pause()
+"""
+
 # Two processes that wait for ever, and do not notice on their own that nobody reads what they print.
 FAMILY = "(read line < never) & echo go > ready; read line < never"
 
@@ -195,9 +205,22 @@ def test_a_fork_server_that_dies_before_it_forks_is_replaced(bench: Workbench):
     assert starts(bench) == 1
 
 
-def test_the_fork_server_ends_with_its_daemon(bench: Workbench):
+def test_the_fork_server_ends_with_its_daemon():
+    source = str(Path(legion.__file__).parent.parent)
+    with subprocess.Popen(
+        python("-c", WARM), env={**os.environ, "PYTHONPATH": source}, stdout=subprocess.PIPE, text=True
+    ) as daemon:
+        assert daemon.stdout is not None
+        assert daemon.stdout.readline() == "warm\n"
+        (server,) = psutil.Process(daemon.pid).children()
+        daemon.kill()
+        assert_gone([server])
+
+
+def test_a_launcher_closes_at_once_even_if_its_fork_server_does_not_listen(bench: Workbench):
     bench.result(bench.shell("true"))
     server = fork_server()
+    server.suspend()
     bench.launcher.close()
     assert_gone([server])
 

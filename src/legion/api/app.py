@@ -25,6 +25,7 @@ from legion.api import (
     usage,
 )
 from legion.api.guard import Guard
+from legion.api.late import compile_late
 from legion.api.ports import Desk
 from legion.api.waiting import Waiters
 from legion.wire.projects import Problem
@@ -32,6 +33,7 @@ from legion.wire.projects import Problem
 
 def make_app(desk: Desk, *, token: str, hosts: Collection[str], heartbeat: float = events.HEARTBEAT) -> Guard:
     """The whole ASGI app. `hosts` are the names, without port, under which it answers over TCP."""
+    compile_late(Problem)
     app = FastAPI(
         title="Legion",
         version=__version__,

@@ -7,11 +7,12 @@ from typing import Annotated
 from fastapi import APIRouter, Query
 
 from legion.api.asking import BIGGEST, Asked, Folder, MaybeFolder, Text, TicketId, storable
+from legion.api.late import LateRoute
 from legion.wire.history import Events
 from legion.wire.stretch import Stretch
 from legion.wire.tickets import Acted, Rewind
 
-router = APIRouter(prefix="/v1", tags=["history"])
+router = APIRouter(prefix="/v1", tags=["history"], route_class=LateRoute)
 
 _Id = Annotated[int | None, Query(ge=1, le=BIGGEST)]
 

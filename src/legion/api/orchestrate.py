@@ -9,6 +9,7 @@ from fastapi import APIRouter, Query, Request
 from fastapi.responses import JSONResponse
 
 from legion.api.asking import BIGGEST, MaybeFolder, Who, storable
+from legion.api.late import LateRoute
 from legion.api.ports import Desk, Orchestrate
 from legion.api.problems import note_refusal
 from legion.wire.errors import HTTP_STATUS, BadInput, LegionError, NotAllowed, NotFound
@@ -24,7 +25,7 @@ from legion.wire.orchestrate import (
     Submitted,
 )
 
-router = APIRouter(prefix="/legion/orchestrate", tags=["orchestrate"])
+router = APIRouter(prefix="/legion/orchestrate", tags=["orchestrate"], route_class=LateRoute)
 
 Shape = TypeVar("Shape")
 

@@ -7,6 +7,7 @@ from functools import partial
 from fastapi import APIRouter, Request
 
 from legion.api.asking import Asked, storable
+from legion.api.late import LateRoute
 from legion.api.waiting import Waiters
 from legion.wire.projects import Done
 from legion.wire.providers import (
@@ -25,7 +26,7 @@ from legion.wire.providers import (
     TryProvider,
 )
 
-router = APIRouter(prefix="/v1/providers", tags=["providers"])
+router = APIRouter(prefix="/v1/providers", tags=["providers"], route_class=LateRoute)
 
 
 @router.get("", summary="All providers, where their keys come from, and their limits")

@@ -7,10 +7,11 @@ from functools import partial
 from fastapi import APIRouter, Request
 
 from legion.api.asking import Asked, QuestionId, TicketId, storable
+from legion.api.late import LateRoute
 from legion.api.waiting import Waiters
 from legion.wire.questions import Answer, Answered, Inbox, Told, Words
 
-router = APIRouter(prefix="/v1", tags=["questions"])
+router = APIRouter(prefix="/v1", tags=["questions"], route_class=LateRoute)
 
 
 @router.get("/inbox", summary="Questions that wait for the person")

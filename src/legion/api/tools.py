@@ -8,11 +8,12 @@ from typing import Annotated
 from fastapi import APIRouter, Path, Request
 
 from legion.api.asking import MaybeFolder, Who, storable
+from legion.api.late import LateRoute
 from legion.api.ports import Desk
 from legion.api.waiting import Waiters
 from legion.wire.tools import ToolAnswer, ToolCall, Tools
 
-router = APIRouter(prefix="/v1/tools", tags=["tools"])
+router = APIRouter(prefix="/v1/tools", tags=["tools"], route_class=LateRoute)
 
 
 @router.get("", summary="The tools that the caller sees")

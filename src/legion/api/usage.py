@@ -7,9 +7,10 @@ from typing import Annotated
 from fastapi import APIRouter, Query
 
 from legion.api.asking import Asked, MaybeFolder, Text
+from legion.api.late import LateRoute
 from legion.wire.usage import UsageReport
 
-router = APIRouter(prefix="/v1", tags=["usage"])
+router = APIRouter(prefix="/v1", tags=["usage"], route_class=LateRoute)
 
 
 @router.get("/usage", summary="Tokens, money and time, by ticket, agent, model, day or epic")

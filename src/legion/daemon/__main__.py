@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from legion.daemon.main import serve
+from legion.system import imports
 
 
 def main() -> int:
@@ -14,6 +14,9 @@ def main() -> int:
     words.add_argument("--host")
     words.add_argument("--port", type=int)
     given = words.parse_args()
+    with imports.uncollected():
+        # Here, because nearly all of the time of a start is imports.
+        from legion.daemon.main import serve  # noqa: PLC0415
     return serve(given.port, given.host, given.data_dir)
 
 

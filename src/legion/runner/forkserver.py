@@ -18,11 +18,11 @@ from legion.drivers.known import DriverName
 from legion.runner import tree
 from legion.runner.host import become
 from legion.runner.spec import RunnerError, read_spec
+from legion.system import imports
 
 LONGEST_PATH = 1 << 16
 
-
-_IDLE = 2.0
+_IDLE = 5.0
 """Seconds without an ask after which it warms up wholly. Who asks earlier for nothing but programs need not wait."""
 
 
@@ -30,7 +30,8 @@ def main(handle: int) -> None:
     """Fork a runner for every message: the path of a run's folder, and a pipe on which its runner answers."""
     # Runners are our children while we live; the kernel buries them without being asked.
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
-    _settle()
+    # What is here now is shared with every runner, and no collection of theirs copies it.
+    gc.freeze()
     warm = False
     with socket.socket(fileno=handle) as asks:
         while True:
@@ -50,15 +51,9 @@ def main(handle: int) -> None:
 
 
 def _warm() -> bool:
-    known.warm()
-    _settle()
+    with imports.uncollected():
+        known.warm()
     return True
-
-
-def _settle() -> None:
-    """What is here now is shared with every runner, and no collection of theirs copies it."""
-    gc.collect()
-    gc.freeze()
 
 
 def _driver(run_dir: Path) -> DriverName:

@@ -225,6 +225,8 @@ class _Server:
 
     def close(self) -> None:
         self._socket.close()
+        # It holds nothing that wants an orderly end, and while it imports it would not hear of one.
+        self._process.kill()
         self._process.wait()
 
 
