@@ -1,4 +1,4 @@
-"""The merge queue's policy: for every batch the first culprit is found, nobody else is blamed, by few checks."""
+"""The search in a red batch: for every batch the first culprit is found, nobody else is blamed, by few checks."""
 
 from __future__ import annotations
 
@@ -10,9 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from legion.domain.checks import Check, Receipt, Verdict, missing
-from legion.domain.landing import Probe, Search, learn, order, probes
-from legion.domain.tickets import Ticket
-from legion.domain.wishes import Wish
+from legion.domain.landing import Probe, Search, learn, probes
+from legion.domain.queue import room_after
 
 
 def holds(probe: Probe) -> set[int]:
@@ -116,21 +115,26 @@ def test_a_good_batch_is_tested_once_and_lands_whole(slots):
         assert (search.lands, search.culprit, rounds) == (Probe(size), None, 1)
 
 
-def land_everything(size: int, faults: Collection[Fault], slots: int) -> tuple[list[int], list[int], int]:
-    """As the queue does it: what is green lands, the culprit goes back, the rest is the next batch."""
+def land_everything(
+    size: int, faults: Collection[Fault], slots: int, *, learns: bool = False
+) -> tuple[list[int], list[int], int]:
+    """As the queue does it: what is green lands, the culprit goes back, the rest is in the next batches."""
     waiting = list(range(size))
     landed: list[int] = []
     blamed: list[int] = []
-    rounds = 0
+    rounds, room = 0, size
     while waiting:
-        inside = [fault - set(landed) for fault in faults if fault <= {*landed, *waiting}]
-        left = [frozenset(waiting.index(one) for one in fault) for fault in inside]
-        search, took = search_through(len(waiting), left, slots)
+        batch = waiting[:room]
+        inside = [fault - set(landed) for fault in faults if fault <= {*landed, *batch}]
+        left = [frozenset(batch.index(one) for one in fault) for fault in inside]
+        search, took = search_through(len(batch), left, slots)
         rounds += took
-        lands = [] if search.lands is None else [waiting[position] for position in sorted(holds(search.lands))]
+        lands = [] if search.lands is None else [batch[position] for position in sorted(holds(search.lands))]
         landed += lands
-        blamed += [] if search.culprit is None else [waiting[search.culprit]]
+        blamed += [] if search.culprit is None else [batch[search.culprit]]
         waiting = [one for one in waiting if one not in landed and one not in blamed]
+        if learns:
+            room = room_after(green=search.red is None, tried=len(batch), room=room, most=size)
     return landed, blamed, rounds
 
 
@@ -221,16 +225,6 @@ def test_slots_that_are_left_over_test_prefixes_in_case_there_are_two_culprits()
     two = Search(size=9, green=3, red=5)
     assert probes(two, 2) == (Probe(9, without=3), Probe(9, without=4))
     assert probes(two, 3) == (Probe(9, without=3), Probe(9, without=4), Probe(4))
-
-
-def test_the_batch_goes_by_priority_then_by_waiting_then_by_number():
-    def ticket(number: int, priority: int, moved_at: float) -> Ticket:
-        return Ticket(id=number, project=1, wish=Wish(title="", text="", priority=priority), moved_at=moved_at)
-
-    waiting = [ticket(1, 0, 5.0), ticket(2, 0, 4.0), ticket(3, 1, 9.0), ticket(5, 0, 4.0), ticket(4, -1, 1.0)]
-    assert [one.id for one in order(waiting, 9)] == [3, 2, 5, 1, 4]
-    assert [one.id for one in order(reversed(waiting), 3)] == [3, 2, 5]
-    assert order([], 3) == ()
 
 
 def receipt(command: str, tree: str, verdict: Verdict) -> Receipt:

@@ -15,7 +15,6 @@ from collections.abc import Collection, Iterator, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 
-from legion.domain import landing
 from legion.domain.checks import Verdict
 from legion.domain.errors import LegionError
 from legion.domain.tickets import State, Ticket
@@ -24,6 +23,7 @@ from legion.jobs import acceptance, checking
 from legion.jobs.candidates import candidate
 from legion.jobs.checking import Tested, Wanted
 from legion.jobs.need import Need
+from legion.jobs.queue import Queue
 from legion.jobs.world import Workshop, World
 from legion.store import receipts, tickets
 
@@ -50,12 +50,20 @@ class _Ahead:
         """It is known already that it will not land as it is."""
         return self.tested.done() and (self.tested.exception() is not None or not self.tested.result().green)
 
+    @property
+    def red(self) -> bool:
+        """The checks ran to their end and said so."""
+        if not self.tested.done() or self.tested.exception() is not None:
+            return False
+        return any(receipt.verdict is Verdict.RED for receipt in self.tested.result().receipts)
+
 
 class Train:
     """One project's, for as long as its land job runs."""
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: World, queue: Queue) -> None:
         self._world = world
+        self._queue = queue
         self._lock = threading.Lock()
         self._ahead: list[_Ahead] = []
         """Each on top of the one before."""
@@ -69,10 +77,13 @@ class Train:
         if not self._ahead:
             return ()
         first = self._ahead[0]
-        now = self._unchanged(first.batch) if first.base == shop.target and not first.lost else ()
-        if not now:
-            self.give_up()
-        return now
+        now = self._unchanged(first.batch) if first.base == shop.target else ()
+        if now and not first.lost:
+            return now
+        if now and first.red:
+            self._queue.learn(shop, len(now), green=False)
+        self.give_up()
+        return ()
 
     def give_up(self) -> None:
         """What the tests ahead stand on does not land."""
@@ -81,6 +92,8 @@ class Train:
             useless, self._ahead = self._ahead, []
         for ahead in useless:
             ahead.need.end()
+            for ticket in ahead.batch:
+                self._world.aboard.pop(ticket.id, None)
 
     @contextlib.contextmanager
     def below(self, shop: Workshop, tip: str, aboard: Collection[int]) -> Iterator[None]:
@@ -149,10 +162,9 @@ class Train:
         """Who waits and is in no test yet, and whether more are about to arrive."""
         with self._world.store.read() as tx:
             live = tickets.live(tx, project=shop.project.id)
-            free = [ticket for ticket in live if ticket.state is State.LANDING and ticket.id not in taken]
-            first = landing.order(free, shop.config.landing.batch)
+            free = [ticket for ticket in live if ticket.id not in taken]
             coming = any(ticket.state in _COMING for ticket in live)
-            return tickets.get_many(tx, [ticket.id for ticket in first]), coming
+            return self._queue.first(shop, tx, free), coming
 
     def _put_on_top(self, shop: Workshop, base: str, waiting: Sequence[Ticket], over: threading.Event) -> None:
         batch: list[Ticket] = []
@@ -170,6 +182,7 @@ class Train:
                 return
             self._ahead.append(ahead)
             self._started = time.monotonic()
+            self._world.aboard |= dict.fromkeys((ticket.id for ticket in batch), "in test on top of others")
         threading.Thread(target=self._test, args=(shop, ahead), name="ahead", daemon=True).start()
 
     def _test(self, shop: Workshop, ahead: _Ahead) -> None:
