@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Collection
 from itertools import combinations
 
@@ -175,10 +176,25 @@ def test_twenty_changes_with_one_bad_take_few_rounds(slots, most):
     assert max(land_everything(20, alone({bad}), slots)[2] for bad in range(20)) == most
 
 
-@given(size=st.integers(1, 30), slots=st.integers(1, 8), data=st.data())
-def test_all_good_changes_land_in_order_and_only_bad_ones_go_back(size, slots, data):
+@pytest.mark.parametrize(("slots", "part"), [(1, 0.8), (2, 0.8), (4, 0.95)])
+def test_batches_that_learn_take_fewer_rounds_where_one_change_in_five_is_bad(slots, part):
+    """Sixty changes, in twenty orders: a batch of all of them is always red."""
+    orders = [alone(random.Random(seed).sample(range(60), 12)) for seed in range(20)]
+    fixed = sum(land_everything(60, faults, slots)[2] for faults in orders)
+    assert sum(land_everything(60, faults, slots, learns=True)[2] for faults in orders) <= part * fixed
+
+
+@pytest.mark.parametrize("slots", SLOTS)
+def test_batches_that_learn_cost_little_where_a_single_change_is_bad(slots):
+    for bad in range(20):
+        rounds = [land_everything(20, alone({bad}), slots, learns=learns)[2] for learns in (False, True)]
+        assert rounds[1] <= rounds[0] + 1, bad
+
+
+@given(size=st.integers(1, 30), slots=st.integers(1, 8), learns=st.booleans(), data=st.data())
+def test_all_good_changes_land_in_order_and_only_bad_ones_go_back(size, slots, learns, data):
     bad = data.draw(st.sets(st.integers(0, size - 1)))
-    landed, blamed, _ = land_everything(size, alone(bad), slots)
+    landed, blamed, _ = land_everything(size, alone(bad), slots, learns=learns)
     assert landed == [one for one in range(size) if one not in bad]
     assert blamed == sorted(bad)
 

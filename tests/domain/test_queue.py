@@ -113,8 +113,8 @@ def play(big: Sequence[int], arrivals: Sequence[int], room: int) -> dict[int, in
 
 @pytest.mark.parametrize("room", [1, 2, 3])
 def test_however_small_ones_arrive_a_big_one_lands_after_so_many_rounds(room):
-    """All ways in which up to three arrive in each of seven rounds."""
-    for arrivals in product(range(4), repeat=7):
+    """All ways in which up to three arrive in each of five rounds."""
+    for arrivals in product(range(4), repeat=PATIENCE + 2):
         assert play([900], arrivals, room)[0] <= PATIENCE + 1, arrivals
 
 
