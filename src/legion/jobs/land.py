@@ -126,8 +126,8 @@ def _land_batch(
         return
     shop = _under_persons_config(world, shop, chain[0])
     taken = {*suspects.ids, *(ticket.id for ticket in batch)}
-    with train.below(shop, chain[-1].commit, taken), _shown(world, chain):
-        search, tried = _search(world, shop, start, chain, train)
+    with train.below(shop, chain[-1].commit, taken) as begun, _shown(world, chain):
+        search, tried = _search(world, shop, start, chain, begun, train)
     if search.culprit is None or chain[search.culprit].ticket is not None:
         queue.learn(shop, len(chain), green=search.red is None)
     landed = search.lands is None or target.move(world, shop, start, tried[search.lands].links)
@@ -243,12 +243,21 @@ class _Tried:
 
 
 def _search(
-    world: World, shop: Workshop, start: str, chain: list[Link], train: Train
+    world: World, shop: Workshop, start: str, chain: list[Link], begun: Tested | None, train: Train
 ) -> tuple[Search, dict[Probe, _Tried]]:
-    """Test parts of the chain until it is clear how much of it may land and who is to blame for the rest."""
+    """Test parts of the chain until it is clear how much of it may land and who is to blame for the rest.
+
+    `begun` is what was said about the whole of it while it stood on a batch that has landed since.
+    """
     search = Search(size=len(chain))
     tried: dict[Probe, _Tried] = {}
     slots = shop.config.landing.checks_at_once
+    # The batch below may have brought other checks; then it says nothing.
+    if begun is not None and not begun.green and begun.wanted == _wanted(world, shop, chain):
+        train.give_up()
+        whole = Probe(len(chain))
+        tried[whole] = _Tried(links=tuple(chain), tested=begun)
+        search = landing.learn(search, {whole: False})
     while not search.settled:
         probes = landing.probes(search, slots)
         with ThreadPoolExecutor(max_workers=len(probes), thread_name_prefix="probe") as pool:
@@ -272,12 +281,12 @@ def _try(world: World, shop: Workshop, start: str, chain: list[Link], probe: Pro
     if links is None:
         return None
     crash.reach(Point.LAND_BEFORE_TEST)
-    wanted: list[Wanted] = list(checking.project_checks(shop))
-    for link in links:
-        if link.ticket is not None:
-            wanted += checking.proofs(link.ticket.id, link.ticket.wish.proofs)
-            wanted += acceptance.wanted(world, link.ticket)
-    return _Tried(links=links, tested=checking.test(world, shop, links[-1].commit, wanted))
+    tested = checking.test(world, shop, links[-1].commit, _wanted(world, shop, links))
+    return _Tried(links=links, tested=tested)
+
+
+def _wanted(world: World, shop: Workshop, links: Sequence[Link]) -> tuple[Wanted, ...]:
+    return acceptance.of_batch(world, shop, [link.ticket for link in links if link.ticket is not None])
 
 
 def _refuse_red_person(world: World, shop: Workshop, against: Tested) -> None:

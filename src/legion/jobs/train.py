@@ -21,7 +21,7 @@ from legion.domain.tickets import State, Ticket
 from legion.git.merging import Candidate
 from legion.jobs import acceptance, checking
 from legion.jobs.candidates import candidate
-from legion.jobs.checking import Tested, Wanted
+from legion.jobs.checking import Tested
 from legion.jobs.need import Need
 from legion.jobs.queue import Queue
 from legion.jobs.world import Workshop, World
@@ -46,16 +46,17 @@ class _Ahead:
     tested: Future[Tested]
 
     @property
-    def lost(self) -> bool:
-        """It is known already that it will not land as it is."""
-        return self.tested.done() and (self.tested.exception() is not None or not self.tested.result().green)
+    def told(self) -> Tested | None:
+        """What its checks said; None while they run, and where they could not be run."""
+        if not self.tested.done() or self.tested.exception() is not None:
+            return None
+        told = self.tested.result()
+        return None if any(receipt.verdict is Verdict.BROKEN for receipt in told.receipts) else told
 
     @property
-    def red(self) -> bool:
-        """The checks ran to their end and said so."""
-        if not self.tested.done() or self.tested.exception() is not None:
-            return False
-        return any(receipt.verdict is Verdict.RED for receipt in self.tested.result().receipts)
+    def lost(self) -> bool:
+        """It is known already that it will not land as it is."""
+        return self.tested.done() and (self.told is None or not self.told.green)
 
 
 class Train:
@@ -73,17 +74,14 @@ class Train:
         """When the last test began, the batch's own or one ahead."""
 
     def next(self, shop: Workshop) -> tuple[Ticket, ...]:
-        """The batch that is tested on the target as it is now; empty where there is none, or where it is red."""
+        """The batch that is tested on the target as it is now; empty where there is none."""
         if not self._ahead:
             return ()
         first = self._ahead[0]
         now = self._unchanged(first.batch) if first.base == shop.target else ()
-        if now and not first.lost:
-            return now
-        if now and first.red:
-            self._queue.learn(shop, len(now), green=False)
-        self.give_up()
-        return ()
+        if not now:
+            self.give_up()
+        return now
 
     def give_up(self) -> None:
         """What the tests ahead stand on does not land."""
@@ -96,8 +94,9 @@ class Train:
                 self._world.aboard.pop(ticket.id, None)
 
     @contextlib.contextmanager
-    def below(self, shop: Workshop, tip: str, aboard: Collection[int]) -> Iterator[None]:
-        """While the chain up to `tip` is tested, others are put on top. What was begun of that test is waited for."""
+    def below(self, shop: Workshop, tip: str, aboard: Collection[int]) -> Iterator[Tested | None]:
+        """While the chain up to `tip` is tested, others are put on top. What was begun of that test is waited for, and
+        given to whoever goes on with it."""
         begun = self._begun(tip)
         if shop.config.landing.speculate and shop.config.landing.checks_at_once > 1:
             args = (shop, tip, aboard, self._over)
@@ -108,7 +107,7 @@ class Train:
                 # What went wrong there shows when it is tested again.
                 with contextlib.suppress(Exception):
                     begun.tested.result()
-            yield
+            yield None if begun is None else begun.told
         finally:
             over.set()
 
@@ -186,11 +185,8 @@ class Train:
         threading.Thread(target=self._test, args=(shop, ahead), name="ahead", daemon=True).start()
 
     def _test(self, shop: Workshop, ahead: _Ahead) -> None:
-        wanted: list[Wanted] = list(checking.project_checks(shop))
         try:
-            for ticket in ahead.batch:
-                wanted += checking.proofs(ticket.id, ticket.wish.proofs)
-                wanted += acceptance.wanted(self._world, ticket)
+            wanted = acceptance.of_batch(self._world, shop, ahead.batch)
             ahead.tested.set_result(checking.while_needed(self._world, shop, ahead.tip, wanted, ahead.need))
         except Exception as trouble:  # whoever waits for it tests again and tells
             ahead.tested.set_exception(trouble)
