@@ -116,13 +116,17 @@ def test_what_was_learned_survives_a_restart_and_bows_to_the_settings(yard: Yard
     assert yard.said(Kind.BATCH_SIZE) == [], "nothing new is learned from it"
     queue.learn(yard.shop, 6, green=False)
     (said,) = yard.said(Kind.BATCH_SIZE)
-    assert said == {"from": most, "to": 3, "tried": 6, "green": False, "rule": "batch-learns"}
+    assert said == {"from": most, "to": 3, "why": "a batch of 6 was red", "rule": "batch-learns"}
     again = Queue(yard.world, 1)
     assert again.room(yard.shop) == 3
     with yard.world.store.read() as tx:
         assert [one.id for one in again.first(yard.shop, tx, tickets.live(tx, project=1))] == ids[:3]
     narrow = replace(yard.shop, config=replace(yard.shop.config, landing=replace(yard.shop.config.landing, batch=2)))
     assert again.room(narrow) == 2
+    again.unlearn(yard.shop, 2)
+    assert again.room(yard.shop) == 3, "what was flaky takes no room away"
+    again.unlearn(yard.shop, 8)
+    assert Queue(yard.world, 1).room(yard.shop) == 8
     again.forget(yard.shop)
     assert Queue(yard.world, 1).room(yard.shop) == most
     assert Queue(yard.world, 2).room(yard.shop) == most, "what one project learned is not another's"

@@ -128,16 +128,23 @@ def _land_batch(
     taken = {*suspects.ids, *(ticket.id for ticket in batch)}
     with train.below(shop, chain[-1].commit, taken) as begun, _shown(world, chain):
         search, tried = _search(world, shop, start, chain, begun, train)
-    if search.culprit is None or chain[search.culprit].ticket is not None:
-        queue.learn(shop, len(chain), green=search.red is None)
+    room = queue.room(shop)
+    _learn(queue, shop, chain, search)
     landed = search.lands is None or target.move(world, shop, start, tried[search.lands].links)
     if landed and search.culprit is not None:
         against, culprit = tried[search.convicted_by].tested, chain[search.culprit].ticket
         if culprit is None:
             _refuse_red_person(world, shop, against)
         else:
-            suspects.add(Suspect(ticket=culprit, against=against, alone=search.lands is None))
+            suspects.add(Suspect(ticket=culprit, against=against, alone=search.lands is None, room=room))
             world.aboard[culprit.id] = "red; that is repeated alone before anyone is blamed"
+
+
+def _learn(queue: Queue, shop: Workshop, chain: Sequence[Link], search: Search) -> None:
+    """The person's commits teach nothing about agents' changes."""
+    changes = [link for link in chain if link.ticket is not None]
+    if changes and (search.culprit is None or chain[search.culprit] in changes):
+        queue.learn(shop, len(changes), green=search.red is None)
 
 
 @contextlib.contextmanager
@@ -305,7 +312,9 @@ def _blame(world: World, shop: Workshop, suspect: Suspect, queue: Queue) -> None
             return
     try:
         tested = told(world, shop, suspect.against)
-        if not tested.green:
+        if tested.green:
+            queue.unlearn(shop, suspect.room)
+        else:
             _send_back(world, shop, suspect.ticket, tested, queue, alone=suspect.alone)
     finally:
         world.aboard.pop(suspect.ticket.id, None)

@@ -6,7 +6,7 @@ landings, and how many are tried together was said by the last event about that.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from legion.domain.events import Kind
 from legion.domain.queue import Waiting, ordered, passed_by, room_after
@@ -62,20 +62,25 @@ class Queue:
 
     def learn(self, shop: Workshop, tried: int, *, green: bool) -> None:
         """A batch of so many was green or red. Where that changes how many come next, it is written down."""
-        room, most = self.room(shop), shop.config.landing.batch
-        after = room_after(green=green, tried=tried, room=room, most=most)
-        self._change(shop, after, {"tried": tried, "green": green, "rule": Rule.BATCH_LEARNS.value})
+        after = room_after(green=green, tried=tried, room=self.room(shop), most=shop.config.landing.batch)
+        why = f"a batch of {tried} was {'green' if green else 'red'}"
+        self._change(shop, after, why, Rule.BATCH_LEARNS)
+
+    def unlearn(self, shop: Workshop, room: int) -> None:
+        """What was red was flaky. That tells nothing about changes, so there is as much room as before, or more."""
+        self._change(shop, max(room, self.room(shop)), "what was red was flaky", Rule.FLAKY_BLAMES_NOBODY)
 
     def forget(self, shop: Workshop) -> None:
-        """What was red was the target itself, which tells nothing about changes."""
-        self._change(shop, shop.config.landing.batch, {"rule": Rule.BLAMELESS.value})
+        """What was red was the target itself, which tells nothing about changes either."""
+        self._change(shop, shop.config.landing.batch, "the target itself was red", Rule.BLAMELESS)
 
-    def _change(self, shop: Workshop, to: int, why: Mapping[str, object]) -> None:
+    def _change(self, shop: Workshop, to: int, why: str, rule: Rule) -> None:
         room = self.room(shop)
         if to == room:
             return
         with self._world.store.write() as tx:
-            tx.record(Kind.BATCH_SIZE, project=shop.project.id, data={"from": room, "to": to, **why})
+            data = {"from": room, "to": to, "why": why, "rule": rule.value}
+            tx.record(Kind.BATCH_SIZE, project=shop.project.id, data=data)
         self._room = to
 
 

@@ -159,7 +159,7 @@ def said(event: Event) -> str:
         case Kind.BATCH:
             words = _tries(data)
         case Kind.BATCH_SIZE:
-            words = f"{_batch(data)}: the next may hold {_count(data.get('to'), 'change')}, not {told('from')}"
+            words = f"{told('why')}: the next batch may hold {_count(data.get('to'), 'change')}, not {told('from')}"
         case Kind.SENT_BACK:
             words = f"sent back: {told('why')}"
         case Kind.TARGET_MOVED:
@@ -189,12 +189,6 @@ def _tries(data: Mapping[str, object]) -> str:
 
 def _count(many: object, thing: str) -> str:
     return f"{many} {thing}" if many == 1 else f"{many} {thing}s"
-
-
-def _batch(data: Mapping[str, object]) -> str:
-    if "tried" not in data:
-        return "the target itself is red"
-    return f"a batch of {data['tried']} was {'green' if data.get('green') else 'red'}"
 
 
 def _facts(facts: Mapping[str, object]) -> str:
