@@ -58,10 +58,10 @@ def train(folder: Path, report: Report, check: float = 10.0) -> None:
         ("train, four slots", "speculate = true\n", 4, 4.0),
     ):
         _train_of(folder, report, check, name, more, slots, aim)
-    fifth_bad(folder, report, check)
+    fifth_bad(folder, report)
 
 
-def fifth_bad(folder: Path, report: Report, check: float = 10.0) -> None:
+def fifth_bad(folder: Path, report: Report, check: float = _CHECK) -> None:
     """One bad change in five: a batch of many is always red, so they have to become smaller by themselves."""
     for slots, words in ((1, "one slot"), (2, "two slots"), (4, "four slots")):
         waves = _ready(folder / f"fifth-{slots}", _FIFTH_BAD, slots, check, waves=2)
