@@ -307,10 +307,10 @@ def _refuse_red_person(world: World, shop: Workshop, against: Tested) -> None:
 def _blame(world: World, shop: Workshop, suspect: Suspect, queue: Queue) -> None:
     """The red test is repeated with no other beside it. Where it is green then, the change stays in the queue, and the
     receipt counts."""
-    with world.store.read() as tx:
-        if tickets.get(tx, suspect.ticket.id).version != suspect.ticket.version:
-            return
     try:
+        with world.store.read() as tx:
+            if tickets.get(tx, suspect.ticket.id).version != suspect.ticket.version:
+                return
         tested = told(world, shop, suspect.against)
         if tested.green:
             queue.unlearn(shop, suspect.room)

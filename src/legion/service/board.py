@@ -9,6 +9,7 @@ from legion.domain import board, ladder
 from legion.domain.agents import STANDING
 from legion.domain.conflicts import AT_WORK, Clash, Overlap, overlapping
 from legion.domain.decide import JobKind
+from legion.domain.errors import LegionError
 from legion.domain.projects import Project
 from legion.domain.questions import Matter, Question
 from legion.domain.rhythm import Hold
@@ -162,11 +163,15 @@ def _places(world: World, tx: ReadTransaction, wanted: Iterable[int]) -> dict[in
     """Where each change of these projects stands that waits for landing and is in no test."""
     places: dict[int, str] = {}
     for project in wanted:
-        waiting = queue.standing(world, tx, project, tickets.live(tx, project=project))
+        try:
+            waiting = queue.standing(world, tx, project, tickets.live(tx, project=project))
+        except LegionError:
+            # A hub that cannot be read is told by the job that needs it; the board is shown all the same.
+            continue
         free = [one for one in waiting if one.ticket not in world.aboard]
         for place, one in enumerate(free, 1):
             size = "1 line" if one.lines == 1 else f"{one.lines} lines"
-            first = f", before bigger and smaller ones: passed by {one.passed} times" if one.overdue else ""
+            first = f", its turn since others passed it by {one.passed} times" if one.overdue else ""
             places[one.ticket] = f"in the merge queue, place {place} of {len(free)}, {size}{first}"
     return places
 
