@@ -10,7 +10,7 @@ from pathlib import Path
 
 from bench import ground
 from bench.report import ROUNDS, Report
-from legion.domain.events import Kind
+from legion.domain.events import Event, Kind
 from legion.store import events
 from legion.store.database import Store, sqlite_url
 from tests.support.legion import PLAIN, Project, new, squad
@@ -19,32 +19,37 @@ _CHECK = 2.0
 _CHANGES = 20
 
 
+_ONE_BAD = frozenset({13})
+_FIFTH_BAD = frozenset({2, 7, 13, 16})
+
+
 def run(folder: Path, report: Report) -> None:
     for name, bad, slots, aim in (
-        ("all good", None, 1, 3.0),
-        ("one bad, one slot", 13, 1, 7.0),
-        ("one bad, four slots", 13, 4, 4.0),
+        ("all good", frozenset[int](), 1, 3.0),
+        ("one bad, one slot", _ONE_BAD, 1, 7.0),
+        ("one bad, four slots", _ONE_BAD, 4, 4.0),
     ):
-        runs = [_ready(folder / f"{name.replace(' ', '-')}-{n}", bad, slots) for n in range(ROUNDS)]
-        seconds, rounds = (statistics.median(column) for column in zip(*runs, strict=True))
-        wall_aim = None if bad is not None and slots == 1 else aim
+        runs = [_ready(folder / f"{name.replace(' ', '-')}-{n}", bad, slots)[0] for n in range(ROUNDS)]
+        seconds = statistics.median(one.seconds for one in runs)
+        rounds = statistics.median(one.in_sequence for one in runs)
+        wall_aim = None if bad and slots == 1 else aim
         report.value(f"20 ready changes, {name}: wall", seconds / _CHECK, "check times", aim=wall_aim)
         report.value(f"20 ready changes, {name}: in sequence", rounds, "checks", aim=aim)
-    for name, bad, slots, aim in (("all good", None, 2, 3.0), ("one bad, four slots", 13, 4, 4.0)):
+    for name, bad, slots, aim in (("all good", frozenset[int](), 2, 3.0), ("one bad, four slots", _ONE_BAD, 4, 4.0)):
         run = _arrivals(folder / f"arrivals-{slots}", bad, _config(slots), 20.0)
         report.value(f"20 changes within 20 s, {name}: after the last", run.after_last / _CHECK, "check times", aim=aim)
 
 
 def train(folder: Path, report: Report, check: float = 10.0) -> None:
-    """Changes that become ready over six check times, one of them bad: one after the other, in batches, as a train.
+    """Changes that become ready over six check times: one after the other, in batches, as a train.
 
-    Against them one batch, which waits until all are ready.
+    Against them one batch, which waits until all are ready. First with one bad change, then with one bad in five.
     """
     for slots, words in ((2, "two slots"), (4, "four slots")):
-        seconds, _ = _ready(folder / f"one-batch-{slots}", 13, slots, check)
+        (ready,) = _ready(folder / f"one-batch-{slots}", _ONE_BAD, slots, check)
         what = f"20 changes, one bad, {check:g} s check, one batch of all, {words}"
-        report.value(f"{what}: after the last", seconds / check, "check times")
-        report.value(f"{what}: from the first", 6 + seconds / check, "check times")
+        report.value(f"{what}: after the last", ready.seconds / check, "check times")
+        report.value(f"{what}: from the first", 6 + ready.seconds / check, "check times")
     for name, more, slots, aim in (
         ("one after the other", "batch = 1\nspeculate = false\n", 1, None),
         ("batches, two slots", "speculate = false\n", 2, None),
@@ -52,12 +57,44 @@ def train(folder: Path, report: Report, check: float = 10.0) -> None:
         ("batches, four slots", "speculate = false\n", 4, None),
         ("train, four slots", "speculate = true\n", 4, 4.0),
     ):
-        config = _config(slots, check) + more
-        run = _arrivals(folder / f"train-{name.replace(' ', '-')}", 13, config, 6 * check)
-        what = f"20 changes, one bad, {check:g} s check, {name}"
-        report.value(f"{what}: after the last", run.after_last / check, "check times", aim=aim)
-        report.value(f"{what}: from the first", run.from_first / check, "check times")
-        report.value(f"{what}: a good change waits", run.waits / check, "check times")
+        _train_of(folder, report, check, name, more, slots, aim)
+    fifth_bad(folder, report)
+
+
+def fifth_bad(folder: Path, report: Report, check: float = _CHECK) -> None:
+    """One bad change in five: a batch of many is always red, so they have to become smaller by themselves."""
+    for slots, words in ((1, "one slot"), (2, "two slots"), (4, "four slots")):
+        waves = _ready(folder / f"fifth-{slots}", _FIFTH_BAD, slots, check, waves=2)
+        for which, ready in zip(("20 ready changes", "the next 20"), waves, strict=True):
+            what = f"{which}, 20 % bad, {check:g} s check, {words}"
+            report.value(f"{what}: until the last has ended", ready.seconds / check, "check times")
+            report.value(f"{what}: all checks", ready.checks, "checks")
+    for name, more, slots in (
+        ("one after the other", "batch = 1\nspeculate = false\n", 1),
+        ("train, two slots", "speculate = true\n", 2),
+        ("train, four slots", "speculate = true\n", 4),
+    ):
+        _train_of(folder, report, check, name, more, slots, None, _FIFTH_BAD)
+
+
+def _train_of(
+    folder: Path,
+    report: Report,
+    check: float,
+    name: str,
+    more: str,
+    slots: int,
+    aim: float | None,
+    bad: frozenset[int] = _ONE_BAD,
+) -> None:
+    words = "one bad" if bad == _ONE_BAD else "20 % bad"
+    place = folder / f"train-{len(bad)}-{name.replace(' ', '-')}"
+    run = _arrivals(place, bad, _config(slots, check) + more, 6 * check)
+    what = f"20 changes, {words}, {check:g} s check, {name}"
+    report.value(f"{what}: after the last", run.after_last / check, "check times", aim=aim)
+    report.value(f"{what}: from the first", run.from_first / check, "check times")
+    report.value(f"{what}: a good change waits", run.waits / check, "check times")
+    report.value(f"{what}: all checks", run.checks, "checks")
 
 
 def _config(slots: int, check: float = _CHECK) -> str:
@@ -67,39 +104,58 @@ def _config(slots: int, check: float = _CHECK) -> str:
     )
 
 
-def _ready(folder: Path, bad: int | None, slots: int, check: float = _CHECK) -> tuple[float, int]:
-    """The changes are held back by a gate, so that all are ready at once: seconds from there to the last landing, and
-    how many checks ran one after the other in that time."""
+@dataclass(frozen=True, kw_only=True)
+class _Ready:
+    """Changes that were ready at once, from the last of them on."""
+
+    seconds: float
+    """Until the last landing, or, where several are bad, until the last went back."""
+    in_sequence: int
+    """Checks; those that overlap in time count as one."""
+    checks: int
+
+
+def _ready(folder: Path, bad: frozenset[int], slots: int, check: float = _CHECK, waves: int = 1) -> tuple[_Ready, ...]:
+    """The changes are held back by a gate, so that all are ready at once. Waves come one after the other."""
     gate = folder / "gate"
     gate.mkdir(parents=True)
     repository = ground.repository(folder / "repo", 200, _config(slots, check))
     with squad(folder, launch=PLAIN, settings=f'[sandbox]\nread = ["{gate}"]\n') as one:
         project = one.adopt(repository)
         project.until_settled(project.dispatch("baseline", "echo > baseline.txt"))
-        wait = f"while [ ! -e {gate}/open ]; do sleep 0.02; done"
-        agents = [f"{wait}; {_write(n, bad)}" for n in range(_CHANGES)]
-        ids = project.dispatch_all([new(f"change {n}", agent) for n, agent in enumerate(agents)])
-        for ticket in ids:
-            project.until(ticket, "working")
-        opened = time.time()
-        (gate / "open").touch()
-        project.until_settled(patience=300)
-        ready = max(project.ticket(ticket).runs[-1].ended_at or 0.0 for ticket in ids)
-        return _last_landing(project, ids) - ready, _in_sequence(project, opened)
+        return tuple(_wave(project, gate, wave, bad) for wave in range(waves))
 
 
-def _write(number: int, bad: int | None) -> str:
-    return f"echo {'BROKEN' if number == bad else number} > change{number}.txt"
+def _wave(project: Project, gate: Path, wave: int, bad: frozenset[int]) -> _Ready:
+    wait = f"while [ ! -e {gate}/open{wave} ]; do sleep 0.02; done"
+    agents = [f"{wait}; {_write(n, bad, wave)}" for n in range(_CHANGES)]
+    ids = project.dispatch_all([new(f"change {wave}-{n}", agent) for n, agent in enumerate(agents)])
+    for ticket in ids:
+        project.until(ticket, "working")
+    opened = time.time()
+    (gate / f"open{wave}").touch()
+    project.until_settled(*ids, patience=900)
+    pages = [project.ticket(ticket) for ticket in ids]
+    ready = max(page.runs[-1].ended_at or 0.0 for page in pages)
+    checks = _checks(project, opened)
+    ended = max(page.ticket.moved_at for page in pages if page.ticket.state == "done" or len(bad) > 1)
+    return _Ready(seconds=ended - ready, in_sequence=_in_sequence(checks), checks=len(checks))
 
 
-def _in_sequence(project: Project, since: float) -> int:
-    """Checks since then; those that overlap in time count as one."""
+def _write(number: int, bad: frozenset[int], wave: int = 0) -> str:
+    return f"echo {'BROKEN' if number in bad else number} > change{wave}-{number}.txt"
+
+
+def _checks(project: Project, since: float = 0.0) -> list[Event]:
+    """All that ended since then, whatever came out."""
     store = Store(sqlite_url(project.squad.data.database))
     with store.read() as tx:
-        told = [
-            event for event in events.after(tx, 0, limit=100_000) if event.kind is Kind.RECEIPT and event.at > since
-        ]
+        told = events.after(tx, 0, limit=100_000)
     store.close()
+    return [event for event in told if event.kind is Kind.RECEIPT and event.at > since]
+
+
+def _in_sequence(told: list[Event]) -> int:
     rounds, until = 0, 0.0
     for event in told:
         if event.at - float(str(event.data["duration"])) >= until:
@@ -116,9 +172,10 @@ class _Arrivals:
     from_first: float
     waits: float
     """The median of all that landed, from ready to landed."""
+    checks: int
 
 
-def _arrivals(folder: Path, bad: int | None, config: str, within: float) -> _Arrivals:
+def _arrivals(folder: Path, bad: frozenset[int], config: str, within: float) -> _Arrivals:
     """Changes become ready at random moments."""
     folder.mkdir(parents=True)
     repository = ground.repository(folder / "repo", 200, config)
@@ -137,9 +194,5 @@ def _arrivals(folder: Path, bad: int | None, config: str, within: float) -> _Arr
             after_last=last - max(ready),
             from_first=last - min(ready),
             waits=statistics.median(moved - ready[n] for n, moved in landed.items()),
+            checks=len(_checks(project)),
         )
-
-
-def _last_landing(project: Project, ids: list[int]) -> float:
-    landed = [project.ticket(ticket).ticket for ticket in ids]
-    return max((line.moved_at for line in landed if line.state == "done"), default=time.time())

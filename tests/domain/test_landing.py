@@ -1,7 +1,8 @@
-"""The merge queue's policy: for every batch the first culprit is found, nobody else is blamed, by few checks."""
+"""The search in a red batch: for every batch the first culprit is found, nobody else is blamed, by few checks."""
 
 from __future__ import annotations
 
+import random
 from collections.abc import Collection
 from itertools import combinations
 
@@ -10,9 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from legion.domain.checks import Check, Receipt, Verdict, missing
-from legion.domain.landing import Probe, Search, learn, order, probes
-from legion.domain.tickets import Ticket
-from legion.domain.wishes import Wish
+from legion.domain.landing import Probe, Search, learn, probes
+from legion.domain.queue import room_after
 
 
 def holds(probe: Probe) -> set[int]:
@@ -116,21 +116,26 @@ def test_a_good_batch_is_tested_once_and_lands_whole(slots):
         assert (search.lands, search.culprit, rounds) == (Probe(size), None, 1)
 
 
-def land_everything(size: int, faults: Collection[Fault], slots: int) -> tuple[list[int], list[int], int]:
-    """As the queue does it: what is green lands, the culprit goes back, the rest is the next batch."""
+def land_everything(
+    size: int, faults: Collection[Fault], slots: int, *, learns: bool = False
+) -> tuple[list[int], list[int], int]:
+    """As the queue does it: what is green lands, the culprit goes back, the rest is in the next batches."""
     waiting = list(range(size))
     landed: list[int] = []
     blamed: list[int] = []
-    rounds = 0
+    rounds, room = 0, size
     while waiting:
-        inside = [fault - set(landed) for fault in faults if fault <= {*landed, *waiting}]
-        left = [frozenset(waiting.index(one) for one in fault) for fault in inside]
-        search, took = search_through(len(waiting), left, slots)
+        batch = waiting[:room]
+        inside = [fault - set(landed) for fault in faults if fault <= {*landed, *batch}]
+        left = [frozenset(batch.index(one) for one in fault) for fault in inside]
+        search, took = search_through(len(batch), left, slots)
         rounds += took
-        lands = [] if search.lands is None else [waiting[position] for position in sorted(holds(search.lands))]
+        lands = [] if search.lands is None else [batch[position] for position in sorted(holds(search.lands))]
         landed += lands
-        blamed += [] if search.culprit is None else [waiting[search.culprit]]
+        blamed += [] if search.culprit is None else [batch[search.culprit]]
         waiting = [one for one in waiting if one not in landed and one not in blamed]
+        if learns:
+            room = room_after(green=search.red is None, tried=len(batch), room=room, most=size)
     return landed, blamed, rounds
 
 
@@ -171,10 +176,25 @@ def test_twenty_changes_with_one_bad_take_few_rounds(slots, most):
     assert max(land_everything(20, alone({bad}), slots)[2] for bad in range(20)) == most
 
 
-@given(size=st.integers(1, 30), slots=st.integers(1, 8), data=st.data())
-def test_all_good_changes_land_in_order_and_only_bad_ones_go_back(size, slots, data):
+@pytest.mark.parametrize(("slots", "part"), [(1, 0.8), (2, 0.8), (4, 0.95)])
+def test_batches_that_learn_take_fewer_rounds_where_one_change_in_five_is_bad(slots, part):
+    """Sixty changes, in twenty orders: a batch of all of them is always red."""
+    orders = [alone(random.Random(seed).sample(range(60), 12)) for seed in range(20)]
+    fixed = sum(land_everything(60, faults, slots)[2] for faults in orders)
+    assert sum(land_everything(60, faults, slots, learns=True)[2] for faults in orders) <= part * fixed
+
+
+@pytest.mark.parametrize("slots", SLOTS)
+def test_batches_that_learn_cost_little_where_a_single_change_is_bad(slots):
+    for bad in range(20):
+        rounds = [land_everything(20, alone({bad}), slots, learns=learns)[2] for learns in (False, True)]
+        assert rounds[1] <= rounds[0] + 1, bad
+
+
+@given(size=st.integers(1, 30), slots=st.integers(1, 8), learns=st.booleans(), data=st.data())
+def test_all_good_changes_land_in_order_and_only_bad_ones_go_back(size, slots, learns, data):
     bad = data.draw(st.sets(st.integers(0, size - 1)))
-    landed, blamed, _ = land_everything(size, alone(bad), slots)
+    landed, blamed, _ = land_everything(size, alone(bad), slots, learns=learns)
     assert landed == [one for one in range(size) if one not in bad]
     assert blamed == sorted(bad)
 
@@ -221,16 +241,6 @@ def test_slots_that_are_left_over_test_prefixes_in_case_there_are_two_culprits()
     two = Search(size=9, green=3, red=5)
     assert probes(two, 2) == (Probe(9, without=3), Probe(9, without=4))
     assert probes(two, 3) == (Probe(9, without=3), Probe(9, without=4), Probe(4))
-
-
-def test_the_batch_goes_by_priority_then_by_waiting_then_by_number():
-    def ticket(number: int, priority: int, moved_at: float) -> Ticket:
-        return Ticket(id=number, project=1, wish=Wish(title="", text="", priority=priority), moved_at=moved_at)
-
-    waiting = [ticket(1, 0, 5.0), ticket(2, 0, 4.0), ticket(3, 1, 9.0), ticket(5, 0, 4.0), ticket(4, -1, 1.0)]
-    assert [one.id for one in order(waiting, 9)] == [3, 2, 5, 1, 4]
-    assert [one.id for one in order(reversed(waiting), 3)] == [3, 2, 5]
-    assert order([], 3) == ()
 
 
 def receipt(command: str, tree: str, verdict: Verdict) -> Receipt:

@@ -296,6 +296,16 @@ class TestReading:
             "pic.bin": (FileStatus.ADDED, None, None),
         }
 
+    def test_the_lines_of_several_changes_are_counted_at_once(self, grounds: Grounds, tmp_path):
+        files = {"README.md": "# A project\nmore\n", "run.sh": None, "new\nname": "1\n2\n", "pic.bin": b"\x00\x01"}
+        one = change(grounds.hub, grounds.target, files, tmp_path)
+        two = change(grounds.hub, one, {"a": "1\n" * 40}, tmp_path)
+        same = change(grounds.hub, grounds.target, {}, tmp_path, "nothing")
+        told = grounds.hub.lines_changed([(grounds.target, one), (one, two), (grounds.target, same)])
+        assert told == {one: 1 + 1 + 2 + 1, two: 40, same: 0}
+        assert grounds.hub.lines_changed([(grounds.target, two)]) == {two: 45}
+        assert grounds.hub.lines_changed([]) == {}
+
     def test_a_rename_shows_both_names(self, grounds: Grounds, person: Person, tmp_path):
         commit = change(grounds.hub, grounds.target, {"run.sh": None, "start.sh": "#!/bin/sh\n"}, tmp_path)
         assert [file.path for file in grounds.hub.changed_files(grounds.target, commit)] == ["run.sh", "start.sh"]

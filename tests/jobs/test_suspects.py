@@ -15,7 +15,7 @@ def ticket(number: int) -> Ticket:
 
 
 def suspect(whose: Ticket) -> Suspect:
-    return Suspect(ticket=whose, against=checking.Tested(commit="c", receipts=(), wanted=()), alone=False)
+    return Suspect(ticket=whose, against=checking.Tested(commit="c", receipts=(), wanted=()), alone=False, room=32)
 
 
 def test_others_go_first_three_times_and_no_more():

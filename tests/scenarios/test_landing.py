@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from legion.wire.history import Happening
 from legion.wire.tickets import TicketPage
 from tests.support.gates import Gate
 from tests.support.legion import Project, new
@@ -85,7 +86,7 @@ def test_the_persons_own_commits_are_absorbed_and_collect_fast_forwards(project:
     assert project.repository.git("status", "--porcelain") == ""
 
 
-def held_batch(make: Callable[..., Project], gate: Gate, agents: Sequence[str]) -> tuple[Project, list[int]]:
+def held(make: Callable[..., Project], gate: Gate, agents: Sequence[str]) -> tuple[Project, list[int]]:
     """All these changes wait for landing at the same time, because the check of one before them stands at the gate."""
     check = f"if [ -e hold.txt ] && ! ls change*.txt; then {gate.pause}; fi; sh check.sh"
     project = make(
@@ -93,13 +94,57 @@ def held_batch(make: Callable[..., Project], gate: Gate, agents: Sequence[str]) 
         # They wait for each other, and not for a place in a batch that is built ahead.
         "speculate = false\n"
     )
-    project.dispatch("hold", "touch hold.txt")
+    project.dispatch("hold", "echo held > README.txt; touch hold.txt")
     gate.arrived()
     tickets = project.dispatch_all([new(f"change {n}", agent) for n, agent in enumerate(agents)])
     for ticket in tickets:
         project.until(ticket, "landing")
+    return project, tickets
+
+
+def held_batch(make: Callable[..., Project], gate: Gate, agents: Sequence[str]) -> tuple[Project, list[int]]:
+    """They waited for landing at the same time, and go on."""
+    project, tickets = held(make, gate, agents)
     gate.open()
     return project, tickets
+
+
+def told(project: Project, kind: str) -> list[Happening]:
+    return [line for line in project.squad.client.history(project.cwd).lines if line.kind == kind]
+
+
+def test_smaller_changes_go_before_bigger_ones_and_the_board_says_where_each_stands(
+    make: Callable[..., Project], gate: Gate
+):
+    project, (big, small, middle) = held(make, gate, [f"seq {size} > change{size}.txt" for size in (30, 1, 10)])
+    lines = {line.id: line.doing for line in project.squad.client.status(project.cwd).tickets}
+    assert lines.pop(min(lines)) == "in test"
+    assert lines == {
+        small: "in the merge queue, place 1 of 3, 1 line",
+        middle: "in the merge queue, place 2 of 3, 10 lines",
+        big: "in the merge queue, place 3 of 3, 30 lines",
+    }
+    gate.open()
+    project.until_settled()
+    assert project.landed_titles()[:4] == ["change 0", "change 2", "change 1", "hold"]
+    (batch,) = told(project, "landing.batch")
+    words = f"tries #{small} (1 line), #{middle} (10 lines), #{big} (30 lines) together"
+    assert (batch.words, batch.rule) == (words, "small-first")
+
+
+def test_who_conflicts_with_the_target_goes_back_before_those_in_front_of_it_are_tested(
+    make: Callable[..., Project], gate: Gate
+):
+    """What it conflicts with landed while it waited; the smaller change is in front of it."""
+    quarrels = "if grep -q '<<<<<<<' README.txt; then echo both > README.txt; else echo mine > README.txt; fi"
+    project, (small, big) = held_batch(make, gate, ["echo 0 > change0.txt", f"{quarrels}; seq 30 > change1.txt"])
+    project.until_settled()
+    assert project.states()[big] == project.states()[small] == "done"
+    assert (project.landed("README.txt"), project.ticket(big).ticket.attempt) == ("both\n", 2)
+    (back,) = told(project, "landing.sent-back")
+    (landed,) = [line for line in told(project, "landing.landed") if line.ticket == small]
+    assert back.ticket == big
+    assert back.n < landed.n
 
 
 def test_without_the_culprit_the_whole_batch_lands_at_once_and_the_culprit_goes_on_from_there(
@@ -123,6 +168,9 @@ def test_two_culprits_in_one_batch_go_back_and_all_others_land(make: Callable[..
     project.until_settled()
     assert [project.state(ticket) for ticket in tickets] == ["done", "failed", "failed", "done", "done"]
     assert [project.landed(f"change{n}.txt") for n in range(5)] == ["0\n", None, None, "3\n", "4\n"]
+    first = told(project, "landing.batch-size")[0]
+    words = "a batch of 5 was red: the next batch may hold 2 changes, not 32"
+    assert (first.words, first.rule) == (words, "batch-learns")
 
 
 def test_two_that_only_fail_together_cost_one_of_them_an_attempt(make: Callable[..., Project], gate: Gate):

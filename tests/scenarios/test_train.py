@@ -4,19 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import pytest
+
 from tests.support.gates import Gate
 from tests.support.legion import Project
 
 
 def under_way(
-    make: Callable[..., Project], first: Gate, second: Gate, content: str, more: str = ""
+    make: Callable[..., Project], first: Gate, second: Gate, content: str, above: str = "b"
 ) -> tuple[Project, int, int]:
     """One change stands at the first gate in its check, and another, built on top of it, at the second."""
     check = f"if [ -e b.txt ]; then {second.pause}; elif [ -e a.txt ]; then {first.pause}; fi; sh check.sh"
-    project = make(f"[checks.test]\nrun = '''{check}'''\n[agents]\nattempts = 1\n{more}")
+    project = make(f"[checks.test]\nrun = '''{check}'''\n[agents]\nattempts = 1\n")
     one = project.dispatch("a", f"echo {content} > a.txt")
     first.arrived()
-    two = project.dispatch("b", "echo b > b.txt")
+    two = project.dispatch("b", f"echo {above} > b.txt")
     second.arrived()
     assert project.states() == {one: "landing", two: "landing"}
     return project, one, two
@@ -80,6 +82,30 @@ def test_what_stands_on_red_is_given_up_and_lands_without_it_before_anyone_is_bl
     assert len(trees(project, "red")) == 2
     assert len(set(trees(project, "red"))) == 1
     assert trees(project, "broken") == []
+
+
+@pytest.mark.parametrize("sooner", [True, False], ids=["before", "after"])
+def test_what_was_red_on_top_is_not_tested_again_but_for_the_repetition(
+    make: Callable[..., Project], gates: Callable[[], Gate], sooner: bool
+):
+    """Before or after the batch below has landed."""
+    first, second = gates(), gates()
+    project, one, two = under_way(make, first, second, "a", above="BROKEN")
+    if sooner:
+        second.open()
+        project.until_true(lambda: len(trees(project, "red")) == 1)
+        first.open()
+        project.until(one, "done")
+    else:
+        first.open()
+        project.until(one, "done")
+        second.open()
+    second.arrived()
+    second.open()
+    project.until_settled()
+    assert project.states() == {one: "done", two: "failed"}
+    assert len(trees(project, "red")) == 2
+    assert len(set(trees(project, "red"))) == 1
 
 
 def test_several_batches_are_tested_on_top_of_each_other(make: Callable[..., Project], gates: Callable[[], Gate]):

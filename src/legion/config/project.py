@@ -100,7 +100,12 @@ class Agents:
 @dataclass(frozen=True, kw_only=True)
 class Landing:
     mode: Mode = field(default=Mode.MERGE, metadata=choice(Mode, help="How a change reaches the target branch."))
-    batch: int = field(default=32, metadata=whole(1, 256, help="How many changes the merge queue tries together."))
+    batch: int = field(
+        default=32,
+        metadata=whole(
+            1, 256, help="How many changes the merge queue tries together at most; after red ones it tries fewer."
+        ),
+    )
     checks_at_once: int = field(
         default=2, metadata=whole(1, 64, help="How many of the merge queue's candidates are checked at once.")
     )

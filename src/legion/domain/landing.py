@@ -1,4 +1,4 @@
-"""The merge queue's policy: in which order changes are tried together, and how a red batch is searched for its culprit.
+"""How changes reach the target, and how a batch of them that is red is searched for its culprit.
 
 A batch is a chain: candidate k holds the first k changes on top of the target. Testing the longest one tests them all.
 When it is red, prefixes narrow down who may be to blame. As soon as each suspect has a slot, the whole batch is tested
@@ -9,11 +9,9 @@ ones land, and what came behind the culprit forms the next batch. The culprit go
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
-
-from legion.domain.tickets import Ticket
 
 
 class Mode(Enum):
@@ -23,11 +21,6 @@ class Mode(Enum):
     """One commit per change."""
     REBASE = "rebase"
     """The agent's commits replayed on the target, or squashed where they hold merges; no merge commits."""
-
-
-def order(tickets: Iterable[Ticket], most: int) -> tuple[Ticket, ...]:
-    """The next batch: higher priority first, then who has waited longest."""
-    return tuple(sorted(tickets, key=lambda ticket: (-ticket.wish.priority, ticket.moved_at, ticket.id))[:most])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,6 +40,8 @@ class Landing:
     """Whether the target moved; None while that is open."""
     before: Mapping[int, str] = field(default_factory=dict)
     """On which commit each ticket was put: what lies between is its change as it landed."""
+    since: Mapping[int, float] = field(default_factory=dict)
+    """When each ticket came into the queue."""
 
 
 @dataclass(frozen=True)

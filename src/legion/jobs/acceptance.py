@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import hashlib
 import os
+from collections.abc import Iterable
 from pathlib import Path
 
 from legion.config.evidence import Acceptance
 from legion.domain.checks import HELD_OUT, Check
 from legion.domain.tickets import Park, ParkReason, Ticket
+from legion.jobs import checking
 from legion.jobs.checking import Wanted
-from legion.jobs.world import World
+from legion.jobs.world import Workshop, World
 
 
 def wanted(world: World, ticket: Ticket) -> tuple[Wanted, ...]:
@@ -23,6 +25,12 @@ def wanted(world: World, ticket: Ticket) -> tuple[Wanted, ...]:
     return tuple(
         Wanted(check=_check(name, known[name]), ticket=ticket.id) for name in ticket.wish.acceptance if name in known
     )
+
+
+def of_batch(world: World, shop: Workshop, batch: Iterable[Ticket]) -> tuple[Wanted, ...]:
+    """The project's checks, and what each of these tickets has to pass beside them."""
+    own = [(*checking.proofs(ticket.id, ticket.wish.proofs), *wanted(world, ticket)) for ticket in batch]
+    return (*checking.project_checks(shop), *(one for some in own for one in some))
 
 
 def waits(world: World, ticket: Ticket) -> Park | None:

@@ -6,8 +6,9 @@ target then moves is `target`'s business.
 
 from __future__ import annotations
 
+import contextlib
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
@@ -27,6 +28,7 @@ from legion.jobs import acceptance, baseline, checking, climbing, feedback, pers
 from legion.jobs.candidates import candidate, part
 from legion.jobs.check import refuse_broken, sent_back_for_conflict, sent_back_for_red, told
 from legion.jobs.checking import Tested, Wanted
+from legion.jobs.queue import Queue
 from legion.jobs.saving import AUTHOR
 from legion.jobs.suspects import Suspect, Suspects
 from legion.jobs.target import Link
@@ -43,29 +45,33 @@ _PATIENCE, _LONGEST_PATIENCE = 0.1, 1.0
 def land(world: World, claim: Claim) -> None:
     """Until nothing is left to land. What arrives while the claim is being given back starts the next job."""
     target.finish_begun(world, world.workshop(claim.subject))
-    train, suspects = Train(world), Suspects()
+    queue = Queue(world, claim.subject)
+    train, suspects = Train(world, queue), Suspects()
     try:
-        while _land_next(world, claim.subject, train, suspects):
+        while _land_next(world, claim.subject, queue, train, suspects):
             pass
     finally:
         train.give_up()
+        for ticket in suspects.ids:
+            world.aboard.pop(ticket, None)
     with world.store.write() as tx:
         jobs.finish(tx, claim)
 
 
-def _land_next(world: World, project: int, train: Train, suspects: Suspects) -> bool:
+def _land_next(world: World, project: int, queue: Queue, train: Train, suspects: Suspects) -> bool:
     """One batch, or one suspect. False where nothing is left, or nothing may be run."""
     shop = world.workshop(project)
     shop = replace(shop, project=person.look(world, shop))
     person_waits = shop.project.person_waiting
-    batch = _accepted(world, (() if person_waits else train.next(shop)) or _batch(world, shop, suspects))
+    batch = _accepted(world, (() if person_waits else train.next(shop)) or _batch(world, shop, queue, suspects))
     if not _trusted(world, shop):
         return False
     suspect = suspects.next(others_wait=bool(batch) or person_waits)
     if suspect is not None:
-        _blame(world, shop, suspect)
+        _blame(world, shop, suspect, queue)
     elif batch or person_waits:
-        _land_batch(world, shop, batch, person_waits, train, suspects)
+        queue.tell(shop, batch, suspects.ids)
+        _land_batch(world, shop, batch, person_waits, queue, train, suspects)
     else:
         return False
     return True
@@ -77,12 +83,10 @@ def _trusted(world: World, shop: Workshop) -> bool:
         return projects.is_trusted(tx, shop.project.id, shop.project.config_hash)
 
 
-def _batch(world: World, shop: Workshop, suspects: Suspects) -> tuple[Ticket, ...]:
+def _batch(world: World, shop: Workshop, queue: Queue, suspects: Suspects) -> tuple[Ticket, ...]:
     _let_companions_arrive(world, shop)
     with world.store.read() as tx:
-        live = suspects.without(tickets.live(tx, project=shop.project.id))
-        first = landing.order((ticket for ticket in live if ticket.state is State.LANDING), shop.config.landing.batch)
-        return tickets.get_many(tx, [ticket.id for ticket in first])
+        return queue.first(shop, tx, suspects.without(tickets.live(tx, project=shop.project.id)))
 
 
 def _accepted(world: World, batch: tuple[Ticket, ...]) -> tuple[Ticket, ...]:
@@ -108,22 +112,51 @@ def _let_companions_arrive(world: World, shop: Workshop) -> None:
 
 
 def _land_batch(
-    world: World, shop: Workshop, batch: tuple[Ticket, ...], person_waits: bool, train: Train, suspects: Suspects
+    world: World,
+    shop: Workshop,
+    batch: tuple[Ticket, ...],
+    person_waits: bool,
+    queue: Queue,
+    train: Train,
+    suspects: Suspects,
 ) -> None:
     start = shop.target
     chain = _chain(world, shop, start, batch, person_waits)
     if not chain or _refuse_nonsense(world, shop, chain):
         return
     shop = _under_persons_config(world, shop, chain[0])
-    with train.below(shop, chain[-1].commit, {*suspects.ids, *(ticket.id for ticket in batch)}):
-        search, tried = _search(world, shop, start, chain, train)
+    taken = {*suspects.ids, *(ticket.id for ticket in batch)}
+    with train.below(shop, chain[-1].commit, taken) as begun, _shown(world, chain):
+        search, tried = _search(world, shop, start, chain, begun, train)
+    room = queue.room(shop)
+    _learn(queue, shop, chain, search)
     landed = search.lands is None or target.move(world, shop, start, tried[search.lands].links)
     if landed and search.culprit is not None:
         against, culprit = tried[search.convicted_by].tested, chain[search.culprit].ticket
         if culprit is None:
             _refuse_red_person(world, shop, against)
         else:
-            suspects.add(Suspect(ticket=culprit, against=against, alone=search.lands is None))
+            suspects.add(Suspect(ticket=culprit, against=against, alone=search.lands is None, room=room))
+            world.aboard[culprit.id] = "red; that is repeated alone before anyone is blamed"
+
+
+def _learn(queue: Queue, shop: Workshop, chain: Sequence[Link], search: Search) -> None:
+    """The person's commits teach nothing about agents' changes."""
+    changes = [link for link in chain if link.ticket is not None]
+    if changes and (search.culprit is None or chain[search.culprit] in changes):
+        queue.learn(shop, len(changes), green=search.red is None)
+
+
+@contextlib.contextmanager
+def _shown(world: World, chain: Sequence[Link]) -> Iterator[None]:
+    """Who looks at the board sees that they are in test."""
+    aboard = [link.ticket.id for link in chain if link.ticket is not None]
+    world.aboard |= dict.fromkeys(aboard, "in test" if len(chain) == 1 else f"in test, {len(chain)} changes together")
+    try:
+        yield
+    finally:
+        for ticket in aboard:
+            world.aboard.pop(ticket, None)
 
 
 def _chain(world: World, shop: Workshop, start: str, batch: tuple[Ticket, ...], person_waits: bool) -> list[Link]:
@@ -141,8 +174,10 @@ def _chain(world: World, shop: Workshop, start: str, batch: tuple[Ticket, ...], 
         if isinstance(merged, Candidate):
             chain.append(Link(ticket=ticket, commit=merged.commit, tree=merged.tree))
             tip = merged.commit
-        elif tip == start:
-            _move(world, ticket, sent_back_for_conflict(ticket, start, merged), Kind.SENT_BACK)
+            continue
+        by_itself = merged if tip == start else candidate(world, shop, start, ticket)
+        if isinstance(by_itself, Conflict):
+            _move(world, ticket, sent_back_for_conflict(ticket, start, by_itself), Kind.SENT_BACK)
     return chain
 
 
@@ -215,12 +250,21 @@ class _Tried:
 
 
 def _search(
-    world: World, shop: Workshop, start: str, chain: list[Link], train: Train
+    world: World, shop: Workshop, start: str, chain: list[Link], begun: Tested | None, train: Train
 ) -> tuple[Search, dict[Probe, _Tried]]:
-    """Test parts of the chain until it is clear how much of it may land and who is to blame for the rest."""
+    """Test parts of the chain until it is clear how much of it may land and who is to blame for the rest.
+
+    `begun` is what was said about the whole of it while it stood on a batch that has landed since.
+    """
     search = Search(size=len(chain))
     tried: dict[Probe, _Tried] = {}
     slots = shop.config.landing.checks_at_once
+    # The batch below may have brought other checks; then it says nothing.
+    if begun is not None and not begun.green and begun.wanted == _wanted(world, shop, chain):
+        train.give_up()
+        whole = Probe(len(chain))
+        tried[whole] = _Tried(links=tuple(chain), tested=begun)
+        search = landing.learn(search, {whole: False})
     while not search.settled:
         probes = landing.probes(search, slots)
         with ThreadPoolExecutor(max_workers=len(probes), thread_name_prefix="probe") as pool:
@@ -244,12 +288,12 @@ def _try(world: World, shop: Workshop, start: str, chain: list[Link], probe: Pro
     if links is None:
         return None
     crash.reach(Point.LAND_BEFORE_TEST)
-    wanted: list[Wanted] = list(checking.project_checks(shop))
-    for link in links:
-        if link.ticket is not None:
-            wanted += checking.proofs(link.ticket.id, link.ticket.wish.proofs)
-            wanted += acceptance.wanted(world, link.ticket)
-    return _Tried(links=links, tested=checking.test(world, shop, links[-1].commit, wanted))
+    tested = checking.test(world, shop, links[-1].commit, _wanted(world, shop, links))
+    return _Tried(links=links, tested=tested)
+
+
+def _wanted(world: World, shop: Workshop, links: Sequence[Link]) -> tuple[Wanted, ...]:
+    return acceptance.of_batch(world, shop, [link.ticket for link in links if link.ticket is not None])
 
 
 def _refuse_red_person(world: World, shop: Workshop, against: Tested) -> None:
@@ -260,24 +304,30 @@ def _refuse_red_person(world: World, shop: Workshop, against: Tested) -> None:
         _refuse_person(world, shop, f"your commits fail {failed}", "mend that and commit again")
 
 
-def _blame(world: World, shop: Workshop, suspect: Suspect) -> None:
+def _blame(world: World, shop: Workshop, suspect: Suspect, queue: Queue) -> None:
     """The red test is repeated with no other beside it. Where it is green then, the change stays in the queue, and the
     receipt counts."""
-    with world.store.read() as tx:
-        if tickets.get(tx, suspect.ticket.id).version != suspect.ticket.version:
-            return
-    tested = told(world, shop, suspect.against)
-    if not tested.green:
-        _send_back(world, shop, suspect.ticket, tested, alone=suspect.alone)
+    try:
+        with world.store.read() as tx:
+            if tickets.get(tx, suspect.ticket.id).version != suspect.ticket.version:
+                return
+        tested = told(world, shop, suspect.against)
+        if tested.green:
+            queue.unlearn(shop, suspect.room)
+        else:
+            _send_back(world, shop, suspect.ticket, tested, queue, alone=suspect.alone)
+    finally:
+        world.aboard.pop(suspect.ticket.id, None)
 
 
-def _send_back(world: World, shop: Workshop, culprit: Ticket, tested: Tested, *, alone: bool) -> None:
+def _send_back(world: World, shop: Workshop, culprit: Ticket, tested: Tested, queue: Queue, *, alone: bool) -> None:
     if alone:
         known = baseline.learn(world, shop)
         failing = {receipt.command for receipt in known.red}
         if failing and {receipt.command for receipt in tested.red} <= failing:
             detail = f"the target itself fails {', '.join(f'`{command}`' for command in sorted(failing))}"
             _move(world, culprit, Park(ParkReason.RED_BASELINE, detail), Kind.BASELINE_RED, tested.red)
+            queue.forget(shop)
             return
     before = shop.target
     merged = candidate(world, shop, before, culprit)

@@ -52,7 +52,7 @@ def save(world: World, shop: Workshop, ticket: Ticket, run: Run, tree: Path) -> 
     """Same tree, same commit: saving twice does no harm."""
     assert ticket.base is not None, "a ticket with a worktree stands on a base"
     title = ticket.wish.title.splitlines()[0][:72]
-    message = f"{title}\n\nTicket: {ticket.id}\nAttempt: {run.attempt}\n"
+    message = f"{title}\n\nTicket: {ticket.id}\nAttempts: {run.attempt}\n"
     shot = _shoot(world, shop, run, tree, base=ticket.base, keep_as=f"wip/{ticket.id}/{run.id}", message=message)
     return Saved(
         commit=shot.commit,

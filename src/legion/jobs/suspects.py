@@ -23,6 +23,8 @@ class Suspect:
     """What is red with it, and not without."""
     alone: bool
     """It is red on the target as it was, without any companion."""
+    room: int
+    """How many changes were tried together before its batch was red."""
 
 
 class Suspects:

@@ -48,7 +48,14 @@ def move(world: World, shop: Workshop, start: str, chain: Sequence[Link]) -> boo
         if any(tickets.get(tx, ticket.id).version != ticket.version for ticket in batch):
             return False
         intent = landings.open(
-            tx, shop.project.id, base=start, commit=tip.commit, tree=tip.tree, tickets=members, before=stood_on
+            tx,
+            shop.project.id,
+            base=start,
+            commit=tip.commit,
+            tree=tip.tree,
+            tickets=members,
+            before=stood_on,
+            since={ticket.id: ticket.moved_at for ticket in batch},
         )
     if not shop.hub.is_ancestor(start, tip.commit):
         # The person rewrote their branch. What it was before stays, under a name.

@@ -15,15 +15,15 @@ from collections.abc import Collection, Iterator, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 
-from legion.domain import landing
 from legion.domain.checks import Verdict
 from legion.domain.errors import LegionError
 from legion.domain.tickets import State, Ticket
 from legion.git.merging import Candidate
 from legion.jobs import acceptance, checking
 from legion.jobs.candidates import candidate
-from legion.jobs.checking import Tested, Wanted
+from legion.jobs.checking import Tested
 from legion.jobs.need import Need
+from legion.jobs.queue import Queue
 from legion.jobs.world import Workshop, World
 from legion.store import receipts, tickets
 
@@ -46,16 +46,25 @@ class _Ahead:
     tested: Future[Tested]
 
     @property
+    def told(self) -> Tested | None:
+        """What its checks said; None while they run, and where they could not be run."""
+        if not self.tested.done() or self.tested.exception() is not None:
+            return None
+        told = self.tested.result()
+        return None if any(receipt.verdict is Verdict.BROKEN for receipt in told.receipts) else told
+
+    @property
     def lost(self) -> bool:
         """It is known already that it will not land as it is."""
-        return self.tested.done() and (self.tested.exception() is not None or not self.tested.result().green)
+        return self.tested.done() and (self.told is None or not self.told.green)
 
 
 class Train:
     """One project's, for as long as its land job runs."""
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: World, queue: Queue) -> None:
         self._world = world
+        self._queue = queue
         self._lock = threading.Lock()
         self._ahead: list[_Ahead] = []
         """Each on top of the one before."""
@@ -65,11 +74,11 @@ class Train:
         """When the last test began, the batch's own or one ahead."""
 
     def next(self, shop: Workshop) -> tuple[Ticket, ...]:
-        """The batch that is tested on the target as it is now; empty where there is none, or where it is red."""
+        """The batch that is tested on the target as it is now; empty where there is none."""
         if not self._ahead:
             return ()
         first = self._ahead[0]
-        now = self._unchanged(first.batch) if first.base == shop.target and not first.lost else ()
+        now = self._unchanged(first.batch) if first.base == shop.target else ()
         if not now:
             self.give_up()
         return now
@@ -81,10 +90,13 @@ class Train:
             useless, self._ahead = self._ahead, []
         for ahead in useless:
             ahead.need.end()
+            for ticket in ahead.batch:
+                self._world.aboard.pop(ticket.id, None)
 
     @contextlib.contextmanager
-    def below(self, shop: Workshop, tip: str, aboard: Collection[int]) -> Iterator[None]:
-        """While the chain up to `tip` is tested, others are put on top. What was begun of that test is waited for."""
+    def below(self, shop: Workshop, tip: str, aboard: Collection[int]) -> Iterator[Tested | None]:
+        """While the chain up to `tip` is tested, others are put on top. What was begun of that test is waited for, and
+        given to whoever goes on with it."""
         begun = self._begun(tip)
         if shop.config.landing.speculate and shop.config.landing.checks_at_once > 1:
             args = (shop, tip, aboard, self._over)
@@ -95,7 +107,7 @@ class Train:
                 # What went wrong there shows when it is tested again.
                 with contextlib.suppress(Exception):
                     begun.tested.result()
-            yield
+            yield None if begun is None else begun.told
         finally:
             over.set()
 
@@ -149,10 +161,9 @@ class Train:
         """Who waits and is in no test yet, and whether more are about to arrive."""
         with self._world.store.read() as tx:
             live = tickets.live(tx, project=shop.project.id)
-            free = [ticket for ticket in live if ticket.state is State.LANDING and ticket.id not in taken]
-            first = landing.order(free, shop.config.landing.batch)
+            free = [ticket for ticket in live if ticket.id not in taken]
             coming = any(ticket.state in _COMING for ticket in live)
-            return tickets.get_many(tx, [ticket.id for ticket in first]), coming
+            return self._queue.first(shop, tx, free), coming
 
     def _put_on_top(self, shop: Workshop, base: str, waiting: Sequence[Ticket], over: threading.Event) -> None:
         batch: list[Ticket] = []
@@ -170,14 +181,12 @@ class Train:
                 return
             self._ahead.append(ahead)
             self._started = time.monotonic()
+            self._world.aboard |= dict.fromkeys((ticket.id for ticket in batch), "in test on top of others")
         threading.Thread(target=self._test, args=(shop, ahead), name="ahead", daemon=True).start()
 
     def _test(self, shop: Workshop, ahead: _Ahead) -> None:
-        wanted: list[Wanted] = list(checking.project_checks(shop))
         try:
-            for ticket in ahead.batch:
-                wanted += checking.proofs(ticket.id, ticket.wish.proofs)
-                wanted += acceptance.wanted(self._world, ticket)
+            wanted = acceptance.of_batch(self._world, shop, ahead.batch)
             ahead.tested.set_result(checking.while_needed(self._world, shop, ahead.tip, wanted, ahead.need))
         except Exception as trouble:  # whoever waits for it tests again and tells
             ahead.tested.set_exception(trouble)

@@ -15,6 +15,7 @@ from legion.domain.conflicts import Clash
 from legion.domain.decide import JobKind
 from legion.domain.projects import Project
 from legion.domain.rhythm import Beginner, Hold
+from legion.domain.tickets import Change
 from legion.git.check_trees import CheckTrees
 from legion.git.hub import Hub
 from legion.git.worktrees import Worktrees
@@ -92,6 +93,10 @@ class World:
     """By project: changes in work that will conflict, as they were seen last."""
     signs: dict[int, str] = field(default_factory=dict)
     """By run at work: in a few words why it does not get on, as was judged last. Those that do are left out."""
+    sizes: dict[Change, int] = field(default_factory=dict)
+    """How many lines each change that came into the merge queue adds and removes."""
+    aboard: dict[int, str] = field(default_factory=dict)
+    """By ticket in the merge queue: in a few words what is done with it now. Those that only wait are left out."""
     _trees: dict[int, tuple[Worktrees, CheckTrees]] = field(default_factory=dict)
     _making: threading.Lock = field(default_factory=threading.Lock)
 
@@ -107,7 +112,7 @@ class World:
 
     def workshop_of(self, project: Project) -> Workshop:
         folder = self.data.project(project.id)
-        hub = Hub(folder / "hub.git")
+        hub = self.hub(project.id)
         worktrees, check_trees = self._trees_of(project, hub, folder)
         return Workshop(
             project=project,
@@ -117,6 +122,9 @@ class World:
             check_trees=check_trees,
             folder=folder,
         )
+
+    def hub(self, project: int) -> Hub:
+        return Hub(self.data.project(project) / "hub.git")
 
     def rested(self) -> None:
         """Whoever mended something does not want to wait until broken jobs have rested."""

@@ -9,6 +9,7 @@ from legion.domain import board, ladder
 from legion.domain.agents import STANDING
 from legion.domain.conflicts import AT_WORK, Clash, Overlap, overlapping
 from legion.domain.decide import JobKind
+from legion.domain.errors import LegionError
 from legion.domain.projects import Project
 from legion.domain.questions import Matter, Question
 from legion.domain.rhythm import Hold
@@ -16,6 +17,7 @@ from legion.domain.rules import Rule
 from legion.domain.runs import Run
 from legion.domain.teams import Part
 from legion.domain.tickets import Parked, ParkReason, State, Ticket
+from legion.jobs import queue
 from legion.jobs.liveness import doing
 from legion.jobs.run import run_dir
 from legion.jobs.world import Rest, World
@@ -45,6 +47,8 @@ class Lines:
         waited_for = {other for ticket in shown for other in ticket.wish.after if not ticket.ended}
         self._states = tickets.states_of(tx, sorted(waited_for))
         declared = any(ticket.wish.files and ticket.state is State.QUEUED for ticket in shown)
+        landing = {ticket.project for ticket in shown if ticket.state is State.LANDING}
+        self._places = _places(world, tx, landing.intersection(self._projects))
         self._at_work = [one for one in tickets.live(tx) if one.state in AT_WORK] if declared else []
 
     def line(self, ticket: Ticket) -> TicketLine:
@@ -92,7 +96,7 @@ class Lines:
             case State.REVIEWING:
                 return self._reading(self._active.get(ticket.id))
             case State.LANDING:
-                return "in the merge queue"
+                return self._world.aboard.get(ticket.id) or self._places.get(ticket.id, "in the merge queue")
             case State.DONE if ticket.unchecked:
                 return "landed unchecked"
             case State.PARKED if ticket.parked is not None:
@@ -153,6 +157,23 @@ class Lines:
         if parse(project.config_text, origin=project.name).conflicts.overlap is not Overlap.RULE:
             return ()
         return overlapping(ticket, [one for one in self._at_work if one.project == project.id])
+
+
+def _places(world: World, tx: ReadTransaction, wanted: Iterable[int]) -> dict[int, str]:
+    """Where each change of these projects stands that waits for landing and is in no test."""
+    places: dict[int, str] = {}
+    for project in wanted:
+        try:
+            waiting = queue.standing(world, tx, project, tickets.live(tx, project=project))
+        except LegionError:
+            # A hub that cannot be read is told by the job that needs it; the board is shown all the same.
+            continue
+        free = [one for one in waiting if one.ticket not in world.aboard]
+        for place, one in enumerate(free, 1):
+            size = "1 line" if one.lines == 1 else f"{one.lines} lines"
+            first = f", its turn since others passed it by {one.passed} times" if one.overdue else ""
+            places[one.ticket] = f"in the merge queue, place {place} of {len(free)}, {size}{first}"
+    return places
 
 
 def _asks(question: Question) -> str:

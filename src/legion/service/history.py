@@ -156,6 +156,10 @@ def said(event: Event) -> str:
             words = f"check {told('name')} is {told('verdict')} after {data.get('duration', 0):.1f} s"
         case Kind.LANDED:
             words = f"landed as {told('commit')[:9]}, tested with {told('tested')[:9]}"
+        case Kind.BATCH:
+            words = _tries(data)
+        case Kind.BATCH_SIZE:
+            words = f"{told('why')}: the next batch may hold {_count(data.get('to'), 'change')}, not {told('from')}"
         case Kind.SENT_BACK:
             words = f"sent back: {told('why')}"
         case Kind.TARGET_MOVED:
@@ -173,6 +177,18 @@ def said(event: Event) -> str:
 def _numbers(ids: object) -> str:
     listed = [f"#{id}" for id in ids] if isinstance(ids, Iterable) else []
     return ", ".join(listed) or "your own commits"
+
+
+def _tries(data: Mapping[str, object]) -> str:
+    ids, lines, more = data.get("tickets"), data.get("lines"), data.get("waiting")
+    if not isinstance(ids, list) or not isinstance(lines, list):
+        return ""
+    listed = ", ".join(f"#{id} ({_count(many, 'line')})" for id, many in zip(ids, lines, strict=False))
+    return f"tries {listed}{' together' if len(ids) > 1 else ''}{f'; {more} more wait' if more else ''}"
+
+
+def _count(many: object, thing: str) -> str:
+    return f"{many} {thing}" if many == 1 else f"{many} {thing}s"
 
 
 def _facts(facts: Mapping[str, object]) -> str:

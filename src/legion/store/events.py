@@ -46,10 +46,12 @@ def newest(
     return tuple(_event(row) for row in tx.execute(found))[::-1]
 
 
-def latest(tx: ReadTransaction, project: int, kind: Kind) -> Event | None:
-    """The last event of this kind in a project."""
+def latest(tx: ReadTransaction, project: int, kind: Kind, *, within: int | None = None) -> Event | None:
+    """The last event of this kind in a project; `within` so many last events of all, if that is said."""
     table = schema.events.c
     found = select(schema.events).where(table.project == project, table.kind == kind).order_by(table.n.desc()).limit(1)
+    if within is not None:
+        found = found.where(table.n > last(tx) - within)
     row = tx.execute(found).one_or_none()
     return None if row is None else _event(row)
 

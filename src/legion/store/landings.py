@@ -27,16 +27,17 @@ def open(
     tree: str,
     tickets: Mapping[int, str],
     before: Mapping[int, str] | None = None,
+    since: Mapping[int, float] | None = None,
 ) -> Landing:
     """Say that the target is about to move from `base` to `commit`."""
-    stood_on = before or {}
+    stood_on, came = before or {}, since or {}
     row: dict[str, Any] = {
         "id": tx.next("landing"),
         "project": project,
         "base": base,
         "commit_id": commit,
         "tree": tree,
-        "tickets": [(ticket, landed, stood_on.get(ticket)) for ticket, landed in tickets.items()],
+        "tickets": [(ticket, landed, stood_on.get(ticket), came.get(ticket)) for ticket, landed in tickets.items()],
         "opened_at": tx.now,
     }
     tx.execute(insert(schema.landings), [row])
@@ -74,8 +75,9 @@ def _landing(row: Row[Any]) -> Landing:
         commit=row.commit_id,
         tree=row.tree,
         tickets={ticket: landed for ticket, landed, *_ in row.tickets},
-        # Landings of earlier releases do not say it.
-        before={ticket: stood_on[0] for ticket, _, *stood_on in row.tickets if stood_on and stood_on[0]},
+        # Landings of earlier releases say neither.
+        before={ticket: more[0] for ticket, _, *more in row.tickets if more and more[0]},
+        since={ticket: more[1] for ticket, _, *more in row.tickets if len(more) > 1 and more[1] is not None},
         opened_at=row.opened_at,
         closed_at=row.closed_at,
         landed=row.landed,

@@ -84,7 +84,7 @@ class TicketLine:
     created_at: float
     moved_at: float
     doing: str = ""
-    """What happens at this moment, in a few words: `agent at work for 12 s`, `in the merge queue`, `waits for 3`."""
+    """What happens at this moment, in a few words: `waits for 3`, `in the merge queue, place 2 of 5, 12 lines`."""
     parked_until: float | None = None
     """When a parked ticket goes on by itself."""
     question: int | None = None

@@ -1,0 +1,113 @@
+"""The merge queue as it stands: who waits, in which order, and how many are tried together next.
+
+Nothing of it has a table of its own. The size of a change is git's to tell, who was passed by follows from the
+landings, and how many are tried together was said by the last event about that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+
+from legion.domain.events import Kind
+from legion.domain.queue import Waiting, ordered, passed_by, room_after
+from legion.domain.rules import Rule
+from legion.domain.tickets import State, Ticket
+from legion.jobs.world import Workshop, World
+from legion.store import events, landings, tickets
+from legion.store.database import ReadTransaction
+
+_LANDINGS = 100
+"""So many last ones tell who was passed by."""
+_EVENTS = 20_000
+"""What was learned longer ago than that tells nothing about today's changes."""
+
+
+class Queue:
+    """One project's, for as long as its land job runs."""
+
+    def __init__(self, world: World, project: int) -> None:
+        self._world = world
+        with world.store.read() as tx:
+            said = events.latest(tx, project, Kind.BATCH_SIZE, within=_EVENTS)
+        self._room = None if said is None else int(str(said.data["to"]))
+
+    def room(self, shop: Workshop) -> int:
+        """How many changes the next batch may hold."""
+        most = shop.config.landing.batch
+        return most if self._room is None else min(most, self._room)
+
+    def first(self, shop: Workshop, tx: ReadTransaction, live: Iterable[Ticket]) -> tuple[Ticket, ...]:
+        """Those of them that are tried together next, whole and in order."""
+        waiting = standing(self._world, tx, shop.project.id, live)
+        return tickets.get_many(tx, [one.ticket for one in waiting[: self.room(shop)]])
+
+    def tell(self, shop: Workshop, batch: Sequence[Ticket], aside: Collection[int]) -> None:
+        """Write down in which order they are tried, and why. Where nobody else waits there is nothing to say."""
+        with self._world.store.read() as tx:
+            live = [one for one in tickets.live(tx, project=shop.project.id) if one.id not in aside]
+            waiting = {one.ticket: one for one in standing(self._world, tx, shop.project.id, live)}
+        known = [waiting[ticket.id] for ticket in batch if ticket.id in waiting]
+        if not known or len(waiting) < 2:
+            return
+        data = {
+            "tickets": [one.ticket for one in known],
+            "lines": [one.lines for one in known],
+            "overdue": [one.ticket for one in known if one.overdue],
+            "waiting": len(waiting) - len(known),
+            "most": self.room(shop),
+            "rule": Rule.SMALL_FIRST.value,
+        }
+        with self._world.store.write() as tx:
+            tx.record(Kind.BATCH, project=shop.project.id, data=data)
+
+    def learn(self, shop: Workshop, tried: int, *, green: bool) -> None:
+        """A batch of so many was green or red. Where that changes how many come next, it is written down."""
+        after = room_after(green=green, tried=tried, room=self.room(shop), most=shop.config.landing.batch)
+        why = f"a batch of {tried} was {'green' if green else 'red'}"
+        self._change(shop, after, why, Rule.BATCH_LEARNS)
+
+    def unlearn(self, shop: Workshop, room: int) -> None:
+        """What was red was flaky. That tells nothing about changes, so there is as much room as before, or more."""
+        self._change(shop, max(room, self.room(shop)), "what was red was flaky", Rule.FLAKY_BLAMES_NOBODY)
+
+    def forget(self, shop: Workshop) -> None:
+        """What was red was the target itself, which tells nothing about changes either."""
+        self._change(shop, shop.config.landing.batch, "the target itself was red", Rule.BLAMELESS)
+
+    def _change(self, shop: Workshop, to: int, why: str, rule: Rule) -> None:
+        room = self.room(shop)
+        if to == room:
+            return
+        with self._world.store.write() as tx:
+            data = {"from": room, "to": to, "why": why, "rule": rule.value}
+            tx.record(Kind.BATCH_SIZE, project=shop.project.id, data=data)
+        self._room = to
+
+
+def standing(world: World, tx: ReadTransaction, project: int, live: Iterable[Ticket]) -> tuple[Waiting, ...]:
+    """Those of one project's tickets that wait for landing, in order."""
+    queued = [ticket for ticket in live if ticket.state is State.LANDING]
+    if not queued:
+        return ()
+    lines = _lines(world, project, queued)
+    recent = landings.history(tx, project, _LANDINGS)
+    return ordered(
+        Waiting(
+            ticket=ticket.id,
+            priority=ticket.wish.priority,
+            since=ticket.moved_at,
+            lines=lines[ticket.id],
+            passed=passed_by(ticket.moved_at, recent),
+        )
+        for ticket in queued
+    )
+
+
+def _lines(world: World, project: int, queued: Sequence[Ticket]) -> dict[int, int]:
+    """How much each of them changes. A commit never changes, so git is asked once for each."""
+    changes = {ticket.id: ticket.change for ticket in queued if ticket.change is not None}
+    unknown = [change for change in changes.values() if change not in world.sizes]
+    if unknown:
+        told = world.hub(project).lines_changed((change.base, change.commit) for change in unknown)
+        world.sizes |= {change: told[change.commit] for change in unknown}
+    return {ticket: world.sizes[change] for ticket, change in changes.items()}
