@@ -383,6 +383,10 @@ def words_of(event: EventLine) -> str:
             return f"rewound to {told.get('moment')}"
         case "landing.landed":
             return f"landed as {commit}"
+        case "landing.left-behind":
+            return _with("not in the target any more", told.get("why"))
+        case "landing.brought-back":
+            return "in the target again"
         case "landing.sent-back":
             return _with("sent back", told.get("why"))
         case _:

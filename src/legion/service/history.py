@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from legion.domain.errors import BadInput, NotFound
 from legion.domain.events import Event, Kind
-from legion.domain.rules import WORDS
+from legion.domain.rules import WORDS, decided_by
 from legion.domain.runs import Run
 from legion.jobs import rewinding
 from legion.jobs.world import World
@@ -44,18 +44,22 @@ class _Cursor:
 
 
 def history(world: World, cwd: str | None, ticket: int | None, run: int | None, after: str, last: int) -> Events:
-    """Of a ticket, of one run of it, or of a project; of all projects where the folder belongs to none."""
+    """Of a ticket, of one run, or of a project; of all projects where the folder belongs to none."""
     cursor = _Cursor.read(after)
-    here = project_cases.find_or_none(world, cwd) if cwd and ticket is None else None
+    here = project_cases.find_or_none(world, cwd) if cwd and ticket is None and run is None else None
+    project = here.id if here else None
     with world.store.read() as tx:
         known = {one.id: one.name for one in projects.all(tx)}
         newest = events.last(tx)
+        mine: tuple[Run, ...] = ()
         if ticket is not None:
             tickets.get(tx, ticket)
             mine = _runs(runs.of_ticket(tx, ticket), ticket, run)
-        else:
-            mine = ()
-        found = events.newest(tx, after=cursor.event, project=here.id if here else None, ticket=ticket, limit=_MOST)
+        elif run is not None:
+            # A ticket's, or a turn of a standing agent.
+            mine = (runs.get(tx, run),)
+            project, ticket = mine[0].project, mine[0].ticket
+        found = events.newest(tx, after=cursor.event, project=project, ticket=ticket, limit=_MOST)
     lines = [_event(event, known) for event in found if run is None or event.data.get("run") == run]
     at = _Cursor(event=newest, run=cursor.run, line=cursor.line)
     for one in mine:
@@ -83,7 +87,7 @@ def _runs(known: tuple[Run, ...], ticket: int, wanted: int | None) -> tuple[Run,
 
 
 def _event(event: Event, names: Mapping[int, str]) -> Happening:
-    rule = str(event.data.get("rule", ""))
+    rule = decided_by(event)
     run = event.data.get("run")
     return Happening(
         at=event.at,
@@ -156,6 +160,10 @@ def said(event: Event) -> str:
             words = f"check {told('name')} is {told('verdict')} after {data.get('duration', 0):.1f} s"
         case Kind.LANDED:
             words = f"landed as {told('commit')[:9]}, tested with {told('tested')[:9]}"
+        case Kind.LEFT_BEHIND:
+            words = f"not in the target any more, which is at {told('target')[:9]}: {told('why')}"
+        case Kind.BROUGHT_BACK:
+            words = f"in the target again, which is at {told('target')[:9]}"
         case Kind.SENT_BACK:
             words = f"sent back: {told('why')}"
         case Kind.TARGET_MOVED:
