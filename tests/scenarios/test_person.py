@@ -96,7 +96,7 @@ def test_who_has_all_and_goes_back_takes_the_target_along_and_may_come_forward_a
     project.repository.git("reset", "--quiet", "--hard", "HEAD~1")
     later = project.dispatch("later", "echo later > later.txt")
     project.until(later, "done")
-    assert "nothing of it is there any more" in project.squad.cli("status", cwd=project.repository.root).stdout
+    assert "not in the target any more" in project.squad.cli("status", cwd=project.repository.root).stdout
     findings = {one.name: one for one in project.squad.client.doctor(project.cwd).findings}
     assert (findings["landed and gone"].ok, marks(project, first)) == (False, ["landing.left-behind"])
     assert f"ticket {first} (" in findings["landed and gone"].detail

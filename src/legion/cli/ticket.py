@@ -384,7 +384,7 @@ def words_of(event: EventLine) -> str:
         case "landing.landed":
             return f"landed as {commit}"
         case "landing.left-behind":
-            return _with("not in the target any more", told.get("why"))
+            return told.get("why", "not in the target any more")
         case "landing.brought-back":
             return "in the target again"
         case "landing.sent-back":

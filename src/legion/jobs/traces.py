@@ -19,7 +19,7 @@ from legion.jobs.world import Workshop, World
 from legion.store import events, tickets
 from legion.store.database import ReadTransaction, Transaction
 
-LEFT = "your branch went back behind it, and so did the target: nothing of it is there any more"
+LEFT = "not in the target any more, which went back with your branch"
 
 
 def before(tx: ReadTransaction, shop: Workshop, landed: Ticket) -> str:

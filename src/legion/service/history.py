@@ -20,6 +20,8 @@ from legion.wire.history import Events, Happening
 
 _MOST = 20_000
 _LONGEST = 200
+_OF_ALL = (Kind.PACE,)
+"""What concerns every project: its account is at a limit."""
 _WHY = {rule.value: words for rule, words in WORDS.items()}
 _CURSOR = re.compile(r"(\d{1,18}):(\d{1,18}):(\d{1,18})")
 
@@ -59,7 +61,9 @@ def history(world: World, cwd: str | None, ticket: int | None, run: int | None, 
             # A ticket's, or a turn of a standing agent.
             mine = (runs.get(tx, run),)
             project, ticket = mine[0].project, mine[0].ticket
-        found = events.newest(tx, after=cursor.event, project=project, ticket=ticket, limit=_MOST)
+        found = events.newest(
+            tx, after=cursor.event, project=project, ticket=ticket, limit=_MOST, beside=_OF_ALL if run is None else ()
+        )
     lines = [_event(event, known) for event in found if run is None or event.data.get("run") == run]
     at = _Cursor(event=newest, run=cursor.run, line=cursor.line)
     for one in mine:
@@ -161,9 +165,12 @@ def said(event: Event) -> str:
         case Kind.LANDED:
             words = f"landed as {told('commit')[:9]}, tested with {told('tested')[:9]}"
         case Kind.LEFT_BEHIND:
-            words = f"not in the target any more, which is at {told('target')[:9]}: {told('why')}"
+            words = f"{told('why')}: it is at {told('target')[:9]}"
         case Kind.BROUGHT_BACK:
             words = f"in the target again, which is at {told('target')[:9]}"
+        case Kind.PACE:
+            why = f": {told('why')}" if data.get("why") else ""
+            words = f"{told('provider')} was {told('from')} and is {told('to')}{why}"
         case Kind.SENT_BACK:
             words = f"sent back: {told('why')}"
         case Kind.TARGET_MOVED:
