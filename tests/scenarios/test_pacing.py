@@ -207,7 +207,7 @@ def test_while_so_many_wait_for_the_person_nothing_new_begins(tmp_path: Path):
         held = project.dispatch("held", "echo b > b.txt")
         words = "waits until you have settled others: 1 ticket waits for you"
         project.until_true(lambda: project.ticket(held).ticket.doing == words)
-        assert words in one.cli("status", cwd=project.repository.root).stdout
+        assert "waits until you have settled others" in one.cli("status", cwd=project.repository.root).stdout
         (question,) = one.client.inbox().questions
         one.client.answer(question.id, Answer(choice="yes"))
         project.until(held, "done")
