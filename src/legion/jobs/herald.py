@@ -192,10 +192,10 @@ def _ways(user: UserConfig, occasion: Occasion, news: News) -> Iterator[tuple[st
         yield "desktop", partial(_desktop, news)
     body = json.dumps({"schema": "legion.news/1", **asdict(news)}).encode()
     if user.notify.webhook:
-        yield "webhook", partial(_post, user.notify.webhook, body, {"Content-Type": "application/json"})
+        yield "webhook", partial(_post, "webhook", user.notify.webhook, body, {"Content-Type": "application/json"})
     if user.notify.ntfy:
         titled = {"Title": f"Legion: {news.event}", "Tags": news.event}
-        yield "ntfy", partial(_post, user.notify.ntfy, news.text.encode(), titled)
+        yield "ntfy", partial(_post, "ntfy", user.notify.ntfy, news.text.encode(), titled)
 
 
 def _hook(argv: tuple[str, ...], news: News) -> None:
@@ -238,11 +238,12 @@ def _desktop(news: News) -> None:
         log.warning("your desktop could not be told: %s", ended.complaint[-300:])
 
 
-def _post(url: str, body: bytes, headers: dict[str, str]) -> None:
+def _post(name: str, url: str, body: bytes, headers: dict[str, str]) -> None:
     request = urllib.request.Request(url, data=body, headers=headers, method="POST")  # http by its rule
     try:
         with urllib.request.urlopen(request, timeout=_NET_PATIENCE):  # as above
             pass
     except (urllib.error.URLError, OSError, ValueError) as trouble:
         # The address may hold a secret.
-        log.warning("a notification could not be sent: %s", getattr(trouble, "reason", None) or type(trouble).__name__)
+        reason = getattr(trouble, "reason", None) or type(trouble).__name__
+        log.warning("a notification could not be sent by %s: %s", name, reason)
