@@ -192,6 +192,21 @@ def test_what_was_begun_goes_on_and_checks_and_landing_never_wait(state: State):
     assert state is State.WORKING or StartJob(JobKind.RUN, 1) in ending.commands
 
 
+@pytest.mark.parametrize("begun", [True, False])
+def test_a_reading_that_nobody_can_pay_for_is_held_and_one_that_has_begun_goes_on(begun: bool):
+    view = ProjectView(
+        id=1, parallel=9, paused=False, trusted=True, baseline_known=True, baseline_red=False, person_waiting=False
+    )
+    ticket = Ticket(id=1, project=1, wish=Wish(title="t", text=""), state=State.REVIEWING)
+    spent = Rhythm(broke={1: Hold(rule=Rule.BUDGET, why="spent")})
+    facts = Snapshot(
+        projects=(view,), tickets=(ticket,), ended={}, jobs=frozenset(), slots=9, rhythm=spent,
+        open_readings=frozenset({1} if begun else ()),
+    )  # fmt: skip
+    found = decide(facts, NOW)
+    assert (StartJob(JobKind.REVIEW, 1, 0) in found.commands, set(found.held)) == (begun, set() if begun else {1})
+
+
 class TestBudgets:
     SPENT = (
         Spent(project=1, epic="a", day="d1", usd=3.0),
