@@ -83,6 +83,18 @@ def test_a_look_at_a_background_command_that_works_is_no_loop_and_at_one_that_do
     assert isinstance(judge(replace(facts, idle_since=LONG_AGO), PATIENCE, NOW), Looping)
 
 
+@pytest.mark.parametrize(
+    "words", ["sleep 30; tail log", "cd a && sleep 5 && gh run view", "for i in 1 2; do sleep 1; done"]
+)
+def test_who_sleeps_before_it_looks_loops_by_the_clock_and_not_by_the_count(words: str):
+    looks = tuple(replace(one, call=replace(one.call, words=words), time=NOW - 10 + one.number) for one in same(9))
+    facts = Facts(course=Course(returned=looks), tree_since=1)
+    assert isinstance(judge(facts, PATIENCE, NOW), Progress)
+    assert isinstance(judge(facts, PATIENCE, looks[1].time + PATIENCE.silence), Looping)
+    busy = replace(facts, course=Course(returned=tuple(replace(one, call=a_call()) for one in looks)))
+    assert isinstance(judge(busy, PATIENCE, NOW), Looping)
+
+
 def test_tests_that_stay_red_loop_though_files_change_but_only_after_longer():
     red = Tally(failed=2, passed=1)
     returned = tuple(came_back(n, tests=red) for n in range(1, 9))

@@ -79,7 +79,7 @@ class TestGovernor:
 
 
 def rhythm(reading: Reading = OPEN, **more: object) -> Rhythm:
-    facts = {"accounts": dict.fromkeys(range(1, 10), "p"), "readings": {"p": reading}}
+    facts = {"accounts": dict.fromkeys(range(1, 10), ("p",)), "readings": {"p": reading}}
     return Rhythm(**{**facts, **more})  # type: ignore[arg-type]
 
 
@@ -89,9 +89,27 @@ class TestAdmission:
 
     def test_a_closed_account_holds_its_own_and_nobody_else(self):
         closed = Reading(stance=Stance.CLOSED, most=0, until=2000.0, why="p: used")
-        found = admit(rhythm(closed, accounts={1: "p", 3: "q"}), [1, 2, 3], NOW)
+        found = admit(rhythm(closed, accounts={1: ("p",), 3: ("q",)}), [1, 2, 3], NOW)
         assert found.begun == (2, 3)
         assert (found.held[1].rule, found.wake_at) == (Rule.GOVERNOR, 2000.0)
+
+    def test_who_may_ask_elsewhere_is_held_only_where_all_of_them_are_closed(self):
+        closed, later = (Reading(stance=Stance.CLOSED, most=0, until=until, why="used") for until in (2000.0, 3000.0))
+        both = {1: ("p", "q"), 2: ("q", "p"), 3: ("p",)}
+        found = admit(rhythm(closed, accounts=both), [1, 2, 3], NOW)
+        assert (found.begun, set(found.held)) == ((1, 2), {3})
+        shut = rhythm(accounts=both, readings={"p": later, "q": closed})
+        assert admit(shut, [1, 2, 3], NOW).wake_at == 2000.0
+        slow = Reading(stance=Stance.SLOW, most=1)
+        moved = rhythm(accounts=both, readings={"p": closed, "q": slow}, at_work=frozenset({1}))
+        assert admit(moved, [2], NOW).begun == (), "who is at work counts where it is served"
+
+    def test_what_is_in_hand_waits_for_money_and_limits_and_for_nothing_else(self):
+        quiet = rhythm(quiet_until=2000.0, stagger=5.0, last_start=NOW, waiting=1, most_waiting=1)
+        assert admit(quiet, [1], NOW, in_hand={1}).begun == (1,)
+        closed = Reading(stance=Stance.CLOSED, most=0, until=2000.0, why="used")
+        assert admit(rhythm(closed), [1], NOW, in_hand={1}).begun == ()
+        assert admit(rhythm(broke={1: Hold(rule=Rule.BUDGET, why="spent")}), [1], NOW, in_hand={1}).begun == ()
 
     @pytest.mark.parametrize(("running", "most"), list(product(range(4), range(1, 5))))
     def test_near_the_limit_no_more_work_at_once_than_it_says(self, running: int, most: int):
@@ -126,7 +144,7 @@ class TestAdmission:
         assert admit(Rhythm(quiet_until=2000.0), [seat], NOW).held[seat].rule is Rule.QUIET_HOURS
         assert admit(Rhythm(stagger=5.0), [1, seat], NOW).begun == (1,)
         slow = Reading(stance=Stance.SLOW, most=1)
-        assert admit(rhythm(slow, accounts={1: "p", seat: "p"}, at_work=frozenset({seat})), [1], NOW).begun == ()
+        assert admit(rhythm(slow, accounts={1: ("p",), seat: ("p",)}, at_work=frozenset({seat})), [1], NOW).begun == ()
 
     def test_a_person_with_full_hands_is_still_answered(self):
         seat = agent_seat(1)
@@ -172,6 +190,21 @@ def test_what_was_begun_goes_on_and_checks_and_landing_never_wait(state: State):
     # A run that only needs its end is not a beginning.
     ending = decide(replace(quiet, open_runs=frozenset({1})), NOW)
     assert state is State.WORKING or StartJob(JobKind.RUN, 1) in ending.commands
+
+
+@pytest.mark.parametrize("begun", [True, False])
+def test_a_reading_that_nobody_can_pay_for_is_held_and_one_that_has_begun_goes_on(begun: bool):
+    view = ProjectView(
+        id=1, parallel=9, paused=False, trusted=True, baseline_known=True, baseline_red=False, person_waiting=False
+    )
+    ticket = Ticket(id=1, project=1, wish=Wish(title="t", text=""), state=State.REVIEWING)
+    spent = Rhythm(broke={1: Hold(rule=Rule.BUDGET, why="spent")})
+    facts = Snapshot(
+        projects=(view,), tickets=(ticket,), ended={}, jobs=frozenset(), slots=9, rhythm=spent,
+        open_readings=frozenset({1} if begun else ()),
+    )  # fmt: skip
+    found = decide(facts, NOW)
+    assert (StartJob(JobKind.REVIEW, 1, 0) in found.commands, set(found.held)) == (begun, set() if begun else {1})
 
 
 class TestBudgets:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from legion.domain import rules
+from legion.domain.events import Event, Kind
 from legion.domain.rules import Rule, rule_of
 from legion.domain.tickets import (
     MOVES,
@@ -59,3 +60,18 @@ def test_every_rule_is_said_in_words():
 def test_only_what_a_person_asks_for_is_a_persons():
     theirs = {type(step) for step in STEPS if rule_of(step) is Rule.PERSON}
     assert theirs == {Submit, Stop, Retry, Rewind, Park}
+
+
+def test_every_kind_of_event_is_a_fact_or_names_its_rule():
+    by_itself = {kind for kind in Kind if rules.decided_by(Event(n=1, at=0.0, kind=kind))}
+    assert not by_itself & rules.FACTS
+    assert not by_itself & rules.NAMED
+    assert by_itself | rules.FACTS | rules.NAMED == set(Kind)
+
+
+@pytest.mark.parametrize(
+    ("by", "rule"),
+    [("person", Rule.PERSON), ("silence", Rule.SILENCE_ANSWERS), ("end", Rule.MOOT_IS_WITHDRAWN)],
+)
+def test_who_settled_a_question_says_by_which_rule(by: str, rule: Rule):
+    assert rules.decided_by(Event(n=1, at=0.0, kind=Kind.QUESTION_SETTLED, data={"by": by})) == rule.value

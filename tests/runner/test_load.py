@@ -31,6 +31,18 @@ def used(bench: Workbench, run: Path, *, tools_only: bool) -> Load:
     return found
 
 
+def test_the_top_of_a_run_is_known_by_all_of_its_first_lines_or_not_at_all(bench: Workbench):
+    """Whoever reads on from the middle does not know the runner, and everybody would seem to be its child."""
+    bench.pipe("hold")
+    run = bench.shell(WAITS)
+    whole = root_of(run)
+    lines = read_journal(run)
+    started = next(at for at, line in enumerate(lines) if line.kind == "started")
+    assert load.root_of(lines[:started]) is None
+    assert load.root_of(lines[started:]) is None
+    assert whole.runner > 1
+
+
 def test_a_program_without_tools_has_no_load_but_its_own(bench: Workbench):
     bench.pipe("hold")
     pipe = bench.pipe("said")

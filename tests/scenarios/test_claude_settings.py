@@ -329,6 +329,12 @@ def test_a_persons_own_login_is_said_to_be_readable_and_is_never_written_or_repl
         assert page.access == "your own Claude login, which the agent can read"
         assert "your own Claude login, which the agent can read" in one.told("ticket", str(ticket))
         assert one.project.landed("hijack.txt") == "hi\n"
+        # Nobody but Claude Code hears of this account's limit, and whoever comes next need not meet it.
+        one.script("walled", "[[step]]\nstatus = 429\nlimit = {resets_in = 3000}\n")
+        one.project.until(one.dispatch("walled"), "parked")
+        held = one.dispatch("walled")
+        words = "waits for the reset of the limit (your own login: "
+        one.project.until_true(lambda: words in one.project.ticket(held).ticket.doing)
     after = login.lstat()
     assert json.loads(login.read_text()) == LOGIN
     assert (after.st_ino, after.st_mode, after.st_mtime_ns) == (before.st_ino, before.st_mode, before.st_mtime_ns)

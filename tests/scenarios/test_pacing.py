@@ -6,9 +6,11 @@ import json
 from itertools import pairwise
 from pathlib import Path
 
+from legion.wire.questions import Answer
 from tests.support.legion import squad
 from tests.support.looking import until_seen
-from tests.support.models import Company, company
+from tests.support.models import KEY, Company, company
+from tests.support.readers import ALWAYS, approve
 from tests.support.repository import Repository
 
 
@@ -61,6 +63,40 @@ def test_behind_the_reset_work_goes_on_by_itself(tmp_path: Path):
         here.project.until_true(lambda: paces(here)[:1] == [("open", "closed")])
         here.project.until(here.dispatch("second"), "done")
         assert paces(here) == [("open", "closed"), ("closed", "open")]
+
+
+def test_another_provider_of_the_route_is_asked_at_the_wall_and_only_when_all_are_there_is_anybody_held(tmp_path: Path):
+    with company(tmp_path) as here:
+        here.told("provider", "add", "other", "--url", here.stage.url, "--key-stdin", stdin=KEY)
+        for name in ("first", "third"):
+            script(here, name, 0.99)
+        here.project.until(here.dispatch("first"), "done")
+        here.project.until_true(lambda: paces(here) == [("open", "closed")])
+        here.told("route", "set", "claude-haiku-*", "rehearsal", "other")
+        held = here.dispatch("third", model="sonnet")
+        here.project.until_true(lambda: "rehearsal: 99% of 5h is used" in here.project.ticket(held).ticket.doing)
+        # The first asked refuses, so the second answers, and says that it is as good as used up.
+        here.script(
+            "second",
+            """
+            [[step]]
+            say = "I work."
+            status = 429
+            times = 1
+            limit = {resets_in = 3000, utilization = 0.98}
+            call = {tool = "Bash", input = {command = "echo 2 > second.txt"}}
+
+            [[step]]
+            say = "Done."
+            """,
+        )
+        here.told("route", "set", "claude-sonnet-*", "rehearsal", "other")
+        here.project.stop(held)
+        here.project.until(here.dispatch("second", model="sonnet"), "done")
+        here.project.until_true(lambda: len(paces(here)) == 2)
+        held = here.dispatch("third", model="sonnet")
+        here.project.until_true(lambda: "waits for the reset" in here.project.ticket(held).ticket.doing)
+        assert here.project.state(held) == "queued"
 
 
 def test_a_spent_budget_ends_the_run_keeps_its_work_and_goes_on_when_it_is_raised(tmp_path: Path):
@@ -140,6 +176,44 @@ def test_a_budget_that_is_raised_takes_its_question_back_and_a_no_is_not_asked_a
         for ticket in (waiting, other):
             here.project.until(ticket, "done")
         assert here.squad.client.inbox().questions == []
+
+
+def test_a_budget_that_is_spent_by_who_reads_a_change_is_the_same_one_question(tmp_path: Path):
+    """A ticket's own budget is not what is spent, so nothing is asked about the ticket."""
+    settings = '[budgets]\nday_usd = 0.02\n[reviewer]\nmodel = "claude-sonnet-4-5"\n'
+    usage = "usage = {input = 10000, output = 0, cache_read = 0, cache_write = 0}"
+    look = 'say = "I look."\ncall = {tool = "Read", input = {file_path = "{cwd}/README.txt"}}'
+    verdict = f"say = {json.dumps(json.dumps(approve('built.txt')))}"
+    with company(tmp_path, settings=settings, config=ALWAYS) as here:
+        script(here, "built", 0.1, command="echo 'rehearsal: read' > built.txt")
+        here.script("read", f"[[step]]\n{usage}\n{look}\n\n[[step]]\ndelay = 120\n{verdict}\n")
+        ticket = here.dispatch("built")
+        here.project.until_true(lambda: bool(here.squad.client.inbox().questions))
+        (question,) = here.squad.client.inbox().questions
+        assert (question.kind, question.ticket) == ("budget", None)
+        page = here.project.ticket(ticket)
+        assert (page.ticket.state, page.ticket.attempt) == ("reviewing", 1)
+        assert "today's budget of $0.02 is spent" in page.ticket.doing
+        assert [run.outcome for run in page.runs] == ["finished", "stopped"]
+        here.script("read", f"[[step]]\n{usage}\n{look}\n\n[[step]]\n{verdict}\n")
+        here.told("answer", str(question.id), "more")
+        here.project.until(ticket, "done")
+        assert here.squad.client.inbox().questions == []
+
+
+def test_while_so_many_wait_for_the_person_nothing_new_begins(tmp_path: Path):
+    with squad(tmp_path, settings="[rhythm]\nwaiting = 1\n") as one:
+        project = one.adopt(Repository(tmp_path / "ada"))
+        asks = project.dispatch("asks", "mkdir .github; echo a > .github/a.yml")
+        project.until(asks, "parked")
+        held = project.dispatch("held", "echo b > b.txt")
+        words = "waits until you have settled others: 1 ticket waits for you"
+        project.until_true(lambda: project.ticket(held).ticket.doing == words)
+        assert "waits until you have settled others" in one.cli("status", cwd=project.repository.root).stdout
+        (question,) = one.client.inbox().questions
+        one.client.answer(question.id, Answer(choice="yes"))
+        project.until(held, "done")
+        project.until(asks, "done")
 
 
 def test_agents_begin_one_after_the_other(tmp_path: Path):

@@ -26,6 +26,12 @@ def left_behind(project: Project) -> list[object]:
     return [line.data["left"] for line in lines if line.kind == "person.seen" and "left" in line.data]
 
 
+def marks(project: Project, ticket: int) -> list[str]:
+    """What was said of a landed ticket since."""
+    lines = project.squad.client.history(project.cwd, ticket=ticket).lines
+    return [line.kind for line in lines if line.kind in ("landing.left-behind", "landing.brought-back")]
+
+
 def holds(project: Project, commit: str, ref: str = "refs/legion/target") -> bool:
     return commit in project.hub_git("rev-list", ref).split()
 
@@ -63,6 +69,7 @@ def test_a_rebase_in_the_middle_of_a_test_is_noticed_and_both_histories_are_kept
     assert all(project.landed(name) is not None for name in files)
     assert left_behind(project) == [old]
     assert holds(project, old, f"refs/legion/before/{old}")
+    assert not [line for line in project.squad.client.history(project.cwd).lines if line.kind == "landing.left-behind"]
     assert only_tested_commits_landed(project)
     project.collect()
     assert all((project.repository.root / name).exists() for name in files)
@@ -82,12 +89,17 @@ def test_a_reset_in_the_middle_of_a_test_is_noticed_and_loses_nothing(make: Call
 
 
 def test_who_has_all_and_goes_back_takes_the_target_along_and_may_come_forward_again(project: Project):
-    project.until_settled(project.dispatch("first", "echo first > first.txt"))
+    first = project.dispatch("first", "echo first > first.txt")
+    project.until_settled(first)
     project.collect()
     old = project.repository.head()
     project.repository.git("reset", "--quiet", "--hard", "HEAD~1")
     later = project.dispatch("later", "echo later > later.txt")
     project.until(later, "done")
+    assert "not in the target any more" in project.squad.cli("status", cwd=project.repository.root).stdout
+    findings = {one.name: one for one in project.squad.client.doctor(project.cwd).findings}
+    assert (findings["landed and gone"].ok, marks(project, first)) == (False, ["landing.left-behind"])
+    assert f"ticket {first} (" in findings["landed and gone"].detail
     assert (project.landed("first.txt"), project.landed("later.txt")) == (None, "later\n")
     assert left_behind(project) == [old]
     assert holds(project, old, f"refs/legion/before/{old}")
@@ -97,5 +109,7 @@ def test_who_has_all_and_goes_back_takes_the_target_along_and_may_come_forward_a
     project.dispatch("look", "echo look > look.txt")
     project.until_true(lambda: project.landed("first.txt") == "first\n")
     project.until_settled()
+    assert marks(project, first) == ["landing.left-behind", "landing.brought-back"]
+    assert (project.state(first), project.ticket(first).ticket.reason) == ("done", "")
     project.collect()
     assert all((project.repository.root / name).exists() for name in ("first.txt", "later.txt", "look.txt"))

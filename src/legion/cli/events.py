@@ -18,9 +18,11 @@ GLANCE = 0.5
 """Seconds between two looks at a run's journal; events are told, a journal is not."""
 
 
-@command("events", example="legion events\nlegion events 12 -f\nlegion events 12 --run 3 --json")
+@command(
+    "events", example="legion events\nlegion events 12 -f\nlegion events 12 --run 3 --json\nlegion events --run 40"
+)
 @click.argument("id", metavar="[N]", type=TICKET, required=False)
-@click.option("--run", type=click.IntRange(min=1), metavar="R", help="Only this run of the ticket.")
+@click.option("--run", type=click.IntRange(min=1), metavar="R", help="Only this run, of the ticket or of anybody.")
 @click.option(
     "--last",
     type=click.IntRange(0, 100_000),
@@ -29,14 +31,14 @@ GLANCE = 0.5
 )
 @click.option("-f", "--follow", is_flag=True, help="Go on as things happen; a ticket's end or Ctrl-C ends it.")
 def events(call: Call, id: int | None, run: int | None, last: int | None, follow: bool) -> None:
-    """Replay what happened in this project, or to ticket N with the journals of its runs.
+    """Replay what happened in this project, or to ticket N with the journals of its runs, or in one run.
 
-    Whatever was decided without you names its rule in brackets. What stands behind `--to` is a moment that
-    `legion rewind` can go back to. With --json and -f: one object per line.
+    A turn of a standing agent is a run, too. Whatever was decided without you names its rule in brackets. What stands
+    behind `--to` is a moment that `legion rewind` can go back to. With --json and -f: one object per line.
     """
-    if run is not None and id is None:
-        raise click.UsageError("--run needs the number of its ticket")
-    shown = last if last is not None else 0 if id is not None else 100
+    if run is not None and id is None and follow:
+        raise click.UsageError("with --follow, --run needs the number of its ticket")
+    shown = last if last is not None else 100 if id is None and run is None else 0
     cwd = call.cwd
     found = lasting(call, lambda legion: legion.history(cwd, ticket=id, run=run, last=shown))
     if call.json:

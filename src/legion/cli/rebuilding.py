@@ -47,9 +47,11 @@ def _done(done: Rebuild) -> Iterator[str]:
     listed = ", ".join(f"{harmless(board.project)} ({_many(board.tickets)})" for board in done.boards)
     yield f"Rebuilt: {listed}."
     if done.landed:
-        yield f"{_many(done.landed)} had landed after the last copy was made, and are done."
+        are = "is" if done.landed == 1 else "are"
+        yield f"{_many(done.landed)} had landed after the last copy was made, and {are} done."
     if done.resumed:
-        yield f"{_many(done.resumed)} in hand go on with what lies in their worktrees when Legion is up."
+        go_on, their = ("goes on", "its worktree") if done.resumed == 1 else ("go on", "their worktrees")
+        yield f"{_many(done.resumed)} in hand {go_on} with what lies in {their} when Legion is up."
     if done.kept:
         yield f"The old database is kept as {harmless(done.kept)}."
     yield f"Not brought back: {'; '.join(done.lost)}."

@@ -383,6 +383,10 @@ def words_of(event: EventLine) -> str:
             return f"rewound to {told.get('moment')}"
         case "landing.landed":
             return f"landed as {commit}"
+        case "landing.left-behind":
+            return told.get("why", "not in the target any more")
+        case "landing.brought-back":
+            return "in the target again"
         case "landing.sent-back":
             return _with("sent back", told.get("why"))
         case _:

@@ -121,6 +121,8 @@ class Repeats:
     times: int
     first: int
     """The number of the first return that was nothing new."""
+    since: float
+    """When that came."""
 
 
 def read(happenings: Iterable[Happening]) -> Course:
@@ -173,7 +175,7 @@ def repeats(returned: Sequence[Return], *, after: int) -> Repeats | None:
     found = next(one for one in stale if one.same == most)
     # The first time it was new, unless that was before somebody last took a step.
     before = any(one.same == most and one.is_new and one.number > after for one in returned)
-    return Repeats(call=found.call, times=times + before, first=stale[-1].number)
+    return Repeats(call=found.call, times=times + before, first=stale[-1].number, since=stale[-1].time)
 
 
 def red_again(returned: Sequence[Return], *, after: int) -> Repeats | None:
@@ -184,7 +186,9 @@ def red_again(returned: Sequence[Return], *, after: int) -> Repeats | None:
         if not one.comparable or one.tests is None or not one.tests.failed or one.same != told[-1].same:
             break
         stale.append(one)
-    return Repeats(call=stale[0].call, times=len(stale), first=stale[-1].number) if stale else None
+    if not stale:
+        return None
+    return Repeats(call=stale[0].call, times=len(stale), first=stale[-1].number, since=stale[-1].time)
 
 
 def new_since(returned: Sequence[Return], number: int) -> int:

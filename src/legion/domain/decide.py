@@ -172,6 +172,7 @@ def decide(snapshot: Snapshot, now: float) -> Decision:
 def _in_rhythm(snapshot: Snapshot, commands: list[Command], now: float) -> Decision:
     """Of the agents that could begin, those that may. What is in hand already goes on."""
     queued = {ticket.id for ticket in snapshot.tickets if ticket.state is State.QUEUED}
+    to_read = {ticket.id for ticket in snapshot.tickets if ticket.state is State.REVIEWING} - snapshot.open_readings
     in_a_turn = {agent.number for agent in snapshot.agents if agent.in_a_turn}
     begins: dict[Beginner, Command] = {}
     for command in commands:
@@ -179,9 +180,11 @@ def _in_rhythm(snapshot: Snapshot, commands: list[Command], now: float) -> Decis
             # Without a version it only brings an older run to its end.
             case StartJob(JobKind.RUN, ticket, version) if version is not None and ticket in queued:
                 begins[ticket] = command
+            case StartJob(JobKind.REVIEW, ticket) if ticket in to_read:
+                begins[ticket] = command
             case StartJob(JobKind.SERVE, agent) if agent not in in_a_turn:
                 begins[agent_seat(agent)] = command
-    admitted = admit(snapshot.rhythm, tuple(begins), now)
+    admitted = admit(snapshot.rhythm, tuple(begins), now, in_hand=to_read)
     held = {begins[who] for who in admitted.held}
     kept = tuple(command for command in commands if command not in held)
     times = [time for time in (_wake_at(snapshot, now), admitted.wake_at) if time is not None]

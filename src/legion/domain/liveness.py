@@ -7,17 +7,20 @@ taken twice for the same reason, and whoever gets on again starts at the bottom 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 
-from legion.domain.course import Course, new_since, red_again, repeats
+from legion.domain.course import Course, Repeats, new_since, red_again, repeats
 from legion.domain.rules import Rule
 
 RUNS_COMMANDS = frozenset({"Bash", "BashOutput", "TaskOutput"})
 """Tools behind which there are processes; what others wait for cannot be measured."""
 LOOKS_ON = frozenset({"BashOutput", "TaskOutput"})
 """Tools that look at a command in the background. While that works, looking again is no loop."""
+_SLEEPS = re.compile(r"(?:^|[\s;&|(])sleep\s+\d")
+"""Who says `sleep 30` before it looks waits on purpose; how often it looks says nothing, how long does."""
 _RED_TIMES = 3
 """So many times the repeats where files change between tests that stay red in the same way."""
 _LONGEST, _SHORT = 80, 24
@@ -191,7 +194,7 @@ def judge(facts: Facts, patience: Patience, now: float) -> State:
         return HangingTool(call="", since=since) if hangs else Progress(why="its program works")
     if (hanging := _hanging(facts, patience, step_at, now)) is not None:
         return hanging
-    if (looping := _looping(facts, patience, last.after if last is not None else 0)) is not None:
+    if (looping := _looping(facts, patience, last.after if last is not None else 0, now)) is not None:
         return looping
     if course.open and not _abandoned(facts):
         return Progress(why=f"{quoted(course.open[0].tool, course.open[0].words)} is at work")
@@ -239,10 +242,11 @@ def _hanging(facts: Facts, patience: Patience, step_at: float, now: float) -> Ha
     return HangingTool(call=quoted(commands[0].tool, commands[0].words), since=since)
 
 
-def _looping(facts: Facts, patience: Patience, after: int) -> Looping | None:
+def _looping(facts: Facts, patience: Patience, after: int, now: float) -> Looping | None:
     returned = facts.course.returned
     found = repeats(returned, after=after)
-    if found is not None and found.times >= patience.repeats and not _watches(facts, found.call.tool):
+    waits = found is not None and (_watches(facts, found.call.tool) or _polls(found, patience, now))
+    if found is not None and found.times >= patience.repeats and not waits:
         # Files may have changed between two looks; only what came back after the first of them counts as proof.
         same_files = facts.tree_since is not None and returned[-1].number > facts.tree_since
         if same_files:
@@ -260,6 +264,12 @@ def _abandoned(facts: Facts) -> bool:
 
 def _watches(facts: Facts, tool: str) -> bool:
     return tool in LOOKS_ON and bool(facts.processes) and facts.idle_since is None
+
+
+def _polls(found: Repeats, patience: Patience, now: float) -> bool:
+    """Looks again and again at something that takes its time, and has not done so for too long."""
+    call = found.call
+    return call.tool == "Bash" and bool(_SLEEPS.search(call.words)) and now - found.since < patience.silence
 
 
 def quoted(tool: str, words: str) -> str:

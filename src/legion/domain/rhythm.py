@@ -5,7 +5,9 @@ Governors, budgets, quiet hours, a pause between two beginnings, and a limit on 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import math
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from legion.domain.budgets import Empty
@@ -42,14 +44,22 @@ class Rhythm:
     """0: as many as there are."""
     last_start: float | None = None
     """When the last of those at work began."""
-    accounts: Mapping[Beginner, str] = field(default_factory=dict)
-    """Whose limits each of them meets. Who needs no model is not in it."""
+    accounts: Mapping[Beginner, tuple[str, ...]] = field(default_factory=dict)
+    """Whose limits each of them meets: the provider that it asks, and those that are asked instead, in their order. Who
+    needs no model is not in it."""
     at_work: frozenset[Beginner] = frozenset()
     readings: Mapping[str, Reading] = field(default_factory=dict)
     last_starts: Mapping[str, float] = field(default_factory=dict)
     """By account: when the last of those at work began."""
     broke: Mapping[Beginner, Hold] = field(default_factory=dict)
     """Whose budget is spent."""
+
+    def serving(self, who: Beginner) -> str | None:
+        """The account that it would use now: the first that is not at its limit, else the one that is open first."""
+        mine = self.accounts.get(who, ())
+        closed = {name: reading for name in mine if (reading := self.readings.get(name, OPEN)).stance is Stance.CLOSED}
+        still = [name for name in mine if name not in closed]
+        return next(iter(still), None) or min(mine, key=lambda name: closed[name].until or math.inf, default=None)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,18 +72,21 @@ class Admitted:
         return min((hold.until for hold in self.held.values() if hold.until is not None), default=None)
 
 
-def admit(rhythm: Rhythm, wanted: Sequence[Beginner], now: float) -> Admitted:
-    """Of those that could begin, in this order, those that do."""
+def admit(
+    rhythm: Rhythm, wanted: Sequence[Beginner], now: float, *, in_hand: Collection[Beginner] = frozenset()
+) -> Admitted:
+    """Of those that could begin, in this order, those that do. Whose work goes on with it is `in_hand`: nothing new for
+    anybody, so that only money and limits hold it."""
     last, last_on = rhythm.last_start, dict(rhythm.last_starts)
-    running = _count(rhythm.accounts[who] for who in rhythm.at_work if who in rhythm.accounts)
+    running = Counter(rhythm.serving(who) for who in rhythm.at_work)
     begun: list[Beginner] = []
     held: dict[Beginner, Hold] = {}
     for who in wanted:
-        account = rhythm.accounts.get(who)
-        hold = _general(rhythm, who, last, now) or rhythm.broke.get(who)
+        account = rhythm.serving(who)
+        hold = (None if who in in_hand else _general(rhythm, who, last, now)) or rhythm.broke.get(who)
         if hold is None and account is not None:
             reading = rhythm.readings.get(account, OPEN)
-            hold = _governed(reading, running.get(account, 0), last_on.get(account), now)
+            hold = _governed(reading, running[account], last_on.get(account), now)
         if hold is not None:
             held[who] = hold
             continue
@@ -81,7 +94,7 @@ def admit(rhythm: Rhythm, wanted: Sequence[Beginner], now: float) -> Admitted:
         last = now
         if account is not None:
             last_on[account] = now
-            running[account] = running.get(account, 0) + 1
+            running[account] += 1
     return Admitted(begun=tuple(begun), held=held)
 
 
@@ -109,10 +122,3 @@ def _apart(seconds: float, last: float | None, now: float) -> Hold | None:
     if last is None or not seconds or not 0 <= now - last < seconds:
         return None
     return Hold(rule=Rule.ONE_BY_ONE, why="begins in a moment, one after the other", until=last + seconds)
-
-
-def _count(names: Iterable[str]) -> dict[str, int]:
-    found: dict[str, int] = {}
-    for name in names:
-        found[name] = found.get(name, 0) + 1
-    return found

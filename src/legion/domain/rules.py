@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from enum import Enum
 
+from legion.domain.events import Event, Kind
+from legion.domain.questions import Settler
 from legion.domain.tickets import (
     Approve,
     AskReview,
@@ -70,6 +72,13 @@ class Rule(Enum):
     HANGING_IS_CUT_OFF = "hanging-is-cut-off"
     SILENT_IS_WOKEN = "silent-is-woken"
     DEAD_IS_BURIED = "dead-is-buried"
+    TARGET_FOLLOWS = "target-follows"
+    PERSON_IS_ABSORBED = "person-is-absorbed"
+    RED_IS_MENDED_FIRST = "red-is-mended-first"
+    SILENCE_ANSWERS = "silence-answers"
+    MOOT_IS_WITHDRAWN = "moot-is-withdrawn"
+    GONE_IS_SUCCEEDED = "gone-is-succeeded"
+    REVERSAL_TELLS = "reversal-tells"
     UNNAMED = "unnamed"
 
 
@@ -112,6 +121,13 @@ WORDS = {
     Rule.HANGING_IS_CUT_OFF: "a tool that uses no processor and moves no byte is cut off, then the run",
     Rule.SILENT_IS_WOKEN: "who has no call, no process and no request at its model is nudged, then interrupted",
     Rule.DEAD_IS_BURIED: "a run whose program has died is ended",
+    Rule.TARGET_FOLLOWS: "where your branch held all of the target, the target follows it, forward and back",
+    Rule.PERSON_IS_ABSORBED: "your own commits go through the same checks, are never rewritten, and hold nobody up",
+    Rule.RED_IS_MENDED_FIRST: "what a checkpoint finds is mended before anything behind it moves",
+    Rule.SILENCE_ANSWERS: "a question that nobody answers in time is settled as if it had not been asked",
+    Rule.MOOT_IS_WITHDRAWN: "a question goes with what it was about",
+    Rule.GONE_IS_SUCCEEDED: "whoever is fired leaves no message unread and nobody without a parent",
+    Rule.REVERSAL_TELLS: "a proof that is green without the change proves nothing, and is said to",
     Rule.UNNAMED: "the table of moves",
 }
 
@@ -160,3 +176,54 @@ def rule_of(step: Step) -> Rule:
             return _BACK.get(cause, Rule.UNNAMED)
         case _:
             return _PLAIN.get(type(step), Rule.UNNAMED)
+
+
+FACTS = frozenset(
+    {
+        *(Kind.PROJECT_ADDED, Kind.PROJECT_REMOVED, Kind.PROJECT_TRUSTED, Kind.PROJECT_PAUSED, Kind.PROJECT_RESUMED),
+        *(
+            Kind.TICKET_DROPPED,
+            Kind.TICKET_REPORTED,
+            Kind.TICKET_ADVISED,
+            Kind.REWOUND,
+            Kind.RUN_STARTED,
+            Kind.RUN_ENDED,
+        ),
+        *(Kind.AGENT_HIRED, Kind.AGENT_FIRED, Kind.AGENT_INTERRUPTED, Kind.PLAN_APPROVED, Kind.PLAN_REJECTED),
+        *(Kind.MAIL_SENT, Kind.MAIL_HEARD, Kind.RECEIPT, Kind.REVIEW_GIVEN, Kind.COLLECTED, Kind.REFUSED, Kind.REBUILT),
+    }
+)
+"""Kinds of events that somebody asked for or that only say what was seen: nothing was decided without anybody."""
+NAMED = frozenset(
+    {
+        *(Kind.TICKET_MOVED, Kind.LANDED, Kind.SENT_BACK, Kind.LEFT_BEHIND, Kind.BROUGHT_BACK, Kind.CLASH_SEEN),
+        *(Kind.CLASH_GONE, Kind.FLAKY, Kind.PACE, Kind.HELPED, Kind.WARNING),
+    }
+)
+"""Kinds whose events bring the name of their rule along."""
+_OF_KINDS = {
+    Kind.TICKET_CREATED: Rule.PERSON,
+    Kind.AGENT_ADOPTED: Rule.GONE_IS_SUCCEEDED,
+    Kind.MAIL_RETURNED: Rule.GONE_IS_SUCCEEDED,
+    Kind.QUESTION_ASKED: Rule.QUESTION_WAITS,
+    Kind.REVERSED: Rule.REVERSAL_TELLS,
+    Kind.REVIEW_ASKED: Rule.REVIEWED,
+    Kind.BASELINE_RED: Rule.BLAMELESS,
+    Kind.BASELINE_GREEN: Rule.BLAMELESS,
+    Kind.TARGET_MOVED: Rule.GREEN_LANDS,
+    Kind.PERSON_SEEN: Rule.PERSON_IS_ABSORBED,
+    Kind.ABSORBED: Rule.PERSON_IS_ABSORBED,
+    Kind.NOT_ABSORBED: Rule.PERSON_IS_ABSORBED,
+}
+_SETTLED = {Settler.SILENCE.value: Rule.SILENCE_ANSWERS, Settler.END.value: Rule.MOOT_IS_WITHDRAWN}
+
+
+def decided_by(event: Event) -> str:
+    """The name of the rule by which it happened; empty for what is a fact and no decision."""
+    named = event.data.get("rule")
+    if isinstance(named, str) and named:
+        return named
+    if event.kind is Kind.QUESTION_SETTLED:
+        return _SETTLED.get(str(event.data.get("by")), Rule.PERSON).value
+    found = _OF_KINDS.get(event.kind)
+    return found.value if found is not None else ""

@@ -10,6 +10,7 @@ import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 
 from legion.config import providers as config
 from legion.config import routes
@@ -38,6 +39,10 @@ _FROM_ENVIRONMENT = {
 }
 
 
+OWN_LOGIN = "your own login"
+"""The account of whoever has no provider."""
+
+
 class NoAccess(LegionError):
     """There is no way to a model; the message says what to do."""
 
@@ -59,10 +64,7 @@ class OwnLogin:
     """With the person's own login, which the agent can then read."""
 
     credentials: Path
-
-    @property
-    def words(self) -> str:
-        return "your own Claude login, which the agent can read"
+    words: ClassVar[str] = "your own Claude login, which the agent can read"
 
 
 Access = Served | OwnLogin
@@ -132,8 +134,13 @@ def tell_gateway(world: World) -> GatewayFolder:
     folder = GatewayFolder(world.data.gateway)
     folder.prepare()
     write_providers(folder, [_provider(name, one) for name, one in known(world).items()])
-    write_routes(folder, [_route(one) for one in routes.load()])
+    write_routes(folder, known_routes())
     return folder
+
+
+def known_routes() -> tuple[Route, ...]:
+    """The person's, as the gateway has them. Raises BadInput where their file makes no sense."""
+    return tuple(_route(one) for one in routes.load())
 
 
 def bring_variables(world: World, changed: str = "") -> None:

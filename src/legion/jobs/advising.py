@@ -22,8 +22,8 @@ from legion.jobs.reading import last_words
 from legion.jobs.world import Workshop, World
 from legion.runner.launch import Ended, Lost
 from legion.runner.spec import Spec, write_spec
-from legion.store import advice, conversations, crews, runs, usage
-from legion.store.database import ReadTransaction, Transaction
+from legion.store import conversations, crews, runs, usage
+from legion.store.database import Transaction
 from legion.system import crash
 from legion.system.crash import Point
 
@@ -37,8 +37,8 @@ def start(tx: Transaction, ticket: Ticket) -> Run:
 
     Fresh eyes begin a conversation, whoever has them.
     """
-    stage = _missing(tx, ticket)
-    role, part = (stage.key, Part.ADVISE) if stage is not None else ("", Part.BUILD)
+    stage = teams.at_turn(tx, ticket, crews.get(tx, ticket.wish.crew))
+    role, part = (stage.key, Part.ADVISE) if stage.part is Part.ADVISE else ("", Part.BUILD)
     before = runs.latest(tx, ticket.id, role)
     this_run = runs.start(tx, ticket.id, ticket.attempt, role=role, part=part)
     if ticket.wish.climbs and ladder.begins(ticket) and before is not None and before.attempt < ticket.attempt:
@@ -97,14 +97,6 @@ def prepare(world: World, shop: Workshop, ticket: Ticket, this_run: Run) -> None
     place = folder / "given"
     place.mkdir(parents=True, exist_ok=True)
     write_spec(folder, _spec(world, shop, ticket, this_run, stage, crew, tree, around))
-
-
-def _missing(tx: ReadTransaction, ticket: Ticket) -> Stage | None:
-    crew = crews.get(tx, ticket.wish.crew)
-    if not crew.advisers:
-        return None
-    turn = turn_of(ladder.place(ticket))
-    return crew.missing_adviser([one.role for one in advice.of_ticket(tx, ticket.id) if one.turn == turn])
 
 
 def _ground(world: World, shop: Workshop, ticket: Ticket) -> str:

@@ -34,7 +34,7 @@ from legion.jobs.review import review
 from legion.jobs.run import run
 from legion.jobs.serving import begin, serve
 from legion.jobs.world import Rest, World
-from legion.store import jobs, projects, snapshot, tickets
+from legion.store import agents, jobs, projects, snapshot, tickets
 from legion.store.database import Transaction
 from legion.system import crash
 from legion.system.crash import Point
@@ -234,7 +234,7 @@ class Conductor:
             with self.world.store.write() as tx:
                 jobs.finish(tx, claim)
                 ticket = claim.subject if claim.kind in _OF_TICKETS else None
-                tx.record(Kind.WARNING, ticket=ticket, data=data)
+                tx.record(Kind.WARNING, project=_project(tx, claim), ticket=ticket, data=data)
         except LegionError as worse:
             log.error("the claim of the broken job is given back later: %s", worse.message)
             self._left_over.append(claim)
@@ -257,3 +257,10 @@ class Conductor:
                 if jobs.still_mine(tx, self._left_over[-1]):
                     jobs.finish(tx, self._left_over[-1])
             self._left_over.pop()
+
+
+def _project(tx: Transaction, claim: Claim) -> int:
+    """Whose board the job is about."""
+    if claim.kind in _OF_TICKETS:
+        return tickets.get(tx, claim.subject).project
+    return agents.numbered(tx, claim.subject).project if claim.kind is JobKind.SERVE else claim.subject

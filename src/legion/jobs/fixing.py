@@ -8,6 +8,7 @@ from dataclasses import replace
 from legion.domain.checks import Receipt
 from legion.domain.events import Kind
 from legion.domain.evidence import Bound
+from legion.domain.rules import Rule
 from legion.domain.tickets import Cause, Fail, Ticket, TryAgain
 from legion.domain.wishes import Wish
 from legion.jobs import feedback, teams
@@ -37,7 +38,7 @@ def instead(
         return Fail(f"{failed.reason}; nobody can mend it: {nobody.message}", cause=Cause.CHECKS)
     wish = _wish(tx, shop, checkpoint, red, climbs=climbs)
     wish = replace(wish, team=crew.team, crew=crews.keep(tx, crew), model=builder.model, driver=builder.driver)
-    fix = tickets.create(tx, checkpoint.project, wish)
+    fix = tickets.create(tx, checkpoint.project, wish, rule=Rule.RED_IS_MENDED_FIRST)
     tickets.come_after(tx, checkpoint.id, fix.id)
     return TryAgain(f"{failed.reason}; ticket {fix.id} mends it", feedback.red(red), cause=Cause.CHECKS)
 

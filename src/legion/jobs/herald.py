@@ -1,7 +1,8 @@
 """Tells a person what happened without their looking: their own hooks, the desktop, a webhook, ntfy.
 
 Follows the events by number. How far it has come is written down before anything is told, so nothing is told twice;
-what a power cut swallows is told by `legion done`.
+what a power cut swallows is told by `legion done`. Each way of telling has a thread of its own, so that a hook that
+hangs or a server that does not answer keeps nothing from the others.
 """
 
 from __future__ import annotations
@@ -9,15 +10,18 @@ from __future__ import annotations
 import json
 import logging
 import os
+import queue
 import shutil
 import sys
 import threading
 import urllib.error
 import urllib.request
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 
+from legion.config.user import UserConfig
 from legion.domain.errors import LegionError
 from legion.domain.events import Event, Kind
 from legion.domain.occasions import Occasion, occasions
@@ -55,6 +59,7 @@ class Herald:
         self.world = world
         self._wake = threading.Event()
         self._stopping = threading.Event()
+        self._lanes: dict[str, _Lane] = {}
         self._thread = threading.Thread(target=self._follow, name="herald", daemon=True)
 
     def start(self) -> None:
@@ -91,9 +96,34 @@ class Herald:
         with self.world.store.write() as tx:
             usage.have_read(tx, _SOURCE, _BEGUN, last)
         for occasion, one in _without_repeats(news):
-            if not self._stopping.is_set():
-                tell(self.world, occasion, one)
+            for name, way in _ways(self.world.user, occasion, one):
+                if name not in self._lanes:
+                    self._lanes[name] = _Lane(name, self._stopping)
+                self._lanes[name].put(way)
         return bool(found)
+
+
+class _Lane:
+    """One way of telling: what is to be told, in its order."""
+
+    def __init__(self, name: str, stopping: threading.Event) -> None:
+        self._name = name
+        self._stopping = stopping
+        self._waiting: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
+        threading.Thread(target=self._tell, name=f"herald-{name}", daemon=True).start()
+
+    def put(self, way: Callable[[], None]) -> None:
+        self._waiting.put(way)
+
+    def _tell(self) -> None:
+        while True:
+            way = self._waiting.get()
+            if self._stopping.is_set():
+                return
+            try:
+                way()
+            except (LegionError, OSError) as trouble:
+                log.warning("nobody is told by %s: %s", self._name, trouble)
 
 
 def _without_repeats(news: list[tuple[Occasion, News]]) -> list[tuple[Occasion, News]]:
@@ -151,21 +181,21 @@ def _text(occasion: Occasion, event: Event, title: str, project: str, names: Map
             return f"All work in {project} has ended: `legion done` tells what came of it"
 
 
-def tell(world: World, occasion: Occasion, news: News) -> None:
-    """Every way that the person chose. One that does not work stops no other."""
-    user = world.user
+def _ways(user: UserConfig, occasion: Occasion, news: News) -> Iterator[tuple[str, Callable[[], None]]]:
+    """Every way that the person chose, by its name."""
     hook: tuple[str, ...] = getattr(user.hooks, occasion.value)
     if hook:
-        _hook(hook, news)
+        yield "hooks", partial(_hook, hook, news)
     if occasion.value not in user.notify.on:
         return
     if user.notify.desktop:
-        _desktop(news)
+        yield "desktop", partial(_desktop, news)
     body = json.dumps({"schema": "legion.news/1", **asdict(news)}).encode()
     if user.notify.webhook:
-        _post(user.notify.webhook, body, {"Content-Type": "application/json"})
+        yield "webhook", partial(_post, "webhook", user.notify.webhook, body, {"Content-Type": "application/json"})
     if user.notify.ntfy:
-        _post(user.notify.ntfy, news.text.encode(), {"Title": f"Legion: {news.event}", "Tags": news.event})
+        titled = {"Title": f"Legion: {news.event}", "Tags": news.event}
+        yield "ntfy", partial(_post, "ntfy", user.notify.ntfy, news.text.encode(), titled)
 
 
 def _hook(argv: tuple[str, ...], news: News) -> None:
@@ -184,6 +214,7 @@ def _hook(argv: tuple[str, ...], news: News) -> None:
             env={**os.environ, **told},
             stdin=json.dumps(asdict(news)).encode(),
             timeout=_PATIENCE,
+            lingers=True,
         )
     except (ProgramMissing, OSError) as missing:
         log.warning("your hook for %s could not be started: %s", news.event, missing)
@@ -207,11 +238,12 @@ def _desktop(news: News) -> None:
         log.warning("your desktop could not be told: %s", ended.complaint[-300:])
 
 
-def _post(url: str, body: bytes, headers: dict[str, str]) -> None:
+def _post(name: str, url: str, body: bytes, headers: dict[str, str]) -> None:
     request = urllib.request.Request(url, data=body, headers=headers, method="POST")  # http by its rule
     try:
         with urllib.request.urlopen(request, timeout=_NET_PATIENCE):  # as above
             pass
     except (urllib.error.URLError, OSError, ValueError) as trouble:
         # The address may hold a secret.
-        log.warning("a notification could not be sent: %s", getattr(trouble, "reason", None) or type(trouble).__name__)
+        reason = getattr(trouble, "reason", None) or type(trouble).__name__
+        log.warning("a notification could not be sent by %s: %s", name, reason)

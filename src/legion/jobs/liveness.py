@@ -57,6 +57,8 @@ class _Seen:
     spec: Spec
     happenings: list[Happening] = field(default_factory=list)
     course: Course = field(default_factory=Course)
+    beginning: list[JournalEvent] = field(default_factory=list)
+    """What was read until its program had started."""
     root: Root | None = None
     watch: Watch
     kept: Watch | None
@@ -192,7 +194,10 @@ class Watchman:
         events = seen.journal.read_on()
         if not events:
             return
-        seen.root = seen.root or load.root_of(events)
+        if seen.root is None:
+            # A look may fall between the lines that name its processes.
+            seen.beginning += events
+            seen.root = load.root_of(seen.beginning)
         seen.happenings += [_happening(one) for one in events]
         seen.course = course.read(seen.happenings)
 

@@ -8,30 +8,25 @@ from __future__ import annotations
 import contextlib
 import logging
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
 from legion.config import rhythm as config
-from legion.config import routes
 from legion.config.project import ProjectConfig
 from legion.domain import governor
-from legion.domain.agents import STANDING
 from legion.domain.budgets import Budgets, Purse, purse, scope_of
-from legion.domain.errors import LegionError
 from legion.domain.governor import Governing
 from legion.domain.questions import Matter, Question, Settler
 from legion.domain.rhythm import Beginner, Hold, Rhythm
 from legion.domain.rules import Rule
-from legion.domain.runs import Run, agent_seat
+from legion.domain.runs import Run
 from legion.domain.tickets import ParkReason, Ticket
-from legion.domain.usage import Limit
-from legion.jobs import access, agents
-from legion.jobs.access import Served
+from legion.jobs import customers
+from legion.jobs.customers import Customer
 from legion.jobs.spending import day_of
 from legion.jobs.world import World
 from legion.runner import launch
-from legion.store import agents as staff
 from legion.store import questions, runs, tickets, usage
 from legion.store.database import ReadTransaction
 from legion.system import files
@@ -40,65 +35,50 @@ log = logging.getLogger(__name__)
 
 _FOR_A_PERSON = (ParkReason.QUESTION, ParkReason.BUDGET, ParkReason.PROVIDER)
 _DAY = 86_400.0
-OWN_LOGIN = "your own login"
 
 
 def rhythm(world: World, tx: ReadTransaction, live: Iterable[Ticket], configs: Mapping[int, ProjectConfig]) -> Rhythm:
     """As the settings and the store say at this moment."""
     user, now = world.user, world.clock()
-    limits = _limits(world, tx)
+    limits = usage.limits(tx) if user.governor.on else {}
     if not limits and not _budgets(world) and user.rhythm == config.Rhythm():
         return Rhythm()
     known = tuple(live)
-    served = _billed(world, tx, known, configs) if limits or _budgets(world) else ()
-    account = _account(world) if limits else OWN_LOGIN
-    room = sum(configs[project].agents.parallel for project in {one.project for one in served if not one.stands})
-    room += sum(1 for one in served if one.stands)
-    readings = {
-        name: governor.read(limit, _governing(world), min(room, user.daemon.slots), now)
-        for name, limit in limits.items()
-        if name == account
-    }
+    served = customers.all_of(world, tx, known, configs) if limits or _budgets(world) else ()
     begun = {_who(run): run.started_at for run in runs.active(tx)}
-    mine = [begun[one.who] for one in served if one.who in begun]
     asking = {question.ticket for question in questions.open_ones(tx)}
-    return Rhythm(
+    pace = Rhythm(
         stagger=user.rhythm.stagger,
         quiet_until=_quiet_until(world, now),
         waiting=sum(1 for ticket in known if _waits_for_person(ticket) or ticket.id in asking),
         most_waiting=user.rhythm.waiting,
         last_start=max(begun.values(), default=None),
         # An attempt that a limit cut off has a wake of its own, and a person may have asked for it before.
-        accounts={one.who: account for one in served if one.who in begun or not one.cut_off},
+        accounts={one.who: one.accounts for one in served if one.who in begun or not one.cut_off},
         at_work=frozenset(begun),
-        readings=readings,
-        last_starts={account: max(mine)} if mine else {},
+        readings={
+            name: governor.read(limit, _governing(world), _room(world, name, served, configs), now)
+            for name, limit in limits.items()
+        },
         broke=_broke(world, tx, served, now),
     )
+    return replace(pace, last_starts=_last_starts(pace, begun))
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Billed:
-    """A ticket or a standing agent that needs a model."""
-
-    who: Beginner
-    project: int
-    epic: str = ""
-    cut_off: bool
-    stands: bool = False
+def _room(world: World, account: str, served: Iterable[Customer], configs: Mapping[int, ProjectConfig]) -> int:
+    """How many agents could use it at once."""
+    mine = [one for one in served if account in one.accounts]
+    room = sum(configs[project].agents.parallel for project in {one.project for one in mine if not one.stands})
+    return min(room + sum(1 for one in mine if one.stands), world.user.daemon.slots)
 
 
-def _billed(
-    world: World, tx: ReadTransaction, live: Iterable[Ticket], configs: Mapping[int, ProjectConfig]
-) -> tuple[_Billed, ...]:
-    with_model = [ticket for ticket in live if _needs_model(world, ticket, configs)]
-    return (
-        *(_Billed(who=one.id, project=one.project, epic=one.wish.epic, cut_off=one.interrupted) for one in with_model),
-        *(
-            _Billed(who=agent_seat(one.number), project=one.project, cut_off=one.owes, stands=True)
-            for one in staff.standing(tx)
-        ),
-    )
+def _last_starts(pace: Rhythm, begun: Mapping[Beginner, float]) -> Mapping[str, float]:
+    last: dict[str, float] = {}
+    for who, started_at in begun.items():
+        account = pace.serving(who)
+        if account is not None:
+            last[account] = max(started_at, last.get(account, started_at))
+    return last
 
 
 def _who(run: Run) -> Beginner:
@@ -108,18 +88,6 @@ def _who(run: Run) -> Beginner:
 def _governing(world: World) -> Governing:
     wanted = world.user.governor
     return Governing(on=wanted.on, slow_from=wanted.slow_from, stop_at=wanted.stop_at)
-
-
-def _limits(world: World, tx: ReadTransaction) -> Mapping[str, Limit]:
-    """What providers said last. Where routes lead elsewhere when one of them is at its limit, nobody is held."""
-    if not world.user.governor.on:
-        return {}
-    found = usage.limits(tx)
-    try:
-        return {} if found and routes.load() else found
-    except LegionError:
-        # A file that cannot be read is told of by others.
-        return found
 
 
 def enforce(world: World) -> None:
@@ -202,24 +170,6 @@ def _mark(world: World, run: Run) -> Path:
     return world.data.runs / run.name / "over-budget"
 
 
-def _needs_model(world: World, ticket: Ticket, configs: Mapping[int, ProjectConfig]) -> bool:
-    wish = ticket.wish
-    if wish.checkpoint or wish.command or wish.undoes is not None or wish.driver == STANDING:
-        return False
-    try:
-        return agents.agent(world, configs[ticket.project], "", ticket.wish.driver).argv is None
-    except (LegionError, KeyError):
-        return False
-
-
-def _account(world: World) -> str:
-    try:
-        way = access.choose(world)
-    except LegionError:
-        return OWN_LOGIN
-    return way.provider if isinstance(way, Served) else OWN_LOGIN
-
-
 def _waits_for_person(ticket: Ticket) -> bool:
     return ticket.parked is not None and ticket.parked.reason in _FOR_A_PERSON
 
@@ -242,7 +192,7 @@ def _purse(world: World, tx: ReadTransaction) -> Purse:
     return purse(_budgets(world), usage.spent(tx), day_of(world.clock()), questions.more_money(tx))
 
 
-def _broke(world: World, tx: ReadTransaction, served: Iterable[_Billed], now: float) -> dict[Beginner, Hold]:
+def _broke(world: World, tx: ReadTransaction, served: Iterable[Customer], now: float) -> dict[Beginner, Hold]:
     if not _budgets(world):
         return {}
     left = _purse(world, tx)

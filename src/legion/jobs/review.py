@@ -21,6 +21,7 @@ from legion.jobs import (
     climbing,
     environment,
     judging,
+    listening,
     pacing,
     quota,
     readers,
@@ -135,7 +136,7 @@ def _until_end(
         # Whoever took the ticket away did so before its reader could hear of it, or died before telling.
         launch.stop(folder, grace=0)
     asker = asking.Asker(project=ticket.project, ticket=ticket.id)
-    return launch.wait(folder, asking.listener(world, asker, this_run))
+    return launch.wait(folder, listening.listener(world, asker, this_run))
 
 
 def _wanted(world: World, mine: Reading) -> bool:
@@ -155,7 +156,8 @@ def _judge(
         case Outcome.STOPPED if (over := quota.exceeded(world, this_run)) is not None:
             return _End(outcome=outcome, detail=over.reason, refused=over.reason)
         case Outcome.STOPPED if empty := pacing.stopped_for_budget(world, this_run):
-            return _End(outcome=outcome, detail=empty, waits=Park(ParkReason.BUDGET, empty))
+            # Nothing is begun again before there is something to spend, and the question is about that budget.
+            return _End(outcome=outcome, detail=empty)
         case Outcome.LOST | Outcome.STOPPED | Outcome.INTERRUPTED:
             return plain
         case Outcome.LIMITED:

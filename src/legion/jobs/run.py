@@ -36,6 +36,7 @@ from legion.jobs import (
     climbing,
     environment,
     judging,
+    listening,
     planning,
     quota,
     setup,
@@ -133,7 +134,7 @@ def _end(world: World, shop: Workshop, ticket: Ticket, this_run: Run) -> Ended |
         # Whoever stopped it did so before its runner could hear of it, or died before telling.
         launch.stop(folder, grace=0)
     asker = asking.Asker(project=ticket.project, ticket=ticket.id)
-    return launch.wait(folder, asking.listener(world, asker, this_run))
+    return launch.wait(folder, listening.listener(world, asker, this_run))
 
 
 def _wanted(world: World, ticket: Ticket) -> bool:

@@ -34,6 +34,7 @@ from legion.jobs import (
     judging,
     leaving,
     letters,
+    listening,
     pacing,
     places,
     planning,
@@ -169,7 +170,7 @@ def _end(world: World, shop: Workshop, agent: Agent, this_run: Run) -> Ended | L
 
 def _listener(world: World, shop: Workshop, agent: Agent, this_run: Run) -> Callable[[JournalEvent], None]:
     ear = Ear(world, agent, hearing.config_dir(shop, this_run.seat))
-    ask = asking.listener(world, asking.Asker(project=agent.project, agent=agent.id), this_run)
+    ask = listening.listener(world, asking.Asker(project=agent.project, agent=agent.id), this_run)
 
     def hear(event: JournalEvent) -> None:
         ear.hear(event)

@@ -20,6 +20,7 @@ from legion.domain.rules import Rule
 from legion.domain.tickets import Land, Ticket
 from legion.git.errors import TargetMoved
 from legion.git.hub import Hub
+from legion.jobs import traces
 from legion.jobs.world import Workshop, World
 from legion.store import landings, projects, receipts, tickets
 from legion.store.database import Transaction
@@ -85,9 +86,12 @@ def finish_begun(world: World, shop: Workshop) -> None:
 
 
 def _record(world: World, shop: Workshop, intent: Landing, *, moved: bool) -> None:
+    left = traces.left_behind(world, shop, intent) if moved else ()
+    back = traces.brought_back(world, shop, intent) if moved else ()
     with world.store.write() as tx:
         landings.close(tx, intent.id, landed=moved)
         if moved:
+            traces.record(tx, shop, intent.commit, left, back)
             _record_target(tx, shop, intent.commit, sorted(intent.tickets))
             for number, own_commit in intent.tickets.items():
                 _record_ticket(tx, shop, intent, number, own_commit)

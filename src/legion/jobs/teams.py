@@ -108,6 +108,15 @@ def advised(tx: ReadTransaction, ticket: Ticket) -> tuple[Advice, ...]:
     return tuple(latest.values())
 
 
+def at_turn(tx: ReadTransaction, ticket: Ticket, crew: Crew) -> Stage:
+    """Whose run comes next: the first whose advice is missing, else who builds."""
+    if not crew.advisers:
+        return crew.builder
+    turn = turn_of(ladder.place(ticket))
+    said = [one.role for one in advice.of_ticket(tx, ticket.id) if one.turn == turn]
+    return crew.missing_adviser(said) or crew.builder
+
+
 def tools(stage: Stage, ticket: Ticket) -> frozenset[str] | None:
     """What its role and whoever dispatched the ticket both leave; None: all that the person's settings give."""
     mine, given = stage.tools, ticket.wish.tools

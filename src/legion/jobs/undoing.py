@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from legion.domain.events import Kind
 from legion.domain.tickets import Cause, Change, Fail, Propose, Ticket
-from legion.git import merging
 from legion.git.merging import Candidate, Conflict
 from legion.git.trailers import with_trailers
 from legion.jobs.candidates import message, trailers
-from legion.jobs.saving import AUTHOR, Saved
+from legion.jobs.saving import Saved
+from legion.jobs.traces import before, reverse
 from legion.jobs.world import Workshop, World
-from legion.store import events, tickets
-from legion.store.database import ReadTransaction
+from legion.store import tickets
 
 
 def undo(world: World, shop: Workshop, ticket: Ticket) -> tuple[Propose | Fail, Saved | None]:
@@ -32,23 +30,6 @@ def undo(world: World, shop: Workshop, ticket: Ticket) -> tuple[Propose | Fail, 
             return Fail(f"it cannot be taken back: {conflict_words(made)}", cause=Cause.CONFLICT), None
         case None:
             return Fail(f"nothing of ticket {landed.id} is left in the target"), None
-
-
-def reverse(
-    shop: Workshop, target: str, landed: Ticket, stood_on: str, *, text: str, when: int
-) -> Candidate | Conflict | None:
-    assert landed.landed is not None, "a ticket that is done has landed"
-    return merging.revert(shop.hub, target, landed.landed, stood_on, message=text, author=AUTHOR, when=when)
-
-
-def before(tx: ReadTransaction, shop: Workshop, landed: Ticket) -> str:
-    """The commit on which its change was put. Landings of earlier releases do not say: then it is the first parent."""
-    told = [event.data.get("before") for event in events.of_ticket(tx, landed.id) if event.kind is Kind.LANDED]
-    if told and isinstance(told[-1], str):
-        return told[-1]
-    parent = shop.hub.resolve(f"{landed.landed}^1")
-    assert parent is not None, "a landed commit stands on the target before it"
-    return parent
 
 
 def conflict_words(conflict: Conflict) -> str:

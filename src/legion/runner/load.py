@@ -35,14 +35,15 @@ Table = Mapping[int, Process]
 
 
 def root_of(events: Iterable[JournalEvent]) -> Root | None:
-    """None before the program has started, or where there is no process table."""
+    """Of all that a journal says from its first line on. None before the program has started, or where there is no
+    process table."""
     runner = 0
     for event in events:
         pid, since = event.facts.get("pid"), event.facts.get("since")
         if event.kind == Kind.OPENED.value:
             runner = int(str(event.facts.get("runner") or 0))
         elif event.kind == Kind.STARTED.value and isinstance(pid, int) and isinstance(since, int):
-            return Root(runner=runner, program=pid, since=since)
+            return Root(runner=runner, program=pid, since=since) if runner else None
     return None
 
 

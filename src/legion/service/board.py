@@ -94,10 +94,10 @@ class Lines:
             case State.CHECKING:
                 return "checks of the landed code" if ticket.wish.checkpoint else "its proofs run"
             case State.REVIEWING:
-                return self._reading(self._active.get(ticket.id))
+                return self._reading(ticket, self._active.get(ticket.id))
             case State.LANDING:
                 return self._world.aboard.get(ticket.id) or self._places.get(ticket.id, "in the merge queue")
-            case State.DONE if ticket.unchecked:
+            case State.DONE if ticket.unchecked and not ticket.reason:
                 return "landed unchecked"
             case State.PARKED if ticket.parked is not None:
                 return self._parked(ticket.id, ticket.parked)
@@ -121,9 +121,10 @@ class Lines:
         working = f"{who} for {self._now - run.started_at:.0f} s"
         return quiet or doing(self._world, run, self._helps.get(run.id, ()), self._now, working=working)
 
-    def _reading(self, run: Run | None) -> str:
+    def _reading(self, ticket: Ticket, run: Run | None) -> str:
         if run is None or not run.role:
-            return "waits for somebody to read it"
+            hold = self._world.held.get(ticket.id)
+            return f"{hold.why}{self._goes_on(hold)}" if hold is not None else "waits for somebody to read it"
         return f"{run.role} reads it for {self._now - run.started_at:.0f} s"
 
     def _waiting(self, ticket: Ticket, held_up: tuple[int, ...]) -> str:

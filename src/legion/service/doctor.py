@@ -187,6 +187,7 @@ def _project(world: World, project_id: int) -> list[Finding]:
         ended = {worktree_name(ticket.id) for ticket in tickets.recent(tx, project_id, limit=1000)}
         staff = {agent_seat(agent.number) for agent in agents.standing(tx)} | agents.gone(tx, project_id)
         flaky = views.flaky(world, tx, project_id)
+        away = tickets.landed(tx, project_id, noted=True)
         seen_early = score(events.newest(tx, project=project_id, limit=_MOST_EVENTS))
     # Who reads a change has a tree of its own beside the ticket's.
     readers = {
@@ -217,6 +218,14 @@ def _project(world: World, project_id: int) -> list[Finding]:
             ok=True,
             detail=f"{seen_early.predicted}: {seen_early.came_true} came true, {seen_early.settled} settled in time; "
             f"{seen_early.unforeseen} came unforeseen",
+        ),
+        Finding(
+            name="landed and gone",
+            ok=not away,
+            detail=", ".join(f"ticket {one.id} ({one.landed[:9] if one.landed else ''})" for one in away) or "none",
+            advice="your branch went back behind them: `git merge` the commit from the hub, or dispatch them again"
+            if away
+            else "",
         ),
         _disk("worktrees", Path(project.worktrees)),
         Finding(

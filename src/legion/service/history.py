@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from legion.domain.errors import BadInput, NotFound
 from legion.domain.events import Event, Kind
-from legion.domain.rules import WORDS
+from legion.domain.rules import WORDS, decided_by
 from legion.domain.runs import Run
 from legion.jobs import rewinding
 from legion.jobs.world import World
@@ -20,6 +20,8 @@ from legion.wire.history import Events, Happening
 
 _MOST = 20_000
 _LONGEST = 200
+_OF_ALL = (Kind.PACE,)
+"""What concerns every project: its account is at a limit."""
 _WHY = {rule.value: words for rule, words in WORDS.items()}
 _CURSOR = re.compile(r"(\d{1,18}):(\d{1,18}):(\d{1,18})")
 
@@ -44,18 +46,24 @@ class _Cursor:
 
 
 def history(world: World, cwd: str | None, ticket: int | None, run: int | None, after: str, last: int) -> Events:
-    """Of a ticket, of one run of it, or of a project; of all projects where the folder belongs to none."""
+    """Of a ticket, of one run, or of a project; of all projects where the folder belongs to none."""
     cursor = _Cursor.read(after)
-    here = project_cases.find_or_none(world, cwd) if cwd and ticket is None else None
+    here = project_cases.find_or_none(world, cwd) if cwd and ticket is None and run is None else None
+    project = here.id if here else None
     with world.store.read() as tx:
         known = {one.id: one.name for one in projects.all(tx)}
         newest = events.last(tx)
+        mine: tuple[Run, ...] = ()
         if ticket is not None:
             tickets.get(tx, ticket)
             mine = _runs(runs.of_ticket(tx, ticket), ticket, run)
-        else:
-            mine = ()
-        found = events.newest(tx, after=cursor.event, project=here.id if here else None, ticket=ticket, limit=_MOST)
+        elif run is not None:
+            # A ticket's, or a turn of a standing agent.
+            mine = (runs.get(tx, run),)
+            project, ticket = mine[0].project, mine[0].ticket
+        found = events.newest(
+            tx, after=cursor.event, project=project, ticket=ticket, limit=_MOST, beside=_OF_ALL if run is None else ()
+        )
     lines = [_event(event, known) for event in found if run is None or event.data.get("run") == run]
     at = _Cursor(event=newest, run=cursor.run, line=cursor.line)
     for one in mine:
@@ -83,7 +91,7 @@ def _runs(known: tuple[Run, ...], ticket: int, wanted: int | None) -> tuple[Run,
 
 
 def _event(event: Event, names: Mapping[int, str]) -> Happening:
-    rule = str(event.data.get("rule", ""))
+    rule = decided_by(event)
     run = event.data.get("run")
     return Happening(
         at=event.at,
@@ -160,6 +168,13 @@ def said(event: Event) -> str:
             words = _tries(data)
         case Kind.BATCH_SIZE:
             words = f"{told('why')}: the next batch may hold {_count(data.get('to'), 'change')}, not {told('from')}"
+        case Kind.LEFT_BEHIND:
+            words = f"{told('why')}: it is at {told('target')[:9]}"
+        case Kind.BROUGHT_BACK:
+            words = f"in the target again, which is at {told('target')[:9]}"
+        case Kind.PACE:
+            why = f": {told('why')}" if data.get("why") else ""
+            words = f"{told('provider')} was {told('from')} and is {told('to')}{why}"
         case Kind.SENT_BACK:
             words = f"sent back: {told('why')}"
         case Kind.TARGET_MOVED:

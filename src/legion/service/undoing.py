@@ -6,7 +6,7 @@ from legion.domain.errors import Conflict
 from legion.domain.tickets import State, Ticket
 from legion.domain.wishes import Wish
 from legion.git.merging import Conflict as Conflicting
-from legion.jobs import person, undoing
+from legion.jobs import person, traces, undoing
 from legion.jobs.world import Workshop, World
 from legion.store import projects, tickets
 from legion.store.database import ReadTransaction, Transaction
@@ -61,8 +61,8 @@ def _undone_by(tx: ReadTransaction, ticket_id: int) -> Ticket | None:
 
 def _refuse_conflict(world: World, shop: Workshop, ticket: Ticket) -> None:
     with world.store.read() as tx:
-        stood_on = undoing.before(tx, shop, ticket)
-    made = undoing.reverse(shop, shop.target, ticket, stood_on, text="a look ahead", when=int(ticket.moved_at))
+        stood_on = traces.before(tx, shop, ticket)
+    made = traces.reverse(shop, shop.target, ticket, stood_on, text="a look ahead", when=int(ticket.moved_at))
     if made is None:
         raise Conflict(f"Nothing of ticket {ticket.id} is left in the target: there is nothing to undo.")
     if isinstance(made, Conflicting):

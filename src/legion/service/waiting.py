@@ -22,6 +22,7 @@ _RECENT = 200
 _BREATH, _LONGEST_BREATH = 9, 0.1
 """Whoever comes back after every event costs at most a tenth of a processor."""
 _HOLDS_FOR_A_PERSON = (Rule.BUDGET, Rule.PERSON_IS_BUSY)
+_HELD = (State.QUEUED, State.REVIEWING)
 _LONG_REST = 8.0
 """Seconds: the fourth rest in a row."""
 _NEEDS_A_PERSON = (
@@ -86,7 +87,7 @@ def _stuck(world: World, tx: ReadTransaction, wanted: tuple[Ticket, ...]) -> set
 
 def _needs_a_person(world: World, ticket: Ticket, standing: set[int]) -> bool:
     hold = world.held.get(ticket.id)
-    if ticket.state is State.QUEUED and hold is not None and hold.rule in _HOLDS_FOR_A_PERSON:
+    if ticket.state in _HELD and hold is not None and hold.rule in _HOLDS_FOR_A_PERSON:
         return True
     if ticket.parked is not None:
         return ticket.parked.reason in _NEEDS_A_PERSON

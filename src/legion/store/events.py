@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 from sqlalchemy import Row, select
@@ -34,13 +35,20 @@ def of_ticket(tx: ReadTransaction, ticket: int, *, limit: int = 1000) -> tuple[E
 
 
 def newest(
-    tx: ReadTransaction, *, after: int = 0, project: int | None = None, ticket: int | None = None, limit: int = 1000
+    tx: ReadTransaction,
+    *,
+    after: int = 0,
+    project: int | None = None,
+    ticket: int | None = None,
+    limit: int = 1000,
+    beside: Collection[Kind] = (),
 ) -> tuple[Event, ...]:
-    """The latest events behind this number, oldest first."""
+    """The latest events behind this number, oldest first; of a project also those of no project, by their kinds."""
     table = schema.events.c
     found = select(schema.events).where(table.n > after).order_by(table.n.desc()).limit(limit)
     if project is not None:
-        found = found.where(table.project == project)
+        mine = table.project == project
+        found = found.where(mine | (table.project.is_(None) & table.kind.in_(beside)) if beside else mine)
     if ticket is not None:
         found = found.where(table.ticket == ticket)
     return tuple(_event(row) for row in tx.execute(found))[::-1]

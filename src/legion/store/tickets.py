@@ -61,8 +61,8 @@ _MOST_FEEDBACK = 2000
 _ABOUT_THE_CHANGE = (Matter.CHANGE, Matter.REVIEW)
 
 
-def create(tx: Transaction, project: int, wish: Wish) -> Ticket:
-    """Write the wish down and ask for it. What it comes after must exist."""
+def create(tx: Transaction, project: int, wish: Wish, *, rule: Rule | None = None) -> Ticket:
+    """Write the wish down and ask for it. What it comes after must exist. `rule` says why, where nobody asked."""
     draft = Ticket(id=tx.next("ticket"), project=project, wish=wish, created_at=tx.now)
     ticket = rules.move(draft, Submit(), tx.now)
     texts = {
@@ -76,7 +76,9 @@ def create(tx: Transaction, project: int, wish: Wish) -> Ticket:
     tx.execute(insert(schema.wishes), [texts])
     if wish.after:
         tx.execute(insert(schema.edges), [{"ticket": ticket.id, "after": other} for other in set(wish.after)])
-    data = {"title": wish.title, "after": list(wish.after), "state": ticket.state.value}
+    data: dict[str, object] = {"title": wish.title, "after": list(wish.after), "state": ticket.state.value}
+    if rule is not None:
+        data["rule"] = rule.value
     tx.record(Kind.TICKET_CREATED, project=project, ticket=ticket.id, data=data)
     return get(tx, ticket.id)
 
@@ -221,6 +223,18 @@ def undoing(tx: ReadTransaction, ticket: int) -> tuple[Ticket, ...]:
     """Those on the board that take this one back, oldest first, without their long texts."""
     found = select(schema.tickets).where(_TABLE.undoes == ticket, _ON_BOARD).order_by(_TABLE.id)
     return tuple(_ticket(row) for row in tx.execute(found))
+
+
+def landed(tx: ReadTransaction, project: int, *, noted: bool) -> tuple[Ticket, ...]:
+    """Those whose change has landed there, oldest first, without their long texts: with or without a note."""
+    mine = (_TABLE.project == project, _TABLE.state == State.DONE, _ON_BOARD)
+    found = select(schema.tickets).where(*mine, _TABLE.reason != "" if noted else _TABLE.reason == "")
+    return tuple(_ticket(row) for row in tx.execute(found.order_by(_TABLE.id)) if not row.checkpoint)
+
+
+def note(tx: Transaction, ticket: int, reason: str) -> None:
+    """What a person has to know of a ticket that has ended. It is no move: nothing begins or ends by it."""
+    tx.execute(update(schema.tickets).where(_TABLE.id == ticket).values(reason=reason))
 
 
 def come_after(tx: Transaction, ticket: int, other: int) -> None:

@@ -85,7 +85,7 @@ def work(tx: ReadTransaction, project: int | None = None) -> tuple[Work, ...]:
     """Every run and turn, those of dropped tickets and fired agents included: their money is gone too."""
     table, ticket = schema.runs.c, schema.tickets.c
     found = select(
-        table.id, table.ticket, table.attempt, table.started_at, table.ended_at,
+        table.id, table.ticket, table.role, table.attempt, table.started_at, table.ended_at,
         ticket.title, ticket.epic, ticket.state, ticket.live, ticket.attempt.label("latest"),
         schema.agents.c.name,
     ).select_from(
@@ -104,7 +104,8 @@ def _work(row: Row[Any]) -> Work:
     if row.ticket is None:
         return Work(**run, ticket=None, title="", epic="", agent=row.name, fate=Fate.NONE)
     became = fate(attempt=row.attempt, latest=row.latest, done=row.state is State.DONE, live=row.live)
-    agent = f"agent of ticket {row.ticket}"
+    # Who advises or reads is an agent of its own.
+    agent = f"{row.role or 'agent'} of ticket {row.ticket}"
     return Work(**run, ticket=row.ticket, title=row.title, epic=row.epic, agent=agent, fate=became)
 
 

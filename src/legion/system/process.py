@@ -8,9 +8,11 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import IO
 
 
 class ProgramMissing(Exception):
@@ -45,17 +47,39 @@ def run(
     env: Mapping[str, str] | None = None,
     stdin: bytes = b"",
     timeout: float | None = 600.0,
+    lingers: bool = False,
 ) -> Finished:
-    """Run to the end and collect everything. A timeout kills the program's whole process group."""
+    """Run to the end and collect everything. A timeout kills the program's whole process group.
+
+    With `lingers` the end is that of the program itself, whatever it leaves running in the background.
+    """
     words = tuple(os.fspath(word) for word in argv)
+    if not lingers:
+        return _run(words, cwd, env, stdin, timeout, subprocess.PIPE, subprocess.PIPE)
+    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+        ended = _run(words, cwd, env, stdin, timeout, out, err)
+        for file in (out, err):
+            file.seek(0)
+        return replace(ended, stdout=out.read(), stderr=err.read())
+
+
+def _run(
+    words: tuple[str, ...],
+    cwd: Path | None,
+    env: Mapping[str, str] | None,
+    stdin: bytes,
+    timeout: float | None,
+    out_to: int | IO[bytes],
+    err_to: int | IO[bytes],
+) -> Finished:
     try:
         child = subprocess.Popen(
             words,
             cwd=cwd,
             env=dict(env) if env is not None else None,
             stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
+            stdout=out_to,
+            stderr=err_to,
             start_new_session=True,
         )
     except FileNotFoundError as missing:
@@ -67,5 +91,5 @@ def run(
     except subprocess.TimeoutExpired:
         os.killpg(child.pid, signal.SIGKILL)
         out, err = child.communicate()
-        return Finished(argv=words, code=child.returncode, stdout=out, stderr=err, timed_out=True)
-    return Finished(argv=words, code=child.returncode, stdout=out, stderr=err)
+        return Finished(argv=words, code=child.returncode, stdout=out or b"", stderr=err or b"", timed_out=True)
+    return Finished(argv=words, code=child.returncode, stdout=out or b"", stderr=err or b"")
