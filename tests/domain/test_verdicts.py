@@ -223,10 +223,12 @@ def test_a_settled_finding_does_not_count_again_unless_its_place_has_changed():
     assert weigh(verdict_of(found(21, "It leaks memory.")), before, TOUCHED).verdict.ruling is Ruling.CHANGES
 
 
-def test_who_settles_and_raises_the_same_at_once_has_settled_it():
+def test_who_settles_and_blocks_the_same_at_once_has_to_say_which():
     before = (found(3, "It leaks memory.", id=1),)
-    again = weigh(verdict_of(found(21, "It leaks memory."), settled=(1,)), before, TOUCHED)
-    assert again.verdict.ruling is Ruling.APPROVE
+    with pytest.raises(Malformed, match=r"it settles finding 1 and raises it again \(a.py:21\)"):
+        weigh(verdict_of(found(21, "It leaks memory."), settled=(1,)), before, TOUCHED)
+    mild = weigh(verdict_of(found(21, "It leaks memory.", Weight.NIT), settled=(1,)), before, TOUCHED)
+    assert (mild.verdict.ruling, mild.verdict.findings) == (Ruling.APPROVE, ())
 
 
 def test_other_words_or_another_file_are_another_finding():
