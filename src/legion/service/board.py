@@ -9,6 +9,7 @@ from legion.domain import board, ladder
 from legion.domain.agents import STANDING
 from legion.domain.conflicts import AT_WORK, Clash, Overlap, overlapping
 from legion.domain.decide import JobKind
+from legion.domain.evidence import unproven
 from legion.domain.projects import Project
 from legion.domain.questions import Matter, Question
 from legion.domain.rhythm import Hold
@@ -64,6 +65,7 @@ class Lines:
             priority=wish.priority,
             reason=ticket.reason,
             unchecked=ticket.unchecked,
+            unproven=unproven(wish.criteria, wish.bound),
             held_up_by=list(held_up),
             created_at=ticket.created_at,
             moved_at=ticket.moved_at,

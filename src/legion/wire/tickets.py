@@ -93,6 +93,8 @@ class TicketLine:
     """The landed ticket that it takes back."""
     conflicts_with: list[int] = field(default_factory=list)
     """Tickets in work with which its change will conflict as both stand; 0 is the landed code."""
+    unproven: int = 0
+    """Criteria that no command proves: claimed, or read by somebody else at best."""
 
 
 @dataclass(kw_only=True)
