@@ -28,6 +28,8 @@ from legion.store.database import ReadTransaction, Transaction
 
 _SHOWN = 8
 """Findings that a question names."""
+_LONGEST = 300
+"""Characters of each."""
 
 
 def next_step(tx: Transaction, ticket: Ticket, *, most: int, within: float) -> Step | None:
@@ -111,10 +113,15 @@ def _asked(tx: Transaction, ticket: Ticket, current: Sequence[Reading], why: str
 
 
 def _words(why: str, current: Sequence[Reading]) -> str:
+    """One line each, whatever a reader says and an agent calls its files."""
     found = [finding for one in current if one.verdict is not None for finding in one.verdict.blocking]
-    rows = [f"- {finding.place}: {' '.join(finding.text.split())[:200]}" for finding in found[:_SHOWN]]
+    rows = [f"- {_line(f'{finding.place}: {finding.text}')[:_LONGEST]}" for finding in found[:_SHOWN]]
     listed = "\n".join(rows)
     return (
-        f"How does it go on? {why[:1].upper()}{why[1:]}.{f'{chr(10)}{listed}' if listed else ''}\n"
+        f"How does it go on? {_line(f'{why[:1].upper()}{why[1:]}')}.{f'{chr(10)}{listed}' if listed else ''}\n"
         f"`{LAND}` lands it as it is, `{BACK}` sends it back with your words, `{STOP}` stops it."
     )
+
+
+def _line(words: str) -> str:
+    return " ".join(words.split())
