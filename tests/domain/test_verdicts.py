@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -221,6 +222,11 @@ def test_a_settled_finding_does_not_count_again_unless_its_place_has_changed():
     assert (again.verdict.ruling, again.verdict.findings) == (Ruling.APPROVE, ())
     assert again.notes[0] == "finding 1 was settled and does not count again: a.py:3"
     assert weigh(verdict_of(found(21, "It leaks memory.")), before, TOUCHED).verdict.ruling is Ruling.CHANGES
+
+
+def test_what_a_reader_never_saw_it_has_not_read_whatever_it_lists():
+    with pytest.raises(Malformed, match='it never opened what its prompt shows only a part of: "b/c'):
+        parse(said(), replace(SUBJECT, unseen=("b/c.py",)))
 
 
 def test_who_settles_and_blocks_the_same_at_once_has_to_say_which():

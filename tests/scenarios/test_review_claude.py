@@ -103,11 +103,11 @@ def test_a_malformed_answer_is_asked_for_again_in_the_same_conversation(here: Co
 
 def test_what_was_cut_short_in_its_prompt_counts_as_read_only_where_it_was_opened(here: Company):
     said = says(approve("long.txt", "long.mark"))
-    look = 'expect = "never opened: .long.txt"\ncall = {tool = "Read", input = {file_path = "{cwd}/long.txt"}}'
+    look = 'expect = "a part of: .long.txt"\ncall = {tool = "Read", input = {file_path = "{cwd}/long.txt"}}'
     ticket = dispatch(here, "long", ["seq 1000000 1003000 > long.txt"], [said, look, said])
     page = here.project.until(ticket, "done")
     assert [run.detail for run in page.runs if run.role] == [
-        'no verdict: "read" names what was cut short for you and what you never opened: "long.txt"',
+        'no verdict: it never opened what its prompt shows only a part of: "long.txt"',
         "verdict: approve",
     ]
     (one,) = page.reviews

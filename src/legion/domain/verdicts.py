@@ -18,6 +18,8 @@ from typing import Any
 LONGEST = 200_000
 """Characters of an answer that are looked at."""
 MOST_FINDINGS = 50
+OVERRULED = "it asked for changes, and nothing that counts blocks"
+"""The note of a verdict that is an approval by the rules, and not in the reader's own words."""
 _LONGEST_TEXT = 2000
 _NAMED = 5
 """Paths that a reason names."""
@@ -207,7 +209,7 @@ def weigh(verdict: Verdict, earlier: Sequence[Finding], since: Since | None) -> 
         kept.append(replace(finding, id=number if known is None else known.id))
     counted = replace(verdict, findings=tuple(kept))
     if counted.ruling is Ruling.CHANGES and not counted.blocking:
-        notes.append("it asked for changes, and nothing that counts blocks")
+        notes.append(OVERRULED)
         counted = replace(counted, ruling=Ruling.APPROVE)
     return Weighed(verdict=counted, notes=tuple(notes))
 
@@ -355,7 +357,7 @@ def _refuse_unread(verdict: Verdict, subject: Subject) -> None:
     if missed:
         raise Malformed(f'"read" does not name what the change touches: {_some(missed)}')
     if subject.unseen:
-        raise Malformed(f'"read" names what was cut short for you and what you never opened: {_some(subject.unseen)}')
+        raise Malformed(f"it never opened what its prompt shows only a part of: {_some(subject.unseen)}")
 
 
 def _some(paths: Sequence[str]) -> str:

@@ -14,7 +14,7 @@ from legion.domain.jobs import Claim
 from legion.domain.runs import MOST_GENERATIONS, Outcome, Run
 from legion.domain.teams import Part
 from legion.domain.tickets import Park, ParkReason, State, Step, Ticket
-from legion.domain.verdicts import Malformed, Reading, Weighed, findings_of, parse, weigh
+from legion.domain.verdicts import OVERRULED, Malformed, Reading, Weighed, findings_of, parse, weigh
 from legion.jobs import (
     asking,
     claude,
@@ -190,7 +190,8 @@ def _read(world: World, shop: Workshop, ticket: Ticket, mine: Reading, this_run:
         return _End(outcome=plain.outcome, detail=f"no verdict: {wrong}", refused=str(wrong))
     if sight.opened(world, shop, mine, this_run) == frozenset():
         weighed = replace(weighed, notes=(*weighed.notes, _OPENED_NOTHING))
-    return _End(outcome=plain.outcome, detail=f"verdict: {weighed.verdict.ruling.value}", weighed=weighed)
+    but = f", though {OVERRULED}" if OVERRULED in weighed.notes else ""
+    return _End(outcome=plain.outcome, detail=f"verdict: {weighed.verdict.ruling.value}{but}", weighed=weighed)
 
 
 def _conclude(

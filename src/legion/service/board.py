@@ -45,6 +45,7 @@ class Lines:
         self._holders = {ticket: names.get(id, id) for ticket, id in holdings.holders(tx).items()}
         waited_for = {other for ticket in shown for other in ticket.wish.after if not ticket.ended}
         self._states = tickets.states_of(tx, sorted(waited_for))
+        self._criteria = tickets.criteria(tx, [ticket.id for ticket in shown if ticket.state is State.DONE])
         declared = any(ticket.wish.files and ticket.state is State.QUEUED for ticket in shown)
         self._at_work = [one for one in tickets.live(tx) if one.state in AT_WORK] if declared else []
 
@@ -65,7 +66,7 @@ class Lines:
             priority=wish.priority,
             reason=ticket.reason,
             unchecked=ticket.unchecked,
-            unproven=unproven(wish.criteria, wish.bound),
+            unproven=unproven(self._criteria.get(ticket.id, ""), wish.bound),
             held_up_by=list(held_up),
             created_at=ticket.created_at,
             moved_at=ticket.moved_at,

@@ -9,7 +9,7 @@ from legion.domain.questions import Matter
 from legion.domain.rules import Rule
 from legion.domain.teams import REVIEWER
 from legion.domain.tickets import AskReview, ParkReason, State, Ticket, Unpark
-from legion.domain.verdicts import Reading
+from legion.domain.verdicts import OVERRULED, Reading
 from legion.jobs import rounds
 from legion.jobs.world import World
 from legion.service import tickets as cases
@@ -119,4 +119,5 @@ def _line(reading: Reading) -> ReviewLine:
             for one in (verdict.criteria if verdict is not None else ())
         ],
         notes=list(reading.notes),
+        overruled=OVERRULED in reading.notes,
     )

@@ -100,6 +100,15 @@ def get_many(tx: ReadTransaction, ids: Iterable[int]) -> tuple[Ticket, ...]:
     return tuple(found[ticket] for ticket in asked)
 
 
+def criteria(tx: ReadTransaction, ids: Iterable[int]) -> dict[int, str]:
+    """Of tickets that were read without their long texts."""
+    found: dict[int, str] = {}
+    for some in _pieces(tuple(ids)):
+        rows = tx.execute(select(_TEXTS.ticket, _TEXTS.criteria).where(_TEXTS.ticket.in_(some)))
+        found |= {row.ticket: row.criteria for row in rows}
+    return found
+
+
 def move(
     tx: Transaction, ticket: int, step: Step, *, expected_version: int | None = None, rule: Rule | None = None
 ) -> Ticket:

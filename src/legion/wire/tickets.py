@@ -94,7 +94,7 @@ class TicketLine:
     conflicts_with: list[int] = field(default_factory=list)
     """Tickets in work with which its change will conflict as both stand; 0 is the landed code."""
     unproven: int = 0
-    """Criteria that no command proves: claimed, or read by somebody else at best."""
+    """Criteria of a done ticket that no command proves: claimed, or read by somebody else at best."""
 
 
 @dataclass(kw_only=True)
