@@ -100,7 +100,7 @@ def settle(tx: Transaction, ticket: Ticket, about: Concern, within: float) -> St
         kind=Matter.CHANGE,
         project=ticket.project,
         ticket=ticket.id,
-        words=f"{about.words} See `legion diff {ticket.id}`.",
+        words=f"{about.words}\n`legion diff {ticket.id}` shows the change.",
         deadline=tx.now + within,
     )
     if question.settled_at is None and question.deadline <= tx.now:

@@ -121,8 +121,8 @@ def _words(ticket: Ticket, why: str, current: Sequence[Reading]) -> str:
     listed = "\n".join(rows)
     return (
         f"How does it go on? {_line(f'{why[:1].upper()}{why[1:]}')}.{f'{chr(10)}{listed}' if listed else ''}\n"
-        f"`{LAND}` lands it as it is, `{BACK}` sends it back with your words, `{STOP}` stops it. See "
-        f"`legion diff {ticket.id}`."
+        f"`{LAND}` lands it as it is, `{BACK}` sends it back with your words, `{STOP}` stops it.\n"
+        f"`legion diff {ticket.id}` shows the change."
     )
 
 

@@ -72,6 +72,7 @@ def bounce(world: World, ticket_id: int, words: str) -> Acted:
             raise _nothing(ticket, "to send back")
         if ticket.state is State.PARKED:
             ticket = tickets.move(tx, ticket_id, Unpark(), rule=Rule.PERSON)
+        questions.withdraw(tx, ticket=ticket_id, kind=Matter.CHANGE, why=words.strip() or "the person sent it back")
         tickets.move(tx, ticket_id, rounds.sent_back(tx, ticket, words.strip()), rule=Rule.PERSON)
         active = cases.active_runs(tx, ticket_id)
     cases.end_runs(world, active)

@@ -146,10 +146,10 @@ def _ask_the_person(tx: Transaction, before: Ticket, moved: Ticket, step: Step) 
         # Whoever is only woken comes back to the question about its change, and that still stands.
         still = _ABOUT_THE_CHANGE if isinstance(step, Unpark) else ()
         questions.withdraw(tx, ticket=moved.id, why="the ticket went on by other means", but=still)
-    elif isinstance(step, Stop):
+    elif isinstance(step, Stop | Fail):
         # What a run asks ends with the run.
         for kind in _ABOUT_THE_CHANGE:
-            questions.withdraw(tx, ticket=moved.id, kind=kind, why="the ticket was stopped")
+            questions.withdraw(tx, ticket=moved.id, kind=kind, why=f"the ticket is {moved.state.value}")
     elif isinstance(step, TryAgain):
         questions.withdraw(tx, ticket=moved.id, kind=Matter.REVIEW, why="the ticket was sent back")
     if isinstance(step, Park) and step.reason is ParkReason.BUDGET:
