@@ -128,6 +128,7 @@ def test_a_reader_of_another_vendor_gives_its_verdict_in_another_dialect(here: C
     heard = asked(here, "vendor")
     assert {model for _, model in heard["vendor-read"]} == {"gpt-5"}
     assert all("sonnet" in model for _, model in heard["vendor"])
+    assert "attempt 1, reviewer (chatty)" in here.told("ticket", str(ticket))
     assert "the shipped one counts now" in here.told("role", "remove", "reviewer")
 
 

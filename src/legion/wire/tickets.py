@@ -251,6 +251,8 @@ class EvidenceLine:
     """What the command ran on; null before that."""
     idle: bool = False
     """The command is green without the change, too."""
+    own: bool = False
+    """The change itself wrote the script or recipe that decides it."""
 
 
 @dataclass(kw_only=True)
