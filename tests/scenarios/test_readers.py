@@ -150,7 +150,7 @@ def test_a_reader_that_loops_for_ever_ends_in_one_question_and_land_lands_it(off
     ticket = looping(office, "loop")
     one = office.question(ticket)
     assert one.choices == ["land", "back", "stop"]
-    assert "its change was sent back 3 times" in one.words
+    assert "it was not approved in 3 rounds" in one.words
     assert "- loop.txt:1: Wrong: when." in one.words
     assert "lands as it is" in office.squad.client.answer(one.id, Answer(choice="land")).message
     page = office.project.until(ticket, "done")

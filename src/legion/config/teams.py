@@ -147,7 +147,7 @@ class TeamFile:
     )
     rounds: int = field(
         default=rules.ROUNDS,
-        metadata=whole(1, MOST_ROUNDS, help="How often its readers may send a change back before you are asked."),
+        metadata=whole(1, MOST_ROUNDS, help="Changes that its readers did not approve, at the last of which you are asked."),
     )
 
 

@@ -149,7 +149,8 @@ def cut_short(diff: str) -> tuple[str, ...]:
     for at, (piece, shown) in enumerate(_pieces(diff)):
         length += len(shown) + (len(_FILE) if at else 0)
         if shown != piece or length > 2 * MOST_DIFF:
-            found += [file.path for file in diffs.read(f"{_FILE}{piece}" if at else piece)]
+            header = piece.partition("\n@@ ")[0]
+            found += [file.path for file in diffs.read(f"{_FILE}{header}" if at else header)]
     return tuple(found)
 
 

@@ -44,8 +44,8 @@ def next_step(tx: Transaction, ticket: Ticket, *, most: int, within: float) -> S
         used = reviewing.rounds(ticket, readings, questions.last_said(tx, ticket.id, Matter.REVIEW))
         if used < most:
             return next_try(ticket, reason(against), _findings(against), cause=Cause.REVIEW)
-        tries = "once" if used == 1 else f"{used} times"
-        return _asked(tx, ticket, current, f"{reason(against)}; its change was sent back {tries}", within)
+        tries = "one round" if used == 1 else f"{used} rounds"
+        return _asked(tx, ticket, current, f"{reason(against)}; it was not approved in {tries}", within)
     if silent:
         return _asked(
             tx, ticket, current, f"{silent[0].reader} gave no verdict that can be used: {silent[0].complaint}", within

@@ -39,7 +39,8 @@ def unseen(world: World, shop: Workshop, reading: Reading, this_run: Run, change
     """Those of the changed files that were cut short in its prompt and that it never opened."""
     with world.store.read() as tx:
         said = verdicts.said_by(tx, reading.ticket, reading.reader)
-    cut = review_words.cut_short(shop.hub.diff(said[-1].commit if said else reading.base, reading.commit))
+    shown = shop.hub.diff(said[-1].commit if said else reading.base, reading.commit)
+    cut = frozenset(review_words.cut_short(shown))
     if not cut or (found := opened(world, shop, reading, this_run)) is None or WHOLE_DIFF in found:
         return ()
     return tuple(path for path in changed if path in cut and _as_noted(path) not in found)
