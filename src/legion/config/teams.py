@@ -147,7 +147,9 @@ class TeamFile:
     )
     rounds: int = field(
         default=rules.ROUNDS,
-        metadata=whole(1, MOST_ROUNDS, help="Changes that its readers did not approve, at the last of which you are asked."),
+        metadata=whole(
+            1, MOST_ROUNDS, help="Changes that its readers did not approve, at the last of which you are asked."
+        ),
     )
 
 
