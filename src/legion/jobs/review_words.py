@@ -169,7 +169,10 @@ def _bounded(diff: str, whole: str) -> str:
     text = _FILE.join(shown for _, shown in _pieces(diff))
     if len(text) > 2 * MOST_DIFF:
         text = f"{text[: 2 * MOST_DIFF]}{_CUT}"
-    return f"{text}\n[All of it is in {whole}.]" if whole and text != diff else text
+    if text == diff:
+        return text
+    place = f"All of it is in {whole}. " if whole else ""
+    return f"{text}\n[{place}A file that is cut short here counts as read only once you have opened it.]"
 
 
 def _quote(text: str, about: str, source: str) -> str:
