@@ -53,6 +53,8 @@ def run(folder: Path, report: Report) -> None:
     report.value("the next attempt after a review of two findings", _going_on(read), "tokens", aim=200)
     role = definitions().roles[REVIEWER].prompt
     report.value("rules of who reads", _tokens(review_words.RULES + role), "tokens", aim=400)
+    lead = definitions().roles["tech_lead"].prompt
+    report.value("rules of who advises", _tokens(briefing.ADVISING + lead), "tokens", aim=400)
     matter = _matter()
     own = words + _tokens(_DIFF)
     look = _tokens(review_words.first(matter)) - own

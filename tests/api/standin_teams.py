@@ -74,3 +74,7 @@ class TeamsStandIn:
             raise BadInput("In t.toml, line 1, `roles` must be a list of roles.")
         self.saved.append((kind, wanted))
         return Done(message=f"The {kind} {wanted.name} is written.", notes=[])
+
+    def remove_definition(self, kind: str, cwd: str | None, name: str, /) -> Done:
+        self._ask("remove_definition")
+        return Done(message=f"The {kind} {name} is removed.")

@@ -56,6 +56,7 @@ ASKED = [
     ("team", lambda legion: legion.team("/src/shop", "pair")),
     ("definition", lambda legion: legion.definition("team", None, "pair", new=True, like="solo")),
     ("save_definition", lambda legion: legion.save_definition("role", SaveDefinition(cwd="/", name="a", text="b"))),
+    ("remove_definition", lambda legion: legion.remove_definition("team", None, "pair")),
     ("inbox", lambda legion: legion.inbox()),
     ("tell", lambda legion: legion.tell(1, Words(text="Hello."))),
     ("interrupt", lambda legion: legion.interrupt(1, Words())),

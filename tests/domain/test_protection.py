@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from legion.domain.protection import Touched, scripts_of, stopped_by
+from legion.domain.protection import Touched, deciding, stopped_by
 
 
 def stopped(path: str, *, only_adds: bool = True, declared: tuple[str, ...] = ()) -> bool:
@@ -54,9 +54,28 @@ def test_everything_else_is_free(path):
     assert not stopped(path, only_adds=False)
 
 
-def test_the_scripts_of_checks_are_found_in_their_commands():
-    assert scripts_of(["sh check.sh", "./ci/run.sh --all && bash 'b.bash'", "pytest", "/opt/x.sh"]) == (
-        "check.sh",
-        "ci/run.sh",
-        "b.bash",
-    )
+@pytest.mark.parametrize(
+    ("command", "files"),
+    [
+        ("sh check.sh", ("check.sh",)),
+        ("./ci/run.sh --all && bash 'b.bash'", ("ci/run.sh", "b.bash")),
+        ("python3 tools/verify.py && ./bin/lint src", ("tools/verify.py", "bin/lint")),
+        ("make -j4 test", ("**/Makefile", "**/GNUmakefile", "**/*.mk")),
+        ("cd web && npm test", ("**/package.json",)),
+        ("pytest tests/unit ./tests/test_a.py", ("**/pytest.ini",)),
+        ("ruff check ./src; go test ./...; python3 app.py; /opt/x.sh; python3 -m unittest", ()),
+    ],
+)
+def test_what_decides_the_outcome_of_a_check_is_found_in_its_command(command, files):
+    assert deciding([command]) == files
+
+
+def test_what_decides_a_tickets_own_proof_may_be_written_for_it_and_not_changed():
+    def asked(path: str, *, new: bool) -> bool:
+        touched = Touched(path=path, only_adds=True, new=new)
+        return bool(stopped_by([touched], [], [], [], ["sh prove.sh", "make test", "sh greet.sh | grep hi"]))
+
+    assert asked("prove.sh", new=False)
+    assert asked("Makefile", new=False)
+    assert not asked("prove.sh", new=True)
+    assert not asked("greet.sh", new=False), "that is the program itself"

@@ -61,6 +61,7 @@ def ticket(attempt: int, spared: int = 0) -> Ticket:
 def test_rounds_count_what_was_sent_back_by_all_readers_together():
     read = [reading(1), reading(2, reader="lead"), reading(3, YES), reading(3, None), reading(3, binding=False)]
     assert rounds(ticket(3), read) == 2
+    assert rounds(ticket(3), [*read, reading(2), reading(1, reader="qa")]) == 2, "one round has several readers"
 
 
 def test_rounds_begin_anew_with_the_next_rung_a_retry_and_a_persons_word():

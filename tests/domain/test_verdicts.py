@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -223,10 +224,17 @@ def test_a_settled_finding_does_not_count_again_unless_its_place_has_changed():
     assert weigh(verdict_of(found(21, "It leaks memory.")), before, TOUCHED).verdict.ruling is Ruling.CHANGES
 
 
-def test_who_settles_and_raises_the_same_at_once_has_settled_it():
+def test_what_a_reader_never_saw_it_has_not_read_whatever_it_lists():
+    with pytest.raises(Malformed, match='it never opened what its prompt shows only a part of: "b/c'):
+        parse(said(), replace(SUBJECT, unseen=("b/c.py",)))
+
+
+def test_who_settles_and_blocks_the_same_at_once_has_to_say_which():
     before = (found(3, "It leaks memory.", id=1),)
-    again = weigh(verdict_of(found(21, "It leaks memory."), settled=(1,)), before, TOUCHED)
-    assert again.verdict.ruling is Ruling.APPROVE
+    with pytest.raises(Malformed, match=r"it settles finding 1 and raises it again \(a.py:21\)"):
+        weigh(verdict_of(found(21, "It leaks memory."), settled=(1,)), before, TOUCHED)
+    mild = weigh(verdict_of(found(21, "It leaks memory.", Weight.NIT), settled=(1,)), before, TOUCHED)
+    assert (mild.verdict.ruling, mild.verdict.findings) == (Ruling.APPROVE, ())
 
 
 def test_other_words_or_another_file_are_another_finding():

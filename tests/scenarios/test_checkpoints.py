@@ -58,7 +58,7 @@ def test_two_tickets_that_are_red_together_are_mended_before_anything_goes_on(pr
     assert [(one.backing, one.by) for one in page.evidence] == [("proven", ONLY_ONE)]
     assert (ONLY_ONE, "green") in {(receipt.command, receipt.verdict) for receipt in page.receipts}
     reasons = [str(event.data["reason"]) for event in page.history if event.kind == "ticket.moved"]
-    assert f"checks failed on the landed code: `{ONLY_ONE}`; ticket {fix} mends it" in reasons
+    assert f"ticket {fix} mends it: checks failed on the landed code: `{ONLY_ONE}`" in reasons
     assert project.ticket(after).runs[0].started_at >= page.ticket.moved_at
 
 

@@ -9,35 +9,41 @@ import pytest
 from legion.wire.errors import BadInput
 from tests.support.legion import Project
 
-CRITERIA = "The answer is there\nIt is 42\nNothing breaks\nIt is elegant"
-PROOFS = ["1 :: test -s answer.txt", "is 42 :: grep -qx 42 answer.txt", "nothing :: [test]"]
+CRITERIA = "The answer is there\nIt is 42\nNothing breaks\nIt is elegant\nIt says so itself"
+PROOFS = ["1 :: test -s answer.txt", "is 42 :: grep -qx 42 answer.txt", "nothing :: [test]", "5 :: sh says.sh"]
 
 
 def test_each_criterion_stands_where_its_command_says(project: Project):
-    agent = 'if [ "$LEGION_ATTEMPT" = 1 ]; then echo 41 > answer.txt; else echo 42 > answer.txt; fi'
+    agent = (
+        'echo true > says.sh; if [ "$LEGION_ATTEMPT" = 1 ]; then echo 41 > answer.txt; else echo 42 > answer.txt; fi'
+    )
     ticket = project.dispatch("answer", agent, criteria=CRITERIA, prove=PROOFS, max_attempts=2)
     page = project.until(ticket, "done")
-    assert page.prove == ["test -s answer.txt", "grep -qx 42 answer.txt"]
+    assert page.prove == ["test -s answer.txt", "grep -qx 42 answer.txt", "sh says.sh"]
     assert [(one.backing, one.by) for one in page.evidence] == [
         ("proven", "test -s answer.txt"),
         ("proven", "grep -qx 42 answer.txt"),
         ("proven", "sh check.sh"),
         ("claimed", ""),
+        ("proven", "sh says.sh"),
     ]
+    assert [one.own for one in page.evidence] == [False, False, False, False, True]
     trees = {project.hub_git("rev-parse", f"{one.commit}^{{tree}}") for one in page.evidence if one.commit}
     assert trees == {project.hub_git("rev-parse", f"{page.landed}^{{tree}}")}
     cwd = project.repository.root
     shown = project.squad.cli("ticket", str(ticket), cwd=cwd).stdout
     assert "proven  It is 42" in shown
     assert "claimed It is elegant" in shown
+    for where in (shown, project.squad.cli("status", cwd=cwd).stdout):
+        assert "1 criterion without proof" in where
     told = json.loads(project.squad.cli("ticket", str(ticket), "--json", cwd=cwd).stdout)
-    assert [one["backing"] for one in told["evidence"]] == ["proven", "proven", "proven", "claimed"]
+    assert [one["backing"] for one in told["evidence"]] == ["proven", "proven", "proven", "claimed", "proven"]
 
 
 def test_a_criterion_whose_proof_fails_is_shown_red_and_the_ticket_is_not_done(project: Project):
     ticket = project.dispatch("wrong", "echo 41 > answer.txt", criteria=CRITERIA, prove=PROOFS, max_attempts=1)
     page = project.until(ticket, "failed")
-    assert [one.backing for one in page.evidence] == ["green", "red", "open", "claimed"]
+    assert [one.backing for one in page.evidence] == ["green", "red", "open", "claimed", "red"]
 
 
 @pytest.mark.parametrize(

@@ -87,6 +87,13 @@ def test_who_says_how_often_means_it(here: Company):
     assert here.project.until(ticket, "failed").ticket.attempt == 1
 
 
+def test_an_agent_that_gives_up_ends_its_ticket_with_its_reason(here: Company):
+    here.script("stuck", '[[step]]\nsay = """Two ways failed.\\n\\nSTUCK: the service has no such call"""\n')
+    page = here.project.until(here.dispatch("stuck"), "failed")
+    assert page.ticket.reason == "the agent gave up: the service has no such call"
+    assert [run.outcome for run in page.runs] == ["gave_up"]
+
+
 def test_a_plain_program_has_its_attempts_and_no_ladder(here: Company):
     ticket = here.project.dispatch("plain", "true")
     page = here.project.until(ticket, "failed")

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from legion.wire.questions import Answer, QuestionLine
+from legion.wire.tickets import Action
 from tests.support.legion import Project, Squad, new, squad
 from tests.support.models import company
 from tests.support.repository import Repository
@@ -64,6 +65,18 @@ def test_a_no_goes_back_with_its_words_and_the_agent_can_put_it_right(project: P
     assert (page.ticket.attempt, page.weakened) == (2, [])
     assert project.landed("tests/test_total.py") == TEST
     assert "it changed protected files (tests/test_total.py), and you said no" in reasons(project, ticket)
+
+
+def test_a_bounce_is_a_no_to_the_question_about_the_change(project: Project):
+    agent = f"""
+    if [ "$LEGION_ATTEMPT" = 1 ]; then {WEAKER}; exit; fi
+    grep -q 'Put it back' "$LEGION_BRIEFING" && git checkout -q tests/test_total.py
+    """
+    ticket = project.dispatch("weaker", agent)
+    question(project, ticket)
+    project.squad.client.bounce(ticket, Action(feedback="Put it back."))
+    assert project.until(ticket, "done").ticket.attempt == 2
+    assert project.squad.client.inbox().questions == []
 
 
 def test_the_same_change_is_asked_about_once(project: Project):

@@ -78,7 +78,7 @@ def test_an_answer_that_cannot_be_used_is_asked_for_again_once(office: Office):
 def test_garbage_twice_is_a_question_that_says_why(office: Office):
     ticket = office.dispatch("garbage", "echo 1 > garbage.txt", GARBAGE)
     one = office.question(ticket)
-    assert "Reviewer gave no verdict: it holds no JSON object" in one.words
+    assert "Reviewer gave no verdict that can be used: it holds no JSON object" in one.words
     assert len(office.readers.told("garbage")) == 2
     shown = office.page(ticket)
     assert "reviewer no verdict" in shown
@@ -131,7 +131,9 @@ def test_what_was_let_pass_does_not_block_later_and_what_was_settled_is_not_rais
     assert middle.notes == ["pass.txt:6 has not changed since it was let pass, so it does not block now"]
     assert (last.verdict, last.findings) == ("approve", [])
     assert last.notes[0] == "finding 1 was settled and does not count again: pass.txt:1"
-    assert "noted: finding 1 was settled" in office.page(ticket)
+    shown = office.page(ticket)
+    assert "reviewer approved by the rules, against its words" in shown
+    assert "noted: finding 1 was settled" in shown
 
 
 def looping(office: Office, name: str, **fields: object) -> int:
@@ -148,7 +150,7 @@ def test_a_reader_that_loops_for_ever_ends_in_one_question_and_land_lands_it(off
     ticket = looping(office, "loop")
     one = office.question(ticket)
     assert one.choices == ["land", "back", "stop"]
-    assert "its change was sent back 3 times" in one.words
+    assert "it was not approved in 3 rounds" in one.words
     assert "- loop.txt:1: Wrong: when." in one.words
     assert "lands as it is" in office.squad.client.answer(one.id, Answer(choice="land")).message
     page = office.project.until(ticket, "done")

@@ -98,6 +98,38 @@ def test_a_malformed_answer_is_asked_for_again_in_the_same_conversation(here: Co
         "verdict: approve",
     ]
     assert len(asked(here, "same")["same-read"]) == 1
+    assert "noted: it opened no file" in here.told("ticket", str(ticket))
+
+
+def test_what_was_cut_short_in_its_prompt_counts_as_read_only_where_it_was_opened(here: Company):
+    said = says(approve("long.txt", "long.mark"))
+    look = 'expect = "a part of: .long.txt"\ncall = {tool = "Read", input = {file_path = "{cwd}/long.txt"}}'
+    ticket = dispatch(here, "long", ["seq 1000000 1003000 > long.txt"], [said, look, said])
+    page = here.project.until(ticket, "done")
+    assert [run.detail for run in page.runs if run.role] == [
+        'no verdict: it never opened what its prompt shows only a part of: "long.txt"',
+        "verdict: approve",
+    ]
+    (one,) = page.reviews
+    assert one.notes == []
+
+
+def test_a_reader_of_another_vendor_gives_its_verdict_in_another_dialect(here: Company):
+    here.told(
+        "provider", "add", "chatty", "--url", here.stage.url, "--kind", "openai_chat", "--model", "gpt-5", "--no-key"
+    )
+    role = 'part = "read"\nprompt = "You read for another house."\nprovider = "chatty"\n'
+    here.told("role", "edit", "reviewer", "--from", "-", stdin=role)
+    look = 'call = {tool = "Read", input = {file_path = "{cwd}/vendor.txt"}}'
+    read = [look, f'expect = "one"\n{says(approve("vendor.txt", "vendor.mark"))}']
+    ticket = dispatch(here, "vendor", ["echo one > vendor.txt"], read)
+    page = here.project.until(ticket, "done")
+    assert [run.access for run in page.runs] == ["rehearsal", "chatty"]
+    heard = asked(here, "vendor")
+    assert {model for _, model in heard["vendor-read"]} == {"gpt-5"}
+    assert all("sonnet" in model for _, model in heard["vendor"])
+    assert "attempt 1, reviewer (chatty)" in here.told("ticket", str(ticket))
+    assert "the shipped one counts now" in here.told("role", "remove", "reviewer")
 
 
 def test_an_injection_reaches_the_reader_between_its_lines_and_no_rules_of_the_change_do(here: Company):

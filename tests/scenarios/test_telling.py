@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import json
 import os
 import subprocess
 import sys
@@ -80,10 +81,10 @@ def until(process: subprocess.Popen[str], holds: Callable[[], bool]) -> None:
             process.wait(0.05)
 
 
-def transcript(here: Company, ticket: int) -> str:
+def transcript(here: Company, ticket: int, role: str = "") -> str:
     """What Claude Code itself has written down of the conversation."""
-    conversation = here.project.ticket(ticket).conversation
-    (path,) = Path(here.squad.data.root).glob(f"projects/*/agents/*/claude/projects/*/{conversation}.jsonl")
+    seat = f"ticket-{ticket}-{role}" if role else f"ticket-{ticket}"
+    (path,) = Path(here.squad.data.root).glob(f"projects/*/agents/{seat}/claude/projects/*/*.jsonl")
     return path.read_text()
 
 
@@ -97,6 +98,27 @@ def test_words_reach_the_agent_between_two_steps_of_the_same_run(here: Company, 
     page = here.project.until(ticket, "done")
     assert len(page.runs) == 1
     assert here.project.landed("told.txt") == "heard\n"
+
+
+def test_words_for_a_ticket_whose_adviser_works_reach_who_builds_too(here: Company, gate: Gate):
+    roles = {"adviser": 'part = "advise"\ntools = ["Bash"]', "doer": 'part = "build"'}
+    for name, about in roles.items():
+        here.told("role", "new", name, "--from", "-", stdin=f'{about}\nprompt = "rehearsal: {name}"\n')
+    here.told("team", "new", "advised", "--from", "-", stdin='roles = ["adviser", "doer"]\n')
+    wait = f'call = {{tool = "Bash", input = {{command = {json.dumps(gate.pause)}}}}}'
+    here.script("adviser", f'[[step]]\n{wait}\n[[step]]\nexpect = "It must be blue"\nsay = "Use a file."\n')
+    write = 'call = {tool = "Bash", input = {command = "echo blue > colour.txt"}}'
+    heard = "expect = '(?s)said meanwhile, which counts like the ticket.*It must be blue'"
+    here.script("doer", f'[[step]]\n{heard}\n{write}\n[[step]]\nsay = "Done."\n')
+    ticket = here.project.dispatch("Colour", "", text="Say a colour.", team="advised")
+    gate.arrived()
+    telling = start(here, "tell", str(ticket), "It must be blue.")
+    until(telling, lambda: "It must be blue" in transcript(here, ticket, "adviser"))
+    gate.open()
+    assert telling.communicate(timeout=PATIENCE)[0] == f"The agent of ticket {ticket} has heard it.\n"
+    page = here.project.until(ticket, "done")
+    assert [run.role for run in page.runs] == ["adviser", ""]
+    assert here.project.landed("colour.txt") == "blue\n"
 
 
 def test_an_interruption_with_words_ends_the_step_and_the_run_goes_on(here: Company, gate: Gate):

@@ -32,6 +32,11 @@ def save_team(wanted: SaveDefinition, service: Asked) -> Done:
     return service.save_definition("team", storable(wanted))
 
 
+@router.delete("/teams", summary="Remove a team of the person's own; its text is kept aside")
+def remove_team(service: Asked, name: str, cwd: MaybeFolder = None) -> Done:
+    return service.remove_definition("team", cwd, name)
+
+
 @router.get("/roles", summary="All roles, and where each is defined")
 def roles(service: Asked, cwd: MaybeFolder = None) -> Roles:
     return service.roles(cwd)
@@ -50,3 +55,8 @@ def role_text(service: Asked, name: str, cwd: MaybeFolder = None, new: bool = Fa
 @router.post("/roles", summary="Write a role of the person's own; what makes no sense is refused")
 def save_role(wanted: SaveDefinition, service: Asked) -> Done:
     return service.save_definition("role", storable(wanted))
+
+
+@router.delete("/roles", summary="Remove a role of the person's own; its text is kept aside")
+def remove_role(service: Asked, name: str, cwd: MaybeFolder = None) -> Done:
+    return service.remove_definition("role", cwd, name)

@@ -36,7 +36,7 @@ def _questions(found: Inbox, screen: Screen) -> Iterator[str]:
         yield from question_lines(question, screen)
 
 
-_BY_LEGION = ("change", "attempts")
+_BY_LEGION = ("change", "attempts", "review")
 """Kinds of questions whose lines are ours. An agent's own words are one line, or they could look like ours."""
 
 

@@ -59,9 +59,12 @@ def section(reviews: Sequence[ReviewLine], screen: Screen, *, full: bool) -> Ite
 
 def _look(one: ReviewLine, screen: Screen, full: bool) -> Iterator[str]:
     aside = "" if one.binding else " (nobody waits for it)"
+    words, colour = _WORDS.get(one.verdict, harmless(one.verdict)), _COLOURS.get(one.verdict, Colour.CYAN)
+    if one.overruled:
+        words, colour = "approved by the rules, against its words", Colour.YELLOW
     yield screen.line(
         Cell(f"{harmless(one.reader)} "),
-        Cell(_WORDS.get(one.verdict, harmless(one.verdict)), _COLOURS.get(one.verdict, Colour.CYAN)),
+        Cell(words, colour),
         Cell(f"{aside}  look {one.round}, {one.commit[:9]}, {clock(one.given_at or one.asked_at)}", Colour.DIM),
         indent=2,
     )

@@ -167,6 +167,8 @@ def about(ticket: TicketLine) -> str:
     words = []
     if ticket.unchecked and "unchecked" not in said:
         words.append("unchecked")
+    if ticket.unproven:
+        words.append(f"{count(ticket.unproven, 'criterion', 'criteria')} without proof")
     if ticket.held_up_by and "held up" not in said:
         words.append(f"held up by {numbers(ticket.held_up_by)}")
     if ticket.conflicts_with:

@@ -39,12 +39,12 @@ def _help(ctx: click.Context) -> None:
 
 
 team = _group("team", "legion team list\n  legion dispatch --team tech_lead_team 'Add a login form'")
-team.help = """Who works on tickets together: list, show, edit, new.
+team.help = """Who works on tickets together: list, show, edit, new, remove.
 
 A team is roles in order: those who advise, the one who builds, those who read the change. Each is an agent of its own.
 """
 role = _group("role", "legion role list\n  legion role edit qa")
-role.help = """The roles that teams are made of: list, show, edit, new.
+role.help = """The roles that teams are made of: list, show, edit, new, remove.
 
 A role is an agent of its own: words, tools, model, provider.
 """
@@ -123,6 +123,26 @@ def team_new(call: Call, name: str, like: str, file: str | None) -> None:
 def role_new(call: Call, name: str, like: str, file: str | None) -> None:
     """Write a role of your own."""
     _edit(call, "role", name, file, new=True, like=like)
+
+
+@command("remove", example="legion team remove pair")
+@click.argument("name", metavar="NAME", shell_complete=teams)
+def team_remove(call: Call, name: str) -> None:
+    """Remove a team of your own; where it stood for a shipped one, that counts again.
+
+    Its text is kept beside it. Tickets keep the team that they were dispatched with.
+    """
+    _tell(call, call.legion().remove_definition("team", call.cwd, checked(name, "NAME")))
+
+
+@command("remove", example="legion role remove security")
+@click.argument("name", metavar="NAME", shell_complete=roles)
+def role_remove(call: Call, name: str) -> None:
+    """Remove a role of your own; where it stood for a shipped one, that counts again.
+
+    Its text is kept beside it. A role that a team needs is not removed.
+    """
+    _tell(call, call.legion().remove_definition("role", call.cwd, checked(name, "NAME")))
 
 
 def _edit(call: Call, kind: str, name: str, file: str | None, *, new: bool = False, like: str = "") -> None:
@@ -262,7 +282,7 @@ def _means(one: RoleLine) -> list[Cell]:
     return [Cell(harmless(tools)), Cell(harmless(", ".join(said)), Colour.DIM)]
 
 
-for _one in (team_list, team_show, team_edit, team_new):
+for _one in (team_list, team_show, team_edit, team_new, team_remove):
     team.add_command(_one)
-for _one in (role_list, role_show, role_edit, role_new):
+for _one in (role_list, role_show, role_edit, role_new, role_remove):
     role.add_command(_one)

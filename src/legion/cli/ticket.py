@@ -188,16 +188,19 @@ def _attempts(page: TicketPage, screen: Screen, full: bool) -> Iterator[str]:
     shown = page.runs if full else page.runs[-SHORT:]
     if len(shown) < len(page.runs):
         yield screen.aside(f"{count(len(page.runs) - len(shown), 'earlier run')} not shown: --full")
-    yield from screen.table([_run_row(run, screen) for run in shown])
+    yield from screen.table([_run_row(run, page.access) for run in shown])
 
 
-def _run_row(run: RunLine, screen: Screen) -> list[Cell]:
+def _run_row(run: RunLine, usual: str) -> list[Cell]:
+    """`usual` is how who builds reaches its model: another way is said."""
     outcome = run.outcome or "at work"
     colour = {"finished": Colour.GREEN, "at work": Colour.CYAN}.get(outcome, Colour.YELLOW)
     lasted = fine_duration(run.ended_at - run.started_at) if run.ended_at is not None else ""
     again = f" (start {run.generation})" if run.generation > 1 else ""
+    role = f", {harmless(run.role)}" if run.role else ""
+    other = f" ({harmless(run.access)})" if run.access not in ("", usual) else ""
     return [
-        Cell(f"attempt {run.attempt}{again}{f', {harmless(run.role)}' if run.role else ''}"),
+        Cell(f"attempt {run.attempt}{again}{role}{other}"),
         Cell(f"run {run.id}", Colour.DIM),
         Cell(clock(run.started_at), Colour.DIM),
         Cell(lasted),
@@ -283,7 +286,8 @@ def _evidence(page: TicketPage, screen: Screen) -> Iterator[str]:
         yield screen.line(backing, Cell(harmless(one.criterion)), indent=2)
         where = f" on {one.commit[:9]}" if one.commit else ""
         idle = ", which is green without the change, too" if one.idle else ""
-        by = f"by {harmless(one.by)}{where}{idle}" if one.by else _NOTHING
+        own = ", which the change itself wrote" if one.own else ""
+        by = f"by {harmless(one.by)}{where}{idle}{own}" if one.by else _NOTHING
         yield screen.line(Cell(by, Colour.DIM), indent=10)
 
 

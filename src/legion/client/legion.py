@@ -182,6 +182,9 @@ class Legion:
     def save_definition(self, kind: str, wanted: SaveDefinition) -> Done:
         return self._post(Done, f"{kind}s", wanted)
 
+    def remove_definition(self, kind: str, cwd: str | None, name: str) -> Done:
+        return self.understood(Done, self.line.ask("DELETE", f"/v1/{kind}s", query={"cwd": cwd, "name": name}))
+
     def inbox(self) -> Inbox:
         return self._get(Inbox, "inbox")
 

@@ -29,7 +29,8 @@ class Review:
         ),
     )
     rounds: int = field(
-        default=3, metadata=whole(1, 10, help="How often readers may send a ticket back before you are asked.")
+        default=3,
+        metadata=whole(1, 10, help="Changes that readers did not approve, at the last of which you are asked."),
     )
     required: bool = field(
         default=True,

@@ -147,7 +147,9 @@ class TeamFile:
     )
     rounds: int = field(
         default=rules.ROUNDS,
-        metadata=whole(1, MOST_ROUNDS, help="How often its readers may send a change back before you are asked."),
+        metadata=whole(
+            1, MOST_ROUNDS, help="Changes that its readers did not approve, at the last of which you are asked."
+        ),
     )
 
 
@@ -191,14 +193,17 @@ class Definitions:
             raise BadInput(self.faults[kind, name])
 
 
-def definitions(repository: Iterable[Text] = ()) -> Definitions:
-    """Shipped, then the person's over them, then a repository's trusted ones over both."""
+def definitions(repository: Iterable[Text] = (), without: tuple[Kind, str] | None = None) -> Definitions:
+    """Shipped, then the person's over them, then a repository's trusted ones over both. `without` is as if the person
+    had not written it."""
     roles: dict[str, Role] = {}
     teams: dict[str, Team] = {}
     texts: dict[tuple[Kind, str], Text] = {}
     faults: dict[tuple[Kind, str], str] = {}
     unreadable: dict[tuple[Kind, str], str] = {}
-    for one in (*shipped(), *_persons(unreadable), *repository):
+    persons = [one for one in _persons(unreadable) if (one.kind, one.name) != without]
+    unreadable = {key: why for key, why in unreadable.items() if key != without}
+    for one in (*shipped(), *persons, *repository):
         key = (one.kind, one.name)
         texts[key] = one
         faults.pop(key, None)

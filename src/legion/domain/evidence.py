@@ -57,6 +57,12 @@ def criteria_of(text: str) -> tuple[str, ...]:
     return tuple(line for line in lines if line)
 
 
+def unproven(criteria: str, bound: Sequence[Bound]) -> int:
+    """How many criteria no command proves."""
+    mine = {one.criterion for one in bound}
+    return sum(place not in mine for place, _ in enumerate(criteria_of(criteria)))
+
+
 def bind(criteria: str, proofs: Sequence[str]) -> tuple[tuple[str, ...], tuple[Bound, ...]]:
     """The commands to run, and which criterion each is for. Raises BadInput where a criterion is not found."""
     lines = criteria_of(criteria)

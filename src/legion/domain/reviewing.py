@@ -49,18 +49,15 @@ def risks(touch: Touch, watched: Sequence[str]) -> tuple[str, ...]:
 
 
 def rounds(ticket: Ticket, readings: Iterable[Reading], since: float = 0.0) -> int:
-    """How often readers have sent the ticket back on its present rung, and since the moment that a person last said
-    how it goes on."""
+    """How many attempts of the ticket's present rung readers did not approve, one of them or several, since the moment
+    that a person last said how it goes on."""
     first = ticket.spared + ladder.place(ticket) * ticket.wish.max_attempts
-    return sum(
-        1
+    against = {
+        reading.attempt
         for reading in readings
-        if reading.binding
-        and reading.sends_back
-        and reading.attempt > first
-        and reading.given_at is not None
-        and reading.given_at > since
-    )
+        if reading.binding and reading.sends_back and reading.given_at is not None and reading.given_at > since
+    }
+    return sum(attempt > first for attempt in against)
 
 
 def _some(paths: Sequence[str]) -> str:

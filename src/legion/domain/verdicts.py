@@ -18,6 +18,8 @@ from typing import Any
 LONGEST = 200_000
 """Characters of an answer that are looked at."""
 MOST_FINDINGS = 50
+OVERRULED = "it asked for changes, and nothing that counts blocks"
+"""The note of a verdict that is an approval by the rules, and not in the reader's own words."""
 _LONGEST_TEXT = 2000
 _NAMED = 5
 """Paths that a reason names."""
@@ -136,6 +138,8 @@ class Subject:
     """How many the ticket has."""
     root: str = ""
     """Where the reader saw the files, since it may name them by their whole path."""
+    unseen: tuple[str, ...] = ()
+    """Paths that it touches of which the reader was not shown everything, and that it never opened."""
 
 
 def parse(text: str, subject: Subject) -> Verdict:
@@ -181,13 +185,18 @@ class Weighed:
 
 
 def weigh(verdict: Verdict, earlier: Sequence[Finding], since: Since | None) -> Weighed:
-    """What of a verdict counts, given this reader's findings of before. `since` is None at its first look."""
+    """What of a verdict counts, given this reader's findings of before. `since` is None at its first look.
+
+    Raises Malformed where it settles and raises the same: nobody can know which of both it means.
+    """
     notes: list[str] = []
     kept: list[Finding] = []
     number = max((finding.id for finding in earlier), default=0)
     for finding in verdict.findings:
         known = next((one for one in reversed(earlier) if _same(one, finding)), None)
         stale = since is not None and not since.touches(finding)
+        if known is not None and known.id in verdict.settled and finding.weight is Weight.BLOCKING:
+            raise Malformed(f"it settles finding {known.id} and raises it again ({finding.place})")
         if known is not None and (known.id in verdict.settled or (known.settled and stale)):
             notes.append(f"finding {known.id} was settled and does not count again: {finding.place}")
             continue
@@ -200,7 +209,7 @@ def weigh(verdict: Verdict, earlier: Sequence[Finding], since: Since | None) -> 
         kept.append(replace(finding, id=number if known is None else known.id))
     counted = replace(verdict, findings=tuple(kept))
     if counted.ruling is Ruling.CHANGES and not counted.blocking:
-        notes.append("it asked for changes, and nothing that counts blocks")
+        notes.append(OVERRULED)
         counted = replace(counted, ruling=Ruling.APPROVE)
     return Weighed(verdict=counted, notes=tuple(notes))
 
@@ -342,13 +351,18 @@ def _refuse_contradictions(verdict: Verdict) -> None:
 
 
 def _refuse_unread(verdict: Verdict, subject: Subject) -> None:
-    """What it says that it read must cover the change; a folder covers what lies below it."""
+    """What it says that it read must cover the change, and be true; a folder covers what lies below it."""
     read = set(verdict.read)
     missed = [path for path in subject.changed if path not in read and not _below(path, read)]
     if missed:
-        more = f" and {len(missed) - _NAMED} more" if len(missed) > _NAMED else ""
-        named = ", ".join(map(_shown, missed[:_NAMED])) + more
-        raise Malformed(f'"read" does not name what the change touches: {named}')
+        raise Malformed(f'"read" does not name what the change touches: {_some(missed)}')
+    if subject.unseen:
+        raise Malformed(f"it never opened what its prompt shows only a part of: {_some(subject.unseen)}")
+
+
+def _some(paths: Sequence[str]) -> str:
+    more = f" and {len(paths) - _NAMED} more" if len(paths) > _NAMED else ""
+    return ", ".join(map(_shown, paths[:_NAMED])) + more
 
 
 def _refuse_unknown(verdict: Verdict, subject: Subject) -> None:

@@ -14,7 +14,7 @@ from enum import Enum
 
 from legion.domain.diffs import FileDiff, Line
 from legion.domain.paths import matches
-from legion.domain.protection import is_test, scripts_of
+from legion.domain.protection import deciding, is_test
 
 
 class Sign(Enum):
@@ -198,5 +198,5 @@ def _holds_tests(path: str) -> bool:
 
 
 def _holds_commands(path: str, commands: Sequence[str]) -> bool:
-    named = (*_COMMAND_FILES, *scripts_of(commands))
+    named = (*_COMMAND_FILES, *deciding(commands))
     return matches(path, named, any_case=True) or (is_test(path) and path.endswith(_SHELL))

@@ -62,8 +62,8 @@ def spec(
         return claude.spec(world, this_run, errand, where, chosen.timeout)
     with world.store.read() as tx:
         advice = teams.advised(tx, ticket)
-    role = teams.of_ticket(world, ticket).builder.role
-    return plain(this_run, chosen, where, briefing(ticket, shop.config, advice=advice, role=role.prompt))
+    told, role = teams.told(world, ticket), teams.of_ticket(world, ticket).builder.role
+    return plain(this_run, chosen, where, briefing(ticket, shop.config, advice=advice, told=told, role=role.prompt))
 
 
 def place(
@@ -103,11 +103,11 @@ def _errand(world: World, shop: Workshop, ticket: Ticket, this_run: Run) -> Erra
         tried, advice = climbing.tried(tx, ticket), teams.advised(tx, ticket)
         plan = plans.of_ticket(tx, ticket.id)
         rewound = rewinds.by_conversation(tx, this_run.conversation)
-    tools = teams.tools(stage, ticket)
+    tools, told = teams.tools(stage, ticket), teams.told(world, ticket)
     reads = plan is not None and plan.only_reads
     rules = f"{RULES}\n{planning.RULE}" if reads else RULES
     return Errand(
-        prompt=planning.told(world, plan, this_run, briefing(ticket, shop.config, tried, advice), again=False),
+        prompt=planning.told(world, plan, this_run, briefing(ticket, shop.config, tried, advice, told), again=False),
         again=planning.told(world, plan, this_run, claude.again(world, shop, ticket, this_run), again=True),
         rules=f"{rules}\n\n{stage.role.prompt}".strip(),
         model=climbing.model(world, ticket),

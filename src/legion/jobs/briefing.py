@@ -13,9 +13,15 @@ from legion.jobs.letters import quoted
 
 
 def briefing(
-    ticket: Ticket, config: ProjectConfig, tried: Sequence[str] = (), advice: Sequence[Advice] = (), role: str = ""
+    ticket: Ticket,
+    config: ProjectConfig,
+    tried: Sequence[str] = (),
+    advice: Sequence[Advice] = (),
+    told: Sequence[str] = (),
+    role: str = "",
 ) -> str:
-    """`tried`: why attempts came back of which this agent remembers nothing. `role`: what else would be its rules."""
+    """`tried`: why attempts came back of which this agent remembers nothing. `told`: what a person said to those who
+    advised. `role`: what else would be its rules."""
     wish = ticket.wish
     asked = _asked(ticket)
     parts = [f"# Ticket {ticket.id}: {wish.title}"]
@@ -23,6 +29,7 @@ def briefing(
     parts += _section("What went wrong last time", ticket.feedback)
     parts += asked[1:] if not wish.dispatcher else []
     parts += _advice(advice)
+    parts += _section("What a person said meanwhile, which counts like the ticket", _joined(told))
     parts += _section("Files it is about", "\n".join(f"- {glob}" for glob in wish.files))
     parts += _section("What is run on your change before it lands", _commands(ticket, config))
     parts += _section("Your role", role)

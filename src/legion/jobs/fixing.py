@@ -40,7 +40,7 @@ def instead(
     wish = replace(wish, team=crew.team, crew=crews.keep(tx, crew), model=builder.model, driver=builder.driver)
     fix = tickets.create(tx, checkpoint.project, wish, rule=Rule.RED_IS_MENDED_FIRST)
     tickets.come_after(tx, checkpoint.id, fix.id)
-    return TryAgain(f"{failed.reason}; ticket {fix.id} mends it", feedback.red(red), cause=Cause.CHECKS)
+    return TryAgain(f"ticket {fix.id} mends it: {failed.reason}", feedback.red(red), cause=Cause.CHECKS)
 
 
 def _fixes(tx: ReadTransaction, checkpoint: Ticket) -> int:

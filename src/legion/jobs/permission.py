@@ -83,7 +83,8 @@ def concern(world: World, shop: Workshop, ticket: Ticket, change: Change) -> Con
     declared = (*(() if ticket.wish.dispatcher else ticket.wish.files), *own.allow)
     changed = shop.hub.changed_files(change.base, change.commit)
     checks = [check.command for check in shop.config.checks]
-    stopped = stopped_by([touched(file) for file in changed], shop.config.protected.paths, declared, checks)
+    files = [touched(file) for file in changed]
+    stopped = stopped_by(files, shop.config.protected.paths, declared, checks, ticket.wish.proofs)
     weak = [one for one in found_weak(shop, ticket, change) if not matches(one.path, declared)]
     if not stopped and not weak:
         return None
@@ -99,7 +100,7 @@ def settle(tx: Transaction, ticket: Ticket, about: Concern, within: float) -> St
         kind=Matter.CHANGE,
         project=ticket.project,
         ticket=ticket.id,
-        words=about.words,
+        words=f"{about.words}\n`legion diff {ticket.id}` shows the change.",
         deadline=tx.now + within,
     )
     if question.settled_at is None and question.deadline <= tx.now:
@@ -115,7 +116,7 @@ def settle(tx: Transaction, ticket: Ticket, about: Concern, within: float) -> St
 
 def touched(file: FileChange) -> Touched:
     adds = file.status is FileStatus.ADDED or (file.status is FileStatus.MODIFIED and file.deletions == 0)
-    return Touched(path=file.path, only_adds=adds)
+    return Touched(path=file.path, only_adds=adds, new=file.status is FileStatus.ADDED)
 
 
 def _key(ticket: Ticket, changed: Sequence[FileChange], paths: Container[str]) -> str:

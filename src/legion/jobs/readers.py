@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from legion.domain.evidence import criteria_of
+from legion.domain.evidence import unproven
 from legion.domain.protection import stopped_by
 from legion.domain.reviewing import Touch, risks
 from legion.domain.teams import REVIEWER, Stage
@@ -52,13 +52,14 @@ def touch(shop: Workshop, ticket: Ticket, change: Change) -> Touch:
     """What is known of the change before anybody reads it."""
     files = shop.hub.changed_files(change.base, change.commit)
     checks = [check.command for check in shop.config.checks]
-    bound = {one.criterion for one in ticket.wish.bound}
     return Touch(
         paths=tuple(file.path for file in files),
         lines=sum((file.additions or 0) + (file.deletions or 0) for file in files),
-        protected=stopped_by([permission.touched(file) for file in files], shop.config.protected.paths, (), checks),
+        protected=stopped_by(
+            [permission.touched(file) for file in files], shop.config.protected.paths, (), checks, ticket.wish.proofs
+        ),
         weakened=tuple(dict.fromkeys(one.path for one in permission.found_weak(shop, ticket, change))),
-        unproven=sum(1 for place, _ in enumerate(criteria_of(ticket.wish.criteria)) if place not in bound),
+        unproven=unproven(ticket.wish.criteria, ticket.wish.bound),
     )
 
 

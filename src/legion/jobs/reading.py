@@ -12,10 +12,11 @@ from legion.domain.teams import READING, Stage
 from legion.domain.tickets import Change, Ticket
 from legion.domain.verdicts import Reading, Since, Subject, findings_of
 from legion.drivers.known import DriverName
-from legion.jobs import agents, claude, environment, inside, permission, readers, review_words, setup, teams
+from legion.jobs import agents, claude, environment, inside, permission, readers, review_words, setup, sight, teams
 from legion.jobs.agents import Agent
 from legion.jobs.claude import Errand, Place
 from legion.jobs.review_words import Matter
+from legion.jobs.sight import WHOLE_DIFF
 from legion.jobs.world import Workshop, World
 from legion.runner.journal import read_journal
 from legion.runner.spec import RunFolder, Spec, read_spec, write_spec
@@ -23,8 +24,6 @@ from legion.store import receipts, runs, usage, verdicts
 from legion.system import crash
 from legion.system.crash import Point
 
-_WHOLE_DIFF = ".legion-change.diff"
-"""In the reader's own checkout, which nobody keeps."""
 _LONGEST_OUTPUT = 400_000
 _MOST_POINTERS = 20
 
@@ -54,7 +53,7 @@ def prepare(world: World, shop: Workshop, ticket: Ticket, reading: Reading, this
     write_spec(folder, _spec(world, shop, this_run, matter, stage, chosen, place))
 
 
-def subject(shop: Workshop, ticket: Ticket, reading: Reading, this_run: Run) -> Subject:
+def subject(world: World, shop: Workshop, ticket: Ticket, reading: Reading, this_run: Run) -> Subject:
     """What its answer is held against."""
     paths = tuple(file.path for file in shop.hub.changed_files(reading.base, reading.commit))
     return Subject(
@@ -66,6 +65,7 @@ def subject(shop: Workshop, ticket: Ticket, reading: Reading, this_run: Run) -> 
         ),
         criteria=len(criteria_of(ticket.wish.criteria)),
         root=str(shop.worktrees.path(this_run.seat)),
+        unseen=sight.unseen(world, shop, reading, this_run, paths),
     )
 
 
@@ -143,7 +143,7 @@ def _matter(world: World, shop: Workshop, ticket: Ticket, reading: Reading, tree
     fresh = {one.command: one for one in ran if one.made_at >= began and not one.held_out}
     commands = [check.command for check in shop.config.checks if check.command not in fresh]
     new = shop.hub.diff(seen[-1].commit, reading.commit) if seen else ""
-    cut = not (review_words.fits(diff) and review_words.fits(new))
+    cut = review_words.cut_short(diff) or review_words.cut_short(new)
     return Matter(
         ticket=ticket,
         reading=reading,
@@ -162,10 +162,10 @@ def _matter(world: World, shop: Workshop, ticket: Ticket, reading: Reading, tree
 def _beside(tree: Path, diff: str) -> str:
     """The file with all of it; empty where the change itself stands in its place."""
     try:
-        inside.write(tree, _WHOLE_DIFF, diff.encode())
+        inside.write(tree, WHOLE_DIFF, diff.encode())
     except OSError:
         return ""
-    return _WHOLE_DIFF
+    return WHOLE_DIFF
 
 
 def _pointers(shop: Workshop, ticket: Ticket, change: Change) -> list[str]:

@@ -7,14 +7,14 @@ message counts. Where nobody is left to read, the job only says what the reading
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from legion.domain.errors import Conflict
 from legion.domain.jobs import Claim
 from legion.domain.runs import MOST_GENERATIONS, Outcome, Run
 from legion.domain.teams import Part
 from legion.domain.tickets import Park, ParkReason, State, Step, Ticket
-from legion.domain.verdicts import Malformed, Reading, Weighed, findings_of, parse, weigh
+from legion.domain.verdicts import OVERRULED, Malformed, Reading, Weighed, findings_of, parse, weigh
 from legion.jobs import (
     asking,
     claude,
@@ -27,6 +27,7 @@ from legion.jobs import (
     readers,
     reading,
     rounds,
+    sight,
     spending,
 )
 from legion.jobs.access import NoAccess
@@ -44,6 +45,7 @@ _READ = (State.REVIEWING, State.LANDING, State.DONE)
 _MOST_REFUSED = 2
 """Answers that cannot be used: after the first the reader is asked once more."""
 _TOO_LATE = "stopped before its program was started"
+_OPENED_NOTHING = "it opened no file, and judged by the difference in its prompt alone"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -181,17 +183,17 @@ def _judge(
 
 def _read(world: World, shop: Workshop, ticket: Ticket, mine: Reading, this_run: Run, plain: _End) -> _End:
     """The verdict in its last message, weighed against what the same reader said before."""
+    with world.store.read() as tx:
+        said = verdicts.said_by(tx, ticket.id, mine.reader)
     try:
-        verdict = parse(reading.last_words(world, this_run), reading.subject(shop, ticket, mine, this_run))
+        verdict = parse(reading.last_words(world, this_run), reading.subject(world, shop, ticket, mine, this_run))
+        weighed = weigh(verdict, findings_of(said), reading.since(shop, said[-1] if said else None, mine))
     except Malformed as wrong:
         return _End(outcome=plain.outcome, detail=f"no verdict: {wrong}", refused=str(wrong))
-    with world.store.read() as tx:
-        said = [
-            one for one in verdicts.of_ticket(tx, ticket.id) if one.reader == mine.reader and one.verdict is not None
-        ]
-    since = reading.since(shop, said[-1] if said else None, mine)
-    weighed = weigh(verdict, findings_of(said), since)
-    return _End(outcome=plain.outcome, detail=f"verdict: {weighed.verdict.ruling.value}", weighed=weighed)
+    if sight.opened(world, shop, mine, this_run) == frozenset():
+        weighed = replace(weighed, notes=(*weighed.notes, _OPENED_NOTHING))
+    but = f", though {OVERRULED}" if OVERRULED in weighed.notes else ""
+    return _End(outcome=plain.outcome, detail=f"verdict: {weighed.verdict.ruling.value}{but}", weighed=weighed)
 
 
 def _conclude(

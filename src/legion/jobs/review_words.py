@@ -9,6 +9,7 @@ import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from legion.domain import diffs
 from legion.domain.checks import Receipt
 from legion.domain.evidence import criteria_of
 from legion.domain.teams import Advice
@@ -21,6 +22,8 @@ MOST_DIFF = 24_000
 """Characters of a diff that stand in the prompt; the rest lies in a file."""
 _MOST_OF_ONE = 8_000
 _MOST_FILES = 200
+_FILE = "\ndiff --git "
+_CUT = "\n[... cut ...]"
 _MOST_SAID = 40
 
 RULES = """\
@@ -139,23 +142,37 @@ def _count(files: Sequence[FileChange]) -> str:
     return "1 file" if len(files) == 1 else f"{len(files)} files"
 
 
-def fits(diff: str) -> bool:
-    return _bounded(diff, "") == diff
+def cut_short(diff: str) -> tuple[str, ...]:
+    """Paths whose difference does not stand in the prompt as a whole."""
+    found: list[str] = []
+    length = 0
+    for at, (piece, shown) in enumerate(_pieces(diff)):
+        length += len(shown) + (len(_FILE) if at else 0)
+        if shown != piece or length > 2 * MOST_DIFF:
+            header = piece.partition("\n@@ ")[0]
+            found += [file.path for file in diffs.read(f"{_FILE}{header}" if at else header)]
+    return tuple(found)
+
+
+def _pieces(diff: str) -> list[tuple[str, str]]:
+    """The part of each file, and as much of it as fits, so that a long one hides no other."""
+    pieces, left = [], MOST_DIFF
+    for piece in diff.split(_FILE):
+        room = min(left, _MOST_OF_ONE) if len(diff) > MOST_DIFF else left
+        shown = piece if len(piece) <= room else f"{piece[:room]}{_CUT}"
+        pieces.append((piece, shown))
+        left = max(200, left - len(shown))
+    return pieces
 
 
 def _bounded(diff: str, whole: str) -> str:
-    """As much as fits, file by file, so that a long one hides no other."""
-    pieces = diff.split("\ndiff --git ")
-    shown, left = [], MOST_DIFF
-    for piece in pieces:
-        room = min(left, _MOST_OF_ONE) if len(diff) > MOST_DIFF else left
-        cut = piece if len(piece) <= room else f"{piece[:room]}\n[... cut ...]"
-        shown.append(cut)
-        left = max(200, left - len(cut))
-    text = "\ndiff --git ".join(shown)
+    text = _FILE.join(shown for _, shown in _pieces(diff))
     if len(text) > 2 * MOST_DIFF:
-        text = f"{text[: 2 * MOST_DIFF]}\n[... cut ...]"
-    return f"{text}\n[All of it is in {whole}.]" if whole and text != diff else text
+        text = f"{text[: 2 * MOST_DIFF]}{_CUT}"
+    if text == diff:
+        return text
+    place = f"All of it is in {whole}. " if whole else ""
+    return f"{text}\n[{place}A file that is cut short here counts as read only once you have opened it.]"
 
 
 def _quote(text: str, about: str, source: str) -> str:

@@ -28,6 +28,8 @@ from legion.store.database import ReadTransaction, Transaction
 
 _SHOWN = 8
 """Findings that a question names."""
+_LONGEST = 300
+"""Characters of each."""
 
 
 def next_step(tx: Transaction, ticket: Ticket, *, most: int, within: float) -> Step | None:
@@ -42,10 +44,12 @@ def next_step(tx: Transaction, ticket: Ticket, *, most: int, within: float) -> S
         used = reviewing.rounds(ticket, readings, questions.last_said(tx, ticket.id, Matter.REVIEW))
         if used < most:
             return next_try(ticket, reason(against), _findings(against), cause=Cause.REVIEW)
-        tries = "once" if used == 1 else f"{used} times"
-        return _asked(tx, ticket, current, f"{reason(against)}; its change was sent back {tries}", within)
+        tries = "one round" if used == 1 else f"{used} rounds"
+        return _asked(tx, ticket, current, f"{reason(against)}; it was not approved in {tries}", within)
     if silent:
-        return _asked(tx, ticket, current, f"{silent[0].reader} gave no verdict: {silent[0].complaint}", within)
+        return _asked(
+            tx, ticket, current, f"{silent[0].reader} gave no verdict that can be used: {silent[0].complaint}", within
+        )
     return Approve()
 
 
@@ -100,7 +104,7 @@ def _asked(tx: Transaction, ticket: Ticket, current: Sequence[Reading], why: str
         kind=Matter.REVIEW,
         project=ticket.project,
         ticket=ticket.id,
-        words=_words(why, current),
+        words=_words(ticket, why, current),
         deadline=tx.now + within,
     )
     if question.settled_at is None and question.deadline <= tx.now:
@@ -110,11 +114,17 @@ def _asked(tx: Transaction, ticket: Ticket, current: Sequence[Reading], why: str
     return answered(tx, ticket, question)
 
 
-def _words(why: str, current: Sequence[Reading]) -> str:
+def _words(ticket: Ticket, why: str, current: Sequence[Reading]) -> str:
+    """One line each, whatever a reader says and an agent calls its files."""
     found = [finding for one in current if one.verdict is not None for finding in one.verdict.blocking]
-    rows = [f"- {finding.place}: {' '.join(finding.text.split())[:200]}" for finding in found[:_SHOWN]]
+    rows = [f"- {_line(f'{finding.place}: {finding.text}')[:_LONGEST]}" for finding in found[:_SHOWN]]
     listed = "\n".join(rows)
     return (
-        f"How does it go on? {why[:1].upper()}{why[1:]}.{f'{chr(10)}{listed}' if listed else ''}\n"
-        f"`{LAND}` lands it as it is, `{BACK}` sends it back with your words, `{STOP}` stops it."
+        f"How does it go on? {_line(f'{why[:1].upper()}{why[1:]}')}.{f'{chr(10)}{listed}' if listed else ''}\n"
+        f"`{LAND}` lands it as it is, `{BACK}` sends it back with your words, `{STOP}` stops it.\n"
+        f"`legion diff {ticket.id}` shows the change."
     )
+
+
+def _line(words: str) -> str:
+    return " ".join(words.split())

@@ -9,25 +9,29 @@ from legion.config import teams as files
 from legion.config.teams import Definitions, Kind, Text
 from legion.domain import ladder
 from legion.domain.errors import BadInput, NotFound
-from legion.domain.teams import REVIEWER, Advice, Crew, Origin, Role, Stage, turn_of
+from legion.domain.teams import REVIEWER, Advice, Crew, Origin, Part, Role, Stage, turn_of
 from legion.domain.tickets import Ticket
 from legion.jobs import access, claude
 from legion.jobs.world import Workshop, World
-from legion.store import advice, crews, projects
+from legion.runner.journal import read_journal
+from legion.store import advice, crews, liveness, projects, runs
 from legion.store.database import ReadTransaction
 
 _MOST_FILES = 100
 _LARGEST = 1 << 17
 """Bytes; what is larger makes no sense as a definition, and says so when it is used."""
+_LONGEST_TOLD = 8000
+"""Characters of a message to an adviser that whoever builds hears, too."""
 
 
-def definitions(world: World, shop: Workshop | None) -> Definitions:
-    """Outside a project there are only the shipped ones and the person's."""
+def definitions(world: World, shop: Workshop | None, without: tuple[Kind, str] | None = None) -> Definitions:
+    """Outside a project there are only the shipped ones and the person's; `without` as if one had not been written."""
     if shop is None:
-        return files.definitions()
+        return files.definitions(without=without)
     theirs = repository(shop)
     with world.store.read() as tx:
-        return files.definitions([one for one in theirs if projects.is_trusted(tx, shop.project.id, one.hash)])
+        trusted = [one for one in theirs if projects.is_trusted(tx, shop.project.id, one.hash)]
+    return files.definitions(trusted, without)
 
 
 def untrusted(world: World, shop: Workshop) -> tuple[Text, ...]:
@@ -115,6 +119,16 @@ def at_turn(tx: ReadTransaction, ticket: Ticket, crew: Crew) -> Stage:
     turn = turn_of(ladder.place(ticket))
     said = [one.role for one in advice.of_ticket(tx, ticket.id) if one.turn == turn]
     return crew.missing_adviser(said) or crew.builder
+
+
+def told(world: World, ticket: Ticket) -> tuple[str, ...]:
+    """What a person said to those who advised: they heard it, and whoever builds has not."""
+    with world.store.read() as tx:
+        advisers = [run for run in runs.of_ticket(tx, ticket.id) if run.part is Part.ADVISE]
+        ours = {help.message for helps in liveness.helps(tx, [run.id for run in advisers]).values() for help in helps}
+    events = [event for run in advisers for event in read_journal(world.data.runs / run.name)]
+    words = [str(one.facts.get("text")) for one in events if one.kind == "told" and one.facts.get("id") not in ours]
+    return tuple(text if len(text) <= _LONGEST_TOLD else f"{text[:_LONGEST_TOLD]}\n[... cut ...]" for text in words)
 
 
 def tools(stage: Stage, ticket: Ticket) -> frozenset[str] | None:

@@ -10,6 +10,7 @@ from legion.domain.agents import STANDING
 from legion.domain.conflicts import AT_WORK, Clash, Overlap, overlapping
 from legion.domain.decide import JobKind
 from legion.domain.errors import LegionError
+from legion.domain.evidence import unproven
 from legion.domain.projects import Project
 from legion.domain.questions import Matter, Question
 from legion.domain.rhythm import Hold
@@ -46,6 +47,7 @@ class Lines:
         self._holders = {ticket: names.get(id, id) for ticket, id in holdings.holders(tx).items()}
         waited_for = {other for ticket in shown for other in ticket.wish.after if not ticket.ended}
         self._states = tickets.states_of(tx, sorted(waited_for))
+        self._criteria = tickets.criteria(tx, [ticket.id for ticket in shown if ticket.state is State.DONE])
         declared = any(ticket.wish.files and ticket.state is State.QUEUED for ticket in shown)
         landing = {ticket.project for ticket in shown if ticket.state is State.LANDING}
         self._places = _places(world, tx, landing.intersection(self._projects))
@@ -68,6 +70,7 @@ class Lines:
             priority=wish.priority,
             reason=ticket.reason,
             unchecked=ticket.unchecked,
+            unproven=unproven(self._criteria.get(ticket.id, ""), wish.bound),
             held_up_by=list(held_up),
             created_at=ticket.created_at,
             moved_at=ticket.moved_at,

@@ -8,6 +8,9 @@ from typing import Any
 from legion.domain import evidence
 from legion.domain.checks import HELD_OUT, Receipt
 from legion.domain.events import Event, Kind
+from legion.domain.evidence import Backing
+from legion.domain.paths import matches
+from legion.domain.protection import deciding
 from legion.domain.tickets import State, Ticket
 from legion.domain.verdicts import Reading
 from legion.jobs import permission
@@ -28,9 +31,14 @@ def weakened(shop: Workshop, ticket: Ticket) -> list[WeakeningLine]:
 
 
 def lines(
-    shop: Workshop, ticket: Ticket, history: Sequence[Event], receipts: Sequence[Receipt], read: Sequence[Reading]
+    shop: Workshop,
+    ticket: Ticket,
+    history: Sequence[Event],
+    receipts: Sequence[Receipt],
+    read: Sequence[Reading],
+    changed: Sequence[str],
 ) -> list[EvidenceLine]:
-    """`receipts` are all that the page shows, `read` what readers said about its changes."""
+    """`receipts` are all that the page shows, `read` what readers said about its changes, `changed` its paths."""
     checks = {check.name: check.command for check in shop.config.checks}
     there = ticket.wish.checkpoint and ticket.landed is not None and shop.project.removed_at is None
     tree = shop.hub.tree_of(ticket.landed) if there and ticket.landed else ""
@@ -46,11 +54,17 @@ def lines(
             by=one.by,
             commit=one.receipt.commit if one.receipt else None,
             idle=one.by in idle,
+            own=one.backing is not Backing.READ and _wrote(changed, one.by),
         )
         for one in evidence.weigh(
             ticket.wish.criteria, ticket.wish.bound, checks, fresh, landed_on, _seen(ticket, read)
         )
     ]
+
+
+def _wrote(changed: Sequence[str], command: str) -> bool:
+    named = deciding([command])
+    return any(matches(path, named, any_case=True) for path in changed)
 
 
 def _seen(ticket: Ticket, read: Sequence[Reading]) -> dict[int, str]:

@@ -217,6 +217,9 @@ class Service:
     def save_definition(self, kind: str, wanted: SaveDefinition) -> Done:
         return teams.save(self._world, Kind(kind), wanted)
 
+    def remove_definition(self, kind: str, cwd: str | None, name: str) -> Done:
+        return teams.remove(self._world, cwd, Kind(kind), name)
+
     def inbox(self) -> Inbox:
         return asking.inbox(self._world)
 

@@ -9,7 +9,7 @@ from legion.domain.questions import Matter
 from legion.domain.rules import Rule
 from legion.domain.teams import REVIEWER
 from legion.domain.tickets import AskReview, ParkReason, State, Ticket, Unpark
-from legion.domain.verdicts import Reading
+from legion.domain.verdicts import OVERRULED, Reading
 from legion.jobs import rounds
 from legion.jobs.world import World
 from legion.service import tickets as cases
@@ -72,6 +72,7 @@ def bounce(world: World, ticket_id: int, words: str) -> Acted:
             raise _nothing(ticket, "to send back")
         if ticket.state is State.PARKED:
             ticket = tickets.move(tx, ticket_id, Unpark(), rule=Rule.PERSON)
+        questions.withdraw(tx, ticket=ticket_id, kind=Matter.CHANGE, why=words.strip() or "the person sent it back")
         tickets.move(tx, ticket_id, rounds.sent_back(tx, ticket, words.strip()), rule=Rule.PERSON)
         active = cases.active_runs(tx, ticket_id)
     cases.end_runs(world, active)
@@ -119,4 +120,5 @@ def _line(reading: Reading) -> ReviewLine:
             for one in (verdict.criteria if verdict is not None else ())
         ],
         notes=list(reading.notes),
+        overruled=OVERRULED in reading.notes,
     )

@@ -107,6 +107,40 @@ def save(world: World, kind: Kind, wanted: SaveDefinition) -> Done:
     return Done(message=f"The {kind.value} {wanted.name} is written to {path}.", notes=notes)
 
 
+def remove(world: World, cwd: str | None, kind: Kind, name: str) -> Done:
+    """Only what the person wrote can be removed. What stands below it, a shipped one, counts again."""
+    _refuse_name(kind, name)
+    shop = _shop(world, cwd)
+    found, path = teams.definitions(world, shop), files.file_of(kind, name)
+    if not path.exists():
+        there = _text_of(found, kind, name)
+        _refuse_foreign(kind, there)
+        raise NotAllowed(
+            f"The {kind.value} {name} is shipped, so there is nothing of yours to remove: `legion {kind.value} edit "
+            f"{name}` makes it your own."
+        )
+    left = teams.definitions(world, shop, without=(kind, name))
+    if broken := [
+        team for team in found.teams if _works(found, team) and team in left.teams and not _works(left, team)
+    ]:
+        raise Conflict(
+            f"The role {name} is needed by {', '.join(broken)}: take it out there first, with `legion team edit "
+            f"{broken[0]}`."
+        )
+    kept = path.with_name(f"{path.name}.removed")
+    _rename(path, kept)
+    again = f"; the {left.texts[kind, name].origin.value} one counts now" if (kind, name) in left.texts else ""
+    return Done(message=f"The {kind.value} {name} is removed{again}. Its text lies in {kept}.")
+
+
+def _works(found: Definitions, team: str) -> bool:
+    try:
+        found.crew(team)
+    except LegionError:
+        return False
+    return True
+
+
 def _shop(world: World, cwd: str | None) -> Workshop | None:
     project = project_cases.find_or_none(world, cwd) if cwd else None
     if project is None:
@@ -249,3 +283,10 @@ def _write(path: Path, words: str) -> None:
         disk.write_whole(path, words)
     except OSError as fault:
         raise NotAllowed(f"{path} cannot be written ({fault.strerror}): make its folder writable.") from fault
+
+
+def _rename(path: Path, kept: Path) -> None:
+    try:
+        path.replace(kept)
+    except OSError as fault:
+        raise NotAllowed(f"{path} cannot be renamed ({fault.strerror}): make its folder writable.") from fault

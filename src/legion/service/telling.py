@@ -54,7 +54,7 @@ def _at_work(world: World, ticket_id: int) -> tuple[Run, Path]:
     """Its running agent, if that is one that listens."""
     with world.store.read() as tx:
         ticket = tickets.get(tx, ticket_id)
-        run = runs.latest(tx, ticket_id)
+        run = runs.at_work(tx, ticket_id)
     if ticket.state is not State.WORKING or run is None or run.ended_at is not None:
         raise Conflict(
             f"No agent works on ticket {ticket_id}, which is {ticket.state.value}: see `legion ticket {ticket_id}`."

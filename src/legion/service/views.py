@@ -181,7 +181,7 @@ def ticket_page(world: World, ticket_id: int) -> TicketPage:
         crew=crews.line(world, shop, ticket, all_runs),
         reversal=evidence.reversal(history),
         reviews=reviewing.lines(ticket, read),
-        evidence=evidence.lines(shop, ticket, history, _without_repeats((*proofs, *named, *confirmed)), read),
+        evidence=evidence.lines(shop, ticket, history, _without_repeats((*proofs, *named, *confirmed)), read, changed),
     )
 
 

@@ -102,6 +102,15 @@ def get_many(tx: ReadTransaction, ids: Iterable[int]) -> tuple[Ticket, ...]:
     return tuple(found[ticket] for ticket in asked)
 
 
+def criteria(tx: ReadTransaction, ids: Iterable[int]) -> dict[int, str]:
+    """Of tickets that were read without their long texts."""
+    found: dict[int, str] = {}
+    for some in _pieces(tuple(ids)):
+        rows = tx.execute(select(_TEXTS.ticket, _TEXTS.criteria).where(_TEXTS.ticket.in_(some)))
+        found |= {row.ticket: row.criteria for row in rows}
+    return found
+
+
 def move(
     tx: Transaction, ticket: int, step: Step, *, expected_version: int | None = None, rule: Rule | None = None
 ) -> Ticket:
@@ -139,10 +148,10 @@ def _ask_the_person(tx: Transaction, before: Ticket, moved: Ticket, step: Step) 
         # Whoever is only woken comes back to the question about its change, and that still stands.
         still = _ABOUT_THE_CHANGE if isinstance(step, Unpark) else ()
         questions.withdraw(tx, ticket=moved.id, why="the ticket went on by other means", but=still)
-    elif isinstance(step, Stop):
+    elif isinstance(step, Stop | Fail):
         # What a run asks ends with the run.
         for kind in _ABOUT_THE_CHANGE:
-            questions.withdraw(tx, ticket=moved.id, kind=kind, why="the ticket was stopped")
+            questions.withdraw(tx, ticket=moved.id, kind=kind, why=f"the ticket is {moved.state.value}")
     elif isinstance(step, TryAgain):
         questions.withdraw(tx, ticket=moved.id, kind=Matter.REVIEW, why="the ticket was sent back")
     if isinstance(step, Park) and step.reason is ParkReason.BUDGET:

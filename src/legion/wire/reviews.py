@@ -51,3 +51,5 @@ class ReviewLine:
     criteria: list[CriterionLine] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     """What was made of the reader's words."""
+    overruled: bool = False
+    """It asked for changes, and the rules make an approval of that: nothing that counts blocks."""

@@ -93,6 +93,8 @@ class TicketLine:
     """The landed ticket that it takes back."""
     conflicts_with: list[int] = field(default_factory=list)
     """Tickets in work with which its change will conflict as both stand; 0 is the landed code."""
+    unproven: int = 0
+    """Criteria of a done ticket that no command proves: claimed, or read by somebody else at best."""
 
 
 @dataclass(kw_only=True)
@@ -249,6 +251,8 @@ class EvidenceLine:
     """What the command ran on; null before that."""
     idle: bool = False
     """The command is green without the change, too."""
+    own: bool = False
+    """The change itself wrote the script or recipe that decides it."""
 
 
 @dataclass(kw_only=True)
