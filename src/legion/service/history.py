@@ -198,7 +198,12 @@ def _tries(data: Mapping[str, object]) -> str:
     ids, lines, more = data.get("tickets"), data.get("lines"), data.get("waiting")
     if not isinstance(ids, list) or not isinstance(lines, list):
         return ""
-    listed = ", ".join(f"#{id} ({_count(many, 'line')})" for id, many in zip(ids, lines, strict=False))
+    overdue = data.get("overdue")
+    passed = overdue if isinstance(overdue, list) else []
+    sizes = [
+        f"{_count(many, 'line')}{', passed by' if id in passed else ''}" for id, many in zip(ids, lines, strict=False)
+    ]
+    listed = ", ".join(f"#{id} ({size})" for id, size in zip(ids, sizes, strict=False))
     return f"tries {listed}{' together' if len(ids) > 1 else ''}{f'; {more} more wait' if more else ''}"
 
 
