@@ -45,6 +45,8 @@ class Mirror:
         self._wake = threading.Event()
         self._stopping = threading.Event()
         self._copies: dict[int, _Copy] = {}
+        self._seen = 0
+        """The last event of which every copy tells."""
         self._thread = threading.Thread(target=self._follow, name="mirror", daemon=True)
 
     def start(self) -> None:
@@ -77,17 +79,20 @@ class Mirror:
         sound = True
         try:
             with self.world.store.read() as tx:
-                there = projects.all(tx)
+                there, astir, newest = projects.all(tx), records.astir(tx, self._seen), events.last(tx)
         except LegionError as trouble:
             log.warning("the board is not copied at the moment: %s", trouble.message)
             return False
         for project in there:
+            if project.id in self._copies and project.id not in astir:
+                continue
             try:
                 self._write(project)
             except Exception as trouble:  # a copy that cannot be made must not end the copying of the others
                 sound = False
                 self._copies.pop(project.id, None)
                 log.warning("the board of %s is not copied at the moment: %s", project.name, trouble)
+        self._seen = newest
         return sound
 
     def _write(self, project: Project) -> None:
