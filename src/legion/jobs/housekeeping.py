@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from pathlib import Path
 
 from legion.domain.errors import LegionError
@@ -47,6 +48,8 @@ class Housekeeper:
         self._packed: dict[int, float] = {}
         self._seen = 0
         """The last event that was looked at."""
+        self._round_at = 0.0
+        """When all projects are tidied up again, whatever happens there."""
         self._owed: set[int] = set()
         """Projects where something happened since they were tidied up."""
         self._thread = threading.Thread(target=self._keep, name="housekeeper", daemon=True)
@@ -73,27 +76,30 @@ class Housekeeper:
         self._wake.set()
 
     def _keep(self) -> None:
-        woken = False
         while not self._stopping.is_set():
             self._wake.clear()
             try:
-                for project in self._due(everywhere=not woken):
+                for project in self._due():
                     self._tidy(project)
             except LegionError as trouble:
                 log.warning("housekeeping waits: %s", trouble)
-            woken = self._wake.wait(_EVERY)
+            self._wake.wait(_EVERY)
             # Making trees ahead of time must not slow down those who start right now.
             self._stopping.wait(_QUIET)
 
-    def _due(self, *, everywhere: bool) -> list[Project]:
-        """Those that are ready for work, and of them only where something happened or something is left to do."""
+    def _due(self) -> list[Project]:
+        """Those that are ready for work and where something happened or is left to do; now and then all of them."""
+        everywhere = time.monotonic() >= self._round_at
         with self.world.store.read() as tx:
-            there = projects.all(tx)
-            concerned = events.concerned(tx, self._seen)
-            self._seen = events.last(tx)
+            # The number first: what is written between the two is looked at again.
+            newest = events.last(tx)
+            there, concerned = projects.all(tx), events.concerned(tx, self._seen)
             # An event that names no project may be about any.
-            every = everywhere or None in concerned
-            self._owed |= {project.id for project in there if every or project.id in concerned}
+            everywhere = everywhere or None in concerned
+            self._owed |= {project.id for project in there if everywhere or project.id in concerned}
+            self._seen = newest
+            if everywhere:
+                self._round_at = time.monotonic() + _EVERY
             return [
                 project
                 for project in there

@@ -47,6 +47,8 @@ class Mirror:
         self._copies: dict[int, _Copy] = {}
         self._seen = 0
         """The last event of which every copy tells."""
+        self._lately: frozenset[int] = frozenset()
+        """Projects that were astir at the last look: what they did last may be told by no event."""
         self._thread = threading.Thread(target=self._follow, name="mirror", daemon=True)
 
     def start(self) -> None:
@@ -79,12 +81,14 @@ class Mirror:
         sound = True
         try:
             with self.world.store.read() as tx:
-                there, astir, newest = projects.all(tx), records.astir(tx, self._seen), events.last(tx)
+                # The number first: what is written between the two is looked at again.
+                newest = events.last(tx)
+                there, astir = projects.all(tx), records.astir(tx, self._seen)
         except LegionError as trouble:
             log.warning("the board is not copied at the moment: %s", trouble.message)
             return False
         for project in there:
-            if project.id in self._copies and project.id not in astir:
+            if project.id in self._copies and project.id not in astir | self._lately:
                 continue
             try:
                 self._write(project)
@@ -92,7 +96,7 @@ class Mirror:
                 sound = False
                 self._copies.pop(project.id, None)
                 log.warning("the board of %s is not copied at the moment: %s", project.name, trouble)
-        self._seen = newest
+        self._seen, self._lately = newest, astir
         return sound
 
     def _write(self, project: Project) -> None:
