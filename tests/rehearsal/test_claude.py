@@ -10,6 +10,7 @@ import pytest
 from legion.rehearsal.log import Kind
 from legion.rehearsal.process import playing
 from tests.rehearsal.program import Claude, heard
+from tests.support.sampling import sampled
 
 WORK = """
     [capture]
@@ -61,7 +62,7 @@ def test_a_second_process_goes_on_at_the_right_step(stage, write, claude):
     assert steps(stage) == [("two", 1, 200), ("two", 2, 200)]
 
 
-@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+@pytest.mark.parametrize("how", sampled([signal.SIGINT, signal.SIGTERM, signal.SIGKILL], 1))
 def test_a_process_that_was_killed_in_a_tool_goes_on_after_it(stage, write, claude, how):
     write(
         "cut",
@@ -86,7 +87,7 @@ def test_a_process_that_was_killed_in_a_tool_goes_on_after_it(stage, write, clau
     assert steps(stage) == [("cut", 1, 200), ("cut", 2, 200)]
 
 
-@pytest.mark.parametrize("status", [500, 529])
+@pytest.mark.parametrize("status", sampled([500, 529], 1))
 def test_an_overloaded_model_is_asked_again(stage, write, claude, status):
     write("busy", f'[[step]]\nstatus = {status}\ntimes = 2\nsay = "At last."')
     told = claude.run("rehearsal: busy")

@@ -99,7 +99,7 @@ DAMAGES: dict[str, tuple[Callable[[Path], None], bool]] = {
 """What is done to the transcript, and whether the conversation can go on."""
 
 
-@pytest.mark.parametrize("name", sampled(DAMAGES, 3))
+@pytest.mark.parametrize("name", sampled(DAMAGES, 2))
 def test_a_damaged_conversation_costs_no_attempt(here: Company, name: str):
     damage, goes_on = DAMAGES[name]
     here.script(name, SCRIPT.replace("NAME", name))

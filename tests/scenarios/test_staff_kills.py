@@ -134,7 +134,11 @@ def turn(here: Company) -> Iterator[Callable[[], Turn]]:
 MATRIX = list(itertools.product(Who, When))
 
 
-@pytest.mark.parametrize("moment", sampled(MATRIX, 2), ids=lambda moment: "-".join(one.value for one in moment))
+@pytest.mark.parametrize(
+    "moment",
+    sampled(MATRIX, 2, lambda moment: moment[0] in SURVIVED),
+    ids=lambda moment: "-".join(one.value for one in moment),
+)
 def test_a_killed_part_loses_and_doubles_no_message(turn: Callable[[], Turn], moment: tuple[Who, When]):
     who, when = moment
     one = turn()
@@ -168,7 +172,7 @@ MOMENTS = [(point, 1) for point in POINTS] + [
 ]
 
 
-@pytest.mark.parametrize("moment", sampled(MOMENTS, 2), ids=lambda moment: f"{moment[0].value}-{moment[1]}")
+@pytest.mark.parametrize("moment", sampled(MOMENTS, 1), ids=lambda moment: f"{moment[0].value}-{moment[1]}")
 def test_whoever_dies_at_a_point_of_a_turn_loses_and_doubles_nothing(
     here: Company, turn: Callable[[], Turn], tmp_path: Path, moment: tuple[Point, int]
 ):

@@ -13,7 +13,7 @@ from sqlalchemy import create_engine
 
 from legion.domain.events import Kind
 from legion.domain.tickets import Stop
-from legion.store import board, events, rewinds, runs, schema, tickets
+from legion.store import board, events, landings, rewinds, runs, schema, tickets
 from legion.store.board import HEAD, IN_THE_HEAD, LEFT_OUT, NUMBERED, OF_TICKET, Condition
 from legion.store.database import Store, sqlite_url
 from legion.store.migrations import SHIPPED, parse
@@ -172,3 +172,24 @@ def test_how_a_database_is_is_seen_without_changing_it(tmp_path: Path):
     Store(url).close()
     file.touch()
     assert board.condition(url) is Condition.EMPTY, "not even tables"
+
+
+def test_only_projects_where_something_may_have_happened_are_astir(migrated_url: str):
+    store = Store(migrated_url)
+    with store.write() as tx:
+        for name in ("quiet", "told", "landing"):
+            add_project(tx, name)
+        before = events.last(tx)
+        add_ticket(tx, 2)
+        landings.open(tx, 3, base="a", commit="b", tree="c", tickets={}, before={})
+    with store.read() as tx:
+        assert events.concerned(tx, before) == {2}
+        assert board.astir(tx, before) == {2, 3}, "of an intent no event tells"
+        assert board.astir(tx, 0) == {1, 2, 3}
+        (ticket,) = tickets.live(tx)
+    with store.write() as tx:
+        runs.start(tx, ticket.id, 1)
+        newest = events.last(tx)
+    with store.read() as tx:
+        assert board.astir(tx, newest) == {2, 3}, "what runs at work do is told later"
+    store.close()

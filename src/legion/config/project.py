@@ -233,7 +233,7 @@ FOREIGN: Mapping[str, str] = {
 """Names that people may try here and must not. Any other name is refused as unknown."""
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=1024)
 def parse(text: str, *, origin: str = FILE) -> ProjectConfig:
     """The settings in the text of a legion.toml. Raises BadInput with the first thing that is wrong."""
     source = read(text, origin)

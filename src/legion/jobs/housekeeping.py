@@ -1,12 +1,13 @@
 """What is nobody's job and must be done: warm worktrees, worktrees of landed tickets, the trash, loose objects.
 
-Runs in a thread of its own, after every landing and now and then. Whatever it does not get done costs only speed.
+Runs in a thread of its own, where something happened and now and then. Whatever it does not get done costs only speed.
 """
 
 from __future__ import annotations
 
 import logging
 import threading
+import time
 from pathlib import Path
 
 from legion.domain.errors import LegionError
@@ -22,7 +23,7 @@ from legion.jobs.world import Workshop, World
 from legion.runner import launch
 from legion.runner.launch import Living
 from legion.runner.spec import RunFolder, RunnerError
-from legion.store import agents, projects, runs, tickets
+from legion.store import agents, events, projects, runs, tickets
 
 log = logging.getLogger(__name__)
 
@@ -45,6 +46,12 @@ class Housekeeper:
         self._rests: dict[int, tuple[float, float]] = {}
         """By project: how long it is left alone after trouble, and until when."""
         self._packed: dict[int, float] = {}
+        self._seen = 0
+        """The last event that was looked at."""
+        self._round_at = 0.0
+        """When all projects are tidied up again, whatever happens there."""
+        self._owed: set[int] = set()
+        """Projects where something happened since they were tidied up."""
         self._thread = threading.Thread(target=self._keep, name="housekeeper", daemon=True)
 
     def start(self) -> None:
@@ -72,7 +79,7 @@ class Housekeeper:
         while not self._stopping.is_set():
             self._wake.clear()
             try:
-                for project in self._ready():
+                for project in self._due():
                     self._tidy(project)
             except LegionError as trouble:
                 log.warning("housekeeping waits: %s", trouble)
@@ -80,12 +87,25 @@ class Housekeeper:
             # Making trees ahead of time must not slow down those who start right now.
             self._stopping.wait(_QUIET)
 
-    def _ready(self) -> list[Project]:
+    def _due(self) -> list[Project]:
+        """Those that are ready for work and where something happened or is left to do; now and then all of them."""
+        everywhere = time.monotonic() >= self._round_at
         with self.world.store.read() as tx:
+            # The number first: what is written between the two is looked at again.
+            newest = events.last(tx)
+            there, concerned = projects.all(tx), events.concerned(tx, self._seen)
+            # An event that names no project may be about any.
+            everywhere = everywhere or None in concerned
+            self._owed |= {project.id for project in there if everywhere or project.id in concerned}
+            self._seen = newest
+            if everywhere:
+                self._round_at = time.monotonic() + _EVERY
             return [
                 project
-                for project in projects.all(tx)
-                if project.target and projects.is_trusted(tx, project.id, project.config_hash)
+                for project in there
+                if project.id in self._owed
+                and project.target
+                and projects.is_trusted(tx, project.id, project.config_hash)
             ]
 
     def _tidy(self, project: Project) -> None:
@@ -100,6 +120,7 @@ class Housekeeper:
                 shop.hub.tidy()
                 self._packed[project.id] = now
             self._rests.pop(project.id, None)
+            self._owed.discard(project.id)
         except Exception as trouble:  # the next round may work, and nobody else tidies up
             log.warning("housekeeping in %s was cut short: %s", project.name, " ".join(str(trouble).split()))
             self._rests[project.id] = (min(length * 4, _EVERY), now + min(length * 4, _EVERY))

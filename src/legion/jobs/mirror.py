@@ -45,6 +45,10 @@ class Mirror:
         self._wake = threading.Event()
         self._stopping = threading.Event()
         self._copies: dict[int, _Copy] = {}
+        self._seen = 0
+        """The last event of which every copy tells."""
+        self._lately: frozenset[int] = frozenset()
+        """Projects that were astir at the last look: what they did last may be told by no event."""
         self._thread = threading.Thread(target=self._follow, name="mirror", daemon=True)
 
     def start(self) -> None:
@@ -77,17 +81,22 @@ class Mirror:
         sound = True
         try:
             with self.world.store.read() as tx:
-                there = projects.all(tx)
+                # The number first: what is written between the two is looked at again.
+                newest = events.last(tx)
+                there, astir = projects.all(tx), records.astir(tx, self._seen)
         except LegionError as trouble:
             log.warning("the board is not copied at the moment: %s", trouble.message)
             return False
         for project in there:
+            if project.id in self._copies and project.id not in astir | self._lately:
+                continue
             try:
                 self._write(project)
             except Exception as trouble:  # a copy that cannot be made must not end the copying of the others
                 sound = False
                 self._copies.pop(project.id, None)
                 log.warning("the board of %s is not copied at the moment: %s", project.name, trouble)
+        self._seen, self._lately = newest, astir
         return sound
 
     def _write(self, project: Project) -> None:

@@ -17,7 +17,7 @@ from sqlalchemy import Row, Table, column, insert, select, table, text, update
 from sqlalchemy.exc import DBAPIError
 
 from legion.domain.events import Kind
-from legion.store import schema
+from legion.store import events, schema
 from legion.store.database import ReadTransaction, Store, Transaction, database_file
 from legion.store.errors import StoreBroken
 from legion.store.migrations import SHIPPED
@@ -104,6 +104,18 @@ def files(tx: ReadTransaction, project: int, after: int | None = None) -> Files:
     return found
 
 
+def astir(tx: ReadTransaction, after: int) -> frozenset[int]:
+    """The projects whose boards may have changed since event `after`: of some things no event tells."""
+    runs, landings = schema.runs.c, schema.landings.c
+    places = (
+        select(runs.project).where(runs.ended_at.is_(None)),
+        select(landings.project).where(landings.closed_at.is_(None)),
+        select(schema.agents.c.project).distinct(),
+    )
+    silent = {project for place in places for project in tx.execute(place).scalars()}
+    return frozenset(silent | {project for project in events.concerned(tx, after) if project is not None})
+
+
 def path(kind: str, number: int) -> str:
     return f"{kind}/{number // _SHELF}/{number}.json"
 
@@ -128,9 +140,9 @@ def _head(tx: ReadTransaction, project: int) -> bytes:
 
 def _changed(tx: ReadTransaction, project: int, after: int) -> dict[str, set[int]]:
     """Numbers by table. Agents are few and change without a word, so all of them are looked at."""
-    events, runs = schema.events.c, schema.runs.c
+    happened, runs = schema.events.c, schema.runs.c
     found: dict[str, set[int]] = {"tickets": set(), "questions": set(), "receipts": set(), "landings": set()}
-    for row in tx.execute(select(schema.events).where(events.n > after, events.project == project)):
+    for row in tx.execute(select(schema.events).where(happened.n > after, happened.project == project)):
         if row.ticket is not None:
             found["tickets"].add(row.ticket)
         if row.kind in (Kind.QUESTION_ASKED, Kind.QUESTION_SETTLED):

@@ -71,6 +71,12 @@ def since(tx: ReadTransaction, project: int, kind: Kind, moment: float) -> tuple
     return tuple(_event(row) for row in tx.execute(found.order_by(table.n)))
 
 
+def concerned(tx: ReadTransaction, number: int) -> frozenset[int | None]:
+    """The projects of the events behind this number; None where one names none."""
+    table = schema.events.c
+    return frozenset(tx.execute(select(table.project).where(table.n > number).distinct()).scalars())
+
+
 def last(tx: ReadTransaction) -> int:
     """The number of the latest event; 0 before the first."""
     number: int = tx.execute(_LAST).scalar_one()

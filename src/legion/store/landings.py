@@ -16,6 +16,7 @@ _TABLE = schema.landings.c
 _OPEN = (
     select(schema.landings).where(_TABLE.project == bindparam("wanted"), _TABLE.closed_at.is_(None)).order_by(_TABLE.id)
 )
+_BEGUN = select(_TABLE.project).where(_TABLE.closed_at.is_(None))
 
 
 def open(
@@ -55,6 +56,11 @@ def close(tx: Transaction, landing: int, *, landed: bool) -> Landing:
 def open_ones(tx: ReadTransaction, project: int) -> tuple[Landing, ...]:
     """Those of which the outcome is not known, oldest first."""
     return tuple(_landing(row) for row in tx.execute(_OPEN, {"wanted": project}))
+
+
+def begun(tx: ReadTransaction) -> frozenset[int]:
+    """The projects with a landing of which the outcome is not known."""
+    return frozenset(tx.execute(_BEGUN).scalars())
 
 
 def history(tx: ReadTransaction, project: int, limit: int) -> tuple[Landing, ...]:

@@ -16,12 +16,13 @@ from legion.store.database import ReadTransaction
 def load(tx: ReadTransaction, slots: int, parallel: Mapping[int, int]) -> Snapshot:
     """`parallel` says by project how many agents may work at once; a project that it leaves out has all the slots."""
     trusted = {(row.project, row.hash) for row in tx.execute(select(schema.trusted))}
+    landing = landings.begun(tx)
     views = tuple(
         _view(
             project,
             parallel.get(project.id, slots),
             trusted=(project.id, project.config_hash) in trusted,
-            landing_begun=bool(landings.open_ones(tx, project.id)),
+            landing_begun=project.id in landing,
         )
         for project in projects.all(tx)
     )
