@@ -72,6 +72,7 @@ def test_a_forked_daemon_has_no_handle_of_the_warm_process_or_of_another_daemon(
         assert other.process is not None
         first, second = handles(forked.process.pid), handles(other.process.pid)
         assert not first & second
+        assert str(other.data.daemon_log) not in second
         assert not (first | second) & before
         assert handles(source.pid) == before
 
