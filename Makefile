@@ -6,6 +6,8 @@ RUN := $(VENV)/run.stamp
 DEV := $(VENV)/dev.stamp
 CHECKED := src tests $(wildcard bench)
 PYTEST := $(BIN)/pytest -n 3
+# Tests start hundreds of daemons. Where Python may write no compiled files (PYTHONDONTWRITEBYTECODE) each would compile anew.
+COMPILE := $(BIN)/python -m compileall -q src
 # One for the whole of a run, so that a test that is repeated is in its sample again.
 LEGION_SEED ?= $(shell awk 'BEGIN { srand(); print int(1 + rand() * 999999) }')
 export LEGION_SEED := $(LEGION_SEED)
@@ -25,6 +27,7 @@ demo: $(RUN) ## show the whole job on a scratch repository: no key, no network
 
 test: check ## check, then every test but the long loops (LEGION_SEED=N repeats a run)
 	@tools/system-packages.sh bubblewrap postgresql
+	@$(COMPILE)
 	$(PYTEST) || $(AGAIN)
 
 check: $(DEV) ## format, lint, types, import layers
@@ -36,10 +39,12 @@ check: $(DEV) ## format, lint, types, import layers
 
 soak: $(DEV) ## every test, the long loops in full
 	@tools/system-packages.sh bubblewrap postgresql
+	@$(COMPILE)
 	$(PYTEST) -m "" --timeout=3600
 
 bench: $(DEV) ## measure, side by side with the plain way
 	@tools/system-packages.sh bubblewrap
+	@$(COMPILE)
 	@$(BIN)/python -m bench
 
 lock: $(DEV) ## choose the dependencies' versions anew; nothing younger than a week

@@ -5,10 +5,10 @@ from __future__ import annotations
 from functools import partial
 from typing import Annotated
 
-from fastapi import APIRouter, Path, Request
+from fastapi import Path, Request
 
 from legion.api.asking import Asked, Who, storable
-from legion.api.late import LateRoute
+from legion.api.late import LateRouter
 from legion.api.waiting import Waiters
 from legion.wire.agents import (
     AgentPage,
@@ -26,7 +26,7 @@ from legion.wire.agents import (
 )
 from legion.wire.mail import Broadcast, Letter, Mail, ReadMail, Sent
 
-router = APIRouter(prefix="/v1", tags=["agents"], route_class=LateRoute)
+router = LateRouter(prefix="/v1", tag="agents")
 
 AgentWord = Annotated[str, Path(min_length=1, max_length=80, description="an id, the beginning of one, or a name")]
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from fastapi import Depends, FastAPI
-from fastapi.security import HTTPBearer
 from starlette.routing import Route
 
 from legion import __version__
@@ -25,25 +23,20 @@ from legion.api import (
     usage,
 )
 from legion.api.guard import Guard
-from legion.api.late import compile_late
+from legion.api.late import LateApp, LateRoute
 from legion.api.ports import Desk
 from legion.api.waiting import Waiters
-from legion.wire.projects import Problem
 
 
 def make_app(desk: Desk, *, token: str, hosts: Collection[str], heartbeat: float = events.HEARTBEAT) -> Guard:
     """The whole ASGI app. `hosts` are the names, without port, under which it answers over TCP."""
-    compile_late(Problem)
-    app = FastAPI(
+    app = LateApp(
         title="Legion",
         version=__version__,
         openapi_url="/v1/openapi.json",
         # Their pages load scripts from other hosts.
         docs_url=None,
         redoc_url=None,
-        responses={"default": {"model": Problem, "description": "What went wrong, in one sentence"}},
-        # Says in the OpenAPI document what the guard asks for.
-        dependencies=[Depends(HTTPBearer(auto_error=False))],
         redirect_slashes=False,
     )
     app.state.desk = desk
@@ -51,9 +44,10 @@ def make_app(desk: Desk, *, token: str, hosts: Collection[str], heartbeat: float
     app.state.heartbeat = heartbeat
     problems.install(app)
     for routes in (projects, tickets, teams, agents, questions, tools, orchestrate, providers, usage, history, events):
-        app.include_router(routes.router)
+        app.take(routes.router)
     app.router.routes.append(Route(mcp.PATH, mcp.McpDoor(desk, app.state.waiters), methods=["GET", "POST", "DELETE"]))
-    app.add_api_route("/health", _health, summary="Whether it lives; needs no token")
+    health = {"methods": ["GET"], "summary": "Whether it lives; needs no token"}
+    app.router.routes.append(LateRoute("/health", _health, health))
     return Guard(app, desk, token=token, hosts=hosts)
 
 

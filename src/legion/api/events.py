@@ -8,12 +8,12 @@ from collections.abc import AsyncIterator
 from functools import partial
 from typing import Annotated
 
-from fastapi import APIRouter, Header, Query, Request
+from fastapi import Header, Query, Request
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import StreamingResponse
 
 from legion.api.asking import BIGGEST, Asked, MaybeFolder, Number
-from legion.api.late import LateRoute
+from legion.api.late import LateRouter
 from legion.api.ports import Service
 from legion.api.waiting import Waiters
 from legion.wire.tickets import EventLine
@@ -22,7 +22,7 @@ HEARTBEAT = 15.0
 """Seconds between signs of life, so that both ends notice a dead line."""
 AT_ONCE = 500
 
-router = APIRouter(prefix="/v1", tags=["events"], route_class=LateRoute)
+router = LateRouter(prefix="/v1", tag="events")
 
 
 @router.get("/events", summary="Events after a number, then each as it happens (SSE)", response_class=StreamingResponse)

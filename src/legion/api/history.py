@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Query
+from fastapi import Query
 
 from legion.api.asking import BIGGEST, Asked, Folder, MaybeFolder, Text, TicketId, storable
-from legion.api.late import LateRoute
+from legion.api.late import LateRouter
 from legion.wire.history import Events
 from legion.wire.stretch import Stretch
 from legion.wire.tickets import Acted, Rewind
 
-router = APIRouter(prefix="/v1", tags=["history"], route_class=LateRoute)
+router = LateRouter(prefix="/v1", tag="history")
 
 _Id = Annotated[int | None, Query(ge=1, le=BIGGEST)]
 

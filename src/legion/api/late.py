@@ -1,28 +1,66 @@
-"""Answers whose shapes are compiled when the first of them is given.
+"""Routes that are made when they are first asked for.
 
-Compiling those of every route took a tenth of a daemon's start, and as much again at its first request.
+To make one, its body and its answer are compiled; with all of them a daemon's start would take a quarter longer.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import is_dataclass
-from typing import Any, get_type_hints
+from collections.abc import Callable, Mapping
+from typing import Any
 
+from fastapi import APIRouter, Depends, FastAPI
 from fastapi.routing import APIRoute
-from pydantic import ConfigDict
+from fastapi.security import HTTPBearer
+from starlette.routing import Route
+from starlette.types import Receive, Scope, Send
+
+from legion.wire.projects import Problem
 
 
-class LateRoute(APIRoute):
-    """A route whose answer is compiled late. Bodies are not: pydantic would warn of the names that they have here."""
+class LateRouter(APIRouter):
+    """Routes of one kind, written down as in any router."""
 
-    def __init__(self, path: str, endpoint: Callable[..., Any], **rest: Any) -> None:  # noqa: ANN401 - as it came
-        answer = get_type_hints(endpoint).get("return")
-        if isinstance(answer, type) and is_dataclass(answer):
-            compile_late(answer)
-        super().__init__(path, endpoint, **rest)
+    def __init__(self, *, prefix: str, tag: str) -> None:
+        super().__init__(prefix=prefix)
+        self._tag = tag
+
+    def add_api_route(self, path: str, endpoint: Callable[..., Any], **words: Any) -> None:  # noqa: ANN401 - FastAPI's
+        self.routes.append(LateRoute(self.prefix + path, endpoint, {**words, "tags": [self._tag]}))
 
 
-def compile_late(shape: type) -> None:
-    """Shapes know nothing of pydantic, so it is told here."""
-    setattr(shape, "__pydantic_config__", ConfigDict(defer_build=True))  # noqa: B010
+class LateRoute(Route):
+    """Knows its path and its methods; the rest is made when somebody takes it."""
+
+    def __init__(self, path: str, endpoint: Callable[..., Any], words: Mapping[str, Any]) -> None:
+        super().__init__(path, endpoint)
+        # Not HEAD, which Starlette would add: the route that is made does not take it either.
+        self.methods = set(words["methods"])
+        self._words = words
+        self._made: APIRoute | None = None
+
+    async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await self.made().handle(scope, receive, send)
+
+    def made(self) -> APIRoute:
+        if self._made is None:
+            maker = APIRouter(
+                # Says in the OpenAPI document what the guard asks for.
+                dependencies=[Depends(HTTPBearer(auto_error=False))],
+                responses={"default": {"model": Problem, "description": "What went wrong, in one sentence"}},
+            )
+            maker.add_api_route(self.path, self.endpoint, **self._words)
+            (made,) = maker.routes
+            assert isinstance(made, APIRoute)
+            self._made = made
+        return self._made
+
+
+class LateApp(FastAPI):
+    """An app that takes late routes, and makes all of them for whoever asks what there is."""
+
+    def take(self, router: LateRouter) -> None:
+        self.router.routes.extend(router.routes)
+
+    def openapi(self) -> dict[str, Any]:
+        self.router.routes[:] = [each.made() if isinstance(each, LateRoute) else each for each in self.router.routes]
+        return super().openapi()

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Annotated, TypeVar
 
-from fastapi import APIRouter, Query, Request
+from fastapi import Query, Request
 from fastapi.responses import JSONResponse
 
 from legion.api.asking import BIGGEST, MaybeFolder, Who, storable
-from legion.api.late import LateRoute
+from legion.api.late import LateRouter
 from legion.api.ports import Desk, Orchestrate
 from legion.api.problems import note_refusal
 from legion.wire.errors import HTTP_STATUS, BadInput, LegionError, NotAllowed, NotFound
@@ -25,7 +25,7 @@ from legion.wire.orchestrate import (
     Submitted,
 )
 
-router = APIRouter(prefix="/legion/orchestrate", tags=["orchestrate"], route_class=LateRoute)
+router = LateRouter(prefix="/legion/orchestrate", tag="orchestrate")
 
 Shape = TypeVar("Shape")
 

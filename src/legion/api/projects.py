@@ -5,10 +5,10 @@ from __future__ import annotations
 from functools import partial
 from typing import Annotated
 
-from fastapi import APIRouter, Query, Request
+from fastapi import Query, Request
 
 from legion.api.asking import BIGGEST, Asked, Folder, MaybeFolder, Number, storable
-from legion.api.late import LateRoute
+from legion.api.late import LateRouter
 from legion.api.waiting import Waiters
 from legion.wire.projects import (
     AddProject,
@@ -29,7 +29,7 @@ from legion.wire.tickets import Acted
 
 LONGEST_WAIT = 25.0
 
-router = APIRouter(prefix="/v1", tags=["projects"], route_class=LateRoute)
+router = LateRouter(prefix="/v1", tag="projects")
 
 
 @router.get("/status", summary="The daemon, the project and its tickets")

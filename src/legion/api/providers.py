@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from functools import partial
 
-from fastapi import APIRouter, Request
+from fastapi import Request
 
 from legion.api.asking import Asked, storable
-from legion.api.late import LateRoute
+from legion.api.late import LateRouter
 from legion.api.waiting import Waiters
 from legion.wire.projects import Done
 from legion.wire.providers import (
@@ -26,7 +26,7 @@ from legion.wire.providers import (
     TryProvider,
 )
 
-router = APIRouter(prefix="/v1/providers", tags=["providers"], route_class=LateRoute)
+router = LateRouter(prefix="/v1/providers", tag="providers")
 
 
 @router.get("", summary="All providers, where their keys come from, and their limits")

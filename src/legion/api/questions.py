@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from functools import partial
 
-from fastapi import APIRouter, Request
+from fastapi import Request
 
 from legion.api.asking import Asked, QuestionId, TicketId, storable
-from legion.api.late import LateRoute
+from legion.api.late import LateRouter
 from legion.api.waiting import Waiters
 from legion.wire.questions import Answer, Answered, Inbox, Told, Words
 
-router = APIRouter(prefix="/v1", tags=["questions"], route_class=LateRoute)
+router = LateRouter(prefix="/v1", tag="questions")
 
 
 @router.get("/inbox", summary="Questions that wait for the person")

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from fastapi import APIRouter
-
 from legion.api.asking import Asked, MaybeFolder, storable
-from legion.api.late import LateRoute
+from legion.api.late import LateRouter
 from legion.wire.projects import Done
 from legion.wire.teams import DefinitionText, RolePage, Roles, SaveDefinition, TeamPage, Teams
 
-router = APIRouter(prefix="/v1", tags=["teams"], route_class=LateRoute)
+router = LateRouter(prefix="/v1", tag="teams")
 
 
 @router.get("/teams", summary="All teams, and where each is defined")

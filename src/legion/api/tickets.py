@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Query
+from fastapi import Query
 
 from legion.api.asking import BIGGEST, Asked, Number, TicketId, storable
-from legion.api.late import LateRoute
+from legion.api.late import LateRouter
 from legion.wire.projects import Done
 from legion.wire.recording import Cassette, Record
 from legion.wire.tickets import Acted, Action, Diff, Dispatch, Dispatched, Log, TicketPage
 
-router = APIRouter(prefix="/v1/tickets", tags=["tickets"], route_class=LateRoute)
+router = LateRouter(prefix="/v1/tickets", tag="tickets")
 
 
 @router.post("", status_code=201, summary="Create tickets, all or none")

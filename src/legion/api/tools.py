@@ -5,15 +5,15 @@ from __future__ import annotations
 from functools import partial
 from typing import Annotated
 
-from fastapi import APIRouter, Path, Request
+from fastapi import Path, Request
 
 from legion.api.asking import MaybeFolder, Who, storable
-from legion.api.late import LateRoute
+from legion.api.late import LateRouter
 from legion.api.ports import Desk
 from legion.api.waiting import Waiters
 from legion.wire.tools import ToolAnswer, ToolCall, Tools
 
-router = APIRouter(prefix="/v1/tools", tags=["tools"], route_class=LateRoute)
+router = LateRouter(prefix="/v1/tools", tag="tools")
 
 
 @router.get("", summary="The tools that the caller sees")

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Query
+from fastapi import Query
 
 from legion.api.asking import Asked, MaybeFolder, Text
-from legion.api.late import LateRoute
+from legion.api.late import LateRouter
 from legion.wire.usage import UsageReport
 
-router = APIRouter(prefix="/v1", tags=["usage"], route_class=LateRoute)
+router = LateRouter(prefix="/v1", tag="usage")
 
 
 @router.get("/usage", summary="Tokens, money and time, by ticket, agent, model, day or epic")

@@ -10,7 +10,7 @@ from pathlib import Path
 from legion.domain.errors import LegionError
 from legion.gateway.folder import GatewayFolder
 from legion.gateway.process import DEFAULT_PORT, GRACE, IDLE
-from legion.gateway.server import Wish, say, serve
+from legion.system import imports
 
 
 def main() -> int:
@@ -21,6 +21,9 @@ def main() -> int:
     words.add_argument("--grace", type=float, default=GRACE)
     words.add_argument("--ready", type=int)
     given = words.parse_args()
+    with imports.uncollected():
+        # Here, because nearly all of the time of a start is imports.
+        from legion.gateway.server import Wish, say, serve  # noqa: PLC0415
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s", stream=sys.stderr)
     # Its words about bad requests repeat what was sent.
     logging.getLogger("aiohttp").setLevel(logging.CRITICAL)
