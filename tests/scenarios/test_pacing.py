@@ -7,6 +7,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from legion.wire.questions import Answer
+from tests.support.gates import Gate
 from tests.support.legion import squad
 from tests.support.models import KEY, Company, company
 from tests.support.readers import ALWAYS, approve
@@ -36,6 +37,24 @@ def script(here: Company, name: str, used: float, *, resets_in: float = 3000, co
 def paces(here: Company) -> list[tuple[object, object]]:
     lines = here.squad.client.history(None).lines
     return [(line.data["from"], line.data["to"]) for line in lines if line.kind == "pace.changed"]
+
+
+def test_before_the_wall_fewer_work_at_once(tmp_path: Path):
+    with company(tmp_path) as here:
+        gate = Gate(tmp_path / "gates", "slow")
+        script(here, "first", 0.95)
+        script(here, "pausing", 0.95, command=f"{gate.pause}; echo x > x$LEGION_TICKET.txt")
+        here.project.until(here.dispatch("first"), "done")
+        here.project.until_true(lambda: paces(here) == [("open", "slow")])
+        one, two = here.dispatch("pausing"), here.dispatch("pausing")
+        gate.arrived()
+        words = "waits, because fewer work at once near the limit (rehearsal: 95% of 5h is used)"
+        here.project.until_true(lambda: words in here.project.ticket(two).ticket.doing)
+        assert (here.project.state(one), here.project.state(two)) == ("working", "queued")
+        gate.open(2)
+        for ticket in (one, two):
+            here.project.until(ticket, "done")
+        gate.close()
 
 
 def test_at_the_wall_nothing_begins_until_a_person_switches_the_governor_off(tmp_path: Path):
