@@ -227,6 +227,12 @@ def test_a_standing_agent_is_helped_too_and_its_parent_hears_of_the_end(here: Co
     lines = here.squad.client.history(here.project.cwd).lines
     found = [line.data["step"] for line in lines if line.kind == "liveness.step" and "agent" in line.data]
     assert found == ["nudge", "interrupt", "end"]
+    (turn,) = {line.run for line in lines if line.kind == "run.started" and line.data.get("name") == "round"}
+    replayed = here.squad.client.history(None, run=turn).lines
+    assert {line.run for line in replayed} == {turn}
+    assert {"run.started", "begins", "returned", "told", "liveness.step", "run.ended"} <= {
+        line.kind for line in replayed
+    }
 
 
 @pytest.mark.timeout(300)

@@ -6,7 +6,10 @@ import json
 from itertools import pairwise
 from pathlib import Path
 
+import pytest
+
 from legion.wire.questions import Answer
+from tests.support.gates import Gate
 from tests.support.legion import squad
 from tests.support.looking import until_seen
 from tests.support.models import KEY, Company, company
@@ -39,6 +42,24 @@ def paces(here: Company) -> list[tuple[object, object]]:
     return [(line.data["from"], line.data["to"]) for line in lines if line.kind == "pace.changed"]
 
 
+def test_before_the_wall_fewer_work_at_once(tmp_path: Path):
+    with company(tmp_path) as here:
+        gate = Gate(tmp_path / "gates", "slow")
+        script(here, "first", 0.95)
+        script(here, "pausing", 0.95, command=f"{gate.pause}; echo x > x$LEGION_TICKET.txt")
+        here.project.until(here.dispatch("first"), "done")
+        here.project.until_true(lambda: paces(here) == [("open", "slow")])
+        one, two = here.dispatch("pausing"), here.dispatch("pausing")
+        gate.arrived()
+        words = "waits, because fewer work at once near the limit (rehearsal: 95% of 5h is used)"
+        here.project.until_true(lambda: words in here.project.ticket(two).ticket.doing)
+        assert (here.project.state(one), here.project.state(two)) == ("working", "queued")
+        gate.open(2)
+        for ticket in (one, two):
+            here.project.until(ticket, "done")
+        gate.close()
+
+
 def test_at_the_wall_nothing_begins_until_a_person_switches_the_governor_off(tmp_path: Path):
     with company(tmp_path) as here:
         script(here, "first", 0.99)
@@ -65,6 +86,7 @@ def test_behind_the_reset_work_goes_on_by_itself(tmp_path: Path):
         assert paces(here) == [("open", "closed"), ("closed", "open")]
 
 
+@pytest.mark.timeout(300)
 def test_another_provider_of_the_route_is_asked_at_the_wall_and_only_when_all_are_there_is_anybody_held(tmp_path: Path):
     with company(tmp_path) as here:
         here.told("provider", "add", "other", "--url", here.stage.url, "--key-stdin", stdin=KEY)
@@ -178,6 +200,7 @@ def test_a_budget_that_is_raised_takes_its_question_back_and_a_no_is_not_asked_a
         assert here.squad.client.inbox().questions == []
 
 
+@pytest.mark.timeout(300)
 def test_a_budget_that_is_spent_by_who_reads_a_change_is_the_same_one_question(tmp_path: Path):
     """A ticket's own budget is not what is spent, so nothing is asked about the ticket."""
     settings = '[budgets]\nday_usd = 0.02\n[reviewer]\nmodel = "claude-sonnet-4-5"\n'
@@ -195,7 +218,8 @@ def test_a_budget_that_is_spent_by_who_reads_a_change_is_the_same_one_question(t
         assert (page.ticket.state, page.ticket.attempt) == ("reviewing", 1)
         assert "today's budget of $0.02 is spent" in page.ticket.doing
         assert [run.outcome for run in page.runs] == ["finished", "stopped"]
-        here.script("read", f"[[step]]\n{usage}\n{look}\n\n[[step]]\n{verdict}\n")
+        # From now on it costs next to nothing, wherever in its script the conversation goes on.
+        here.script("read", f"[[step]]\n{usage.replace('10000', '1')}\n{verdict}\n\n" * 3)
         here.told("answer", str(question.id), "more")
         here.project.until(ticket, "done")
         assert here.squad.client.inbox().questions == []

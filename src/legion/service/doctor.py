@@ -221,9 +221,10 @@ def _project(world: World, project_id: int) -> list[Finding]:
         ),
         Finding(
             name="landed and gone",
-            ok=not away,
+            # The person may have meant it.
+            ok=True,
             detail=", ".join(f"ticket {one.id} ({one.landed[:9] if one.landed else ''})" for one in away) or "none",
-            advice="your branch went back behind them: `git merge` the commit from the hub, or dispatch them again"
+            advice="the target went back with your branch: merge their commits, dispatch again, or `legion drop`"
             if away
             else "",
         ),

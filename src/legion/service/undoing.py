@@ -38,9 +38,8 @@ def _landed(tx: ReadTransaction, ticket_id: int) -> Ticket:
     if ticket.wish.checkpoint:
         raise Conflict(f"Ticket {ticket_id} is a checkpoint, which changed nothing: there is nothing to undo.")
     if ticket.state is not State.DONE:
-        raise Conflict(
-            f"Ticket {ticket_id} is {ticket.state.value} and has not landed: `legion stop {ticket_id}` ends it instead."
-        )
+        instead = "there is nothing to undo" if ticket.ended else f"`legion stop {ticket_id}` ends it instead"
+        raise Conflict(f"Ticket {ticket_id} is {ticket.state.value} and has not landed: {instead}.")
     by = _undone_by(tx, ticket_id)
     if by is not None:
         how = "is undone" if by.state is State.DONE else "is being undone"
