@@ -246,6 +246,39 @@ def test_home_is_empty_inside_and_claudes_own_folder_is_kept_across_runs(who: st
         shutil.rmtree(root, ignore_errors=True)
 
 
+WITHOUT_WALLS = """
+    [[step]]
+    say = "I look around."
+    call = {tool = "Bash", input = {command = 'echo "$HOME" > home.txt; echo "$PYENV_ROOT" > pyenv.txt; touch ~/mine'}}
+
+    [[step]]
+    say = "Done."
+"""
+
+
+def test_without_a_sandbox_claude_has_a_home_of_its_own_and_a_plain_program_has_the_persons(tmp_path: Path):
+    home = tmp_path / "home"
+    (home / ".pyenv").mkdir(parents=True)
+    for start_file in (".bashrc", ".profile", ".bash_profile", ".zshrc", ".zshenv"):
+        (home / start_file).write_text(f"touch {tmp_path}/the-persons-shell\n")
+    off = '[sandbox]\nmode = "off"\n[claude]\nallow = ["Bash"]\n'
+    with company(tmp_path, provided=False) as one:
+        one.squad.end()
+        one.squad.settings.write_text(off)
+        one.start({"HOME": str(home)})
+        one.provide()
+        one.script("around", WITHOUT_WALLS)
+        claude, plain = one.dispatch("around"), one.project.dispatch("plain", 'echo "$HOME" > plain.txt')
+        one.project.until(claude, "done")
+        one.project.until(plain, "done")
+        own = Path((one.project.landed("home.txt") or "").strip())
+        assert own.is_relative_to(one.squad.data.root)
+        assert (own / "mine").exists()
+        assert one.project.landed("pyenv.txt") == f"{home}/.pyenv\n"
+        assert one.project.landed("plain.txt") == f"{home}\n"
+    assert not (tmp_path / "the-persons-shell").exists()
+
+
 LOGIN = {
     "claudeAiOauth": {
         "accessToken": "sk-ant-oat01-planted",

@@ -28,6 +28,7 @@ from legion.jobs import access, inside
 from legion.jobs.access import Access, NoAccess, OwnLogin
 from legion.jobs.briefing import going_on
 from legion.jobs.world import Workshop, World
+from legion.runner import toolchains
 from legion.runner.journal import JournalEvent, read_journal
 from legion.runner.sandbox import Sandbox
 from legion.runner.spec import Spec
@@ -105,13 +106,16 @@ def spec(world: World, this_run: Run, errand: Errand, place: Place, timeout: flo
     """Raises NoAccess where it could not work."""
     chosen = find_program(world)
     way = access.choose(world, errand.provider)
-    config_dir = own_folder(place.state)
+    config_dir = own_folder(place.state, "claude")
     files.write_whole(place.given / "briefing.md", errand.prompt, mode=0o644)
     files.write_whole(place.given / "again.md", errand.again, mode=0o644)
     env = {**place.env, **_ENVIRONMENT, "CLAUDE_CONFIG_DIR": str(config_dir)}
     env |= _way(world, this_run, errand, way, config_dir)
     if place.walls is not None:
-        env |= {"IS_SANDBOX": "1", "HOME": str(place.walls.home)}
+        env["IS_SANDBOX"] = "1"
+    else:
+        # Its shell would read the person's own start files.
+        env = {**toolchains.variables(Path.home()), **env, "HOME": str(own_folder(place.state, "home"))}
     with world.store.write() as tx:
         runs.note_access(tx, this_run.id, way.words)
         # Whoever keeps the gateway alive may have looked for passes just before this one was there.
@@ -225,9 +229,9 @@ def pattern(name: str) -> str:
     return f"claude-{plain}-*" if _SHORT_NAME.fullmatch(plain) else plain
 
 
-def own_folder(state: Path) -> Path:
-    """Claude Code's own folder. The agent could put a link in its place, and we would work in the person's."""
-    folder = state / "claude"
+def own_folder(state: Path, name: str) -> Path:
+    """A folder of Claude Code's own. The agent could put a link in its place, and we would work in the person's."""
+    folder = state / name
     if folder.is_symlink() or not folder.is_dir():
         _put_aside(folder)
         folder.mkdir(mode=0o700)

@@ -17,7 +17,10 @@ _PASSED_ON = ("PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "USER", "LOGNAME", "SH
 
 
 def environment(world: World, extra: Mapping[str, str]) -> dict[str, str]:
-    """An allow-list: what every program needs, what the person named, what is ours to say."""
+    """An allow-list: what every program needs, what the person named, what is ours to say.
+
+    HOME is the person's by name. Inside a sandbox that folder is empty but for the toolchains.
+    """
     names = (*_PASSED_ON, *world.user.sandbox.env)
     passed = {name: os.environ[name] for name in names if name in os.environ}
     identity = {
@@ -26,7 +29,7 @@ def environment(world: World, extra: Mapping[str, str]) -> dict[str, str]:
         "GIT_COMMITTER_NAME": "Legion",
         "GIT_COMMITTER_EMAIL": "legion@localhost",
     }
-    return {**passed, **identity, **extra}
+    return {"HOME": str(Path.home()), **passed, **identity, **extra}
 
 
 @functools.lru_cache(maxsize=64)

@@ -29,6 +29,21 @@ _MANAGERS: dict[str, tuple[str, ...]] = {
     ".local/share/uv": (".local/share/uv/python", ".local/share/uv/tools"),
     ".juliaup": (".juliaup", ".julia/juliaup"),
 }
+_VARIABLES = {
+    # By which a version manager is told its home where HOME is another.
+    "PYENV_ROOT": ".pyenv",
+    "RBENV_ROOT": ".rbenv",
+    "NODENV_ROOT": ".nodenv",
+    "GOENV_ROOT": ".goenv",
+    "RUSTUP_HOME": ".rustup",
+    "CARGO_HOME": ".cargo",
+    "NVM_DIR": ".nvm",
+    "VOLTA_HOME": ".volta",
+    "ASDF_DATA_DIR": ".asdf",
+    "SDKMAN_DIR": ".sdkman",
+    "MISE_DATA_DIR": ".local/share/mise",
+    "ELAN_HOME": ".elan",
+}
 _PREFIX_PARTS = ("bin", "sbin", "lib", "lib64", "libexec", "include", "share", "pyvenv.cfg")
 _NEVER = (".ssh", ".claude", ".gnupg", ".aws", ".docker", ".kube", ".password-store", ".mozilla")
 _NEVER_WHOLE = ("", ".local", ".local/share", ".local/state", ".cargo", ".config", ".cache")
@@ -54,6 +69,11 @@ def toolchains(
         if Path(entry).is_absolute():
             search.add_bin(Path(entry))
     return search.outermost()
+
+
+def variables(home: Path) -> dict[str, str]:
+    """What the version managers under this HOME must be told where a program has another one."""
+    return {name: str(home / folder) for name, folder in _VARIABLES.items() if (home / folder).is_dir()}
 
 
 class _Search:
