@@ -56,15 +56,22 @@ def test_a_deleted_assertion_stops_and_a_yes_lets_it_land(project: Project):
 def test_a_no_goes_back_with_its_words_and_the_agent_can_put_it_right(project: Project):
     agent = f"""
     if [ "$LEGION_ATTEMPT" = 1 ]; then {WEAKER}; exit; fi
+    if [ "$LEGION_ATTEMPT" = 3 ]; then echo 3 > a.txt; exit; fi
     grep -q 'Four is never right' "$LEGION_BRIEFING" || exit 3
     git checkout -q tests/test_total.py
     """
     ticket = project.dispatch("weaker", agent)
-    assert "who hears why" in answer(project, question(project, ticket), False, "Four is never right.")
+    one = question(project, ticket)
+    project.until(project.dispatch("in its way", "echo 2 > a.txt"), "done")
+    assert "who hears why" in answer(project, one, False, "Four is never right.")
     page = project.until(ticket, "done")
-    assert (page.ticket.attempt, page.weakened) == (2, [])
+    assert (page.ticket.attempt, page.weakened) == (3, [])
     assert project.landed("tests/test_total.py") == TEST
-    assert "it changed protected files (tests/test_total.py), and you said no" in reasons(project, ticket)
+    back = [reason for reason in reasons(project, ticket) if reason]
+    assert back[1:] == [
+        "it changed protected files (tests/test_total.py), and you said no",
+        "it conflicts with what landed meanwhile (a.txt)",
+    ]
 
 
 def test_a_bounce_is_a_no_to_the_question_about_the_change(project: Project):

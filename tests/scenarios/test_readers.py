@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from legion.wire.errors import BadInput, Conflict
-from legion.wire.questions import Answer
+from legion.wire.questions import Answer, Words
 from legion.wire.tickets import Action
 from tests.support import readers
 from tests.support.gates import Gate
@@ -259,6 +259,8 @@ def test_a_bounce_sends_a_change_back_with_words_also_while_it_is_read(office: O
     """
     ticket = office.dispatch("say", agent, gate.pause, approve("say.txt"))
     gate.arrived()
+    with pytest.raises(Conflict, match=f"which is reviewing: `legion bounce {ticket} ...` sends it back"):
+        office.squad.client.tell(ticket, Words(text="Say it in German."))
     office.squad.client.bounce(ticket, Action(feedback="Say it in German."))
     page = office.project.until(ticket, "done")
     assert (page.ticket.attempt, office.project.landed("say.txt")) == (2, "eins\n")

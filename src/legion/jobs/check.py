@@ -54,12 +54,18 @@ def check(world: World, claim: Claim) -> None:
 def _judge(world: World, shop: Workshop, ticket: Ticket) -> _Judged:
     if ticket.wish.checkpoint:
         return _checkpoint(world, shop, ticket)
+    about = permission.concern(world, shop, ticket, ticket.change) if ticket.change is not None else None
+    if about is not None:
+        with world.store.read() as tx:
+            no = permission.refused(tx, ticket, about)
+        if no is not None:
+            return _Judged(step=no)
     step = _proofs(world, shop, ticket)
     if not isinstance(step, Prove) or ticket.change is None:
         return _Judged(step=step)
     return _Judged(
         step=readers.next_step(world, shop, ticket, ticket.change),
-        about=permission.concern(world, shop, ticket, ticket.change),
+        about=about,
         taken_back=reversal.prove(world, shop, ticket),
     )
 

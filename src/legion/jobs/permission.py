@@ -15,7 +15,7 @@ from legion.domain import diffs
 from legion.domain.attempts import next_try
 from legion.domain.paths import matches
 from legion.domain.protection import Touched, stopped_by
-from legion.domain.questions import TOO_LATE, Matter, Settler
+from legion.domain.questions import TOO_LATE, Matter, Question, Settler
 from legion.domain.tickets import Change, Park, ParkReason, Step, Ticket
 from legion.domain.weakening import Weakening, weakenings
 from legion.git.history import FileChange, FileStatus
@@ -23,7 +23,7 @@ from legion.jobs import feedback
 from legion.jobs.judging import some
 from legion.jobs.world import Workshop, World
 from legion.store import questions
-from legion.store.database import Transaction
+from legion.store.database import ReadTransaction, Transaction
 
 _SHOWN = 12
 """Files and lines that a question names; the rest is counted."""
@@ -107,8 +107,19 @@ def settle(tx: Transaction, ticket: Ticket, about: Concern, within: float) -> St
         question = questions.settle(tx, question.id, question.fallback, TOO_LATE, by=Settler.SILENCE)
     if question.settled_at is None:
         return Park(ParkReason.QUESTION, about.reason, until=question.deadline)
-    if question.allowed:
+    return None if question.allowed else _sent_back(ticket, about, question)
+
+
+def refused(tx: ReadTransaction, ticket: Ticket, about: Concern) -> Step | None:
+    """Back with the person's words, where they have said no to this change already: whatever else is wrong with it,
+    that has to be heard first."""
+    question = questions.by_key(tx, about.key)
+    if question is None or question.settled_at is None or question.allowed:
         return None
+    return _sent_back(ticket, about, question)
+
+
+def _sent_back(ticket: Ticket, about: Concern, question: Question) -> Step:
     said = "unanswered" if question.settled_by is Settler.SILENCE else "and you said no"
     told = feedback.touched_protected(about.paths, [sentence(one) for one in about.weakened], question.why)
     return next_try(ticket, f"{about.reason}, {said}", told)

@@ -56,9 +56,11 @@ def _at_work(world: World, ticket_id: int) -> tuple[Run, Path]:
         ticket = tickets.get(tx, ticket_id)
         run = runs.at_work(tx, ticket_id)
     if ticket.state is not State.WORKING or run is None or run.ended_at is not None:
-        raise Conflict(
-            f"No agent works on ticket {ticket_id}, which is {ticket.state.value}: see `legion ticket {ticket_id}`."
+        held = ticket.state in (State.CHECKING, State.REVIEWING, State.LANDING)
+        hint = (
+            f"`legion bounce {ticket_id} ...` sends it back with words" if held else f"see `legion ticket {ticket_id}`"
         )
+        raise Conflict(f"No agent works on ticket {ticket_id}, which is {ticket.state.value}: {hint}.")
     folder = run_dir(world, run)
     try:
         driver = read_spec(folder).driver
