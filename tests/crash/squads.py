@@ -100,8 +100,7 @@ class Site:
         return psutil.Process(self.squad.process.pid)
 
     def fork_server(self) -> psutil.Process:
-        (server,) = [child for child in self.daemon().children() if "legion.runner.forkserver" in child.cmdline()]
-        return server
+        return self.squad.fork_server()
 
     def runner(self, ticket: int) -> psutil.Process:
         return psutil.Process(_fact(self._latest_run(ticket), Kind.OPENED, "runner"))

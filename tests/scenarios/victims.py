@@ -81,8 +81,7 @@ class Victims:
         return psutil.Process(json.loads(self._gateway.record.read_text())["pid"])
 
     def fork_server(self) -> psutil.Process:
-        (server,) = [child for child in self.daemon().children() if "legion.runner.forkserver" in child.cmdline()]
-        return server
+        return self._squad.fork_server()
 
     def is_at_work(self, ticket: int) -> bool:
         """Whether the program of its latest run was started, and its runner lives."""

@@ -127,6 +127,17 @@ class Squad:
                     mine.append(process)
         return mine
 
+    def fork_server(self) -> psutil.Process:
+        assert self.process is not None
+        found = []
+        for child in psutil.Process(self.process.pid).children():
+            # A git that just ended has no command line any more.
+            with contextlib.suppress(psutil.Error):
+                if "legion.runner.forkserver" in child.cmdline():
+                    found.append(child)
+        (server,) = found
+        return server
+
     def close(self) -> None:
         """Whatever the test left running ends."""
         if self.process is not None and self.process.poll() is None:
