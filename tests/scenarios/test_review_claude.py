@@ -128,8 +128,9 @@ def test_a_reader_of_another_vendor_gives_its_verdict_in_another_dialect(here: C
     heard = asked(here, "vendor")
     assert {model for _, model in heard["vendor-read"]} == {"gpt-5"}
     assert all("sonnet" in model for _, model in heard["vendor"])
-    assert "attempt 1, reviewer (chatty)" in here.told("ticket", str(ticket))
     assert "the shipped one counts now" in here.told("role", "remove", "reviewer")
+    wide = here.squad.cli("ticket", str(ticket), cwd=here.project.repository.root, extra={"COLUMNS": "120"}).stdout
+    assert "attempt 1, reviewer (chatty)" in wide
 
 
 def test_an_injection_reaches_the_reader_between_its_lines_and_no_rules_of_the_change_do(here: Company):
