@@ -197,7 +197,7 @@ FACTS = frozenset(
 NAMED = frozenset(
     {
         *(Kind.TICKET_MOVED, Kind.LANDED, Kind.SENT_BACK, Kind.LEFT_BEHIND, Kind.BROUGHT_BACK, Kind.CLASH_SEEN),
-        *(Kind.CLASH_GONE, Kind.FLAKY, Kind.PACE, Kind.HELPED, Kind.WARNING),
+        *(Kind.CLASH_GONE, Kind.BATCH, Kind.BATCH_SIZE, Kind.FLAKY, Kind.PACE, Kind.HELPED, Kind.WARNING),
     }
 )
 """Kinds whose events bring the name of their rule along."""
