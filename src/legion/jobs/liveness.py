@@ -26,7 +26,7 @@ from legion.drivers.known import DriverName
 from legion.gateway import activity
 from legion.gateway.folder import GatewayFolder
 from legion.git.prediction import InWork, Prediction
-from legion.jobs import advice
+from legion.jobs import help_words
 from legion.jobs.world import World
 from legion.runner import launch, load
 from legion.runner.journal import JournalEvent, JournalReader
@@ -293,8 +293,8 @@ def step_in(world: World, run: Run, state: State, action: Action, facts: Facts, 
         action=action,
         rule=RULES[type(state)],
         sign=state.words,
-        why=advice.why(state, now),
-        advice=advice.advice(action, state, now),
+        why=help_words.why(state, now),
+        advice=help_words.words(action, state, now),
         message=str(uuid.uuid4()),
         after=facts.course.last_number,
         at=now,
@@ -339,4 +339,4 @@ def doing(world: World, run: Run, steps: tuple[Help, ...], now: float, *, workin
     words = world.signs.get(run.id) or working
     if not steps:
         return words
-    return f"{words}, {liveness.DONE[steps[-1].action]} {advice.lasted(max(0.0, now - steps[-1].at))} ago"
+    return f"{words}, {liveness.DONE[steps[-1].action]} {help_words.lasted(max(0.0, now - steps[-1].at))} ago"

@@ -31,7 +31,7 @@ def why(state: State, now: float) -> str:
             return state.words
 
 
-def advice(action: Action, state: State, now: float) -> str:
+def words(action: Action, state: State, now: float) -> str:
     """Words for the agent; for the end of a run, feedback for whoever comes next."""
     said = f"{_capital(why(state, now))}."
     if action is Action.END:
