@@ -11,6 +11,8 @@ COMPILE := $(BIN)/python -m compileall -q src
 # One for the whole of a run, so that a test that is repeated is in its sample again.
 LEGION_SEED ?= $(shell awk 'BEGIN { srand(); print int(1 + rand() * 999999) }')
 export LEGION_SEED := $(LEGION_SEED)
+# Else every process of every test compiles what it imports once more.
+unexport PYTHONDONTWRITEBYTECODE
 # As in the merge queue: what was red is repeated once, alone, before anyone is blamed. What is green then is flaky, and said.
 AGAIN := { echo "Repeating what was red, one test at a time. What is green now is flaky: mend it too."; \
 	$(BIN)/pytest -v -p no:xdist --last-failed --last-failed-no-failures none; }

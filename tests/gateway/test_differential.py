@@ -7,6 +7,7 @@ import copy
 import gc
 import json
 from collections.abc import Iterator
+from functools import cache
 from typing import Any
 
 import pytest
@@ -19,8 +20,6 @@ from tests.gateway.golden.answers import ANSWERS
 from tests.gateway.golden.kept import ASKED
 from tests.gateway.golden.requests import ANTHROPIC, CHAT
 from tests.gateway.upstream import Upstream
-
-other = pytest.importorskip("any_llm", reason="any-llm-sdk is not installed; `make` installs it")
 
 # The library leaves connections open, which nobody but it could close.
 pytestmark = [
@@ -53,9 +52,16 @@ ANSWERED = [
 ]  # fmt: skip
 
 
+@cache
+def other() -> Any:
+    """The library, imported by whoever runs these tests: others would wait seconds for it."""
+    return pytest.importorskip("any_llm", reason="any-llm-sdk is not installed; `make` installs it")
+
+
 @pytest.fixture(scope="module", autouse=True)
 def _frozen() -> Iterator[None]:
     """All that is there before the tests is left out of the sweeps between them, which would take most of the time."""
+    other()
     gc.collect()
     gc.freeze()
     yield
@@ -132,7 +138,7 @@ def test_anthropic_hears_the_same_of_a_chat_request(gateway: Running, upstream: 
     _, token = gateway.grant()
     body = {**copy.deepcopy(CHAT[name]), "model": "claude-sonnet-4-5"}
     assert gateway.ask(token, json.dumps(body).encode(), path="/v1/chat/completions")[0] == 200
-    other.completion(provider="anthropic", api_base=upstream.url, api_key="k", **copy.deepcopy(body))
+    other().completion(provider="anthropic", api_base=upstream.url, api_key="k", **copy.deepcopy(body))
     ours, theirs = (asked_of_anthropic(json.loads(one.body)) for one in upstream.seen)
     assert ours == theirs
 
@@ -144,7 +150,7 @@ def test_a_chat_provider_hears_the_same_of_a_request_of_anthropics(gateway: Runn
     _, token = gateway.grant()
     body = copy.deepcopy(ANTHROPIC[name])
     assert gateway.ask(token, json.dumps(body).encode())[0] == 200
-    other.messages(provider="openai", api_base=f"{upstream.url}/v1", api_key="k", **body)
+    other().messages(provider="openai", api_base=f"{upstream.url}/v1", api_key="k", **body)
     ours, theirs = (asked_of_chat(json.loads(one.body)) for one in upstream.seen)
     assert ours == theirs
 
@@ -156,7 +162,7 @@ def test_a_caller_of_chat_hears_the_same_of_anthropics_answer(gateway: Running, 
     _, token = gateway.grant()
     body = {**CHAT["plain"], "model": "claude-sonnet-4-5"}
     _, said = gateway.ask(token, json.dumps(body).encode(), path="/v1/chat/completions")
-    theirs = other.completion(provider="anthropic", api_base=upstream.url, api_key="k", **body)
+    theirs = other().completion(provider="anthropic", api_base=upstream.url, api_key="k", **body)
     one, two = json.loads(said), json.loads(theirs.model_dump_json())
     assert _message(one["choices"][0]["message"]) == _message(two["choices"][0]["message"])
     assert one["choices"][0]["finish_reason"] == two["choices"][0]["finish_reason"]
@@ -170,7 +176,7 @@ def test_a_caller_of_anthropic_hears_the_same_of_a_chat_answer(gateway: Running,
     upstream.script = lambda exchange: exchange.reply(200, _chat_answer(name))
     _, token = gateway.grant()
     _, said = gateway.ask(token, json.dumps(ANTHROPIC["plain"]).encode())
-    theirs = other.messages(provider="openai", api_base=f"{upstream.url}/v1", api_key="k", **ANTHROPIC["plain"])
+    theirs = other().messages(provider="openai", api_base=f"{upstream.url}/v1", api_key="k", **ANTHROPIC["plain"])
     one, two = json.loads(said), json.loads(theirs.model_dump_json())
     assert [_block(block) for block in one["content"]] == [_block(block) for block in two["content"]]
     assert one["stop_reason"] == two["stop_reason"]
