@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import re
 from dataclasses import fields, is_dataclass
 
 import pytest
@@ -218,6 +219,20 @@ def test_the_openapi_document_names_every_route_and_what_errors_look_like(served
     for path, methods in document["paths"].items():
         for method in methods.values():
             assert "default" in method["responses"], path
+
+
+def test_every_body_refuses_a_field_that_nobody_knows(served: Served):
+    _, document = raw(served, "GET", "/v1/openapi.json")
+    bodies = {
+        name
+        for path, methods in document["paths"].items()
+        if path.startswith("/v1/")
+        for method in methods.values()
+        for name in re.findall(r"#/components/schemas/(\w+)", json.dumps(method.get("requestBody", {})))
+    }
+    assert len(bodies) > 20
+    schemas = document["components"]["schemas"]
+    assert [name for name in sorted(bodies) if schemas[name].get("additionalProperties") is not False] == []
 
 
 def test_a_big_answer_comes_whole(served: Served):

@@ -156,6 +156,16 @@ def test_a_killed_runner_also_takes_along_what_went_into_a_session_of_its_own(be
     assert not [process for process in family if process.is_running() and process.status() != psutil.STATUS_ZOMBIE]
 
 
+def test_a_program_can_be_interrupted_though_whoever_started_legion_ignores_that(bench: Workbench):
+    """As the background job of a shell does."""
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        run = bench.shell("kill -INT $$; exit 3")
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert bench.result(run).exit_code == 128 + signal.SIGINT
+
+
 def test_a_killed_program_is_a_program_that_ended(bench: Workbench):
     ready = bench.pipe("ready")
     run = bench.shell("echo go > ready; exec tail -f /dev/null")

@@ -16,9 +16,19 @@ from legion.wire.callers import Caller
 from legion.wire.errors import BadInput
 from legion.wire.mail import Broadcast, Letter, ReadMail
 from legion.wire.projects import AddProject, Trust, Where
-from legion.wire.providers import AddProvider, RemoveProvider, TryProvider
+from legion.wire.providers import (
+    AddProvider,
+    BeginLogin,
+    FinishLogin,
+    RemoveProvider,
+    RemoveRoute,
+    SetRoute,
+    TryProvider,
+)
 from legion.wire.questions import Answer, Words
-from legion.wire.tickets import Action, Dispatch, NewTicket
+from legion.wire.recording import Record
+from legion.wire.teams import SaveDefinition
+from legion.wire.tickets import Action, Dispatch, NewTicket, Rewind
 from legion.wire.tools import ToolCall
 
 BIGGEST = 2**63 - 1
@@ -27,8 +37,8 @@ Body = TypeVar("Body")
 
 # A field we do not know is refused: what a newer client asks for must not be dropped in silence.
 for _body in (
-    *(AddProject, Where, Trust, Dispatch, NewTicket, Action),
-    *(Answer, Words, AddProvider, RemoveProvider, TryProvider),
+    *(AddProject, Where, Trust, Dispatch, NewTicket, Action, Rewind, Record, SaveDefinition, Answer, Words),
+    *(AddProvider, RemoveProvider, TryProvider, BeginLogin, FinishLogin, SetRoute, RemoveRoute),
     *(Hire, Fire, Interrupt, Letter, Broadcast, ReadMail, ToolCall),
     *(ClaimTicket, SubmitTicket, Plan, PlanVerdict),
 ):

@@ -187,7 +187,9 @@ def become(run_dir: Path, starter: int) -> None:
     code = 1
     try:
         os.setsid()
-        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        # The background job of a shell ignores some of these, and so would every agent: none could be interrupted.
+        for number in (signal.SIGCHLD, signal.SIGINT, signal.SIGQUIT, signal.SIGHUP):
+            signal.signal(number, signal.SIG_DFL)
         os.chdir("/")
         nothing = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
         log = os.open(RunFolder(run_dir).complaints, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
