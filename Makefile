@@ -15,7 +15,7 @@ export LEGION_SEED := $(LEGION_SEED)
 unexport PYTHONDONTWRITEBYTECODE
 # As in the merge queue: what was red is repeated once, alone, before anyone is blamed. What is green then is flaky, and said.
 AGAIN := { echo "Repeating what was red, one test at a time. What is green now is flaky: mend it too."; \
-	$(BIN)/pytest -v -p no:xdist --last-failed --last-failed-no-failures none; }
+	$(BIN)/pytest -v -n 0 --last-failed --last-failed-no-failures none; }
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test check soak bench lock clean
