@@ -67,6 +67,8 @@ class Victims:
     def everything(self) -> list[psutil.Process]:
         """The daemon, the gateway, the runners and all below them; not the provider, which is somebody else's."""
         roots = invariants.processes_of(self._squad.folder, self._squad.data)
+        if self._squad.process is not None and self._squad.process.poll() is None:
+            roots.append(self.daemon())
         found = {root.pid: root for root in roots if root.pid != self._here.stage.pid}
         for root in list(found.values()):
             with contextlib.suppress(psutil.Error):
