@@ -330,7 +330,8 @@ class Test(unittest.TestCase):
 @pytest.mark.parametrize("package_file", [{}, {"tests/__init__.py": ""}], ids=["folder", "package"])
 def test_python_without_dependencies_is_checked_as_guessed(tmp_path, package_file):
     files = {"code_here.py": "def answer(): return 42\n", "tests/test_it.py": PYTHON_TEST, **package_file}
-    assert_passes_then_fails(made(tmp_path, files), tmp_path, "code_here.py=def answer(): return 41\n")
+    # Of another length: Python takes a source of the same second and length for the one that it has compiled.
+    assert_passes_then_fails(made(tmp_path, files), tmp_path, "code_here.py=def answer(): return 4100\n")
 
 
 @pytest.mark.slow
