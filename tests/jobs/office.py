@@ -118,11 +118,13 @@ class Office:
             self.write(run, {"type": "attachment", "attachment": facts})
 
     def spend(self, number: int, share: float) -> None:
-        """As the gateway counts: never above what is left."""
+        """As the gateway counts: never above what is left, and nothing for who was fired in the middle of a turn."""
         agent, run = self.turn(number)
+        if agent.fired_at is not None:
+            return
         with self.world.store.write() as tx:
-            money = agents.all_means(tx).get(agent.id)
-            left = 1.0 if money is None or money.money is None else money.money
+            money = agents.all_means(tx)[agent.id].money
+            left = 1.0 if money is None else money
             spent = Usage(requests=1, usd=left * share)
             usage.add(tx, [Spending(run=run.id, provider="p", model="m", day="2026-01-01", usage=spent)])
 
