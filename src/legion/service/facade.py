@@ -312,9 +312,11 @@ class Service:
     def worktrees(self, where: Where) -> Worktrees:
         project = projects.find(self._world, where.cwd)
         shop = self._world.workshop_of(project)
+        # Trees first: a ticket is there before its tree.
+        trees = shop.worktrees.list()
         with self._world.store.read() as tx:
             live = {ticket.id for ticket in stored_tickets.live(tx, project=project.id)}
-        whose = {tree.name: _ticket_of(tree.name, live) for tree in shop.worktrees.list()}
+        whose = {tree.name: _ticket_of(tree.name, live) for tree in trees}
         lines = [
             WorktreeLine(
                 name=tree.name,
@@ -323,7 +325,7 @@ class Service:
                 ticket=whose[tree.name],
                 state="warm" if tree.in_pool else "in use" if whose[tree.name] else "kept",
             )
-            for tree in shop.worktrees.list()
+            for tree in trees
         ]
         return Worktrees(root=project.worktrees, worktrees=lines, trash_bytes=tree_size(shop.trash))
 
