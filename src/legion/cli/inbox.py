@@ -17,6 +17,7 @@ from legion.client.discovery import find
 from legion.system.paths import default_data_dir
 from legion.wire.errors import LegionError, NotAllowed
 from legion.wire.questions import Answer, Inbox, QuestionLine
+from legion.wire.words import SHORT_ID
 
 
 @command("inbox", example="legion inbox")
@@ -60,7 +61,7 @@ def _asker(question: QuestionLine) -> str:
     if question.ticket is None and not question.agent:
         return f"all work{where}"
     if question.ticket is None:
-        return f"agent {harmless(question.name or question.agent[:8])}{where}"
+        return f"agent {harmless(question.name or question.agent[:SHORT_ID])}{where}"
     return f"ticket {question.ticket}{where}, {harmless(question.title)}"
 
 

@@ -15,6 +15,7 @@ from legion.client.discovery import find
 from legion.client.legion import Legion
 from legion.system.paths import default_data_dir
 from legion.wire.errors import LegionError
+from legion.wire.words import names_a_ticket
 
 BIGGEST = 2**63 - 1
 
@@ -53,7 +54,7 @@ class AgentOrTicket(click.ParamType[int | str]):
 
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> int | str:
         word = str(value)
-        if word.startswith("#") or (word.isascii() and word.isdigit()):
+        if word.startswith("#") or names_a_ticket(word):
             return TICKET.convert(word, param, ctx)
         return checked(word, "ID")
 

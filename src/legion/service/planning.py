@@ -21,6 +21,7 @@ from legion.store import agents, holdings, mail, plans, questions, tickets
 from legion.store.database import Transaction
 from legion.wire.agents import Plan, PlanVerdict
 from legion.wire.mail import Sent
+from legion.wire.words import names_a_ticket
 
 
 def propose(world: World, caller: str, wanted: Plan) -> Sent:
@@ -56,14 +57,13 @@ def decide(world: World, caller: str, wanted: PlanVerdict) -> Sent:
     with world.store.write() as tx:
         if (first := repeated(tx, caller, wanted.request)) is not None:
             return Sent(**first)
-        word = wanted.agent.strip().removeprefix("#")
-        answer = _of_ticket(tx, caller, int(word), wanted) if _is_number(word) else _of_agent(tx, caller, word, wanted)
+        word = wanted.agent.strip()
+        if names_a_ticket(word):
+            answer = _of_ticket(tx, caller, int(word.removeprefix("#")), wanted)
+        else:
+            answer = _of_agent(tx, caller, word, wanted)
         remembered(tx, caller, wanted.request, answer)
     return answer
-
-
-def _is_number(word: str) -> bool:
-    return word.isascii() and word.isdigit() and len(word) <= 18
 
 
 def _of_agent(tx: Transaction, caller: str, word: str, wanted: PlanVerdict) -> Sent:

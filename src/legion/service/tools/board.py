@@ -15,6 +15,7 @@ from legion.wire.agents import ClaimTicket, Interrupt, SubmitTicket
 from legion.wire.mail import Letter
 from legion.wire.projects import Where
 from legion.wire.tickets import Action, Dispatch, NewTicket, TicketLine, TicketPage
+from legion.wire.words import names_a_ticket
 
 _LONGEST = 2000
 _LOG_LINES = 20
@@ -66,13 +67,13 @@ def status(call: Call) -> Data:
 
 
 def stop(call: Call) -> Data:
-    what = call.text("what").strip().removeprefix("#")
+    what = call.text("what").strip()
     if what == "all":
         return _stop_all(call)
-    if not what.isdigit():
+    if not names_a_ticket(what):
         sent = call.service.interrupt_agent(call.caller.id, Interrupt(id=what, request=call.request))
         return {"stopped": sent.to, "message": sent.message}
-    number = int(what)
+    number = int(what.removeprefix("#"))
     if call.service.ticket(number).ticket.state == "stopped":
         # A repeated call finds its work done.
         return {"stopped": [number], "message": f"Ticket {number} is stopped."}
