@@ -66,8 +66,8 @@ class Lair:
         self.repository = Repository(root / "ada", CONFIG)
         self.plants = plants(self.marks, self.home / ".ssh", self.victim)
         prepare(self.repository, self.plants)
-        self.listeners = [self._listen(str(root / "host.sock")), self._listen(f"\0{root.name}")]
         self.squad = Squad(root, settings='[protection]\nmode = "off"\n', launch=interpreter_for(uid))
+        self.listeners = [self._listen(str(root / "host.sock")), self._listen(f"\0{root.name}")]
         self.squad.data.prepare()
         self.squad.data.daemon_log.touch()
         for path in (root, *root.rglob("*")):
