@@ -33,7 +33,7 @@ ASKS = WORK + "mkdir -p .github; echo {name} > .github/{name}.yml\n"
 """Writes where a person has to open first."""
 CLASHES = """
 sed -i '/^<<<<<<<\\|^=======\\|^>>>>>>>/d' README.txt
-grep -q "$LEGION_TICKET was here" README.txt || echo "$LEGION_TICKET was here" >> README.txt
+grep -qx "$LEGION_TICKET was here" README.txt || echo "$LEGION_TICKET was here" >> README.txt
 """
 """All write behind the same last line."""
 LIMITED = """
