@@ -64,7 +64,7 @@ MENDS = 'if [ "$LEGION_ATTEMPT" = 1 ]; then echo BROKEN > m.txt; else echo fine 
 CLASHES = """
 if grep -q '<<<<<<<' README.txt; then
     sed -i '/^<<<<<<<\\|^=======\\|^>>>>>>>/d' README.txt
-elif ! grep -q "$LEGION_TICKET was here" README.txt; then
+elif ! grep -qx "$LEGION_TICKET was here" README.txt; then
     echo "$LEGION_TICKET was here" > README.txt
 fi
 """
