@@ -232,3 +232,15 @@ def test_the_daemon_side_loads_none_of_the_big_libraries():
     code = f"import sys, {modules}; print(*sorted({big} & set(sys.modules)))"
     loaded = subprocess.run([sys.executable, "-c", code], env={"PYTHONPATH": SOURCE}, check=True, capture_output=True)
     assert loaded.stdout.split() == []
+
+
+def test_a_gateway_whose_starter_died_meanwhile_does_not_begin(tmp_path: Path):
+    reading, writing = os.pipe()
+    os.close(reading)
+    folder = tmp_path / "gateway"
+    argv = [sys.executable, "-P", "-m", "legion.gateway", str(folder), "--port", "0", "--ready", str(writing)]
+    env = {**os.environ, "PYTHONPATH": SOURCE}
+    done = subprocess.run(argv, env=env, pass_fds=(writing,), timeout=60)
+    os.close(writing)
+    assert done.returncode == 0
+    assert not folder.exists()

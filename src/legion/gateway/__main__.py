@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import logging
+import select
 import sys
 from pathlib import Path
 
@@ -24,6 +25,9 @@ def main() -> int:
     with imports.uncollected():
         # Here, because nearly all of the time of a start is imports.
         from legion.gateway.server import Wish, say, serve  # noqa: PLC0415
+    if given.ready is not None and _unheard(given.ready):
+        # Whoever started us is gone, and may have ended all of it: nobody would know of us.
+        return 0
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s", stream=sys.stderr)
     # Its words about bad requests repeat what was sent.
     logging.getLogger("aiohttp").setLevel(logging.CRITICAL)
@@ -41,6 +45,13 @@ def main() -> int:
         sys.stderr.write(f"{trouble.message}\n")
         return trouble.exit_code
     return 0
+
+
+def _unheard(ready: int) -> bool:
+    """Whether nobody reads at the other end of the pipe any more."""
+    looking = select.poll()
+    looking.register(ready, 0)
+    return any(state & select.POLLERR for _, state in looking.poll(0))
 
 
 if __name__ == "__main__":
