@@ -48,7 +48,7 @@ class TicketNumber(click.ParamType[int]):
 
 
 class AgentOrTicket(click.ParamType[int | str]):
-    """12 or #12 for the agent of a ticket; anything else for one that stands."""
+    """12 or #12 for the agent of a ticket (`names_a_ticket`); anything else for one that stands."""
 
     name = "ID"
 
