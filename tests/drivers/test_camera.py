@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from legion.drivers.claude.camera import Camera, Shutter
+from legion.drivers.claude.camera import Camera, Shot, Shutter
 from legion.git import states
 from legion.git.hub import Hub
 from legion.git.objects import Signature
@@ -55,6 +55,22 @@ def test_each_state_comes_into_the_hub_as_it_was(tmp_path: Path):
     changed = [change.path for change in studio.hub.changed_files(studio.base, commit)]
     assert changed == ["one.txt"]
     assert not (studio.hub.path / "index").exists()
+
+
+def test_a_call_that_changes_nothing_leaves_the_state_of_the_one_before(tmp_path: Path):
+    studio = Studio(tmp_path, most=4)
+    file, trees = studio.tree / "file.txt", []
+    for text in ("one", "one", "two", "two", "one", "one"):
+        file.write_text(text)
+        shot = studio.shutter.take()
+        assert shot is not None
+        assert states.holds(studio.hub, studio.folder / str(shot.roll) / "objects", shot.tree)
+        trees.append(shot.tree)
+    one, two = trees[0], trees[2]
+    assert one != two
+    assert trees == [one, one, two, two, one, one], "also across rolls"
+    file.chmod(0o755)
+    assert (studio.shutter.take() or Shot(tree=one, roll=0, ms=0)).tree not in (one, two)
 
 
 def test_the_oldest_states_go_when_there_are_too_many(tmp_path: Path):

@@ -29,6 +29,8 @@ _READS_ONLY = frozenset(
     }
 )  # fmt: skip
 
+_Mark = tuple[int, int, int]
+
 
 @dataclass(frozen=True, kw_only=True)
 class Camera:
@@ -63,6 +65,8 @@ class Shutter:
         self._roll = -1
         self._shots = 0
         self._faults = 0
+        self._kept: tuple[_Mark, str] | None = None
+        """The index as the last shot left it, and the tree that it is."""
 
     def wants(self, tool: object) -> bool:
         """Whether a call of this tool may have changed the tree. Legion's own tools do not touch it."""
@@ -76,19 +80,33 @@ class Shutter:
                 self._begin_roll()
             # Ends with 1 where it could not read a file; the others are there all the same.
             added = self._git("add", "--all", "--ignore-errors", "--", ".")
-            written = self._git("write-tree")
+            tree = None if added.timed_out or added.code not in (0, 1) else self._tree()
         except (OSError, ProgramMissing):
-            self._faults += 1
-            return None
-        if added.timed_out or added.code not in (0, 1) or written.timed_out or written.code != 0:
+            tree = None
+        if tree is None:
             self._faults += 1
             return None
         self._faults = 0
         self._shots += 1
-        return Shot(tree=written.text.strip(), roll=self._roll, ms=round((time.monotonic() - began) * 1000, 1))
+        return Shot(tree=tree, roll=self._roll, ms=round((time.monotonic() - began) * 1000, 1))
+
+    def _tree(self) -> str | None:
+        """Of the index. Most calls change nothing, and then git leaves the index as it is."""
+        if self._kept is not None and self._kept[0] == self._mark():
+            return self._kept[1]
+        written = self._git("write-tree")
+        if written.timed_out or written.code != 0:
+            return None
+        self._kept = (self._mark(), written.text.strip())
+        return self._kept[1]
+
+    def _mark(self) -> _Mark:
+        """Git puts a new file in the place of an index that changed."""
+        status = (self._place(self._roll) / "index").stat()
+        return status.st_ino, status.st_mtime_ns, status.st_size
 
     def _begin_roll(self) -> None:
-        self._roll, self._shots = self._roll + 1, 0
+        self._roll, self._shots, self._kept = self._roll + 1, 0, None
         shutil.rmtree(self._place(self._roll - 2), ignore_errors=True)
         place = self._place(self._roll)
         (place / "objects/pack").mkdir(parents=True)
