@@ -26,7 +26,7 @@ def main() -> int:
         # Here, because nearly all of the time of a start is imports.
         from legion.gateway.server import Wish, say, serve  # noqa: PLC0415
     if given.ready is not None and _unheard(given.ready):
-        # Whoever started us is gone, and may have ended all of it: nobody would know of us.
+        # Whoever started us is gone, and perhaps the folder with them: nothing is made anew.
         return 0
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s", stream=sys.stderr)
     # Its words about bad requests repeat what was sent.

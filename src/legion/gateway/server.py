@@ -221,7 +221,9 @@ async def _run(wish: Wish, book: Book, listener: socket.socket) -> None:
         )
         announce(wish.folder, address, asked=wish.port)
         log.info("The gateway listens at %s.", address.url)
-        say(wish.ready, "ready")
+        if not say(wish.ready, "ready"):
+            # Whoever wanted us is gone, and may have ended all of it meanwhile: nobody would know of us.
+            ended.set()
         await ended.wait()
         log.info("The gateway ends.")
         withdraw(wish.folder)
@@ -231,12 +233,16 @@ async def _run(wish: Wish, book: Book, listener: socket.socket) -> None:
         await runner.cleanup()
 
 
-def say(ready: int | None, word: str) -> None:
-    """Tell whoever started us, once."""
-    if ready is not None:
-        with contextlib.suppress(OSError):
-            os.write(ready, f"{word}\n".encode())
-            os.close(ready)
+def say(ready: int | None, word: str) -> bool:
+    """Tell whoever started us, once. False if nobody is there to hear it."""
+    if ready is None:
+        return True
+    try:
+        with os.fdopen(ready, "wb", buffering=0) as pipe:
+            pipe.write(f"{word}\n".encode())
+    except OSError:
+        return False
+    return True
 
 
 @contextlib.contextmanager
