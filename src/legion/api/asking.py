@@ -7,42 +7,16 @@ from dataclasses import fields, is_dataclass
 from typing import Annotated, TypeVar, cast
 
 from fastapi import Depends, Path, Query, Request
-from pydantic import AfterValidator, ConfigDict
+from pydantic import AfterValidator
 
 from legion.api.allowed import CALLER
 from legion.api.ports import Desk, Service
-from legion.wire.agents import ClaimTicket, Fire, Hire, Interrupt, Plan, PlanVerdict, SubmitTicket
 from legion.wire.callers import Caller
 from legion.wire.errors import BadInput
-from legion.wire.mail import Broadcast, Letter, ReadMail
-from legion.wire.projects import AddProject, Trust, Where
-from legion.wire.providers import (
-    AddProvider,
-    BeginLogin,
-    FinishLogin,
-    RemoveProvider,
-    RemoveRoute,
-    SetRoute,
-    TryProvider,
-)
-from legion.wire.questions import Answer, Words
-from legion.wire.recording import Record
-from legion.wire.teams import SaveDefinition
-from legion.wire.tickets import Action, Dispatch, NewTicket, Rewind
-from legion.wire.tools import ToolCall
 
 BIGGEST = 2**63 - 1
 
 Body = TypeVar("Body")
-
-# A field we do not know is refused: what a newer client asks for must not be dropped in silence.
-for _body in (
-    *(AddProject, Where, Trust, Dispatch, NewTicket, Action, Rewind, Record, SaveDefinition, Answer, Words),
-    *(AddProvider, RemoveProvider, TryProvider, BeginLogin, FinishLogin, SetRoute, RemoveRoute),
-    *(Hire, Fire, Interrupt, Letter, Broadcast, ReadMail, ToolCall),
-    *(ClaimTicket, SubmitTicket, Plan, PlanVerdict),
-):
-    setattr(_body, "__pydantic_config__", ConfigDict(extra="forbid"))  # noqa: B010
 
 
 async def the_caller(request: Request) -> Caller:

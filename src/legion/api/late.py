@@ -6,11 +6,13 @@ To make one, its body and its answer are compiled; with all of them a daemon's s
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from dataclasses import is_dataclass
+from typing import Any, get_args, get_type_hints
 
 from fastapi import APIRouter, Depends, FastAPI
 from fastapi.routing import APIRoute
 from fastapi.security import HTTPBearer
+from pydantic import ConfigDict
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
@@ -48,11 +50,24 @@ class LateRoute(Route):
                 dependencies=[Depends(HTTPBearer(auto_error=False))],
                 responses={"default": {"model": Problem, "description": "What went wrong, in one sentence"}},
             )
+            for name, kind in get_type_hints(self.endpoint).items():
+                if name != "return":
+                    _refuse_unknown_fields(kind)
             maker.add_api_route(self.path, self.endpoint, **self._words)
             (made,) = maker.routes
             assert isinstance(made, APIRoute)
             self._made = made
         return self._made
+
+
+def _refuse_unknown_fields(kind: object) -> None:
+    """In a body and everything in it: what a newer client asks for must not be dropped in silence."""
+    for part in get_args(kind):
+        _refuse_unknown_fields(part)
+    if is_dataclass(kind) and "__pydantic_config__" not in vars(kind):
+        setattr(kind, "__pydantic_config__", ConfigDict(extra="forbid"))  # noqa: B010 - no field of its own
+        for field in get_type_hints(kind).values():
+            _refuse_unknown_fields(field)
 
 
 class LateApp(FastAPI):

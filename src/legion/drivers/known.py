@@ -35,3 +35,6 @@ def warm() -> None:
         # The run that wants it says so.
         with contextlib.suppress(StartFailed):
             driver(name)
+    with contextlib.suppress(ImportError):
+        # Locks of the SDK load half of anyio when the first of them is made, which is long after the fork.
+        importlib.import_module("anyio").run(importlib.import_module("anyio.lowlevel").checkpoint)
