@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from legion.git.errors import GitError
+from legion.system import files
 from legion.system.crash import Point
 from tests.git.making import Grounds, Person, change, dies_at, photograph
 
@@ -273,6 +274,19 @@ class TestDiscarding:
         grounds.worktrees.discard("1")
         assert grounds.worktrees.empty_trash(older_than=3600, keep_bytes=PLENTY, now=0) == ()
         assert len(grounds.worktrees.empty_trash(older_than=3600, keep_bytes=PLENTY, now=4e9)) == 1
+
+    def test_the_oldest_trash_goes_where_all_of_it_takes_too_much_room(self, grounds: Grounds):
+        thrown = []
+        for name in ("1", "2", "3"):
+            grounds.agent(name).write("big", "x" * 100_000)
+            grounds.worktrees.discard(name)
+            assert grounds.worktrees.empty_trash(older_than=1e9, keep_bytes=PLENTY, now=0) == ()
+            thrown = sorted(grounds.trash.iterdir())
+        (grounds.trash / "a note of the person's").write_text("stays")
+        room = 2 * files.tree_size(thrown[0])
+        assert grounds.worktrees.empty_trash(older_than=1e9, keep_bytes=room, now=0) == (thrown[0],)
+        assert sorted(grounds.trash.iterdir()) == [*thrown[1:], grounds.trash / "a note of the person's"]
+        assert grounds.worktrees.empty_trash(older_than=1e9, keep_bytes=room, now=0) == ()
 
     def test_a_crash_while_discarding_is_mended_by_repeating(self, grounds: Grounds):
         grounds.agent()

@@ -42,6 +42,7 @@ class Worktrees:
         self._trash = trash.absolute()
         self._side = side.absolute() / "worktrees"
         self._publishing = threading.Lock()
+        self._trash_sizes: dict[str, int] = {}
         self._side.mkdir(parents=True, exist_ok=True)
         self._pool = Pool(hub, self._root, self._trash, side.absolute(), author)
 
@@ -145,7 +146,8 @@ class Worktrees:
         return tuple(name for name in self.names() if name not in known_names)
 
     def empty_trash(self, *, older_than: float, keep_bytes: int, now: float) -> tuple[Path, ...]:
-        return tuple(files.empty_trash(self._trash, older_than=older_than, keep_bytes=keep_bytes, now=now))
+        sizes = self._trash_sizes
+        return tuple(files.empty_trash(self._trash, older_than=older_than, keep_bytes=keep_bytes, now=now, sizes=sizes))
 
     def names(self) -> tuple[str, ...]:
         places = self._root.iterdir() if self._root.is_dir() else ()

@@ -90,19 +90,20 @@ def throw_away(path: Path, trash: Path) -> Path:
     return place
 
 
-def empty_trash(trash: Path, *, older_than: float, keep_bytes: int, now: float) -> list[Path]:
-    """Delete what is too old, then the oldest until the rest fits. Says what went."""
-    if not trash.is_dir():
-        return []
-    places = sorted(trash.iterdir(), key=lambda place: place.name)
-    sizes = {place: tree_size(place) for place in places}
-    total = sum(sizes.values())
+def empty_trash(trash: Path, *, older_than: float, keep_bytes: int, now: float, sizes: dict[str, int]) -> list[Path]:
+    """Delete what is too old, then the oldest until the rest fits. Says what went.
+
+    What lies here does not change any more: whoever keeps `sizes` for the next time has each tree measured once.
+    """
+    thrown = {place: place.name.partition("-")[0] for place in trash.iterdir()} if trash.is_dir() else {}
+    places = sorted((place for place, moment in thrown.items() if moment.isdecimal()), key=lambda place: place.name)
+    sizes.update({place.name: tree_size(place) for place in places if place.name not in sizes})
+    total = sum(sizes[place.name] for place in places)
     gone = []
     for place in places:
-        thrown = int(place.name.split("-", 1)[0]) / 1e9
-        if now - thrown > older_than or total > keep_bytes:
+        if now - int(thrown[place]) / 1e9 > older_than or total > keep_bytes:
             shutil.rmtree(place, ignore_errors=True) if place.is_dir() else place.unlink()
-            total -= sizes[place]
+            total -= sizes.pop(place.name)
             gone.append(place)
     return gone
 
