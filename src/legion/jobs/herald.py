@@ -38,6 +38,7 @@ _PATIENCE = 60.0
 """Seconds that a hook may take."""
 _NET_PATIENCE = 10.0
 _AT_ONCE = 200
+_BREATH = 0.2
 _BEGUN = "begun"
 _KINDS = (Kind.TICKET_MOVED, Kind.QUESTION_ASKED)
 
@@ -82,6 +83,8 @@ class Herald:
                 log.warning("nobody is told of anything at the moment: %s", trouble)
                 self._stopping.wait(_NET_PATIENCE)
             self._wake.wait()
+            # Whatever began just now goes first.
+            self._stopping.wait(_BREATH)
 
     def _tell_next(self) -> bool:
         """Whether there may be more."""

@@ -1,6 +1,6 @@
 """Keeps a copy of each project's board in its hub, so that a lost database costs at most the last second.
 
-Written after every change, at most once a second, and at the end. It follows the events by number, so that a change of
+Written within a second of every change, and at the end. It follows the events by number, so that a change of
 one ticket among thousands writes one file. What cannot be written now is written later; nobody waits for it.
 """
 
@@ -21,7 +21,7 @@ from legion.store import events, projects
 
 log = logging.getLogger(__name__)
 
-_BREATH = 1.0
+_BREATH = 0.75
 _AFTER_TROUBLE = 10.0
 _LAST_WRITE = 20.0
 """Seconds that an ending daemon waits for it."""
@@ -67,13 +67,15 @@ class Mirror:
     def _follow(self) -> None:
         while True:
             self._wake.wait()
+            # Whatever began just now goes first, and what follows from it is written together with it.
+            self._stopping.wait(_BREATH)
             self._wake.clear()
             last = self._stopping.is_set()
             sound = self.write()
             if last:
                 return
-            self._stopping.wait(_BREATH if sound else _AFTER_TROUBLE)
             if not sound:
+                self._stopping.wait(_AFTER_TROUBLE)
                 self._wake.set()
 
     def write(self) -> bool:

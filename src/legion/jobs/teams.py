@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from fnmatch import fnmatchcase
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from legion.domain import ladder
 from legion.domain.errors import BadInput, NotFound
 from legion.domain.teams import REVIEWER, Advice, Crew, Origin, Part, Role, Stage, turn_of
 from legion.domain.tickets import Ticket
+from legion.git.hub import Hub
 from legion.jobs import access, claude
 from legion.jobs.world import Workshop, World
 from legion.runner.journal import read_journal
@@ -43,16 +45,19 @@ def untrusted(world: World, shop: Workshop) -> tuple[Text, ...]:
 
 def repository(shop: Workshop) -> tuple[Text, ...]:
     """Whatever the landed code defines, trusted or not. What lies in a worktree or a checkout counts for nothing."""
-    commit = shop.target
-    found = [
-        (path, defined)
-        for path in shop.hub.files_in(commit, files.REPOSITORY)
-        if (defined := files.repository_name(path))
-    ]
+    found = _defined(shop.hub.path, shop.target)
     if len(found) > _MOST_FILES:
         raise BadInput(f"{files.REPOSITORY} of {shop.project.name} has more than {_MOST_FILES} files: remove some.")
-    contents = [(defined, path, shop.hub.read_file(commit, path)) for path, defined in found]
-    return tuple(_text(kind, name, content) for (kind, name), path, content in contents if content is not None)
+    return found
+
+
+@functools.lru_cache(maxsize=64)
+def _defined(git_dir: Path, commit: str) -> tuple[Text, ...]:
+    """Up to one more than there may be. A commit never changes, and every ticket asks for it several times."""
+    hub = Hub(git_dir)
+    found = [(path, named) for path in hub.files_in(commit, files.REPOSITORY) if (named := files.repository_name(path))]
+    contents = [(named, hub.read_file(commit, path)) for path, named in found[: _MOST_FILES + 1]]
+    return tuple(_text(kind, name, content) for (kind, name), content in contents if content is not None)
 
 
 def in_checkout(shop: Workshop) -> tuple[Text, ...]:
