@@ -169,7 +169,7 @@ def test_two_culprits_in_one_batch_go_back_and_all_others_land(make: Callable[..
     assert [project.state(ticket) for ticket in tickets] == ["done", "failed", "failed", "done", "done"]
     assert [project.landed(f"change{n}.txt") for n in range(5)] == ["0\n", None, None, "3\n", "4\n"]
     first = told(project, "landing.batch-size")[0]
-    words = "a batch of 5 was red: the next batch may hold 2 changes, not 32"
+    words = "2 batches in a row were red, the last of 3: the next batch may hold 1 change, not 32"
     assert (first.words, first.rule) == (words, "batch-learns")
 
 
