@@ -43,6 +43,8 @@ def _after(count: int, folder: Path) -> Iterator[Project]:
     with squad(folder, launch=PLAIN) as one:
         project = one.adopt(repository)
         _fill(one, count)
+        # Now it notices what was written beside it.
+        _ticket(project, -1)
         _until_at_rest(one)
         yield project
 
