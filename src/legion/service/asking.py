@@ -24,7 +24,7 @@ from legion.domain.questions import (
 )
 from legion.jobs import asking, spending
 from legion.jobs.world import World
-from legion.service import hiring, mailing, planning
+from legion.service import hiring, mailing, planning, reviewing
 from legion.service import tickets as ticket_cases
 from legion.service.mailing import GO_ON
 from legion.store import agents, projects, questions, tickets
@@ -155,16 +155,18 @@ def _consequence(world: World, settled: Question, name: str) -> str:
             return f"There is ${settled.facts['usd']} more to spend, and what waited goes on."
         case (Matter.CONFLICT, choice) if choice == RETRY and settled.ticket is not None:
             return ticket_cases.retry(world, settled.ticket, settled.why).message
-        case (Matter.CHANGE, choice):
-            went = "goes on with its change" if choice == YES else "goes back to its agent, who hears why"
-            return f"Ticket {settled.ticket} {went}."
+        case (Matter.CHANGE, choice) if choice == YES:
+            return f"Ticket {settled.ticket} goes on with its change."
+        case (Matter.CHANGE, _) if settled.ticket is not None:
+            return reviewing.went_back(world, settled.ticket)
+        case (Matter.REVIEW, choice) if choice == BACK and settled.ticket is not None:
+            return reviewing.went_back(world, settled.ticket)
         case (Matter.ATTEMPTS, choice):
             return f"Ticket {settled.ticket} {'is tried again' if choice == YES else 'has failed'}."
         case (Matter.CONFLICT, _) if settled.agent and settled.choice != GO_ON:
             return f"{who} is told so where it tries again."
         case (Matter.REVIEW, choice):
-            words = {LAND: "lands as it is", BACK: "goes back to its agent, who hears why"}
-            return f"Ticket {settled.ticket} {words.get(choice, 'is stopped')}."
+            return f"Ticket {settled.ticket} {'lands as it is' if choice == LAND else 'is stopped'}."
         case (_, choice) if choice == LEAVE:
             return "It stays as it is."
         case _:
