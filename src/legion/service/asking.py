@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from legion.config import rules
 from legion.domain.agents import ROOT
+from legion.domain.attempts import has_attempts
 from legion.domain.errors import BadInput, Conflict
 from legion.domain.questions import (
     ALWAYS,
@@ -24,7 +25,7 @@ from legion.domain.questions import (
 )
 from legion.jobs import asking, spending
 from legion.jobs.world import World
-from legion.service import hiring, mailing, planning, reviewing
+from legion.service import hiring, mailing, planning
 from legion.service import tickets as ticket_cases
 from legion.service.mailing import GO_ON
 from legion.store import agents, projects, questions, tickets
@@ -158,19 +159,26 @@ def _consequence(world: World, settled: Question, name: str) -> str:
         case (Matter.CHANGE, choice) if choice == YES:
             return f"Ticket {settled.ticket} goes on with its change."
         case (Matter.CHANGE, _) if settled.ticket is not None:
-            return reviewing.went_back(world, settled.ticket)
-        case (Matter.REVIEW, choice) if choice == BACK and settled.ticket is not None:
-            return reviewing.went_back(world, settled.ticket)
+            return _refused(world, settled.ticket)
         case (Matter.ATTEMPTS, choice):
             return f"Ticket {settled.ticket} {'is tried again' if choice == YES else 'has failed'}."
         case (Matter.CONFLICT, _) if settled.agent and settled.choice != GO_ON:
             return f"{who} is told so where it tries again."
         case (Matter.REVIEW, choice):
-            return f"Ticket {settled.ticket} {'lands as it is' if choice == LAND else 'is stopped'}."
+            words = {LAND: "lands as it is", BACK: "goes back to its agent, who hears why"}
+            return f"Ticket {settled.ticket} {words.get(choice, 'is stopped')}."
         case (_, choice) if choice == LEAVE:
             return "It stays as it is."
         case _:
             return f"{who} gets this answer."
+
+
+def _refused(world: World, ticket: int) -> str:
+    with world.store.read() as tx:
+        may_try = has_attempts(tickets.get(tx, ticket))
+    if may_try:
+        return f"Ticket {ticket} goes back to its agent, who hears why."
+    return f"Ticket {ticket} fails, since it has no attempt left: `legion retry {ticket}` gives it one."
 
 
 def _asker(question: Question) -> str:

@@ -76,16 +76,7 @@ def bounce(world: World, ticket_id: int, words: str) -> Acted:
         tickets.move(tx, ticket_id, rounds.sent_back(tx, ticket, words.strip()), rule=Rule.PERSON)
         active = cases.active_runs(tx, ticket_id)
     cases.end_runs(world, active)
-    return Acted(tickets=[ticket_id], message=went_back(world, ticket_id))
-
-
-def went_back(world: World, ticket_id: int) -> str:
-    """What became of a ticket whose change a person did not take, in one sentence."""
-    with world.store.read() as tx:
-        ticket = tickets.get(tx, ticket_id)
-    if ticket.state is State.FAILED:
-        return f"Ticket {ticket_id} has failed, since it had no attempt left: `legion retry {ticket_id}` gives it one."
-    return f"Ticket {ticket_id} goes back to its agent, who hears why."
+    return Acted(tickets=[ticket_id], message=f"Ticket {ticket_id} goes back to its agent, who hears why.")
 
 
 def _nothing(ticket: Ticket, what: str) -> Conflict:
