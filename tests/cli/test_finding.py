@@ -62,6 +62,8 @@ def test_many_who_ask_at_once_start_one_daemon_and_it_goes_down_again(alone: dic
     assert again["started"] is False
     token = Path(again["token_file"])
     assert token.stat().st_mode & 0o777 == 0o600
+    others_see = [path.name for path in token.parent.iterdir() if path.stat().st_mode & 0o077]
+    assert others_see == []
     assert len(token.read_text()) > 30
     second = legion(alone, "serve", "--port", "0")
     assert second.returncode == 5
@@ -98,10 +100,12 @@ def test_a_daemon_that_cannot_start_says_why_and_doctor_lists_it(alone: dict[str
     assert ended.returncode == 2
     assert alone["LEGION_CONFIG"] in ended.stderr
     assert "Traceback" not in ended.stderr
-    looked = legion(alone, "doctor")
+    looked = legion({**alone, "COLUMNS": "60"}, "doctor")
     assert looked.returncode == 1
     assert "daemon:" in looked.stdout
     assert "config.toml" in looked.stdout
+    for word in ended.stderr.splitlines()[-1].split():
+        assert word in looked.stdout, "whole, however long it is"
 
 
 def test_a_record_of_a_dead_daemon_is_no_obstacle(alone: dict[str, str]):

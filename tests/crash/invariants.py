@@ -184,7 +184,7 @@ def no_file_is_gone(scene: Scene, told: Told) -> None:
 
 
 def no_worktree_is_left_over(scene: Scene, told: Told) -> None:
-    assert {place.name for place in scene.worktrees.iterdir()} <= {".pool", ".making", ".trash"}
+    assert {place.name for place in scene.worktrees.iterdir()} <= {".owner", ".pool", ".making", ".trash"}
     assert list((scene.worktrees / ".making").iterdir()) == []
 
 

@@ -54,6 +54,20 @@ def large_files(folder: Path) -> Path:
     return repository.root
 
 
+def a_folder_for_a_file(folder: Path) -> Path:
+    repository = Repository(folder / "ada")
+    repository.git("rm", "-q", "legion.toml")
+    (repository.root / "legion.toml").mkdir()
+    return repository.root
+
+
+def a_link_to_nowhere(folder: Path) -> Path:
+    repository = Repository(folder / "ada")
+    repository.git("rm", "-q", "legion.toml")
+    (repository.root / "legion.toml").symlink_to(folder / "planted.toml")
+    return repository.root
+
+
 UNFIT = [
     (no_repository, USAGE, "is not in a git repository; run `git init` there first"),
     (empty, USAGE, "has no commit yet: make a first one"),
@@ -61,6 +75,8 @@ UNFIT = [
     (detached, USAGE, "HEAD is detached here: switch to the branch"),
     (shallow, USAGE, "shallow clone: run `git fetch --unshallow` first"),
     (large_files, NOT_ALLOWED, "keeps files in Git LFS"),
+    (a_folder_for_a_file, USAGE, "legion.toml is no plain file: move it away and try again"),
+    (a_link_to_nowhere, USAGE, "legion.toml is no plain file: move it away and try again"),
 ]
 
 
@@ -106,6 +122,32 @@ def test_a_dirty_tree_is_a_project_and_its_uncommitted_files_are_mentioned(house
     assert said.returncode == 0
     assert "2 files are not committed; agents see only what is committed" in said.stderr + said.stdout
     assert repository.git("status", "--porcelain").split() == ["M", "README.txt", "??", "new.txt"]
+
+
+def test_worktrees_of_another_legion_are_left_alone(house: Squad, tmp_path: Path):
+    """One with other data, or one whose data is gone: its tickets have the same numbers."""
+    repository = Repository(tmp_path / "ada")
+    theirs = tmp_path / "ada-legion/ticket-1/theirs.txt"
+    theirs.parent.mkdir(parents=True)
+    theirs.touch()
+
+    def folder() -> str:
+        return str(json.loads(house.cli("init", "--json", cwd=repository.root).stdout)["worktrees"])
+
+    assert folder() == f"{tmp_path}/ada-legion-2"
+    assert folder() == f"{tmp_path}/ada-legion-2"
+    assert house.cli("init", "--remove", cwd=repository.root).returncode == 0
+    assert folder() == f"{tmp_path}/ada-legion-2"
+    assert [path.name for path in theirs.parent.iterdir()] == ["theirs.txt"]
+
+
+def test_another_init_of_what_is_trusted_asks_for_no_trust_and_survives_an_odd_file(house: Squad, tmp_path: Path):
+    repository = Repository(tmp_path / "ada")
+    house.adopt(repository)
+    assert "legion trust" not in house.cli("init", cwd=repository.root).stderr
+    (repository.root / "legion.toml").unlink()
+    (repository.root / "legion.toml").mkdir()
+    assert house.cli("status", cwd=repository.root).returncode == 0
 
 
 def test_submodules_stay_as_they_are(house: Squad, tmp_path: Path):

@@ -48,8 +48,8 @@ def test_who_will_conflict_is_on_the_board_before_it_happens_and_counted_when_it
 
 def test_what_parts_again_is_said_to_be_gone(make: Callable[..., Project], gates: Callable[[], Gate]):
     project, (first, then) = make(LOOKING), (gates(), gates())
-    project.dispatch("one", f"echo 1 > README.txt; {then.pause}")
-    project.dispatch(
+    one = project.dispatch("one", f"echo 1 > README.txt; {then.pause}")
+    two = project.dispatch(
         "two", f"echo 2 > README.txt; {first.pause}; echo hello > README.txt; echo 2 > two.txt; {then.pause}"
     )
     first.arrived()
@@ -60,6 +60,12 @@ def test_what_parts_again_is_said_to_be_gone(make: Callable[..., Project], gates
     project.until_true(lambda: kinds() == ["conflict.predicted"])
     first.open()
     project.until_true(lambda: kinds() == ["conflict.predicted", "conflict.gone"])
+    history = project.squad.client.history(project.cwd).lines
+    seen = next(line for line in history if line.kind == "conflict.predicted")
+    other = two if seen.ticket == one else one
+    assert seen.words == f"will conflict with #{other} in README.txt"
+    page = project.squad.cli("ticket", str(seen.ticket), "--full", cwd=project.repository.root).stdout
+    assert f"will conflict with ticket {other} in README.txt" in page
     then.open(2)
     project.until_settled()
     assert set(project.states().values()) == {"done"}

@@ -82,6 +82,7 @@ def test_landed_work_that_the_branch_lacks_keeps_the_project(project: Project):
     with pytest.raises(Conflict, match="no project any more"):
         client.pause_ticket(ticket)
     assert client.ticket(ticket).ticket.state == "done"
+    assert ticket not in [line.id for line in client.status(None, True).tickets], "the board of all forgets it, too"
     project.squad.adopt(project.repository)
 
 

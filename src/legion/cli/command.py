@@ -13,7 +13,7 @@ from typing import Any
 
 import click
 
-from legion.cli.output import Screen
+from legion.cli.output import Screen, harmless
 from legion.cli.progress import progress
 from legion.client.discovery import find, is_remote
 from legion.client.http import NotRunning
@@ -53,6 +53,7 @@ class Call:
 
                 with progress("Starting Legion"):
                     self._legion = start(self.data_dir)
+                self.mention_sandbox(self._legion)
             self.mention_version(self._legion)
         return self._legion
 
@@ -78,6 +79,12 @@ class Call:
         sys.stdout.flush()
         sys.stderr.write(line + "\n")
         sys.stderr.flush()
+
+    def mention_sandbox(self, legion: Legion) -> None:
+        """Once, when it starts: nobody may believe that there are walls where there are none."""
+        daemon = legion.status(None).daemon
+        if daemon.sandbox_missing:
+            self.say(f"Note: Agents run without a sandbox: {harmless(daemon.sandbox)}")
 
     def mention_version(self, legion: Legion) -> None:
         other = legion.other_version

@@ -29,7 +29,8 @@ def up(call: Call) -> None:
         started = False
     except NotRunning:
         with progress("Starting Legion"):
-            start(call.data_dir)
+            legion = start(call.data_dir)
+        call.mention_sandbox(legion)
         started = True
     record = read_record(call.data_dir)
     if record is None:

@@ -249,7 +249,7 @@ def _receipts(page: TicketPage, screen: Screen, full: bool) -> Iterator[str]:
     yield from screen.table([_receipt_row(receipt, screen) for receipt in shown])
     last = page.receipts[-1]
     if last.verdict != "green" and last.tail.strip():
-        yield screen.aside(f"the end of what {harmless(last.name)} said (all of it: {harmless(last.output)})")
+        yield from screen.paragraph(f"the end of what {harmless(last.name)} said (all of it: {harmless(last.output)})")
         lines = [line for line in harmless_lines(last.tail) if line.strip()]
         for line in lines if full else lines[-SHORT:]:
             yield screen.line(Cell(line), indent=4)
@@ -385,6 +385,14 @@ def words_of(event: EventLine) -> str:
             return f"taken back in {count(int(told.get('tried', 0)), 'piece')}"
         case "ticket.rewound":
             return f"rewound to {told.get('moment')}"
+        case "ticket.dropped":
+            return "dropped"
+        case "check.flaky":
+            return f"{told.get('name', 'a check')} was red and then green on the same tree: flaky"
+        case "conflict.predicted":
+            return f"will conflict with {_other(event)} in {_paths(event)}"
+        case "conflict.gone":
+            return f"will not conflict with {_other(event)} any more"
         case "landing.landed":
             return f"landed as {commit}"
         case "landing.left-behind":
@@ -395,6 +403,20 @@ def words_of(event: EventLine) -> str:
             return _with("sent back", told.get("why"))
         case _:
             return _with(harmless(event.kind), ", ".join(f"{name} {value}" for name, value in told.items()))
+
+
+def _other(event: EventLine) -> str:
+    """The ticket of a conflict to come; 0 stands for what has landed."""
+    other = event.data.get("with")
+    return f"ticket {harmless(str(other))}" if other else "what landed"
+
+
+def _paths(event: EventLine) -> str:
+    places = event.data.get("places")
+    named = (
+        [harmless(str(one.get("path"))) for one in places if isinstance(one, dict)] if isinstance(places, list) else []
+    )
+    return ", ".join(dict.fromkeys(named)) or "some file"
 
 
 def _with(said: str, why: str | None) -> str:

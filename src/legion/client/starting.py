@@ -101,7 +101,7 @@ class _Launched:
 
 def _launch(folder: DataDir) -> _Launched:
     ours, theirs = os.pipe()
-    with os.fdopen(ours, "rb", buffering=0) as reading, folder.daemon_log.open("ab") as log:
+    with os.fdopen(ours, "rb", buffering=0) as reading, open(folder.daemon_log, "ab", opener=_for_me_alone) as log:
         try:
             child = subprocess.Popen(
                 [sys.executable, "-m", "legion.daemon", "--data-dir", str(folder.root)],
@@ -131,6 +131,10 @@ def _launch(folder: DataDir) -> _Launched:
     if words != "ready":
         reaper.join(_LAST_MOMENTS)
     return _Launched(said=words, exit_code=child.poll())
+
+
+def _for_me_alone(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)
 
 
 def _find_other(data_dir: Path, launched: _Launched) -> Legion:

@@ -100,6 +100,7 @@ def _serve(port: int | None, host: str | None, data: DataDir, announce: Callable
                 data_dir=str(data.root),
                 started_at=time.time(),
                 sandbox=world.sandbox.why,
+                sandbox_missing=not world.sandbox.works,
             )
             service = Service(world, news, daemon=daemon, end=end)
             secret = listening.token(data)

@@ -47,13 +47,13 @@ class SandboxState:
 def probe() -> SandboxState:
     """Start a program in a sandbox and look around in it."""
     if sys.platform != "linux":
-        return _without("There is no bubblewrap on this system, so programs run without a sandbox.")
+        return _without("there is no bubblewrap on this system.")
     environment = {**os.environ, "PYTHONPATH": str(Path(legion.__file__).parent.parent)}
     tried = process.run([sys.executable, "-P", "-m", __name__], cwd=Path("/"), env=environment, timeout=PATIENCE)
     if tried.timed_out:
-        return _without(f"bubblewrap did not start a program in {PATIENCE:g} s, so programs run without a sandbox.")
+        return _without(f"bubblewrap did not start a program in {PATIENCE:g} s.")
     if tried.code != 0:
-        return _without(f"bubblewrap does not work here ({tried.complaint}), so programs run without a sandbox.")
+        return _without(f"bubblewrap does not work here ({tried.complaint.rstrip('.')}).")
     facts = json.loads(tried.stdout)
     leaks = "" if facts["no_abstract_sockets"] else ", but host sockets without a path answer (Linux 6.12 closes them)"
     return SandboxState(

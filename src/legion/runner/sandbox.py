@@ -84,7 +84,7 @@ def find_bwrap() -> str:
     """From the system's own folders: what a PATH puts in front of them could be anybody's."""
     found = shutil.which("bwrap", path=BWRAP_PLACES)
     if found is None:
-        raise SandboxMissing("bubblewrap is not installed; install the package 'bubblewrap' or set sandbox = \"off\".")
+        raise SandboxMissing("bubblewrap is not installed: install the package `bubblewrap`.")
     return found
 
 

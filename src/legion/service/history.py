@@ -142,6 +142,18 @@ def said(event: Event) -> str:
         return ", ".join(str(data[name]) for name in names if data.get(name))
 
     match event.kind:
+        case Kind.PROJECT_ADDED:
+            at = f"ready at {told('target')[:9]}" if data.get("target") else f"on branch {told('branch')}"
+            words = f"{told('root')} is a project, {at}"
+        case Kind.PROJECT_TRUSTED:
+            words = f"the text {told('hash')[:12]} is trusted"
+        case Kind.COLLECTED:
+            moved = data.get("old") != data.get("new")
+            words = f"your branch went from {told('old')[:9]} to {told('new')[:9]}" if moved else "nothing was new"
+        case Kind.CLASH_SEEN:
+            words = f"will conflict with {_other(data)} in {_paths(data.get('places'))}"
+        case Kind.CLASH_GONE:
+            words = f"will not conflict with {_other(data)} any more"
         case Kind.TICKET_CREATED:
             words = f"asked for: {told('title')}"
         case Kind.TICKET_MOVED:
@@ -192,6 +204,17 @@ def said(event: Event) -> str:
 def _numbers(ids: object) -> str:
     listed = [f"#{id}" for id in ids] if isinstance(ids, Iterable) else []
     return ", ".join(listed) or "your own commits"
+
+
+def _other(data: Mapping[str, object]) -> str:
+    return f"#{data['with']}" if data.get("with") else "what landed"
+
+
+def _paths(places: object) -> str:
+    named = (
+        [str(place.get("path")) for place in places if isinstance(place, Mapping)] if isinstance(places, list) else []
+    )
+    return ", ".join(dict.fromkeys(named)) or "some file"
 
 
 def _tries(data: Mapping[str, object]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -18,10 +19,14 @@ from legion.git.errors import NotARepository
 from legion.git.hub import TARGET, Hub
 from legion.git.inspect import RepositoryFacts, branches, look
 from legion.jobs import person
-from legion.jobs.world import Workshop, World
+from legion.jobs.world import TRASH, Workshop, World
 from legion.store import agents, projects, runs, tickets
 from legion.system import files
 from legion.wire.projects import AddProject, Done, ProjectAdded
+
+_OWNER = ".owner"
+"""A file in the folder of worktrees: for a person who wonders, and so that no other Legion takes the folder."""
+_EMPTY_ROOMS = (".pool", ".making")
 
 
 def find(world: World, cwd: str) -> Project:
@@ -62,12 +67,12 @@ def add(world: World, request: AddProject) -> ProjectAdded:
         project = projects.by_common_dir(tx, str(facts.common_dir))
     root = Path(project.root) if project else facts.root
     file = root / FILE
-    there = _read(file) if file.exists() else None
+    there = _own_text(file)
     text = there if there is not None else guess.guess(_names(root), lambda name: _read(root / name)).text
     parse(text, origin=str(file))
     _refuse_committed_nonsense(facts)
-    worktrees = Path(project.worktrees) if project else worktrees_folder(world.user, root)
-    notes = _notes(facts, there, known=project is not None)
+    worktrees = Path(project.worktrees) if project else _nobodys(worktrees_folder(world.user, root))
+    known = project is not None
     if not request.dry_run:
         _refuse_unwritable(worktrees)
         if there is None:
@@ -78,6 +83,7 @@ def add(world: World, request: AddProject) -> ProjectAdded:
             if there is None:
                 file.unlink(missing_ok=True)
             raise
+    trusted = is_trusted(world, project) if project else there is None
     return ProjectAdded(
         name=root.name,
         root=str(root),
@@ -87,9 +93,9 @@ def add(world: World, request: AddProject) -> ProjectAdded:
         config_file=str(file),
         config_text=text,
         wrote_config=there is None,
-        trusted=is_trusted(world, project) if project and not request.dry_run else there is None,
+        trusted=trusted,
         dry_run=request.dry_run,
-        notes=notes,
+        notes=_notes(facts, there, known=known, trusted=trusted),
     )
 
 
@@ -126,9 +132,10 @@ def remove(world: World, cwd: str) -> Done:
     shop = world.workshop_of(project)
     ahead = _uncollected(world, shop)
     if ahead:
+        them = "1 landed commit is" if ahead == 1 else f"{ahead} landed commits are"
         raise Conflict(
-            f"{ahead} landed commits are not on {project.branch} yet: run `legion collect` first, or bring them over "
-            f"yourself with `git fetch {shop.hub.path} {TARGET}` and `git merge FETCH_HEAD`."
+            f"{them} not on {project.branch} yet: run `legion collect` first, or bring all of it over yourself "
+            f"with `git fetch {shop.hub.path} {TARGET}` and `git merge FETCH_HEAD`."
         )
     with world.store.write() as tx:
         live = tickets.live(tx, project=project.id)
@@ -146,7 +153,8 @@ def remove(world: World, cwd: str) -> Done:
         projects.save(tx, replace(current, removed_at=tx.now), Kind.PROJECT_REMOVED, {"root": project.root})
     world.forget(project.id)
     hub = files.throw_away(shop.folder, world.data.root / "trash") / shop.hub.path.name
-    for place in Path(project.worktrees).iterdir():
+    folder = Path(project.worktrees)
+    for place in folder.iterdir() if folder.is_dir() else ():
         if place != shop.trash:
             files.throw_away(place, shop.trash)
     return Done(
@@ -180,6 +188,7 @@ def _register(
     assert facts.branch is not None, "an unfit repository was refused"
     branch = facts.branch if known is None or known.branch not in branches(facts.common_dir) else known.branch
     if known is None:
+        files.write_whole(worktrees / _OWNER, f"Worktrees of {facts.root}, in the care of {world.data.root}\n")
         with world.store.write() as tx:
             known = projects.add(
                 tx,
@@ -217,6 +226,22 @@ def _register(
         return projects.save(tx, ready, Kind.PROJECT_ADDED, {"root": str(facts.root), "target": target})
 
 
+def _nobodys(folder: Path) -> Path:
+    """The folder, or the next one like it: another Legion, with other data, may have its trees there."""
+    others = (folder.with_name(f"{folder.name}-{number}") for number in range(2, 100))
+    return next((place for place in (folder, *others) if _is_nobodys(place)), folder)
+
+
+def _is_nobodys(folder: Path) -> bool:
+    """Empty, or what a project that was removed left behind. Where it cannot be looked at, using it says why."""
+    try:
+        there = {place.name: place for place in folder.iterdir()}
+        there.pop(TRASH, None)
+        return all(name in _EMPTY_ROOMS and not any(place.iterdir()) for name, place in there.items())
+    except OSError:
+        return True
+
+
 def _refuse_unwritable(folder: Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -226,26 +251,33 @@ def _refuse_unwritable(folder: Path) -> None:
             f"{folder} cannot be used for worktrees ({trouble.strerror}): set another `folder` under [worktrees] "
             "in your settings."
         ) from trouble
+    if not os.access(folder, os.W_OK):
+        raise NotAllowed(
+            f"{folder} cannot be used for worktrees (not writable): set another `folder` under [worktrees] in your "
+            "settings."
+        )
     if free < 50 * 2**20:
         raise NotAllowed(f"The disk that holds {folder} is full: free some room and try again.")
 
 
 def _write_config(file: Path, text: str) -> None:
     try:
-        file.write_text(text, encoding="utf-8")
+        # A link that leads nowhere would have us write wherever the repository says.
+        with file.open("x", encoding="utf-8") as fresh:
+            fresh.write(text)
     except OSError as trouble:
         raise NotAllowed(
             f"{file} cannot be written ({trouble.strerror}): make the folder writable and try again."
         ) from trouble
 
 
-def _notes(facts: RepositoryFacts, there: str | None, *, known: bool) -> list[str]:
+def _notes(facts: RepositoryFacts, there: str | None, *, known: bool, trusted: bool) -> list[str]:
     notes = []
     if known:
         notes.append("This repository was a project already; nothing was changed but what was missing.")
-    if there is not None:
+    if there is not None and not trusted:
         notes.append(f"{FILE} was here already: read its commands and run `legion trust` to let Legion run them.")
-    else:
+    if there is None:
         notes.append(f"Read {FILE} and commit it; after a change to it run `legion trust`.")
     if facts.dirty_files:
         what = "1 file is" if facts.dirty_files == 1 else f"{facts.dirty_files} files are"
@@ -260,6 +292,18 @@ def _names(root: Path) -> list[str]:
     return [
         path.relative_to(root).as_posix() for pattern in ("*", "*/*") for path in root.glob(pattern) if path.is_file()
     ]
+
+
+def _own_text(file: Path) -> str | None:
+    """What is in the person's legion.toml; None where there is none."""
+    try:
+        if file.is_file():
+            return _read(file)
+    except OSError as trouble:
+        raise NotAllowed(f"{file} cannot be read ({trouble.strerror}): make it readable and try again.") from trouble
+    if file.exists() or file.is_symlink():
+        raise BadInput(f"{file} is no plain file: move it away and try again.")
+    return None
 
 
 def _read(file: Path) -> str:

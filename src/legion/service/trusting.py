@@ -106,8 +106,12 @@ def stale(project: Project) -> bool:
 
 
 def in_the_checkout(project: Project) -> str | None:
+    """None also where something else lies there, or what cannot be read: the board is shown all the same."""
     file = Path(project.root) / FILE
-    return file.read_text(encoding="utf-8", errors="replace") if file.exists() else None
+    try:
+        return file.read_text(encoding="utf-8", errors="replace") if file.is_file() else None
+    except OSError:
+        return None
 
 
 def _landed(world: World, project: Project) -> str | None:

@@ -58,7 +58,7 @@ def status(world: World, daemon: DaemonLine, cwd: str | None, everything: bool) 
 def _walled(world: World, daemon: DaemonLine) -> DaemonLine:
     """With what is in force: settings may switch off at any time what works."""
     if world.user.sandbox.mode is SandboxMode.OFF:
-        return replace(daemon, sandbox="off, by your settings")
+        return replace(daemon, sandbox="off, by your settings", sandbox_missing=False)
     return daemon
 
 

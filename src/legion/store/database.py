@@ -7,6 +7,8 @@ Readers see one moment and hold nobody up. This file knows no tables but the cou
 
 from __future__ import annotations
 
+import contextlib
+import os
 import sqlite3
 import threading
 import time
@@ -216,12 +218,22 @@ def _open(url: URL, *, writing: bool, patience: float) -> Engine:
     except ModuleNotFoundError:
         raise errors.UnknownDatabase("Postgres needs one more package: install legionary[postgres].") from None
     if _is_sqlite(url):
+        _keep_private(url)
         _listen_sqlite(engine, writing=writing, patience=patience)
     else:
         _listen_postgres(engine, patience=patience)
         if not writing:
             engine = engine.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
     return engine
+
+
+def _keep_private(url: URL) -> None:
+    """The folder may be one that others can read; SQLite gives its side files the rights of the file."""
+    if url.database:
+        # What is wrong with the file is told by whoever opens it.
+        with contextlib.suppress(OSError):
+            os.close(os.open(url.database, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+            Path(url.database).chmod(0o600)
 
 
 def _listen_sqlite(engine: Engine, *, writing: bool, patience: float) -> None:

@@ -45,6 +45,8 @@ _LIVE = _TABLE.live == literal_column("1")
 """Spelt as in the partial index: a bound value would hide the index from the planner."""
 _ENDED = _TABLE.live == literal_column("0")
 _ON_BOARD = _TABLE.dropped_at.is_(None)
+_CARED_FOR = _TABLE.project.in_(select(schema.projects.c.id).where(schema.projects.c.removed_at.is_(None)))
+"""Tickets of projects that were removed are history: nobody can do anything with them."""
 _MAY_BE_DROPPED = rules.ENDED | {State.DRAFT, State.QUEUED}
 _WHOLE: Select[Any] = (
     select(schema.tickets, _TEXTS.text, _TEXTS.context, _TEXTS.criteria, _TEXTS.plan)
@@ -186,8 +188,7 @@ def how_many_live(tx: ReadTransaction, project: int) -> int:
 def recent(tx: ReadTransaction, project: int | None, limit: int, before: Ticket | None = None) -> tuple[Ticket, ...]:
     """Those that ended last, newest first, without their long texts; `before` is the last one of the page before."""
     found = select(schema.tickets).where(_ENDED, _ON_BOARD).order_by(_TABLE.moved_at.desc(), _TABLE.id.desc())
-    if project is not None:
-        found = found.where(_TABLE.project == project)
+    found = found.where(_CARED_FOR if project is None else _TABLE.project == project)
     if before is not None:
         # The first condition is what the index can use, the second what is meant.
         found = found.where(_TABLE.moved_at <= before.moved_at)
@@ -215,8 +216,7 @@ def dropped(tx: ReadTransaction, ids: Iterable[int]) -> set[int]:
 def counts(tx: ReadTransaction, project: int | None = None) -> dict[State, int]:
     """How many tickets are in each state; states without any are left out."""
     found = select(_TABLE.state, func.count().label("many")).where(_ON_BOARD).group_by(_TABLE.state)
-    if project is not None:
-        found = found.where(_TABLE.project == project)
+    found = found.where(_CARED_FOR if project is None else _TABLE.project == project)
     return {row.state: row.many for row in tx.execute(found)}
 
 

@@ -97,6 +97,8 @@ class DaemonLine:
     started_at: float
     sandbox: str
     """What holds agents in, in a few words."""
+    sandbox_missing: bool = False
+    """A sandbox is wanted and none works: agents can reach all that the person can."""
 
 
 @dataclass(kw_only=True)
