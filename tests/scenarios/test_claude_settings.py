@@ -1,4 +1,4 @@
-"""What Claude Code takes from others: the repository's CLAUDE.md and hooks, inside the walls; nothing of a person."""
+"""What Claude Code takes from others: the words of the repository's CLAUDE.md; nobody's settings, nothing of a person."""
 
 from __future__ import annotations
 
@@ -25,6 +25,8 @@ from tests.support.models import RETRIES, Company, company
 from tests.support.repository import Repository
 
 PERSONAL, PARENTAL, OURS = "only the person says this", "only the parent folder says this", "the repository says this"
+MUCH = "\N{CJK UNIFIED IDEOGRAPH-8A18}" * 50_000
+"""More than the kernel takes in one argument, though few letters."""
 
 
 @dataclass
@@ -86,7 +88,7 @@ def plant(home: Path, marks: Path) -> None:
 
 def repository_files(home: Path, marks: Path) -> dict[str, str]:
     return {
-        "CLAUDE.md": OURS,
+        "CLAUDE.md": f"{OURS}\0{MUCH}",
         ".claude/settings.json": json.dumps(hook(marks / "repository-hook", home)),
         ".mcp.json": json.dumps(server(marks / "repository-server")),
     }
