@@ -1,4 +1,4 @@
-"""What Claude Code takes from others: the words of the repository's CLAUDE.md; nobody's settings, nothing of a person."""
+"""What Claude Code takes from others: the words of the repository's CLAUDE.md, and nobody's settings."""
 
 from __future__ import annotations
 
@@ -312,6 +312,14 @@ HIJACK = """
 """
 
 
+def paid(*tokens: int) -> str:
+    """A script whose steps take so many tokens; 10000 are three cents."""
+    call = 'call = {tool = "Bash", input = {command = "echo hi >> paid.txt"}}'
+    usages = (f"usage = {{input = {one}, output = 0, cache_read = 0, cache_write = 0}}" for one in tokens)
+    steps = [f'[[step]]\nsay = "I work."\n{usage}\n' for usage in usages]
+    return f"{call}\n".join(steps)
+
+
 def test_a_persons_own_login_is_said_to_be_readable_and_is_never_written_or_replaced(tmp_path: Path):
     home = tmp_path / "home"
     login = home / ".claude/.credentials.json"
@@ -326,7 +334,16 @@ def test_a_persons_own_login_is_said_to_be_readable_and_is_never_written_or_repl
         one.start({"HOME": str(home), "CLAUDE_CONFIG_DIR": "", "ANTHROPIC_BASE_URL": one.stage.url})
         assert f"by your own Claude login, which agents can read, {login}" in str(one.json("doctor"))
         one.script("hijack", HIJACK.replace("HOME", str(home)))
-        ticket = one.dispatch("hijack")
+        one.script("paid", paid(10_000, 10_000, 1_000, 1_000))
+        ticket, dear = one.dispatch("hijack"), one.dispatch("paid", budget=0.04, model="claude-sonnet-4-5")
+        # Claude Code itself counts, over all runs of the conversation; what a person adds comes on top of that.
+        one.project.until(dear, "parked")
+        one.told("resume", str(dear))
+        page = one.project.until(dear, "done")
+        assert [run.outcome for run in page.runs] == ["out_of_budget", "finished"]
+        assert [run.usage and (run.usage.requests, run.usage.input) for run in page.runs] == [(2, 20_000), (2, 2_000)]
+        assert page.usage is not None
+        assert page.usage.usd == pytest.approx(0.066)
         page = one.project.until(ticket, "done")
         assert page.access == "your own Claude login, which the agent can read"
         assert "your own Claude login, which the agent can read" in one.told("ticket", str(ticket))

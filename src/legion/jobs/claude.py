@@ -25,7 +25,7 @@ from legion.gateway import process, tape
 from legion.gateway.folder import GatewayFolder
 from legion.gateway.passes import Pass, grant, revoke
 from legion.jobs import access, inside
-from legion.jobs.access import Access, NoAccess, OwnLogin
+from legion.jobs.access import OWN_LOGIN, Access, NoAccess, OwnLogin
 from legion.jobs.briefing import going_on
 from legion.jobs.world import Workshop, World
 from legion.runner import toolchains
@@ -54,6 +54,8 @@ WORDS = ("CLAUDE.md", ".claude/CLAUDE.md")
 """What a repository tells every agent."""
 _LONGEST_WORDS = 100_000
 """Bytes: it travels as one argument of a command line, of which the kernel takes 128 KB."""
+_LEAST_BUDGET = 0.0001
+"""Dollars: a budget of nothing could be taken for none."""
 _BELOW = """\
 Folders below may hold a CLAUDE.md of their own: read it before you work in them. A path with an @ before it stands for
 what that file says: read it before you begin."""
@@ -128,7 +130,7 @@ def spec(world: World, this_run: Run, errand: Errand, place: Place, timeout: flo
         driver=DriverName.CLAUDE,
         # The gateway counts what it serves; without it only Claude Code itself can.
         options=_options(
-            world, this_run, errand, place, config_dir, errand.allowance if isinstance(way, OwnLogin) else None
+            world, this_run, errand, place, config_dir, _own_budget(world, this_run, errand, way)
         ).to_json(),
         timeout=timeout,
         sandbox=_seeing(place.walls, chosen, way),
@@ -174,6 +176,15 @@ def _options(
         fork_at=errand.fork_at,
         camera=errand.camera,
     )
+
+
+def _own_budget(world: World, this_run: Run, errand: Errand, way: Access) -> float | None:
+    """At which sum of its own Claude Code stops: it counts on over all runs of a conversation, and knows no other."""
+    if errand.allowance is None or not isinstance(way, OwnLogin):
+        return None
+    with world.store.read() as tx:
+        here = usage.of_conversation(tx, this_run.conversation, OWN_LOGIN)
+    return max(_LEAST_BUDGET, errand.allowance - errand.spent + total(one.usage for one in here).usd)
 
 
 def _tools(settings: tuple[str, ...], mine: frozenset[str] | None) -> tuple[str, ...] | None:

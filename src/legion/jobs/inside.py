@@ -30,7 +30,7 @@ def read(root: Path, path: str) -> bytes | None:
 
 
 def behind(root: Path, path: str) -> str:
-    """Where a link leads that stays inside, by its words alone; the path itself where there is none, or it leads out."""
+    """Where a link leads that stays inside, by its words alone; the path itself where none does."""
     try:
         with _parent(root, path, make=False) as folder:
             to = os.readlink(PurePosixPath(path).name, dir_fd=folder)
