@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import click
 
 from legion.cli.command import Call, command
-from legion.cli.output import Cell, Colour, Screen, harmless, size
+from legion.cli.output import Cell, Colour, Screen, harmless, size, width
 from legion.cli.progress import progress
 from legion.cli.rebuilding import rebuild
 from legion.cli.states import look, symbol
@@ -69,7 +69,11 @@ def _findings(found: Doctor, screen: Screen) -> Iterator[str]:
     for finding in found.findings:
         state = "done" if finding.ok else "failed"
         mark = Cell(f"{symbol(screen, state)} {'ok' if finding.ok else 'no':<3} ", look(state).colour)
-        yield screen.line(mark, Cell(f"{harmless(finding.name)}: ", Colour.BOLD), Cell(harmless(finding.detail)))
+        name, detail = Cell(f"{harmless(finding.name)}: ", Colour.BOLD), harmless(finding.detail)
+        fits = width(f"{mark.text}{name.text}{detail}") <= screen.width
+        yield screen.line(mark, name, Cell(detail if fits else ""))
+        if not fits:
+            yield from screen.paragraph(detail, indent=6)
         if finding.advice:
             yield from screen.paragraph(finding.advice, indent=6)
 

@@ -45,7 +45,7 @@ def ticket(call: Call, id: int, full: bool) -> None:
 
 def page_of(page: TicketPage, screen: Screen, *, full: bool = False) -> list[str]:
     return [
-        *_head(page, screen),
+        *_head(page, screen, full),
         *_questions(page, screen),
         *_texts(page, screen, full),
         *teams.section(page.crew, screen, full=full),
@@ -63,7 +63,7 @@ def page_of(page: TicketPage, screen: Screen, *, full: bool = False) -> list[str
     ]
 
 
-def _head(page: TicketPage, screen: Screen) -> Iterator[str]:
+def _head(page: TicketPage, screen: Screen, full: bool) -> Iterator[str]:
     line = page.ticket
     yield screen.line(Cell(f"#{line.id} ", Colour.BOLD), Cell(harmless(line.title), Colour.BOLD))
     # The reason stands below, in full, unless it fits; and so does what it is doing where that is long.
@@ -75,7 +75,7 @@ def _head(page: TicketPage, screen: Screen) -> Iterator[str]:
         below = "; ".join(words for words in (line.doing, line.reason) if words)
     yield screen.line(state, Cell(f"  {said}" if said else ""))
     if below:
-        yield from screen.paragraph(below, most_lines=3)
+        yield from screen.paragraph(below, most_lines=None if full else 3)
     facts = [
         ("after", numbers(line.after)),
         ("epic", harmless(line.epic)),
