@@ -312,12 +312,34 @@ HIJACK = """
 """
 
 
-def paid(*tokens: int) -> str:
-    """A script whose steps take so many tokens; 10000 are three cents."""
-    call = 'call = {tool = "Bash", input = {command = "echo hi >> paid.txt"}}'
-    usages = (f"usage = {{input = {one}, output = 0, cache_read = 0, cache_write = 0}}" for one in tokens)
-    steps = [f'[[step]]\nsay = "I work."\n{usage}\n' for usage in usages]
-    return f"{call}\n".join(steps)
+PAID = """
+    [[step]]
+    say = "I begin."
+    call = {tool = "Bash", input = {command = "echo BROKEN > paid.txt"}}
+    usage = {input = 10000, output = 0, cache_read = 0, cache_write = 0}
+
+    [[step]]
+    say = "Done."
+    usage = {input = 1000, output = 0, cache_read = 0, cache_write = 0}
+
+    [[step]]
+    attempt = 2
+    say = "I mend it."
+    call = {tool = "Bash", input = {command = "echo hi > paid.txt"}}
+    usage = {input = 10000, output = 0, cache_read = 0, cache_write = 0}
+
+    [[step]]
+    attempt = 2
+    say = "That call was not made, so I make it now."
+    call = {tool = "Bash", input = {command = "echo hi > paid.txt"}}
+    usage = {input = 1000, output = 0, cache_read = 0, cache_write = 0}
+
+    [[step]]
+    attempt = 2
+    say = "Done again."
+    usage = {input = 1000, output = 0, cache_read = 0, cache_write = 0}
+"""
+"""Ten thousand tokens are three cents."""
 
 
 def test_a_persons_own_login_is_said_to_be_readable_and_is_never_written_or_replaced(tmp_path: Path):
@@ -334,16 +356,17 @@ def test_a_persons_own_login_is_said_to_be_readable_and_is_never_written_or_repl
         one.start({"HOME": str(home), "CLAUDE_CONFIG_DIR": "", "ANTHROPIC_BASE_URL": one.stage.url})
         assert f"by your own Claude login, which agents can read, {login}" in str(one.json("doctor"))
         one.script("hijack", HIJACK.replace("HOME", str(home)))
-        one.script("paid", paid(10_000, 10_000, 1_000, 1_000))
-        ticket, dear = one.dispatch("hijack"), one.dispatch("paid", budget=0.04, model="claude-sonnet-4-5")
-        # Claude Code itself counts, over all runs of the conversation; what a person adds comes on top of that.
+        one.script("paid", PAID)
+        ticket, dear = one.dispatch("hijack"), one.dispatch("paid", budget=0.05, model="claude-sonnet-4-5")
+        # Claude Code itself counts, over all runs of the conversation; the budget is the ticket's, not a run's.
         one.project.until(dear, "parked")
         one.told("resume", str(dear))
         page = one.project.until(dear, "done")
-        assert [run.outcome for run in page.runs] == ["out_of_budget", "finished"]
-        assert [run.usage and (run.usage.requests, run.usage.input) for run in page.runs] == [(2, 20_000), (2, 2_000)]
+        assert [run.outcome for run in page.runs] == ["finished", "out_of_budget", "finished"]
+        spent = [run.usage and (run.usage.requests, run.usage.input) for run in page.runs]
+        assert spent == [(2, 11_000), (1, 10_000), (2, 2_000)]
         assert page.usage is not None
-        assert page.usage.usd == pytest.approx(0.066)
+        assert page.usage.usd == pytest.approx(0.069)
         page = one.project.until(ticket, "done")
         assert page.access == "your own Claude login, which the agent can read"
         assert "your own Claude login, which the agent can read" in one.told("ticket", str(ticket))

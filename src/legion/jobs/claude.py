@@ -25,7 +25,7 @@ from legion.gateway import process, tape
 from legion.gateway.folder import GatewayFolder
 from legion.gateway.passes import Pass, grant, revoke
 from legion.jobs import access, inside
-from legion.jobs.access import OWN_LOGIN, Access, NoAccess, OwnLogin
+from legion.jobs.access import Access, NoAccess, OwnLogin
 from legion.jobs.briefing import going_on
 from legion.jobs.world import Workshop, World
 from legion.runner import toolchains
@@ -130,7 +130,7 @@ def spec(world: World, this_run: Run, errand: Errand, place: Place, timeout: flo
         driver=DriverName.CLAUDE,
         # The gateway counts what it serves; without it only Claude Code itself can.
         options=_options(
-            world, this_run, errand, place, config_dir, _own_budget(world, this_run, errand, way)
+            world, this_run, errand, place, config_dir, _left(errand) if isinstance(way, OwnLogin) else None
         ).to_json(),
         timeout=timeout,
         sandbox=_seeing(place.walls, chosen, way),
@@ -178,13 +178,9 @@ def _options(
     )
 
 
-def _own_budget(world: World, this_run: Run, errand: Errand, way: Access) -> float | None:
-    """At which sum of its own Claude Code stops: it counts on over all runs of a conversation, and knows no other."""
-    if errand.allowance is None or not isinstance(way, OwnLogin):
-        return None
-    with world.store.read() as tx:
-        here = usage.of_conversation(tx, this_run.conversation, OWN_LOGIN)
-    return max(_LEAST_BUDGET, errand.allowance - errand.spent + total(one.usage for one in here).usd)
+def _left(errand: Errand) -> float | None:
+    """Claude Code tells what the whole conversation cost, but stops by what this run of it did."""
+    return None if errand.allowance is None else max(_LEAST_BUDGET, errand.allowance - errand.spent)
 
 
 def _tools(settings: tuple[str, ...], mine: frozenset[str] | None) -> tuple[str, ...] | None:
