@@ -45,7 +45,7 @@ def ticket(call: Call, id: int, full: bool) -> None:
 
 def page_of(page: TicketPage, screen: Screen, *, full: bool = False) -> list[str]:
     return [
-        *_head(page, screen),
+        *_head(page, screen, full),
         *_questions(page, screen),
         *_texts(page, screen, full),
         *teams.section(page.crew, screen, full=full),
@@ -63,16 +63,19 @@ def page_of(page: TicketPage, screen: Screen, *, full: bool = False) -> list[str
     ]
 
 
-def _head(page: TicketPage, screen: Screen) -> Iterator[str]:
+def _head(page: TicketPage, screen: Screen, full: bool) -> Iterator[str]:
     line = page.ticket
     yield screen.line(Cell(f"#{line.id} ", Colour.BOLD), Cell(harmless(line.title), Colour.BOLD))
-    # The reason stands below, in full, unless it fits.
-    state, whole = state_cell(screen, line.state), about(line)
-    fits = not line.doing and width(f"{state.text}  {whole}") <= screen.width
-    said = whole if fits else about(replace(line, reason=""))
+    # The reason stands below, in full, unless it fits; and so does what it is doing where that is long.
+    state, said, below = state_cell(screen, line.state), about(line), ""
+    if line.doing or not _fits(screen, state, said):
+        said, below = about(replace(line, reason="")), line.reason
+    if line.doing and not _fits(screen, state, said):
+        said = about(replace(line, reason="", doing=""))
+        below = "; ".join(words for words in (line.doing, line.reason) if words)
     yield screen.line(state, Cell(f"  {said}" if said else ""))
-    if line.reason and not fits:
-        yield from screen.paragraph(line.reason, most_lines=3)
+    if below:
+        yield from screen.paragraph(below, most_lines=None if full else 3)
     facts = [
         ("after", numbers(line.after)),
         ("epic", harmless(line.epic)),
@@ -95,6 +98,10 @@ def _head(page: TicketPage, screen: Screen) -> Iterator[str]:
         ("budget", _budget(page)),
     ]
     yield from screen.table([[Cell(name, Colour.DIM), Cell(value)] for name, value in facts if value])
+
+
+def _fits(screen: Screen, state: Cell, said: str) -> bool:
+    return width(f"{state.text}  {said}") <= screen.width
 
 
 def _budget(page: TicketPage) -> str:
@@ -379,6 +386,8 @@ def words_of(event: EventLine) -> str:
         case "review.given":
             words = told.get("summary") or told.get("why")
             return _with(f"{told.get('reader')} on {commit}, {told.get('verdict')}", words)
+        case "warning":
+            return _with("put off", told.get("why"))
         case "liveness.step":
             return _with(_HELPED.get(told.get("step", ""), "helped"), told.get("why"))
         case "proof.reversed":
