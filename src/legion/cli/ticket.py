@@ -29,6 +29,7 @@ from legion.cli.parameters import ticket_argument
 from legion.cli.states import state_cell, verdict_cell
 from legion.cli.status import about, dollars
 from legion.wire.tickets import CommandLine, EnvironmentLine, EventLine, ReceiptLine, RunLine, TicketPage, UsageLine
+from legion.wire.words import clash, clashing
 
 SHORT = 8
 """Lines of one section, unless everything is asked for."""
@@ -399,9 +400,9 @@ def words_of(event: EventLine) -> str:
         case "check.flaky":
             return f"{told.get('name', 'a check')} was red and then green on the same tree: flaky"
         case "conflict.predicted":
-            return f"will conflict with {_other(event)} in {_paths(event)}"
+            return f"will conflict with {harmless(clash(event.data))}"
         case "conflict.gone":
-            return f"will not conflict with {_other(event)} any more"
+            return f"will not conflict with {harmless(clashing(event.data))} any more"
         case "landing.landed":
             return f"landed as {commit}"
         case "landing.left-behind":
@@ -412,20 +413,6 @@ def words_of(event: EventLine) -> str:
             return _with("sent back", told.get("why"))
         case _:
             return _with(harmless(event.kind), ", ".join(f"{name} {value}" for name, value in told.items()))
-
-
-def _other(event: EventLine) -> str:
-    """The ticket of a conflict to come; 0 stands for what has landed."""
-    other = event.data.get("with")
-    return f"ticket {harmless(str(other))}" if other else "what landed"
-
-
-def _paths(event: EventLine) -> str:
-    places = event.data.get("places")
-    named = (
-        [harmless(str(one.get("path"))) for one in places if isinstance(one, dict)] if isinstance(places, list) else []
-    )
-    return ", ".join(dict.fromkeys(named)) or "some file"
 
 
 def _with(said: str, why: str | None) -> str:
