@@ -46,6 +46,8 @@ def find_or_none(world: World, cwd: str) -> Project | None:
     for folder in (place, *place.parents):
         if folder in ours:
             return ours[folder]
+        if folder in checkouts and not folder.exists():
+            return checkouts[folder]
         if (folder / ".git").exists():
             return checkouts.get(folder) or _by_git(folder, known)
     return None
@@ -130,7 +132,8 @@ def remove(world: World, cwd: str) -> Done:
     """Forget the project. Its worktrees and its hub go to the trash, legion.toml stays."""
     project = find(world, cwd)
     shop = world.workshop_of(project)
-    ahead = _uncollected(world, shop)
+    # Where the repository is gone nobody can collect; the hub is kept for a while, and where it lies is said.
+    ahead = _uncollected(world, shop) if Path(project.common_dir).is_dir() else 0
     if ahead:
         them = "1 landed commit is" if ahead == 1 else f"{ahead} landed commits are"
         raise Conflict(
