@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import psutil
+
 from bench import ground
 from bench.report import ROUNDS, Report
 from legion.domain.tickets import Change, Land, Propose, Prove, Start
@@ -17,6 +19,8 @@ from legion.store.database import Store, sqlite_url
 from tests.support.legion import PLAIN, Project, Squad, squad
 
 _FEW, _MANY = 100, 10_000
+_AT_REST = 5.0
+"""Percent of a core."""
 
 
 def run(folder: Path, report: Report) -> None:
@@ -39,7 +43,18 @@ def _after(count: int, folder: Path) -> Iterator[Project]:
     with squad(folder, launch=PLAIN) as one:
         project = one.adopt(repository)
         _fill(one, count)
+        # Now it notices what was written beside it.
+        _ticket(project, -1)
+        _until_at_rest(one)
         yield project
+
+
+def _until_at_rest(one: Squad) -> None:
+    """So many tickets at once are a day's events, and who follows them reads for a while."""
+    assert one.process is not None
+    daemon = psutil.Process(one.process.pid)
+    while daemon.cpu_percent(interval=2.0) > _AT_REST:
+        pass
 
 
 def _ticket(project: Project, number: int) -> float:

@@ -13,6 +13,8 @@ from tests.support.postgres import fresh_database
 from tests.support.sampling import SEED
 from tests.support.session import Session
 
+# Their asserts tell as much as those of a test. Before a test imports them.
+pytest.register_assert_rewrite("tests.crash.invariants", "tests.crash.squads")
 # Examples are judged by what they do, never by how long a busy machine takes.
 hypothesis.settings.register_profile("legion", deadline=None)
 hypothesis.settings.load_profile("legion")

@@ -248,10 +248,16 @@ def test_retry_hands_the_feedback_over(legion, service: StandIn):
 
 
 def test_doctor_ends_with_one_when_something_is_wrong(legion, service: StandIn):
-    service.findings = [Finding(name="sandbox", ok=False, detail="none works", advice="install bubblewrap")]
+    program = f"2.1.325, yours, /{'home/' * 20}claude"
+    service.findings = [
+        Finding(name="sandbox", ok=False, detail="none works", advice="install bubblewrap"),
+        Finding(name="Claude Code", ok=True, detail=program),
+    ]
     ended = legion("doctor")
     assert ended.code == 1
     assert "sandbox: none works" in ended.out
+    # A place that was cut short would be of no use.
+    assert program.replace(" ", "") in "".join(ended.out.split())
     assert "install bubblewrap" in ended.out
 
 

@@ -151,6 +151,11 @@ def test_what_goes_on_by_itself_waits_and_what_does_not_needs_the_person():
     assert "Hasty    exit code 1; it rests 4 s" in waiting
     page = page_of(service.ticket(1), PLAIN)
     assert page[1:3] == [f"‖ parked  {waits}", f"  {limited}"]
+    long = f"tried again in 4 s: .env would become part of changes: {'add it to .gitignore or ' * 3}change it"
+    service.put(4, "Put off", "working", attempt=2, doing=long)
+    page = page_of(service.ticket(4), PLAIN)
+    assert page[1] == "● working  attempt 2/5"
+    assert " ".join(" ".join(page[2:5]).split()).startswith(long)
 
 
 def test_an_empty_board_says_what_to_do():

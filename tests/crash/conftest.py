@@ -8,9 +8,6 @@ import pytest
 
 from tests.crash.nursery import Nursery
 
-# Their asserts tell as much as those of a test.
-pytest.register_assert_rewrite("tests.crash.invariants", "tests.crash.squads")
-
 
 @pytest.fixture(scope="session")
 def nursery() -> Iterator[Nursery]:

@@ -123,7 +123,7 @@ def land_everything(
     waiting = list(range(size))
     landed: list[int] = []
     blamed: list[int] = []
-    rounds, room = 0, size
+    rounds, room, reds = 0, size, 0
     while waiting:
         batch = waiting[:room]
         inside = [fault - set(landed) for fault in faults if fault <= {*landed, *batch}]
@@ -135,7 +135,8 @@ def land_everything(
         blamed += [] if search.culprit is None else [batch[search.culprit]]
         waiting = [one for one in waiting if one not in landed and one not in blamed]
         if learns:
-            room = room_after(green=search.red is None, tried=len(batch), room=room, most=size)
+            reds = 0 if search.red is None else reds + 1
+            room = room_after(reds=reds, tried=len(batch), room=room, most=size)
     return landed, blamed, rounds
 
 
@@ -176,7 +177,7 @@ def test_twenty_changes_with_one_bad_take_few_rounds(slots, most):
     assert max(land_everything(20, alone({bad}), slots)[2] for bad in range(20)) == most
 
 
-@pytest.mark.parametrize(("slots", "part"), [(1, 0.8), (2, 0.8), (4, 0.95)])
+@pytest.mark.parametrize(("slots", "part"), [(1, 0.85), (2, 0.85), (4, 0.97)])
 def test_batches_that_learn_take_fewer_rounds_where_one_change_in_five_is_bad(slots, part):
     """Sixty changes, in twenty orders: a batch of all of them is always red."""
     orders = [alone(random.Random(seed).sample(range(60), 12)) for seed in range(20)]
@@ -185,10 +186,10 @@ def test_batches_that_learn_take_fewer_rounds_where_one_change_in_five_is_bad(sl
 
 
 @pytest.mark.parametrize("slots", SLOTS)
-def test_batches_that_learn_cost_little_where_a_single_change_is_bad(slots):
+def test_batches_that_learn_cost_nothing_where_a_single_change_is_bad(slots):
     for bad in range(20):
         rounds = [land_everything(20, alone({bad}), slots, learns=learns)[2] for learns in (False, True)]
-        assert rounds[1] <= rounds[0] + 1, bad
+        assert rounds[1] == rounds[0], bad
 
 
 @given(size=st.integers(1, 30), slots=st.integers(1, 8), learns=st.booleans(), data=st.data())

@@ -133,36 +133,38 @@ def test_room_stays_within_its_bounds_and_only_green_makes_it_grow():
     for most in range(1, 41):
         for room in range(1, most + 1):
             for tried in range(1, room + 1):
-                green = room_after(green=True, tried=tried, room=room, most=most)
-                red = room_after(green=False, tried=tried, room=room, most=most)
+                green, once, red = (room_after(reds=reds, tried=tried, room=room, most=most) for reds in range(3))
                 assert room <= green <= min(most, max(room, 2 * tried))
+                assert once == room, "one bad change among many is no reason for smaller batches"
                 assert 1 <= red <= max(1, room // 2)
+                assert red == room_after(reds=9, tried=tried, room=room, most=most)
                 assert tried == 1 or red <= max(1, tried // 2)
 
 
 def test_room_follows_a_setting_that_became_smaller():
-    assert room_after(green=True, tried=1, room=9, most=4) == 4
-    assert room_after(green=False, tried=32, room=32, most=4) == 4
+    assert room_after(reds=0, tried=1, room=9, most=4) == 4
+    assert room_after(reds=1, tried=32, room=32, most=4) == 4
+    assert room_after(reds=2, tried=32, room=32, most=4) == 4
 
 
 def test_a_row_of_red_batches_leads_to_one_and_a_row_of_green_ones_back():
     down, room = [], 32
     for _ in range(6):
-        room = room_after(green=False, tried=room, room=room, most=32)
+        room = room_after(reds=2, tried=room, room=room, most=32)
         down.append(room)
     assert down == [16, 8, 4, 2, 1, 1]
     up = []
     for _ in range(6):
-        room = room_after(green=True, tried=room, room=room, most=32)
+        room = room_after(reds=0, tried=room, room=room, most=32)
         up.append(room)
     assert up == [2, 4, 8, 16, 32, 32]
 
 
 def test_few_green_changes_do_not_prove_that_many_go_well_together():
-    assert room_after(green=True, tried=1, room=4, most=32) == 4
-    assert room_after(green=True, tried=3, room=4, most=32) == 6
+    assert room_after(reds=0, tried=1, room=4, most=32) == 4
+    assert room_after(reds=0, tried=3, room=4, most=32) == 6
 
 
 def test_one_that_is_red_by_itself_halves_the_room_and_no_more():
-    assert room_after(green=False, tried=1, room=32, most=32) == 16
-    assert room_after(green=False, tried=2, room=32, most=32) == 1
+    assert room_after(reds=2, tried=1, room=32, most=32) == 16
+    assert room_after(reds=2, tried=2, room=32, most=32) == 1

@@ -10,7 +10,7 @@ from random import Random
 import pytest
 
 from legion.domain import usage
-from legion.domain.usage import By, Fate, Share, Spending, Usage, Work, fate, summed
+from legion.domain.usage import By, Fate, Share, Spending, Usage, Work, fate, since, summed
 
 NOON = 1_700_049_600.0
 """A day's noon in UTC, 2023-11-15."""
@@ -119,3 +119,15 @@ def test_whatever_it_is_cut_by_the_sum_is_the_same(seed: int):
     assert sums[0].usage.usd == sum(cost.usage.usd for cost in costs)
     assert sums[0].runs == len(runs)
     assert sums[0].landed == len({one.ticket for one in runs if one.fate is Fate.LANDED})
+
+
+def test_what_a_program_counts_on_from_run_to_run_counts_once():
+    first = Usage(requests=2, input=100, output=10, cache_read=5, usd=0.5)
+    second = Usage(requests=1, input=150, output=10, cache_read=5, cache_write=7, usd=0.75)
+    assert since(first, Usage()) == first
+    assert since(second, first) == Usage(requests=1, input=50, cache_write=7, usd=0.25)
+    assert since(second, first) + first == Usage(
+        requests=3, input=150, output=10, cache_read=5, cache_write=7, usd=0.75
+    )
+    anew = Usage(requests=1, input=20, output=3, usd=0.1)
+    assert since(anew, second) == anew

@@ -59,6 +59,9 @@ def test_a_file_that_others_can_read_is_refused(gateway, upstream, tmp_path, mod
     )
     assert gateway.entry(run).error == "no_key"
     assert upstream.seen == []
+    # Whoever does as they were told is served at once.
+    (tmp_path / "key").chmod(0o600)
+    assert gateway.ask(token)[0] == 200
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file away")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from legion.jobs import inside
+from legion.jobs import claude, inside
 
 
 @pytest.fixture
@@ -40,6 +40,17 @@ def test_a_link_in_the_place_of_the_file_is_replaced_and_not_followed(root: Path
     inside.write(root, "a", b"mine")
     assert inside.read(root, "a") == b"mine"
     assert (root.parent / "outside" / "secret").read_text() == "secret"
+
+
+def test_a_link_is_told_by_its_words_where_it_stays_inside(root: Path):
+    links = {"a": "b/c", "b/up": "../a", "out": "../outside/secret", "far": "/etc/passwd", "b/more": "../../root/a"}
+    (root / "b").mkdir()
+    for name, to in links.items():
+        (root / name).symlink_to(to)
+    told = {name: inside.behind(root, name) for name in (*links, "nothing", "a/thing")}
+    assert told == {name: name for name in told} | {"a": "b/c", "b/up": "a"}
+    (root / "CLAUDE.md").symlink_to("AGENTS.md")
+    assert claude.places_of_words(root) == ("AGENTS.md", ".claude/CLAUDE.md")
 
 
 def test_what_is_no_plain_file_is_not_read(root: Path):

@@ -114,9 +114,16 @@ def test_what_was_learned_survives_a_restart_and_bows_to_the_settings(yard: Yard
     assert queue.room(yard.shop) == most
     queue.learn(yard.shop, 4, green=True)
     assert yard.said(Kind.BATCH_SIZE) == [], "nothing new is learned from it"
+    queue.learn(yard.shop, 20, green=False)
+    queue.learn(yard.shop, 19, green=True)
+    queue.learn(yard.shop, 20, green=False)
+    assert yard.said(Kind.BATCH_SIZE) == [], "nor from a red one alone"
+    # The next job of the project goes on counting.
+    queue = Queue(yard.world, 1)
     queue.learn(yard.shop, 6, green=False)
     (said,) = yard.said(Kind.BATCH_SIZE)
-    assert said == {"from": most, "to": 3, "why": "a batch of 6 was red", "rule": "batch-learns"}
+    words = "2 batches in a row were red, the last of 6"
+    assert said == {"from": most, "to": 3, "why": words, "rule": "batch-learns"}
     again = Queue(yard.world, 1)
     assert again.room(yard.shop) == 3
     with yard.world.store.read() as tx:

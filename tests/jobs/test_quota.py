@@ -1,10 +1,17 @@
-"""How much lies in some folders, without walking further than needed."""
+"""How much lies in some folders, without walking further than needed; and who was told to stop for it."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
+from legion.config.current import CurrentSettings
+from legion.config.user import UserConfig
+from legion.jobs import quota
 from legion.jobs.quota import measure
+from legion.store import runs
+from tests.jobs.office import Office
+from tests.store.making import add_ticket
 
 
 def test_all_files_below_count_and_links_count_as_links(tmp_path: Path):
@@ -25,3 +32,21 @@ def test_counting_stops_where_enough_is_known(tmp_path: Path):
     assert measure((tmp_path,), enough=150_000).bytes < 400_000
     assert not measure((tmp_path,), enough=150_000).whole
     assert not measure((tmp_path,), most=10).whole
+
+
+def test_the_word_about_a_run_that_was_stopped_outlives_the_looks_while_it_is_saved(tmp_path: Path):
+    """Saving a large tree takes longer than the rest between two looks, and its runner is gone by then."""
+    office, user = Office(tmp_path), UserConfig()
+    settings = CurrentSettings(replace(user, environment=replace(user.environment, disk_mb=1)))
+    world = replace(office.world, settings=settings)
+    with world.store.write() as tx:
+        run = runs.start(tx, add_ticket(tx, office.project).id, 1)
+    for folder in (world.data.runs / run.name, tmp_path / "trees" / run.seat):
+        folder.mkdir(parents=True)
+    (tmp_path / "trees" / run.seat / "file").write_bytes(b"x" * 3_000_000)
+    quota.look(world)
+    assert quota.exceeded(world, run) is None, "it has just ended by itself"
+    (world.data.runs / run.name / "over-quota").write_text("3000000 1048576")
+    quota.look(world)
+    assert quota.exceeded(world, run) is not None
+    office.close()

@@ -1,4 +1,4 @@
-"""What Claude Code takes from others: the repository's CLAUDE.md and hooks, inside the walls; nothing of a person."""
+"""What Claude Code takes from others: the words of the repository's CLAUDE.md, and nobody's settings."""
 
 from __future__ import annotations
 
@@ -25,6 +25,8 @@ from tests.support.models import RETRIES, Company, company
 from tests.support.repository import Repository
 
 PERSONAL, PARENTAL, OURS = "only the person says this", "only the parent folder says this", "the repository says this"
+MUCH = "\N{CJK UNIFIED IDEOGRAPH-8A18}" * 50_000
+"""More than the kernel takes in one argument, though few letters."""
 
 
 @dataclass
@@ -86,7 +88,7 @@ def plant(home: Path, marks: Path) -> None:
 
 def repository_files(home: Path, marks: Path) -> dict[str, str]:
     return {
-        "CLAUDE.md": OURS,
+        "CLAUDE.md": f"{OURS}\0{MUCH}",
         ".claude/settings.json": json.dumps(hook(marks / "repository-hook", home)),
         ".mcp.json": json.dumps(server(marks / "repository-server")),
     }
@@ -310,6 +312,36 @@ HIJACK = """
 """
 
 
+PAID = """
+    [[step]]
+    say = "I begin."
+    call = {tool = "Bash", input = {command = "echo BROKEN > paid.txt"}}
+    usage = {input = 10000, output = 0, cache_read = 0, cache_write = 0}
+
+    [[step]]
+    say = "Done."
+    usage = {input = 1000, output = 0, cache_read = 0, cache_write = 0}
+
+    [[step]]
+    attempt = 2
+    say = "I mend it."
+    call = {tool = "Bash", input = {command = "echo hi > paid.txt"}}
+    usage = {input = 10000, output = 0, cache_read = 0, cache_write = 0}
+
+    [[step]]
+    attempt = 2
+    say = "That call was not made, so I make it now."
+    call = {tool = "Bash", input = {command = "echo hi > paid.txt"}}
+    usage = {input = 1000, output = 0, cache_read = 0, cache_write = 0}
+
+    [[step]]
+    attempt = 2
+    say = "Done again."
+    usage = {input = 1000, output = 0, cache_read = 0, cache_write = 0}
+"""
+"""Ten thousand tokens are three cents."""
+
+
 def test_a_persons_own_login_is_said_to_be_readable_and_is_never_written_or_replaced(tmp_path: Path):
     home = tmp_path / "home"
     login = home / ".claude/.credentials.json"
@@ -324,7 +356,17 @@ def test_a_persons_own_login_is_said_to_be_readable_and_is_never_written_or_repl
         one.start({"HOME": str(home), "CLAUDE_CONFIG_DIR": "", "ANTHROPIC_BASE_URL": one.stage.url})
         assert f"by your own Claude login, which agents can read, {login}" in str(one.json("doctor"))
         one.script("hijack", HIJACK.replace("HOME", str(home)))
-        ticket = one.dispatch("hijack")
+        one.script("paid", PAID)
+        ticket, dear = one.dispatch("hijack"), one.dispatch("paid", budget=0.05, model="claude-sonnet-4-5")
+        # Claude Code itself counts, over all runs of the conversation; the budget is the ticket's, not a run's.
+        one.project.until(dear, "parked")
+        one.told("resume", str(dear))
+        page = one.project.until(dear, "done")
+        assert [run.outcome for run in page.runs] == ["finished", "out_of_budget", "finished"]
+        spent = [run.usage and (run.usage.requests, run.usage.input) for run in page.runs]
+        assert spent == [(2, 11_000), (1, 10_000), (2, 2_000)]
+        assert page.usage is not None
+        assert page.usage.usd == pytest.approx(0.069)
         page = one.project.until(ticket, "done")
         assert page.access == "your own Claude login, which the agent can read"
         assert "your own Claude login, which the agent can read" in one.told("ticket", str(ticket))

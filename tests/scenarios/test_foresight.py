@@ -65,7 +65,7 @@ def test_what_parts_again_is_said_to_be_gone(make: Callable[..., Project], gates
     other = two if seen.ticket == one else one
     assert seen.words == f"will conflict with #{other} in README.txt"
     page = project.squad.cli("ticket", str(seen.ticket), "--full", cwd=project.repository.root).stdout
-    assert f"will conflict with ticket {other} in README.txt" in page
+    assert f"will conflict with #{other} in README.txt" in page
     then.open(2)
     project.until_settled()
     assert set(project.states().values()) == {"done"}

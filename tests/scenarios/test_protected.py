@@ -99,6 +99,12 @@ def test_the_same_change_is_asked_about_once(project: Project):
     assert project.until(ticket, "done").ticket.attempt == 3
 
 
+def test_a_no_to_the_last_attempt_says_that_it_was_the_last(project: Project):
+    ticket = project.dispatch("once", WEAKER, max_attempts=1)
+    told = answer(project, question(project, ticket), False)
+    assert told == f"Ticket {ticket} fails, since it has no attempt left: `legion retry {ticket}` gives it one."
+
+
 def test_an_allowed_change_that_goes_back_for_another_reason_is_not_asked_about_again(project: Project):
     agent = """
     if [ "$LEGION_ATTEMPT" = 1 ]; then sed -i '/!= 4/d' tests/test_total.py; echo BROKEN > a.txt; exit; fi

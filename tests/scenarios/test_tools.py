@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Iterator
 
@@ -166,7 +167,7 @@ def test_its_shell_cannot_be_anybody_else_or_do_what_is_the_persons(here: Compan
     for (_, words), head in zip(tries, heads, strict=True):
         assert words in head
     assert not any(token in head for head in heads)
-    with Store(sqlite_url(here.squad.data.database)).read() as tx:
+    with contextlib.closing(Store(sqlite_url(here.squad.data.database))) as store, store.read() as tx:
         refused = [event for event in events.after(tx, 0) if event.kind is Kind.REFUSED]
     assert {event.data["caller"] for event in refused} == {id}
 

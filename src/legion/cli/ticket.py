@@ -29,6 +29,7 @@ from legion.cli.parameters import ticket_argument
 from legion.cli.states import state_cell, verdict_cell
 from legion.cli.status import about, dollars
 from legion.wire.tickets import CommandLine, EnvironmentLine, EventLine, ReceiptLine, RunLine, TicketPage, UsageLine
+from legion.wire.words import clash, clashing
 
 SHORT = 8
 """Lines of one section, unless everything is asked for."""
@@ -45,7 +46,7 @@ def ticket(call: Call, id: int, full: bool) -> None:
 
 def page_of(page: TicketPage, screen: Screen, *, full: bool = False) -> list[str]:
     return [
-        *_head(page, screen),
+        *_head(page, screen, full),
         *_questions(page, screen),
         *_texts(page, screen, full),
         *teams.section(page.crew, screen, full=full),
@@ -63,16 +64,19 @@ def page_of(page: TicketPage, screen: Screen, *, full: bool = False) -> list[str
     ]
 
 
-def _head(page: TicketPage, screen: Screen) -> Iterator[str]:
+def _head(page: TicketPage, screen: Screen, full: bool) -> Iterator[str]:
     line = page.ticket
     yield screen.line(Cell(f"#{line.id} ", Colour.BOLD), Cell(harmless(line.title), Colour.BOLD))
-    # The reason stands below, in full, unless it fits.
-    state, whole = state_cell(screen, line.state), about(line)
-    fits = not line.doing and width(f"{state.text}  {whole}") <= screen.width
-    said = whole if fits else about(replace(line, reason=""))
+    # The reason stands below, in full, unless it fits; and so does what it is doing where that is long.
+    state, said, below = state_cell(screen, line.state), about(line), ""
+    if line.doing or not _fits(screen, state, said):
+        said, below = about(replace(line, reason="")), line.reason
+    if line.doing and not _fits(screen, state, said):
+        said = about(replace(line, reason="", doing=""))
+        below = "; ".join(words for words in (line.doing, line.reason) if words)
     yield screen.line(state, Cell(f"  {said}" if said else ""))
-    if line.reason and not fits:
-        yield from screen.paragraph(line.reason, most_lines=3)
+    if below:
+        yield from screen.paragraph(below, most_lines=None if full else 3)
     facts = [
         ("after", numbers(line.after)),
         ("epic", harmless(line.epic)),
@@ -95,6 +99,10 @@ def _head(page: TicketPage, screen: Screen) -> Iterator[str]:
         ("budget", _budget(page)),
     ]
     yield from screen.table([[Cell(name, Colour.DIM), Cell(value)] for name, value in facts if value])
+
+
+def _fits(screen: Screen, state: Cell, said: str) -> bool:
+    return width(f"{state.text}  {said}") <= screen.width
 
 
 def _budget(page: TicketPage) -> str:
@@ -388,6 +396,8 @@ def words_of(event: EventLine) -> str:
         case "review.given":
             words = told.get("summary") or told.get("why")
             return _with(f"{told.get('reader')} on {commit}, {told.get('verdict')}", words)
+        case "warning":
+            return _with("put off", told.get("why"))
         case "liveness.step":
             return _with(_HELPED.get(told.get("step", ""), "helped"), told.get("why"))
         case "proof.reversed":
@@ -401,9 +411,9 @@ def words_of(event: EventLine) -> str:
         case "check.flaky":
             return f"{told.get('name', 'a check')} was red and then green on the same tree: flaky"
         case "conflict.predicted":
-            return f"will conflict with {_other(event)} in {_paths(event)}"
+            return f"will conflict with {harmless(clash(event.data))}"
         case "conflict.gone":
-            return f"will not conflict with {_other(event)} any more"
+            return f"will not conflict with {harmless(clashing(event.data))} any more"
         case "landing.landed":
             return f"landed as {commit}"
         case "landing.left-behind":
@@ -414,20 +424,6 @@ def words_of(event: EventLine) -> str:
             return _with("sent back", told.get("why"))
         case _:
             return _with(harmless(event.kind), ", ".join(f"{name} {value}" for name, value in told.items()))
-
-
-def _other(event: EventLine) -> str:
-    """The ticket of a conflict to come; 0 stands for what has landed."""
-    other = event.data.get("with")
-    return f"ticket {harmless(str(other))}" if other else "what landed"
-
-
-def _paths(event: EventLine) -> str:
-    places = event.data.get("places")
-    named = (
-        [harmless(str(one.get("path"))) for one in places if isinstance(one, dict)] if isinstance(places, list) else []
-    )
-    return ", ".join(dict.fromkeys(named)) or "some file"
 
 
 def _with(said: str, why: str | None) -> str:

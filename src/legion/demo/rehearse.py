@@ -91,6 +91,8 @@ def _introduce(wanted: Wanted, scratch: Scratch, teller: Teller, screen: Screen)
     left_out = [
         ("proofs of tickets", any(ticket.prove for ticket in wanted.tickets)),
         ("held-out acceptance", any(ticket.accept for ticket in wanted.tickets)),
+        ("budgets", any(ticket.budget is not None for ticket in wanted.tickets)),
+        ("questions to you", any(ticket.ask for ticket in wanted.tickets)),
         ("tickets of your board that they come after", any(ticket.after for ticket in wanted.tickets)),
         ("what you have not committed", wanted.source.is_dirty),
     ]

@@ -5,11 +5,16 @@ from __future__ import annotations
 from legion.domain.tickets import Cause, Fail, Ground, Park, ParkReason, Ticket, TryAgain
 
 
+def has_attempts(ticket: Ticket) -> bool:
+    """Whether any is left, beside the present one."""
+    return ticket.used < ticket.wish.max_attempts
+
+
 def next_try(
     ticket: Ticket, reason: str, feedback: str, ground: Ground | None = None, cause: Cause = Cause.ATTEMPT
 ) -> TryAgain | Fail:
     """The next attempt while there are any left, else the end."""
-    if ticket.used < ticket.wish.max_attempts:
+    if has_attempts(ticket):
         return TryAgain(reason, feedback, ground, cause)
     return Fail(f"gave up after {tries_of(ticket)}: {reason}", feedback, ground, cause, why=reason)
 

@@ -22,6 +22,12 @@ class Occasion(Enum):
 _WITHOUT_A_QUESTION = ParkReason.PROVIDER.value
 """The only reason to wait for a person that is told by the move alone: the others come with a question."""
 _ENDS = frozenset(state.value for state in ENDED)
+_TOLD = _ENDS | {State.PARKED.value}
+
+
+def may_be_one(event: Event) -> bool:
+    """Whether it is worth while to look closer: most events are of no occasion."""
+    return event.kind is Kind.QUESTION_ASKED or (event.kind is Kind.TICKET_MOVED and event.data.get("to") in _TOLD)
 
 
 def occasions(event: Event, *, parked: str | None, live: int) -> tuple[Occasion, ...]:
@@ -29,7 +35,7 @@ def occasions(event: Event, *, parked: str | None, live: int) -> tuple[Occasion,
     ended."""
     if event.kind is Kind.QUESTION_ASKED:
         return (Occasion.QUESTION,)
-    if event.kind is not Kind.TICKET_MOVED:
+    if not may_be_one(event):
         return ()
     found = []
     goal = event.data.get("to")

@@ -90,7 +90,7 @@ WORDS = {
     Rule.REVIEWED: "somebody independent reads the change",
     Rule.GREEN_LANDS: "the target moves only to a commit whose checks passed on exactly that commit",
     Rule.SMALL_FIRST: "of equal priority the smaller change goes first, until newcomers passed another by three times",
-    Rule.BATCH_LEARNS: "half as many changes are tried together after red, and up to twice as many after green",
+    Rule.BATCH_LEARNS: "half as many changes are tried together after two red batches, up to twice as many after green",
     Rule.RED_GOES_BACK: "who turns the checks red gets the output and another attempt",
     Rule.CONFLICT_GOES_BACK: "who conflicts with what landed gets the lines and another attempt",
     Rule.REVIEW_GOES_BACK: "whose change is not approved gets the findings and another attempt",

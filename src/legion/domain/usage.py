@@ -41,6 +41,23 @@ def total(parts: Iterable[Usage]) -> Usage:
     return sum(parts, Usage())
 
 
+def since(told: Usage, known: Usage) -> Usage:
+    """What is new in the tokens and dollars of a program that counts on from run to run.
+
+    It has begun to count anew where it tells less than is known.
+    """
+    if told.input + told.output < known.input + known.output:
+        return told
+    return replace(
+        told,
+        input=told.input - known.input,
+        output=told.output - known.output,
+        cache_read=max(0, told.cache_read - known.cache_read),
+        cache_write=max(0, told.cache_write - known.cache_write),
+        usd=max(0.0, told.usd - known.usd),
+    )
+
+
 @dataclass(frozen=True, kw_only=True)
 class Spending:
     """What one run spent with one model of one provider on one day (UTC, as YYYY-MM-DD)."""

@@ -17,7 +17,8 @@ from legion.system import process
 
 _KEPT = 300.0
 _FAILURE_KEPT = 5.0
-"""Seconds. Without it thirty agents would each wait for a command that hangs."""
+"""Seconds, where looking takes a while. Without it thirty agents would each wait for a command that hangs."""
+_SLOW = (KeyFrom.COMMAND, KeyFrom.KEYRING)
 _COMMAND_PATIENCE = 10.0
 _LONGEST = 16384
 _VISIBLE = re.compile(r"[!-~]+")
@@ -71,7 +72,9 @@ class Keys:
         try:
             known = _Known(await _look_up(provider), "", time.monotonic() + _KEPT)
         except NoKey as missing:
-            known = _Known(None, missing.message, time.monotonic() + _FAILURE_KEPT)
+            # Whoever has just mended a file is not told once more that they should.
+            kept = _FAILURE_KEPT if provider.key.origin in _SLOW else 0.0
+            known = _Known(None, missing.message, time.monotonic() + kept)
         self._known[place] = known
         return known
 

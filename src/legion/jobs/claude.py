@@ -52,9 +52,13 @@ _ENVIRONMENT = {
 _SHORT_NAME = re.compile(r"[a-z]+")
 WORDS = ("CLAUDE.md", ".claude/CLAUDE.md")
 """What a repository tells every agent."""
-_LONGEST_WORDS = 60_000
-"""Characters: it travels as one argument of a command line."""
-_BELOW = "Folders below may hold a CLAUDE.md of their own: read it before you work in them."
+_LONGEST_WORDS = 100_000
+"""Bytes: it travels as one argument of a command line, of which the kernel takes 128 KB."""
+_LEAST_BUDGET = 0.0001
+"""Dollars: a budget of nothing could be taken for none."""
+_BELOW = """\
+Folders below may hold a CLAUDE.md of their own: read it before you work in them. A path with an @ before it stands for
+what that file says: read it before you begin."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -126,7 +130,7 @@ def spec(world: World, this_run: Run, errand: Errand, place: Place, timeout: flo
         driver=DriverName.CLAUDE,
         # The gateway counts what it serves; without it only Claude Code itself can.
         options=_options(
-            world, this_run, errand, place, config_dir, errand.allowance if isinstance(way, OwnLogin) else None
+            world, this_run, errand, place, config_dir, _left(errand) if isinstance(way, OwnLogin) else None
         ).to_json(),
         timeout=timeout,
         sandbox=_seeing(place.walls, chosen, way),
@@ -172,6 +176,11 @@ def _options(
         fork_at=errand.fork_at,
         camera=errand.camera,
     )
+
+
+def _left(errand: Errand) -> float | None:
+    """Claude Code tells what the whole conversation cost, but stops by what this run of it did."""
+    return None if errand.allowance is None else max(_LEAST_BUDGET, errand.allowance - errand.spent)
 
 
 def _tools(settings: tuple[str, ...], mine: frozenset[str] | None) -> tuple[str, ...] | None:
@@ -299,12 +308,19 @@ def _unheard(events: Iterable[JournalEvent]) -> tuple[str, ...]:
     return tuple(told.values())
 
 
+def places_of_words(tree: Path) -> tuple[str, ...]:
+    """Many repositories have their words in a file of another name, and a link to it."""
+    return tuple(dict.fromkeys(inside.behind(tree, path) for path in WORDS))
+
+
 def _rules(ours: str, tree: Path) -> str:
     """Ours, and the repository's own words. Its settings stay out: they could name endpoints and run commands."""
-    words = [content.decode("utf-8", "replace") for path in WORDS if (content := inside.read(tree, path))]
+    places = places_of_words(tree)
+    words = [content.decode("utf-8", "replace") for path in places if (content := inside.read(tree, path))]
     if not words:
         return ours
-    theirs = "\n\n".join(words)[:_LONGEST_WORDS]
+    # No argument can hold a NUL, and a letter that is cut in two is left out.
+    theirs = "\n\n".join(words).replace("\0", "").encode()[:_LONGEST_WORDS].decode("utf-8", "ignore")
     return f"{ours}\n\n# The repository's CLAUDE.md\n\n{theirs}\n\n{_BELOW}"
 
 

@@ -23,8 +23,8 @@ from pathlib import Path
 
 from legion.config.user import UserConfig
 from legion.domain.errors import LegionError
-from legion.domain.events import Event, Kind
-from legion.domain.occasions import Occasion, occasions
+from legion.domain.events import Event
+from legion.domain.occasions import Occasion, may_be_one, occasions
 from legion.jobs.world import World
 from legion.store import agents, events, projects, tickets, usage
 from legion.store.database import ReadTransaction
@@ -40,7 +40,6 @@ _NET_PATIENCE = 10.0
 _AT_ONCE = 200
 _BREATH = 0.2
 _BEGUN = "begun"
-_KINDS = (Kind.TICKET_MOVED, Kind.QUESTION_ASKED)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,7 +91,7 @@ class Herald:
             begun, after = usage.read_up_to(tx, _SOURCE)
             # A first start tells nothing of what was before.
             found = events.after(tx, after, limit=_AT_ONCE) if begun else ()
-            news = [one for event in found if event.kind in _KINDS for one in _news(tx, event)]
+            news = [one for event in found if may_be_one(event) for one in _news(tx, event)]
             last = found[-1].n if found else events.last(tx) if not begun else after
         if begun and last == after:
             return False
@@ -145,7 +144,7 @@ def _news(tx: ReadTransaction, event: Event) -> list[tuple[Occasion, News]]:
     project = projects.get(tx, event.project)
     there = tickets.states_of(tx, [event.ticket]) if event.ticket is not None else {}
     ticket = tickets.get(tx, event.ticket) if event.ticket is not None and event.ticket in there else None
-    live = len(tickets.live(tx, project=event.project))
+    live = tickets.how_many_live(tx, event.project)
     parked = ticket.parked.reason.value if ticket is not None and ticket.parked is not None else None
     title = ticket.wish.title if ticket is not None else ""
     found = []

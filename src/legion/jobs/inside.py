@@ -29,6 +29,17 @@ def read(root: Path, path: str) -> bytes | None:
         return file.read()
 
 
+def behind(root: Path, path: str) -> str:
+    """Where a link leads that stays inside, by its words alone; the path itself where none does."""
+    try:
+        with _parent(root, path, make=False) as folder:
+            to = os.readlink(PurePosixPath(path).name, dir_fd=folder)
+    except OSError:
+        return path
+    place = os.path.normpath(PurePosixPath(path).parent / to)
+    return path if place.startswith(("/", "..")) else place
+
+
 def write(root: Path, path: str, content: bytes) -> None:
     """Put a file there that only its owner can read, in the place of any other. Raises OSError."""
     name = PurePosixPath(path).name

@@ -42,51 +42,165 @@ _PATIENCE, _LONGEST_PATIENCE = 0.1, 1.0
 """Seconds without an arrival after which a batch is closed, and the most that the first of it waits."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class _Tried:
+    """A chain, and what the checks said about its tip."""
+
+    links: tuple[Link, ...]
+    tested: Tested
+
+
 def land(world: World, claim: Claim) -> None:
     """Until nothing is left to land. What arrives while the claim is being given back starts the next job."""
     target.finish_begun(world, world.workshop(claim.subject))
-    queue = Queue(world, claim.subject)
-    train, suspects = Train(world, queue), Suspects()
-    try:
-        while _land_next(world, claim.subject, queue, train, suspects):
-            pass
-    finally:
-        train.give_up()
-        for ticket in suspects.ids:
-            world.aboard.pop(ticket, None)
+    _Lander(world, claim.subject).clear()
     with world.store.write() as tx:
         jobs.finish(tx, claim)
 
 
-def _land_next(world: World, project: int, queue: Queue, train: Train, suspects: Suspects) -> bool:
-    """One batch, or one suspect. False where nothing is left, or nothing may be run."""
-    shop = world.workshop(project)
-    shop = replace(shop, project=person.look(world, shop))
-    person_waits = shop.project.person_waiting
-    batch = _accepted(world, (() if person_waits else train.next(shop)) or _batch(world, shop, queue, suspects))
-    if not _trusted(world, shop):
-        return False
-    suspect = suspects.next(others_wait=bool(batch) or person_waits)
-    if suspect is not None:
-        _blame(world, shop, suspect, queue)
-    elif batch or person_waits:
-        queue.tell(shop, batch, suspects.ids)
-        _land_batch(world, shop, batch, person_waits, queue, train, suspects)
-    else:
-        return False
-    return True
+class _Lander:
+    """Works off one project's merge queue, for as long as its land job runs."""
+
+    def __init__(self, world: World, project: int) -> None:
+        self._world = world
+        self._project = project
+        self._queue = Queue(world, project)
+        self._train = Train(world, self._queue)
+        self._suspects = Suspects()
+
+    def clear(self) -> None:
+        try:
+            while self._land_next():
+                pass
+        finally:
+            self._train.give_up()
+            for ticket in self._suspects.ids:
+                self._world.aboard.pop(ticket, None)
+
+    def _land_next(self) -> bool:
+        """One batch, or one suspect. False where nothing is left, or nothing may be run."""
+        shop = self._world.workshop(self._project)
+        shop = replace(shop, project=person.look(self._world, shop))
+        person_waits = shop.project.person_waiting
+        batch = _accepted(self._world, (() if person_waits else self._train.next(shop)) or self._batch(shop))
+        if not _trusted(self._world, shop):
+            return False
+        suspect = self._suspects.next(others_wait=bool(batch) or person_waits)
+        if suspect is not None:
+            self._blame(shop, suspect)
+        elif batch or person_waits:
+            self._queue.tell(shop, batch, self._suspects.ids)
+            self._land_batch(shop, batch, person_waits)
+        else:
+            return False
+        return True
+
+    def _batch(self, shop: Workshop) -> tuple[Ticket, ...]:
+        _let_companions_arrive(self._world, shop)
+        with self._world.store.read() as tx:
+            live = tickets.live(tx, project=self._project)
+            return self._queue.first(shop, tx, self._suspects.without(live))
+
+    def _land_batch(self, shop: Workshop, batch: tuple[Ticket, ...], person_waits: bool) -> None:
+        world, start = self._world, shop.target
+        chain = _chain(world, shop, start, batch, person_waits)
+        if not chain or _refuse_nonsense(world, shop, chain):
+            return
+        shop = _under_persons_config(world, shop, chain[0])
+        taken = {*self._suspects.ids, *(ticket.id for ticket in batch)}
+        with self._train.below(shop, chain[-1].commit, taken) as begun, _shown(world, chain):
+            search, tried = self._search(shop, start, chain, begun)
+        room = self._queue.room(shop)
+        self._learn(shop, chain, search)
+        landed = search.lands is None or target.move(world, shop, start, tried[search.lands].links)
+        if landed and search.culprit is not None:
+            against, culprit = tried[search.convicted_by].tested, chain[search.culprit].ticket
+            if culprit is None:
+                _refuse_red_person(world, shop, against)
+            else:
+                self._suspects.add(Suspect(ticket=culprit, against=against, alone=search.lands is None, room=room))
+                world.aboard[culprit.id] = "red; that is repeated alone before anyone is blamed"
+
+    def _learn(self, shop: Workshop, chain: Sequence[Link], search: Search) -> None:
+        """The person's commits teach nothing about agents' changes."""
+        changes = [link for link in chain if link.ticket is not None]
+        if changes and (search.culprit is None or chain[search.culprit] in changes):
+            self._queue.learn(shop, len(changes), green=search.red is None)
+
+    def _search(
+        self, shop: Workshop, start: str, chain: list[Link], begun: Tested | None
+    ) -> tuple[Search, dict[Probe, _Tried]]:
+        """Test parts of the chain until it is clear how much of it may land and who is to blame for the rest.
+
+        `begun` is what was said about the whole of it while it stood on a batch that has landed since.
+        """
+        search = Search(size=len(chain))
+        tried: dict[Probe, _Tried] = {}
+        slots = shop.config.landing.checks_at_once
+        # The batch below may have brought other checks; then it says nothing.
+        if begun is not None and not begun.green and begun.wanted == _wanted(self._world, shop, chain):
+            self._train.give_up()
+            whole = Probe(len(chain))
+            tried[whole] = _Tried(links=tuple(chain), tested=begun)
+            search = landing.learn(search, {whole: False})
+        while not search.settled:
+            probes = landing.probes(search, slots)
+            with ThreadPoolExecutor(max_workers=len(probes), thread_name_prefix="probe") as pool:
+                results = dict(
+                    zip(
+                        probes,
+                        pool.map(lambda probe: _try(self._world, shop, start, chain, probe), probes),
+                        strict=True,
+                    )
+                )
+            tried |= {probe: result for probe, result in results.items() if result is not None}
+            for result in results.values():
+                if result is not None:
+                    refuse_broken(result.tested)
+            results_told = {probe: None if result is None else result.tested.green for probe, result in results.items()}
+            search = landing.learn(search, results_told)
+            if search.red is not None:
+                self._train.give_up()
+        return search, tried
+
+    def _blame(self, shop: Workshop, suspect: Suspect) -> None:
+        """The red test is repeated with no other beside it. Where it is green then, the change stays in the queue, and
+        the receipt counts."""
+        try:
+            with self._world.store.read() as tx:
+                if tickets.get(tx, suspect.ticket.id).version != suspect.ticket.version:
+                    return
+            tested = told(self._world, shop, suspect.against)
+            if tested.green:
+                self._queue.unlearn(shop, suspect.room)
+            else:
+                self._send_back(shop, suspect.ticket, tested, alone=suspect.alone)
+        finally:
+            self._world.aboard.pop(suspect.ticket.id, None)
+
+    def _send_back(self, shop: Workshop, culprit: Ticket, tested: Tested, *, alone: bool) -> None:
+        world = self._world
+        if alone:
+            known = baseline.learn(world, shop)
+            failing = {receipt.command for receipt in known.red}
+            if failing and {receipt.command for receipt in tested.red} <= failing:
+                detail = f"the target itself fails {', '.join(f'`{command}`' for command in sorted(failing))}"
+                _move(world, culprit, Park(ParkReason.RED_BASELINE, detail), Kind.BASELINE_RED, tested.red)
+                self._queue.forget(shop)
+                return
+        before = shop.target
+        merged = candidate(world, shop, before, culprit)
+        if isinstance(merged, Conflict):
+            _move(world, culprit, sent_back_for_conflict(culprit, before, merged), Kind.SENT_BACK)
+            return
+        step = sent_back_for_red(culprit, before, merged.tree, tested)
+        _move(world, culprit, step, Kind.SENT_BACK, tested.red)
 
 
 def _trusted(world: World, shop: Workshop) -> bool:
     """The last batch may have brought a legion.toml that the person has not seen."""
     with world.store.read() as tx:
         return projects.is_trusted(tx, shop.project.id, shop.project.config_hash)
-
-
-def _batch(world: World, shop: Workshop, queue: Queue, suspects: Suspects) -> tuple[Ticket, ...]:
-    _let_companions_arrive(world, shop)
-    with world.store.read() as tx:
-        return queue.first(shop, tx, suspects.without(tickets.live(tx, project=shop.project.id)))
 
 
 def _accepted(world: World, batch: tuple[Ticket, ...]) -> tuple[Ticket, ...]:
@@ -109,42 +223,6 @@ def _let_companions_arrive(world: World, shop: Workshop) -> None:
         if queued == before or not {State.WORKING, State.CHECKING}.intersection(states):
             return
         time.sleep(_PATIENCE)
-
-
-def _land_batch(
-    world: World,
-    shop: Workshop,
-    batch: tuple[Ticket, ...],
-    person_waits: bool,
-    queue: Queue,
-    train: Train,
-    suspects: Suspects,
-) -> None:
-    start = shop.target
-    chain = _chain(world, shop, start, batch, person_waits)
-    if not chain or _refuse_nonsense(world, shop, chain):
-        return
-    shop = _under_persons_config(world, shop, chain[0])
-    taken = {*suspects.ids, *(ticket.id for ticket in batch)}
-    with train.below(shop, chain[-1].commit, taken) as begun, _shown(world, chain):
-        search, tried = _search(world, shop, start, chain, begun, train)
-    room = queue.room(shop)
-    _learn(queue, shop, chain, search)
-    landed = search.lands is None or target.move(world, shop, start, tried[search.lands].links)
-    if landed and search.culprit is not None:
-        against, culprit = tried[search.convicted_by].tested, chain[search.culprit].ticket
-        if culprit is None:
-            _refuse_red_person(world, shop, against)
-        else:
-            suspects.add(Suspect(ticket=culprit, against=against, alone=search.lands is None, room=room))
-            world.aboard[culprit.id] = "red; that is repeated alone before anyone is blamed"
-
-
-def _learn(queue: Queue, shop: Workshop, chain: Sequence[Link], search: Search) -> None:
-    """The person's commits teach nothing about agents' changes."""
-    changes = [link for link in chain if link.ticket is not None]
-    if changes and (search.culprit is None or chain[search.culprit] in changes):
-        queue.learn(shop, len(changes), green=search.red is None)
 
 
 @contextlib.contextmanager
@@ -241,47 +319,6 @@ def _persons_link(world: World, shop: Workshop, start: str) -> Link | None:
     return None
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Tried:
-    """A chain, and what the checks said about its tip."""
-
-    links: tuple[Link, ...]
-    tested: Tested
-
-
-def _search(
-    world: World, shop: Workshop, start: str, chain: list[Link], begun: Tested | None, train: Train
-) -> tuple[Search, dict[Probe, _Tried]]:
-    """Test parts of the chain until it is clear how much of it may land and who is to blame for the rest.
-
-    `begun` is what was said about the whole of it while it stood on a batch that has landed since.
-    """
-    search = Search(size=len(chain))
-    tried: dict[Probe, _Tried] = {}
-    slots = shop.config.landing.checks_at_once
-    # The batch below may have brought other checks; then it says nothing.
-    if begun is not None and not begun.green and begun.wanted == _wanted(world, shop, chain):
-        train.give_up()
-        whole = Probe(len(chain))
-        tried[whole] = _Tried(links=tuple(chain), tested=begun)
-        search = landing.learn(search, {whole: False})
-    while not search.settled:
-        probes = landing.probes(search, slots)
-        with ThreadPoolExecutor(max_workers=len(probes), thread_name_prefix="probe") as pool:
-            results = dict(
-                zip(probes, pool.map(lambda probe: _try(world, shop, start, chain, probe), probes), strict=True)
-            )
-        tried |= {probe: result for probe, result in results.items() if result is not None}
-        for result in results.values():
-            if result is not None:
-                refuse_broken(result.tested)
-        results_told = {probe: None if result is None else result.tested.green for probe, result in results.items()}
-        search = landing.learn(search, results_told)
-        if search.red is not None:
-            train.give_up()
-    return search, tried
-
-
 def _try(world: World, shop: Workshop, start: str, chain: list[Link], probe: Probe) -> _Tried | None:
     """The project's checks and the proofs of every ticket in it, on the tip of what the probe asks for."""
     links = part(world, shop, start, chain, probe)
@@ -302,40 +339,6 @@ def _refuse_red_person(world: World, shop: Workshop, against: Tested) -> None:
     if not tested.green:
         failed = ", ".join(f"`{receipt.command}`" for receipt in tested.red)
         _refuse_person(world, shop, f"your commits fail {failed}", "mend that and commit again")
-
-
-def _blame(world: World, shop: Workshop, suspect: Suspect, queue: Queue) -> None:
-    """The red test is repeated with no other beside it. Where it is green then, the change stays in the queue, and the
-    receipt counts."""
-    try:
-        with world.store.read() as tx:
-            if tickets.get(tx, suspect.ticket.id).version != suspect.ticket.version:
-                return
-        tested = told(world, shop, suspect.against)
-        if tested.green:
-            queue.unlearn(shop, suspect.room)
-        else:
-            _send_back(world, shop, suspect.ticket, tested, queue, alone=suspect.alone)
-    finally:
-        world.aboard.pop(suspect.ticket.id, None)
-
-
-def _send_back(world: World, shop: Workshop, culprit: Ticket, tested: Tested, queue: Queue, *, alone: bool) -> None:
-    if alone:
-        known = baseline.learn(world, shop)
-        failing = {receipt.command for receipt in known.red}
-        if failing and {receipt.command for receipt in tested.red} <= failing:
-            detail = f"the target itself fails {', '.join(f'`{command}`' for command in sorted(failing))}"
-            _move(world, culprit, Park(ParkReason.RED_BASELINE, detail), Kind.BASELINE_RED, tested.red)
-            queue.forget(shop)
-            return
-    before = shop.target
-    merged = candidate(world, shop, before, culprit)
-    if isinstance(merged, Conflict):
-        _move(world, culprit, sent_back_for_conflict(culprit, before, merged), Kind.SENT_BACK)
-        return
-    step = sent_back_for_red(culprit, before, merged.tree, tested)
-    _move(world, culprit, step, Kind.SENT_BACK, tested.red)
 
 
 def _move(

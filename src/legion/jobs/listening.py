@@ -1,20 +1,29 @@
-"""Who hears what happens in a run, line by line of its journal: questions, and what its program knows of limits."""
+"""Who hears what happens in a run, line by line of its journal: questions, and what its program knows of limits and
+of money.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from legion.domain.runs import Run
-from legion.domain.usage import Limit
+from legion.domain.usage import Limit, Spending, Usage, since, total
 from legion.jobs import asking
 from legion.jobs.access import OWN_LOGIN, OwnLogin
 from legion.jobs.asking import Asker
+from legion.jobs.spending import day_of
 from legion.jobs.world import World
 from legion.runner.journal import JournalEvent
 from legion.store import runs, usage
 
 _SPANS = {"five_hour": "5h", "seven_day": "7d"}
 _REFUSED, _SERVED = 429, 200
+_TOKENS = {
+    "inputTokens": "input",
+    "outputTokens": "output",
+    "cacheReadInputTokens": "cache_read",
+    "cacheCreationInputTokens": "cache_write",
+}
 
 
 def listener(world: World, asker: Asker, this_run: Run) -> Callable[[JournalEvent], None]:
@@ -25,6 +34,8 @@ def listener(world: World, asker: Asker, this_run: Run) -> Callable[[JournalEven
         ask(event)
         if event.kind == "limit":
             _note(world, this_run, event)
+        elif event.kind == "result":
+            _count(world, this_run, event)
 
     return hear
 
@@ -49,3 +60,30 @@ def _note(world: World, this_run: Run, event: JournalEvent) -> None:
         usage.note_limit(tx, limit)
         # What may begin now may be another.
         tx.tell()
+
+
+def _count(world: World, this_run: Run, event: JournalEvent) -> None:
+    """With the person's own login nobody but the program counts, over all runs of the conversation."""
+    models, turns = event.facts.get("models"), event.facts.get("turns")
+    with world.store.read() as tx:
+        own = runs.get(tx, this_run.id).access == OwnLogin.words
+    if not own or not isinstance(models, Mapping):
+        return
+    day, requests = day_of(event.time), turns if isinstance(turns, int) else 0
+    with world.store.write() as tx:
+        counted = usage.of_conversation(tx, this_run.conversation, OWN_LOGIN)
+        for model, told in models.items():
+            # What this run told before, on the same day, is among what it tells now.
+            before = [one for one in counted if one.model == model and (one.run, one.day) != (this_run.id, day)]
+            spent = since(_told(told, requests), total(one.usage for one in before))
+            usage.put(tx, Spending(run=this_run.id, provider=OWN_LOGIN, model=str(model), day=day, usage=spent))
+            requests = 0
+
+
+def _told(facts: object, requests: int) -> Usage:
+    """Of one model, in Claude Code's words."""
+    if not isinstance(facts, Mapping):
+        return Usage()
+    tokens = {ours: number for theirs, ours in _TOKENS.items() if isinstance(number := facts.get(theirs), int)}
+    usd = facts.get("costUSD")
+    return Usage(requests=requests, usd=float(usd) if isinstance(usd, int | float) else 0.0, **tokens)

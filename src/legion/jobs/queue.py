@@ -27,6 +27,7 @@ class Queue:
 
     def __init__(self, world: World, project: int) -> None:
         self._world = world
+        self._reds = world.reds
         with world.store.read() as tx:
             said = events.latest(tx, project, Kind.BATCH_SIZE, within=_EVENTS)
         self._room = None if said is None else int(str(said.data["to"]))
@@ -62,16 +63,19 @@ class Queue:
 
     def learn(self, shop: Workshop, tried: int, *, green: bool) -> None:
         """A batch of so many was green or red. Where that changes how many come next, it is written down."""
-        after = room_after(green=green, tried=tried, room=self.room(shop), most=shop.config.landing.batch)
-        why = f"a batch of {tried} was {'green' if green else 'red'}"
+        reds = self._reds[shop.project.id] = 0 if green else self._reds.get(shop.project.id, 0) + 1
+        after = room_after(reds=reds, tried=tried, room=self.room(shop), most=shop.config.landing.batch)
+        why = f"a batch of {tried} was green" if green else f"{reds} batches in a row were red, the last of {tried}"
         self._change(shop, after, why, Rule.BATCH_LEARNS)
 
     def unlearn(self, shop: Workshop, room: int) -> None:
         """What was red was flaky. That tells nothing about changes, so there is as much room as before, or more."""
+        self._reds.pop(shop.project.id, None)
         self._change(shop, max(room, self.room(shop)), "what was red was flaky", Rule.FLAKY_BLAMES_NOBODY)
 
     def forget(self, shop: Workshop) -> None:
         """What was red was the target itself, which tells nothing about changes either."""
+        self._reds.pop(shop.project.id, None)
         self._change(shop, shop.config.landing.batch, "the target itself was red", Rule.BLAMELESS)
 
     def _change(self, shop: Workshop, to: int, why: str, rule: Rule) -> None:

@@ -139,10 +139,12 @@ def limit(world: World, run: Run) -> int:
 
 
 def _stop(world: World, run: Run, held: int, limit: int) -> None:
-    # The word comes first: whoever concludes the run must find it.
-    files.write_whole(_mark(world, run), f"{held} {limit}")
-    log.warning("run %s is stopped: it holds %s, and %s are allowed", run.name, _shown(held), _shown(limit))
-    if not launch.stop(world.data.runs / run.name):
+    # The word comes first: whoever concludes the run must find it, and saving a large tree takes longer than our rest.
+    told = exceeded(world, run) is not None
+    if not told:
+        files.write_whole(_mark(world, run), f"{held} {limit}")
+        log.warning("run %s is stopped: it holds %s, and %s are allowed", run.name, _shown(held), _shown(limit))
+    if not launch.stop(world.data.runs / run.name) and not told:
         _mark(world, run).unlink()
 
 

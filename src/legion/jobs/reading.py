@@ -104,14 +104,14 @@ def _spec(
     world: World, shop: Workshop, this_run: Run, matter: Matter, stage: Stage, chosen: Agent, place: Place
 ) -> Spec:
     if chosen.argv is None:
-        errand = _errand(world, shop, matter.reading, stage, matter)
+        errand = _errand(world, stage, matter, place.tree)
         return claude.spec(world, this_run, errand, place, chosen.timeout)
     words = f"{review_words.RULES}\n\n{stage.role.prompt}\n\n{review_words.first(matter)}"
     return agents.plain(this_run, chosen, place, words)
 
 
-def _errand(world: World, shop: Workshop, reading: Reading, stage: Stage, matter: Matter) -> Errand:
-    ticket = matter.ticket
+def _errand(world: World, stage: Stage, matter: Matter, tree: Path) -> Errand:
+    ticket, words = matter.ticket, {*claude.WORDS, *claude.places_of_words(tree)}
     with world.store.read() as tx:
         spent = usage.of_ticket(tx, ticket.id).usd
     return Errand(
@@ -126,7 +126,7 @@ def _errand(world: World, shop: Workshop, reading: Reading, stage: Stage, matter
         role=stage.role.name,
         team=teams.of_ticket(world, ticket).team,
         # A change must not bring rules for who reads it.
-        obeys=not any(file.path in claude.WORDS for file in matter.files),
+        obeys=not any(file.path in words for file in matter.files),
     )
 
 

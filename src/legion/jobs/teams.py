@@ -45,7 +45,7 @@ def untrusted(world: World, shop: Workshop) -> tuple[Text, ...]:
 
 def repository(shop: Workshop) -> tuple[Text, ...]:
     """Whatever the landed code defines, trusted or not. What lies in a worktree or a checkout counts for nothing."""
-    found = _defined(shop.hub.path, shop.target)
+    found = _defined(shop.hub.path, shop.project.target or shop.target)
     if len(found) > _MOST_FILES:
         raise BadInput(f"{files.REPOSITORY} of {shop.project.name} has more than {_MOST_FILES} files: remove some.")
     return found

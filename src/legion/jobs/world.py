@@ -95,6 +95,8 @@ class World:
     """By run at work: in a few words why it does not get on, as was judged last. Those that do are left out."""
     sizes: dict[Change, int] = field(default_factory=dict)
     """How many lines each change that came into the merge queue adds and removes."""
+    reds: dict[int, int] = field(default_factory=dict)
+    """By project: how many batches in a row were red."""
     aboard: dict[int, str] = field(default_factory=dict)
     """By ticket in the merge queue: in a few words what is done with it now. Those that only wait are left out."""
     _trees: dict[int, tuple[Worktrees, CheckTrees]] = field(default_factory=dict)

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from legion.config import rules
 from legion.domain.agents import ROOT
+from legion.domain.attempts import has_attempts
 from legion.domain.errors import BadInput, Conflict
 from legion.domain.questions import (
     ALWAYS,
@@ -155,9 +156,10 @@ def _consequence(world: World, settled: Question, name: str) -> str:
             return f"There is ${settled.facts['usd']} more to spend, and what waited goes on."
         case (Matter.CONFLICT, choice) if choice == RETRY and settled.ticket is not None:
             return ticket_cases.retry(world, settled.ticket, settled.why).message
-        case (Matter.CHANGE, choice):
-            went = "goes on with its change" if choice == YES else "goes back to its agent, who hears why"
-            return f"Ticket {settled.ticket} {went}."
+        case (Matter.CHANGE, choice) if choice == YES:
+            return f"Ticket {settled.ticket} goes on with its change."
+        case (Matter.CHANGE, _) if settled.ticket is not None:
+            return _refused(world, settled.ticket)
         case (Matter.ATTEMPTS, choice):
             return f"Ticket {settled.ticket} {'is tried again' if choice == YES else 'has failed'}."
         case (Matter.CONFLICT, _) if settled.agent and settled.choice != GO_ON:
@@ -169,6 +171,14 @@ def _consequence(world: World, settled: Question, name: str) -> str:
             return "It stays as it is."
         case _:
             return f"{who} gets this answer."
+
+
+def _refused(world: World, ticket: int) -> str:
+    with world.store.read() as tx:
+        may_try = has_attempts(tickets.get(tx, ticket))
+    if may_try:
+        return f"Ticket {ticket} goes back to its agent, who hears why."
+    return f"Ticket {ticket} fails, since it has no attempt left: `legion retry {ticket}` gives it one."
 
 
 def _asker(question: Question) -> str:

@@ -17,6 +17,7 @@ from legion.runner.journal import JournalEvent, read_journal
 from legion.service import projects as project_cases
 from legion.store import events, projects, runs, tickets
 from legion.wire.history import Events, Happening
+from legion.wire.words import clash, clashing
 
 _MOST = 20_000
 _LONGEST = 200
@@ -153,9 +154,9 @@ def said(event: Event) -> str:
         case Kind.WARNING:
             words = f"{told('job')}: {told('why')}" if data.get("why") else _facts(data)
         case Kind.CLASH_SEEN:
-            words = f"will conflict with {_other(data)} in {_paths(data.get('places'))}"
+            words = f"will conflict with {clash(data)}"
         case Kind.CLASH_GONE:
-            words = f"will not conflict with {_other(data)} any more"
+            words = f"will not conflict with {clashing(data)} any more"
         case Kind.TICKET_CREATED:
             words = f"asked for: {told('title')}"
         case Kind.TICKET_MOVED:
@@ -206,17 +207,6 @@ def said(event: Event) -> str:
 def _numbers(ids: object) -> str:
     listed = [f"#{id}" for id in ids] if isinstance(ids, Iterable) else []
     return ", ".join(listed) or "your own commits"
-
-
-def _other(data: Mapping[str, object]) -> str:
-    return f"#{data['with']}" if data.get("with") else "what landed"
-
-
-def _paths(places: object) -> str:
-    named = (
-        [str(place.get("path")) for place in places if isinstance(place, Mapping)] if isinstance(places, list) else []
-    )
-    return ", ".join(dict.fromkeys(named)) or "some file"
 
 
 def _tries(data: Mapping[str, object]) -> str:

@@ -180,6 +180,11 @@ def live(tx: ReadTransaction, project: int | None = None) -> tuple[Ticket, ...]:
     return tuple(_ticket(row) for row in tx.execute(found))
 
 
+def how_many_live(tx: ReadTransaction, project: int) -> int:
+    found = select(func.count().label("many")).select_from(schema.tickets).where(_LIVE, _TABLE.project == project)
+    return int(tx.execute(found).one().many)
+
+
 def recent(tx: ReadTransaction, project: int | None, limit: int, before: Ticket | None = None) -> tuple[Ticket, ...]:
     """Those that ended last, newest first, without their long texts; `before` is the last one of the page before."""
     found = select(schema.tickets).where(_ENDED, _ON_BOARD).order_by(_TABLE.moved_at.desc(), _TABLE.id.desc())

@@ -1,4 +1,4 @@
-"""What runs spent, as the gateway's ledger told, and what providers said about their limits.
+"""What runs spent, as the gateway's ledger or the program itself told, and what providers said about their limits.
 
 The position in the ledger moves in the transaction that writes down what was read, so every line counts once.
 """
@@ -35,6 +35,21 @@ def add(tx: Transaction, spending: Iterable[Spending]) -> None:
             tx.execute(insert(schema.usage), [facts | _values(one.usage)])
         else:
             tx.execute(update(schema.usage).where(*same).values(_values(_usage(row) + one.usage)))
+
+
+def put(tx: Transaction, one: Spending) -> None:
+    """In the place of what is known of the same run, provider, model and day."""
+    facts = {"run": one.run, "provider": one.provider, "model": one.model, "day": one.day}
+    same = [schema.usage.c[name] == value for name, value in facts.items()]
+    if tx.execute(update(schema.usage).where(*same).values(_values(one.usage))).rowcount == 0:
+        tx.execute(insert(schema.usage), [facts | _values(one.usage)])
+
+
+def of_conversation(tx: ReadTransaction, conversation: str, provider: str) -> tuple[Spending, ...]:
+    """What all runs of a conversation spent at one provider, by model and day."""
+    runs = select(schema.runs.c.id).where(schema.runs.c.conversation == conversation)
+    found = select(schema.usage).where(_TABLE.run.in_(runs), _TABLE.provider == provider)
+    return tuple(_spending(row) for row in tx.execute(found))
 
 
 def of_runs(tx: ReadTransaction, runs: Iterable[int]) -> Mapping[int, Usage]:
@@ -115,8 +130,7 @@ def spending(tx: ReadTransaction, project: int | None = None) -> tuple[Spending,
     if project is not None:
         found = found.where(_TABLE.run.in_(select(schema.runs.c.id).where(schema.runs.c.project == project)))
     return tuple(
-        Spending(run=row.run, provider=row.provider, model=row.model, day=row.day, usage=_usage(row))
-        for row in tx.execute(found.order_by(_TABLE.run, _TABLE.provider, _TABLE.model, _TABLE.day))
+        _spending(row) for row in tx.execute(found.order_by(_TABLE.run, _TABLE.provider, _TABLE.model, _TABLE.day))
     )
 
 
@@ -162,6 +176,10 @@ def note_limit(tx: Transaction, limit: Limit) -> None:
 def limits(tx: ReadTransaction) -> Mapping[str, Limit]:
     """What each provider said last."""
     return {row.provider: Limit(**row._mapping) for row in tx.execute(select(schema.limits))}
+
+
+def _spending(row: Row[Any]) -> Spending:
+    return Spending(run=row.run, provider=row.provider, model=row.model, day=row.day, usage=_usage(row))
 
 
 def _values(usage: Usage) -> dict[str, Any]:

@@ -1,6 +1,8 @@
-"""How a word is understood where people and agents may name a ticket or a standing agent."""
+"""Words that several rooms understand or say in the same way: names of tickets and agents, conflicts to come."""
 
 from __future__ import annotations
+
+from collections.abc import Mapping
 
 SHORT_ID = 8
 """So many characters of an agent's id are shown, and are enough to call it."""
@@ -12,3 +14,15 @@ def names_a_ticket(word: str) -> bool:
     digits = word.removeprefix("#")
     longest = SHORT_ID - 1 if digits == word else _LONGEST_NUMBER
     return digits.isascii() and digits.isdigit() and len(digits) <= longest
+
+
+def clash(facts: Mapping[str, object]) -> str:
+    """With whom a change will conflict, and where, as its event tells."""
+    places = facts.get("places")
+    named = [str(one.get("path")) for one in places if isinstance(one, Mapping)] if isinstance(places, list) else []
+    return f"{clashing(facts)} in {', '.join(dict.fromkeys(named)) or 'some file'}"
+
+
+def clashing(facts: Mapping[str, object]) -> str:
+    """Nobody's number stands for what has landed."""
+    return f"#{facts['with']}" if facts.get("with") else "what landed"
