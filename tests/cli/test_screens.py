@@ -166,13 +166,15 @@ def test_an_empty_board_says_what_to_do():
 def test_every_screen_fits_every_width():
     service = a_board()
     service.put(8, "漢字 🎉 " * 30, "parked", reason="waits for a person " * 10)
-    service.runs = [a_run(1)]
+    service.runs = [a_run(1, "failed", detail="exit code 1; not part of the change: nested repositories vendor/lib")]
     service.receipts = [a_receipt("test", "red", command="make " + "x" * 200)]
+    assert "vendor/lib" in "\n".join(page_of(service.ticket(8), PLAIN, full=True)), "nothing is cut short"
     for columns in (20, 30, 40, 60, 80, 200):
         screen = replace(PLAIN, width=columns)
         for lines in (
             screen_of(service.status("/src/shop", False), screen),
             page_of(service.ticket(8), screen),
+            page_of(service.ticket(8), screen, full=True),
             drawing_of(service.graph("/src/shop"), screen),
         ):
             assert [line for line in lines if width(line) > columns] == []

@@ -10,6 +10,7 @@ import pytest
 from legion.client.legion import Legion
 from legion.wire.errors import BadInput, Conflict
 from legion.wire.projects import AddProject, Trust, Where
+from tests.support.gates import Gate
 from tests.support.legion import Project, Squad
 from tests.support.repository import CHECK, Repository
 
@@ -83,6 +84,22 @@ def test_landed_work_that_the_branch_lacks_keeps_the_project(project: Project):
         client.pause_ticket(ticket)
     assert client.ticket(ticket).ticket.state == "done"
     assert ticket not in [line.id for line in client.status(None, True).tickets], "the board of all forgets it, too"
+    project.squad.adopt(project.repository)
+
+
+def test_work_lands_while_the_repository_is_away_and_one_that_stays_away_can_be_forgotten(project: Project, gate: Gate):
+    root, away = project.repository.root, project.repository.root.with_name("away")
+    ticket = project.dispatch("a", f"{gate.pause}; echo a > a.txt")
+    gate.arrived()
+    root.rename(away)
+    gate.open()
+    client = project.squad.client
+    project.until(ticket, "done")
+    (line,) = [one for one in client.status(None).projects if one.root == str(root)]
+    assert line.notes == [f"its repository is gone: bring it back, or `legion init --remove {root}`"]
+    assert project.squad.cli("init", "--remove", str(root), cwd=root.parent).returncode == 0
+    assert str(root) not in [one.root for one in client.status(None).projects]
+    away.rename(root)
     project.squad.adopt(project.repository)
 
 

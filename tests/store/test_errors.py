@@ -16,10 +16,11 @@ from pathlib import Path
 import psycopg
 import pytest
 from sqlalchemy import make_url
+from sqlalchemy.exc import DBAPIError
 
 from legion.domain.errors import LegionError, TryAgain
 from legion.domain.events import Kind
-from legion.store import events, tickets
+from legion.store import errors, events, tickets
 from legion.store.database import Store, sqlite_url
 from legion.store.errors import (
     StoreBroken,
@@ -190,15 +191,25 @@ def test_after_a_full_disk_has_room_again_writing_goes_on(small_disk):
     store.migrate()
     with store.write() as tx:
         add_project(tx)
-    with ballast.open("wb", buffering=0) as file, contextlib.suppress(OSError):
-        while True:
-            file.write(b"x" * 4096)
+    use_up(ballast)
     with pytest.raises(StoreFull), store.write() as tx:
         add_ticket(tx, 1, context="x" * 20_000)
     ballast.unlink()
     with store.write() as tx:
         assert add_ticket(tx, 1, context="x" * 20_000).id == 1
     store.close()
+
+
+def test_a_side_file_that_cannot_grow_means_a_full_disk():
+    error = sqlite3.OperationalError("disk I/O error")
+    error.sqlite_errorcode = sqlite3.SQLITE_IOERR_SHMSIZE
+    assert isinstance(errors.translate(DBAPIError("", None, error), "legion.db"), StoreFull)
+
+
+def use_up(ballast: Path) -> None:
+    with ballast.open("wb", buffering=0) as file, contextlib.suppress(OSError):
+        while True:
+            file.write(b"x" * 4096)
 
 
 def test_a_disk_that_refuses_to_write_is_said(tmp_path):

@@ -92,7 +92,7 @@ def _settings(found: Config, screen: Screen, explain: bool) -> Iterator[str]:
         if explain:
             row.append(Cell(harmless(setting.origin), Colour.DIM))
         rows.append(row)
-    yield from screen.table(rows, indent=0)
+    yield from screen.table(rows, indent=0, whole=True)
     if explain:
         state = "trusted" if found.trusted else "not trusted yet: legion trust"
         yield ""

@@ -97,8 +97,11 @@ class Screen:
     def cut(self, text: str, columns: int) -> str:
         return cut(text, columns, "…" if self.unicode else "~")
 
-    def table(self, rows: Sequence[Sequence[Cell]], *, indent: int = 2, gap: int = 2) -> list[str]:
-        """Aligned columns. The widest columns give way first where the screen is too narrow."""
+    def table(self, rows: Sequence[Sequence[Cell]], *, indent: int = 2, gap: int = 2, whole: bool = False) -> list[str]:
+        """Aligned columns. The widest columns give way first where the screen is too narrow.
+
+        Where nothing may be cut short, what did not fit stands whole below its row.
+        """
         if not rows:
             return []
         widths = [max(width(row[n].text) for row in rows) for n in range(len(rows[0]))]
@@ -113,7 +116,10 @@ class Screen:
             for cell, size in zip(row, widths, strict=True):
                 text = self.cut(cell.text, size)
                 cells += [Cell(text, cell.colour), Cell(" " * (size - width(text) + gap))]
-            lines.append(self.line(*cells[:-1], indent=indent))
+            shown = self.line(*cells[:-1], indent=indent)
+            lines.append(shown)
+            for cell in row if whole else ():
+                lines += [] if cell.text in shown else self.paragraph(cell.text, indent=indent + 4)
         return lines
 
     def paragraph(self, text: str, *, indent: int = 2, most_lines: int | None = None) -> list[str]:

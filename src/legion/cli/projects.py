@@ -30,7 +30,8 @@ def init(call: Call, path: str, dry_run: bool, remove: bool) -> None:
     if dry_run and remove:
         raise click.UsageError("--dry-run and --remove do not go together", click.get_current_context())
     place = Path(call.cwd, path).expanduser()
-    if not place.is_dir():
+    # What was a project may be gone by now, and is to be forgotten.
+    if not place.is_dir() and not remove:
         raise NotFound(f"There is no folder {harmless(str(place))}; name the folder of a git repository.")
     legion = call.legion()
     if remove:

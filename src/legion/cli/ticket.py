@@ -196,7 +196,7 @@ def _attempts(page: TicketPage, screen: Screen, full: bool) -> Iterator[str]:
     shown = page.runs if full else page.runs[-SHORT:]
     if len(shown) < len(page.runs):
         yield screen.aside(f"{count(len(page.runs) - len(shown), 'earlier run')} not shown: --full")
-    yield from screen.table([_run_row(run, page.access) for run in shown])
+    yield from screen.table([_run_row(run, page.access) for run in shown], whole=full)
 
 
 def _run_row(run: RunLine, usual: str) -> list[Cell]:
@@ -254,7 +254,7 @@ def _receipts(page: TicketPage, screen: Screen, full: bool) -> Iterator[str]:
     shown = page.receipts if full else page.receipts[-SHORT:]
     if len(shown) < len(page.receipts):
         yield screen.aside(f"{count(len(page.receipts) - len(shown), 'earlier receipt')} not shown: --full")
-    yield from screen.table([_receipt_row(receipt, screen) for receipt in shown])
+    yield from screen.table([_receipt_row(receipt, screen) for receipt in shown], whole=full)
     last = page.receipts[-1]
     if last.verdict != "green" and last.tail.strip():
         yield from screen.paragraph(f"the end of what {harmless(last.name)} said (all of it: {harmless(last.output)})")
@@ -352,7 +352,7 @@ def _history(page: TicketPage, screen: Screen, full: bool) -> Iterator[str]:
     shown = page.history if full else page.history[-SHORT:]
     if len(shown) < len(page.history):
         yield screen.aside(f"{count(len(page.history) - len(shown), 'earlier event')} not shown: --full")
-    yield from screen.table([[Cell(clock(event.at), Colour.DIM), Cell(words_of(event))] for event in shown])
+    yield from screen.table([[Cell(clock(event.at), Colour.DIM), Cell(words_of(event))] for event in shown], whole=full)
 
 
 _HELPED = {"nudge": "nudged", "interrupt": "interrupted with advice", "end": "its run is ended"}
@@ -395,6 +395,8 @@ def words_of(event: EventLine) -> str:
             return f"taken back in {count(int(told.get('tried', 0)), 'piece')}"
         case "ticket.rewound":
             return f"rewound to {told.get('moment')}"
+        case "warning":
+            return _with("not now", told.get("why"))
         case "ticket.dropped":
             return "dropped"
         case "check.flaky":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import logging
 import os
 import platform
@@ -23,7 +24,7 @@ from legion.config.current import CurrentSettings
 from legion.config.machine import SandboxMode
 from legion.config.user import UserConfig
 from legion.daemon import listening
-from legion.domain.errors import Conflict, LegionError, NotAllowed
+from legion.domain.errors import Conflict, LegionError, NotAllowed, TryAgain
 from legion.jobs import rebuild
 from legion.jobs.conductor import Conductor
 from legion.jobs.gatekeeper import Gatekeeper
@@ -59,16 +60,30 @@ def serve(
 
     `announce` gets the address as soon as it answers, instead of a person; then errors are left to the caller too.
     """
+    data = DataDir((data_dir or default_data_dir()).expanduser().absolute())
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s", stream=sys.stderr)
     try:
-        _serve(port, host, DataDir((data_dir or default_data_dir()).expanduser().absolute()), announce)
+        with _full_disk_told(data):
+            _serve(port, host, data, announce)
     except LegionError as trouble:
         _say_ready(f"error: {trouble.message}")
         if announce is not None:
             raise
-        sys.stderr.write(f"{trouble.message}\n")
+        with contextlib.suppress(OSError):
+            sys.stderr.write(f"{trouble.message}\n")
         return trouble.exit_code
     return 0
+
+
+@contextlib.contextmanager
+def _full_disk_told(data: DataDir) -> Iterator[None]:
+    """In words to whoever started us: the log lies on the same disk."""
+    try:
+        yield
+    except OSError as trouble:
+        if trouble.errno not in (errno.ENOSPC, errno.EDQUOT):
+            raise
+        raise TryAgain(f"The disk that holds {data.root} is full: free some space and try again.") from trouble
 
 
 def _serve(port: int | None, host: str | None, data: DataDir, announce: Callable[[str], None] | None) -> None:

@@ -4,7 +4,7 @@ GitProblem
 ├── GitMissing, GitTooOld             the program itself
 ├── GitError                          git ended with an exit code that nobody expected
 │   └── GitTimedOut
-├── NotARepository, UnusableRepository, BranchGone      the person's repository
+├── NotARepository, UnusableRepository, RepositoryGone, BranchGone      the person's repository
 ├── TargetMoved                       somebody else moved the target first
 ├── BoardMoved, BoardUnreadable       what the hub holds of the board
 ├── TreeGone                          a worktree is not where it should be
@@ -12,6 +12,8 @@ GitProblem
 """
 
 from __future__ import annotations
+
+from pathlib import Path
 
 from legion.domain.errors import BadInput, Conflict, LegionError, TryAgain
 
@@ -56,6 +58,13 @@ class BranchGone(GitProblem, Conflict):
     def __init__(self, branch: str) -> None:
         self.branch = branch
         super().__init__(f"The branch {branch} is not in the repository any more; create it again or choose another.")
+
+
+class RepositoryGone(GitProblem, Conflict):
+    def __init__(self, common_dir: Path) -> None:
+        super().__init__(
+            f"The repository {common_dir} is gone; bring it back, or forget it with `legion init --remove`."
+        )
 
 
 class TargetMoved(GitProblem, TryAgain):

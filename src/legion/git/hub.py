@@ -14,7 +14,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from legion.git.command import git
-from legion.git.errors import BranchGone, GitError, TargetMoved, UnusableRepository
+from legion.git.errors import BranchGone, GitError, RepositoryGone, TargetMoved, UnusableRepository
 from legion.git.writing import Writable
 from legion.system import crash
 from legion.system.crash import Point
@@ -51,6 +51,8 @@ class Hub(Writable):
     def fetch_person(self, repo_common_dir: Path, branch: str) -> str:
         """Bring the tip of the person's branch here, also while they commit, rebase and gc. Returns the commit."""
         theirs, ours = f"refs/heads/{branch}", f"{_OURS}person/{quote(branch, safe='')}"
+        if not repo_common_dir.is_dir():
+            raise RepositoryGone(repo_common_dir)
         for attempt in range(_TRIES):
             tip = git(
                 "rev-parse", "--verify", "--quiet", "--end-of-options", f"{theirs}^{{commit}}",

@@ -7,20 +7,20 @@ from pathlib import Path
 
 from legion.domain.events import Kind
 from legion.domain.projects import Project
-from legion.git.errors import BranchGone
+from legion.git.errors import BranchGone, RepositoryGone
 from legion.git.inspect import loose_tip
 from legion.jobs.world import Workshop, World
 from legion.store import projects
 
 
 def look(world: World, shop: Workshop) -> Project:
-    """Bring the person's branch into the hub and remember its tip. A deleted branch is simply not looked at."""
+    """Bring the person's branch into the hub and remember its tip. What is gone is simply not looked at."""
     common_dir, branch = Path(shop.project.common_dir), shop.project.branch
     if shop.project.person_tip is not None and loose_tip(common_dir, branch) == shop.project.person_tip:
         return shop.project
     try:
         tip = shop.hub.fetch_person(common_dir, branch)
-    except BranchGone:
+    except (BranchGone, RepositoryGone):
         return shop.project
     left = _left(shop, tip)
     target = shop.target

@@ -151,6 +151,8 @@ def said(event: Event) -> str:
         case Kind.COLLECTED:
             moved = data.get("old") != data.get("new")
             words = f"your branch went from {told('old')[:9]} to {told('new')[:9]}" if moved else "nothing was new"
+        case Kind.WARNING:
+            words = f"{told('job')}: {told('why')}" if data.get("why") else _facts(data)
         case Kind.CLASH_SEEN:
             words = f"will conflict with {clash(data)}"
         case Kind.CLASH_GONE:

@@ -46,6 +46,8 @@ def find_or_none(world: World, cwd: str) -> Project | None:
     for folder in (place, *place.parents):
         if folder in ours:
             return ours[folder]
+        if folder in checkouts and not folder.exists():
+            return checkouts[folder]
         if (folder / ".git").exists():
             return checkouts.get(folder) or _by_git(folder, known)
     return None
@@ -71,7 +73,7 @@ def add(world: World, request: AddProject) -> ProjectAdded:
     text = there if there is not None else guess.guess(_names(root), lambda name: _read(root / name)).text
     parse(text, origin=str(file))
     _refuse_committed_nonsense(facts)
-    worktrees = Path(project.worktrees) if project else _nobodys(worktrees_folder(world.user, root))
+    worktrees = Path(project.worktrees) if project else _nobodys(worktrees_folder(world.user, root), _sign(world, root))
     known = project is not None
     if not request.dry_run:
         _refuse_unwritable(worktrees)
@@ -130,7 +132,8 @@ def remove(world: World, cwd: str) -> Done:
     """Forget the project. Its worktrees and its hub go to the trash, legion.toml stays."""
     project = find(world, cwd)
     shop = world.workshop_of(project)
-    ahead = _uncollected(world, shop)
+    # Where the repository is gone nobody can collect; the hub is kept for a while, and where it lies is said.
+    ahead = _uncollected(world, shop) if Path(project.common_dir).is_dir() else 0
     if ahead:
         them = "1 landed commit is" if ahead == 1 else f"{ahead} landed commits are"
         raise Conflict(
@@ -188,7 +191,7 @@ def _register(
     assert facts.branch is not None, "an unfit repository was refused"
     branch = facts.branch if known is None or known.branch not in branches(facts.common_dir) else known.branch
     if known is None:
-        files.write_whole(worktrees / _OWNER, f"Worktrees of {facts.root}, in the care of {world.data.root}\n")
+        files.write_whole(worktrees / _OWNER, _sign(world, facts.root))
         with world.store.write() as tx:
             known = projects.add(
                 tx,
@@ -226,17 +229,24 @@ def _register(
         return projects.save(tx, ready, Kind.PROJECT_ADDED, {"root": str(facts.root), "target": target})
 
 
-def _nobodys(folder: Path) -> Path:
+def _sign(world: World, root: Path) -> str:
+    return f"Worktrees of {root}, in the care of {world.data.root}\n"
+
+
+def _nobodys(folder: Path, sign: str) -> Path:
     """The folder, or the next one like it: another Legion, with other data, may have its trees there."""
     others = (folder.with_name(f"{folder.name}-{number}") for number in range(2, 100))
-    return next((place for place in (folder, *others) if _is_nobodys(place)), folder)
+    return next((place for place in (folder, *others) if _is_nobodys(place, sign)), folder)
 
 
-def _is_nobodys(folder: Path) -> bool:
-    """Empty, or what a project that was removed left behind. Where it cannot be looked at, using it says why."""
+def _is_nobodys(folder: Path, sign: str) -> bool:
+    """Empty, or left by a removed project or by an init that was cut off. Where we cannot look, using it says why."""
     try:
         there = {place.name: place for place in folder.iterdir()}
         there.pop(TRASH, None)
+        owner = there.pop(_OWNER, None)
+        if owner is not None and owner.read_text(errors="replace") != sign:
+            return False
         return all(name in _EMPTY_ROOMS and not any(place.iterdir()) for name, place in there.items())
     except OSError:
         return True

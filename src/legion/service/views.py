@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import shlex
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from pathlib import Path
 
 from legion.config.machine import SandboxMode
 from legion.domain import board
@@ -72,6 +74,8 @@ def _project_line(world: World, tx: ReadTransaction, project: Project) -> Projec
     if shop.config.checks:
         baseline = project.baseline_verdict.value if project.baseline_known and project.baseline_verdict else "unknown"
     notes = []
+    if not Path(project.common_dir).is_dir():
+        notes.append(f"its repository is gone: bring it back, or `legion init --remove {shlex.quote(project.root)}`")
     if not trusted:
         notes.append("legion.toml is not trusted: read it and run `legion trust`")
     elif trusting.stale(project):

@@ -77,6 +77,9 @@ def _from_sqlite(error: sqlite3.Error, place: str) -> LegionError | None:
                 f"The file {place} is damaged or no database ({error}): `legion doctor --rebuild` makes it anew from "
                 "the hubs, or bring it back from a backup."
             )
+        case sqlite3.SQLITE_IOERR if error.sqlite_errorcode == sqlite3.SQLITE_IOERR_SHMSIZE:
+            # Its side file could not grow.
+            return full(place)
         case sqlite3.SQLITE_IOERR:
             return StoreBroken(
                 f"The disk failed under the database {place} ({error}): look at the disk, then start again."
