@@ -395,8 +395,6 @@ def words_of(event: EventLine) -> str:
             return f"taken back in {count(int(told.get('tried', 0)), 'piece')}"
         case "ticket.rewound":
             return f"rewound to {told.get('moment')}"
-        case "warning":
-            return _with("not now", told.get("why"))
         case "ticket.dropped":
             return "dropped"
         case "check.flaky":

@@ -242,7 +242,8 @@ def _nobodys(folder: Path, sign: str) -> Path:
 def _is_nobodys(folder: Path, sign: str) -> bool:
     """Empty, or left by a removed project or by an init that was cut off. Where we cannot look, using it says why."""
     try:
-        there = {place.name: place for place in folder.iterdir()}
+        # A kill may leave half of the sign.
+        there = {place.name: place for place in folder.iterdir() if not place.name.startswith(f".{_OWNER}.")}
         there.pop(TRASH, None)
         owner = there.pop(_OWNER, None)
         if owner is not None and owner.read_text(errors="replace") != sign:
