@@ -140,11 +140,13 @@ def test_an_error_inside_a_stream_is_told(gateway, upstream):
     assert (gateway.entry(run).status, gateway.entry(run).error) == (200, "overloaded_error")
 
 
-def test_a_caller_that_hangs_up_is_counted_and_the_provider_learns_of_it(gateway, upstream):
+@pytest.mark.parametrize(("last", "told"), [(b"", (True, "caller_gone")), (STOP, (False, ""))], ids=["early", "late"])
+def test_a_caller_that_hangs_up_is_counted_and_the_provider_learns_of_it(gateway, upstream, last, told):
+    """Some have heard all and do not wait for the end of the stream."""
     closed = threading.Event()
 
     def script(exchange):
-        exchange.begin(start(input_tokens=11, output_tokens=2))
+        exchange.begin(start(input_tokens=11, output_tokens=2) + last)
         if exchange.wait_until_closed():
             closed.set()
 
@@ -154,7 +156,7 @@ def test_a_caller_that_hangs_up_is_counted_and_the_provider_learns_of_it(gateway
         answer.read1(65536)
     assert closed.wait(60)
     entry = gateway.entry(run)
-    assert (entry.cut, entry.error, entry.input, entry.output) == (True, "caller_gone", 11, 2)
+    assert ((entry.cut, entry.error), entry.input, entry.output) == (told, 11, 2)
 
 
 def test_an_answer_that_is_compressed_all_the_same_passes_and_says_that_it_was_not_counted(gateway, upstream):

@@ -56,6 +56,8 @@ class Victims:
             case Who.RUNNER:
                 _end([self.runner(ticket)])
             case Who.CLAUDE:
+                # Its sandbox may still be on the way to it.
+                until(lambda: self.claudes(ticket), self._here, "a living Claude Code")
                 _end(self.claudes(ticket))
 
     def cut_the_power(self) -> None:

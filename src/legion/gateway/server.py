@@ -128,7 +128,9 @@ class Gateway:
             raise
         except (asyncio.CancelledError, ConnectionError):
             gone = request.transport is None or request.transport.is_closing()
-            account.cut, account.trouble = True, Trouble.CALLER_GONE if gone else Trouble.ENDED
+            # Some hang up as soon as they have heard the last event, before the stream has ended.
+            if not (gone and account.seen.complete):
+                account.cut, account.trouble = True, Trouble.CALLER_GONE if gone else Trouble.ENDED
             raise
         except Exception:  # raised again: the account only says that it broke
             account.cut, account.trouble = True, Trouble.BROKEN
