@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 from dataclasses import replace
@@ -257,16 +258,13 @@ def _refuse_unwritable(folder: Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         free = shutil.disk_usage(folder).free
+        if not os.access(folder, os.W_OK):
+            raise PermissionError(errno.EACCES, "not writable")
     except OSError as trouble:
         raise NotAllowed(
             f"{folder} cannot be used for worktrees ({trouble.strerror}): set another `folder` under [worktrees] "
             "in your settings."
         ) from trouble
-    if not os.access(folder, os.W_OK):
-        raise NotAllowed(
-            f"{folder} cannot be used for worktrees (not writable): set another `folder` under [worktrees] in your "
-            "settings."
-        )
     if free < 50 * 2**20:
         raise NotAllowed(f"The disk that holds {folder} is full: free some room and try again.")
 
