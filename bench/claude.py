@@ -51,11 +51,14 @@ _LONG_WORK = _WORK.replace(
     [[step]]
     say = "Done."
 """,
-    """
+    # Who made the same call again and again would be looked at more closely.
+    "".join(
+        f"""
     [[step]]
-    call = {tool = "Bash", input = {command = "cat done-{name}.txt"}}
+    call = {{tool = "Bash", input = {{command = "cat done-{{name}}.txt; echo {number}"}}}}
 """
-    * (_TURNS - 3)
+        for number in range(_TURNS - 3)
+    )
     + """
     [[step]]
     say = "Done."

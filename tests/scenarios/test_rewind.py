@@ -8,7 +8,9 @@ from collections.abc import Iterator
 
 import pytest
 
+from legion.git.command import git
 from legion.rehearsal.log import Kind
+from legion.runner.journal import JournalEvent
 from legion.system.crash import Point
 from legion.wire.errors import LegionError
 from legion.wire.history import Happening
@@ -209,6 +211,46 @@ def test_a_daemon_that_is_killed_in_a_rewind_loses_neither(here: Company, gate: 
     assert (here.project.landed(f"{name}.txt"), here.project.landed(f"{name}-two.txt")) == ("one\n", None)
     assert f"{name}-two.txt" not in (here.project.landed(f"{name}-seen.txt") or f"{name}-two.txt")
     assert [run.outcome for run in page.runs] == ["stopped", "finished"]
+
+
+def state(here: Company, ticket: int, kept: JournalEvent) -> dict[str, str]:
+    """The files of a state that are not in the target, with what is in them."""
+    place = here.project.hub.parent / "rewind" / str(ticket)
+    (objects,) = place.glob(f"*/{kept.facts['roll']}/objects")
+
+    def asked(*words: str) -> str:
+        return git(*words, git_dir=here.project.hub, objects=objects, borrow=here.project.hub / "objects").text
+
+    names = asked("diff-tree", "-r", "--name-only", str(kept.facts["base"]), str(kept.facts["tree"])).split()
+    return {name: asked("cat-file", "blob", f"{kept.facts['tree']}:{name}") if name != "big" else "" for name in names}
+
+
+def test_a_state_holds_the_calls_of_its_answer_and_nothing_of_the_next(here: Company, gate: Gate):
+    """Keeping the first one takes long, and the model answers at once."""
+    name = f"back{next(NUMBERS)}"
+    together = ", ".join(
+        f'{{tool = "Bash", input = {{command = "echo three > {letter}"}}}}' for letter in ("last", "one", "two")
+    )
+    script(
+        here,
+        name,
+        bash("head -c 20000000 /dev/urandom > big; echo one > last"),
+        bash("rm big; echo two > last"),
+        f"calls = [{together}]",
+        'call = {tool = "Read", input = {file_path = "{cwd}/last"}}',
+        bash(gate.pause),
+        'say = "Done."',
+    )
+    ticket = here.dispatch(name)
+    gate.arrived()
+    kept = [event for event in here.journal(ticket) if event.kind == "kept"]
+    assert [state(here, ticket, one) for one in kept] == [
+        {"big": "", "last": "one\n"},
+        {"last": "two\n"},
+        {"last": "three\n", "one": "three\n", "two": "three\n"},
+    ]
+    assert len(moments(here, ticket)) == 3
+    here.project.stop(ticket)
 
 
 def test_nothing_is_kept_where_it_is_switched_off(here: Company):

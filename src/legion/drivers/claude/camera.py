@@ -16,8 +16,8 @@ from pathlib import Path
 from legion.system import process
 from legion.system.process import Finished, ProgramMissing
 
-_PATIENCE = 10.0
-"""Seconds for one git; a tree that takes longer is not kept this time."""
+_PATIENCE = 3.0
+"""Seconds for one git; a tree that takes longer is not kept this time. Whoever stops the run waits as long."""
 _MOST_FAULTS = 5
 """After so many in a row nothing more is tried in this run."""
 _WEIGH_EVERY = 10

@@ -11,7 +11,7 @@ import contextlib
 import signal
 import uuid
 from collections.abc import AsyncIterator, Coroutine
-from typing import Any, Literal
+from typing import Any
 
 from claude_agent_sdk import (
     AssistantMessage,
@@ -34,8 +34,8 @@ from claude_agent_sdk import (
 )
 
 from legion.drivers import Ask, Ending, Host, Interrupt, Permit, StartFailed, Stop, Tell
-from legion.drivers.claude.camera import Shutter
 from legion.drivers.claude.desk import server
+from legion.drivers.claude.keeping import Keeping
 from legion.drivers.claude.notes import Notes, digest_of, summary
 from legion.drivers.claude.options import ClaudeOptions, clear_the_way, has_begun
 from legion.drivers.claude.points import is_there
@@ -47,7 +47,6 @@ _NEVER = ("AskUserQuestion",)
 """Nobody could answer with more than yes or no."""
 _OWN_AGENTS = ("ListAgents", "SendMessage")
 """Claude Code's own way to other sessions: who has Legion's would look for its colleagues in the wrong place."""
-_AFTER_A_CALL: tuple[Literal["PostToolUse", "PostToolUseFailure"], ...] = ("PostToolUse", "PostToolUseFailure")
 _LAST_WORDS = 2000
 _REFUSALS = 2
 _INTERRUPTION = 2.0
@@ -69,11 +68,11 @@ class Talk:
         self._resumed = self._begun_before or self._forks
         if not self._begun_before:
             clear_the_way(options)
-        self._shutter = None if options.camera is None else Shutter(options.camera)
         self._notes = Notes(host)
         self._complaints = bytearray()
         self._client_options = self._told()
-        self._transport = HostTransport(host, self._client_options, complain=self._complain)
+        hear = None if options.camera is None else Keeping(host, options.camera).hear
+        self._transport = HostTransport(host, self._client_options, complain=self._complain, hear=hear)
         self._client = ClaudeSDKClient(self._client_options, self._transport)
         self._begun = False
         self._prompted = asyncio.Event()
@@ -228,14 +227,7 @@ class Talk:
             strict_mcp_config=True,
             verbatim_prompts=True,
             can_use_tool=self._may_use if options.asks else None,
-            hooks={
-                "PreToolUse": [HookMatcher(hooks=[self._about_to_use])],
-                **(
-                    {}
-                    if self._shutter is None
-                    else {name: [HookMatcher(hooks=[self._has_used])] for name in _AFTER_A_CALL}
-                ),
-            },
+            hooks={"PreToolUse": [HookMatcher(hooks=[self._about_to_use])]},
             extra_args={"replay-user-messages": None},
             cwd=self._host.program.cwd,
         )
@@ -316,17 +308,6 @@ class Talk:
         """What begins here and never returns was cut off, and whoever resumes the conversation is told so."""
         tool, input = facts.get("tool_name"), facts.get("tool_input")
         self._host.record("begins", call=call, tool=tool, input=summary(input), digest=digest_of(input))
-        return {}
-
-    async def _has_used(self, facts: HookInput, call: str | None, context: HookContext) -> HookJSONOutput:
-        """The model hears of the result when this has returned, so nothing changes the tree meanwhile but what runs in
-        the background. Calls of subagents are no place that the conversation could go back to."""
-        tool = facts.get("tool_name")
-        if self._shutter is not None and "agent_id" not in facts and self._shutter.wants(tool):
-            shot = self._shutter.take()
-            if shot is not None:
-                base = self._options.camera.base if self._options.camera else ""
-                self._host.record("kept", call=call, tool=tool, tree=shot.tree, base=base, roll=shot.roll, ms=shot.ms)
         return {}
 
     def _out_of_time(self) -> None:

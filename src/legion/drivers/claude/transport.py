@@ -42,10 +42,19 @@ def environment() -> dict[str, str]:
 class HostTransport(Transport):
     """Starts the program through the runner, and carries lines both ways until it ends."""
 
-    def __init__(self, host: Host, options: ClaudeAgentOptions, *, complain: Callable[[bytes], None]) -> None:
+    def __init__(
+        self,
+        host: Host,
+        options: ClaudeAgentOptions,
+        *,
+        complain: Callable[[bytes], None],
+        hear: Callable[[dict[str, Any]], None] | None = None,
+    ) -> None:
+        """`hear` is called with each message before the SDK has it: there one may overtake another."""
         self._host = host
         self._options = options
         self._complain = complain
+        self._hear = hear
         self._child: Child | None = None
         self._stdin: asyncio.StreamWriter | None = None
         self._stdout: asyncio.StreamReader | None = None
@@ -109,6 +118,8 @@ class HostTransport(Transport):
                 continue
             message = _understood(line)
             if message is not None:
+                if self._hear is not None:
+                    self._hear(message)
                 yield message
             elif line.strip():
                 self._complain(line)
