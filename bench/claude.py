@@ -8,13 +8,15 @@ import statistics
 import subprocess
 import time
 import uuid
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from textwrap import dedent
 
 import psutil
 
 from bench import ground
+from bench.pace import Pace, pace
 from bench.report import ROUNDS, Report
 from legion.domain.runs import ticket_seat
 from legion.drivers import Program
@@ -145,22 +147,40 @@ def _memory(project: Project, report: Report) -> None:
 
 def _thirty(folder: Path, project: Project, model: Playing, report: Report, *, script: str, turns: int) -> None:
     """The short work shows what a ticket costs around its program, the long one what that is against a day's work."""
-    ours_wall, ours_cpu, plain_wall, plain_cpu = [], [], [], []
-    for number in range(ROUNDS):
-        cpu, began = _busy(), time.monotonic()
+
+    def ours(number: int) -> None:
         tickets = [_dispatch(project, script, f"{script}-{number}-{piece}") for piece in range(_MANY)]
         project.until_settled(*tickets, patience=600)
-        ours_wall.append(time.monotonic() - began)
-        ours_cpu.append(_busy() - cpu)
-        cpu, began = _busy(), time.monotonic()
+
+    def plain(number: int) -> None:
         _plain(folder / f"plain-{script}-{number}", model, script)
-        plain_wall.append(time.monotonic() - began)
-        plain_cpu.append(_busy() - cpu)
+
+    with pace(folder) as speed:
+        pairs = [(_cost(ours, number, speed), _cost(plain, number, speed)) for number in range(ROUNDS)]
+        usual = speed.usual()
     name = f"{_MANY} runs of {turns} turns, {_AT_ONCE} at once, dispatched to landed"
-    each = (statistics.median(ours_cpu) - statistics.median(plain_cpu)) / _MANY
+    mine, theirs = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
+    each = statistics.median(one.cpu - other.cpu for one, other in pairs) / _MANY
     report.value(f"{name}: CPU added per run", each * 1000, "ms")
-    report.ratio(f"{name}: wall against plain claude -p", ours_wall, plain_wall, aim=1.15)
-    report.ratio(f"{name}: CPU against plain claude -p", ours_cpu, plain_cpu, aim=1.15)
+    against = "against plain claude -p"
+    report.ratio(f"{name}: wall {against}", [one.wall for one in mine], [one.wall for one in theirs], aim=1.15)
+    report.ratio(f"{name}: CPU {against}", [one.cpu for one in mine], [one.cpu for one in theirs], aim=1.15)
+    at_one_pace = [[one.cpu * usual / one.beat for one in side] for side in (mine, theirs)]
+    report.ratio(f"{name}: CPU {against}, at one pace of the machine", at_one_pace[0], at_one_pace[1], aim=1.15)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Cost:
+    wall: float
+    cpu: float
+    beat: float
+    """What a fixed piece of work took meanwhile."""
+
+
+def _cost(work: Callable[[int], None], number: int, speed: Pace) -> _Cost:
+    beat, cpu, began = speed.beats(), _busy(), time.monotonic()
+    work(number)
+    return _Cost(wall=time.monotonic() - began, cpu=_busy() - cpu, beat=speed.since(beat))
 
 
 def _plain(folder: Path, model: Playing, script: str) -> None:

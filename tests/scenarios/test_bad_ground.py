@@ -179,6 +179,7 @@ def test_a_database_of_a_newer_legion_is_refused_and_left_alone(tmp_path: Path):
     assert_one_sentence(said, FAILED, "was written by a newer Legion (schema 999")
     assert "update Legion" in said.stderr
     assert one.data.database.read_bytes() == before
+    assert not one.data.socket.exists()
 
 
 @contextlib.contextmanager

@@ -92,7 +92,6 @@ def _serve(port: int | None, host: str | None, data: DataDir, announce: Callable
     with taken(data):
         listener = listening.on_port(host, port if port is not None else user.daemon.port)
         second = listening.on_port(host, user.daemon.mcp_port)
-        local = listening.on_socket(data.socket)
         number = listener.getsockname()[1]
         if announce is None:
             _say(f"Starting Legion service on port {number}...")
@@ -120,6 +119,7 @@ def _serve(port: int | None, host: str | None, data: DataDir, announce: Callable
             service = Service(world, news, daemon=daemon, end=end)
             secret = listening.token(data)
             app = make_app(Desk(world, service, news), token=secret, hosts=(*LOOPBACK, host))
+            local = listening.on_socket(data.socket)
 
             def greet(url: str) -> None:
                 # In the background this goes to a log, which is read by more eyes than a terminal.

@@ -120,9 +120,16 @@ def stop_all(world: World, cwd: str) -> Acted:
                 active += active_runs(tx, ticket.id)
                 stopped.append(ticket.id)
     end_runs(world, active)
+    return Acted(tickets=stopped, message=_said_of_all(stopped, sorted(landing)))
+
+
+def _said_of_all(stopped: list[int], landing: list[int]) -> str:
     count = "1 ticket is" if len(stopped) == 1 else f"{len(stopped)} tickets are"
-    said = f"{count} stopped." if stopped else "Nothing was in hand."
-    return Acted(tickets=stopped, message=said)
+    said = [f"{count} stopped."] if stopped else []
+    if landing:
+        which = f"Ticket {landing[0]} was" if len(landing) == 1 else f"Tickets {', '.join(map(str, landing))} were"
+        said.append(f"{which} not stopped: what reaches the target at this moment lands (`legion undo`).")
+    return " ".join(said) or "Nothing was in hand."
 
 
 def retry(world: World, ticket_id: int, feedback: str) -> Acted:

@@ -1,0 +1,40 @@
+"""Stopping everything in hand, at the moment in which something lands."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from legion.service import tickets
+from legion.store import landings
+from tests.jobs.office import Office
+from tests.store.making import add_ticket
+
+
+@pytest.fixture
+def office(tmp_path: Path) -> Iterator[Office]:
+    one = Office(tmp_path)
+    yield one
+    one.close()
+
+
+@pytest.mark.parametrize(
+    ("many", "landing", "said"),
+    [
+        (0, (), "Nothing was in hand."),
+        (1, (), "1 ticket is stopped."),
+        (2, (), "2 tickets are stopped."),
+        (2, (2,), "1 ticket is stopped. Ticket 2 was not stopped: what reaches the target at this moment lands"),
+        (2, (1, 2), "Tickets 1, 2 were not stopped: what reaches the target at this moment lands"),
+    ],
+)
+def test_what_lands_at_this_moment_is_named(office: Office, many: int, landing: tuple[int, ...], said: str):
+    with office.world.store.write() as tx:
+        numbers = [add_ticket(tx, office.project).id for _ in range(many)]
+        if landing:
+            landings.open(tx, office.project, base="a", commit="b", tree="c", tickets=dict.fromkeys(landing, "b"))
+    acted = tickets.stop_all(office.world, str(office.root))
+    assert acted.tickets == [number for number in numbers if number not in landing]
+    assert acted.message.startswith(said)
