@@ -87,6 +87,11 @@ def test_every_toml_example_can_be_read(document):
         tomllib.loads(block)
 
 
+def test_the_readme_leads_to_every_page():
+    linked = set(LINK.findall((ROOT / "README.md").read_text()))
+    assert {f"docs/{page.name}" for page in (ROOT / "docs").glob("*.md")} <= linked
+
+
 def test_the_guide_for_contributors_names_every_room():
     rooms = {path.name for path in SOURCE.iterdir() if (path / "__init__.py").exists()}
     table = set(re.findall(r"`src/legion/([a-z]+)/", (ROOT / "CONTRIBUTING.md").read_text()))
