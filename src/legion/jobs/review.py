@@ -17,6 +17,7 @@ from legion.domain.tickets import Park, ParkReason, State, Step, Ticket
 from legion.domain.verdicts import OVERRULED, Malformed, Reading, Weighed, findings_of, parse, weigh
 from legion.jobs import (
     asking,
+    attending,
     claude,
     climbing,
     environment,
@@ -33,8 +34,7 @@ from legion.jobs import (
 from legion.jobs.access import NoAccess
 from legion.jobs.agents import NoProgram
 from legion.jobs.world import Workshop, World
-from legion.runner import launch
-from legion.runner.launch import Ended, Fresh, Lost
+from legion.runner.launch import Ended, Lost
 from legion.store import jobs, runs, tickets, verdicts
 from legion.store.database import ReadTransaction, Transaction
 from legion.system import crash
@@ -120,25 +120,24 @@ def _end(world: World, shop: Workshop, ticket: Ticket, mine: Reading | None, thi
 def _until_end(
     world: World, shop: Workshop, ticket: Ticket, mine: Reading | None, this_run: Run
 ) -> Ended | Lost | None:
-    """Adopt the runner of this run, or start it, and wait for its end. None where nobody wants it started any more."""
-    folder = world.data.runs / this_run.name
-    found = launch.find(folder)
-    if isinstance(found, Ended | Lost):
-        return found
-    if isinstance(found, Fresh):
-        if mine is None or not _wanted(world, mine):
-            return None
+    def prepare() -> None:
+        assert mine is not None, "only what is wanted is prepared"
         reading.prepare(world, shop, ticket, mine, this_run)
-        if not _wanted(world, mine):
-            return None
+
+    def start() -> None:
         crash.reach(Point.REVIEW_BEFORE_LAUNCH)
-        world.launcher.start(folder)
+        world.launcher.start(world.data.runs / this_run.name)
         crash.reach(Point.REVIEW_AFTER_LAUNCH)
-    if mine is None or not _wanted(world, mine):
-        # Whoever took the ticket away did so before its reader could hear of it, or died before telling.
-        launch.stop(folder, grace=0)
+
     asker = asking.Asker(project=ticket.project, ticket=ticket.id)
-    return launch.wait(folder, listening.listener(world, asker, this_run))
+    return attending.until_end(
+        world,
+        this_run,
+        wanted=lambda: mine is not None and _wanted(world, mine),
+        prepare=prepare,
+        start=start,
+        hear=listening.listener(world, asker, this_run),
+    )
 
 
 def _wanted(world: World, mine: Reading) -> bool:

@@ -31,6 +31,7 @@ from legion.jobs import (
     advising,
     agents,
     asking,
+    attending,
     check,
     claude,
     climbing,
@@ -47,8 +48,7 @@ from legion.jobs.access import NoAccess
 from legion.jobs.agents import NoProgram
 from legion.jobs.saving import Saved, branch_name, save, worktree_name
 from legion.jobs.world import Workshop, World
-from legion.runner import launch
-from legion.runner.launch import Ended, Fresh, Lost
+from legion.runner.launch import Ended, Lost
 from legion.runner.spec import write_spec
 from legion.store import advice, jobs, runs, tickets
 from legion.system import crash
@@ -115,26 +115,22 @@ def run_dir(world: World, this_run: Run) -> Path:
 
 
 def _end(world: World, shop: Workshop, ticket: Ticket, this_run: Run) -> Ended | Lost | None:
-    """Adopt the runner of this run, or start it, and wait for its end. None where nobody wants it started any more."""
-    folder = run_dir(world, this_run)
-    found = launch.find(folder)
-    if isinstance(found, Ended | Lost):
-        return found
-    if isinstance(found, Fresh):
-        if not _wanted(world, ticket):
-            return None
-        prepare = advising.prepare if this_run.part is Part.ADVISE else _prepare
-        prepare(world, shop, ticket, this_run)
-        if not _wanted(world, ticket):
-            return None
+    prepare = advising.prepare if this_run.part is Part.ADVISE else _prepare
+
+    def start() -> None:
         crash.reach(Point.RUN_BEFORE_LAUNCH)
-        world.launcher.start(folder)
+        world.launcher.start(run_dir(world, this_run))
         crash.reach(Point.RUN_AFTER_LAUNCH)
-    if not _wanted(world, ticket):
-        # Whoever stopped it did so before its runner could hear of it, or died before telling.
-        launch.stop(folder, grace=0)
+
     asker = asking.Asker(project=ticket.project, ticket=ticket.id)
-    return launch.wait(folder, listening.listener(world, asker, this_run))
+    return attending.until_end(
+        world,
+        this_run,
+        wanted=lambda: _wanted(world, ticket),
+        prepare=lambda: prepare(world, shop, ticket, this_run),
+        start=start,
+        hear=listening.listener(world, asker, this_run),
+    )
 
 
 def _wanted(world: World, ticket: Ticket) -> bool:

@@ -25,6 +25,7 @@ from legion.drivers.claude.options import heard_of
 from legion.git.errors import TreeGone
 from legion.jobs import (
     asking,
+    attending,
     check,
     claude,
     desk,
@@ -48,9 +49,8 @@ from legion.jobs.hearing import Ear
 from legion.jobs.letters import CutOff
 from legion.jobs.saving import save, save_turn
 from legion.jobs.world import Workshop, World
-from legion.runner import launch
 from legion.runner.journal import JournalEvent, read_journal
-from legion.runner.launch import Ended, Fresh, Lost
+from legion.runner.launch import Ended, Lost
 from legion.runner.spec import Spec, write_spec
 from legion.store import agents, holdings, jobs, mail, projects, questions, runs, tickets, usage
 from legion.store.database import ReadTransaction, Transaction
@@ -148,24 +148,19 @@ def _latest(tx: ReadTransaction, agent: Agent) -> Run | None:
 
 
 def _end(world: World, shop: Workshop, agent: Agent, this_run: Run) -> Ended | Lost | None:
-    """Adopt the runner of this turn, or start it, and wait for its end. None where nobody wants it started any more."""
-    folder = world.data.runs / this_run.name
-    found = launch.find(folder)
-    if isinstance(found, Ended | Lost):
-        return found
-    if isinstance(found, Fresh):
-        if not _stands(world, agent):
-            return None
-        _prepare(world, shop, agent, this_run)
-        if not _stands(world, agent):
-            return None
+    def start() -> None:
         crash.reach(Point.SERVE_BEFORE_LAUNCH)
-        world.launcher.start(folder)
+        world.launcher.start(world.data.runs / this_run.name)
         crash.reach(Point.SERVE_AFTER_LAUNCH)
-    if not _stands(world, agent):
-        # Whoever fired it did so before its runner could hear of it, or died before telling.
-        launch.stop(folder, grace=0)
-    return launch.wait(folder, _listener(world, shop, agent, this_run))
+
+    return attending.until_end(
+        world,
+        this_run,
+        wanted=lambda: _stands(world, agent),
+        prepare=lambda: _prepare(world, shop, agent, this_run),
+        start=start,
+        hear=_listener(world, shop, agent, this_run),
+    )
 
 
 def _listener(world: World, shop: Workshop, agent: Agent, this_run: Run) -> Callable[[JournalEvent], None]:
