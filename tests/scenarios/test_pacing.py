@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from itertools import pairwise
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from tests.support.looking import until_seen
 from tests.support.models import KEY, Company, company
 from tests.support.readers import ALWAYS, approve
 from tests.support.repository import Repository
+from tests.support.staff import Staff
 
 
 def script(here: Company, name: str, used: float, *, resets_in: float = 3000, command: str = "", cost: int = 1) -> None:
@@ -84,6 +86,12 @@ def test_behind_the_reset_work_goes_on_by_itself(tmp_path: Path):
         here.project.until_true(lambda: paces(here)[:1] == [("open", "closed")])
         here.project.until(here.dispatch("second"), "done")
         assert paces(here) == [("open", "closed"), ("closed", "open")]
+        # A standing agent rests as long as the provider says, and not for a pause of our own.
+        staff = Staff(here)
+        staff.script("walled", "status = 429\nlimit = {resets_in = 3000}")
+        staff.hire("walled")
+        words = re.compile(r"waits for the provider, in \d\d min")
+        until_seen(here.squad, lambda: words.search(staff.lines()["walled"].doing), "it rests")
 
 
 @pytest.mark.timeout(300)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from legion.domain.limits import FIRST_PAUSE
 from legion.rehearsal.log import Kind
 from legion.runner.spec import read_spec
 from legion.wire.tickets import TicketPage
@@ -167,12 +168,11 @@ def test_a_reader_that_reaches_for_more_than_reading_changes_nothing(here: Compa
 
 def test_a_usage_limit_parks_the_reading_and_it_goes_on_by_itself(here: Company):
     verdict = says(approve("limit.txt", "limit.mark"))
-    read = [f"status = 429\ntimes = 2\nlimit = {{resets_in = 3}}\n{verdict}"]
+    read = [f"status = 429\ntimes = 2\nlimit = {{resets_in = 6}}\n{verdict}"]
     ticket = dispatch(here, "limit", ["echo 1 > limit.txt"], read)
     page = here.project.until(ticket, "done")
-    moves = [(event.data["from"], event.data["to"]) for event in page.history if event.kind == "ticket.moved"]
-    assert ("reviewing", "parked") in moves
-    assert ("parked", "reviewing") in moves
+    moves = {(event.data["from"], event.data["to"]): event.at for event in page.history if event.kind == "ticket.moved"}
+    assert moves["parked", "reviewing"] - moves["reviewing", "parked"] < FIRST_PAUSE, "it waits for the reset alone"
     assert page.ticket.attempt == 1
     assert [run.outcome for run in page.runs if run.role] == ["limited", "finished"]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from legion.domain.runs import Run
+from legion.jobs import spending
 from legion.jobs.world import World
 from legion.runner import launch
 from legion.runner.journal import JournalEvent
@@ -20,11 +21,12 @@ def until_end(
     start: Callable[[], None],
     hear: Callable[[JournalEvent], None],
 ) -> Ended | Lost | None:
-    """None where nobody wants it started any more: a person may have decided otherwise since its job began."""
+    """None where nobody wants it started any more: a person may have decided otherwise since its job began.
+
+    Afterwards the store knows what it spent, and what its provider said of limits.
+    """
     folder = world.data.runs / this_run.name
     found = launch.find(folder)
-    if isinstance(found, Ended | Lost):
-        return found
     if isinstance(found, Fresh):
         if not wanted():
             return None
@@ -32,7 +34,10 @@ def until_end(
         if not wanted():
             return None
         start()
-    if not wanted():
-        # Whoever took its work away did so before the runner could hear of it, or died before telling.
-        launch.stop(folder, grace=0)
-    return launch.wait(folder, hear)
+    if not isinstance(found, Ended | Lost):
+        if not wanted():
+            # Whoever took its work away did so before the runner could hear of it, or died before telling.
+            launch.stop(folder, grace=0)
+        found = launch.wait(folder, hear)
+    spending.catch_up(world)
+    return found

@@ -77,8 +77,7 @@ def unfinished(world: World, ticket: Ticket, this_run: Run, ended: Ended | Lost)
             tail = _tail(RunFolder(world.data.runs / this_run.name).output)
             return next_try(ticket, f"the agent's program failed ({detail})", feedback.program_failed(detail, tail))
         case Outcome.LIMITED:
-            assert isinstance(ended, Ended), "a lost run tells nothing"
-            until = limit_ends(world, this_run, ended.result.until)
+            until = limit_ends(world, this_run, ended)
             return Park(ParkReason.LIMIT, f"the provider does not serve for now: {detail}", until)
         case Outcome.OUT_OF_BUDGET:
             return Park(ParkReason.BUDGET, f"{detail}: `legion resume {ticket.id}` gives it as much again")
@@ -138,14 +137,25 @@ def judge_change(world: World, shop: Workshop, ticket: Ticket, saved: Saved, det
     return Propose(Change(base=ticket.base, commit=saved.commit))
 
 
-def limit_ends(world: World, this_run: Run, told: float | None) -> float:
-    """What the agent heard about the reset, else what its provider said last to anyone."""
+def limit_ends(world: World, this_run: Run, ended: Ended | Lost) -> float:
+    """The moment from which a limited run may go on."""
+    with world.store.read() as tx:
+        earlier = runs.of_seat(tx, this_run)
+    return wakes_at(world.clock(), resets_at(world, this_run, ended), earlier)
+
+
+def resets_at(world: World, this_run: Run, ended: Ended | Lost) -> float | None:
+    """What the agent heard about the reset, else what its provider said last to anyone.
+
+    Claude Code waits for a reset that is near by itself, and of the next refusal it may tell nothing.
+    """
+    told = ended.result.until if isinstance(ended, Ended) else None
+    if told is not None and told > world.clock():
+        return told
     with world.store.read() as tx:
         # How it reached its model was written down after the job had read the run.
         said = usage.limits(tx).get(runs.get(tx, this_run.id).access)
-        earlier = runs.of_seat(tx, this_run)
-    heard = said.resets_at if said is not None and said.at >= this_run.started_at and said.status != 200 else None
-    return wakes_at(world.clock(), told if told is not None else heard, earlier)
+    return said.resets_at if said is not None and said.at >= this_run.started_at and said.status != 200 else None
 
 
 def _tail(output: Path, most: int = 4000) -> str:

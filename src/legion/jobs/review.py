@@ -29,7 +29,6 @@ from legion.jobs import (
     reading,
     rounds,
     sight,
-    spending,
 )
 from legion.jobs.access import NoAccess
 from legion.jobs.agents import NoProgram
@@ -84,7 +83,6 @@ def review(world: World, claim: Claim) -> None:
     end = None
     if this_run is not None:
         end = _end(world, shop, ticket, mine, this_run)
-        spending.catch_up(world)
         environment.release(world, this_run, end.outcome)
         claude.let_go(world, this_run)
         asking.close_all(world, this_run)
@@ -162,8 +160,7 @@ def _judge(
         case Outcome.LOST | Outcome.STOPPED | Outcome.INTERRUPTED:
             return plain
         case Outcome.LIMITED:
-            told = ended.result.until if isinstance(ended, Ended) else None
-            until = judging.limit_ends(world, this_run, told)
+            until = judging.limit_ends(world, this_run, ended)
             wait = Park(ParkReason.LIMIT, f"the provider does not serve {this_run.role} for now: {detail}", until)
             return _End(outcome=outcome, detail=detail, waits=wait)
         case Outcome.OUT_OF_BUDGET:

@@ -41,7 +41,6 @@ from legion.jobs import (
     planning,
     quota,
     setup,
-    spending,
     undoing,
 )
 from legion.jobs.access import NoAccess
@@ -81,7 +80,6 @@ def run(world: World, claim: Claim) -> None:
     if ended is None:
         _conclude(world, claim, this_run, Outcome.STOPPED, _TOO_LATE, None, Resume(_TOO_LATE))
         return
-    spending.catch_up(world)
     if this_run.part is Part.ADVISE:
         said = advising.conclude(world, ticket, this_run, ended)
         _conclude(world, claim, this_run, said.outcome, said.detail, None, said.step, said.rest, spoken=said.advice)

@@ -41,7 +41,6 @@ from legion.jobs import (
     planning,
     quota,
     setup,
-    spending,
 )
 from legion.jobs.claude import Errand
 from legion.jobs.environment import Surroundings
@@ -117,14 +116,13 @@ def serve(world: World, claim: Claim) -> None:
     if ended is None:
         conclude(world, shop, claim, agent, this_run, End(outcome=Outcome.STOPPED, detail=_TOO_LATE))
         return
-    spending.catch_up(world)
     conclude(world, shop, claim, agent, this_run, _saved(world, shop, agent, this_run, ended))
 
 
 def _saved(world: World, shop: Workshop, agent: Agent, this_run: Run, ended: Ended | Lost) -> End:
     """What lies in the tree is saved, and judged where the agent has submitted it as a ticket's change."""
     outcome, detail = judging.outcome(ended)
-    end = End(outcome=outcome, detail=detail, until=ended.result.until if isinstance(ended, Ended) else None)
+    end = End(outcome=outcome, detail=detail, until=judging.resets_at(world, this_run, ended))
     with world.store.read() as tx:
         agent = agents.get(tx, agent.id)
         held = holdings.current(tx, agent.id)
