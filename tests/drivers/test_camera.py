@@ -102,6 +102,17 @@ def test_a_tree_that_is_gone_costs_nothing_but_the_state(tmp_path: Path):
     assert not studio.shutter.wants("Bash"), "after a while nothing more is tried"
 
 
+def test_what_a_killed_git_leaves_behind_costs_one_state(tmp_path: Path):
+    studio = Studio(tmp_path)
+    assert studio.shutter.take() is not None
+    left = [studio.folder / "0" / name for name in ("index.lock", "objects/tmp_obj_half", "objects/pack/tmp_pack_half")]
+    for file in left:
+        file.touch()
+    (studio.tree / "new.txt").write_text("new")
+    assert [studio.shutter.take() is not None for _ in range(2)] == [False, True]
+    assert not [file for file in left if file.exists()]
+
+
 @pytest.mark.parametrize("tool", ["Read", "Grep", "mcp__legion__legion-ask"])
 def test_who_only_reads_changes_no_state(tmp_path: Path, tool: str):
     assert not Studio(tmp_path).shutter.wants(tool)

@@ -76,6 +76,8 @@ class Shutter:
     def take(self) -> Shot | None:
         began = time.monotonic()
         try:
+            if self._faults:
+                self._sweep()
             if self._roll < 0 or self._shots >= self._camera.most or self._is_heavy():
                 self._begin_roll()
             # Ends with 1 where it could not read a file; the others are there all the same.
@@ -104,6 +106,12 @@ class Shutter:
         """Git puts a new file in the place of an index that changed."""
         status = (self._place(self._roll) / "index").stat()
         return status.st_ino, status.st_mtime_ns, status.st_size
+
+    def _sweep(self) -> None:
+        """A git that was killed leaves its lock and half of an object behind, and nobody else works here."""
+        place = self._place(self._roll)
+        for left in (place / "index.lock", *place.glob("objects/**/tmp_*")):
+            left.unlink(missing_ok=True)
 
     def _begin_roll(self) -> None:
         self._roll, self._shots, self._kept = self._roll + 1, 0, None
