@@ -31,6 +31,7 @@ class Studio:
             most=most,
             most_bytes=most_bytes,
         )
+        self.camera = camera
         self.shutter = Shutter(camera)
 
     def rolls(self) -> list[str]:
