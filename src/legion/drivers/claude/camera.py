@@ -6,6 +6,7 @@ ends or waits for it. States lie in rolls; the one before the last goes when a n
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import time
@@ -76,8 +77,6 @@ class Shutter:
     def take(self) -> Shot | None:
         began = time.monotonic()
         try:
-            if self._faults:
-                self._sweep()
             if self._roll < 0 or self._shots >= self._camera.most or self._is_heavy():
                 self._begin_roll()
             # Ends with 1 where it could not read a file; the others are there all the same.
@@ -87,6 +86,7 @@ class Shutter:
             tree = None
         if tree is None:
             self._faults += 1
+            self._sweep()
             return None
         self._faults = 0
         self._shots += 1
@@ -110,8 +110,9 @@ class Shutter:
     def _sweep(self) -> None:
         """A git that was killed leaves its lock and half of an object behind, and nobody else works here."""
         place = self._place(self._roll)
-        for left in (place / "index.lock", *place.glob("objects/**/tmp_*")):
-            left.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            for left in (place / "index.lock", *place.glob("objects/**/tmp_*")):
+                left.unlink(missing_ok=True)
 
     def _begin_roll(self) -> None:
         self._roll, self._shots, self._kept = self._roll + 1, 0, None
