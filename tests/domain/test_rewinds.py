@@ -30,6 +30,12 @@ def test_calls_of_one_answer_are_one_moment_after_the_last_of_them():
     assert [one.line for one in found] == [4]
 
 
+def test_an_answer_whose_last_state_could_not_be_kept_is_no_moment():
+    missed = (5, "not-kept", {"call": "c", "tool": "Bash"})
+    lines = [called(1, "a", "one"), shot(2, "a"), called(3, "b", "two"), shot(4, "b"), called(4, "c", "two"), missed]
+    assert [one.line for one in kept(lines)] == [2]
+
+
 def test_a_program_that_names_no_answers_has_a_moment_per_call():
     assert [one.line for one in kept([called(1, "a"), called(2, "b"), shot(3, "a"), shot(4, "b")])] == [3, 4]
 

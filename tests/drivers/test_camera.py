@@ -31,6 +31,7 @@ class Studio:
             most=most,
             most_bytes=most_bytes,
         )
+        self.camera = camera
         self.shutter = Shutter(camera)
 
     def rolls(self) -> list[str]:
@@ -100,6 +101,18 @@ def test_a_tree_that_is_gone_costs_nothing_but_the_state(tmp_path: Path):
     studio.tree.rename(tmp_path / "elsewhere")
     assert [studio.shutter.take() for _ in range(5)] == [None] * 5
     assert not studio.shutter.wants("Bash"), "after a while nothing more is tried"
+
+
+def test_what_a_killed_git_leaves_behind_costs_one_state(tmp_path: Path):
+    studio = Studio(tmp_path)
+    assert studio.shutter.take() is not None
+    left = [studio.folder / "0" / name for name in ("index.lock", "objects/tmp_obj_half", "objects/pack/tmp_pack_half")]
+    for file in left:
+        file.touch()
+    (studio.tree / "new.txt").write_text("new")
+    assert studio.shutter.take() is None
+    assert not [file for file in left if file.exists()]
+    assert studio.shutter.take() is not None
 
 
 @pytest.mark.parametrize("tool", ["Read", "Grep", "mcp__legion__legion-ask"])

@@ -27,7 +27,7 @@ def office(tmp_path: Path) -> Iterator[Office]:
         (1, (), "1 ticket is stopped."),
         (2, (), "2 tickets are stopped."),
         (2, (2,), "1 ticket is stopped. Ticket 2 was not stopped: what reaches the target at this moment lands"),
-        (2, (1, 2), "Tickets 1, 2 were not stopped: what reaches the target at this moment lands"),
+        (2, (1, 2), "Tickets 1, 2 were not stopped: what reaches the target at this moment lands; `legion undo N`"),
     ],
 )
 def test_what_lands_at_this_moment_is_named(office: Office, many: int, landing: tuple[int, ...], said: str):

@@ -219,6 +219,7 @@ STRANGE = {
     "half-json": (f"""{NEW_ENOUGH}printf '{{"type":"resu'""", f'{NOISE}: {{"type":"resu; '),
     "half-later": (SPEAKS + """print('{"type": "assistant", "mess', end="", flush=True)""", f'{NOISE}: {{"type": "ass'),
     "no-shape": (SPEAKS + """print('{"type": "assistant"}', flush=True)""", "ended without a last word"),
+    "too-deep": (SPEAKS + """print('{"a":' * 200_000, flush=True)""", NOISE),
     "long-line": (SPEAKS + """print("x" * 150_000_000, flush=True)""", NOISE),
 }
 

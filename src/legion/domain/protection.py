@@ -7,6 +7,7 @@ always fine; to change, remove or switch off one that is there is not.
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -113,7 +114,9 @@ class Touched:
     new: bool = False
 
 
+@functools.lru_cache(maxsize=1 << 15)
 def is_test(path: str) -> bool:
+    """Asked several times of every file of a change, and a change may have thousands."""
     return matches(path, TESTS, any_case=True)
 
 

@@ -70,6 +70,9 @@ def kept(events: Iterable[tuple[int, str, Mapping[str, object]]]) -> tuple[Kept,
         call = str(facts.get("call"))
         if kind == "called":
             answers[call] = str(facts.get("answer") or call)
+        elif kind == "not-kept":
+            # A state from the middle of the answer lacks what the conversation says about this call.
+            last.pop(answers.get(call, call), None)
         elif kind == "kept":
             roll = facts.get("roll")
             answer = answers.get(call, call)

@@ -1,6 +1,6 @@
 """Going back: which moments of a ticket's runs are kept, and what becomes of them.
 
-The runner keeps the tree after each call (`drivers/claude/camera.py`) in the project's own folder, where no agent can
+The runner keeps the tree between calls (`drivers/claude/keeping.py`) in the project's own folder, where no agent can
 look. At the end of a run its tree is saved as always, so the end of every run is a moment too, and a rewind can be
 undone by another one.
 """

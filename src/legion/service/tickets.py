@@ -128,7 +128,9 @@ def _said_of_all(stopped: list[int], landing: list[int]) -> str:
     said = [f"{count} stopped."] if stopped else []
     if landing:
         which = f"Ticket {landing[0]} was" if len(landing) == 1 else f"Tickets {', '.join(map(str, landing))} were"
-        said.append(f"{which} not stopped: what reaches the target at this moment lands (`legion undo`).")
+        said.append(
+            f"{which} not stopped: what reaches the target at this moment lands; `legion undo N` takes it back."
+        )
     return " ".join(said) or "Nothing was in hand."
 
 

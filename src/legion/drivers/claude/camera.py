@@ -6,6 +6,7 @@ ends or waits for it. States lie in rolls; the one before the last goes when a n
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import time
@@ -85,6 +86,7 @@ class Shutter:
             tree = None
         if tree is None:
             self._faults += 1
+            self._sweep()
             return None
         self._faults = 0
         self._shots += 1
@@ -104,6 +106,13 @@ class Shutter:
         """Git puts a new file in the place of an index that changed."""
         status = (self._place(self._roll) / "index").stat()
         return status.st_ino, status.st_mtime_ns, status.st_size
+
+    def _sweep(self) -> None:
+        """A git that was killed leaves its lock and half of an object behind, and nobody else works here."""
+        place = self._place(self._roll)
+        with contextlib.suppress(OSError):
+            for left in (place / "index.lock", *place.glob("objects/**/tmp_*")):
+                left.unlink(missing_ok=True)
 
     def _begin_roll(self) -> None:
         self._roll, self._shots, self._kept = self._roll + 1, 0, None

@@ -1,21 +1,22 @@
 """Keeps the tree once the calls of an answer have returned, while the model thinks about them.
 
 The runner does nothing else meanwhile, and no call begins before it has heard of it: a state holds all of these calls
-and nothing of what comes after. What runs in the background may change the tree at any time.
+and nothing of what comes after. Claude Code may begin calls while the model still writes its answer; then the tree is
+kept several times, and the last one counts. What runs in the background may change the tree at any time.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from legion.drivers import Host
 from legion.drivers.claude.camera import Camera, Shutter
 
 
 class Keeping:
-    def __init__(self, host: Host, camera: Camera) -> None:
-        self._host = host
+    def __init__(self, record: Callable[..., None], camera: Camera) -> None:
+        """`record` appends to the run's journal."""
+        self._record = record
         self._base = camera.base
         self._shutter = Shutter(camera)
         self._answer: object = None
@@ -52,9 +53,11 @@ class Keeping:
             return
         (call, tool), self._due = self._due, None
         shot = self._shutter.take()
-        if shot is not None:
-            kept = {"tree": shot.tree, "base": self._base, "roll": shot.roll, "ms": shot.ms}
-            self._host.record("kept", call=call, tool=tool, **kept)
+        if shot is None:
+            self._record("not-kept", call=call, tool=tool)
+            return
+        kept = {"tree": shot.tree, "base": self._base, "roll": shot.roll, "ms": shot.ms}
+        self._record("kept", call=call, tool=tool, **kept)
 
 
 def _blocks(message: Mapping[str, Any], kind: str) -> Iterator[Mapping[str, Any]]:

@@ -71,7 +71,7 @@ class Talk:
         self._notes = Notes(host)
         self._complaints = bytearray()
         self._client_options = self._told()
-        hear = None if options.camera is None else Keeping(host, options.camera).hear
+        hear = None if options.camera is None else Keeping(host.record, options.camera).hear
         self._transport = HostTransport(host, self._client_options, complain=self._complain, hear=hear)
         self._client = ClaudeSDKClient(self._client_options, self._transport)
         self._begun = False

@@ -165,6 +165,6 @@ def _understood(line: bytes) -> dict[str, Any] | None:
     """A message, or None for what is no JSON object: it belongs into the log, not into the conversation."""
     try:
         message = json.loads(line)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     return message if isinstance(message, dict) else None
