@@ -56,6 +56,14 @@ Ended
     )
 
 
+def test_failed_tickets_that_are_not_listed_are_counted_where_they_need_somebody():
+    status = a_board().status("/src/shop", False)
+    lines = screen_of(replace(status, counts=status.counts | {"failed": 4}), PLAIN)
+    asides = [line.strip() for line in lines if "more: legion status --all" in line]
+    assert asides == ["and 3 more: legion status --all", "and 4 more: legion status --all"]
+    assert lines[-1] == "4 tickets failed: `legion ticket 4` says why, `legion retry 4` tries again"
+
+
 def test_the_ticket_screen():
     service = a_board()
     service.runs = [a_run(1, "failed", detail="exit code 1"), a_run(2, None)]
