@@ -13,7 +13,7 @@ from legion.service import views
 from legion.store import runs, tickets, usage
 from legion.wire.projects import DaemonLine
 from tests.jobs.office import Office
-from tests.store.making import COMMIT, add_many_landed, add_ticket
+from tests.store.making import COMMIT, add_ticket, land
 
 DAEMON = DaemonLine(pid=1, url="", version="", data_dir="", started_at=0.0, sandbox="")
 
@@ -36,7 +36,9 @@ def test_what_failed_is_listed_and_its_money_counts_however_much_has_ended_since
         run = runs.start(tx, dropped, 1).id
         usage.add(tx, [Spending(run=run, provider="p", model="m", day="2026-01-02", usage=Usage(requests=1, usd=0.5))])
         tickets.drop(tx, dropped)
-    add_many_landed(office.world.store, office.project, 60)
+    with office.world.store.write() as tx:
+        for _ in range(60):
+            land(tx, add_ticket(tx, office.project).id)
     told = views.status(office.world, DAEMON, str(office.root), False)
     assert failed in [ticket.id for ticket in told.tickets]
     assert len(told.tickets) + told.omitted == sum(told.counts.values())
