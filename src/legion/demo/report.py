@@ -200,5 +200,7 @@ def _verdict(rehearsed: Rehearsed, screen: Screen) -> Iterator[str]:
         yield screen.line(Cell(f"  {said}", Colour.GREEN))
     for problem in rehearsed.problems:
         yield screen.line(Cell(f"  Not as it should be: {harmless(problem)}", Colour.RED))
+    if rehearsed.folder is None and not rehearsed.ok:
+        yield "  `--keep` leaves all of it for a look: what an agent was told, what it said, which check was red."
     if rehearsed.folder is not None:
         yield f"  All of it is still there: {rehearsed.folder}/legion status"
