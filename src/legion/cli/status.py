@@ -175,7 +175,8 @@ def about(ticket: TicketLine) -> str:
         words.append(f"held up by {numbers(ticket.held_up_by)}")
     if ticket.conflicts_with:
         words.append(f"will conflict with {_others(ticket.conflicts_with)}")
-    if ticket.attempt > 1:
+    # Why it failed says after how many, and counts only those since a person last helped.
+    if ticket.attempt > 1 and ticket.state != "failed":
         words.append(f"attempt {ticket.attempt}/{ticket.max_attempts}")
     if said:
         words.append(said)
