@@ -39,7 +39,7 @@ shop  main at 3f2a1c9d3  checks green  2 landed commits to collect
   ○ 3 queued   ● 1 working   ▲ 1 landing   ✓ 1 done   ✗ 1 failed
 
 Needs you
-  ✗ failed   #4  Rate limits       attempt 5/5, gave up after 5 attempts: confl…
+  ✗ failed   #4  Rate limits       gave up after 5 attempts: conflict
   ○ queued   #6  Metrics           held up by 4
 At work
   ● working  #2  The HTTP side     attempt 2/5, agent at work for 12 s
@@ -54,6 +54,14 @@ Ended
 2 landed commits wait: legion collect
 1 ticket failed: `legion ticket 4` says why, `legion retry 4` tries again"""
     )
+
+
+def test_failed_tickets_that_are_not_listed_are_counted_where_they_need_somebody():
+    status = a_board().status("/src/shop", False)
+    lines = screen_of(replace(status, counts=status.counts | {"failed": 4}), PLAIN)
+    asides = [line.strip() for line in lines if "more: legion status --all" in line]
+    assert asides == ["and 3 more: legion status --all", "and 4 more: legion status --all"]
+    assert lines[-1] == "4 tickets failed: `legion ticket 4` says why, `legion retry 4` tries again"
 
 
 def test_the_ticket_screen():
@@ -106,7 +114,7 @@ def test_the_graph_is_drawn_as_a_tree_with_the_longest_chain_marked():
 │  ↓ ○ #5 ★ End to end  queued  also after 3, waits for 2, 3
 │  ↓ ○ #7 ★ Everything holds  queued  checkpoint, waits for 5
 ├─ ▲ #3 A page to log in  landing  in a batch of 4
-└─ ✗ #4 Rate limits  failed  attempt 5/5, gave up after 5 attempts: conflict
+└─ ✗ #4 Rate limits  failed  gave up after 5 attempts: conflict
    ↓ ○ #6 Metrics  queued  held up by 4
 
 ★ the longest chain: 1 → 2 → 5 → 7"""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -13,13 +14,13 @@ from legion.config.project import ProjectConfig
 from legion.domain.checks import Check
 from legion.domain.tickets import Ticket
 from legion.domain.wishes import Wish
-from legion.jobs.briefing import briefing
+from legion.jobs.briefing import briefing, going_on
 from legion.rehearsal import generic
 from legion.rehearsal.conversation import part
 from legion.rehearsal.log import Kind
 from legion.rehearsal.request import read
 from legion.rehearsal.script import Script
-from tests.rehearsal.program import Claude, ask, user
+from tests.rehearsal.program import Claude, ask, model, user, words
 
 CONFIG = ProjectConfig(checks=(Check(name="tests", command="make test"),))
 BARE = Wish(title="Say hello", text="Say it.")
@@ -38,9 +39,13 @@ def ticket(wish: Wish, attempt: int = 1) -> Ticket:
     return Ticket(id=7, project=1, wish=wish, attempt=attempt, feedback="The check is red." if attempt > 1 else "")
 
 
-def script_for(text: str) -> Script:
-    where = part(read({}, json.dumps({"model": "m", "messages": [user(text)]}).encode()))
-    return generic.script(where.briefing, where.facts)
+def script_for(*texts: str) -> Script:
+    where = part(read({}, json.dumps({"model": "m", "messages": conversation(texts)}).encode()))
+    return generic.script(where.ticket, where.facts)
+
+
+def conversation(texts: Sequence[str]) -> list[dict[str, object]]:
+    return [message for text in texts for message in (model(words("Done.")), user(text))][1:]
 
 
 def commands(script: Script) -> list[str]:
@@ -82,6 +87,14 @@ def test_a_later_attempt_keeps_both_sides_of_a_conflict(tmp_path):
     ]  # fmt: skip
 
 
+def test_an_agent_that_goes_on_after_a_conflict_settles_the_files_that_its_ticket_named():
+    other = dataclasses.replace(FULL, files=("other.py",))
+    first = [briefing(ticket(other), CONFIG), briefing(ticket(FULL), CONFIG)]
+    again = script_for(*first, going_on(ticket(FULL, attempt=2), CONFIG, [], [], []))
+    assert commands(again) == commands(script_for(briefing(ticket(FULL, attempt=2), CONFIG)))
+    assert commands(script_for(*first, briefing(ticket(BARE), CONFIG))) == ["git status --short"]
+
+
 @pytest.fixture
 def agent(generic_stage, tmp_path: Path) -> Claude:
     claude = Claude(folder=tmp_path / "agent", url=generic_stage.url)
@@ -107,7 +120,7 @@ def test_claude_code_may_change_the_files_that_a_ticket_names(agent):
     told = agent.run(briefing(ticket(FULL), CONFIG))
     assert told.result["permission_denials"] == []
     assert (agent.work / "src" / "money.py").read_text() == "# rehearsed for ticket 7, attempt 1\n"
-    again = agent.run(briefing(ticket(FULL, attempt=2), CONFIG))
+    again = agent.run(going_on(ticket(FULL, attempt=2), CONFIG, [], [], []))
     assert again.result["permission_denials"] == []
     assert (agent.work / "notes.md").read_text().splitlines() == [
         "rehearsed for ticket 7, attempt 1", "rehearsed for ticket 7, attempt 2",

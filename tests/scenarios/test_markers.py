@@ -16,4 +16,6 @@ def test_an_agent_that_leaves_conflict_markers_is_sent_back_until_its_attempts_a
     assert sorted(states.values()) == ["done", "failed"]
     (lost,) = (ticket for ticket in (one, two) if states[ticket] == "failed")
     assert "left conflict markers" in project.ticket(lost).ticket.reason
+    feedback = project.ticket(lost).feedback
+    assert feedback.endswith("remove the markers:\n\n- README.txt"), "and not the other file that it changed"
     assert "<<<<<<<" not in (project.landed("README.txt") or "")

@@ -218,6 +218,8 @@ def test_ended_tickets_come_in_pages_newest_first(store, project):
                 page = tickets.recent(tx, project.id, size, before=page[-1])
             assert seen == expected, "also where a page ends between two that ended at the same moment"
         assert [ticket.id for ticket in tickets.recent(tx, None, 99)] == [8, 2, 10, 3, 9, 1, 5]
+        assert [ticket.id for ticket in tickets.recent(tx, project.id, 2, state=State.STOPPED)] == [8, 2]
+        assert tickets.recent(tx, project.id, 99, state=State.FAILED) == ()
 
 
 def test_counts_states_and_edges_tell_of_the_whole_board(store, project):

@@ -117,11 +117,13 @@ def _groups(status: Status, screen: Screen, room: int | None) -> list[str]:
     shares = _shares({group: len(members) for group, members in groups.items() if members}, room)
     several = status.project is None and len(status.projects) > 1
     table = screen.table([_row(one, screen, several) for group in shares for one in groups[group][: shares[group]]])
+    failed = status.counts.get("failed", 0) - sum(ticket.state == "failed" for ticket in status.tickets)
+    omitted = {Group.NEEDS_YOU: failed, Group.ENDED: status.omitted - failed}
     lines: list[str] = []
     for group, share in shares.items():
         lines += [screen.bold(group.value), *table[:share]]
         table = table[share:]
-        hidden = len(groups[group]) - share + (status.omitted if group is Group.ENDED else 0)
+        hidden = len(groups[group]) - share + omitted.get(group, 0)
         if hidden:
             lines.append(screen.aside(f"and {hidden} more: legion status --all"))
     return [*lines, ""] if lines else []
@@ -173,7 +175,8 @@ def about(ticket: TicketLine) -> str:
         words.append(f"held up by {numbers(ticket.held_up_by)}")
     if ticket.conflicts_with:
         words.append(f"will conflict with {_others(ticket.conflicts_with)}")
-    if ticket.attempt > 1:
+    # Why it failed says after how many, and counts only those since a person last helped.
+    if ticket.attempt > 1 and ticket.state != "failed":
         words.append(f"attempt {ticket.attempt}/{ticket.max_attempts}")
     if said:
         words.append(said)
@@ -200,6 +203,7 @@ def hints(status: Status) -> Iterable[str]:
     failed = [ticket.id for ticket in status.tickets if ticket.state == "failed"]
     if failed:
         one = failed[0]
-        yield f"{count(len(failed), 'ticket')} failed: `legion ticket {one}` says why, `legion retry {one}` tries again"
+        number = status.counts.get("failed", len(failed))
+        yield f"{count(number, 'ticket')} failed: `legion ticket {one}` says why, `legion retry {one}` tries again"
     if not status.counts or not any(status.counts.values()):
         yield "No tickets yet: legion dispatch -t TITLE TEXT"

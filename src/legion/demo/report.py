@@ -30,6 +30,8 @@ class RehearsedTicket:
     """How each run of its agent ended."""
     seconds: float
     """From the start of its first run to its end."""
+    cause: str = ""
+    """Why its last attempt did not make it: `checks`, `conflict`, `review` or `attempt`. Empty if it went on."""
 
 
 @dataclass(kw_only=True)
@@ -131,6 +133,7 @@ def _ticket(key: str, page: TicketPage) -> RehearsedTicket:
         attempts=line.attempt,
         runs=[run.outcome or "at work" for run in page.runs],
         seconds=round(max(0.0, line.moved_at - began), 1),
+        cause=page.cause,
     )
 
 
@@ -195,10 +198,14 @@ def _verdict(rehearsed: Rehearsed, screen: Screen) -> Iterator[str]:
             if ticket.state != "done":
                 why = harmless(ticket.reason or "it waits")
                 yield screen.line(Cell(f"  #{ticket.id} {ticket.state}: {why}", Colour.RED))
+    if any(ticket.state == "failed" and ticket.cause == "conflict" for ticket in rehearsed.tickets):
+        yield '  For conflicts: let one come `after` the other, or name `files` and set `conflicts.overlap` to "rule".'
     if not rehearsed.problems:
         said = "Nothing was lost: all ended, and the target only moved to tested commits."
         yield screen.line(Cell(f"  {said}", Colour.GREEN))
     for problem in rehearsed.problems:
         yield screen.line(Cell(f"  Not as it should be: {harmless(problem)}", Colour.RED))
+    if rehearsed.folder is None and not rehearsed.ok:
+        yield "  `--keep` leaves all of it for a look: what an agent was told, what it said, which check was red."
     if rehearsed.folder is not None:
         yield f"  All of it is still there: {rehearsed.folder}/legion status"

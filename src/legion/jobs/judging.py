@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from legion.domain import diffs
 from legion.domain.attempts import AT_ONCE, next_try, rest
 from legion.domain.limits import apart, wakes_at
 from legion.domain.liveness import Help
@@ -133,8 +134,14 @@ def judge_change(world: World, shop: Workshop, ticket: Ticket, saved: Saved, det
     if private:
         return next_try(ticket, f"it changed protected files ({some(private)})", feedback.touched_protected(private))
     if _PLANTED_MARKER.search(shop.hub.diff(ticket.base, saved.commit)):
-        return next_try(ticket, "it left conflict markers in the tree", feedback.left_markers(changed))
+        told = feedback.left_markers(_marked(shop, ticket.base, saved.commit))
+        return next_try(ticket, "it left conflict markers in the tree", told)
     return Propose(Change(base=ticket.base, commit=saved.commit))
+
+
+def _marked(shop: Workshop, base: str, commit: str) -> list[str]:
+    found = diffs.read(shop.hub.patch(base, commit))
+    return [file.path for file in found if any(_PLANTED_MARKER.match(f"+{line.text}") for line in file.added)]
 
 
 def limit_ends(world: World, this_run: Run, ended: Ended | Lost) -> float:

@@ -28,6 +28,8 @@ class Part:
     script: str | None
     """The name after the last marker."""
     briefing: str
+    ticket: str
+    """The last briefing that tells a ticket whole; a later attempt is told only what went wrong."""
     attempt: int
     facts: Mapping[str, str]
     """What texts of a script may name: cwd, ticket, title, attempt."""
@@ -59,6 +61,7 @@ def part(request: Request) -> Part:
     return Part(
         script=(_MARKER.findall(everything) or [None])[-1],
         briefing=briefing,
+        ticket=next((text for _, text in reversed(spoken) if _headings(text)), ""),
         attempt=int(attempt),
         facts=facts,
         since=request.turns[number + 1 :],

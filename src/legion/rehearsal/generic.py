@@ -45,7 +45,7 @@ _UNMERGE = "s/^(<<<<<<< .*|=======|>>>>>>> .*)$//"
 
 
 def script(briefing: str, facts: Mapping[str, str]) -> Script:
-    """What to play for this briefing; for anything else than a briefing it is done at once."""
+    """What to play for the ticket that this briefing tells; for anything else than a ticket it is done at once."""
     done = Step(say="Done. These words are scripted: no model has read the ticket.")
     if "ticket" not in facts:
         return Script(name=NAME, steps=(done,), endless=True)

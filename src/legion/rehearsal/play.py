@@ -112,7 +112,7 @@ class Play:
                 f"{where.briefing[:_SHOWN]}"
             )
         if name == generic.NAME:
-            return generic.script(where.briefing, where.facts)
+            return generic.script(where.ticket, where.facts)
         try:
             return reading.read(self._scripts / f"{name}.toml")
         except FileNotFoundError as missing:

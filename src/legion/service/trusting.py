@@ -85,7 +85,7 @@ def _trusted(world: World, request: Trust) -> Done | None:
             projects.save(tx, in_force, Kind.PROJECT_TRUSTED, {"hash": first.hash})
     world.rested()
     notes = [
-        f"{FILE} in your checkout differs from the landed one; it takes effect when you commit it."
+        f"{FILE} in your checkout differs from the landed one; it takes effect when a commit of it has landed."
         for text in meant
         if text.place == "checkout" and text.file == config and there.texts[0].place == "landed"
     ]

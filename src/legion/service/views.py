@@ -41,8 +41,10 @@ def status(world: World, daemon: DaemonLine, cwd: str | None, everything: bool) 
         live = tickets.live(tx, project=wanted)
         counts = tickets.counts(tx, wanted)
         ended_count = sum(count for state, count in counts.items() if state in _ENDED)
-        ended = tickets.recent(tx, wanted, limit=ended_count if everything else _RECENT)
-        shown = sorted([*live, *ended], key=lambda ticket: ticket.id)
+        ended = {one.id: one for one in tickets.recent(tx, wanted, limit=ended_count if everything else _RECENT)}
+        # What failed waits for a person, however much has ended since.
+        ended |= {one.id: one for one in tickets.recent(tx, wanted, limit=_RECENT, state=State.FAILED)}
+        shown = sorted([*live, *ended.values()], key=lambda ticket: ticket.id)
         lines = Lines(world, tx, shown)
         return Status(
             daemon=_walled(world, daemon),
@@ -53,7 +55,7 @@ def status(world: World, daemon: DaemonLine, cwd: str | None, everything: bool) 
             omitted=max(0, ended_count - len(ended)),
             last_event=events.last(tx),
             questions=len(questions.open_ones(tx)),
-            usage=usage_line(total(usage.of_ticket(tx, ticket.id) for ticket in shown if ticket.attempt)),
+            usage=usage_line(usage.of_tickets(tx, wanted)),
         )
 
 

@@ -185,10 +185,17 @@ def how_many_live(tx: ReadTransaction, project: int) -> int:
     return int(tx.execute(found).one().many)
 
 
-def recent(tx: ReadTransaction, project: int | None, limit: int, before: Ticket | None = None) -> tuple[Ticket, ...]:
-    """Those that ended last, newest first, without their long texts; `before` is the last one of the page before."""
+def recent(
+    tx: ReadTransaction, project: int | None, limit: int, before: Ticket | None = None, state: State | None = None
+) -> tuple[Ticket, ...]:
+    """Those that ended last, newest first, without their long texts; `before` is the last one of the page before.
+
+    `state`: only those that ended so.
+    """
     found = select(schema.tickets).where(_ENDED, _ON_BOARD).order_by(_TABLE.moved_at.desc(), _TABLE.id.desc())
     found = found.where(_CARED_FOR if project is None else _TABLE.project == project)
+    if state is not None:
+        found = found.where(_TABLE.state == state)
     if before is not None:
         # The first condition is what the index can use, the second what is meant.
         found = found.where(_TABLE.moved_at <= before.moved_at)

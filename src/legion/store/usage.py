@@ -66,6 +66,18 @@ def of_ticket(tx: ReadTransaction, ticket: int) -> Usage:
     return total(_usage(row) for row in tx.execute(select(schema.usage).where(_TABLE.run.in_(runs))))
 
 
+def of_tickets(tx: ReadTransaction, project: int | None) -> Usage:
+    """What all tickets of a project spent, or those of all; dropped ones too: their money is gone."""
+    runs = select(schema.runs.c.id).where(schema.runs.c.ticket.is_not(None))
+    if project is not None:
+        runs = runs.where(schema.runs.c.project == project)
+    sums = [func.sum(_TABLE[name]).label(name) for name in _COUNTS]
+    row = tx.execute(select(*sums).where(_TABLE.run.in_(runs))).one()
+    # A sum of nothing is null, and one database sums whole numbers to decimals.
+    kinds = {name: type(getattr(Usage(), name)) for name in _COUNTS}
+    return Usage(**{name: kind(row._mapping[name] or 0) for name, kind in kinds.items()})
+
+
 def of_agent(tx: ReadTransaction, agent: int) -> Usage:
     """What all turns of an agent spent."""
     runs = select(schema.runs.c.id).where(schema.runs.c.agent == agent)

@@ -111,14 +111,14 @@ class Status:
     counts: dict[str, int]
     """Tickets by state, all of them."""
     tickets: list[TicketLine]
-    """All that have not ended, and the last ended ones (all of them on request)."""
+    """All that have not ended, the last ended ones, and the last failed ones (all on request)."""
     omitted: int
     """Ended tickets that are not listed."""
     last_event: int
     questions: int = 0
     """How many wait for the person, in all projects: `legion inbox`."""
     usage: UsageLine | None = None
-    """What the listed tickets spent; null where nothing was counted."""
+    """What the project's tickets spent, listed or not; null where nothing was counted."""
     seat: Seat | None = None
     """Who asks: its mail and its reports."""
 

@@ -18,7 +18,7 @@ from legion.system import process
 from legion.system.process import Finished, ProgramMissing
 
 _PATIENCE = 3.0
-"""Seconds for one git; a tree that takes longer is not kept this time. Whoever stops the run waits as long."""
+"""Seconds for one state; a tree that takes longer is not kept this time. Whoever stops the run waits as long."""
 _MOST_FAULTS = 5
 """After so many in a row nothing more is tried in this run."""
 _WEIGH_EVERY = 10
@@ -66,6 +66,7 @@ class Shutter:
         self._roll = -1
         self._shots = 0
         self._faults = 0
+        self._deadline = 0.0
         self._kept: tuple[_Mark, str] | None = None
         """The index as the last shot left it, and the tree that it is."""
 
@@ -76,6 +77,7 @@ class Shutter:
 
     def take(self) -> Shot | None:
         began = time.monotonic()
+        self._deadline = began + _PATIENCE
         try:
             if self._roll < 0 or self._shots >= self._camera.most or self._is_heavy():
                 self._begin_roll()
@@ -143,4 +145,5 @@ class Shutter:
             "GIT_INDEX_FILE": str(place / "index"),
             "GIT_OBJECT_DIRECTORY": str(place / "objects"),
         }
-        return process.run(("git", *words), cwd=Path(self._camera.tree), env=env, timeout=_PATIENCE)
+        left = max(0.0, self._deadline - time.monotonic())
+        return process.run(("git", *words), cwd=Path(self._camera.tree), env=env, timeout=left)

@@ -1,0 +1,46 @@
+"""What the board tells after a long day."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from legion.domain.tickets import Fail, Start
+from legion.domain.usage import Spending, Usage
+from legion.service import views
+from legion.store import runs, tickets, usage
+from legion.wire.projects import DaemonLine
+from tests.jobs.office import Office
+from tests.store.making import COMMIT, add_ticket, land
+
+DAEMON = DaemonLine(pid=1, url="", version="", data_dir="", started_at=0.0, sandbox="")
+
+
+@pytest.fixture
+def office(tmp_path: Path) -> Iterator[Office]:
+    one = Office(tmp_path)
+    yield one
+    one.close()
+
+
+def test_what_failed_is_listed_and_its_money_counts_however_much_has_ended_since(office: Office):
+    with office.world.store.write() as tx:
+        failed = add_ticket(tx, office.project).id
+        tickets.move(tx, failed, Start(COMMIT))
+        run = runs.start(tx, failed, 1).id
+        usage.add(tx, [Spending(run=run, provider="p", model="m", day="2026-01-02", usage=Usage(requests=1, usd=2.0))])
+        tickets.move(tx, failed, Fail("gave up"))
+        dropped = add_ticket(tx, office.project).id
+        run = runs.start(tx, dropped, 1).id
+        usage.add(tx, [Spending(run=run, provider="p", model="m", day="2026-01-02", usage=Usage(requests=1, usd=0.5))])
+        tickets.drop(tx, dropped)
+    with office.world.store.write() as tx:
+        for _ in range(60):
+            land(tx, add_ticket(tx, office.project).id)
+    told = views.status(office.world, DAEMON, str(office.root), False)
+    assert failed in [ticket.id for ticket in told.tickets]
+    assert len(told.tickets) + told.omitted == sum(told.counts.values())
+    assert told.usage is not None
+    assert told.usage.usd == 2.5
