@@ -35,7 +35,7 @@ def test_a_plan_is_played_through_and_nothing_of_the_persons_changes(ada):
     assert told["tokens"] > 0
     assert told["usd"] > 0
     assert "nothing is spent" in played.stderr
-    assert "Left out: proofs of tickets." in played.stderr
+    assert "Left out: review, advice and plans, proofs of tickets." in played.stderr
 
     assert ada.looks() == before
     assert json.loads(ada.types("status", "--json").stdout)["tickets"] == []

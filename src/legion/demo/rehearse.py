@@ -88,7 +88,7 @@ def _introduce(wanted: Wanted, scratch: Scratch, teller: Teller, screen: Screen)
     else:
         teller.say(f"It says what {wanted.cassette.name} has on tape, so nothing is spent.")
     teller.say("Your [setup] and your checks run for real, on the copy alone.")
-    left_out = [
+    perhaps = [
         ("proofs of tickets", any(ticket.prove for ticket in wanted.tickets)),
         ("held-out acceptance", any(ticket.accept for ticket in wanted.tickets)),
         ("budgets", any(ticket.budget is not None for ticket in wanted.tickets)),
@@ -96,8 +96,8 @@ def _introduce(wanted: Wanted, scratch: Scratch, teller: Teller, screen: Screen)
         ("tickets of your board that they come after", any(ticket.after for ticket in wanted.tickets)),
         ("what you have not committed", wanted.source.is_dirty),
     ]
-    if any(is_so for _, is_so in left_out):
-        teller.say(f"Left out: {', '.join(what for what, is_so in left_out if is_so)}.")
+    left_out = ["review, advice and plans", *(what for what, is_so in perhaps if is_so)]
+    teller.say(f"Left out: {', '.join(left_out)}.")
     if wanted.seed is not None:
         teller.say(f"Chaos with seed {wanted.seed}: processes are killed, limits are met, connections break.")
     if wanted.keep:
