@@ -234,7 +234,7 @@ def test_a_state_holds_the_calls_of_its_answer_and_nothing_of_the_next(here: Com
     script(
         here,
         name,
-        bash("head -c 20000000 /dev/urandom > big; echo one > last"),
+        bash("head -c 6000000 /dev/urandom > big; echo one > last"),
         bash("rm big; echo two > last"),
         f"calls = [{together}]",
         'call = {tool = "Read", input = {file_path = "{cwd}/last"}}',
