@@ -44,6 +44,18 @@ def test_no_test_sleeps():
     assert not found, f"wait for the thing itself, with a deadline, instead of sleeping:{listed(found)}"
 
 
+def test_nothing_that_a_person_interrupts_waits_on_a_queue_that_breaks_by_it():
+    """An interrupt in the middle of a Queue's own code ends as a RuntimeError about its lock."""
+    found = [
+        place(path, node.lineno)
+        for path in python_files("src")
+        if {"cli", "client", "demo"} & set(path.parts)
+        for node in ast.walk(tree(path))
+        if isinstance(node, ast.Call) and ast.unparse(node.func) in ("queue.Queue", "Queue")
+    ]
+    assert not found, f"take a SimpleQueue:{listed(found)}"
+
+
 def test_no_test_replaces_a_part_by_a_mock():
     found = [
         place(path) for path in python_files("tests") for name in imported_modules(path) if "mock" in name.split(".")

@@ -74,7 +74,8 @@ class _Bell:
 
     def __init__(self, call: Call) -> None:
         self._call = call
-        self._rings: queue.Queue[None] = queue.Queue()
+        # An interrupt in the middle of a Queue's own code would leave its lock as nobody expects it.
+        self._rings: queue.SimpleQueue[None] = queue.SimpleQueue()
         self._listener: threading.Thread | None = None
 
     def listen(self, after: int) -> None:

@@ -19,7 +19,7 @@ _UNTIL_IT_IS_BACK = 0.2
 class News:
     def __init__(self, data_dir: Path) -> None:
         self._data_dir = data_dir
-        self._queue: queue.Queue[EventLine] = queue.Queue()
+        self._queue: queue.SimpleQueue[EventLine] = queue.SimpleQueue()
         self._last = 0
         self._over = threading.Event()
         threading.Thread(target=self._listen, daemon=True, name="news").start()
