@@ -119,7 +119,9 @@ class RunHost:
         try:
             self._journal.append(kind, **facts)
         except OSError as failure:
-            sys.stderr.write(f"The event {kind!r} could not be written: {failure}\n")
+            # The log lies on the same disk.
+            with contextlib.suppress(OSError):
+                sys.stderr.write(f"The event {kind!r} could not be written: {failure}\n")
 
     def _drive(self) -> Ending:
         if self._spec.sandbox is not None and self._spec.sandbox.shows(self._run_dir):
