@@ -11,14 +11,15 @@ from pathlib import Path
 from bench import ground
 from bench.report import ROUNDS, Report
 from legion.domain.projects import ConfigOrigin
-from legion.domain.tickets import Stop
-from legion.domain.wishes import Wish
-from legion.drivers.claude.camera import Camera, Shutter
-from legion.git import states
-from legion.git.board import Board
-from legion.git.hub import Hub
-from legion.store import board, events, projects, tickets
-from legion.store.database import Store, sqlite_url
+from legion.domain.tickets.spec import TicketSpec
+from legion.domain.tickets.ticket import Stop
+from legion.drivers.claude.tree_states import StateRecorder, StateStore
+from legion.git.hub import states
+from legion.git.hub.board_ref import BoardRef
+from legion.git.hub.repository import Hub
+from legion.store import board_records, events
+from legion.store.board import projects, tickets
+from legion.store.database.transactions import Store, sqlite_url
 
 _FEW, _MANY = 100, 10_000
 _CALLS = 20
@@ -45,7 +46,7 @@ class _Copied:
         self._folder = folder
         self._store = Store(sqlite_url(folder / "legion.db"))
         self._store.migrate()
-        self._board = Board(folder)
+        self._board = BoardRef(folder)
         with self._store.write() as tx:
             project = projects.add(
                 tx,
@@ -60,7 +61,7 @@ class _Copied:
                 target="0" * 40,
             )
             for number in range(count):
-                tickets.create(tx, project.id, Wish(title=f"ticket {number}", text="as it was " * 40))
+                tickets.create(tx, project.id, TicketSpec(title=f"ticket {number}", text="as it was " * 40))
         self._tip: str | None = None
         self._event: int | None = None
         began = time.monotonic()
@@ -77,13 +78,13 @@ class _Copied:
     def rebuild(self) -> float:
         began = time.monotonic()
         new = Store(sqlite_url(self._folder / "new.db"))
-        board.restore(new, [self._board.read()])
+        board_records.restore(new, [self._board.read()])
         new.close()
         return time.monotonic() - began
 
     def _copy(self) -> None:
         with self._store.read() as tx:
-            found, newest = board.files(tx, 1, self._event), events.last(tx)
+            found, newest = board_records.files(tx, 1, self._event), events.last(tx)
         whole = self._event is None
         self._tip = self._board.write(found, expected=self._tip, whole=whole, message="bench", when=1)
         self._event = newest
@@ -94,8 +95,8 @@ def _states(folder: Path, count: int) -> tuple[float, float]:
     repository = ground.repository(folder / "repo", count, "")
     hub = Hub.create(repository.root / ".git", folder / "hub.git")
     base = hub.start_target(hub.fetch_person(repository.root / ".git", "main"))
-    shutter = Shutter(
-        Camera(
+    shutter = StateRecorder(
+        StateStore(
             env=states.keeping(hub, repository.root),
             tree=str(repository.root),
             folder=str(folder / "kept"),

@@ -22,12 +22,12 @@ from legion.domain.runs import ticket_seat
 from legion.drivers import Program
 from legion.drivers.claude.options import ClaudeOptions
 from legion.drivers.claude.program import find
-from legion.drivers.known import DriverName
+from legion.drivers.registry import DriverName
 from legion.rehearsal.process import Playing, playing
 from legion.runner import launch
 from legion.runner.journal import JournalEvent, read_journal
 from legion.runner.launch import Launcher
-from legion.runner.spec import Spec, write_spec
+from legion.runner.spec import RunSpec, write_spec
 from tests.support.legion import PLAIN, Project, Squad
 
 _MANY = 30
@@ -110,7 +110,7 @@ def _start(folder: Path, report: Report) -> None:
         run_dir = folder / f"run-{number}"
         write_spec(
             run_dir,
-            Spec(
+            RunSpec(
                 run=run_dir.name,
                 program=Program(argv=(str(program),), cwd=folder, env=env),
                 driver=DriverName.CLAUDE,

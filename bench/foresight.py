@@ -8,9 +8,9 @@ from pathlib import Path
 
 from bench import ground
 from bench.report import ROUNDS, Report
-from legion.git.hub import Hub
-from legion.git.prediction import InWork, Prediction
-from legion.git.worktrees import Worktrees
+from legion.git.hub.repository import Hub
+from legion.git.merge.prediction import OpenChange, Prediction
+from legion.git.trees.worktrees import Worktrees
 
 _TREES = 30
 _FILES = 5000
@@ -23,7 +23,8 @@ def run(folder: Path, report: Report) -> None:
     trees = Worktrees(hub, folder / "trees", folder / "trash", folder / "side")
     places = {number: trees.acquire(str(number), target, f"legion/{number}") for number in range(1, _TREES + 1)}
     changes = [
-        InWork(id=number, base=target, tree=place, index=trees.index(str(number))) for number, place in places.items()
+        OpenChange(id=number, base=target, tree=place, index=trees.index(str(number)))
+        for number, place in places.items()
     ]
     before = _count(hub.objects)
     for name, shared in (("each its own files", False), ("all in one file", True)):
@@ -53,7 +54,7 @@ def _work(places: dict[int, Path], step: int, shared: bool) -> None:
             file.write_text("".join(lines))
 
 
-def _round(prediction: Prediction, changes: list[InWork], target: str) -> float:
+def _round(prediction: Prediction, changes: list[OpenChange], target: str) -> float:
     began = time.monotonic()
     prediction.look(changes, target)
     return time.monotonic() - began

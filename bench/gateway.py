@@ -16,10 +16,10 @@ from bench import rivals
 from bench.asking import Times, at_once, connect, drain, one_by_one, request
 from bench.relay import PACE, SLOW_EVENTS
 from bench.report import ROUNDS, Report, interleaved
-from legion.gateway import process
-from legion.gateway.folder import GatewayFolder
-from legion.gateway.passes import Pass, grant
-from legion.gateway.provider import NO_KEY, Kind, Provider, write_providers
+from legion.gateway import lifecycle
+from legion.gateway.access.provider import NO_KEY, Provider, ProviderDialect, write_providers
+from legion.gateway.files.folder import GatewayFolder
+from legion.gateway.files.passes import Pass, grant
 
 _SINGLE = 200
 _MANY = 640
@@ -30,7 +30,7 @@ def run(folder: Path, report: Report) -> None:
     place = GatewayFolder(folder / "gateway")
     with _helper("provider") as (direct, _), _helper("relay", f"http://127.0.0.1:{direct}") as (relay, bare):
         began = time.monotonic()
-        address = process.ensure(place, 0)
+        address = lifecycle.ensure(place, 0)
         report.value("gateway ready", time.monotonic() - began, "s", aim=2.0)
         try:
             url = f"http://127.0.0.1:{direct}"
@@ -38,8 +38,8 @@ def run(folder: Path, report: Report) -> None:
                 place,
                 [
                     Provider(name="bench", url=url, key=NO_KEY),
-                    Provider(name="chat", url=url, key=NO_KEY, kind=Kind.OPENAI_CHAT),
-                    Provider(name="slow", url=f"{url}/slow", key=NO_KEY, kind=Kind.OPENAI_CHAT),
+                    Provider(name="chat", url=url, key=NO_KEY, kind=ProviderDialect.OPENAI_CHAT),
+                    Provider(name="slow", url=f"{url}/slow", key=NO_KEY, kind=ProviderDialect.OPENAI_CHAT),
                 ],
             )
             token, chat, slow = (_token(place, name) for name in ("bench", "chat", "slow"))
@@ -53,7 +53,7 @@ def run(folder: Path, report: Report) -> None:
             report.value("gateway: memory after all that (PSS)", gateway.memory_full_info().pss / 1e6, "MB")
             rivals.run(folder, report, direct, one_by_one(direct, "", _SINGLE).p50)
         finally:
-            process.end(place)
+            lifecycle.end(place)
 
 
 def _singly(report: Report, *, ours: int, relay: int, direct: int, token: str) -> None:

@@ -10,9 +10,9 @@ from pathlib import Path
 
 from bench import ground
 from bench.report import ROUNDS, Report
-from legion.domain.events import Event, Kind
+from legion.domain.events import Event, EventKind
 from legion.store import events
-from legion.store.database import Store, sqlite_url
+from legion.store.database.transactions import Store, sqlite_url
 from tests.support.legion import PLAIN, Project, new, squad
 
 _CHECK = 2.0
@@ -152,7 +152,7 @@ def _checks(project: Project, since: float = 0.0) -> list[Event]:
     with store.read() as tx:
         told = events.after(tx, 0, limit=100_000)
     store.close()
-    return [event for event in told if event.kind is Kind.RECEIPT and event.at > since]
+    return [event for event in told if event.kind is EventKind.RECEIPT and event.at > since]
 
 
 def _in_sequence(told: list[Event]) -> int:

@@ -7,12 +7,12 @@ import time
 from pathlib import Path
 
 from bench.report import Report
-from legion.domain.agents import ROOT
-from legion.domain.mail import Delivery
+from legion.domain.agents.agent import ROOT
+from legion.domain.agents.mail import Delivery
 from legion.domain.runs import Outcome
-from legion.service import hiring, mailing
-from legion.wire.agents import Hire
-from legion.wire.mail import Letter
+from legion.service.agents import hire, mail
+from legion.wire.agents import HireAgent
+from legion.wire.mail import NewMessage
 from tests.jobs.office import Office, all_mail
 
 _MESSAGES, _AGENTS, _SENDERS = 10_000, 20, 4
@@ -20,7 +20,7 @@ _MESSAGES, _AGENTS, _SENDERS = 10_000, 20, 4
 
 def run(folder: Path, report: Report) -> None:
     office = Office(folder, slots=_AGENTS)
-    ids = [hiring.hire(office.world, ROOT, Hire(task="read", cwd=str(office.root))).id for _ in range(_AGENTS)]
+    ids = [hire.hire(office.context, ROOT, HireAgent(task="read", cwd=str(office.root))).id for _ in range(_AGENTS)]
     began = time.monotonic()
     senders = [threading.Thread(target=_send, args=(office, ids, number)) for number in range(_SENDERS)]
     for sender in senders:
@@ -31,7 +31,7 @@ def run(folder: Path, report: Report) -> None:
     while _drain(office):
         pass
     whole = time.monotonic() - began
-    with office.world.store.write() as tx:
+    with office.context.store.write() as tx:
         lost = sum(message.delivery is not Delivery.HEARD for message in all_mail(tx) if message.recipient != ROOT)
     heard = [id for agent in office.standing() for id in office.heard(agent)]
     report.value(f"{_MESSAGES:,} messages written by {_SENDERS} at once", written, "s", aim=60)
@@ -42,7 +42,9 @@ def run(folder: Path, report: Report) -> None:
 
 def _send(office: Office, ids: list[str], number: int) -> None:
     for count in range(_MESSAGES // _SENDERS):
-        mailing.tell(office.world, ROOT, Letter(to=ids[count % _AGENTS], text=f"message {number} {count} " + "x" * 400))
+        mail.tell(
+            office.context, ROOT, NewMessage(to=ids[count % _AGENTS], text=f"message {number} {count} " + "x" * 400)
+        )
 
 
 def _drain(office: Office) -> bool:

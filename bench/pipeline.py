@@ -10,32 +10,34 @@ from dataclasses import replace
 from pathlib import Path
 
 from bench.report import Report, say
-from legion.config.project import parse
-from legion.config.teams import definitions
-from legion.domain.checks import Receipt, Verdict
-from legion.domain.teams import REVIEWER
-from legion.domain.tickets import Ticket
-from legion.domain.verdicts import Finding, Reading, Weight
-from legion.domain.wishes import Wish
-from legion.git.history import FileChange, FileStatus
-from legion.jobs import briefing, feedback, review_words
-from legion.jobs.review_words import Matter
+from legion.config.files.project import parse
+from legion.config.files.teams import definitions
+from legion.domain.agents.teams import REVIEWER
+from legion.domain.checks import CheckResult, Receipt
+from legion.domain.review.verdicts import Finding, ReviewRequest, Severity
+from legion.domain.tickets.spec import TicketSpec
+from legion.domain.tickets.ticket import Ticket
+from legion.git.core.history import FileChange, FileStatus
+from legion.jobs.agent import briefing
+from legion.jobs.attempts import feedback
+from legion.jobs.review import prompt
+from legion.jobs.review.prompt import ReviewMaterial
 
 _CONFIG = parse('[checks.test]\nrun = "make test"\n[checks.lint]\nrun = "make lint"\n[environment]\nports = 2\n')
-_WISH = Wish(
+_WISH = TicketSpec(
     title="Log in with a password",
     text="A page /login with name and password. A wrong password says so and keeps the name.",
     context="Sessions live in app/auth.py, templates in app/pages.",
     criteria="make test passes\na wrong password says so\nthe session ends after a day",
 )
-_TICKET = Ticket(id=7, project=1, wish=_WISH, attempt=1)
+_TICKET = Ticket(id=7, project=1, spec=_WISH, attempt=1)
 _LINES = "".join(f"+    assert session.ends_at == started + day * {number}\n" for number in range(60))
 _DIFF = f"diff --git a/app/auth.py b/app/auth.py\n--- a/app/auth.py\n+++ b/app/auth.py\n@@ -1,0 +1,60 @@\n{_LINES}"
 _FOUND = (
-    Finding(weight=Weight.BLOCKING, file="app/auth.py", line=12, text="The password is compared with ==.", id=1),
-    Finding(weight=Weight.NIT, file="app/pages/login.html", line=None, text="The title is missing.", id=2),
+    Finding(weight=Severity.BLOCKING, file="app/auth.py", line=12, text="The password is compared with ==.", id=1),
+    Finding(weight=Severity.NIT, file="app/pages/login.html", line=None, text="The title is missing.", id=2),
 )
-_READING = Reading(
+_READING = ReviewRequest(
     id=1, project=1, ticket=7, attempt=1, reader="reviewer", round=1, base="b", commit="c", binding=True
 )  # fmt: skip
 
@@ -52,19 +54,19 @@ def run(folder: Path, report: Report) -> None:
     read = replace(_TICKET, attempt=2, feedback=feedback.reviewed("It leaks.", _FOUND))
     report.value("the next attempt after a review of two findings", _going_on(read), "tokens", aim=200)
     role = definitions().roles[REVIEWER].prompt
-    report.value("rules of who reads", _tokens(review_words.RULES + role), "tokens", aim=400)
+    report.value("rules of who reads", _tokens(prompt.RULES + role), "tokens", aim=400)
     lead = definitions().roles["tech_lead"].prompt
     report.value("rules of who advises", _tokens(briefing.ADVISING + lead), "tokens", aim=400)
     matter = _matter()
     own = words + _tokens(_DIFF)
-    look = _tokens(review_words.first(matter)) - own
+    look = _tokens(prompt.first(matter)) - own
     report.value("its first look, beside ticket and change", look, "tokens", aim=350)
     again = replace(matter, reading=replace(_READING, round=2), said=_FOUND, since=_DIFF)
-    later = _tokens(review_words.again(again)) - _tokens(_DIFF)
+    later = _tokens(prompt.again(again)) - _tokens(_DIFF)
     report.value("its second look, beside what is new", later, "tokens", aim=350)
     refused = replace(matter, reading=replace(_READING, refused=1, complaint="it holds no verdict"))
-    report.value("an answer asked for again", _tokens(review_words.again(refused)), "tokens", aim=200)
-    whole = _tokens(briefing.RULES) + _tokens(first) - words + _tokens(review_words.RULES + role) + look
+    report.value("an answer asked for again", _tokens(prompt.again(refused)), "tokens", aim=200)
+    whole = _tokens(briefing.RULES) + _tokens(first) - words + _tokens(prompt.RULES + role) + look
     report.value("a ticket that is built once and read once", whole, "tokens", aim=1200)
 
 
@@ -72,15 +74,15 @@ def _going_on(ticket: Ticket) -> int:
     return _tokens(briefing.going_on(ticket, _CONFIG, (), (), ()))
 
 
-def _matter() -> Matter:
-    return Matter(
+def _matter() -> ReviewMaterial:
+    return ReviewMaterial(
         ticket=_TICKET,
         reading=_READING,
         files=(FileChange(path="app/auth.py", status=FileStatus.MODIFIED, additions=60, deletions=0),),
         diff=_DIFF,
         since="",
         said=(),
-        receipts=(replace(_red(), verdict=Verdict.GREEN),),
+        receipts=(replace(_red(), verdict=CheckResult.GREEN),),
         to_run=("make lint",),
         pointers=(),
     )
@@ -95,7 +97,7 @@ def _red() -> Receipt:
         command="make test",
         commit="c",
         tree="t",
-        verdict=Verdict.RED,
+        verdict=CheckResult.RED,
         exit_code=2,
         duration=3.0,
         made_at=0.0,

@@ -12,10 +12,10 @@ import psutil
 
 from bench import ground
 from bench.report import ROUNDS, Report
-from legion.domain.tickets import Change, Land, Propose, Prove, Start
-from legion.domain.wishes import Wish
-from legion.store import tickets
-from legion.store.database import Store, sqlite_url
+from legion.domain.tickets.spec import TicketSpec
+from legion.domain.tickets.ticket import Change, Land, Propose, Prove, Start
+from legion.store.board import tickets
+from legion.store.database.transactions import Store, sqlite_url
 from tests.support.legion import PLAIN, Project, Squad, squad
 
 _FEW, _MANY = 100, 10_000
@@ -72,7 +72,7 @@ def _fill(one: Squad, count: int) -> None:
     while there < count:
         with store.write() as tx:
             for _ in range(min(500, count - there)):
-                ticket = tickets.create(tx, 1, Wish(title=f"old {there}", text="as it was"))
+                ticket = tickets.create(tx, 1, TicketSpec(title=f"old {there}", text="as it was"))
                 for step in (Start("0" * 40), Propose(Change(base="0" * 40, commit="1" * 40)), Prove(), Land("2" * 40)):
                     tickets.move(tx, ticket.id, step)
                 there += 1

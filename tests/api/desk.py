@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from legion.api.ports import Orchestrate
+from legion.api.ports import LegionCcPort
 from legion.domain.errors import NotAllowed, NotFound
 from legion.wire.callers import Caller
 from legion.wire.tools import ToolAnswer, ToolCall, Tools
@@ -31,7 +31,7 @@ class StandInDesk:
     def call_tool(self, caller: Caller, name: str, wanted: ToolCall, cwd: str, /) -> ToolAnswer:
         return ToolAnswer(text=f"{caller.id} used {name}", data=wanted.arguments)
 
-    def orchestrate(self, caller: Caller, cwd: str, /) -> Orchestrate:
+    def orchestrate(self, caller: Caller, cwd: str, /) -> LegionCcPort:
         raise NotFound("There is no project here.")
 
     def acting(self, caller: Caller, /) -> StandIn:

@@ -14,7 +14,7 @@ import uvicorn
 
 from legion import __version__
 from legion.api.app import make_app
-from legion.client.http import Address
+from legion.client.http import DaemonAddress
 from legion.client.legion import Legion
 from legion.system.paths import DataDir
 from tests.api.desk import StandInDesk
@@ -41,11 +41,11 @@ class Served:
 
     @property
     def over_socket(self) -> Legion:
-        return Legion(Address(socket=str(self.socket), token=TOKEN))
+        return Legion(DaemonAddress(socket=str(self.socket), token=TOKEN))
 
     @property
     def over_tcp(self) -> Legion:
-        return Legion(Address(port=self.port, token=TOKEN))
+        return Legion(DaemonAddress(port=self.port, token=TOKEN))
 
 
 @contextmanager

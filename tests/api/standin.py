@@ -7,19 +7,19 @@ import threading
 import time
 from dataclasses import replace
 
-from legion.domain.errors import BadInput, Conflict, NotFound, TryAgain
+from legion.domain.errors import BadInput, NotFound, Retryable, StateConflict
 from legion.wire.projects import (
     AddProject,
-    Collected,
+    CollectResult,
     Config,
     DaemonLine,
     Doctor,
+    DoctorFinding,
     Done,
-    Finding,
     Graph,
     ProjectAdded,
     ProjectLine,
-    Setting,
+    SettingLine,
     Status,
     Trust,
     Trustable,
@@ -27,7 +27,7 @@ from legion.wire.projects import (
     WaitState,
     Where,
     WorktreeLine,
-    Worktrees,
+    WorktreeList,
 )
 from legion.wire.tickets import (
     Acted,
@@ -36,7 +36,7 @@ from legion.wire.tickets import (
     Dispatch,
     Dispatched,
     EventLine,
-    Log,
+    LogText,
     ReceiptLine,
     RunLine,
     TicketLine,
@@ -97,7 +97,7 @@ class StandIn(ModelsStandIn, StaffStandIn, TeamsStandIn, WorkStandIn):
         self.runs: list[RunLine] = []
         self.texts: dict[int, str] = {}
         self.trouble: BaseException | None = None
-        self.findings = [Finding(name="git", ok=True, detail="2.39.5")]
+        self.findings = [DoctorFinding(name="git", ok=True, detail="2.39.5")]
         self.asked: list[str] = []
         self.requests: dict[str, Dispatched] = {}
         self.dispatched: list[Dispatch] = []
@@ -179,7 +179,7 @@ class StandIn(ModelsStandIn, StaffStandIn, TeamsStandIn, WorkStandIn):
         self._ask("trust")
         name = self._project(wanted.cwd)
         if not set(wanted.hashes) <= {text.hash for text in self.config_texts}:
-            raise Conflict("legion.toml changed since it was shown: look at it again.")
+            raise StateConflict("legion.toml changed since it was shown: look at it again.")
         self.trusted += wanted.hashes
         return Done(message=f"{name} is trusted.")
 
@@ -268,7 +268,7 @@ class StandIn(ModelsStandIn, StaffStandIn, TeamsStandIn, WorkStandIn):
             questions=[question for question in self.questions.values() if question.ticket == id],
         )
 
-    def log(self, id: int, run: int | None, offset: int, /) -> Log:
+    def log(self, id: int, run: int | None, offset: int, /) -> LogText:
         self._ask("log")
         self._line(id)
         if run not in (None, 1):
@@ -276,8 +276,8 @@ class StandIn(ModelsStandIn, StaffStandIn, TeamsStandIn, WorkStandIn):
         text = self.log_text[offset:]
         end = offset + len(text)
         if not self.has_run:
-            return Log(ticket=id, run=None, offset=0, next_offset=0, text="", ended=True)
-        return Log(ticket=id, run=1, offset=offset, next_offset=end, text=text, ended=self.log_ended)
+            return LogText(ticket=id, run=None, offset=0, next_offset=0, text="", ended=True)
+        return LogText(ticket=id, run=1, offset=offset, next_offset=end, text=text, ended=self.log_ended)
 
     def diff(self, id: int, /) -> Diff:
         self._ask("diff")
@@ -321,7 +321,7 @@ class StandIn(ModelsStandIn, StaffStandIn, TeamsStandIn, WorkStandIn):
     def stop(self, id: int, action: Action, /) -> Acted:
         self._ask("stop")
         if _ended(self._line(id)):
-            raise Conflict(f"Ticket {id} has ended already; `legion retry {id}` starts it again.")
+            raise StateConflict(f"Ticket {id} has ended already; `legion retry {id}` starts it again.")
         return self._move(id, "stopped")
 
     def stop_all(self, where: Where, /) -> Acted:
@@ -364,19 +364,19 @@ class StandIn(ModelsStandIn, StaffStandIn, TeamsStandIn, WorkStandIn):
         self.put(id, self._line(id).title, state)
         return Acted(tickets=[id], message=f"Ticket {id} is {state}.")
 
-    def collect(self, where: Where, /) -> Collected:
+    def collect(self, where: Where, /) -> CollectResult:
         self._ask("collect")
         self._project(where.cwd)
         if self.being_checked:
             self.told_to_wait.set()
-            raise TryAgain("Your own commits are being checked: try again in a moment.")
-        return Collected(branch="main", old=OLD, new=COMMIT, commits=2, files=3, message="main has 2 new commits.")
+            raise Retryable("Your own commits are being checked: try again in a moment.")
+        return CollectResult(branch="main", old=OLD, new=COMMIT, commits=2, files=3, message="main has 2 new commits.")
 
-    def worktrees(self, where: Where, /) -> Worktrees:
+    def worktrees(self, where: Where, /) -> WorktreeList:
         self._ask("worktrees")
         self._project(where.cwd)
         tree = WorktreeLine(name="ticket-1", path="/w/ticket-1", bytes=123456, ticket=1, state="in use")
-        return Worktrees(root="/w", worktrees=[tree], trash_bytes=0)
+        return WorktreeList(root="/w", worktrees=[tree], trash_bytes=0)
 
     def doctor(self, cwd: str | None, /) -> Doctor:
         self._ask("doctor")
@@ -385,9 +385,9 @@ class StandIn(ModelsStandIn, StaffStandIn, TeamsStandIn, WorkStandIn):
     def config(self, cwd: str | None, /) -> Config:
         self._ask("config")
         settings = [
-            Setting(key="checks.test.run", value="make test", origin="legion.toml of the checkout"),
-            Setting(key="agents.parallel", value=4, origin="default"),
-            Setting(key="drivers.claude.run", value="claude -p", origin="/config.toml"),
+            SettingLine(key="checks.test.run", value="make test", origin="legion.toml of the checkout"),
+            SettingLine(key="agents.parallel", value=4, origin="default"),
+            SettingLine(key="drivers.claude.run", value="claude -p", origin="/config.toml"),
         ]
         return Config(user_file="/config.toml", project_file="/shop/legion.toml", settings=settings, trusted=False)
 

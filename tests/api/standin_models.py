@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from legion.domain.errors import Conflict, NotFound
+from legion.domain.errors import NotFound, StateConflict
 from legion.wire.projects import Done
 from legion.wire.providers import (
     AddProvider,
@@ -22,8 +22,8 @@ from legion.wire.providers import (
     SetRoute,
     TryProvider,
 )
-from legion.wire.questions import Answer, Answered, Inbox, QuestionLine, Told, Words
-from legion.wire.recording import Cassette, CassetteFile, Record
+from legion.wire.questions import Answered, AnswerQuestion, Inbox, MessageText, QuestionLine, Told
+from legion.wire.recording import Cassette, CassetteFile, SetRecording
 from legion.wire.tickets import TicketLine
 
 
@@ -33,7 +33,7 @@ class ModelsStandIn:
     def reset_models(self) -> None:
         self.told: list[tuple[int, str]] = []
         self.questions: dict[int, QuestionLine] = {}
-        self.answered: dict[int, Answer] = {}
+        self.answered: dict[int, AnswerQuestion] = {}
         self.callers: list[str] = []
         """Who asked, in order."""
         self.refused: list[tuple[str, str]] = []
@@ -52,7 +52,7 @@ class ModelsStandIn:
         self._ask("inbox")
         return Inbox(questions=list(self.questions.values()))
 
-    def answer(self, id: int, given: Answer, /) -> Answered:
+    def answer(self, id: int, given: AnswerQuestion, /) -> Answered:
         self._ask("answer")
         if id not in self.questions:
             raise NotFound(f"There is no question {id}: see `legion inbox`.")
@@ -62,13 +62,13 @@ class ModelsStandIn:
         self.answered[id] = given
         return Answered(question=id, ticket=ticket, allowed=allowed, message="The agent goes ahead.")
 
-    def tell(self, id: int, words: Words, /) -> Told:
+    def tell(self, id: int, words: MessageText, /) -> Told:
         self._ask("tell")
         self._line(id)
         self.told.append((id, words.text))
         return Told(ticket=id, run=1, heard="deaf" not in words.text, message="It has heard it.")
 
-    def interrupt(self, id: int, words: Words, /) -> Told:
+    def interrupt(self, id: int, words: MessageText, /) -> Told:
         self._ask("interrupt")
         self._line(id)
         self.told.append((id, words.text))
@@ -88,7 +88,7 @@ class ModelsStandIn:
         if wanted.name not in self.providers_there:
             raise NotFound(f"There is no provider {wanted.name}: see `legion provider list`.")
         if not wanted.yes:
-            raise Conflict("Agents work with it: add --yes.")
+            raise StateConflict("Agents work with it: add --yes.")
         del self.providers_there[wanted.name]
         return Done(message=f"Provider {wanted.name} is removed.")
 
@@ -109,7 +109,7 @@ class ModelsStandIn:
         self.routes_there[wanted.model] = RouteLine(model=wanted.model, provider=wanted.provider, to=wanted.to)
         return Done(message=f"{wanted.model} is asked for elsewhere.")
 
-    def switch_recording(self, wanted: Record, /) -> Done:
+    def switch_recording(self, wanted: SetRecording, /) -> Done:
         self._ask("switch_recording")
         self.recording = wanted.on
         return Done(message="recorded", notes=[])

@@ -5,20 +5,20 @@ from __future__ import annotations
 from legion.domain.errors import NotFound
 from legion.wire.agents import (
     AgentLine,
+    AgentList,
     AgentPage,
-    Agents,
     Claimed,
     ClaimTicket,
-    Fire,
+    FireAgent,
     Fired,
-    Hire,
+    HireAgent,
     Hired,
-    Interrupt,
+    InterruptAgent,
     Plan,
     PlanVerdict,
     SubmitTicket,
 )
-from legion.wire.mail import Broadcast, Letter, Mail, MessageLine, ReadMail, Sent
+from legion.wire.mail import Broadcast, Mail, MessageLine, NewMessage, ReadMail, Sent
 
 
 class StaffStandIn:
@@ -26,7 +26,7 @@ class StaffStandIn:
         self.staff: dict[str, AgentLine] = {}
         self.letters: list[MessageLine] = []
 
-    def hire(self, caller: str, wanted: Hire, /) -> Hired:
+    def hire(self, caller: str, wanted: HireAgent, /) -> Hired:
         id = f"0000000{len(self.staff) + 1}-0000-4000-8000-000000000000"
         self.staff[id] = AgentLine(
             id=id,
@@ -58,16 +58,16 @@ class StaffStandIn:
             message=f"Hired: {id}",
         )
 
-    def fire(self, caller: str, wanted: Fire, /) -> Fired:
+    def fire(self, caller: str, wanted: FireAgent, /) -> Fired:
         line = self._agent(wanted.id)
         del self.staff[line.id]
         return Fired(fired=[line.id], adopted=[], returned=0, message=f"Fired: {line.id}")
 
-    def interrupt_agent(self, caller: str, wanted: Interrupt, /) -> Sent:
+    def interrupt_agent(self, caller: str, wanted: InterruptAgent, /) -> Sent:
         line = self._agent(wanted.id)
         return Sent(messages=[], to=[line.id], heard=True if wanted.text else None, message="It is interrupted.")
 
-    def tell_agent(self, caller: str, letter: Letter, /) -> Sent:
+    def tell_agent(self, caller: str, letter: NewMessage, /) -> Sent:
         line = self._agent(letter.to)
         self._write(caller, line, letter.text)
         heard = "deaf" not in letter.text if letter.now else None
@@ -94,8 +94,8 @@ class StaffStandIn:
     def mail(self, caller: str, wanted: ReadMail, /) -> Mail:
         return Mail(messages=[] if wanted.dead else list(self.letters))
 
-    def agents(self, caller: str, everybody: bool, /) -> Agents:
-        return Agents(you=caller, agents=list(self.staff.values()))
+    def agents(self, caller: str, everybody: bool, /) -> AgentList:
+        return AgentList(you=caller, agents=list(self.staff.values()))
 
     def agent(self, caller: str, id: str, /) -> AgentPage:
         return AgentPage(agent=self._agent(id), task="work", worktree=None, reports=[], turns=[], mail=[])

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from legion.wire.history import Events, Happening
-from legion.wire.stretch import Stretch
-from legion.wire.tickets import Acted, Action, Rewind, TicketLine, UsageLine
+from legion.wire.history import Events, HistoryLine
+from legion.wire.stretch import WorkSummary
+from legion.wire.tickets import Acted, Action, RewindTo, TicketLine, UsageLine
 from legion.wire.usage import UsageReport, UsageShare
 
 
@@ -31,7 +31,7 @@ def a_share(key: str, usd: float, **told: object) -> UsageShare:
 class WorkStandIn:
     def reset_work(self) -> None:
         self.shares: list[UsageShare] = []
-        self.happenings: list[Happening] = []
+        self.happenings: list[HistoryLine] = []
 
     def _ask(self, name: str) -> None:
         raise NotImplementedError
@@ -53,9 +53,9 @@ class WorkStandIn:
         shown = wanted[-last:] if last else wanted
         return Events(lines=shown, omitted=len(wanted) - len(shown), cursor="9:0:0")
 
-    def stretch(self, cwd: str, hours: float | None, /) -> Stretch:
+    def stretch(self, cwd: str, hours: float | None, /) -> WorkSummary:
         self._ask("stretch")
-        return Stretch(
+        return WorkSummary(
             project="shop",
             since=1000.0,
             because="since you collected last",
@@ -70,7 +70,7 @@ class WorkStandIn:
             conflicts=0,
         )
 
-    def rewind(self, id: int, wanted: Rewind, /) -> Acted:
+    def rewind(self, id: int, wanted: RewindTo, /) -> Acted:
         self._ask("rewind")
         self._line(id)
         return Acted(tickets=[id], message=f"Ticket {id} goes on from {wanted.to}.")

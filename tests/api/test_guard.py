@@ -9,7 +9,7 @@ import socket
 import pytest
 
 from legion.api.allowed import may_call
-from legion.client.http import Address
+from legion.client.http import DaemonAddress
 from legion.client.legion import Legion
 from legion.wire.errors import NotAllowed
 from tests.api.desk import AGENT
@@ -227,6 +227,6 @@ def test_the_agent_of_a_ticket_may_not_even_look_at_the_board(served: Served):
 
 def test_a_client_says_who_it_believes_to_be(served: Served):
     token = "legion-agent-standing"
-    assert Legion(Address(port=served.port, token=token, session=AGENT.id)).status(None).tickets == []
+    assert Legion(DaemonAddress(port=served.port, token=token, session=AGENT.id)).status(None).tickets == []
     with pytest.raises(NotAllowed, match="lets nobody call as"):
-        Legion(Address(port=served.port, token=token, session="root")).status(None)
+        Legion(DaemonAddress(port=served.port, token=token, session="root")).status(None)

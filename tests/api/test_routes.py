@@ -9,13 +9,13 @@ from dataclasses import fields, is_dataclass
 
 import pytest
 
-from legion.client.http import UNKNOWN, Address, NotRunning
+from legion.client.http import UNKNOWN, DaemonAddress, NotRunning
 from legion.client.legion import Legion
-from legion.domain.errors import BadInput, ChecksFailed, Conflict, LegionError, NotAllowed, NotFound, TryAgain
+from legion.domain.errors import BadInput, ChecksFailed, LegionError, NotAllowed, NotFound, Retryable, StateConflict
 from legion.wire.projects import AddProject, Trust, Where
 from legion.wire.providers import AddProvider, BeginLogin, FinishLogin, SetRoute, TryProvider
-from legion.wire.questions import Words
-from legion.wire.recording import Record
+from legion.wire.questions import MessageText
+from legion.wire.recording import SetRecording
 from legion.wire.teams import SaveDefinition
 from legion.wire.tickets import Action, Dispatch, NewTicket
 from tests.api.serving import TOKEN, Served
@@ -59,8 +59,8 @@ ASKED = [
     ("save_definition", lambda legion: legion.save_definition("role", SaveDefinition(cwd="/", name="a", text="b"))),
     ("remove_definition", lambda legion: legion.remove_definition("team", None, "pair")),
     ("inbox", lambda legion: legion.inbox()),
-    ("tell", lambda legion: legion.tell(1, Words(text="Hello."))),
-    ("interrupt", lambda legion: legion.interrupt(1, Words())),
+    ("tell", lambda legion: legion.tell(1, MessageText(text="Hello."))),
+    ("interrupt", lambda legion: legion.interrupt(1, MessageText())),
     ("providers", lambda legion: legion.providers()),
     ("add_provider", lambda legion: legion.add_provider(AddProvider(name="anthropic", key="sk-1"))),
     ("try_provider", lambda legion: legion.try_provider(TryProvider(name="anthropic"))),
@@ -68,7 +68,7 @@ ASKED = [
     ("finish_login", lambda legion: legion.finish_login(FinishLogin(id="1"))),
     ("routes", lambda legion: legion.routes()),
     ("set_route", lambda legion: legion.set_route(SetRoute(model="claude-*", to=["ollama/qwen3"]))),
-    ("switch_recording", lambda legion: legion.switch_recording(Record(on=True))),
+    ("switch_recording", lambda legion: legion.switch_recording(SetRecording(on=True))),
     ("cassette", lambda legion: legion.cassette(1, "login")),
     ("models", lambda legion: legion.models("anthropic")),
     ("collect", lambda legion: legion.collect(HERE)),
@@ -99,9 +99,9 @@ def test_an_answer_is_the_very_dataclass_that_the_service_gave(legion: Legion, s
         (BadInput("A."), 422),
         (NotFound("B."), 404),
         (NotAllowed("C."), 403),
-        (Conflict("D."), 409),
+        (StateConflict("D."), 409),
         (ChecksFailed("E."), 422),
-        (TryAgain("F."), 503),
+        (Retryable("F."), 503),
         (LegionError("G."), 500),
     ],
 )
@@ -115,7 +115,7 @@ def test_an_error_of_the_service_comes_back_as_itself(served: Served, error, sta
 
 
 def test_a_subclass_answers_as_its_parent(served: Served):
-    class Special(Conflict):
+    class Special(StateConflict):
         pass
 
     served.service.trouble = Special("Somebody was faster.")
@@ -254,13 +254,13 @@ def test_the_client_learns_why_its_request_was_too_big(served: Served):
 
 
 def test_nobody_listening_is_one_clear_error(served: Served):
-    gone = Legion(Address(socket=str(served.socket) + "x", token=TOKEN))
+    gone = Legion(DaemonAddress(socket=str(served.socket) + "x", token=TOKEN))
     with pytest.raises(NotRunning, match="legion up"):
         gone.status(None)
 
 
 def test_what_is_not_legion_is_recognised(served: Served):
-    stranger = Legion(Address(port=served.port, token="wrong"))
+    stranger = Legion(DaemonAddress(port=served.port, token="wrong"))
     with pytest.raises(NotAllowed, match="token"):
         stranger.status(None)
 

@@ -7,8 +7,8 @@ import os
 
 import pytest
 
-from legion.domain.errors import BadInput, ChecksFailed, Conflict, LegionError, NotAllowed, NotFound, TryAgain
-from legion.wire.projects import Finding
+from legion.domain.errors import BadInput, ChecksFailed, LegionError, NotAllowed, NotFound, Retryable, StateConflict
+from legion.wire.projects import DoctorFinding
 from tests.api.standin import StandIn, a_text
 
 JSON_OF_EACH = [
@@ -87,9 +87,9 @@ EXITS = [
     (BadInput("Nonsense."), 2),
     (NotFound("Not there."), 3),
     (NotAllowed("No."), 4),
-    (Conflict("Too late."), 5),
+    (StateConflict("Too late."), 5),
     (ChecksFailed("Red."), 6),
-    (TryAgain("Later."), 75),
+    (Retryable("Later."), 75),
 ]
 
 
@@ -250,8 +250,8 @@ def test_retry_hands_the_feedback_over(legion, service: StandIn):
 def test_doctor_ends_with_one_when_something_is_wrong(legion, service: StandIn):
     program = f"2.1.325, yours, /{'home/' * 20}claude"
     service.findings = [
-        Finding(name="sandbox", ok=False, detail="none works", advice="install bubblewrap"),
-        Finding(name="Claude Code", ok=True, detail=program),
+        DoctorFinding(name="sandbox", ok=False, detail="none works", advice="install bubblewrap"),
+        DoctorFinding(name="Claude Code", ok=True, detail=program),
     ]
     ended = legion("doctor")
     assert ended.code == 1

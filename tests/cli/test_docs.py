@@ -11,10 +11,10 @@ from types import ModuleType
 import click
 import pytest
 
-from legion.cli import shapes
 from legion.cli.app import ENTRIES, cli
-from legion.cli.command import COMMON
-from legion.cli.plan import FIELDS, read_plan
+from legion.cli.base import shapes
+from legion.cli.base.command import COMMON
+from legion.cli.tickets.plan_file import FIELDS, read_plan
 from legion.demo import report, summary
 from legion.wire import (
     agents,
@@ -35,13 +35,19 @@ from tests.support.codebase import ROOT
 # What clients send; the OpenAPI document describes it.
 REQUESTS = (
     *(projects.AddProject, projects.Where, projects.Trust, tickets.NewTicket, tickets.Dispatch, tickets.Action),
-    *(providers.AddProvider, providers.RemoveProvider, providers.TryProvider, questions.Answer, questions.Words),
-    *(providers.SetRoute, providers.RemoveRoute, recording.Record, providers.BeginLogin, providers.FinishLogin),
+    *(
+        providers.AddProvider,
+        providers.RemoveProvider,
+        providers.TryProvider,
+        questions.AnswerQuestion,
+        questions.MessageText,
+    ),
+    *(providers.SetRoute, providers.RemoveRoute, recording.SetRecording, providers.BeginLogin, providers.FinishLogin),
     teams.SaveDefinition,
     *(agents.ClaimTicket, agents.SubmitTicket, agents.Plan, agents.PlanVerdict),
-    *(agents.Hire, agents.Fire, agents.Interrupt, mail.Letter, mail.Broadcast, mail.ReadMail),
+    *(agents.HireAgent, agents.FireAgent, agents.InterruptAgent, mail.NewMessage, mail.Broadcast, mail.ReadMail),
 )
-INSIDE = (*REQUESTS, report.Course, summary.Outcome)
+INSIDE = (*REQUESTS, report.RehearsalRecord, summary.DemoResult)
 CONTEXT = click.Context(cli, info_name="legion")
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from legion.cli.output import (
+from legion.cli.base.output import (
     Cell,
     Colour,
     Screen,

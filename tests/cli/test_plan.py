@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from legion.cli.plan import read_plan
-from legion.cli.texts import short_title
+from legion.cli.base.texts import short_title
+from legion.cli.tickets.plan_file import read_plan
 from legion.domain.errors import BadInput
 from legion.wire.tickets import NewTicket
 

@@ -63,7 +63,15 @@ def test_the_version_is_answered_without_importing_anything_of_weight(program):
 def test_asking_the_daemon_imports_none_of_its_libraries(program):
     ended = program("status", env={"PYTHONPROFILEIMPORTTIME": "1"})
     assert ended.code == 0
-    for name in ("fastapi", "pydantic", "sqlalchemy", "uvicorn", "asyncio", "subprocess", "legion.cli.dispatch"):
+    for name in (
+        "fastapi",
+        "pydantic",
+        "sqlalchemy",
+        "uvicorn",
+        "asyncio",
+        "subprocess",
+        "legion.cli.tickets.dispatch",
+    ):
         assert f" {name}\n" not in ended.err, name
 
 

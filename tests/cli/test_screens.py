@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from legion.cli.graph import drawing_of
-from legion.cli.output import Screen, width
-from legion.cli.status import screen_of
-from legion.cli.ticket import page_of
+from legion.cli.base.output import Screen, width
+from legion.cli.board.graph import drawing_of
+from legion.cli.board.status import screen_of
+from legion.cli.tickets.ticket import page_of
 from legion.wire.projects import Graph
 from tests.api.standin import StandIn, a_receipt, a_run
 

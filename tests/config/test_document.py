@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from legion.config import project, user
 from legion.config.document import blocks, refresh
-from legion.domain.paths import matches
+from legion.config.files import project, user
+from legion.domain.review.path_patterns import matches
 
 PAGE = (Path(__file__).parents[2] / "docs" / "configuration.md").read_text()
 

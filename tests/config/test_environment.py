@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from legion.config import project, user
-from legion.config.environment import Cache, Copy, PortOutside, fill_in
 from legion.config.explain import explain
+from legion.config.files import project, user
+from legion.config.sections.environment import Cache, Copy, PortOutside, fill_in
 from legion.domain.errors import BadInput
 
 WORDS = {"tmp": "/tmp/7", "ticket": "7", "attempt": "2", "worktree": "/w/7"}

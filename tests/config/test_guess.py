@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from legion.config.guess import Guess, guess
-from legion.config.project import ProjectConfig, parse
-from legion.system.process import Finished, run
+from legion.config.files.project import ProjectConfig, parse
+from legion.config.guess.legion_toml import Guess, guess
+from legion.system.process import FinishedProcess, run
 
 BUILT = '[build-system]\nrequires = ["hatchling"]\n[project]\nname = "a"\n'
 UNITTEST = "import unittest\n"
@@ -302,7 +302,7 @@ def made(root: Path, files: Mapping[str, str]) -> ProjectConfig:
     return parse(guess(names, lambda name: (root / name).read_text()).text, origin="legion.toml")
 
 
-def shell(command: str, root: Path) -> Finished:
+def shell(command: str, root: Path) -> FinishedProcess:
     offline = {"PIP_NO_INDEX": "1", "PIP_DISABLE_PIP_VERSION_CHECK": "1", "npm_config_offline": "true"}
     return run(["sh", "-c", command], cwd=root, env={**os.environ, **offline}, timeout=100)
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from legion.domain.paths import glob_fault, matches, undeclared
+from legion.domain.review.path_patterns import glob_fault, matches, undeclared
 
 CASES = [
     ("docs", "docs/a/b.md", True),

@@ -6,11 +6,12 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from legion.config import project, settings, user
-from legion.config.project import DEFAULTS, flatten, hash_of, parse
+from legion.config.base import settings
+from legion.config.files import project, user
+from legion.config.files.project import DEFAULTS, flatten, hash_of, parse
 from legion.domain.checks import Check
 from legion.domain.errors import BadInput
-from legion.domain.landing import Mode
+from legion.domain.landing.bisect import LandingMode
 
 WHOLE = """\
 [setup]
@@ -70,7 +71,7 @@ def test_every_setting_of_a_whole_file_is_read():
         Check(name="lint", command="make lint", timeout=600.0),
     )
     assert (config.agents.parallel, config.agents.attempts, config.agents.driver) == (8, 2, "fast")
-    assert (config.landing.mode, config.landing.batch, config.landing.checks_at_once) == (Mode.SQUASH, 5, 3)
+    assert (config.landing.mode, config.landing.batch, config.landing.checks_at_once) == (LandingMode.SQUASH, 5, 3)
     assert config.agents.timeout == 100.0
 
 

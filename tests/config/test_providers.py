@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from legion.config.providers import Auth, ProviderConfig, load, save
-from legion.config.source import HIDDEN
+from legion.config.base.source import HIDDEN
+from legion.config.files.providers import ProviderAuth, ProviderConfig, load, save
 from legion.domain.errors import BadInput, NotAllowed
 
 
@@ -29,7 +29,7 @@ PLAIN = st.text(st.characters(exclude_categories=["Cs"]), max_size=40).filter(la
 PROVIDERS = st.builds(
     ProviderConfig,
     url=PLAIN.map(lambda text: f"https://{text}"),
-    auth=st.sampled_from(Auth),
+    auth=st.sampled_from(ProviderAuth),
     key_file=PLAIN,
     key_env=PLAIN,
     key_command=PLAIN,

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from legion.config.routes import RouteConfig, RouteTarget, load, save, target
+from legion.config.files.routes import RouteConfig, RouteTarget, load, save, target
 from legion.domain.errors import BadInput
 
 

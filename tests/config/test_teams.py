@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from legion.config import teams
-from legion.config.teams import Definitions, Kind, Text
+from legion.config.files import teams
+from legion.config.files.teams import DefinitionKind, Definitions, DefinitionSource
+from legion.domain.agents.teams import READING, Origin, RolePart
 from legion.domain.errors import BadInput, NotFound
-from legion.domain.teams import READING, Origin, Part
 
 
 @pytest.fixture(autouse=True)
@@ -18,15 +18,17 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def write(kind: Kind, name: str, text: str) -> Path:
+def write(kind: DefinitionKind, name: str, text: str) -> Path:
     path = teams.file_of(kind, name)
     path.parent.mkdir(exist_ok=True)
     path.write_text(text)
     return path
 
 
-def repository(kind: Kind, name: str, text: str) -> Text:
-    return Text(kind=kind, name=name, text=text, origin=Origin.REPOSITORY, file=teams.repository_path(kind, name))
+def repository(kind: DefinitionKind, name: str, text: str) -> DefinitionSource:
+    return DefinitionSource(
+        kind=kind, name=name, text=text, origin=Origin.REPOSITORY, file=teams.repository_path(kind, name)
+    )
 
 
 READER = 'part = "read"\nprompt = "Read."\n'
@@ -44,21 +46,21 @@ def test_every_shipped_team_is_a_crew():
         "qa_team": ["qa-advise", "engineer", "qa"],
     }
     assert set(found.roles) == {"tech_lead", "engineer", "qa", "pm", "architect", "devops", "reviewer"}
-    assert found.reader("reviewer").part is Part.READ
+    assert found.reader("reviewer").part is RolePart.READ
 
 
 def test_every_shipped_role_builds_a_team_of_its_part():
     for role in teams.definitions().roles.values():
-        write(Kind.TEAM, "one", f'roles = ["engineer", "{role.name}:read"]')
+        write(DefinitionKind.TEAM, "one", f'roles = ["engineer", "{role.name}:read"]')
         assert teams.definitions().crew("one").readers[0].role == role
 
 
 def test_the_persons_file_replaces_a_shipped_one_whole_and_a_repositorys_replaces_both():
-    write(Kind.ROLE, "qa", READER + 'model = "opus"\nprovider = "ollama"\ndriver = "codex"\n')
+    write(DefinitionKind.ROLE, "qa", READER + 'model = "opus"\nprovider = "ollama"\ndriver = "codex"\n')
     mine = teams.definitions().role("qa")
     assert (mine.prompt, mine.model, mine.provider, mine.driver, mine.about) == ("Read.", "opus", "ollama", "codex", "")
     assert mine.origin is Origin.PERSON
-    theirs = teams.definitions([repository(Kind.ROLE, "qa", 'part = "read"\nprompt = "Here."')]).role("qa")
+    theirs = teams.definitions([repository(DefinitionKind.ROLE, "qa", 'part = "read"\nprompt = "Here."')]).role("qa")
     assert (theirs.prompt, theirs.model, theirs.origin) == ("Here.", "", Origin.REPOSITORY)
 
 
@@ -80,7 +82,7 @@ def test_the_persons_file_replaces_a_shipped_one_whole_and_a_repositorys_replace
     ],
 )
 def test_a_role_that_makes_no_sense_is_refused_with_line_and_reason(text, said):
-    path = write(Kind.ROLE, "qa", text)
+    path = write(DefinitionKind.ROLE, "qa", text)
     found = teams.definitions()
     with pytest.raises(BadInput) as refused:
         found.role("qa")
@@ -102,7 +104,7 @@ def test_a_role_that_makes_no_sense_is_refused_with_line_and_reason(text, said):
     ],
 )
 def test_a_team_that_makes_no_sense_is_refused_with_line_and_reason(text, said):
-    path = write(Kind.TEAM, "mine", text)
+    path = write(DefinitionKind.TEAM, "mine", text)
     with pytest.raises(BadInput) as refused:
         teams.definitions().crew("mine")
     assert said in refused.value.message
@@ -110,39 +112,39 @@ def test_a_team_that_makes_no_sense_is_refused_with_line_and_reason(text, said):
 
 
 def test_a_broken_file_of_the_persons_does_not_give_way_to_the_shipped_one(home: Path):
-    write(Kind.TEAM, "solo", "roles = 3")
+    write(DefinitionKind.TEAM, "solo", "roles = 3")
     with pytest.raises(BadInput):
         teams.definitions().crew("solo")
-    teams.file_of(Kind.TEAM, "solo").write_bytes(b"\xff\xfe")
+    teams.file_of(DefinitionKind.TEAM, "solo").write_bytes(b"\xff\xfe")
     with pytest.raises(BadInput, match="is not UTF-8 text"):
         teams.definitions().crew("solo")
-    teams.file_of(Kind.TEAM, "solo").unlink()
-    teams.file_of(Kind.TEAM, "solo").mkdir()
+    teams.file_of(DefinitionKind.TEAM, "solo").unlink()
+    teams.file_of(DefinitionKind.TEAM, "solo").mkdir()
     with pytest.raises(BadInput, match="cannot be read"):
         teams.definitions().crew("solo")
 
 
 def test_a_file_with_a_name_that_nobody_could_write_is_refused():
-    write(Kind.TEAM, "My Team", 'roles = ["engineer"]')
+    write(DefinitionKind.TEAM, "My Team", 'roles = ["engineer"]')
     with pytest.raises(BadInput, match=r"The name of .*My Team\.toml must be small letters"):
         teams.definitions().team("My Team")
 
 
 def test_a_wrong_order_of_roles_is_refused_with_its_line():
-    path = write(Kind.TEAM, "mine", 'about = "x"\nroles = ["qa", "engineer"]')
+    path = write(DefinitionKind.TEAM, "mine", 'about = "x"\nroles = ["qa", "engineer"]')
     with pytest.raises(BadInput) as refused:
         teams.definitions().crew("mine")
     assert f"{path}, line 2, has qa read a change before there is one" in refused.value.message
 
 
 def test_a_team_with_an_unknown_role_says_which_there_are():
-    write(Kind.TEAM, "mine", 'roles = ["engineer", "oracle"]')
+    write(DefinitionKind.TEAM, "mine", 'roles = ["engineer", "oracle"]')
     with pytest.raises(NotFound, match="'oracle', which does not exist: choose from architect, devops, engineer"):
         teams.definitions().crew("mine")
 
 
 def with_repository(text: str, name: str = "qa") -> Definitions:
-    return teams.definitions([repository(Kind.ROLE, name, text)])
+    return teams.definitions([repository(DefinitionKind.ROLE, name, text)])
 
 
 @pytest.mark.parametrize(
@@ -160,7 +162,7 @@ def test_a_repositorys_role_cannot_widen(line, said):
 
 
 def test_a_repositorys_role_has_no_more_tools_than_the_one_it_replaces():
-    write(Kind.ROLE, "engineer", 'part = "build"\nprompt = "Build."\ntools = ["Read", "Edit"]')
+    write(DefinitionKind.ROLE, "engineer", 'part = "build"\nprompt = "Build."\ntools = ["Read", "Edit"]')
     builder = 'part = "build"\nprompt = "Ours."\n'
     assert with_repository(builder, "engineer").role("engineer").tools == frozenset({"Read", "Edit"})
     assert with_repository(builder + 'tools = ["Read"]', "engineer").role("engineer").tools == frozenset({"Read"})
@@ -171,16 +173,16 @@ def test_a_repositorys_role_has_no_more_tools_than_the_one_it_replaces():
 
 
 def test_what_is_trusted_is_a_text_in_its_place():
-    one, other = repository(Kind.ROLE, "qa", READER), repository(Kind.ROLE, "pm", READER)
+    one, other = repository(DefinitionKind.ROLE, "qa", READER), repository(DefinitionKind.ROLE, "pm", READER)
     assert one.hash != other.hash
-    assert one.hash == repository(Kind.ROLE, "qa", READER).hash
+    assert one.hash == repository(DefinitionKind.ROLE, "qa", READER).hash
 
 
 @pytest.mark.parametrize(
     ("path", "expected"),
     [
-        (".legion/roles/qa.toml", (Kind.ROLE, "qa")),
-        (".legion/teams/solo.toml", (Kind.TEAM, "solo")),
+        (".legion/roles/qa.toml", (DefinitionKind.ROLE, "qa")),
+        (".legion/teams/solo.toml", (DefinitionKind.TEAM, "solo")),
         (".legion/roles/deep/qa.toml", None),
         (".legion/roles/qa.txt", None),
         ("roles/qa.toml", None),

@@ -4,12 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from legion.config import project
 from legion.config.explain import explain
-from legion.config.machine import Network, SandboxMode
-from legion.config.user import DEFAULTS, Driver, flatten, load, parse, worktrees_folder
+from legion.config.files import project
+from legion.config.files.user import DEFAULTS, DriverSettings, flatten, load, parse, worktrees_folder
+from legion.config.sections.machine import NetworkMode, SandboxMode
+from legion.domain.agents.extra_rights import ExtraRight
 from legion.domain.errors import BadInput, NotFound
-from legion.domain.opening import Right
 
 WHOLE = """\
 default_driver = "quick"
@@ -57,16 +57,16 @@ def refusal(text: str) -> str:
 def test_every_setting_of_a_whole_file_is_read():
     config = parse(WHOLE, origin="config.toml")
     assert (config.daemon.host, config.daemon.port, config.daemon.slots) == ("::1", 7000, 4)
-    assert (config.sandbox.mode, config.sandbox.network) == (SandboxMode.REQUIRE, Network.NONE)
+    assert (config.sandbox.mode, config.sandbox.network) == (SandboxMode.REQUIRE, NetworkMode.NONE)
     assert config.sandbox.read == (Path.home() / "data", Path("/opt/sdk"))
     assert config.sandbox.env == ("LANG", "HTTPS_PROXY")
-    assert config.drivers["quick"] == Driver(name="quick", argv=("agent", "--say", "hello world"), timeout=None)
+    assert config.drivers["quick"] == DriverSettings(name="quick", argv=("agent", "--say", "hello world"), timeout=None)
     assert config.drivers["slow"].timeout == 60.0
     assert (config.worktrees.disk_gb, config.worktrees.trash_days) == (0.5, 1.0)
     assert (config.standing.top.headcount, config.standing.top.depth) == (7, 2)
     opened = config.standing.opened
-    assert [opened.to(Right.TELL, role) for role in ("herald of news", "herald", "")] == [True, False, False]
-    assert not opened.to(Right.FIRE, "herald of news")
+    assert [opened.to(ExtraRight.TELL, role) for role in ("herald of news", "herald", "")] == [True, False, False]
+    assert not opened.to(ExtraRight.FIRE, "herald of news")
 
 
 def test_a_missing_file_means_the_defaults(tmp_path):

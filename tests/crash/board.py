@@ -14,15 +14,17 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from legion.config import user as settings
+from legion.config.files import user as settings
 from legion.daemon.main import taken, wired
-from legion.domain.errors import LegionError, TryAgain
-from legion.jobs.conductor import Conductor
-from legion.jobs.housekeeping import Housekeeper, tidy
-from legion.jobs.world import World
-from legion.service import collecting, projects, tickets, trusting, waiting
-from legion.service.news import News
-from legion.store.database import sqlite_url
+from legion.domain.errors import LegionError, Retryable
+from legion.jobs.background.housekeeping import Housekeeper, tidy
+from legion.jobs.context import Context
+from legion.jobs.scheduling.scheduler import Scheduler
+from legion.service.projects import collect, registry, trust
+from legion.service.shared.commit_signal import CommitSignal
+from legion.service.tickets import dispatch
+from legion.service.views import wait
+from legion.store.database.transactions import sqlite_url
 from legion.system.paths import DataDir
 from legion.wire.projects import AddProject, Trust
 from legion.wire.tickets import Dispatch, NewTicket
@@ -149,39 +151,39 @@ def board(ground: Ground) -> list[NewTicket]:
 
 def work(ground: Ground) -> None:
     """One life of the daemon: from wherever the last one was cut off to the end."""
-    with alive(ground) as (world, news, conductor, keeper):
+    with alive(ground) as (context, news, conductor, keeper):
         cwd = str(ground.repository)
-        adopt(world, cwd)
+        adopt(context, cwd)
         commit_by_hand(ground)
-        _tidy(world, cwd)
-        asked = tickets.dispatch(world, Dispatch(cwd=cwd, tickets=board(ground), request="the board"))
+        _tidy(context, cwd)
+        asked = dispatch.dispatch(context, Dispatch(cwd=cwd, tickets=board(ground), request="the board"))
         conductor.start()
         keeper.start()
-        _until_settled(world, news, asked.ids)
-        _collect(world, news, cwd)
-        _tidy(world, cwd)
+        _until_settled(context, news, asked.ids)
+        _collect(context, news, cwd)
+        _tidy(context, cwd)
 
 
 def look_again(ground: Ground) -> None:
     """A life of the daemon in which nobody asks for anything."""
-    with alive(ground) as (world, _, conductor, _keeper):
+    with alive(ground) as (context, _, conductor, _keeper):
         conductor.start()
         assert conductor.decide_once() is None, "nothing is left to wait for"
-        _tidy(world, str(ground.repository))
+        _tidy(context, str(ground.repository))
 
 
 @contextlib.contextmanager
-def alive(ground: Ground) -> Iterator[tuple[World, News, Conductor, Housekeeper]]:
+def alive(ground: Ground) -> Iterator[tuple[Context, CommitSignal, Scheduler, Housekeeper]]:
     user = settings.load(ground.settings)
     with taken(ground.data), wired(user, ground.data, "http://127.0.0.1:9") as all_parts:
         yield all_parts
 
 
-def adopt(world: World, cwd: str) -> None:
+def adopt(context: Context, cwd: str) -> None:
     """`legion init` and `legion trust`."""
-    projects.add(world, AddProject(path=cwd))
-    shown = trusting.trustable(world, cwd)
-    trusting.trust(world, Trust(cwd=cwd, hashes=[text.hash for text in shown.texts]))
+    registry.add(context, AddProject(path=cwd))
+    shown = trust.trustable(context, cwd)
+    trust.trust(context, Trust(cwd=cwd, hashes=[text.hash for text in shown.texts]))
 
 
 def commit_by_hand(ground: Ground) -> None:
@@ -192,27 +194,27 @@ def commit_by_hand(ground: Ground) -> None:
             subprocess.run(["git", *words], cwd=ground.repository, check=True)
 
 
-def _tidy(world: World, cwd: str) -> None:
+def _tidy(context: Context, cwd: str) -> None:
     # As the housekeeper does: what it does not get done costs only speed.
     with contextlib.suppress(LegionError):
-        tidy(world, world.workshop_of(projects.find(world, cwd)))
+        tidy(context, context.workshop_of(registry.find(context, cwd)))
 
 
-def _until_settled(world: World, news: News, ids: list[int]) -> None:
+def _until_settled(context: Context, news: CommitSignal, ids: list[int]) -> None:
     deadline = time.monotonic() + PATIENCE
     last = 0
-    while not (state := waiting.wait(world, news, None, ids, last, 5.0)).settled:
+    while not (state := wait.wait(context, news, None, ids, last, 5.0)).settled:
         last = state.last_event
         assert time.monotonic() < deadline, [(line.id, line.state, line.reason) for line in state.tickets]
 
 
-def _collect(world: World, news: News, cwd: str) -> None:
+def _collect(context: Context, news: CommitSignal, cwd: str) -> None:
     deadline = time.monotonic() + PATIENCE
     while True:
         seen = news.last()
         try:
-            collecting.collect(world, cwd)
-        except TryAgain:
+            collect.collect(context, cwd)
+        except Retryable:
             assert time.monotonic() < deadline, "the person's own commits were not absorbed in time"
             news.wait(seen, 5.0)
         else:

@@ -14,17 +14,18 @@ from pathlib import Path
 
 import psutil
 
-from legion.config.project import parse
-from legion.domain.checks import Verdict
-from legion.domain.landing import Landing
+from legion.config.files.project import parse
+from legion.domain.agents.teams import RolePart
+from legion.domain.checks import CheckResult
+from legion.domain.landing.bisect import LandingIntent
 from legion.domain.projects import Project
+from legion.domain.review.verdicts import ReviewRequest, Ruling
 from legion.domain.runs import Outcome, Run
-from legion.domain.teams import Part
-from legion.domain.tickets import State, Ticket
-from legion.domain.verdicts import Reading, Ruling
-from legion.runner.journal import Kind, read_journal
-from legion.store import jobs, landings, projects, receipts, runs, tickets, verdicts
-from legion.store.database import Store
+from legion.domain.tickets.ticket import State, Ticket
+from legion.runner.journal import JournalKind, read_journal
+from legion.store.board import landings, projects, receipts, tickets, verdicts
+from legion.store.database.transactions import Store
+from legion.store.work import claims, runs
 from legion.system import files
 from legion.system.paths import DataDir
 
@@ -71,11 +72,11 @@ class Scene:
                         landing.commit: {
                             receipt.command
                             for receipt in receipts.for_tree(tx, 1, landing.tree)
-                            if receipt.verdict is Verdict.GREEN
+                            if receipt.verdict is CheckResult.GREEN
                         }
                         for landing in history
                     },
-                    jobs=len(jobs.active(tx)),
+                    jobs=len(claims.active(tx)),
                 )
         finally:
             store.close()
@@ -91,8 +92,8 @@ class Told:
     project: Project
     tickets: tuple[Ticket, ...]
     runs: tuple[Run, ...]
-    readings: tuple[Reading, ...]
-    landings: tuple[Landing, ...]
+    readings: tuple[ReviewRequest, ...]
+    landings: tuple[LandingIntent, ...]
     green: dict[str, set[str]]
     """The commands with a green receipt for the tree of each landing's commit."""
     jobs: int
@@ -119,7 +120,7 @@ def each_change_is_in_the_target_exactly_once(scene: Scene, told: Told) -> None:
     trailer = "%(trailers:key=Ticket,valueonly,separator=%x20)"
     log = scene.git("log", "--first-parent", f"--format={trailer}", "refs/legion/target")
     landed = Counter(int(number) for line in log.splitlines() for number in line.split())
-    expected = {ticket.id: 1 for ticket in told.tickets if not ticket.wish.checkpoint}
+    expected = {ticket.id: 1 for ticket in told.tickets if not ticket.spec.checkpoint}
     assert landed == expected
     members = Counter(number for landing in told.landings if landing.landed for number in landing.tickets)
     assert members == expected
@@ -127,7 +128,7 @@ def each_change_is_in_the_target_exactly_once(scene: Scene, told: Told) -> None:
 
 def the_target_only_ever_moved_to_tested_commits(scene: Scene, told: Told) -> None:
     at = scene.first_target
-    proofs = {ticket.id: set(ticket.wish.proofs) for ticket in told.tickets}
+    proofs = {ticket.id: set(ticket.spec.proofs) for ticket in told.tickets}
     checks = {check.command for check in parse(told.project.config_text).checks}
     for landing in told.landings:
         if not landing.landed:
@@ -162,7 +163,7 @@ def what_each_run_left_is_kept_in_the_hub(scene: Scene, told: Told) -> None:
     refs = scene.git("for-each-ref", "--format=%(refname) %(objectname)").splitlines()
     kept = dict(line.split() for line in refs)
     for run in told.runs:
-        if run.part is Part.READ:
+        if run.part is RolePart.READ:
             assert run.saved is None, "what a reader writes is nobody's"
             continue
         assert run.saved is not None, run
@@ -250,7 +251,7 @@ def processes_of(folder: Path, data: DataDir) -> list[psutil.Process]:
         event.facts["runner"]
         for run in data.runs.iterdir()
         for event in read_journal(run)
-        if event.kind == Kind.OPENED.value
+        if event.kind == JournalKind.OPENED.value
     }
     found = []
     for process in psutil.process_iter():

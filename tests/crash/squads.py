@@ -12,9 +12,9 @@ from pathlib import Path
 import psutil
 
 from legion.runner import launch
-from legion.runner.journal import Kind, read_journal
-from legion.runner.launch import Living
-from legion.store.database import sqlite_url
+from legion.runner.journal import JournalKind, read_journal
+from legion.runner.launch import LivingRun
+from legion.store.database.transactions import sqlite_url
 from tests.crash import invariants
 from tests.crash.board import BEGIN
 from tests.crash.invariants import Invariant, Scene
@@ -103,18 +103,18 @@ class Site:
         return self.squad.fork_server()
 
     def runner(self, ticket: int) -> psutil.Process:
-        return psutil.Process(_fact(self._latest_run(ticket), Kind.OPENED, "runner"))
+        return psutil.Process(_fact(self._latest_run(ticket), JournalKind.OPENED, "runner"))
 
     def program(self, ticket: int) -> psutil.Process:
         """The agent's own first process: the shell that its command line starts, inside the sandbox."""
-        first = psutil.Process(_fact(self._latest_run(ticket), Kind.STARTED, "pid"))
+        first = psutil.Process(_fact(self._latest_run(ticket), JournalKind.STARTED, "pid"))
         inside = first.children()
         return inside[0] if inside else first
 
     def check_runner(self) -> psutil.Process:
         """The runner of the one check that is being run."""
-        (run,) = [run for run in self.squad.data.runs.glob("check-*") if isinstance(launch.find(run), Living)]
-        return psutil.Process(_fact(run, Kind.OPENED, "runner"))
+        (run,) = [run for run in self.squad.data.runs.glob("check-*") if isinstance(launch.find(run), LivingRun)]
+        return psutil.Process(_fact(run, JournalKind.OPENED, "runner"))
 
     def everything(self) -> list[psutil.Process]:
         """The daemon, its fork server, the runners and all that runs under them."""
@@ -162,7 +162,7 @@ class Site:
         return max(folders, key=lambda folder: int(folder.name.rpartition("-")[2]))
 
 
-def _fact(run_dir: Path, kind: Kind, name: str) -> int:
+def _fact(run_dir: Path, kind: JournalKind, name: str) -> int:
     """A number from a run's journal."""
     (event,) = [event for event in read_journal(run_dir) if event.kind == kind.value]
     number = event.facts[name]

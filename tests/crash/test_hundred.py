@@ -14,11 +14,11 @@ from typing import Any
 
 import pytest
 
-from legion.domain.events import Event, Kind
+from legion.domain.events import Event, EventKind
 from legion.rehearsal.process import Playing, playing
 from legion.store import events
-from legion.store.database import Store, sqlite_url
-from legion.wire.questions import Answer
+from legion.store.database.transactions import Store, sqlite_url
+from legion.wire.questions import AnswerQuestion
 from legion.wire.tickets import NewTicket
 from tests.crash import invariants
 from tests.crash.squads import Site, site
@@ -122,7 +122,7 @@ def settled(project: Project) -> None:
         project.until_settled(patience=600)
         asked = project.squad.client.inbox().questions
         for question in asked:
-            project.squad.client.answer(question.id, Answer(choice="yes"))
+            project.squad.client.answer(question.id, AnswerQuestion(choice="yes"))
         if not asked:
             return
 
@@ -162,7 +162,7 @@ def test_in_bad_weather_all_good_work_lands_and_nothing_bad_ever_does(
     clashed = {f"{ids[place]} was here" for place in wanted.clashing}
     assert set((project.landed("README.txt") or "").splitlines()) == {"hello", *clashed}
     assert bad_commits(project) == []
-    asked = Counter(event.ticket for event in recorded(here) if event.kind is Kind.QUESTION_ASKED)
+    asked = Counter(event.ticket for event in recorded(here) if event.kind is EventKind.QUESTION_ASKED)
     assert asked == {ids[place]: 1 for place in wanted.asking}
     assert len({line.conversation for line in model.lines() if line.status == 429}) == 2
     here.is_sound(only=SOUND)

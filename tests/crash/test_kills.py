@@ -238,7 +238,7 @@ def test_a_setup_that_was_cut_off_is_never_taken_for_done(here: Site):
     before = here.repository.head()
     # The person's own commit needs another setup. They take it back while that is half done.
     here.repository.commit("another lock", {"lock.txt": "two\n"})
-    with pytest.raises(errors.TryAgain):
+    with pytest.raises(errors.Retryable):
         project.collect()
     gate.wait()
     here.squad.kill()

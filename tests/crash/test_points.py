@@ -85,7 +85,7 @@ class Case:
         assert sorted(readme) == ["3 was here", "4 was here"]
         assert not (self.ground.repository / "deps").exists(), "what setup makes is no part of any change"
         assert scene.git("log", "--format=%s", "refs/legion/target").split("\n").count("My own commit") == 1
-        attempts = {ticket.wish.title: ticket.attempt for ticket in told.tickets}
+        attempts = {ticket.spec.title: ticket.attempt for ticket in told.tickets}
         assert (attempts["commits"], attempts["mends"], attempts["look"]) == (1, 2, 0), "no attempt is spent on a crash"
         assert len(told.readings) == 2, "each of its changes was read"
         assert attempts["one"] + attempts["other"] <= 3

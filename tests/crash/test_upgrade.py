@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 
 import legion
-from legion.drivers import Outcome
+from legion.drivers import EndKind
 from legion.runner import control, launch
 from legion.runner.journal import read_journal
-from legion.runner.launch import Ended, Fresh, Launcher, Living
+from legion.runner.launch import EndedRun, FreshRun, Launcher, LivingRun
 from legion.wire.tickets import Action
 from tests.crash import invariants
 from tests.crash.squads import PATIENCE, Gate, Site, site
@@ -38,7 +38,9 @@ def next_release(tmp_path: Path) -> Path:
     copy = tmp_path / "next"
     shutil.copytree(source, copy / "legion", ignore=shutil.ignore_patterns("__pycache__"))
     (copy / "legion/__init__.py").write_text(f'"""The next release."""\n\n__version__ = "{NEXT}"\n')
-    (copy / "legion/store/migrations/9999_later.sql").write_text("CREATE TABLE later (id INTEGER PRIMARY KEY);\n")
+    (copy / "legion/store/database/migrations/9999_later.sql").write_text(
+        "CREATE TABLE later (id INTEGER PRIMARY KEY);\n"
+    )
     return copy
 
 
@@ -49,12 +51,12 @@ def folder(tmp_path: Path) -> Path:
 
 def test_a_spec_of_version_1_is_run(folder: Path):
     shutil.copytree(V1 / "fresh", folder)
-    assert launch.find(folder) == Fresh()
+    assert launch.find(folder) == FreshRun()
     launcher = Launcher()
     launcher.start(folder)
     ended = launch.wait(folder)
     launcher.close()
-    assert isinstance(ended, Ended)
+    assert isinstance(ended, EndedRun)
     assert (ended.result.run, ended.result.exit_code) == ("ticket-7-run-9", 3)
     assert (folder / "output.log").read_text() == "hello\n"
 
@@ -62,7 +64,7 @@ def test_a_spec_of_version_1_is_run(folder: Path):
 def test_a_result_and_a_journal_of_version_1_are_read(folder: Path):
     shutil.copytree(V1 / "ended", folder)
     found = launch.find(folder)
-    assert isinstance(found, Ended)
+    assert isinstance(found, EndedRun)
     assert found.result.succeeded
     assert (found.result.run, found.result.ended_at) == ("ticket-7-run-8", 1763000004.0)
     assert [event.kind for event in read_journal(folder)] == ["opened", "starting", "started", "ended"]
@@ -71,7 +73,7 @@ def test_a_result_and_a_journal_of_version_1_are_read(folder: Path):
 def test_a_journal_of_version_1_without_a_result_is_a_lost_run(folder: Path):
     shutil.copytree(V1 / "ended", folder)
     (folder / "result.json").unlink()
-    assert launch.find(folder) == launch.Lost()
+    assert launch.find(folder) == launch.LostRun()
 
 
 def test_a_runner_of_version_1_is_found_followed_and_stopped(folder: Path):
@@ -80,15 +82,15 @@ def test_a_runner_of_version_1_is_found_followed_and_stopped(folder: Path):
     assert runner.stdout is not None
     with runner.stdout as said:
         assert said.readline() == b"ready\n"
-    assert launch.find(folder) == Living()
+    assert launch.find(folder) == LivingRun()
     launcher = Launcher()
     launcher.start(folder)
     launcher.close()
-    assert launch.find(folder) == Living(), "a second runner leaves it alone"
+    assert launch.find(folder) == LivingRun(), "a second runner leaves it alone"
     assert launch.stop(folder)
     ended = launch.wait(folder)
-    assert isinstance(ended, Ended)
-    assert ended.result.outcome is Outcome.STOPPED
+    assert isinstance(ended, EndedRun)
+    assert ended.result.outcome is EndKind.STOPPED
     assert runner.wait(PATIENCE) == 0
 
 
@@ -115,8 +117,8 @@ def test_a_runner_of_today_understands_what_version_1_asks(folder: Path):
             assert isinstance(answer["runner"], int)
     ended = launch.wait(folder)
     launcher.close()
-    assert isinstance(ended, Ended)
-    assert ended.result.outcome is Outcome.STOPPED
+    assert isinstance(ended, EndedRun)
+    assert ended.result.outcome is EndKind.STOPPED
 
 
 def in_a_run(here: Site, gate: Gate) -> None:

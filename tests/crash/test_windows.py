@@ -10,14 +10,15 @@ import pytest
 
 from legion.domain.projects import Project
 from legion.domain.runs import Run
-from legion.domain.tickets import State, Ticket
+from legion.domain.tickets.ticket import State, Ticket
 from legion.drivers import Program
 from legion.runner import launch
-from legion.runner.launch import Launcher, Lost
+from legion.runner.launch import Launcher, LostRun
 from legion.runner.sandbox import Sandbox
-from legion.runner.spec import Spec, write_spec
-from legion.store import landings, projects, runs, tickets
-from legion.store.database import Store
+from legion.runner.spec import RunSpec, write_spec
+from legion.store.board import landings, projects, tickets
+from legion.store.database.transactions import Store
+from legion.store.work import runs
 from legion.system.crash import Point
 from legion.system.paths import DataDir
 from tests.crash import invariants
@@ -99,9 +100,9 @@ def test_a_sandbox_that_was_only_half_built_does_not_outlive_its_runner(
         program = Program(argv=("tail", "-f", "/dev/null"), cwd=tmp_path, env={"PATH": "/usr/bin:/bin"})
         sandbox = Sandbox(home=Path("/home/agent"), writable=(tmp_path / "data/projects",))
         data.prepare()
-        write_spec(run, Spec(run=run.name, program=program, sandbox=sandbox))
+        write_spec(run, RunSpec(run=run.name, program=program, sandbox=sandbox))
         launcher.start(run)
-        assert launch.wait(run) == Lost()
+        assert launch.wait(run) == LostRun()
     launcher.close()
     invariants.wait_until_gone(invariants.processes_of(tmp_path, data))
 

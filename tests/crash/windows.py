@@ -7,12 +7,15 @@ import json
 import threading
 import time
 
-from legion.domain.decide import JobKind
-from legion.domain.errors import TryAgain
-from legion.jobs.world import World
-from legion.service import collecting, tickets, waiting
-from legion.service.news import News
-from legion.store import jobs, landings, projects, runs
+from legion.domain.errors import Retryable
+from legion.domain.scheduling.decide import JobKind
+from legion.jobs.context import Context
+from legion.service.projects import collect
+from legion.service.shared.commit_signal import CommitSignal
+from legion.service.tickets import dispatch
+from legion.service.views import wait
+from legion.store.board import landings, projects
+from legion.store.work import claims, runs
 from legion.system import crash
 from legion.system.crash import Point
 from legion.wire.tickets import Dispatch, NewTicket
@@ -29,43 +32,43 @@ fi
 
 
 def die_before_the_runner_hears_of_the_stop(ground: Ground) -> None:
-    with alive(ground) as (world, _, conductor, _keeper):
-        ticket = _ask(ground, world, agent(ground, WAITS))
+    with alive(ground) as (context, _, conductor, _keeper):
+        ticket = _ask(ground, context, agent(ground, WAITS))
         conductor.start()
         _until_arrived(ground)
-        _until_only_agents_work(world)
+        _until_only_agents_work(context)
         crash.arm(Point.STORE_WRITE_AFTER_COMMIT)
-        tickets.stop(world, ticket)
+        dispatch.stop(context, ticket)
 
 
 def die_before_the_runner_hears_of_the_pause(ground: Ground) -> None:
-    with alive(ground) as (world, _, conductor, _keeper):
-        ticket = _ask(ground, world, agent(ground, WAITS))
+    with alive(ground) as (context, _, conductor, _keeper):
+        ticket = _ask(ground, context, agent(ground, WAITS))
         conductor.start()
         _until_arrived(ground)
-        _until_only_agents_work(world)
+        _until_only_agents_work(context)
         crash.arm(Point.STORE_WRITE_AFTER_COMMIT)
-        tickets.pause(world, ticket)
+        dispatch.pause(context, ticket)
 
 
 def die_before_a_dropped_worktree_is_put_away(ground: Ground) -> None:
-    with alive(ground) as (world, news, conductor, _keeper):
-        ticket = _ask(ground, world, agent(ground, "exit 1"), max_attempts=1)
+    with alive(ground) as (context, news, conductor, _keeper):
+        ticket = _ask(ground, context, agent(ground, "exit 1"), max_attempts=1)
         conductor.start()
-        until_settled(world, news, ticket)
-        _until_only_agents_work(world)
+        until_settled(context, news, ticket)
+        _until_only_agents_work(context)
         crash.arm(Point.STORE_WRITE_AFTER_COMMIT)
-        tickets.drop(world, ticket)
+        dispatch.drop(context, ticket)
 
 
 def die_while_the_persons_commits_land(ground: Ground) -> None:
     """Once the target has moved, before that is written down, with no ticket on the board."""
-    with alive(ground) as (world, news, conductor, _keeper):
-        adopt(world, str(ground.repository))
+    with alive(ground) as (context, news, conductor, _keeper):
+        adopt(context, str(ground.repository))
         commit_by_hand(ground)
         conductor.start()
         crash.arm(Point.LAND_AFTER_SWAP)
-        _collect(ground, world, news)
+        _collect(ground, context, news)
 
 
 LIVES = {
@@ -81,60 +84,60 @@ LIVES = {
 
 def go_on(ground: Ground) -> None:
     """What the person asks for first, as `wish.json` says, then the end of everything that was begun."""
-    with alive(ground) as (world, news, conductor, _keeper):
-        wish = json.loads((ground.folder / "wish.json").read_text())
-        if wish["early"] == "collect":
+    with alive(ground) as (context, news, conductor, _keeper):
+        spec = json.loads((ground.folder / "wish.json").read_text())
+        if spec["early"] == "collect":
             # They may be told to wait, since nobody works yet.
-            with contextlib.suppress(TryAgain):
-                collecting.collect(world, str(ground.repository))
+            with contextlib.suppress(Retryable):
+                collect.collect(context, str(ground.repository))
         conductor.start()
-        _until_nothing_runs(world, news)
-        if wish["late"] == "retry":
-            tickets.retry(world, 1, "")
-        if wish["late"] == "resume":
-            tickets.resume(world, 1)
-        if wish["late"]:
-            until_settled(world, news, 1)
+        _until_nothing_runs(context, news)
+        if spec["late"] == "retry":
+            dispatch.retry(context, 1, "")
+        if spec["late"] == "resume":
+            dispatch.resume(context, 1)
+        if spec["late"]:
+            until_settled(context, news, 1)
 
 
-def until_settled(world: World, news: News, ticket: int) -> None:
+def until_settled(context: Context, news: CommitSignal, ticket: int) -> None:
     deadline, last = time.monotonic() + PATIENCE, 0
-    while not (state := waiting.wait(world, news, None, [ticket], last, 5.0)).settled:
+    while not (state := wait.wait(context, news, None, [ticket], last, 5.0)).settled:
         last = state.last_event
         assert time.monotonic() < deadline, state
 
 
-def _ask(ground: Ground, world: World, command: str, **fields: int) -> int:
+def _ask(ground: Ground, context: Context, command: str, **fields: int) -> int:
     cwd = str(ground.repository)
-    adopt(world, cwd)
-    wish = NewTicket(title="waits", command=command, **fields)  # type: ignore[arg-type]
-    return tickets.dispatch(world, Dispatch(cwd=cwd, tickets=[wish])).ids[0]
+    adopt(context, cwd)
+    spec = NewTicket(title="waits", command=command, **fields)  # type: ignore[arg-type]
+    return dispatch.dispatch(context, Dispatch(cwd=cwd, tickets=[spec])).ids[0]
 
 
 def _until_arrived(ground: Ground) -> None:
     assert (ground.shared / "arrived").read_text() == "here\n"
 
 
-def _until_only_agents_work(world: World) -> None:
+def _until_only_agents_work(context: Context) -> None:
     """So that the next commit is the person's. The baseline's job may be claimed a moment after the agent begins."""
     news = threading.Event()
-    world.store.on_commit(news.set)
+    context.store.on_commit(news.set)
     deadline = time.monotonic() + PATIENCE
     while True:
         news.clear()
-        with world.store.read() as tx:
+        with context.store.read() as tx:
             (project,) = projects.all(tx)
-            if project.baseline_known and all(claim.kind is JobKind.RUN for claim in jobs.active(tx)):
+            if project.baseline_known and all(claim.kind is JobKind.RUN for claim in claims.active(tx)):
                 return
         assert time.monotonic() < deadline, "a job never ended"
         news.wait(5.0)
 
 
-def _until_nothing_runs(world: World, news: News) -> None:
+def _until_nothing_runs(context: Context, news: CommitSignal) -> None:
     deadline = time.monotonic() + PATIENCE
     while True:
         seen = news.last()
-        with world.store.read() as tx:
+        with context.store.read() as tx:
             busy = bool(runs.active(tx)) or bool(landings.open_ones(tx, 1))
         if not busy:
             return
@@ -142,11 +145,11 @@ def _until_nothing_runs(world: World, news: News) -> None:
         news.wait(seen, 5.0)
 
 
-def _collect(ground: Ground, world: World, news: News) -> None:
+def _collect(ground: Ground, context: Context, news: CommitSignal) -> None:
     """Never returns: absorbing what the person committed is what it waits for."""
     while True:
         seen = news.last()
         try:
-            collecting.collect(world, str(ground.repository))
-        except TryAgain:
+            collect.collect(context, str(ground.repository))
+        except Retryable:
             news.wait(seen, 5.0)

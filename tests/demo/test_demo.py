@@ -13,7 +13,7 @@ import pytest
 
 from legion.demo.stage import SCRIPTS
 from legion.demo.tickets import parts, played
-from legion.rehearsal import reading
+from legion.rehearsal.script import parser
 from tests.demo.person import PATIENCE, environment, git, living
 
 pytestmark = pytest.mark.timeout(300)
@@ -121,7 +121,7 @@ def test_an_interrupted_demo_leaves_nothing_running(tmp_path):
 
 
 def test_every_ticket_with_an_agent_has_a_script_of_its_own():
-    scripts = reading.read_all(SCRIPTS)
+    scripts = parser.read_all(SCRIPTS)
     named = [part.ticket.context for part in parts() if not part.ticket.checkpoint]
     assert sorted(named) == sorted(played(name) for name in scripts)
 

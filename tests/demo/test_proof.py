@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from legion.demo.proof import Evidence, losses
+from legion.demo.proof import LandedFacts, losses
 from legion.wire.tickets import EventLine, TicketLine, TicketPage
 
 
@@ -48,10 +48,10 @@ def hub(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def well(hub: Path) -> Evidence:
+def well(hub: Path) -> LandedFacts:
     first, second = commit(hub, "one"), commit(hub, "two")
     told = [receipt(first), receipt(second), event("landing.landed", 1), event("target.moved", commit=second)]
-    return Evidence(hub=hub / ".git", target=second, events=told, pages=[page("done", second)])
+    return LandedFacts(hub=hub / ".git", target=second, events=told, pages=[page("done", second)])
 
 
 def test_where_all_is_well_nothing_is_found(well):

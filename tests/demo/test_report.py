@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from legion.cli.output import Screen
+from legion.cli.base.output import Screen
 from legion.demo.report import Rehearsed, RehearsedTicket, lines_of
 from legion.wire.projects import Graph
 

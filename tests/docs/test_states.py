@@ -5,8 +5,8 @@ from __future__ import annotations
 import inspect
 import re
 
-from legion.domain import tickets
-from legion.domain.tickets import MOVES, State, Unpark
+from legion.domain.tickets import ticket
+from legion.domain.tickets.ticket import MOVES, State, Unpark
 from tests.support.codebase import ROOT
 
 PAGE = ROOT / "docs/tickets.md"
@@ -35,7 +35,7 @@ def moves() -> list[str]:
 
 def said(step: str) -> str:
     """The step's own words, where it has any."""
-    doc = inspect.getdoc(getattr(tickets, step)) or ""
+    doc = inspect.getdoc(getattr(ticket, step)) or ""
     sentence = " ".join(doc.split())
     return sentence if not sentence.startswith(f"{step}(") else WORDLESS[step]
 

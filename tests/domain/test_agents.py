@@ -6,7 +6,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from legion.domain.agents import ROOT, Agent, Means, Offer, Rights, Tier, below, hire, means, tier_of, tree, widened
+from legion.domain.agents.agent import (
+    ROOT,
+    Agent,
+    Allowance,
+    HireTerms,
+    Rights,
+    Tier,
+    below,
+    hire,
+    means,
+    tier_of,
+    tree,
+    widened,
+)
 from legion.domain.errors import NotAllowed
 
 TOOLS = ("Read", "Write", "Bash")
@@ -20,7 +33,7 @@ rights = st.builds(
     tier=st.sampled_from(Tier),
 )
 offers = st.builds(
-    Offer,
+    HireTerms,
     tools=st.none() | st.frozensets(st.sampled_from(TOOLS)),
     budget=st.none() | st.floats(-1, 100),
     headcount=st.none() | st.integers(-1, 5),
@@ -74,30 +87,30 @@ def test_what_a_hire_gives_is_what_widened_accepts(parent, child):
 def test_a_wider_wish_is_refused_with_what_is_allowed():
     parent = means(Rights(tools=frozenset({"Read"}), budget=2, tier=Tier.SONNET), spent=1, reserved=0.5, heads=0)
     for offer, words in (
-        (Offer(tools=frozenset({"Read", "Bash"})), "You cannot give Bash, which you do not have: choose from Read"),
-        (Offer(budget=0.6), "0.50 are left to give"),
-        (Offer(tier=Tier.OPUS), "choose from haiku, sonnet"),
+        (HireTerms(tools=frozenset({"Read", "Bash"})), "You cannot give Bash, which you do not have: choose from Read"),
+        (HireTerms(budget=0.6), "0.50 are left to give"),
+        (HireTerms(tier=Tier.OPUS), "choose from haiku, sonnet"),
     ):
         with pytest.raises(NotAllowed, match=words):
             hire(parent, [], offer)
-    assert hire(parent, [], Offer()) == Rights(tools=frozenset({"Read"}), budget=0.25, tier=Tier.SONNET)
+    assert hire(parent, [], HireTerms()) == Rights(tools=frozenset({"Read"}), budget=0.25, tier=Tier.SONNET)
 
 
 def test_a_full_house_anywhere_above_refuses():
-    free = Means(rights=Rights(), money=None, heads=None)
-    full = Means(rights=Rights(headcount=3), money=None, heads=0)
+    free = Allowance(rights=Rights(), money=None, heads=None)
+    full = Allowance(rights=Rights(headcount=3), money=None, heads=0)
     for places in ((full, []), (free, [free, full])):
         with pytest.raises(NotAllowed, match="3 at once are allowed"):
-            hire(places[0], places[1], Offer())
+            hire(places[0], places[1], HireTerms())
 
 
 def test_the_tree_ends_where_it_is_deep_enough():
     with pytest.raises(NotAllowed, match="as deep as allowed"):
-        hire(means(Rights(depth=0), spent=0, reserved=0, heads=0), [], Offer())
-    assert hire(means(Rights(depth=2), spent=0, reserved=0, heads=0), [], Offer()).depth == 1
+        hire(means(Rights(depth=0), spent=0, reserved=0, heads=0), [], HireTerms())
+    assert hire(means(Rights(depth=2), spent=0, reserved=0, heads=0), [], HireTerms()).depth == 1
     deep, shallow = (means(Rights(depth=depth), spent=0, reserved=0, heads=0) for depth in (2, 1))
     with pytest.raises(NotAllowed, match="as deep as allowed"):
-        hire(deep, [shallow], Offer())
+        hire(deep, [shallow], HireTerms())
 
 
 def test_everybody_below_is_found_and_the_fired_are_not():

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from legion.domain import board
 from legion.domain.errors import BadInput
-from legion.domain.tickets import State
+from legion.domain.tickets import board
+from legion.domain.tickets.ticket import State
 
 Edges = dict[int, tuple[int, ...]]
 

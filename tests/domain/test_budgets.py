@@ -5,13 +5,13 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from legion.domain.budgets import Budgets, Spent, purse, scope_of
+from legion.domain.scheduling.budgets import Budgets, EpicSpending, purse, scope_of
 
 TODAY = "2026-11-15"
 
 
-def spent(usd: float, *, project: int = 1, epic: str = "", day: str = TODAY) -> Spent:
-    return Spent(project=project, epic=epic, day=day, usd=usd)
+def spent(usd: float, *, project: int = 1, epic: str = "", day: str = TODAY) -> EpicSpending:
+    return EpicSpending(project=project, epic=epic, day=day, usd=usd)
 
 
 def test_each_budget_is_about_its_own_spending():

@@ -8,16 +8,26 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from legion.domain.conflicts import LANDED, Clash, Lines, Overlap, Score, compare, ordered, overlapping, score
-from legion.domain.decide import ProjectView, Snapshot, StartJob, decide
-from legion.domain.events import Event, Kind
-from legion.domain.paths import matches, meet
-from legion.domain.tickets import State, Ticket
-from legion.domain.wishes import Wish
+from legion.domain.events import Event, EventKind
+from legion.domain.landing.conflicts import (
+    LANDED,
+    ConflictSpan,
+    Overlap,
+    PredictedConflict,
+    PredictionScore,
+    compare,
+    ordered,
+    overlapping,
+    score,
+)
+from legion.domain.review.path_patterns import matches, meet
+from legion.domain.scheduling.decide import BoardSnapshot, ProjectView, StartJob, decide
+from legion.domain.tickets.spec import TicketSpec
+from legion.domain.tickets.ticket import State, Ticket
 
 
 def ticket(id: int, *files: str, state: State = State.QUEUED) -> Ticket:
-    return Ticket(id=id, project=1, wish=Wish(title="t", text="", files=files), state=state)
+    return Ticket(id=id, project=1, spec=TicketSpec(title="t", text="", files=files), state=state)
 
 
 @pytest.mark.parametrize(
@@ -88,41 +98,41 @@ def test_the_rule_holds_while_the_other_is_on_its_way_into_the_target(state: Sta
     )  # fmt: skip
     tickets = (ticket(1, "a", state=state), ticket(2, "a"))
     live = tuple(one for one in tickets if not one.ended)
-    found = decide(Snapshot(projects=(view,), tickets=live, ended={}, jobs=frozenset(), slots=9), 0.0)
+    found = decide(BoardSnapshot(projects=(view,), tickets=live, ended={}, jobs=frozenset(), slots=9), 0.0)
     started = {command.subject for command in found.commands if isinstance(command, StartJob) and command.version == 0}
     busy = (State.WORKING, State.CHECKING, State.REVIEWING, State.LANDING, State.QUEUED)
     assert (2 in started) is (state not in busy)
 
 
-def seen(n: int, mine: int, theirs: int, kind: Kind = Kind.CLASH_SEEN) -> Event:
+def seen(n: int, mine: int, theirs: int, kind: EventKind = EventKind.CLASH_SEEN) -> Event:
     return Event(n=n, at=float(n), kind=kind, project=1, ticket=mine, data={"with": theirs})
 
 
 def sent_back(n: int, ticket: int, cause: str = "conflict") -> Event:
-    return Event(n=n, at=float(n), kind=Kind.TICKET_MOVED, project=1, ticket=ticket, data={"cause": cause})
+    return Event(n=n, at=float(n), kind=EventKind.TICKET_MOVED, project=1, ticket=ticket, data={"cause": cause})
 
 
 def test_a_prediction_comes_true_when_either_of_the_pair_is_sent_back_for_a_conflict():
     found = score([seen(1, 1, 2), seen(2, 3, LANDED), sent_back(3, 2), sent_back(4, 3), sent_back(5, 9)])
-    assert found == Score(predicted=2, came_true=2, settled=0, unforeseen=1)
+    assert found == PredictionScore(predicted=2, came_true=2, settled=0, unforeseen=1)
 
 
 def test_red_checks_are_no_outcome_of_a_prediction_and_a_pair_that_parts_is_settled():
-    gone = seen(3, 1, 2, Kind.CLASH_GONE)
-    assert score([seen(1, 1, 2), sent_back(2, 1, "checks"), gone]) == Score(predicted=1, settled=1)
-    assert score([seen(1, 1, 2), gone, seen(4, 1, 2), sent_back(5, 1)]) == Score(predicted=1, came_true=1)
-    assert score([]) == Score()
+    gone = seen(3, 1, 2, EventKind.CLASH_GONE)
+    assert score([seen(1, 1, 2), sent_back(2, 1, "checks"), gone]) == PredictionScore(predicted=1, settled=1)
+    assert score([seen(1, 1, 2), gone, seen(4, 1, 2), sent_back(5, 1)]) == PredictionScore(predicted=1, came_true=1)
+    assert score([]) == PredictionScore()
 
 
 def test_a_clash_can_be_seen_from_both_sides():
-    clash = Clash(mine=1, theirs=2, places=(Lines(path="a", mine=(1, 2), theirs=(5, 5)),))
+    clash = PredictedConflict(mine=1, theirs=2, places=(ConflictSpan(path="a", mine=(1, 2), theirs=(5, 5)),))
     assert clash.seen_from(1) == clash
-    assert clash.seen_from(2).places == (Lines(path="a", mine=(5, 5), theirs=(1, 2)),)
+    assert clash.seen_from(2).places == (ConflictSpan(path="a", mine=(5, 5), theirs=(1, 2)),)
     assert clash.seen_from(2).seen_from(1) == clash
 
 
-def clash(mine: int, theirs: int) -> Clash:
-    return Clash(mine=mine, theirs=theirs, places=())
+def clash(mine: int, theirs: int) -> PredictedConflict:
+    return PredictedConflict(mine=mine, theirs=theirs, places=())
 
 
 def test_who_conflicts_with_one_that_lands_is_told_once_wherever_the_landing_is_looked_at():

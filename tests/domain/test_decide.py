@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from legion.domain import board
-from legion.domain.decide import JobKind, ProjectView, Snapshot, StartJob, Wake, decide
-from legion.domain.tickets import ENDED, Change, Parked, ParkReason, State, Ticket
-from legion.domain.wishes import Wish
-from tests.domain.world import World
+from legion.domain.scheduling.decide import BoardSnapshot, JobKind, ProjectView, StartJob, Wake, decide
+from legion.domain.tickets import board
+from legion.domain.tickets.spec import TicketSpec
+from legion.domain.tickets.ticket import ENDED, Change, Parked, ParkReason, State, Ticket
+from tests.domain.boards import World
 
 CHANGE = Change(base="b", commit="c")
 PROJECT = ProjectView(
@@ -21,14 +21,14 @@ PROJECT = ProjectView(
 )
 
 
-def ticket(number: int, state: State = State.QUEUED, *, project: int = 1, attempt: int = 0, **wish) -> Ticket:
-    asked = Wish(title="", text="", **wish)
-    return Ticket(id=number, project=project, wish=asked, state=state, attempt=attempt, version=10 + number)
+def ticket(number: int, state: State = State.QUEUED, *, project: int = 1, attempt: int = 0, **spec) -> Ticket:
+    asked = TicketSpec(title="", text="", **spec)
+    return Ticket(id=number, project=project, spec=asked, state=state, attempt=attempt, version=10 + number)
 
 
-def look(*tickets: Ticket, project: ProjectView = PROJECT, slots: int = 9, **more) -> Snapshot:
+def look(*tickets: Ticket, project: ProjectView = PROJECT, slots: int = 9, **more) -> BoardSnapshot:
     values = {"ended": {}, "jobs": frozenset()} | more
-    return Snapshot(projects=(project,), tickets=tickets, slots=slots, **values)
+    return BoardSnapshot(projects=(project,), tickets=tickets, slots=slots, **values)
 
 
 def run(number: int) -> StartJob:
@@ -102,7 +102,7 @@ def test_a_reader_whose_ticket_went_away_is_brought_to_its_end():
 
 
 def test_the_slots_are_shared_by_all_projects():
-    snapshot = Snapshot(
+    snapshot = BoardSnapshot(
         projects=(replace(PROJECT, parallel=2), replace(PROJECT, id=2)),
         tickets=(*(ticket(n) for n in (1, 2, 3)), *(ticket(n, project=2) for n in (4, 5, 6))),
         ended={},
@@ -223,16 +223,16 @@ def test_a_landing_that_was_cut_off_is_finished_even_when_no_ticket_waits_for_it
 @given(st.integers(0, 2**32))
 def test_any_board_is_played_to_its_end(dice):
     """Agents fail, get lost and hit limits, checks go red, jobs break, the daemon restarts: it ends all the same."""
-    world = World(Random(dice))
+    context = World(Random(dice))
     for _ in range(2000):
-        world.settle()
-        if world.over():
+        context.settle()
+        if context.over():
             break
-        world.something_happens()
-    assert world.over()
-    for one in world.tickets.values():
-        before = [world.tickets[other].state for other in one.wish.after]
+        context.something_happens()
+    assert context.over()
+    for one in context.tickets.values():
+        before = [context.tickets[other].state for other in one.spec.after]
         if one.state is State.DONE:
             assert all(state is State.DONE for state in before)
         elif not one.ended:
-            assert one.id in board.hopeless(world.edges(), world.states())
+            assert one.id in board.hopeless(context.edges(), context.states())

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from legion.domain import diffs
+from legion.domain.review import diffs
 
 LINES = st.lists(st.sampled_from(["", "a", "-- b", "++ c", "@@ -1 +1 @@", "diff --git a/x b/x", "\\ d"]), max_size=8)
 

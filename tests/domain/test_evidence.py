@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from legion.domain.checks import Receipt, Verdict
+from legion.domain.checks import CheckResult, Receipt
 from legion.domain.errors import BadInput
-from legion.domain.evidence import Backing, Bound, bind, criteria_of, weigh
+from legion.domain.tickets.evidence import Backing, Bound, bind, criteria_of, weigh
 
 CRITERIA = "- Logout ends the session\n2. An old token is refused\n\n* Nothing else breaks"
 
 
-def receipt(number: int, command: str, verdict: Verdict = Verdict.GREEN) -> Receipt:
+def receipt(number: int, command: str, verdict: CheckResult = CheckResult.GREEN) -> Receipt:
     return Receipt(
         id=number, project=1, ticket=1, name="n", command=command, commit="c" * 40, tree="t" * 40, verdict=verdict,
         exit_code=0, duration=1.0, made_at=1.0, tail="", output="", digest="",
@@ -59,7 +59,7 @@ def backings(receipts: list[Receipt], landed_on: list[Receipt] | None) -> list[B
 
 
 def test_only_a_green_receipt_of_what_landed_proves():
-    green, red = receipt(1, "prove"), receipt(2, "prove", Verdict.RED)
+    green, red = receipt(1, "prove"), receipt(2, "prove", CheckResult.RED)
     test = receipt(3, "make test")
     assert backings([], None) == [Backing.OPEN, Backing.CLAIMED, Backing.OPEN]
     assert backings([green], None) == [Backing.GREEN, Backing.CLAIMED, Backing.OPEN]

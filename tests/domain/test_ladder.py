@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from legion.domain import ladder
-from legion.domain.attempts import next_try
-from legion.domain.tickets import Fail, Retry, Start, State, Ticket, TryAgain, move
-from legion.domain.wishes import Wish
+from legion.domain.tickets import ladder
+from legion.domain.tickets.attempts import next_try
+from legion.domain.tickets.spec import TicketSpec
+from legion.domain.tickets.ticket import Fail, Retry, Start, State, Ticket, TryAgain, move
 
 MODELS = ("haiku", "sonnet", "opus")
 
@@ -31,7 +31,11 @@ def test_only_models_above_the_tickets_own_are_climbed_to(model, escalation, fre
 
 def ticket(attempt: int, spared: int = 0) -> Ticket:
     return Ticket(
-        id=1, project=1, wish=Wish(title="t", text="", max_attempts=2, climbs=True), attempt=attempt, spared=spared
+        id=1,
+        project=1,
+        spec=TicketSpec(title="t", text="", max_attempts=2, climbs=True),
+        attempt=attempt,
+        spared=spared,
     )
 
 

@@ -9,23 +9,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from legion.domain.errors import Conflict
-from legion.domain.mail import (
+from legion.domain.agents.mail import (
     CALM,
     LONGEST,
     MOST_IN_A_PROMPT,
     PING_PONG,
     Delivery,
     Message,
-    Post,
+    MessageKind,
     moved,
     next_batch,
     quarrels,
 )
+from legion.domain.errors import StateConflict
 
 
 def message(
-    number: int, *, sender: str = "a", recipient: str = "b", kind: Post = Post.TELL, text: str = "x"
+    number: int, *, sender: str = "a", recipient: str = "b", kind: MessageKind = MessageKind.TELL, text: str = "x"
 ) -> Message:
     return Message(
         number=number, id=f"m{number}", sender=sender, recipient=recipient, kind=kind, text=text, sent_at=float(number)
@@ -46,7 +46,7 @@ def test_only_these_steps_are_legal(before, after):
     if (before, after) in legal:
         assert moved(one, after, now=5.0, batch="q").delivery is after
     else:
-        with pytest.raises(Conflict, match="cannot become"):
+        with pytest.raises(StateConflict, match="cannot become"):
             moved(one, after, now=5.0)
 
 
@@ -76,7 +76,7 @@ def test_two_that_only_answer_each_other_quarrel():
     talk = [message(number, sender=s, recipient=r) for number, (s, r) in zip(range(PING_PONG), pairs, strict=False)]
     assert quarrels(talk, 20.0)
     assert not quarrels(talk[1:], 20.0)
-    assert not quarrels([*talk[:-1], message(99, sender="b", recipient="a", kind=Post.RESULT)], 20.0)
+    assert not quarrels([*talk[:-1], message(99, sender="b", recipient="a", kind=MessageKind.RESULT)], 20.0)
     assert not quarrels([*talk[:-2], message(98), message(99)], 20.0)
     twice = [again for one in talk for again in (one, one)]
     assert quarrels(twice, 20.0)

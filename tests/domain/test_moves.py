@@ -9,29 +9,30 @@ from hypothesis import assume, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from legion.domain import tickets as rules
-from legion.domain.attempts import next_try, rest
-from legion.domain.errors import Conflict
-from legion.domain.tickets import (
+from legion.domain.errors import StateConflict
+from legion.domain.tickets import ticket as rules
+from legion.domain.tickets.attempts import next_try, rest
+from legion.domain.tickets.spec import TicketSpec
+from legion.domain.tickets.ticket import (
     Approve,
     AskReview,
     Cause,
     Change,
     Confirm,
     Fail,
-    Ground,
     Inspect,
     Land,
     Park,
     Parked,
     ParkReason,
-    Planted,
     Propose,
     Prove,
     Resume,
     Retry,
     Rewind,
     Start,
+    StartPoint,
+    StartPointUsed,
     State,
     Step,
     Stop,
@@ -42,13 +43,12 @@ from legion.domain.tickets import (
     allowed,
     move,
 )
-from legion.domain.wishes import Wish
 
 # Written from the design, not from the code: who may go where, by which step.
 WITH_AGENT = {
     "draft": "Submit>queued Stop>stopped",
     "queued": "Start>working Park>parked Fail>failed Stop>stopped Rewind>queued",
-    "working": "Planted>working Propose>checking TryAgain>queued Resume>queued Park>parked Fail>failed Stop>stopped "
+    "working": "StartPointUsed>working Propose>checking TryAgain>queued Resume>queued Park>parked Fail>failed Stop>stopped "
     "Rewind>queued",
     "checking": "Prove>landing AskReview>reviewing TryAgain>queued Park>parked Fail>failed Stop>stopped Rewind>queued",
     "reviewing": "Approve>landing TryAgain>queued Park>parked Fail>failed Stop>stopped Rewind>queued",
@@ -73,7 +73,7 @@ STEPS: tuple[Step, ...] = (
     Submit(),
     Start("t" * 40),
     Inspect(),
-    Planted(),
+    StartPointUsed(),
     Propose(CHANGE),
     Prove(),
     AskReview(),
@@ -87,7 +87,7 @@ STEPS: tuple[Step, ...] = (
     Fail("impossible"),
     Stop(),
     Retry("more"),
-    Rewind(Ground(base="b" * 40, tree="e" * 40), "a person took it back"),
+    Rewind(StartPoint(base="b" * 40, tree="e" * 40), "a person took it back"),
 )
 
 
@@ -101,7 +101,7 @@ def ticket_in(state: State, *, checkpoint: bool) -> Ticket:
     return Ticket(
         id=7,
         project=1,
-        wish=Wish(title="t", text="t", checkpoint=checkpoint),
+        spec=TicketSpec(title="t", text="t", checkpoint=checkpoint),
         state=state,
         attempt=2,
         version=5,
@@ -126,7 +126,7 @@ def test_every_state_and_step_is_legal_exactly_as_the_design_says(checkpoint, st
     goals = dict(word.split(">") for word in table(checkpoint)[state.value].split())
     goal = goals.get(type(step).__name__)
     if goal is None:
-        with pytest.raises(Conflict, match=f"Ticket 7 is {state.value}, so it cannot"):
+        with pytest.raises(StateConflict, match=f"Ticket 7 is {state.value}, so it cannot"):
             move(ticket, step, 9.0)
         assert ticket == ticket_in(state, checkpoint=checkpoint)
         return
@@ -134,7 +134,7 @@ def test_every_state_and_step_is_legal_exactly_as_the_design_says(checkpoint, st
     assert moved.state is State(goal)
     assert moved.version == ticket.version + 1
     assert moved.moved_at == 9.0
-    assert (moved.id, moved.project, moved.wish, moved.created_at) == (7, 1, ticket.wish, 0.0)
+    assert (moved.id, moved.project, moved.spec, moved.created_at) == (7, 1, ticket.spec, 0.0)
     assert type(step) in allowed(state)
 
 
@@ -174,12 +174,12 @@ def test_an_attempt_has_a_new_number_unless_it_was_cut_off():
 def test_a_worktree_keeps_its_ground_until_it_is_given_new_ground():
     first = go(queued(), Start("t1"), TryAgain("red", "f"), Start("t2"))
     assert (first.base, first.plant) == ("t1", None)
-    moved = go(first, TryAgain("conflict", "f", Ground(base="t2", tree="merged")))
+    moved = go(first, TryAgain("conflict", "f", StartPoint(base="t2", tree="merged")))
     assert (moved.base, moved.plant) == ("t2", "merged")
     started = go(moved, Start("t3"))
     assert (started.base, started.plant) == ("t2", "merged")
     assert go(started, Resume("lost"), Start("t4")).plant == "merged", "a lost run may not have planted it"
-    planted = go(started, Planted())
+    planted = go(started, StartPointUsed())
     assert (planted.state, planted.base, planted.plant) == (State.WORKING, "t2", None)
 
 
@@ -205,7 +205,7 @@ def test_parking_remembers_where_to_go_on():
 
 
 def test_a_rewind_is_the_next_attempt_on_its_own_ground_with_a_fresh_count():
-    ground = Ground(base="b" * 40, tree="e" * 40)
+    ground = StartPoint(base="b" * 40, tree="e" * 40)
     for state in State:
         if state not in (State.DRAFT, State.DONE):
             back = move(ticket_in(state, checkpoint=False), Rewind(ground, "why", "words"), 9.0)
@@ -233,22 +233,22 @@ def test_steps_leave_their_evidence():
 
 
 def test_attempts_are_counted_from_the_last_retry():
-    ticket = replace(queued(), wish=Wish(title="t", text="t", max_attempts=2))
+    ticket = replace(queued(), spec=TicketSpec(title="t", text="t", max_attempts=2))
     first = go(ticket, Start("t"))
-    ground = Ground(base="b", tree="t")
+    ground = StartPoint(base="b", tree="t")
     assert next_try(first, "red", "f", ground) == TryAgain("red", "f", ground)
     second = go(first, TryAgain("red", "f"), Start("t"))
     assert next_try(second, "red", "f") == Fail("gave up after 2 attempts: red", "f", why="red")
     third = go(second, Fail("gave up"), Retry(), Start("t"))
     assert (third.attempt, third.spared) == (3, 2)
     assert next_try(third, "red", "f") == TryAgain("red", "f")
-    once = go(replace(ticket, wish=Wish(title="t", text="t", max_attempts=1)), Start("t"))
+    once = go(replace(ticket, spec=TicketSpec(title="t", text="t", max_attempts=1)), Start("t"))
     assert next_try(once, "red", "f") == Fail("gave up after 1 attempt: red", "f", why="red")
 
 
 @pytest.mark.parametrize("cause", Cause)
 def test_the_cause_goes_along_to_the_next_attempt_and_to_the_end(cause):
-    first = go(queued(wish=Wish(title="t", text="t", max_attempts=2)), Start("t"))
+    first = go(queued(spec=TicketSpec(title="t", text="t", max_attempts=2)), Start("t"))
     assert next_try(first, "r", "f", cause=cause) == TryAgain("r", "f", cause=cause)
     second = go(first, TryAgain("r", "f"), Start("t"))
     assert next_try(second, "r", "f", cause=cause) == Fail("gave up after 2 attempts: r", "f", cause=cause, why="r")
@@ -277,31 +277,31 @@ class Life(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.ticket = Ticket(id=1, project=1, wish=Wish(title="t", text="t", max_attempts=3))
+        self.ticket = Ticket(id=1, project=1, spec=TicketSpec(title="t", text="t", max_attempts=3))
         self.now = 0.0
         self.ever_retried = False
 
     @precondition(lambda self: self.ticket.version == 0)
     @rule(checkpoint=st.booleans(), attempts=st.integers(1, 4))
     def dispatch(self, checkpoint, attempts):
-        wish = Wish(title="t", text="t", checkpoint=checkpoint, max_attempts=attempts)
-        self.take(Submit(), replace(self.ticket, wish=wish))
+        spec = TicketSpec(title="t", text="t", checkpoint=checkpoint, max_attempts=attempts)
+        self.take(Submit(), replace(self.ticket, spec=spec))
 
     @rule(step=st.sampled_from([step for step in STEPS if not isinstance(step, TryAgain)]))
     def step(self, step):
         self.take(step)
 
     @precondition(lambda self: self.ticket.state in (State.WORKING, State.CHECKING, State.REVIEWING, State.LANDING))
-    @rule(ground=st.none() | st.builds(Ground, base=texts, tree=texts), feedback=texts)
+    @rule(ground=st.none() | st.builds(StartPoint, base=texts, tree=texts), feedback=texts)
     def go_wrong(self, ground, feedback):
-        assume(not self.ticket.wish.checkpoint)
+        assume(not self.ticket.spec.checkpoint)
         self.take(next_try(self.ticket, "red", feedback, ground))
 
     @precondition(lambda self: self.ticket.state not in (State.DONE, State.FAILED, State.STOPPED, State.DRAFT))
     @rule()
     def go_well(self):
         """The way to done, so that long lives are common."""
-        checkpoint = self.ticket.wish.checkpoint
+        checkpoint = self.ticket.spec.checkpoint
         onward: dict[State, Step] = {
             State.QUEUED: Inspect() if checkpoint else Start("t"),
             State.WORKING: Propose(CHANGE),
@@ -319,7 +319,7 @@ class Life(RuleBasedStateMachine):
         self.now += 1
         try:
             after = move(before, step, self.now)
-        except Conflict:
+        except StateConflict:
             return
         assert after.version == before.version + 1
         assert after.moved_at == self.now
@@ -336,13 +336,13 @@ class Life(RuleBasedStateMachine):
             assert ticket.attempt >= 1
             assert ticket.base is not None
             assert not ticket.interrupted
-        if ticket.state in (State.CHECKING, State.REVIEWING, State.LANDING) and not ticket.wish.checkpoint:
+        if ticket.state in (State.CHECKING, State.REVIEWING, State.LANDING) and not ticket.spec.checkpoint:
             assert ticket.change is not None
         assert (ticket.landed is not None) == (ticket.state is State.DONE)
         assert (ticket.parked is not None) == (ticket.state is State.PARKED)
         if ticket.state in (State.FAILED, State.STOPPED, State.PARKED):
             assert ticket.reason
-        if ticket.wish.checkpoint:
+        if ticket.spec.checkpoint:
             assert (ticket.attempt, ticket.change) == (0, None)
             assert ticket.state not in (State.WORKING, State.REVIEWING, State.LANDING)
         if ticket.plant is not None:
@@ -350,7 +350,7 @@ class Life(RuleBasedStateMachine):
 
     @invariant()
     def attempts_are_bounded(self):
-        assert self.ticket.attempt - self.ticket.spared <= self.ticket.wish.max_attempts
+        assert self.ticket.attempt - self.ticket.spared <= self.ticket.spec.max_attempts
         if not self.ever_retried:
             assert self.ticket.spared == 0
 

@@ -7,16 +7,18 @@ from itertools import permutations, product
 
 import pytest
 
-from legion.domain.landing import Landing
-from legion.domain.queue import PATIENCE, Waiting, ordered, passed_by, room_after
+from legion.domain.landing.bisect import LandingIntent
+from legion.domain.landing.queue import PATIENCE, QueueEntry, ordered, passed_by, room_after
 
 
-def waiting(ticket: int, *, lines: int = 1, priority: int = 0, since: float | None = None, passed: int = 0) -> Waiting:
+def waiting(
+    ticket: int, *, lines: int = 1, priority: int = 0, since: float | None = None, passed: int = 0
+) -> QueueEntry:
     came = float(ticket) if since is None else since
-    return Waiting(ticket=ticket, priority=priority, since=came, lines=lines, passed=passed)
+    return QueueEntry(ticket=ticket, priority=priority, since=came, lines=lines, passed=passed)
 
 
-def numbers(queue: Sequence[Waiting]) -> list[int]:
+def numbers(queue: Sequence[QueueEntry]) -> list[int]:
     return [one.ticket for one in queue]
 
 
@@ -41,7 +43,7 @@ ALL_KINDS = [
 ]
 
 
-def comes_first(one: Waiting, other: Waiting) -> bool:
+def comes_first(one: QueueEntry, other: QueueEntry) -> bool:
     """The rule in words, for two that differ."""
     if one.priority != other.priority:
         return one.priority > other.priority
@@ -66,9 +68,9 @@ def test_the_order_does_not_hang_on_how_they_are_listed():
     assert len({ordered(listed) for listed in permutations(some)}) == 1
 
 
-def landing(*came: float, landed: bool | None = True) -> Landing:
+def landing(*came: float, landed: bool | None = True) -> LandingIntent:
     tickets = {n: "c" for n, _ in enumerate(came)}
-    return Landing(
+    return LandingIntent(
         id=1,
         project=1,
         base="b",
@@ -92,7 +94,7 @@ def test_only_a_landing_that_brought_a_newcomer_passes_somebody_by():
 def play(big: Sequence[int], arrivals: Sequence[int], room: int) -> dict[int, int]:
     """Big changes wait from the start; in each round so many small ones arrive, and a batch lands. When each landed."""
     queue = {n: waiting(n, lines=size) for n, size in enumerate(big)}
-    landings: list[Landing] = []
+    landings: list[LandingIntent] = []
     when: dict[int, int] = {}
     number = len(big)
     for round_, many in enumerate(arrivals, 1):

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import pytest
 
 from legion.domain.errors import BadInput
-from legion.domain.rewinds import Moment, kept, moment
+from legion.domain.tickets.rewinds import RewindMoment, kept, moment
 
 Line = tuple[int, str, Mapping[str, object]]
 
@@ -43,7 +43,7 @@ def test_a_program_that_names_no_answers_has_a_moment_per_call():
 @pytest.mark.parametrize("name", ["12", "12:34"])
 def test_a_moment_is_named_as_it_is_shown(name: str):
     assert str(moment(f" {name} ")) == name
-    assert moment("12:34") == Moment(run=12, line=34)
+    assert moment("12:34") == RewindMoment(run=12, line=34)
 
 
 @pytest.mark.parametrize("name", ["", "x", "12:", ":3", "1:2:3", "-1", "1" * 10])

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from legion.domain import rules
-from legion.domain.events import Event, Kind
+from legion.domain.events import Event, EventKind
 from legion.domain.rules import Rule, rule_of
-from legion.domain.tickets import (
+from legion.domain.tickets.ticket import (
     MOVES,
     Approve,
     AskReview,
@@ -15,18 +15,18 @@ from legion.domain.tickets import (
     Change,
     Confirm,
     Fail,
-    Ground,
     Inspect,
     Land,
     Park,
     ParkReason,
-    Planted,
     Propose,
     Prove,
     Resume,
     Retry,
     Rewind,
     Start,
+    StartPoint,
+    StartPointUsed,
     Step,
     Stop,
     Submit,
@@ -35,9 +35,17 @@ from legion.domain.tickets import (
 )
 
 STEPS: list[Step] = [
-    *(Submit(), Start("c"), Planted(), Inspect(), Propose(Change(base="b", commit="c")), Prove(), AskReview()),
+    *(
+        Submit(),
+        Start("c"),
+        StartPointUsed(),
+        Inspect(),
+        Propose(Change(base="b", commit="c")),
+        Prove(),
+        AskReview(),
+    ),
     *(Approve(), Land("c"), Confirm("c"), Resume("why"), Unpark(), Fail("why"), Stop(), Retry()),
-    Rewind(Ground(base="b", tree="t"), "why"),
+    Rewind(StartPoint(base="b", tree="t"), "why"),
     *(TryAgain("why", "feedback", cause=cause) for cause in Cause),
     *(Park(reason, "why") for reason in ParkReason),
 ]
@@ -63,10 +71,10 @@ def test_only_what_a_person_asks_for_is_a_persons():
 
 
 def test_every_kind_of_event_is_a_fact_or_names_its_rule():
-    by_itself = {kind for kind in Kind if rules.decided_by(Event(n=1, at=0.0, kind=kind))}
+    by_itself = {kind for kind in EventKind if rules.decided_by(Event(n=1, at=0.0, kind=kind))}
     assert not by_itself & rules.FACTS
     assert not by_itself & rules.NAMED
-    assert by_itself | rules.FACTS | rules.NAMED == set(Kind)
+    assert by_itself | rules.FACTS | rules.NAMED == set(EventKind)
 
 
 @pytest.mark.parametrize(
@@ -74,4 +82,4 @@ def test_every_kind_of_event_is_a_fact_or_names_its_rule():
     [("person", Rule.PERSON), ("silence", Rule.SILENCE_ANSWERS), ("end", Rule.MOOT_IS_WITHDRAWN)],
 )
 def test_who_settled_a_question_says_by_which_rule(by: str, rule: Rule):
-    assert rules.decided_by(Event(n=1, at=0.0, kind=Kind.QUESTION_SETTLED, data={"by": by})) == rule.value
+    assert rules.decided_by(Event(n=1, at=0.0, kind=EventKind.QUESTION_SETTLED, data={"by": by})) == rule.value

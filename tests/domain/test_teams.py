@@ -6,13 +6,13 @@ from itertools import product
 
 import pytest
 
-from legion.domain import teams
+from legion.domain.agents import teams
+from legion.domain.agents.teams import READING, Crew, Role, RolePart, Team, TeamStage, assemble
 from legion.domain.errors import BadInput, NotFound
-from legion.domain.teams import READING, Crew, Part, Role, Stage, Team, assemble
 
-LEAD = Role(name="tech_lead", part=Part.ADVISE, prompt="Lead.")
-ENGINEER = Role(name="engineer", part=Part.BUILD)
-QA = Role(name="qa", part=Part.READ, prompt="Verify.", tools=frozenset({"Read", "Bash"}))
+LEAD = Role(name="tech_lead", part=RolePart.ADVISE, prompt="Lead.")
+ENGINEER = Role(name="engineer", part=RolePart.BUILD)
+QA = Role(name="qa", part=RolePart.READ, prompt="Verify.", tools=frozenset({"Read", "Bash"}))
 ROLES = {role.name: role for role in (LEAD, ENGINEER, QA)}
 
 
@@ -32,12 +32,12 @@ def test_a_crew_knows_who_advises_who_builds_and_who_reads():
     ]
 
 
-@pytest.mark.parametrize("parts", [parts for size in range(1, 4) for parts in product(Part, repeat=size)])
+@pytest.mark.parametrize("parts", [parts for size in range(1, 4) for parts in product(RolePart, repeat=size)])
 def test_every_order_is_a_crew_exactly_if_one_builds_between_advisers_and_readers(parts):
     roles = {f"r{at}": Role(name=f"r{at}", part=part) for at, part in enumerate(parts)}
     team = Team(name="some", roles=tuple(roles))
-    wanted = sorted(parts, key=list(Part).index)
-    if list(parts) == wanted and parts.count(Part.BUILD) == 1:
+    wanted = sorted(parts, key=list(RolePart).index)
+    if list(parts) == wanted and parts.count(RolePart.BUILD) == 1:
         assert tuple(stage.part for stage in assemble(team, roles).stages) == parts
     else:
         with pytest.raises(BadInput, match="The team some in shipped"):
@@ -104,10 +104,10 @@ def test_names_that_could_be_paths_or_two_things_are_not(name):
 
 
 def test_who_only_reads_has_only_reading_tools_unless_its_role_names_some():
-    assert Stage(role=LEAD, part=Part.ADVISE).tools == READING
-    assert Stage(role=ENGINEER, part=Part.READ).tools == READING
-    assert Stage(role=ENGINEER, part=Part.BUILD).tools is None
-    assert Stage(role=QA, part=Part.READ).tools == frozenset({"Read", "Bash"})
+    assert TeamStage(role=LEAD, part=RolePart.ADVISE).tools == READING
+    assert TeamStage(role=ENGINEER, part=RolePart.READ).tools == READING
+    assert TeamStage(role=ENGINEER, part=RolePart.BUILD).tools is None
+    assert TeamStage(role=QA, part=RolePart.READ).tools == frozenset({"Read", "Bash"})
 
 
 def test_advice_is_asked_for_in_order_and_from_everybody_once():

@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from legion.domain.agents import STANDING, may_command, may_see, may_tell
-from legion.domain.decide import AgentView, HandBack, JobKind, ProjectView, Snapshot, StartJob, decide
-from legion.domain.tickets import State, Ticket
-from legion.domain.wishes import Wish
+from legion.domain.agents.agent import STANDING, may_command, may_see, may_tell
+from legion.domain.scheduling.decide import AgentView, BoardSnapshot, HandBack, JobKind, ProjectView, StartJob, decide
+from legion.domain.tickets.spec import TicketSpec
+from legion.domain.tickets.ticket import State, Ticket
 
 PROJECT = ProjectView(
     id=1, parallel=1, paused=False, trusted=True, baseline_known=True, baseline_red=False, person_waiting=False
@@ -21,14 +21,16 @@ def agent(number: int, *, wanted: bool = True, **facts) -> AgentView:
 
 
 def ticket(number: int, state: State = State.QUEUED, driver: str = "") -> Ticket:
-    return Ticket(id=number, project=1, wish=Wish(title="", text="", driver=driver), state=state, version=10 + number)
+    return Ticket(
+        id=number, project=1, spec=TicketSpec(title="", text="", driver=driver), state=state, version=10 + number
+    )
 
 
 def look(
     *agents: AgentView, project: ProjectView = PROJECT, slots: int = 9, tickets: tuple[Ticket, ...] = (), **more
-) -> Snapshot:
+) -> BoardSnapshot:
     values = {"ended": {}, "jobs": frozenset()} | more
-    return Snapshot(projects=(project,), tickets=tickets, slots=slots, agents=agents, **values)
+    return BoardSnapshot(projects=(project,), tickets=tickets, slots=slots, agents=agents, **values)
 
 
 def serve(number: int) -> StartJob:

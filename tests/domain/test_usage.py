@@ -9,16 +9,28 @@ from random import Random
 
 import pytest
 
-from legion.domain import usage
-from legion.domain.usage import By, Fate, Share, Spending, Usage, Work, fate, since, summed
+from legion.domain.scheduling import usage
+from legion.domain.scheduling.usage import (
+    AttemptFate,
+    RunUsage,
+    Spending,
+    Usage,
+    UsageBy,
+    UsageSlice,
+    fate,
+    since,
+    summed,
+)
 
 NOON = 1_700_049_600.0
 """A day's noon in UTC, 2023-11-15."""
 HOUR = 3600.0
 
 
-def work(run: int, ticket: int = 1, fate: Fate = Fate.LANDED, *, at: float = NOON, hours: float = 1.0) -> Work:
-    return Work(
+def work(
+    run: int, ticket: int = 1, fate: AttemptFate = AttemptFate.LANDED, *, at: float = NOON, hours: float = 1.0
+) -> RunUsage:
+    return RunUsage(
         run=run,
         ticket=ticket,
         title=f"ticket {ticket}",
@@ -38,11 +50,11 @@ def day_of(moment: float) -> str:
     return datetime.fromtimestamp(moment, UTC).date().isoformat()
 
 
-def report(by: By, runs: Sequence[Work], costs: Sequence[Spending], now: float) -> tuple[Share, ...]:
+def report(by: UsageBy, runs: Sequence[RunUsage], costs: Sequence[Spending], now: float) -> tuple[UsageSlice, ...]:
     return usage.report(by, runs, costs, now=now, day_of=day_of)
 
 
-def by_key(shares: tuple[Share, ...]) -> dict[str, Share]:
+def by_key(shares: tuple[UsageSlice, ...]) -> dict[str, UsageSlice]:
     return {share.key: share for share in shares}
 
 
@@ -50,16 +62,16 @@ def by_key(shares: tuple[Share, ...]) -> dict[str, Share]:
 def test_only_the_latest_attempt_can_have_landed_or_be_open(latest: int, done: bool, live: bool):
     found = fate(attempt=2, latest=latest, done=done, live=live)
     if latest == 2 and done:
-        assert found is Fate.LANDED
+        assert found is AttemptFate.LANDED
     elif latest == 2 and live:
-        assert found is Fate.OPEN
+        assert found is AttemptFate.OPEN
     else:
-        assert found is Fate.WASTED
+        assert found is AttemptFate.WASTED
 
 
 def test_an_attempt_that_did_not_land_is_waste_and_part_of_the_price_of_what_did():
-    runs = [work(1, fate=Fate.WASTED), work(2)]
-    (share,) = report(By.TICKET, runs, [spent(1, 3.0), spent(2, 1.0)], NOON)
+    runs = [work(1, fate=AttemptFate.WASTED), work(2)]
+    (share,) = report(UsageBy.TICKET, runs, [spent(1, 3.0), spent(2, 1.0)], NOON)
     assert (share.key, share.usage.usd, share.wasted.usd) == ("1", 4.0, 3.0)
     assert (share.runs, share.wasted_runs, share.landed) == (2, 1, 1)
     assert (share.seconds, share.wasted_seconds) == (2 * HOUR, HOUR)
@@ -67,18 +79,18 @@ def test_an_attempt_that_did_not_land_is_waste_and_part_of_the_price_of_what_did
 
 
 def test_a_ticket_lands_once_though_its_last_attempt_took_three_runs():
-    (share,) = report(By.TICKET, [work(1), work(2), work(3)], [], NOON)
+    (share,) = report(UsageBy.TICKET, [work(1), work(2), work(3)], [], NOON)
     assert (share.landed, share.runs, share.wasted_runs) == (1, 3, 0)
 
 
 def test_nothing_landed_has_no_price():
-    (share,) = report(By.TICKET, [work(1, fate=Fate.OPEN)], [spent(1, 2.0)], NOON)
+    (share,) = report(UsageBy.TICKET, [work(1, fate=AttemptFate.OPEN)], [spent(1, 2.0)], NOON)
     assert (share.usd_per_landed, share.wasted.usd) == (None, 0.0)
 
 
 def test_a_run_over_midnight_is_split_at_midnight():
     over = work(1, at=NOON + 11 * HOUR, hours=3)
-    found = by_key(report(By.DAY, [over], [spent(1, 1.0), spent(1, 2.0, day="2023-11-16")], NOON))
+    found = by_key(report(UsageBy.DAY, [over], [spent(1, 1.0), spent(1, 2.0, day="2023-11-16")], NOON))
     assert {day: (share.seconds, share.usage.usd) for day, share in found.items()} == {
         "2023-11-15": (HOUR, 1.0),
         "2023-11-16": (2 * HOUR, 2.0),
@@ -88,7 +100,7 @@ def test_a_run_over_midnight_is_split_at_midnight():
 
 def test_the_clock_of_a_run_is_its_main_models_and_a_run_without_any_has_a_place_of_its_own():
     runs = [work(1), work(2, ticket=2)]
-    found = by_key(report(By.MODEL, runs, [spent(1, 3.0, "big"), spent(1, 1.0, "small")], NOON))
+    found = by_key(report(UsageBy.MODEL, runs, [spent(1, 3.0, "big"), spent(1, 1.0, "small")], NOON))
     assert {name: (share.seconds, share.usage.usd) for name, share in found.items()} == {
         "big": (HOUR, 3.0),
         "small": (0.0, 1.0),
@@ -97,8 +109,10 @@ def test_the_clock_of_a_run_is_its_main_models_and_a_run_without_any_has_a_place
 
 
 def test_a_run_that_goes_on_counts_up_to_now():
-    running = Work(run=1, ticket=1, title="", epic="", agent="", started_at=NOON, ended_at=None, fate=Fate.OPEN)
-    (share,) = report(By.EPIC, [running], [], NOON + 5)
+    running = RunUsage(
+        run=1, ticket=1, title="", epic="", agent="", started_at=NOON, ended_at=None, fate=AttemptFate.OPEN
+    )
+    (share,) = report(UsageBy.EPIC, [running], [], NOON + 5)
     assert (share.key, share.seconds) == ("", 5.0)
 
 
@@ -106,19 +120,19 @@ def test_a_run_that_goes_on_counts_up_to_now():
 def test_whatever_it_is_cut_by_the_sum_is_the_same(seed: int):
     chance = Random(seed)
     runs = [
-        work(n, chance.randint(1, 5), chance.choice(list(Fate)), at=NOON + chance.randint(0, 99) * HOUR)
+        work(n, chance.randint(1, 5), chance.choice(list(AttemptFate)), at=NOON + chance.randint(0, 99) * HOUR)
         for n in range(1, chance.randint(2, 30))
     ]
     costs = [
         spent(chance.choice(runs).run, chance.randint(1, 9), chance.choice("abc"), f"2023-11-{chance.randint(15, 19)}")
         for _ in range(40)
     ]
-    sums = [summed(report(by, runs, [*costs, spent(999, 1.0)], NOON)) for by in By]
+    sums = [summed(report(by, runs, [*costs, spent(999, 1.0)], NOON)) for by in UsageBy]
     for one in sums[1:]:
         assert one == sums[0]
     assert sums[0].usage.usd == sum(cost.usage.usd for cost in costs)
     assert sums[0].runs == len(runs)
-    assert sums[0].landed == len({one.ticket for one in runs if one.fate is Fate.LANDED})
+    assert sums[0].landed == len({one.ticket for one in runs if one.fate is AttemptFate.LANDED})
 
 
 def test_what_a_program_counts_on_from_run_to_run_counts_once():

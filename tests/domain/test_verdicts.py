@@ -10,24 +10,24 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from legion.domain.verdicts import (
+from legion.domain.review.verdicts import (
     LONGEST,
+    CriterionVerdict,
     Finding,
-    Judged,
-    Malformed,
-    Reading,
+    MalformedVerdict,
+    ReviewedSince,
+    ReviewRequest,
+    ReviewSubject,
     Ruling,
-    Since,
-    Subject,
+    Severity,
     Verdict,
-    Weight,
     findings_of,
     parse,
     weigh,
 )
 
 FILES = ("a.py", "b/c.py", "b/d.py")
-SUBJECT = Subject(changed=FILES[:2], exists=FILES.__contains__, criteria=2, root="/trees/ticket-7-reviewer")
+SUBJECT = ReviewSubject(changed=FILES[:2], exists=FILES.__contains__, criteria=2, root="/trees/ticket-7-reviewer")
 FINE: dict[str, Any] = {"verdict": "approve", "summary": "Fine.", "read": ["a.py", "b/c.py"]}
 BLOCKS = {"weight": "blocking", "file": "a.py", "line": 3, "text": "It leaks."}
 NO: dict[str, Any] = {**FINE, "verdict": "changes", "findings": [BLOCKS]}
@@ -38,7 +38,7 @@ def said(**more: object) -> str:
 
 
 def refusal(text: str) -> str:
-    with pytest.raises(Malformed) as wrong:
+    with pytest.raises(MalformedVerdict) as wrong:
         parse(text, SUBJECT)
     return str(wrong.value)
 
@@ -52,11 +52,11 @@ def test_a_whole_verdict_is_read():
         summary="Fine.",
         read=("a.py", "b/c.py"),
         findings=(
-            Finding(weight=Weight.BLOCKING, file="a.py", line=3, text="It leaks."),
-            Finding(weight=Weight.NIT, file="b/d.py", line=None, text="A name."),
+            Finding(weight=Severity.BLOCKING, file="a.py", line=3, text="It leaks."),
+            Finding(weight=Severity.NIT, file="b/d.py", line=None, text="A name."),
         ),
         settled=(4,),
-        criteria=(Judged(number=2, met=True, why="line 3"),),
+        criteria=(CriterionVerdict(number=2, met=True, why="line 3"),),
     )
 
 
@@ -159,7 +159,7 @@ def test_any_answer_is_read_or_refused_and_never_breaks(answer: dict[str, object
     reason = ""
     try:
         verdict = parse(json.dumps({**FINE, **answer}), SUBJECT)
-    except Malformed as wrong:
+    except MalformedVerdict as wrong:
         reason = str(wrong)
     if reason:
         assert "\n" not in reason
@@ -170,26 +170,26 @@ def test_any_answer_is_read_or_refused_and_never_breaks(answer: dict[str, object
 
 @given(st.text())
 def test_no_text_breaks_the_reader_of_verdicts(text: str):
-    with pytest.raises(Malformed):
+    with pytest.raises(MalformedVerdict):
         parse(text, SUBJECT)
 
 
-def found(line: int | None, text: str, weight: Weight = Weight.BLOCKING, **more: Any) -> Finding:
+def found(line: int | None, text: str, weight: Severity = Severity.BLOCKING, **more: Any) -> Finding:
     return Finding(weight=weight, file="a.py", line=line, text=text, **more)
 
 
 def verdict_of(*findings: Finding, settled: tuple[int, ...] = ()) -> Verdict:
-    ruling = Ruling.CHANGES if any(one.weight is Weight.BLOCKING for one in findings) else Ruling.APPROVE
+    ruling = Ruling.CHANGES if any(one.weight is Severity.BLOCKING for one in findings) else Ruling.APPROVE
     return Verdict(ruling=ruling, summary="s", read=(), findings=findings, settled=settled)
 
 
-TOUCHED = Since(lines={"a.py": [(20, 22)]})
-UNTOUCHED = Since(lines={})
+TOUCHED = ReviewedSince(lines={"a.py": [(20, 22)]})
+UNTOUCHED = ReviewedSince(lines={})
 
 
 def test_the_first_look_counts_as_it_is_and_numbers_its_findings():
-    weighed = weigh(verdict_of(found(3, "It leaks."), found(9, "A name.", Weight.NIT)), (), None)
-    assert [(one.id, one.weight) for one in weighed.verdict.findings] == [(1, Weight.BLOCKING), (2, Weight.NIT)]
+    weighed = weigh(verdict_of(found(3, "It leaks."), found(9, "A name.", Severity.NIT)), (), None)
+    assert [(one.id, one.weight) for one in weighed.verdict.findings] == [(1, Severity.BLOCKING), (2, Severity.NIT)]
     assert weighed.notes == ()
 
 
@@ -197,7 +197,7 @@ def test_what_is_raised_again_and_was_not_settled_keeps_its_number_and_blocks():
     weighed = weigh(
         verdict_of(found(8, "It still leaks memory here")), (found(3, "It leaks memory here", id=4),), TOUCHED
     )
-    assert [(one.id, one.weight) for one in weighed.verdict.findings] == [(4, Weight.BLOCKING)]
+    assert [(one.id, one.weight) for one in weighed.verdict.findings] == [(4, Severity.BLOCKING)]
     assert weighed.verdict.ruling is Ruling.CHANGES
 
 
@@ -211,7 +211,7 @@ def test_a_new_finding_blocks_only_near_what_changed(line: int | None, blocks: b
 
 
 def test_a_concern_of_before_does_not_become_a_reason_to_block_where_nothing_changed():
-    before = (found(3, "It may leak memory.", Weight.CONCERN, id=1),)
+    before = (found(3, "It may leak memory.", Severity.CONCERN, id=1),)
     assert weigh(verdict_of(found(3, "It may leak memory.")), before, UNTOUCHED).verdict.ruling is Ruling.APPROVE
     assert weigh(verdict_of(found(21, "It may leak memory.")), before, TOUCHED).verdict.ruling is Ruling.CHANGES
 
@@ -225,29 +225,29 @@ def test_a_settled_finding_does_not_count_again_unless_its_place_has_changed():
 
 
 def test_what_a_reader_never_saw_it_has_not_read_whatever_it_lists():
-    with pytest.raises(Malformed, match='it never opened what its prompt shows only a part of: "b/c'):
+    with pytest.raises(MalformedVerdict, match='it never opened what its prompt shows only a part of: "b/c'):
         parse(said(), replace(SUBJECT, unseen=("b/c.py",)))
 
 
 def test_who_settles_and_blocks_the_same_at_once_has_to_say_which():
     before = (found(3, "It leaks memory.", id=1),)
-    with pytest.raises(Malformed, match=r"it settles finding 1 and raises it again \(a.py:21\)"):
+    with pytest.raises(MalformedVerdict, match=r"it settles finding 1 and raises it again \(a.py:21\)"):
         weigh(verdict_of(found(21, "It leaks memory."), settled=(1,)), before, TOUCHED)
-    mild = weigh(verdict_of(found(21, "It leaks memory.", Weight.NIT), settled=(1,)), before, TOUCHED)
+    mild = weigh(verdict_of(found(21, "It leaks memory.", Severity.NIT), settled=(1,)), before, TOUCHED)
     assert (mild.verdict.ruling, mild.verdict.findings) == (Ruling.APPROVE, ())
 
 
 def test_other_words_or_another_file_are_another_finding():
     before = (found(3, "It leaks memory.", id=1, settled=True),)
-    other = Finding(weight=Weight.BLOCKING, file="b/c.py", line=3, text="It leaks memory.")
-    touched = Since(lines={"a.py": [(3, 3)], "b/c.py": [(3, 3)]})
+    other = Finding(weight=Severity.BLOCKING, file="b/c.py", line=3, text="It leaks memory.")
+    touched = ReviewedSince(lines={"a.py": [(3, 3)], "b/c.py": [(3, 3)]})
     weighed = weigh(verdict_of(other, found(3, "The loop never ends.")), before, touched)
     assert [one.id for one in weighed.verdict.findings] == [2, 3]
 
 
-def reading(number: int, verdict: Verdict | None) -> Reading:
+def reading(number: int, verdict: Verdict | None) -> ReviewRequest:
     facts = {"project": 1, "ticket": 7, "attempt": number, "reader": "qa", "round": number, "base": "b", "commit": "c"}
-    return Reading(id=number, binding=True, given_at=float(number), verdict=verdict, **facts)  # type: ignore[arg-type]
+    return ReviewRequest(id=number, binding=True, given_at=float(number), verdict=verdict, **facts)  # type: ignore[arg-type]
 
 
 def test_a_finding_is_settled_as_soon_as_a_later_verdict_leaves_it_out():

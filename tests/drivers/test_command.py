@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from legion.drivers.command import briefed
-from legion.drivers.known import DriverName, driver
+from legion.drivers.registry import DriverName, driver
 from legion.runner import launch
-from legion.runner.launch import Ended, Launcher
+from legion.runner.launch import EndedRun, Launcher
 from legion.runner.sandbox import Sandbox
-from legion.runner.spec import Spec, write_spec
+from legion.runner.spec import RunSpec, write_spec
 
 
 @pytest.fixture
@@ -36,10 +36,10 @@ def test_an_agent_finds_its_briefing_on_stdin_and_in_a_file_and_leaves_a_change(
         briefing=briefing,
     )
     sandbox = Sandbox(home=Path("/home/ada"), writable=(worktree,), readable=(briefing,)) if sandboxed else None
-    write_spec(run_dir, Spec(run="1", program=program, sandbox=sandbox))
+    write_spec(run_dir, RunSpec(run="1", program=program, sandbox=sandbox))
     launcher.start(run_dir)
     state = launch.wait(run_dir)
-    assert isinstance(state, Ended)
+    assert isinstance(state, EndedRun)
     assert state.result.succeeded
     assert (worktree / "from-stdin").read_text() == briefing.read_text()
     assert (worktree / "from-file").read_text() == briefing.read_text()

@@ -18,11 +18,11 @@ from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 import legion
-from legion.gateway import process
-from legion.gateway.folder import GatewayFolder
-from legion.gateway.ledger import Entry, Limit, Line, Position, read
-from legion.gateway.passes import Pass, grant
-from legion.gateway.provider import NO_KEY, Auth, KeySource, Kind, Provider, write_providers
+from legion.gateway import lifecycle
+from legion.gateway.access.provider import NO_KEY, KeySource, KeyStyle, Provider, ProviderDialect, write_providers
+from legion.gateway.accounting.ledger import LedgerPosition, LimitEntry, Line, RequestEntry, read
+from legion.gateway.files.folder import GatewayFolder
+from legion.gateway.files.passes import Pass, grant
 from tests.gateway.upstream import PATIENCE
 
 BODY = b'{"model":"claude-sonnet-4-5","stream":true,"max_tokens":100}'
@@ -44,8 +44,8 @@ class Running:
         key: KeySource = NO_KEY,
         *,
         name: str = "main",
-        auth: Auth = Auth.API_KEY,
-        kind: Kind = Kind.ANTHROPIC,
+        auth: KeyStyle = KeyStyle.API_KEY,
+        kind: ProviderDialect = ProviderDialect.ANTHROPIC,
         **more: Any,
     ) -> None:
         write_providers(self.folder, [Provider(name=name, url=url, key=key, auth=auth, kind=kind, **more)])
@@ -85,23 +85,24 @@ class Running:
     def lines(self, run: str) -> list[Line]:
         return [line for line in everything(self.folder) if line.run == run]
 
-    def entry(self, run: str) -> Entry:
+    def entry(self, run: str) -> RequestEntry:
         """The one line about the run's one request, once it is written."""
         (entry,) = self.entries(run, 1)
         return entry
 
-    def entries(self, run: str, number: int) -> list[Entry]:
+    def entries(self, run: str, number: int) -> list[RequestEntry]:
         return eventually(
-            lambda: [line for line in self.lines(run) if isinstance(line, Entry)], lambda found: len(found) >= number
+            lambda: [line for line in self.lines(run) if isinstance(line, RequestEntry)],
+            lambda found: len(found) >= number,
         )
 
-    def limits(self, run: str) -> list[Limit]:
-        return [line for line in self.lines(run) if isinstance(line, Limit)]
+    def limits(self, run: str) -> list[LimitEntry]:
+        return [line for line in self.lines(run) if isinstance(line, LimitEntry)]
 
 
 def everything(folder: GatewayFolder) -> list[Line]:
     lines: list[Line] = []
-    position = Position()
+    position = LedgerPosition()
     while True:
         more, behind = read(folder, position)
         lines += more
@@ -121,14 +122,14 @@ def eventually(look: Callable[[], T], enough: Callable[[T], bool]) -> T:
 
 
 @contextmanager
-def running(folder: Path, *, idle: float = process.IDLE) -> Iterator[Running]:
+def running(folder: Path, *, idle: float = lifecycle.IDLE) -> Iterator[Running]:
     """As the daemon starts it."""
     place = GatewayFolder(folder)
-    address = process.ensure(place, 0, idle=idle)
+    address = lifecycle.ensure(place, 0, idle=idle)
     try:
         yield Running(place, address.url, address.pid)
     finally:
-        process.end(place)
+        lifecycle.end(place)
 
 
 @contextmanager
@@ -151,7 +152,7 @@ def started(
     try:
         with os.fdopen(reading, "rb") as answers:
             assert answers.read() == b"ready\n", child.communicate()
-        address = process.address(place)
+        address = lifecycle.address(place)
         assert address is not None
         yield Running(place, address.url, address.pid), child
     finally:

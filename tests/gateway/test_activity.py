@@ -6,7 +6,7 @@ import threading
 
 import psutil
 
-from legion.gateway.activity import open_requests
+from legion.gateway.accounting.activity import open_requests
 from tests.gateway.gateways import eventually, running
 from tests.gateway.upstream import STOP, delta, start, text
 

@@ -7,8 +7,8 @@ import threading
 
 import pytest
 
-from legion.gateway.folder import VERSION
-from legion.gateway.passes import Pass, grant, granted, pass_file, revoke
+from legion.gateway.files.folder import VERSION
+from legion.gateway.files.passes import Pass, grant, granted, pass_file, revoke
 from tests.gateway.gateways import Running, eventually
 from tests.gateway.upstream import STOP, delta, start
 

@@ -11,8 +11,8 @@ from pathlib import Path
 import claude_agent_sdk
 import pytest
 
-from legion.gateway.ledger import Entry
-from legion.gateway.provider import Kind
+from legion.gateway.access.provider import ProviderDialect
+from legion.gateway.accounting.ledger import RequestEntry
 from legion.rehearsal.process import playing
 from tests.gateway.gateways import Running, running
 
@@ -80,7 +80,7 @@ def test_claude_code_works_through_the_gateway(ground):
 
 @pytest.mark.slow
 @pytest.mark.skipif(not PROGRAM.exists(), reason="the program does not come with this platform's SDK")
-@pytest.mark.parametrize("kind", [Kind.OPENAI_CHAT, Kind.OPENAI_RESPONSES])
+@pytest.mark.parametrize("kind", [ProviderDialect.OPENAI_CHAT, ProviderDialect.OPENAI_RESPONSES])
 def test_claude_code_works_with_a_provider_that_speaks_another_dialect(ground, kind):
     with (
         playing(ground / "scripts", ground / "rehearsal") as model,
@@ -131,6 +131,6 @@ def test_claude_code_stops_at_once_at_a_model_that_its_run_may_not_use(ground):
         assert [one.error for one in gateway.entries(run, 1)].count("model_not_allowed") == 1
 
 
-def _usd(entry: Entry) -> float:
+def _usd(entry: RequestEntry) -> float:
     assert entry.usd is not None
     return entry.usd

@@ -6,12 +6,12 @@ import json
 
 import pytest
 
-from legion.gateway.provider import Kind
+from legion.gateway.access.provider import ProviderDialect
 from tests.gateway.gateways import BODY
 
 
 def test_a_program_learns_where_its_requests_go_and_what_they_cost(gateway, upstream):
-    gateway.provide(upstream.url, kind=Kind.OPENAI_CHAT)
+    gateway.provide(upstream.url, kind=ProviderDialect.OPENAI_CHAT)
     run, token = gateway.grant(budget_usd=5.0, spent_usd=1.5)
     status, body = gateway.ask(token, b"", path="/legion/status", method="GET")
     told = json.loads(body)
@@ -36,9 +36,9 @@ def test_a_program_may_choose_another_model_for_itself_within_what_it_may_use(ga
 
 
 @pytest.mark.parametrize("wish", [{"target_url": "http://127.0.0.1:1"}, {"api_key": "sk"}, {"api_format": "openai"}])
-def test_where_requests_go_and_with_which_key_is_the_persons_choice(gateway, wish):
+def test_where_requests_go_and_with_which_key_is_the_persons_choice(gateway, spec):
     _, token = gateway.grant()
-    assert gateway.refused(token, json.dumps(wish).encode(), path="/legion/config")[0] == 403
+    assert gateway.refused(token, json.dumps(spec).encode(), path="/legion/config")[0] == 403
 
 
 def test_nothing_is_told_without_a_token(gateway):

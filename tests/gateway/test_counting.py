@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from legion.gateway.counting import BodyCounter, StreamCounter, Usage
+from legion.gateway.counting.counters import BodyCounter, StreamCounter, TokenCounts
 from tests.gateway.upstream import STOP, delta, event, start, text
 
 STREAM = (
@@ -24,7 +24,7 @@ STREAM = (
     + b'event: message_delta\r\ndata: {"type":"message_delta","usage":{"output_tokens":42,"input_tokens":null}}\r\n\r\n'
     + STOP
 )
-USAGE = Usage(input=3, output=42, cache_read=1000, cache_write=20)
+USAGE = TokenCounts(input=3, output=42, cache_read=1000, cache_write=20)
 
 
 @given(st.lists(st.integers(min_value=0, max_value=len(STREAM))))
@@ -53,7 +53,7 @@ def test_no_bytes_break_the_counting(garbage):
         counter.feed(b'data: {"usage":' + garbage)
         counter.feed(b"\n" + garbage)
         counter.end()
-        assert counter.seen.usage == Usage()
+        assert counter.seen.usage == TokenCounts()
 
 
 def test_writes_that_last_an_hour_are_told_apart():
@@ -61,7 +61,7 @@ def test_writes_that_last_an_hour_are_told_apart():
     lasting = {"ephemeral_5m_input_tokens": 4, "ephemeral_1h_input_tokens": 6}
     counter.feed(json.dumps({"usage": {"cache_creation_input_tokens": 10, "cache_creation": lasting}}).encode())
     counter.end()
-    assert counter.seen.usage == Usage(cache_write=10, cache_write_1h=6)
+    assert counter.seen.usage == TokenCounts(cache_write=10, cache_write_1h=6)
 
 
 @pytest.mark.parametrize("said", ["sk-ant-SECRET", "", None, 7, "x" * 100])

@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from legion.gateway.dialects.inner import Stop
-from legion.gateway.dialects.known import Dialect, write_answer
-from legion.gateway.provider import Kind
+from legion.gateway.access.provider import ProviderDialect
+from legion.gateway.dialects.messages import StopReason
+from legion.gateway.dialects.registry import Dialect, write_answer
 from tests.gateway.gateways import Running
 from tests.gateway.golden.answers import ANSWERS
 from tests.gateway.golden.kept import ASKED
@@ -145,7 +145,7 @@ def test_anthropic_hears_the_same_of_a_chat_request(gateway: Running, upstream: 
 
 @pytest.mark.parametrize("name", [name for name in ANTHROPIC if name not in _ANTHROPIC_LEFT_OUT])
 def test_a_chat_provider_hears_the_same_of_a_request_of_anthropics(gateway: Running, upstream: Upstream, name: str):
-    gateway.provide(upstream.url, kind=Kind.OPENAI_CHAT)
+    gateway.provide(upstream.url, kind=ProviderDialect.OPENAI_CHAT)
     upstream.script = lambda exchange: exchange.reply(200, _chat_answer("words"))
     _, token = gateway.grant()
     body = copy.deepcopy(ANTHROPIC[name])
@@ -172,7 +172,7 @@ def test_a_caller_of_chat_hears_the_same_of_anthropics_answer(gateway: Running, 
 
 @pytest.mark.parametrize("name", ANSWERED)
 def test_a_caller_of_anthropic_hears_the_same_of_a_chat_answer(gateway: Running, upstream: Upstream, name: str):
-    gateway.provide(upstream.url, kind=Kind.OPENAI_CHAT)
+    gateway.provide(upstream.url, kind=ProviderDialect.OPENAI_CHAT)
     upstream.script = lambda exchange: exchange.reply(200, _chat_answer(name))
     _, token = gateway.grant()
     _, said = gateway.ask(token, json.dumps(ANTHROPIC["plain"]).encode())
@@ -184,7 +184,7 @@ def test_a_caller_of_anthropic_hears_the_same_of_a_chat_answer(gateway: Running,
 
 
 def test_the_answers_that_are_compared_end_in_different_ways():
-    assert {ANSWERS[name].stop for name in ANSWERED} == {Stop.END, Stop.CALLS, Stop.LENGTH}
+    assert {ANSWERS[name].stop for name in ANSWERED} == {StopReason.END, StopReason.CALLS, StopReason.LENGTH}
 
 
 def _anthropic_answer(name: str) -> bytes:

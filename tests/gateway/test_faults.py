@@ -11,10 +11,10 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from legion.gateway.dialects.gathering import events_of, gathered
-from legion.gateway.dialects.inner import Answer, Asked, Failed, Stop, Text
-from legion.gateway.dialects.known import Dialect, writer
-from legion.gateway.provider import Kind
+from legion.gateway.access.provider import ProviderDialect
+from legion.gateway.dialects.collect import events_of, gathered
+from legion.gateway.dialects.messages import AnswerFailed, ModelAnswer, RequestInfo, StopReason, TextPart
+from legion.gateway.dialects.registry import Dialect, writer
 from tests.gateway.dialects.bodies import CLAUDE_CODE
 from tests.gateway.gateways import BODY, Running
 from tests.gateway.test_translating import PAIRS, STREAMS, ask, read
@@ -70,15 +70,16 @@ def test_a_slow_drip_arrives_whole(gateway, upstream, caller, kind):
     upstream.script = drip
     _, token = gateway.grant()
     _, body = ask(gateway, token, caller)
-    assert [part.text for part in gathered(read(caller, body)).parts if isinstance(part, Text)] == ["Grüße, Ada 🙂"]
+    assert [part.text for part in gathered(read(caller, body)).parts if isinstance(part, TextPart)] == ["Grüße, Ada 🙂"]
 
 
 @pytest.mark.parametrize(
-    ("caller", "kind"), [(Dialect.ANTHROPIC, Kind.OPENAI_CHAT), (Dialect.CHAT, Kind.ANTHROPIC), *PAIRS[:1]]
+    ("caller", "kind"),
+    [(Dialect.ANTHROPIC, ProviderDialect.OPENAI_CHAT), (Dialect.CHAT, ProviderDialect.ANTHROPIC), *PAIRS[:1]],
 )
 def test_an_event_of_ten_megabytes_arrives_whole(gateway, upstream, caller, kind):
-    answer = Answer(id="i", model="m", parts=(Text(text="x" * (10 << 20)),), stop=Stop.END)
-    into = writer(Dialect(kind.value), Asked())
+    answer = ModelAnswer(id="i", model="m", parts=(TextPart(text="x" * (10 << 20)),), stop=StopReason.END)
+    into = writer(Dialect(kind.value), RequestInfo())
     stream = b"".join(into.write(event) for event in events_of(answer))
 
     def script(exchange: Exchange) -> None:
@@ -90,7 +91,7 @@ def test_an_event_of_ten_megabytes_arrives_whole(gateway, upstream, caller, kind
     _, token = gateway.grant()
     _, body = ask(gateway, token, caller)
     (part,) = gathered(read(caller, body)).parts
-    assert isinstance(part, Text)
+    assert isinstance(part, TextPart)
     assert len(part.text) == 10 << 20
 
 
@@ -105,11 +106,11 @@ def test_an_event_that_never_ends_is_cut_and_said(gateway, upstream, caller):
                 exchange.piece(b"x" * (1 << 20))
         hung_up.set()
 
-    gateway.provide(upstream.url, kind=Kind.OPENAI_CHAT)
+    gateway.provide(upstream.url, kind=ProviderDialect.OPENAI_CHAT)
     upstream.script = script
     _, token = gateway.grant()
     _, body = ask(gateway, token, caller)
-    assert isinstance(read(caller, body)[-1], Failed)
+    assert isinstance(read(caller, body)[-1], AnswerFailed)
     assert hung_up.wait(PATIENCE)
 
 
@@ -140,7 +141,7 @@ NAMES = [
 
 
 @pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("kind", Kind)
+@pytest.mark.parametrize("kind", ProviderDialect)
 def test_the_name_of_a_model_leads_nowhere_else(gateway, upstream, elsewhere, name, kind):
     gateway.provide(upstream.url, kind=kind)
     upstream.script = lambda exchange: exchange.reply(400, BUSY)
@@ -149,7 +150,11 @@ def test_the_name_of_a_model_leads_nowhere_else(gateway, upstream, elsewhere, na
     ask(gateway, token, Dialect.ANTHROPIC, model=model)
     assert [one.line.split()[1] for one in upstream.seen] in (
         [],
-        [{Kind.ANTHROPIC: "/v1/messages", Kind.OPENAI_CHAT: "/v1/chat/completions"}.get(kind, "/v1/responses")],
+        [
+            {ProviderDialect.ANTHROPIC: "/v1/messages", ProviderDialect.OPENAI_CHAT: "/v1/chat/completions"}.get(
+                kind, "/v1/responses"
+            )
+        ],
     )
     assert all(one.header("host") == urlsplit(upstream.url).netloc for one in upstream.seen)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from legion.gateway.dialects.known import Dialect
+from legion.gateway.dialects.registry import Dialect
 from tests.gateway.golden import kept
 from tests.gateway.golden.answers import ANSWERS
 from tests.gateway.golden.requests import REQUESTS

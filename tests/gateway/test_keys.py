@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from legion.domain.errors import BadInput
-from legion.gateway.provider import Auth, KeyFrom, KeySource, Provider
+from legion.gateway.access.provider import KeyFrom, KeySource, KeyStyle, Provider
 from tests.gateway.gateways import everything, started
 from tests.gateway.upstream import WHOLE, whole
 
@@ -29,7 +29,7 @@ def command(*argv: str) -> KeySource:
 
 @pytest.mark.parametrize(
     ("auth", "header", "value"),
-    [(Auth.API_KEY, "x-api-key", SECRET), (Auth.BEARER, "authorization", f"Bearer {SECRET}")],
+    [(KeyStyle.API_KEY, "x-api-key", SECRET), (KeyStyle.BEARER, "authorization", f"Bearer {SECRET}")],
 )
 def test_the_real_key_takes_the_place_of_the_token(gateway, upstream, tmp_path, auth, header, value):
     gateway.provide(upstream.url, kept_in(tmp_path / "key", f"{SECRET}\n"), name=auth.name.lower(), auth=auth)

@@ -6,19 +6,21 @@ import json
 
 import pytest
 
-from legion.gateway import ledger
-from legion.gateway.book import Book, encode
-from legion.gateway.folder import GatewayFolder
-from legion.gateway.ledger import Entry, Limit, Position, read
-from legion.gateway.passes import Pass, grant
-from legion.gateway.pricing import PriceList
+from legion.gateway.accounting import ledger
+from legion.gateway.accounting.ledger import LedgerPosition, LimitEntry, RequestEntry, read
+from legion.gateway.accounting.meter import Meter, encode
+from legion.gateway.accounting.prices import PriceList
+from legion.gateway.files.folder import GatewayFolder
+from legion.gateway.files.passes import Pass, grant
 from tests.gateway.gateways import everything
 
-LIMIT = Limit(at=2.0, run="r", provider="p", status=429, resets_at=3.0, retry_after=None, utilization=0.5, window="5h")
+LIMIT = LimitEntry(
+    at=2.0, run="r", provider="p", status=429, resets_at=3.0, retry_after=None, utilization=0.5, window="5h"
+)
 
 
-def entry(run: str = "r", usd: float | None = 0.25) -> Entry:
-    return Entry(
+def entry(run: str = "r", usd: float | None = 0.25) -> RequestEntry:
+    return RequestEntry(
         id="i", at=1.0, run=run, ticket=1, project=1, agent="a", provider="p", model="m", status=200, input=1, output=2,
         cache_read=3, cache_write=4, usd=usd, ms=5, first_ms=None, cut=False, error="",
     )  # fmt: skip
@@ -37,7 +39,7 @@ def write(folder: GatewayFolder, day: str, *lines: bytes) -> None:
 
 
 def test_nothing_is_read_from_nothing(folder):
-    assert read(folder, Position()) == ([], Position())
+    assert read(folder, LedgerPosition()) == ([], LedgerPosition())
 
 
 def test_lines_have_the_agreed_shape():
@@ -57,7 +59,7 @@ def test_lines_have_the_agreed_shape():
 
 def test_a_reader_goes_on_where_it_was_and_over_midnight(folder):
     write(folder, "2026-11-14", encode(entry("one")), encode(LIMIT))
-    lines, position = read(folder, Position())
+    lines, position = read(folder, LedgerPosition())
     assert lines == [entry("one"), LIMIT]
     assert read(folder, position) == ([], position)
     write(folder, "2026-11-14", encode(entry("two")))
@@ -71,7 +73,7 @@ def test_a_reader_goes_on_where_it_was_and_over_midnight(folder):
 def test_half_a_line_is_left_for_the_next_time(folder):
     line = encode(entry())
     write(folder, "2026-11-14", line, line[:30])
-    lines, position = read(folder, Position())
+    lines, position = read(folder, LedgerPosition())
     assert (len(lines), position.offset) == (1, len(line))
     write(folder, "2026-11-14", line[30:])
     assert read(folder, position)[0] == [entry()]
@@ -81,7 +83,7 @@ def test_damaged_lines_and_those_of_a_later_release_are_passed_over(folder):
     later = encode(entry()).replace(b'"version":1', b'"version":2')
     more = encode(entry()).replace(b'"version":1', b'"version":1,"news":7')
     write(folder, "2026-11-14", b"{torn\n", b"\n", b"[]\n", b"7\n", b"\xff\n", later, more, encode(LIMIT))
-    lines, position = read(folder, Position())
+    lines, position = read(folder, LedgerPosition())
     assert lines == [entry(), LIMIT]
     assert read(folder, position) == ([], position)
 
@@ -90,7 +92,7 @@ def test_a_long_ledger_is_read_in_parts(folder):
     line = encode(entry())
     number = ledger._AT_ONCE // len(line) + 10
     write(folder, "2026-11-14", *[line] * number)
-    assert len(read(folder, Position())[0]) < number
+    assert len(read(folder, LedgerPosition())[0]) < number
     assert len(everything(folder)) == number
 
 
@@ -99,14 +101,14 @@ def test_a_new_gateway_knows_what_living_runs_have_spent(folder, tmp_path):
         grant(folder, Pass(run=run, ticket=1, project=1, agent="a", provider="p"))
     write(folder, "2020-01-01", encode(entry("living")))  # before the run: another run of that name
     write(folder, "9999-01-01", *[encode(entry("living"))] * 3, encode(entry("cheap", None)), encode(entry("ended")))
-    book = Book(folder, PriceList(tmp_path / "prices.toml"))
+    book = Meter(folder, PriceList(tmp_path / "prices.toml"))
     book.resume()
     assert [book.spent(run) for run in ("living", "cheap", "ended")] == [0.75, 0.0, 0.0]
 
 
 def test_a_line_that_a_kill_tore_off_does_not_spoil_the_next_one(folder, tmp_path):
     write(folder, "9999-01-01", encode(entry()), encode(entry())[:30])
-    book = Book(folder, PriceList(tmp_path / "prices.toml"))
+    book = Meter(folder, PriceList(tmp_path / "prices.toml"))
     book.resume()
     book.note(LIMIT)
     book.write()
@@ -115,8 +117,8 @@ def test_a_line_that_a_kill_tore_off_does_not_spoil_the_next_one(folder, tmp_pat
 
 def test_a_clock_that_is_set_back_does_not_hide_lines(folder, tmp_path):
     write(folder, "9999-01-01", encode(entry()))
-    _, position = read(folder, Position())
-    book = Book(folder, PriceList(tmp_path / "prices.toml"))
+    _, position = read(folder, LedgerPosition())
+    book = Meter(folder, PriceList(tmp_path / "prices.toml"))
     book.resume()
     book.note(LIMIT)
     book.write()
@@ -124,7 +126,7 @@ def test_a_clock_that_is_set_back_does_not_hide_lines(folder, tmp_path):
 
 
 def test_a_ledger_that_cannot_be_written_loses_nothing(folder, tmp_path):
-    book = Book(folder, PriceList(tmp_path / "prices.toml"))
+    book = Meter(folder, PriceList(tmp_path / "prices.toml"))
     hidden = folder.ledger.rename(tmp_path / "elsewhere")
     book.note(LIMIT)
     book.write()

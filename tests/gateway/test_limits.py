@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from legion.gateway.ledger import Limit
-from legion.gateway.limits import Novelty, limit_of
+from legion.gateway.accounting.ledger import LimitEntry
+from legion.gateway.accounting.limits import Novelty, limit_of
 
 UNIFIED = {
     "anthropic-ratelimit-unified-status": "allowed_warning",
@@ -16,7 +16,7 @@ UNIFIED = {
 }
 
 
-def limit(headers: dict[str, str], status: int) -> Limit | None:
+def limit(headers: dict[str, str], status: int) -> LimitEntry | None:
     return limit_of(headers, status, at=1.0, run="r", provider="p")
 
 

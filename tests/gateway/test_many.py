@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 import psutil
 import pytest
 
-from legion.gateway.provider import Kind
+from legion.gateway.access.provider import ProviderDialect
 from tests.gateway.dialects.bodies import ANTHROPIC_STREAM, CHAT_STREAM, CLAUDE_CODE
 from tests.gateway.gateways import eventually
 from tests.gateway.upstream import STOP, delta, start, text
@@ -45,11 +45,11 @@ def test_a_hundred_slow_streams_run_side_by_side(gateway, upstream):
         assert (entry.input, entry.output, entry.cut) == (number, number * 2, False)
 
 
-@pytest.mark.parametrize("kind", [Kind.OPENAI_CHAT, Kind.ANTHROPIC])
+@pytest.mark.parametrize("kind", [ProviderDialect.OPENAI_CHAT, ProviderDialect.ANTHROPIC])
 @pytest.mark.parametrize("number", [100, pytest.param(1000, marks=pytest.mark.soak)])
 def test_callers_who_leave_in_the_middle_leave_nothing_behind(gateway, upstream, number, kind):
     """Every connection to the provider is closed, every request is in the ledger, and memory does not grow."""
-    stream = {Kind.OPENAI_CHAT: CHAT_STREAM, Kind.ANTHROPIC: ANTHROPIC_STREAM}[kind]
+    stream = {ProviderDialect.OPENAI_CHAT: CHAT_STREAM, ProviderDialect.ANTHROPIC: ANTHROPIC_STREAM}[kind]
     closed = threading.Semaphore(0)
 
     def script(exchange):

@@ -15,9 +15,9 @@ import psutil
 import pytest
 
 import legion
-from legion.gateway import process
-from legion.gateway.folder import GatewayFolder
-from legion.gateway.ledger import Entry
+from legion.gateway import lifecycle
+from legion.gateway.accounting.ledger import RequestEntry
+from legion.gateway.files.folder import GatewayFolder
 from tests.gateway.gateways import eventually, everything, running, started
 from tests.gateway.upstream import STOP, delta, start, text
 
@@ -26,19 +26,19 @@ SOURCE = str(Path(legion.__file__).parent.parent)
 
 def test_however_many_ask_there_is_one_gateway(tmp_path):
     folder = GatewayFolder(tmp_path / "gateway")
-    assert process.address(folder) is None
-    assert process.end(folder) is False
+    assert lifecycle.address(folder) is None
+    assert lifecycle.end(folder) is False
     with ThreadPoolExecutor(4) as pool:
-        found = set(pool.map(lambda _: process.ensure(folder, 0), range(4)))
+        found = set(pool.map(lambda _: lifecycle.ensure(folder, 0), range(4)))
     try:
         (address,) = found
-        assert process.address(folder) == address
+        assert lifecycle.address(folder) == address
         record = json.loads(folder.record.read_text())
         assert record["version"] == 1
         assert (record["url"], record["pid"], record["release"]) == (address.url, address.pid, legion.__version__)
     finally:
-        assert process.end(folder) is True
-    assert process.address(folder) is None
+        assert lifecycle.end(folder) is True
+    assert lifecycle.address(folder) is None
 
 
 def test_a_second_gateway_says_that_there_is_one(tmp_path):
@@ -58,7 +58,7 @@ def test_a_second_gateway_says_that_there_is_one(tmp_path):
 def test_it_outlives_whoever_started_it(tmp_path):
     code = (
         "import sys; from pathlib import Path; from legion.gateway import process;"
-        "from legion.gateway.folder import GatewayFolder;"
+        "from legion.gateway.files.folder import GatewayFolder;"
         "print(process.ensure(GatewayFolder(Path(sys.argv[1])), 0).pid)"
     )
     words = [sys.executable, "-c", code, str(tmp_path / "gateway")]
@@ -67,11 +67,11 @@ def test_it_outlives_whoever_started_it(tmp_path):
     )
     folder = GatewayFolder(tmp_path / "gateway")
     try:
-        address = process.ensure(folder, 0)
+        address = lifecycle.ensure(folder, 0)
         assert address.pid == int(starter.stdout)
         assert os.getsid(address.pid) == address.pid
     finally:
-        process.end(folder)
+        lifecycle.end(folder)
 
 
 def test_a_folder_that_cannot_be_used_is_told_in_one_sentence(tmp_path):
@@ -93,30 +93,30 @@ def test_a_port_that_is_taken_gives_way_to_the_next(tmp_path, upstream):
     taken = int(upstream.url.rpartition(":")[2])
     folder = GatewayFolder(tmp_path / "gateway")
     try:
-        assert int(process.ensure(folder, taken).url.rpartition(":")[2]) in range(taken + 1, taken + 100)
+        assert int(lifecycle.ensure(folder, taken).url.rpartition(":")[2]) in range(taken + 1, taken + 100)
     finally:
-        process.end(folder)
+        lifecycle.end(folder)
 
 
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM])
 def test_the_next_gateway_listens_where_agents_knew_the_last_one(tmp_path, how):
     folder = GatewayFolder(tmp_path / "gateway")
-    first = process.ensure(folder, 0)
+    first = lifecycle.ensure(folder, 0)
     os.kill(first.pid, how)
     psutil.wait_procs([psutil.Process(first.pid)] if psutil.pid_exists(first.pid) else [], timeout=60)
-    eventually(lambda: process.address(folder), lambda found: found is None)
-    second = process.ensure(folder, 0)
+    eventually(lambda: lifecycle.address(folder), lambda found: found is None)
+    second = lifecycle.ensure(folder, 0)
     try:
         assert second.pid != first.pid
         assert second.url == first.url
     finally:
-        process.end(folder)
+        lifecycle.end(folder)
 
 
 def test_it_tells_the_names_of_its_variables_and_nothing_that_they_hold(tmp_path):
     variables = {"ADAS_KEY": "sk-planted", "ADAS_EMPTY": " "}
     with started(tmp_path / "gateway", env=variables) as (gateway, _child):
-        found = process.address(gateway.folder)
+        found = lifecycle.address(gateway.folder)
         assert found is not None
         assert found.variables & set(variables) == {"ADAS_KEY"}
         assert "sk-planted" not in gateway.folder.record.read_text()
@@ -124,19 +124,19 @@ def test_it_tells_the_names_of_its_variables_and_nothing_that_they_hold(tmp_path
 
 def test_one_that_is_replaced_has_the_new_environment_at_the_old_place(tmp_path, monkeypatch):
     folder = GatewayFolder(tmp_path / "gateway")
-    first = process.ensure(folder, 0)
+    first = lifecycle.ensure(folder, 0)
     monkeypatch.setenv("ADAS_KEY", "sk-planted")
     try:
         with ThreadPoolExecutor(3) as pool:
-            replaced = pool.submit(process.replace, folder, 0)
-            eventually(lambda: process.address(folder), lambda found: found != first)
-            others = [pool.submit(process.ensure, folder, 0) for _ in range(2)]
+            replaced = pool.submit(lifecycle.replace, folder, 0)
+            eventually(lambda: lifecycle.address(folder), lambda found: found != first)
+            others = [pool.submit(lifecycle.ensure, folder, 0) for _ in range(2)]
             second = replaced.result()
             assert {other.result() for other in others} == {second}
         assert (second.url, second.pid != first.pid) == (first.url, True)
         assert second.variables - first.variables == {"ADAS_KEY"}
     finally:
-        process.end(folder)
+        lifecycle.end(folder)
 
 
 def test_a_record_of_a_release_that_told_no_names_is_read(tmp_path):
@@ -144,7 +144,7 @@ def test_a_record_of_a_release_that_told_no_names_is_read(tmp_path):
         facts = json.loads(gateway.folder.record.read_text())
         del facts["variables"]
         gateway.folder.record.write_text(json.dumps(facts))
-        found = process.address(gateway.folder)
+        found = lifecycle.address(gateway.folder)
         assert found is not None
         assert (found.pid, found.variables) == (gateway.pid, frozenset())
 
@@ -196,12 +196,12 @@ def test_a_stream_that_runs_when_the_gateway_is_asked_to_end_may_end_too(tmp_pat
         with gateway.asking(token) as answer:
             answer.read1(65536)
             child.terminate()
-            eventually(lambda: process.address(gateway.folder), lambda found: found is None)
+            eventually(lambda: lifecycle.address(gateway.folder), lambda found: found is None)
             ending.set()
             assert answer.read().endswith(STOP)
         assert child.wait(60) == 0
         (entry,) = gateway.lines(run)
-        assert isinstance(entry, Entry)
+        assert isinstance(entry, RequestEntry)
         assert (entry.cut, entry.output, entry.error) == (False, 20, "")
 
 
@@ -222,7 +222,7 @@ def test_a_stream_that_does_not_end_in_time_is_cut_and_counted(tmp_path, upstrea
             assert child.wait(60) == 0
         hold.set()
         (entry,) = [line for line in everything(gateway.folder) if line.run == run]
-        assert isinstance(entry, Entry)
+        assert isinstance(entry, RequestEntry)
         assert (entry.cut, entry.input, entry.output, entry.error) == (True, 10, 3, "gateway_ended")
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from legion.gateway.provider import Kind
+from legion.gateway.access.provider import ProviderDialect
 from legion.rehearsal.process import Playing, playing
 from tests.gateway.gateways import Running, eventually, running
 from tests.support.programs import installed
@@ -75,7 +75,7 @@ def proven(ground: Path, gateway: Running, model: Playing, name: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize("kind", sampled(Kind, 1))
+@pytest.mark.parametrize("kind", sampled(ProviderDialect, 1))
 def test_codex_works_through_the_gateway(ground, kind):
     program = installed("@openai/codex", "0.166.0", "codex")
     (ground / "scripts" / "writer.toml").write_text(SCRIPT.format(tool="exec_command", key="cmd"))
@@ -93,7 +93,7 @@ def test_codex_works_through_the_gateway(ground, kind):
 
 @pytest.mark.slow
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize("kind", sampled([Kind.ANTHROPIC, Kind.OPENAI_RESPONSES], 1))
+@pytest.mark.parametrize("kind", sampled([ProviderDialect.ANTHROPIC, ProviderDialect.OPENAI_RESPONSES], 1))
 def test_opencode_works_through_the_gateway(ground, kind):
     program = installed("opencode-ai", "1.18.33", "opencode")
     (ground / "scripts" / "writer.toml").write_text(SCRIPT.format(tool="bash", key="command"))

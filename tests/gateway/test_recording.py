@@ -8,10 +8,10 @@ import time
 
 import pytest
 
-from legion.gateway import tape
-from legion.gateway.provider import KeyFrom, KeySource
-from legion.gateway.recording import redacted
-from legion.gateway.tape import Take
+from legion.gateway.access.provider import KeyFrom, KeySource
+from legion.gateway.recording import tape
+from legion.gateway.recording.recorder import redacted
+from legion.gateway.recording.tape import RecordedExchange
 from tests.gateway.gateways import Running, eventually
 from tests.gateway.test_translating import PAIRS, PATHS, STREAMS, ask, streaming
 from tests.gateway.upstream import Upstream
@@ -19,7 +19,7 @@ from tests.gateway.upstream import Upstream
 KEY = "plain-key-that-looks-like-nothing"
 
 
-def taken(gateway: Running, run: str, number: int = 1) -> list[Take]:
+def taken(gateway: Running, run: str, number: int = 1) -> list[RecordedExchange]:
     return eventually(lambda: list(tape.takes(gateway.folder, run)), lambda found: len(found) >= number)
 
 

@@ -7,28 +7,28 @@ import signal
 
 import pytest
 
-from legion.gateway.ledger import Refusal, Trouble
-from legion.gateway.refusals import MINUTE, Refusals, Sort
+from legion.gateway.accounting.ledger import RefusalEntry, RequestError
+from legion.gateway.accounting.refusals import MINUTE, RefusalGroup, Refusals
 from tests.gateway.gateways import Running, eventually, everything, started
 from tests.gateway.upstream import PATIENCE
 
 WRONG = "legion-wrong-5e1f0c7d9b3a"
 
 
-def refusals(gateway: Running) -> list[Refusal]:
-    return [line for line in everything(gateway.folder) if isinstance(line, Refusal)]
+def refusals(gateway: Running) -> list[RefusalEntry]:
+    return [line for line in everything(gateway.folder) if isinstance(line, RefusalEntry)]
 
 
 @pytest.mark.parametrize(
     ("asked", "status", "reason"),
     [
-        ({"token": WRONG}, 401, Trouble.NO_PASS),
-        ({"Origin": "https://evil.example"}, 403, Trouble.FOREIGN),
-        ({"Host": "evil.example"}, 403, Trouble.FOREIGN),
-        ({"path": f"/{WRONG}"}, 404, Trouble.NO_SUCH_PATH),
-        ({"method": "DELETE"}, 405, Trouble.METHOD),
-        ({"path": "/legion/config", "body": b'{"api_key": "mine"}'}, 403, Trouble.BAD_REQUEST),
-        ({"path": "/legion/nothing"}, 404, Trouble.NO_SUCH_PATH),
+        ({"token": WRONG}, 401, RequestError.NO_PASS),
+        ({"Origin": "https://evil.example"}, 403, RequestError.FOREIGN),
+        ({"Host": "evil.example"}, 403, RequestError.FOREIGN),
+        ({"path": f"/{WRONG}"}, 404, RequestError.NO_SUCH_PATH),
+        ({"method": "DELETE"}, 405, RequestError.METHOD),
+        ({"path": "/legion/config", "body": b'{"api_key": "mine"}'}, 403, RequestError.BAD_REQUEST),
+        ({"path": "/legion/nothing"}, 404, RequestError.NO_SUCH_PATH),
     ],
 )
 def test_every_refusal_leaves_a_line_without_what_was_shown(gateway, upstream, asked, status, reason):
@@ -61,8 +61,8 @@ def test_a_flood_of_refusals_leaves_few_lines_and_none_is_uncounted(tmp_path):
         child.wait(PATIENCE)
     lines = everything(gateway.folder)
     assert len(lines) < 30
-    assert sum(line.times for line in lines if isinstance(line, Refusal) and not line.run) == 150
-    (rest,) = [line for line in lines if isinstance(line, Refusal) and line.run == run]
+    assert sum(line.times for line in lines if isinstance(line, RefusalEntry) and not line.run) == 150
+    (rest,) = [line for line in lines if isinstance(line, RefusalEntry) and line.run == run]
     assert rest.times + len(gateway.entries(run, 1)) == 150
     assert rest.reason == "model_not_allowed"
 
@@ -70,7 +70,7 @@ def test_a_flood_of_refusals_leaves_few_lines_and_none_is_uncounted(tmp_path):
 def test_what_was_counted_is_told_when_its_minute_is_over():
     now = [0.0]
     counting = Refusals(lambda: now[0])
-    sort = Sort(status=401, trouble=Trouble.NO_PASS)
+    sort = RefusalGroup(status=401, trouble=RequestError.NO_PASS)
     told = sum(counting.is_told(sort) for _ in range(100))
     assert counting.rest() == []
     now[0] = MINUTE

@@ -9,12 +9,12 @@ import traceback
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from legion.git.hub import Hub
-from legion.git.objects import Signature
-from legion.git.snapshots import Snapshot, snapshot
-from legion.git.worktrees import Worktrees
+from legion.git.hub.objects import Signature
+from legion.git.hub.repository import Hub
+from legion.git.trees.snapshots import TreeSnapshot, snapshot
+from legion.git.trees.worktrees import Worktrees
 from legion.system import crash
-from legion.system.process import Finished, run
+from legion.system.process import FinishedProcess, run
 
 AGENT = Signature(name="An Agent", email="agent@example.org")
 LEGION = Signature(name="Legion", email="legion@example.org")
@@ -84,7 +84,9 @@ def change(hub: Hub, base: str, files: Mapping[str, str | bytes | None], scratch
     return save(hub, tree, scratch / f"{tree.name}.index", parent=base, message=message).commit
 
 
-def save(hub: Hub, tree: Path, index: Path, *, parent: str, message: str = "saved", timeout: float = 60) -> Snapshot:
+def save(
+    hub: Hub, tree: Path, index: Path, *, parent: str, message: str = "saved", timeout: float = 60
+) -> TreeSnapshot:
     return snapshot(hub, tree, index, parent=parent, message=message, author=AGENT, when=WHEN, timeout=timeout)
 
 
@@ -114,7 +116,7 @@ class Grounds:
         """Somebody who works in a worktree."""
         return Person(self.worktrees.acquire(name, commit or self.target, f"legion/{name}"))
 
-    def save(self, name: str = "1", *, parent: str | None = None, timeout: float = 60) -> Snapshot:
+    def save(self, name: str = "1", *, parent: str | None = None, timeout: float = 60) -> TreeSnapshot:
         path, index = self.worktrees.path(name), self.worktrees.index(name)
         return save(self.hub, path, index, parent=parent or self.target, timeout=timeout)
 
@@ -123,7 +125,7 @@ class Grounds:
         return [os.fsdecode(name) for name in finished.stdout.split(b"\0") if name]
 
 
-def in_tree(path: Path) -> Callable[[Sequence[str]], Finished]:
+def in_tree(path: Path) -> Callable[[Sequence[str]], FinishedProcess]:
     """Stands for the sandbox: runs a command in the worktree and hands its output over."""
     return lambda argv: run(argv, cwd=path, env={"PATH": os.environ["PATH"], "HOME": "/nonexistent"})
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from legion.git.check_trees import CheckTrees
+from legion.git.trees.check_trees import CheckTrees
 from legion.system.crash import Point
 from tests.git.making import Grounds, Person, change, dies_at
 

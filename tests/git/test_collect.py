@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from legion.git.collect import Collected, collect
-from legion.git.errors import CollectRefused
+from legion.git.core.errors import CollectRefused
+from legion.git.person.collect import CollectedRange, collect
 from legion.system.crash import Point
 from tests.git.making import Grounds, Person, change, dies_at, photograph, program
 
@@ -20,7 +20,7 @@ def landed(grounds: Grounds, tmp_path: Path) -> str:
 
 def test_the_branch_and_its_checkout_move(grounds: Grounds, person: Person, landed: str):
     old = person.head
-    assert collect(person.path, "main", grounds.hub, landed) == Collected(old=old, new=landed, files=2)
+    assert collect(person.path, "main", grounds.hub, landed) == CollectedRange(old=old, new=landed, files=2)
     assert person.head == landed
     assert person.git("symbolic-ref", "HEAD") == "refs/heads/main"
     assert person.git("status", "--porcelain") == ""
@@ -31,14 +31,14 @@ def test_the_branch_and_its_checkout_move(grounds: Grounds, person: Person, land
 def test_collecting_again_changes_nothing(grounds: Grounds, person: Person, landed: str):
     collect(person.path, "main", grounds.hub, landed)
     before = photograph(person.path)
-    assert collect(person.path, "main", grounds.hub, landed) == Collected(old=landed, new=landed, files=0)
+    assert collect(person.path, "main", grounds.hub, landed) == CollectedRange(old=landed, new=landed, files=0)
     assert photograph(person.path) == before
 
 
 def test_a_branch_that_is_ahead_of_the_landed_code_stays(grounds: Grounds, person: Person):
     old = grounds.target
     tip = person.commit({"mine": "1\n"})
-    assert collect(person.path, "main", grounds.hub, old) == Collected(old=tip, new=tip, files=0)
+    assert collect(person.path, "main", grounds.hub, old) == CollectedRange(old=tip, new=tip, files=0)
 
 
 def test_only_the_branch_the_index_and_the_files_change(grounds: Grounds, person: Person, landed: str):

@@ -6,8 +6,8 @@ import os
 
 import pytest
 
-from legion.git.command import as_text, git, read_version, version
-from legion.git.errors import GitError, GitMissing, GitTimedOut, GitTooOld
+from legion.git.core.command import as_text, git, read_version, version
+from legion.git.core.errors import GitError, GitMissing, GitTimedOut, GitTooOld
 from tests.git.making import Person, program
 
 

@@ -10,11 +10,11 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from legion.git.command import git
-from legion.git.errors import BranchGone, GitError, TargetMoved, UnusableRepository
-from legion.git.history import FileStatus
-from legion.git.hub import Hub
-from legion.git.worktrees import Worktrees
+from legion.git.core.command import git
+from legion.git.core.errors import BranchGone, GitError, TargetMoved, UnusableRepository
+from legion.git.core.history import FileStatus
+from legion.git.hub.repository import Hub
+from legion.git.trees.worktrees import Worktrees
 from legion.system.crash import Point
 from tests.git.making import Grounds, Person, change, dies_at, photograph, save
 

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from legion.git.incoming import agent_commits
+from legion.git.hub.incoming import agent_commits
 from legion.system.crash import Point
-from legion.system.process import Finished
+from legion.system.process import FinishedProcess
 from tests.git.making import Grounds, Person, change, dies_at, in_tree
 
 
@@ -19,8 +19,8 @@ def fetch(grounds: Grounds, agent: Person) -> str | None:
     return agent_commits(grounds.hub, base=grounds.target, run_sandboxed=in_tree(agent.path), keep_as="wip/1")
 
 
-def said(stdout: bytes, code: int = 0) -> Callable[[object], Finished]:
-    return lambda argv: Finished(argv=("git",), code=code, stdout=stdout, stderr=b"")
+def said(stdout: bytes, code: int = 0) -> Callable[[object], FinishedProcess]:
+    return lambda argv: FinishedProcess(argv=("git",), code=code, stdout=stdout, stderr=b"")
 
 
 def objects_of(grounds: Grounds) -> set[str]:

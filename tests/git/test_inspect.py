@@ -6,8 +6,8 @@ import os
 
 import pytest
 
-from legion.git.errors import NotARepository
-from legion.git.inspect import look
+from legion.git.core.errors import NotARepository
+from legion.git.person.inspect import look
 from tests.git.making import Person, photograph, program
 
 

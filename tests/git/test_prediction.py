@@ -6,15 +6,15 @@ import os
 import shutil
 from pathlib import Path
 
-from legion.domain.conflicts import Lines
-from legion.git.prediction import InWork, Prediction
+from legion.domain.landing.conflicts import ConflictSpan
+from legion.git.merge.prediction import OpenChange, Prediction
 from tests.git.conftest import LINES
 from tests.git.making import Grounds, change
 from tests.git.test_merging import edited
 
 
-def standing(grounds: Grounds, id: int, base: str | None = None) -> InWork:
-    return InWork(id=id, base=base or grounds.target, tree=grounds.worktrees.path(str(id)))
+def standing(grounds: Grounds, id: int, base: str | None = None) -> OpenChange:
+    return OpenChange(id=id, base=base or grounds.target, tree=grounds.worktrees.path(str(id)))
 
 
 def objects(grounds: Grounds) -> set[Path]:
@@ -28,7 +28,7 @@ def test_two_that_change_the_same_lines_are_told_apart_from_those_that_do_not(gr
     prediction = Prediction(grounds.hub, tmp_path / "foresight")
     before = objects(grounds)
     found = prediction.look([standing(grounds, id) for id in texts], grounds.target)
-    assert found == {(1, 2): (Lines(path="src/app.py", mine=(5, 5), theirs=(5, 5)),)}
+    assert found == {(1, 2): (ConflictSpan(path="src/app.py", mine=(5, 5), theirs=(5, 5)),)}
     assert objects(grounds) == before
 
 
@@ -40,8 +40,8 @@ def test_the_lines_are_those_of_each_sides_own_file_with_what_is_not_committed(g
         [standing(grounds, 1), standing(grounds, 2)], grounds.target
     )
     assert found[(1, 2)] == (
-        Lines(path="src/app.py", mine=(8, 9), theirs=(5, 5)),
-        Lines(path="src/app.py", mine=(22, 22), theirs=(18, 18)),
+        ConflictSpan(path="src/app.py", mine=(8, 9), theirs=(5, 5)),
+        ConflictSpan(path="src/app.py", mine=(22, 22), theirs=(18, 18)),
     )
 
 
@@ -70,13 +70,13 @@ def test_a_change_conflicts_with_what_landed_since_it_began(grounds: Grounds, tm
     landed = change(grounds.hub, old, {"src/app.py": edited(5, "landed")}, tmp_path)
     prediction = Prediction(grounds.hub, tmp_path / "foresight")
     found = prediction.look([standing(grounds, 1, old), standing(grounds, 2, old)], landed)
-    assert found == {(1, 0): (Lines(path="src/app.py", mine=(5, 5), theirs=(5, 5)),)}
+    assert found == {(1, 0): (ConflictSpan(path="src/app.py", mine=(5, 5), theirs=(5, 5)),)}
 
 
 def test_a_proposed_change_is_looked_at_by_its_commit(grounds: Grounds, tmp_path: Path):
     proposed = change(grounds.hub, grounds.target, {"src/app.py": edited(5, "proposed")}, tmp_path)
     grounds.agent("1").write("src/app.py", edited(5, "five"))
-    waiting = InWork(id=7, base=grounds.target, commit=proposed)
+    waiting = OpenChange(id=7, base=grounds.target, commit=proposed)
     prediction = Prediction(grounds.hub, tmp_path / "foresight")
     for _ in range(2):
         assert set(prediction.look([standing(grounds, 1), waiting], grounds.target)) == {(1, 7)}
@@ -88,7 +88,7 @@ def test_deleted_here_and_changed_there_is_a_conflict_without_lines(grounds: Gro
     found = Prediction(grounds.hub, tmp_path / "foresight").look(
         [standing(grounds, 1), standing(grounds, 2)], grounds.target
     )
-    assert found == {(1, 2): (Lines(path="src/app.py", mine=(0, 0), theirs=(0, 0)),)}
+    assert found == {(1, 2): (ConflictSpan(path="src/app.py", mine=(0, 0), theirs=(0, 0)),)}
 
 
 def test_odd_trees_are_left_out_and_the_others_are_looked_at(grounds: Grounds, tmp_path: Path):
@@ -105,4 +105,4 @@ def test_odd_trees_are_left_out_and_the_others_are_looked_at(grounds: Grounds, t
     prediction = Prediction(grounds.hub, tmp_path / "foresight")
     found = prediction.look([standing(grounds, id) for id in (1, 2, 3, 4)], grounds.target)
     assert set(found) == {(1, 2)}
-    assert Lines(path="src/app.py", mine=(5, 5), theirs=(5, 5)) in found[(1, 2)]
+    assert ConflictSpan(path="src/app.py", mine=(5, 5), theirs=(5, 5)) in found[(1, 2)]

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from legion.git.errors import GitTimedOut, TreeGone
+from legion.git.core.errors import GitTimedOut, TreeGone
 from legion.system.crash import Point
 from legion.system.process import run
 from tests.git.making import Grounds, Person, as_user, dies_at, photograph, program, save

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from legion.git.errors import GitError
+from legion.git.core.errors import GitError
 from legion.system import files
 from legion.system.crash import Point
 from tests.git.making import Grounds, Person, change, dies_at, photograph

@@ -14,22 +14,27 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from legion.config.current import CurrentSettings
-from legion.config.user import UserConfig
-from legion.domain import agents as rules
-from legion.domain.agents import ROOT, Agent
-from legion.domain.decide import JobKind, StartJob, decide
-from legion.domain.jobs import Claim
-from legion.domain.mail import Delivery, Message
+from legion.config.files.current import CurrentSettings
+from legion.config.files.user import UserConfig
+from legion.domain.agents import agent as rules
+from legion.domain.agents.agent import ROOT, Agent
+from legion.domain.agents.mail import Delivery, Message
 from legion.domain.runs import Outcome, Run
-from legion.domain.usage import Spending, Usage
-from legion.jobs import hearing, letters, serving
-from legion.jobs.serving import End
-from legion.jobs.world import World
+from legion.domain.scheduling.claims import Claim
+from legion.domain.scheduling.decide import JobKind, StartJob, decide
+from legion.domain.scheduling.usage import Spending, Usage
+from legion.jobs.agent import mail_prompt
+from legion.jobs.context import Context
+from legion.jobs.turn import delivery, job
+from legion.jobs.turn.job import TurnEnd
 from legion.runner.launch import Launcher
 from legion.runner.probe import SandboxKind, SandboxState
-from legion.store import agents, jobs, mail, projects, runs, schema, snapshot, usage
-from legion.store.database import Store, Transaction, sqlite_url
+from legion.store import snapshot
+from legion.store.board import projects
+from legion.store.database import schema
+from legion.store.database.transactions import Store, Transaction, sqlite_url
+from legion.store.staff import agents, mail
+from legion.store.work import claims, runs, usage
 from legion.system.paths import DataDir
 from tests.store.making import add_project
 
@@ -46,7 +51,7 @@ class Office:
         store = Store(sqlite_url(data.database))
         store.migrate()
         user = UserConfig()
-        self.world = World(
+        self.context = Context(
             data=data,
             store=store,
             launcher=Launcher(),
@@ -68,28 +73,28 @@ class Office:
         """What programs have in their queues, by run: names of prompts, and words. A program takes them in order."""
 
     def close(self) -> None:
-        self.world.store.close()
+        self.context.store.close()
 
     def standing(self) -> tuple[Agent, ...]:
-        with self.world.store.read() as tx:
+        with self.context.store.read() as tx:
             return agents.standing(tx)
 
     def conduct(self) -> None:
         """What the conductor does, for agents."""
-        with self.world.store.read() as tx:
-            facts = snapshot.load(tx, self.world.user.daemon.slots, {})
-        for command in decide(facts, self.world.clock() + 10_000).commands:
+        with self.context.store.read() as tx:
+            facts = snapshot.load(tx, self.context.user.daemon.slots, {})
+        for command in decide(facts, self.context.clock() + 10_000).commands:
             if isinstance(command, StartJob) and command.kind is JobKind.SERVE:
-                with self.world.store.write() as tx:
-                    serving.begin(tx, command.subject)
-                    self.claims[command.subject] = jobs.claim(tx, JobKind.SERVE, command.subject, "here")
+                with self.context.store.write() as tx:
+                    job.begin(tx, command.subject)
+                    self.claims[command.subject] = claims.claim(tx, JobKind.SERVE, command.subject, "here")
 
     def crash(self) -> None:
         """The daemon is gone, and the next one finds its claims void."""
         self.claims.clear()
-        with self.world.store.write() as tx:
-            for claim in jobs.active(tx):
-                jobs.finish(tx, claim)
+        with self.context.store.write() as tx:
+            for claim in claims.active(tx):
+                claims.finish(tx, claim)
 
     def take_prompt(self, number: int) -> None:
         """The program writes the turn's first message into its transcript."""
@@ -97,19 +102,19 @@ class Office:
         if run.id in self.queued:
             return
         self.queued[run.id] = []
-        with self.world.store.read() as tx:
+        with self.context.store.read() as tx:
             batch = mail.of_batch(tx, agent.id, run.prompt)
-            text = letters.prompt(agent, agents.names(tx), batch, self._given(run), cut=None, fresh=False)
+            text = mail_prompt.prompt(agent, agents.names(tx), batch, self._given(run), cut=None, fresh=False)
         self.write(run, {"type": "user", "uuid": run.prompt, "message": {"role": "user", "content": text}})
 
     def say_now(self, number: int, message: Message, *, taken: bool) -> None:
         """A message in the middle of a turn, which the program takes up or only queues."""
         self.take_prompt(number)
         agent, run = self.turn(number)
-        with self.world.store.write() as tx:
+        with self.context.store.write() as tx:
             batch = mail.offer_now(tx, message)
             names = agents.names(tx)
-        text = "\n\n".join(letters.framed(agent, names, one, self._given(run)) for one in batch)
+        text = "\n\n".join(mail_prompt.framed(agent, names, one, self._given(run)) for one in batch)
         self.write(run, {"type": "queue-operation", "operation": "enqueue", "content": text})
         self.queued[run.id].append((message.id, text))
         while taken and self.queued[run.id]:
@@ -122,7 +127,7 @@ class Office:
         agent, run = self.turn(number)
         if agent.fired_at is not None:
             return
-        with self.world.store.write() as tx:
+        with self.context.store.write() as tx:
             money = agents.all_means(tx)[agent.id].money
             left = 1.0 if money is None else money
             spent = Usage(requests=1, usd=left * share)
@@ -130,14 +135,21 @@ class Office:
 
     def end_turn(self, number: int, outcome: Outcome) -> None:
         agent, run = self.turn(number)
-        shop = self.world.workshop(self.project)
-        serving.conclude(
-            self.world, shop, self.claims.pop(number), agent, run, End(outcome=outcome, detail="so it went")
+        project_context = self.context.workshop(self.project)
+        job.conclude(
+            self.context,
+            project_context,
+            self.claims.pop(number),
+            agent,
+            run,
+            TurnEnd(outcome=outcome, detail="so it went"),
         )
 
     def prompts(self, agent: Agent) -> Iterator[str]:
         """Everything that the conversation holds, in order."""
-        for path in hearing.config_dir(self.world.workshop(self.project), f"agent-{agent.number}").glob("projects/*/*"):
+        for path in delivery.config_dir(self.context.workshop(self.project), f"agent-{agent.number}").glob(
+            "projects/*/*"
+        ):
             for line in path.read_text().splitlines():
                 entry = json.loads(line)
                 if entry["type"] == "user":
@@ -150,18 +162,18 @@ class Office:
         return [id for prompt in self.prompts(agent) for id in _MARK.findall(prompt)]
 
     def write(self, run: Run, entry: dict[str, object]) -> None:
-        folder = hearing.config_dir(self.world.workshop(self.project), run.seat) / "projects" / "here"
+        folder = delivery.config_dir(self.context.workshop(self.project), run.seat) / "projects" / "here"
         folder.mkdir(parents=True, exist_ok=True)
         with (folder / f"{run.conversation}.jsonl").open("a") as file:
             file.write(json.dumps(entry) + "\n")
 
     def _given(self, run: Run) -> Path:
-        given = self.world.data.runs / run.name / "given"
+        given = self.context.data.runs / run.name / "given"
         given.mkdir(parents=True, exist_ok=True)
         return given
 
     def turn(self, number: int) -> tuple[Agent, Run]:
-        with self.world.store.read() as tx:
+        with self.context.store.read() as tx:
             agent = agents.numbered(tx, number)
             (run,) = runs.of_agent(tx, number, limit=1)
         assert run.ended_at is None
@@ -174,7 +186,7 @@ def all_mail(tx: Transaction) -> list[Message]:
 
 def check(office: Office) -> None:
     """What holds at every moment."""
-    with office.world.store.write() as tx:
+    with office.context.store.write() as tx:
         everybody, standing = agents.every(tx), agents.standing(tx)
         means, letters_there = agents.all_means(tx), all_mail(tx)
         own = agents.own_spending(tx)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import threading
 from pathlib import Path
 
-from legion.domain.questions import Matter, Settler
-from legion.jobs.conductor import Conductor
-from legion.store import questions
+from legion.domain.questions import QuestionKind, SettledBy
+from legion.jobs.scheduling.scheduler import Scheduler
+from legion.store.board import questions
 from tests.jobs.office import Office
 
 PATIENCE = 60.0
@@ -15,15 +15,15 @@ PATIENCE = 60.0
 
 def test_silence_settles_a_question_at_its_deadline_with_nobody_asking(tmp_path: Path):
     office = Office(tmp_path)
-    store = office.world.store
-    conductor = Conductor(office.world)
+    store = office.context.store
+    conductor = Scheduler(office.context)
     conductor.start()
     try:
         with store.write() as tx:
             asked = questions.ask(
                 tx,
                 key="left alone",
-                kind=Matter.ASK,
+                kind=QuestionKind.ASK,
                 project=office.project,
                 words="Which?",
                 fallback="this",
@@ -41,7 +41,7 @@ def test_silence_settles_a_question_at_its_deadline_with_nobody_asking(tmp_path:
         assert settled.wait(PATIENCE)
         with store.read() as now:
             answer = questions.get(now, asked.id)
-        assert (answer.choice, answer.settled_by) == ("this", Settler.SILENCE)
+        assert (answer.choice, answer.settled_by) == ("this", SettledBy.SILENCE)
         assert answer.settled_at is not None
         assert answer.settled_at >= asked.deadline
     finally:

@@ -8,13 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from legion.domain.events import Kind
-from legion.domain.queue import PATIENCE
-from legion.domain.tickets import Change, Land, Propose, Prove, Start, Stop, Ticket
-from legion.git.hub import Hub
-from legion.jobs.queue import Queue, standing
-from legion.jobs.world import Workshop
-from legion.store import events, landings, tickets
+from legion.domain.events import EventKind
+from legion.domain.landing.queue import PATIENCE
+from legion.domain.tickets.ticket import Change, Land, Propose, Prove, Start, Stop, Ticket
+from legion.git.hub.repository import Hub
+from legion.jobs.context import ProjectContext
+from legion.jobs.landing.queue import MergeQueue, standing
+from legion.store import events
+from legion.store.board import landings, tickets
 from tests.jobs.office import Office
 from tests.store.making import add_ticket
 from tests.support.repository import Repository
@@ -27,7 +28,7 @@ class Yard:
 
     def __init__(self, folder: Path) -> None:
         self.office = Office(folder / "office")
-        self.world = self.office.world
+        self.context = self.office.context
         theirs = Repository(folder / "theirs")
         base = theirs.head()
         self.changes: dict[int, Change] = {}
@@ -36,21 +37,21 @@ class Yard:
             commit = theirs.commit(f"{size} lines", {"a.txt": "x\n" * size})
             theirs.git("branch", f"lines-{size}", commit)
             self.changes[size] = Change(base=base, commit=commit)
-        Hub.create(theirs.root / ".git", self.world.data.project(1) / "hub.git")
+        Hub.create(theirs.root / ".git", self.context.data.project(1) / "hub.git")
 
     @property
-    def shop(self) -> Workshop:
-        return self.world.workshop(1)
+    def project_context(self) -> ProjectContext:
+        return self.context.workshop(1)
 
-    def enters(self, size: int, **wish: object) -> int:
-        with self.world.store.write() as tx:
-            ticket = add_ticket(tx, 1, **wish).id
+    def enters(self, size: int, **spec: object) -> int:
+        with self.context.store.write() as tx:
+            ticket = add_ticket(tx, 1, **spec).id
             for step in (Start(self.changes[size].base), Propose(self.changes[size]), Prove()):
                 tickets.move(tx, ticket, step)
         return ticket
 
     def lands(self, *numbers: int) -> None:
-        with self.world.store.write() as tx:
+        with self.context.store.write() as tx:
             batch = tickets.get_many(tx, numbers)
             since = {ticket.id: ticket.moved_at for ticket in batch}
             members = dict.fromkeys(numbers, "c")
@@ -60,11 +61,11 @@ class Yard:
                 tickets.move(tx, number, Land("c"))
 
     def order(self) -> list[int]:
-        with self.world.store.read() as tx:
-            return [one.ticket for one in standing(self.world, tx, 1, tickets.live(tx, project=1))]
+        with self.context.store.read() as tx:
+            return [one.ticket for one in standing(self.context, tx, 1, tickets.live(tx, project=1))]
 
-    def said(self, kind: Kind) -> Sequence[dict[str, object]]:
-        with self.world.store.read() as tx:
+    def said(self, kind: EventKind) -> Sequence[dict[str, object]]:
+        with self.context.store.read() as tx:
             return [dict(event.data) for event in events.after(tx, 0) if event.kind is kind]
 
 
@@ -76,7 +77,7 @@ def yard(tmp_path: Path) -> Iterator[Yard]:
 
 
 def whole(yard: Yard, *numbers: int) -> tuple[Ticket, ...]:
-    with yard.world.store.read() as tx:
+    with yard.context.store.read() as tx:
         return tickets.get_many(tx, numbers)
 
 
@@ -95,13 +96,13 @@ def test_small_ones_go_first_until_newcomers_have_passed_a_big_one_by(yard: Yard
 
 
 def test_a_batch_is_told_in_its_order_where_others_wait(yard: Yard):
-    queue = Queue(yard.world, 1)
+    queue = MergeQueue(yard.context, 1)
     big = yard.enters(40)
-    queue.tell(yard.shop, whole(yard, big), ())
-    assert yard.said(Kind.BATCH) == []
+    queue.tell(yard.project_context, whole(yard, big), ())
+    assert yard.said(EventKind.BATCH) == []
     small, aside = yard.enters(1), yard.enters(5)
-    queue.tell(yard.shop, whole(yard, small), {aside})
-    (told,) = yard.said(Kind.BATCH)
+    queue.tell(yard.project_context, whole(yard, small), {aside})
+    (told,) = yard.said(EventKind.BATCH)
     assert told["tickets"] == [small]
     assert told["lines"] == [1]
     assert (told["waiting"], told["overdue"], told["rule"]) == (1, [], "small-first")
@@ -109,38 +110,41 @@ def test_a_batch_is_told_in_its_order_where_others_wait(yard: Yard):
 
 def test_what_was_learned_survives_a_restart_and_bows_to_the_settings(yard: Yard):
     ids = [yard.enters(1) for _ in range(6)]
-    queue = Queue(yard.world, 1)
-    most = yard.shop.config.landing.batch
-    assert queue.room(yard.shop) == most
-    queue.learn(yard.shop, 4, green=True)
-    assert yard.said(Kind.BATCH_SIZE) == [], "nothing new is learned from it"
-    queue.learn(yard.shop, 20, green=False)
-    queue.learn(yard.shop, 19, green=True)
-    queue.learn(yard.shop, 20, green=False)
-    assert yard.said(Kind.BATCH_SIZE) == [], "nor from a red one alone"
+    queue = MergeQueue(yard.context, 1)
+    most = yard.project_context.config.landing.batch
+    assert queue.room(yard.project_context) == most
+    queue.learn(yard.project_context, 4, green=True)
+    assert yard.said(EventKind.BATCH_SIZE) == [], "nothing new is learned from it"
+    queue.learn(yard.project_context, 20, green=False)
+    queue.learn(yard.project_context, 19, green=True)
+    queue.learn(yard.project_context, 20, green=False)
+    assert yard.said(EventKind.BATCH_SIZE) == [], "nor from a red one alone"
     # The next job of the project goes on counting.
-    queue = Queue(yard.world, 1)
-    queue.learn(yard.shop, 6, green=False)
-    (said,) = yard.said(Kind.BATCH_SIZE)
+    queue = MergeQueue(yard.context, 1)
+    queue.learn(yard.project_context, 6, green=False)
+    (said,) = yard.said(EventKind.BATCH_SIZE)
     words = "2 batches in a row were red, the last of 6"
     assert said == {"from": most, "to": 3, "why": words, "rule": "batch-learns"}
-    again = Queue(yard.world, 1)
-    assert again.room(yard.shop) == 3
-    with yard.world.store.read() as tx:
-        assert [one.id for one in again.first(yard.shop, tx, tickets.live(tx, project=1))] == ids[:3]
-    narrow = replace(yard.shop, config=replace(yard.shop.config, landing=replace(yard.shop.config.landing, batch=2)))
+    again = MergeQueue(yard.context, 1)
+    assert again.room(yard.project_context) == 3
+    with yard.context.store.read() as tx:
+        assert [one.id for one in again.first(yard.project_context, tx, tickets.live(tx, project=1))] == ids[:3]
+    narrow = replace(
+        yard.project_context,
+        config=replace(yard.project_context.config, landing=replace(yard.project_context.config.landing, batch=2)),
+    )
     assert again.room(narrow) == 2
-    again.unlearn(yard.shop, 2)
-    assert again.room(yard.shop) == 3, "what was flaky takes no room away"
-    again.unlearn(yard.shop, 8)
-    assert Queue(yard.world, 1).room(yard.shop) == 8
-    again.forget(yard.shop)
-    assert Queue(yard.world, 1).room(yard.shop) == most
-    assert Queue(yard.world, 2).room(yard.shop) == most, "what one project learned is not another's"
+    again.unlearn(yard.project_context, 2)
+    assert again.room(yard.project_context) == 3, "what was flaky takes no room away"
+    again.unlearn(yard.project_context, 8)
+    assert MergeQueue(yard.context, 1).room(yard.project_context) == 8
+    again.forget(yard.project_context)
+    assert MergeQueue(yard.context, 1).room(yard.project_context) == most
+    assert MergeQueue(yard.context, 2).room(yard.project_context) == most, "what one project learned is not another's"
 
 
 def test_who_left_the_queue_is_in_no_batch(yard: Yard):
     gone, stays = yard.enters(1), yard.enters(40)
-    with yard.world.store.write() as tx:
+    with yard.context.store.write() as tx:
         tickets.move(tx, gone, Stop())
     assert yard.order() == [stays]

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from legion.config.current import CurrentSettings
-from legion.config.user import UserConfig
-from legion.jobs import quota
-from legion.jobs.quota import measure
-from legion.store import runs
+from legion.config.files.current import CurrentSettings
+from legion.config.files.user import UserConfig
+from legion.jobs.workspace import quota
+from legion.jobs.workspace.quota import measure
+from legion.store.work import runs
 from tests.jobs.office import Office
 from tests.store.making import add_ticket
 
@@ -38,15 +38,15 @@ def test_the_word_about_a_run_that_was_stopped_outlives_the_looks_while_it_is_sa
     """Saving a large tree takes longer than the rest between two looks, and its runner is gone by then."""
     office, user = Office(tmp_path), UserConfig()
     settings = CurrentSettings(replace(user, environment=replace(user.environment, disk_mb=1)))
-    world = replace(office.world, settings=settings)
-    with world.store.write() as tx:
+    context = replace(office.context, settings=settings)
+    with context.store.write() as tx:
         run = runs.start(tx, add_ticket(tx, office.project).id, 1)
-    for folder in (world.data.runs / run.name, tmp_path / "trees" / run.seat):
+    for folder in (context.data.runs / run.name, tmp_path / "trees" / run.seat):
         folder.mkdir(parents=True)
     (tmp_path / "trees" / run.seat / "file").write_bytes(b"x" * 3_000_000)
-    quota.look(world)
-    assert quota.exceeded(world, run) is None, "it has just ended by itself"
-    (world.data.runs / run.name / "over-quota").write_text("3000000 1048576")
-    quota.look(world)
-    assert quota.exceeded(world, run) is not None
+    quota.look(context)
+    assert quota.exceeded(context, run) is None, "it has just ended by itself"
+    (context.data.runs / run.name / "over-quota").write_text("3000000 1048576")
+    quota.look(context)
+    assert quota.exceeded(context, run) is not None
     office.close()

@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from legion.domain.tickets import Fail, Start
-from legion.domain.usage import Spending, Usage
-from legion.service import views
-from legion.store import runs, tickets, usage
+from legion.domain.scheduling.usage import Spending, Usage
+from legion.domain.tickets.ticket import Fail, Start
+from legion.service.views import pages
+from legion.store.board import tickets
+from legion.store.work import runs, usage
 from legion.wire.projects import DaemonLine
 from tests.jobs.office import Office
 from tests.store.making import COMMIT, add_ticket, land
@@ -26,7 +27,7 @@ def office(tmp_path: Path) -> Iterator[Office]:
 
 
 def test_what_failed_is_listed_and_its_money_counts_however_much_has_ended_since(office: Office):
-    with office.world.store.write() as tx:
+    with office.context.store.write() as tx:
         failed = add_ticket(tx, office.project).id
         tickets.move(tx, failed, Start(COMMIT))
         run = runs.start(tx, failed, 1).id
@@ -36,10 +37,10 @@ def test_what_failed_is_listed_and_its_money_counts_however_much_has_ended_since
         run = runs.start(tx, dropped, 1).id
         usage.add(tx, [Spending(run=run, provider="p", model="m", day="2026-01-02", usage=Usage(requests=1, usd=0.5))])
         tickets.drop(tx, dropped)
-    with office.world.store.write() as tx:
+    with office.context.store.write() as tx:
         for _ in range(60):
             land(tx, add_ticket(tx, office.project).id)
-    told = views.status(office.world, DAEMON, str(office.root), False)
+    told = pages.status(office.context, DAEMON, str(office.root), False)
     assert failed in [ticket.id for ticket in told.tickets]
     assert len(told.tickets) + told.omitted == sum(told.counts.values())
     assert told.usage is not None

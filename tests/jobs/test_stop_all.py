@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from legion.service import tickets
-from legion.store import landings
+from legion.service.tickets import dispatch
+from legion.store.board import landings
 from tests.jobs.office import Office
 from tests.store.making import add_ticket
 
@@ -31,10 +31,10 @@ def office(tmp_path: Path) -> Iterator[Office]:
     ],
 )
 def test_what_lands_at_this_moment_is_named(office: Office, many: int, landing: tuple[int, ...], said: str):
-    with office.world.store.write() as tx:
+    with office.context.store.write() as tx:
         numbers = [add_ticket(tx, office.project).id for _ in range(many)]
         if landing:
             landings.open(tx, office.project, base="a", commit="b", tree="c", tickets=dict.fromkeys(landing, "b"))
-    acted = tickets.stop_all(office.world, str(office.root))
+    acted = dispatch.stop_all(office.context, str(office.root))
     assert acted.tickets == [number for number in numbers if number not in landing]
     assert acted.message.startswith(said)

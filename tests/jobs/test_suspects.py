@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from legion.domain.tickets import State, Ticket
-from legion.domain.wishes import Wish
-from legion.jobs import checking
-from legion.jobs.suspects import Suspect, Suspects
+from legion.domain.tickets.spec import TicketSpec
+from legion.domain.tickets.ticket import State, Ticket
+from legion.jobs.checks import execution
+from legion.jobs.landing.suspects import Suspect, Suspects
 
 
 def ticket(number: int) -> Ticket:
-    return Ticket(id=number, project=1, wish=Wish(title="t", text=""), state=State.LANDING)
+    return Ticket(id=number, project=1, spec=TicketSpec(title="t", text=""), state=State.LANDING)
 
 
 def suspect(whose: Ticket) -> Suspect:
-    return Suspect(ticket=whose, against=checking.Tested(commit="c", receipts=(), wanted=()), alone=False, room=32)
+    return Suspect(
+        ticket=whose, against=execution.CheckedCommit(commit="c", receipts=(), wanted=()), alone=False, room=32
+    )
 
 
 def test_others_go_first_three_times_and_no_more():

@@ -8,25 +8,27 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from legion.rehearsal import reading
-from legion.rehearsal.cassette import Heard, cassette, to_toml
-from legion.rehearsal.request import Dialect
-from legion.rehearsal.script import Call, Step, Usage
+from legion.rehearsal.play.cassette import RecordedRequest, cassette, to_toml
+from legion.rehearsal.protocol.request import ApiPath
+from legion.rehearsal.script import parser
+from legion.rehearsal.script.script import ScriptedCall, ScriptedUsage, Step
 
 TOOLS = [{"name": "Bash", "input_schema": {}}]
 BRIEFING = "# Ticket 7: Write it\n\nPrimary working directory: /srv/tree"
 
 
-def heard(step: Step, *messages: tuple[str, str], tools: bool = True, agent: str = "") -> Heard:
+def heard(step: Step, *messages: tuple[str, str], tools: bool = True, agent: str = "") -> RecordedRequest:
     said = [{"role": role, "content": [{"type": "text", "text": text}]} for role, text in messages]
     body = {"model": "m", "messages": said, "tools": TOOLS if tools else []}
-    return Heard(dialect=Dialect.MESSAGES, conversation="c", agent=agent, body=json.dumps(body).encode(), step=step)
+    return RecordedRequest(
+        dialect=ApiPath.MESSAGES, conversation="c", agent=agent, body=json.dumps(body).encode(), step=step
+    )
 
 
 def steps(texts: dict[str, str], folder: Path, name: str = "it") -> tuple[Step, ...]:
     for script, text in texts.items():
         (folder / f"{script}.toml").write_text(text, "utf-8")
-    return reading.read(folder / f"{name}.toml").steps
+    return parser.read(folder / f"{name}.toml").steps
 
 
 def test_each_turn_is_a_step_and_what_was_asked_again_counts_once(tmp_path):
@@ -66,7 +68,7 @@ def test_later_attempts_have_steps_of_their_own_and_going_on_adds_to_the_same(tm
 
 
 def test_a_subagent_has_a_script_that_the_call_names(tmp_path):
-    call = Call(tool="Agent", input={"prompt": "Look at it.", "model": None})
+    call = ScriptedCall(tool="Agent", input={"prompt": "Look at it.", "model": None})
     texts = cassette(
         "it",
         [
@@ -96,9 +98,13 @@ TEXTS = st.text(st.characters(exclude_categories=["Cs"]), min_size=1)
 @given(TEXTS, TEXTS, st.dictionaries(st.text(), JSON, max_size=3), st.integers(0, 10**9))
 def test_whatever_was_said_is_read_again_as_it_was(tmp_path_factory, say, think, told, used):
     step = Step(
-        say=say, think=think, calls=(Call(tool="T", input=told),), stop="max_tokens", usage=Usage(input=used, output=1)
+        say=say,
+        think=think,
+        calls=(ScriptedCall(tool="T", input=told),),
+        stop="max_tokens",
+        usage=ScriptedUsage(input=used, output=1),
     )
     file = tmp_path_factory.mktemp("script") / "it.toml"
     file.write_bytes(to_toml([step]).encode())
-    (read,) = reading.read(file).steps
+    (read,) = parser.read(file).steps
     assert read == step

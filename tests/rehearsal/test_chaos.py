@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from legion.rehearsal.chaos import Chaos
-from legion.rehearsal.script import Step, Trouble
+from legion.rehearsal.play.chaos import ModelChaos
+from legion.rehearsal.script.script import ScriptedTrouble, Step
 
 STEP = Step(say="Done.")
 
 
 def drawn(seed: int) -> list[Step]:
-    chaos = Chaos(seed)
+    chaos = ModelChaos(seed)
     return [chaos.troubled(STEP, str(ticket), 1, number) for ticket in range(50) for number in range(4)]
 
 
@@ -33,5 +33,5 @@ def test_trouble_ends_after_a_time_or_two_and_the_answer_stays():
 
 
 def test_a_step_that_has_its_own_trouble_keeps_it():
-    own = Step(say="Done.", trouble=Trouble(status=500, times=1))
-    assert all(Chaos(7).troubled(own, str(ticket), 1, 1) is own for ticket in range(50))
+    own = Step(say="Done.", trouble=ScriptedTrouble(status=500, times=1))
+    assert all(ModelChaos(7).troubled(own, str(ticket), 1, 1) is own for ticket in range(50))

@@ -7,8 +7,8 @@ import signal
 
 import pytest
 
-from legion.rehearsal.log import Kind
 from legion.rehearsal.process import playing
+from legion.rehearsal.protocol.log import RequestKind
 from tests.rehearsal.program import Claude, heard
 from tests.support.sampling import sampled
 
@@ -151,7 +151,9 @@ def test_streams_that_drop_in_the_middle_are_followed_by_a_request_for_the_whole
     write("drop", '[[step]]\ndrop = "mid"\ntimes = 3\nsay = "One two three four five six seven eight nine."')
     told = claude.run("rehearsal: drop")
     assert told.result["result"] == "One two three four five six seven eight nine."
-    assert [(line.kind, line.stream) for line in stage.lines()] == [(Kind.TROUBLE, True)] * 3 + [(Kind.SCRIPTED, False)]
+    assert [(line.kind, line.stream) for line in stage.lines()] == [(RequestKind.TROUBLE, True)] * 3 + [
+        (RequestKind.SCRIPTED, False)
+    ]
 
 
 def test_a_slow_stream_arrives_whole(write, claude):
@@ -214,7 +216,7 @@ def test_a_request_that_no_script_expects_ends_the_run_and_says_why(stage, claud
     told = claude.run("do something")
     assert (told.code, told.result["is_error"]) == (1, True)
     assert "rehearsal: No script is named" in told.result["result"]
-    assert {line.kind for line in stage.lines()} == {Kind.UNEXPECTED}
+    assert {line.kind for line in stage.lines()} == {RequestKind.UNEXPECTED}
 
 
 def test_a_rehearsal_that_starts_again_goes_on_where_the_conversation_stands(scripts, write, tmp_path):

@@ -6,15 +6,19 @@ import json
 
 import pytest
 
-from legion.rehearsal.conversation import part, position
-from legion.rehearsal.request import Request, read
-from legion.rehearsal.script import Call, Step
+from legion.rehearsal.play.conversation import part, position
+from legion.rehearsal.protocol.request import IncomingRequest, read
+from legion.rehearsal.script.script import ScriptedCall, Step
 from tests.rehearsal.program import model, result, use, user, words
 
-STEPS = (Step(say="I write.", calls=(Call(tool="Write"), Call(tool="Bash"))), Step(think="Hm."), Step(say="Done."))
+STEPS = (
+    Step(say="I write.", calls=(ScriptedCall(tool="Write"), ScriptedCall(tool="Bash"))),
+    Step(think="Hm."),
+    Step(say="Done."),
+)
 
 
-def request(*messages: dict[str, object], system: str = "", **headers: str) -> Request:
+def request(*messages: dict[str, object], system: str = "", **headers: str) -> IncomingRequest:
     facts = {"model": "m", "messages": messages, "system": [{"type": "text", "text": system}], "tools": [{}]}
     return read(headers, json.dumps(facts).encode())
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from legion.rehearsal import reading
+from legion.rehearsal.script import parser
 from tests.support.codebase import ROOT
 
 PAGE = (ROOT / "docs" / "rehearsal.md").read_text()
@@ -31,4 +31,4 @@ def test_the_example_does_what_it_says(stage, scripts, claude):
 
 def test_the_table_names_every_key_of_a_step():
     rows = re.findall(r"^\| (`.*?) \|", PAGE, re.MULTILINE)
-    assert {key for row in rows for key in re.findall(r"`(\w+)`", row)} == reading.STEP_KEYS
+    assert {key for row in rows for key in re.findall(r"`(\w+)`", row)} == parser.STEP_KEYS

@@ -10,21 +10,21 @@ from pathlib import Path
 
 import pytest
 
-from legion.config.project import ProjectConfig
+from legion.config.files.project import ProjectConfig
 from legion.domain.checks import Check
-from legion.domain.tickets import Ticket
-from legion.domain.wishes import Wish
-from legion.jobs.briefing import briefing, going_on
-from legion.rehearsal import generic
-from legion.rehearsal.conversation import part
-from legion.rehearsal.log import Kind
-from legion.rehearsal.request import read
-from legion.rehearsal.script import Script
+from legion.domain.tickets.spec import TicketSpec
+from legion.domain.tickets.ticket import Ticket
+from legion.jobs.agent.briefing import briefing, going_on
+from legion.rehearsal.play.conversation import part
+from legion.rehearsal.protocol.log import RequestKind
+from legion.rehearsal.protocol.request import read
+from legion.rehearsal.script import generic
+from legion.rehearsal.script.script import Script
 from tests.rehearsal.program import Claude, ask, model, user, words
 
 CONFIG = ProjectConfig(checks=(Check(name="tests", command="make test"),))
-BARE = Wish(title="Say hello", text="Say it.")
-FULL = Wish(
+BARE = TicketSpec(title="Say hello", text="Say it.")
+FULL = TicketSpec(
     title='Round "amounts" to {cwd} & more',
     text="It is wrong.\n\n## A heading of its own\nwith text",
     context="Money.",
@@ -35,8 +35,8 @@ FULL = Wish(
 )
 
 
-def ticket(wish: Wish, attempt: int = 1) -> Ticket:
-    return Ticket(id=7, project=1, wish=wish, attempt=attempt, feedback="The check is red." if attempt > 1 else "")
+def ticket(spec: TicketSpec, attempt: int = 1) -> Ticket:
+    return Ticket(id=7, project=1, spec=spec, attempt=attempt, feedback="The check is red." if attempt > 1 else "")
 
 
 def script_for(*texts: str) -> Script:
@@ -79,8 +79,8 @@ def test_a_later_attempt_keeps_both_sides_of_a_conflict(tmp_path):
         "before\n<<<<<<< ours\nleft\n=======\nright\n>>>>>>> theirs\nbetween\n"
         "<<<<<<< ours\none\n=======\ntwo\n>>>>>>> theirs\nafter\n"
     )
-    wish = dataclasses.replace(FULL, files=("notes.md",))
-    for command in commands(script_for(briefing(ticket(wish, attempt=2), CONFIG)))[:2]:
+    spec = dataclasses.replace(FULL, files=("notes.md",))
+    for command in commands(script_for(briefing(ticket(spec, attempt=2), CONFIG)))[:2]:
         subprocess.run(["sh", "-c", command], cwd=tmp_path, check=True)
     assert [line for line in (tmp_path / "notes.md").read_text().splitlines() if line] == [
         "before", "left", "right", "between", "one", "two", "after", "rehearsed for ticket 7, attempt 2",
@@ -110,7 +110,7 @@ def test_claude_code_does_the_ticket_and_every_later_attempt_in_one_conversation
         assert (agent.work / "ticket-7.md").read_text().endswith(f"Rehearsed in attempt {attempt}.\n")
     assert agent.run("And one more thing.").result["result"].startswith("Done.")
     lines = generic_stage.lines()
-    assert {line.kind for line in lines} == {Kind.SCRIPTED}
+    assert {line.kind for line in lines} == {RequestKind.SCRIPTED}
     assert [(line.attempt, line.step) for line in lines] == [
         *((attempt, step) for attempt in (1, 2, 3) for step in (1, 2, 3, 4)), (3, 5),
     ]  # fmt: skip

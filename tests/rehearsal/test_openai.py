@@ -11,8 +11,8 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from legion.rehearsal.log import Kind
 from legion.rehearsal.process import Playing, playing
+from legion.rehearsal.protocol.log import RequestKind
 
 SCRIPT = """
 [[step]]
@@ -125,9 +125,9 @@ def test_the_next_step_follows_and_trouble_comes_in_the_dialects_words(play, pat
     with pytest.raises((http.client.IncompleteRead, ConnectionError)):
         ask(play, path, third, stream=True)
     assert [(line.kind, line.step) for line in play.lines()] == [
-        (Kind.TROUBLE, 2),
-        (Kind.SCRIPTED, 2),
-        (Kind.TROUBLE, 3),
+        (RequestKind.TROUBLE, 2),
+        (RequestKind.SCRIPTED, 2),
+        (RequestKind.TROUBLE, 3),
     ]
 
 
@@ -136,4 +136,4 @@ def test_what_is_no_request_and_what_has_no_tools_is_no_step(play, path):
     status, body = ask(play, path, [{"role": "user"}])
     assert (status, json.loads(body)["error"]["type"]) == (400, "invalid_request_error")
     assert b"Rehearsal" in ask(play, path, [FIRST], tools=[])[1]
-    assert [line.kind for line in play.lines()] == [Kind.UNEXPECTED, Kind.SIDE]
+    assert [line.kind for line in play.lines()] == [RequestKind.UNEXPECTED, RequestKind.SIDE]

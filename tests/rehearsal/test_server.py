@@ -10,9 +10,9 @@ import time
 
 import pytest
 
-from legion.rehearsal.errors import NotStarted
-from legion.rehearsal.log import Kind
+from legion.rehearsal.errors import RehearsalNotStarted
 from legion.rehearsal.process import start
+from legion.rehearsal.protocol.log import RequestKind
 from tests.rehearsal.program import ask, model, result, use, user, words
 from tests.support.codebase import ROOT
 
@@ -74,7 +74,7 @@ def test_a_request_that_no_script_expects_fails_loudly(stage, write, talk, says,
     assert answer.json["error"]["type"] == "invalid_request_error"
     assert says in answer.json["error"]["message"]
     (line,) = stage.lines()
-    assert (line.kind, line.status) == (Kind.UNEXPECTED, 400)
+    assert (line.kind, line.status) == (RequestKind.UNEXPECTED, 400)
     assert says in line.note
     assert "rehearsal: unexpected: " in (tmp_path / "rehearsal.out").read_text()
 
@@ -89,12 +89,12 @@ def test_a_broken_script_is_told_to_whoever_asks_for_it(stage, write):
 
 def test_a_broken_script_is_told_at_the_start(scripts, write, tmp_path):
     write("broken", "[[step]]\nsays = 3")
-    with pytest.raises(NotStarted, match=r"broken\.toml, step 1: says means nothing here"):
+    with pytest.raises(RehearsalNotStarted, match=r"broken\.toml, step 1: says means nothing here"):
         start(scripts, tmp_path)
 
 
 def test_a_default_that_does_not_exist_is_told_at_the_start(scripts, tmp_path):
-    with pytest.raises(NotStarted, match=r"There is no nobody\.toml"):
+    with pytest.raises(RehearsalNotStarted, match=r"There is no nobody\.toml"):
         start(scripts, tmp_path, default="nobody")
 
 
@@ -116,7 +116,7 @@ def test_a_step_fails_as_often_as_it_says_and_then_answers(stage, write, status,
     assert [answer.status for answer in answers] == [status, status, 200]
     assert answers[0].json["error"] == {"type": kind, "message": "M"}
     assert [answer.headers.get("x-y") for answer in answers] == ["z", "z", None]
-    assert [line.kind for line in stage.lines()] == [Kind.TROUBLE, Kind.TROUBLE, Kind.SCRIPTED]
+    assert [line.kind for line in stage.lines()] == [RequestKind.TROUBLE, RequestKind.TROUBLE, RequestKind.SCRIPTED]
 
 
 def test_the_tries_of_one_conversation_are_not_those_of_another(stage, write):
@@ -163,7 +163,7 @@ def test_a_side_job_of_the_program_gets_a_word_and_no_step(stage, write):
     write("two", TWO_STEPS)
     answer = ask(stage.url, user("Give a title to: rehearsal: two"), headers={"x-claude-code-session-id": "one"})
     assert answer.json["stop_reason"] == "end_turn"
-    assert [line.kind for line in stage.lines()] == [Kind.SIDE]
+    assert [line.kind for line in stage.lines()] == [RequestKind.SIDE]
 
 
 def test_the_other_questions_of_the_api_are_answered(stage):
@@ -173,7 +173,7 @@ def test_the_other_questions_of_the_api_are_answered(stage):
     assert all(ask(stage.url, method="GET", path=f"/v1/models/{each['id']}").json == each for each in models)
     unknown = ask(stage.url, path="/v1/complete")
     assert (unknown.status, unknown.json["error"]["type"]) == (404, "not_found_error")
-    assert [line.kind for line in stage.lines()] == [Kind.COUNT, Kind.UNEXPECTED]
+    assert [line.kind for line in stage.lines()] == [RequestKind.COUNT, RequestKind.UNEXPECTED]
 
 
 def test_it_ends_when_it_is_told_to_even_while_an_answer_hangs(scripts, write, tmp_path):

@@ -18,9 +18,9 @@ from typing import Any
 
 from legion.drivers.command import briefed
 from legion.runner import launch
-from legion.runner.launch import Ended, Launcher
+from legion.runner.launch import EndedRun, Launcher
 from legion.runner.sandbox import Sandbox
-from legion.runner.spec import Spec, write_spec
+from legion.runner.spec import RunSpec, write_spec
 from tests.runner.hostile import ATTEMPTS, FAILED, WORKED
 
 
@@ -101,10 +101,10 @@ def judge(
         env={"PATH": os.environ["PATH"], "HOME": str(host.home)},
         briefing=briefing,
     )
-    write_spec(run_dir, Spec(run=name, program=program, sandbox=sandbox if sandboxed else None, timeout=30))
+    write_spec(run_dir, RunSpec(run=name, program=program, sandbox=sandbox if sandboxed else None, timeout=30))
     launcher.start(run_dir)
     state = launch.wait(run_dir)
-    assert isinstance(state, Ended), state
+    assert isinstance(state, EndedRun), state
     # An agent that never ran proves nothing.
     assert state.result.exit_code in (WORKED, FAILED), (name, state.result)
     said = (run_dir / "output.log").read_text().strip().splitlines()

@@ -15,10 +15,10 @@ import psutil
 
 from legion.drivers import Program
 from legion.runner import control, launch
-from legion.runner.journal import Kind, read_journal
-from legion.runner.launch import Ended, Launcher, Living, Lost
+from legion.runner.journal import JournalKind, read_journal
+from legion.runner.launch import EndedRun, Launcher, LivingRun, LostRun
 from legion.runner.sandbox import Sandbox
-from legion.runner.spec import Result, Spec, write_spec
+from legion.runner.spec import RunResult, RunSpec, write_spec
 
 T = TypeVar("T")
 
@@ -73,7 +73,7 @@ class Workbench:
         sandbox = Sandbox(home=Path("/home/ada"), writable=(self.worktree,)) if self.sandboxed else None
         program = Program(argv=tuple(argv), cwd=self.worktree, env=ENV)
         facts: dict[str, Any] = {"run": run_dir.name, "program": program, "sandbox": sandbox, **changes}
-        write_spec(run_dir, Spec(**facts))
+        write_spec(run_dir, RunSpec(**facts))
         self.folders.append(run_dir)
         return run_dir
 
@@ -85,12 +85,12 @@ class Workbench:
     def shell(self, script: str, **changes: Any) -> Path:
         return self.start(["sh", "-c", script], **changes)
 
-    def result(self, run_dir: Path) -> Result:
+    def result(self, run_dir: Path) -> RunResult:
         state = self.wait(run_dir)
-        assert isinstance(state, Ended), state
+        assert isinstance(state, EndedRun), state
         return state.result
 
-    def wait(self, run_dir: Path) -> Ended | Lost:
+    def wait(self, run_dir: Path) -> EndedRun | LostRun:
         return within(lambda: launch.wait(run_dir))
 
     def pipe(self, name: str) -> Pipe:
@@ -102,7 +102,7 @@ class Workbench:
 
     def close(self) -> None:
         for run_dir in self.folders:
-            if isinstance(launch.find(run_dir), Living):
+            if isinstance(launch.find(run_dir), LivingRun):
                 launch.stop(run_dir, 0)
                 self.wait(run_dir)
         self.launcher.close()
@@ -110,7 +110,7 @@ class Workbench:
             pipe.close()
 
 
-def fact(run_dir: Path, kind: Kind, name: str) -> int:
+def fact(run_dir: Path, kind: JournalKind, name: str) -> int:
     """A number from the run's journal."""
     (event,) = [event for event in read_journal(run_dir) if event.kind == kind.value]
     number = event.facts[name]
@@ -118,7 +118,7 @@ def fact(run_dir: Path, kind: Kind, name: str) -> int:
     return number
 
 
-def until(run_dir: Path, kind: Kind) -> None:
+def until(run_dir: Path, kind: JournalKind) -> None:
     """Return when the run's journal has this event."""
     with control.connect(run_dir, DEADLINE) as connection:
         control.send(connection, "follow")
@@ -127,13 +127,13 @@ def until(run_dir: Path, kind: Kind) -> None:
 
 
 def runner_of(run_dir: Path) -> psutil.Process:
-    return psutil.Process(fact(run_dir, Kind.OPENED, "runner"))
+    return psutil.Process(fact(run_dir, JournalKind.OPENED, "runner"))
 
 
 def program_of(run_dir: Path) -> psutil.Process:
     """The process that signals go to; inside a sandbox the first of its pid namespace."""
-    until(run_dir, Kind.STARTED)
-    return psutil.Process(fact(run_dir, Kind.STARTED, "pid"))
+    until(run_dir, JournalKind.STARTED)
+    return psutil.Process(fact(run_dir, JournalKind.STARTED, "pid"))
 
 
 def fork_server() -> psutil.Process:

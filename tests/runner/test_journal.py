@@ -8,11 +8,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from legion.drivers import Outcome, Program
-from legion.runner.journal import Journal, Kind, read_journal
+from legion.drivers import EndKind, Program
+from legion.runner.journal import Journal, JournalKind, read_journal
 from legion.runner.output import TAIL, OutputFile
-from legion.runner.sandbox import Network, Sandbox
-from legion.runner.spec import Result, Spec, read_result, read_spec, write_result, write_spec
+from legion.runner.sandbox import Sandbox, SandboxNetwork
+from legion.runner.spec import RunResult, RunSpec, read_result, read_spec, write_result, write_spec
 
 
 def journal(run_dir: Path) -> Journal:
@@ -31,7 +31,7 @@ def test_events_are_numbered_and_read_from_a_number_on(tmp_path: Path):
 
 
 def test_half_a_line_at_the_end_is_passed_over_and_the_next_event_is_whole(tmp_path: Path):
-    journal(tmp_path).append(Kind.OPENED)
+    journal(tmp_path).append(JournalKind.OPENED)
     path = tmp_path / "journal.jsonl"
     whole = path.read_bytes()
     for length in range(len(whole) - 1):
@@ -85,11 +85,15 @@ def test_a_full_disk_costs_output_but_not_the_run():
 
 @pytest.mark.parametrize("text", ['quote " and \\', "line\nbreak", "--dash", "🏛", "x" * 1_000_000])
 def test_a_spec_comes_back_as_it_was_written(tmp_path: Path, text: str):
-    spec = Spec(
+    spec = RunSpec(
         run="7.2",
         program=Program(argv=("agent", text), cwd=tmp_path, env={"NAME": text}, stdin=tmp_path / "briefing"),
         sandbox=Sandbox(
-            home=Path("/home/ada"), writable=(tmp_path,), readable=(Path("/opt/x"),), network=Network.NONE, tmp_bytes=5
+            home=Path("/home/ada"),
+            writable=(tmp_path,),
+            readable=(Path("/opt/x"),),
+            network=SandboxNetwork.NONE,
+            tmp_bytes=5,
         ),
         timeout=1.5,
         grace=2.5,
@@ -103,9 +107,9 @@ def test_a_spec_comes_back_as_it_was_written(tmp_path: Path, text: str):
 
 def test_a_result_comes_back_as_it_was_written(tmp_path: Path):
     assert read_result(tmp_path) is None
-    result = Result(
+    result = RunResult(
         run="7.2",
-        outcome=Outcome.TIMED_OUT,
+        outcome=EndKind.TIMED_OUT,
         exit_code=130,
         started_at=1.5,
         ended_at=2.5,

@@ -4,26 +4,26 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from legion.domain.watching import Load
+from legion.domain.watchdog.observation import ProcessLoad
 from legion.runner import load
 from legion.runner.journal import read_journal
-from legion.runner.load import Root
+from legion.runner.load import RootProcesses
 from tests.runner.runs import Workbench, within
 
 WAITS = "read -r _ < hold"
 
 
-def root_of(run: Path) -> Root:
+def root_of(run: Path) -> RootProcesses:
     return within(lambda: _root_of(run))
 
 
-def _root_of(run: Path) -> Root:
+def _root_of(run: Path) -> RootProcesses:
     while (found := load.root_of(read_journal(run))) is None:
         pass
     return found
 
 
-def used(bench: Workbench, run: Path, *, tools_only: bool) -> Load:
+def used(bench: Workbench, run: Path, *, tools_only: bool) -> ProcessLoad:
     everybody = load.table()
     assert everybody is not None
     found = load.load(root_of(run), everybody, walled=bench.sandboxed, tools_only=tools_only)

@@ -10,10 +10,10 @@ from pathlib import Path
 import psutil
 import pytest
 
-from legion.drivers import Outcome, Program
+from legion.drivers import EndKind, Program
 from legion.runner import launch
 from legion.runner.journal import JournalEvent, read_journal
-from legion.runner.launch import Ended, Fresh, Living, NotStarted, RunnerFailed
+from legion.runner.launch import EndedRun, FreshRun, LivingRun, RunnerFailed, RunNotStarted
 from legion.runner.spec import read_result
 from tests.runner.runs import ENV, Workbench, assert_gone, program_of, runner_of, within
 
@@ -25,7 +25,7 @@ def kinds(run_dir: Path) -> list[str]:
 def test_a_run_tells_how_its_program_ended_and_what_it_printed(bench: Workbench):
     run = bench.shell("echo out; echo err >&2; pwd; exit 3")
     result = bench.result(run)
-    assert (result.outcome, result.exit_code, result.succeeded) == (Outcome.EXITED, 3, False)
+    assert (result.outcome, result.exit_code, result.succeeded) == (EndKind.EXITED, 3, False)
     assert bench.output(run) == f"out\nerr\n{bench.worktree}\n"
     assert result.output_bytes == len(bench.output(run))
     assert result.started_at <= result.ended_at
@@ -66,7 +66,7 @@ def test_a_program_holds_no_handle_but_the_three_standard_ones(bench: Workbench)
 
 def test_a_program_that_is_not_there_fails_to_start_with_a_sentence(bench: Workbench):
     result = bench.result(bench.start(["no-such-program"]))
-    assert (result.outcome, result.exit_code) == (Outcome.FAILED_TO_START, None)
+    assert (result.outcome, result.exit_code) == (EndKind.FAILED_TO_START, None)
     assert "no-such-program" in result.message
     assert "No such file" in result.message
 
@@ -74,13 +74,13 @@ def test_a_program_that_is_not_there_fails_to_start_with_a_sentence(bench: Workb
 def test_a_worktree_that_is_not_there_fails_to_start_with_a_sentence(bench: Workbench):
     program = Program(argv=("true",), cwd=bench.root / "nowhere", env=ENV)
     result = bench.result(bench.start([], program=program))
-    assert result.outcome is Outcome.FAILED_TO_START
+    assert result.outcome is EndKind.FAILED_TO_START
     assert "nowhere" in result.message
 
 
 def test_a_program_that_runs_too_long_is_ended(bench: Workbench):
     result = bench.result(bench.shell("exec tail -f /dev/null", timeout=0.2, grace=20))
-    assert result.outcome is Outcome.TIMED_OUT
+    assert result.outcome is EndKind.TIMED_OUT
     assert result.exit_code == 128 + signal.SIGINT
     assert "0.2 s" in result.message
 
@@ -91,7 +91,7 @@ def test_a_program_that_ignores_every_polite_signal_is_killed_after_the_grace(be
     ready.line()
     assert launch.stop(run, 0.4)
     result = bench.result(run)
-    assert (result.outcome, result.exit_code) == (Outcome.STOPPED, 128 + signal.SIGKILL)
+    assert (result.outcome, result.exit_code) == (EndKind.STOPPED, 128 + signal.SIGKILL)
     assert result.ended_at - result.started_at < 20
 
 
@@ -101,7 +101,7 @@ def test_asking_again_to_stop_can_only_shorten_the_grace(bench: Workbench):
     ready.line()
     for grace in (600, 0.1, 600):
         assert launch.stop(run, grace)
-    assert bench.result(run).outcome is Outcome.STOPPED
+    assert bench.result(run).outcome is EndKind.STOPPED
 
 
 def test_a_program_may_tidy_up_within_the_grace(bench: Workbench):
@@ -110,7 +110,7 @@ def test_a_program_may_tidy_up_within_the_grace(bench: Workbench):
     ready.line()
     launch.stop(run, 1)
     result = bench.result(run)
-    assert (result.outcome, result.exit_code) == (Outcome.STOPPED, 5)
+    assert (result.outcome, result.exit_code) == (EndKind.STOPPED, 5)
     assert bench.output(run) == "tidied\n"
 
 
@@ -119,7 +119,7 @@ def test_an_interrupt_leaves_the_rest_to_the_program(bench: Workbench):
     run = bench.shell("trap 'echo heard; exit 0' INT; echo go > ready; while :; do :; done")
     ready.line()
     assert launch.interrupt(run)
-    assert bench.result(run).outcome is Outcome.EXITED
+    assert bench.result(run).outcome is EndKind.EXITED
     assert bench.output(run) == "heard\n"
     assert "interrupted" in kinds(run)
 
@@ -151,7 +151,7 @@ def test_nothing_that_a_program_starts_outlives_its_run(bench: Workbench):
     family = runner_of(run).children(recursive=True)
     assert len(family) >= 2  # the program and its daemon; what stood between them may have ended
     (bench.worktree / "go").write_text("on\n")
-    assert bench.result(run).outcome is Outcome.EXITED
+    assert bench.result(run).outcome is EndKind.EXITED
     assert not [process for process in family if process.is_running()]
 
 
@@ -174,7 +174,7 @@ def test_waiting_tells_every_event_once_while_it_happens(bench: Workbench):
         if event.kind == "started":
             (bench.worktree / "go").write_text("on\n")
 
-    assert isinstance(within(lambda: launch.wait(run, let_it_end)), Ended)
+    assert isinstance(within(lambda: launch.wait(run, let_it_end)), EndedRun)
     assert seen == ["opened", "starting", "started", "ended"]
     later: list[str] = []
     launch.wait(run, lambda event: later.append(event.kind), after=3)
@@ -184,16 +184,16 @@ def test_waiting_tells_every_event_once_while_it_happens(bench: Workbench):
 def test_a_run_is_fresh_then_living_then_ended(bench: Workbench):
     run = bench.prepare(["sh", "-c", "read line < go"])
     bench.pipe("go")
-    assert launch.find(run.parent / "nobody") == Fresh()
-    assert launch.find(run) == Fresh()
-    with pytest.raises(NotStarted, match="never started"):
+    assert launch.find(run.parent / "nobody") == FreshRun()
+    assert launch.find(run) == FreshRun()
+    with pytest.raises(RunNotStarted, match="never started"):
         launch.wait(run)
     assert not launch.stop(run)
     bench.launcher.start(run)
-    assert launch.find(run) == Living()
+    assert launch.find(run) == LivingRun()
     (bench.worktree / "go").write_text("on\n")
-    assert launch.find(run) in (Living(), Ended(bench.result(run)))
-    assert launch.find(run) == Ended(bench.result(run))
+    assert launch.find(run) in (LivingRun(), EndedRun(bench.result(run)))
+    assert launch.find(run) == EndedRun(bench.result(run))
     assert not launch.stop(run)
     assert not launch.interrupt(run)
 
@@ -214,9 +214,9 @@ def test_a_run_folder_with_a_very_long_path_works(tmp_path: Path):
     long = Workbench(tmp_path / ("d" * 120) / ("e" * 120))
     try:
         run = long.shell("exec tail -f /dev/null")
-        assert launch.find(run) == Living()
+        assert launch.find(run) == LivingRun()
         assert launch.stop(run, 5)
-        assert long.result(run).outcome is Outcome.STOPPED
+        assert long.result(run).outcome is EndKind.STOPPED
     finally:
         long.close()
 
@@ -231,7 +231,7 @@ def test_a_spec_that_cannot_be_read_is_refused_with_a_sentence(sandboxed: Workbe
     spec.unlink()
     with pytest.raises(RunnerFailed, match="write the spec"):
         sandboxed.launcher.start(run)
-    assert launch.find(run) == Fresh()
+    assert launch.find(run) == FreshRun()
 
 
 def test_a_sandbox_that_would_show_the_run_to_its_own_program_is_refused(sandboxed: Workbench):
@@ -240,7 +240,7 @@ def test_a_sandbox_that_would_show_the_run_to_its_own_program_is_refused(sandbox
     spec.write_text(spec.read_text().replace(str(sandboxed.worktree), str(sandboxed.root)))
     sandboxed.launcher.start(run)
     result = sandboxed.result(run)
-    assert result.outcome is Outcome.FAILED_TO_START
+    assert result.outcome is EndKind.FAILED_TO_START
     assert "narrower" in result.message
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from legion.drivers import Program
 from legion.runner.probe import SandboxKind, probe
-from legion.runner.sandbox import Network, Sandbox, wrap
+from legion.runner.sandbox import Sandbox, SandboxNetwork, wrap
 from tests.runner.runs import ENV, Workbench
 
 HOME = Path("/home/ada")
@@ -85,7 +85,7 @@ def test_a_network_of_its_own_reaches_nobody(sandboxed: Workbench):
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
         script = f"bash -c 'echo > /dev/tcp/127.0.0.1/{port}' 2>/dev/null && echo reached || echo alone"
-        for network, answer in ((Network.OPEN, "reached"), (Network.NONE, "alone")):
+        for network, answer in ((SandboxNetwork.OPEN, "reached"), (SandboxNetwork.NONE, "alone")):
             sandbox = Sandbox(home=HOME, writable=(sandboxed.worktree,), network=network)
             assert inside(sandboxed, script, sandbox) == [answer]
 

@@ -12,10 +12,10 @@ import psutil
 import pytest
 
 import legion
-from legion.drivers import Outcome
+from legion.drivers import EndKind
 from legion.runner import control, launch
-from legion.runner.journal import Kind
-from legion.runner.launch import Ended, Launcher, Living, Lost
+from legion.runner.journal import JournalKind
+from legion.runner.launch import EndedRun, Launcher, LivingRun, LostRun
 from legion.runner.spec import read_result
 from legion.system import files
 from legion.system.crash import Point
@@ -69,7 +69,7 @@ def test_a_run_outlives_the_daemon_that_started_it_and_the_next_one_adopts_it(be
     bench.pipe("go")
     run = counting(bench, "read line < go; exit 4")
     assert daemon_that_starts(run).stdout == b"started"
-    assert launch.find(run) == Living()
+    assert launch.find(run) == LivingRun()
     bench.launcher.start(run)
     (bench.worktree / "go").write_text("on\n")
     assert bench.result(run).exit_code == 4
@@ -91,7 +91,7 @@ def test_many_starts_of_one_run_at_once_start_one_program(bench: Workbench):
     with concurrent.futures.ThreadPoolExecutor(16) as pool:
         list(pool.map(lambda number: others[number % 3].start(run), range(24)))
         # Looking must never make a runner think that the run is taken.
-        assert set(pool.map(lambda _: launch.find(run), range(100))) == {Living()}
+        assert set(pool.map(lambda _: launch.find(run), range(100))) == {LivingRun()}
     (bench.worktree / "go").write_text("on\n")
     assert bench.result(run).succeeded
     assert starts(bench) == 1
@@ -136,11 +136,11 @@ def test_a_killed_runner_takes_its_program_along_and_the_run_is_lost(bench: Work
     runner.kill()
     # Nobody has to notice for that: the kernel does it.
     assert_gone([program])
-    assert bench.wait(run) == Lost()
+    assert bench.wait(run) == LostRun()
     assert not [process for process in family if process.is_running() and process.status() != psutil.STATUS_ZOMBIE]
-    assert launch.find(run) == Lost()
+    assert launch.find(run) == LostRun()
     bench.launcher.start(run)
-    assert launch.find(run) == Lost()
+    assert launch.find(run) == LostRun()
     assert not launch.stop(run)
     assert starts(bench) == 1
 
@@ -152,7 +152,7 @@ def test_a_killed_runner_also_takes_along_what_went_into_a_session_of_its_own(be
     ready.line()
     family = runner_of(run).children(recursive=True)
     runner_of(run).kill()
-    assert bench.wait(run) == Lost()
+    assert bench.wait(run) == LostRun()
     assert not [process for process in family if process.is_running() and process.status() != psutil.STATUS_ZOMBIE]
 
 
@@ -172,7 +172,7 @@ def test_a_killed_program_is_a_program_that_ended(bench: Workbench):
     ready.line()
     program_of(run).kill()
     result = bench.result(run)
-    assert (result.outcome, result.exit_code) == (Outcome.EXITED, 128 + signal.SIGKILL)
+    assert (result.outcome, result.exit_code) == (EndKind.EXITED, 128 + signal.SIGKILL)
 
 
 def test_a_killed_bubblewrap_ends_the_run_and_all_in_it(sandboxed: Workbench):
@@ -195,7 +195,7 @@ def test_the_death_of_the_fork_server_costs_nothing(bench: Workbench):
     second = bench.shell("exit 2")
     assert bench.result(second).exit_code == 2
     assert fork_server() != server
-    assert launch.find(first) == Living()
+    assert launch.find(first) == LivingRun()
     (bench.worktree / "go").write_text("on\n")
     assert bench.result(first).succeeded
 
@@ -244,7 +244,7 @@ def test_after_killing_everything_at_once_nothing_lives_and_the_run_is_lost(benc
     family = [program, *program.children(recursive=True)]
     for victim in (server, runner, program):
         victim.kill()
-    assert bench.wait(run) == Lost()
+    assert bench.wait(run) == LostRun()
     assert_gone([*family, runner, server])
     assert starts(bench) == 1
 
@@ -268,10 +268,10 @@ def test_thirty_runs_start_at_once(bench: Workbench):
     run_dirs = [bench.prepare(["cat", "go"]) for _ in range(30)]
     with concurrent.futures.ThreadPoolExecutor(30) as pool:
         list(pool.map(bench.launcher.start, run_dirs))
-        assert {launch.find(run) for run in run_dirs} == {Living()}
+        assert {launch.find(run) for run in run_dirs} == {LivingRun()}
         assert {launch.stop(run, 5) for run in run_dirs} == {True}
         results = list(pool.map(bench.result, run_dirs))
-    assert {result.outcome for result in results} == {Outcome.STOPPED}
+    assert {result.outcome for result in results} == {EndKind.STOPPED}
 
 
 def test_a_runner_may_also_be_started_without_a_fork_server(bench: Workbench):
@@ -301,7 +301,7 @@ def test_a_crash_at_any_step_never_starts_the_program_twice(bench: Workbench, po
     run = counting(bench, "exit 8")
     log = bench.root / "reached"
     daemon_that_starts(run, LEGION_CRASH_AT=point.value, LEGION_CRASH_LOG=str(log))
-    if launch.find(run) == Living():
+    if launch.find(run) == LivingRun():
         bench.wait(run)
     assert point.value in log.read_text().splitlines()
 
@@ -310,9 +310,9 @@ def test_a_crash_at_any_step_never_starts_the_program_twice(bench: Workbench, po
     state = bench.wait(run)
     assert starts(bench) <= 1
     if point in (Point.RUNNER_PROGRAM_AFTER_START, Point.RUNNER_RESULT_BEFORE_WRITE):
-        assert state == Lost()
+        assert state == LostRun()
     else:
-        assert isinstance(state, Ended)
+        assert isinstance(state, EndedRun)
         assert state.result.exit_code == 8
         assert starts(bench) == 1
 
@@ -320,11 +320,11 @@ def test_a_crash_at_any_step_never_starts_the_program_twice(bench: Workbench, po
 def test_the_result_is_there_before_anybody_hears_of_the_end(bench: Workbench):
     bench.pipe("go")
     run = bench.shell("read line < go")
-    until(run, Kind.STARTED)
+    until(run, JournalKind.STARTED)
     with concurrent.futures.ThreadPoolExecutor(8) as pool:
         waits = [pool.submit(launch.wait, run) for _ in range(8)]
         (bench.worktree / "go").write_text("on\n")
         results = {wait.result(DEADLINE) for wait in waits}
     expected = read_result(run)
     assert expected is not None
-    assert results == {Ended(expected)}
+    assert results == {EndedRun(expected)}

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from legion.wire.errors import Conflict, NotFound
+from legion.wire.errors import NotFound, StateConflict
 from legion.wire.projects import Where
 from tests.scenarios.conftest import settings_with_gates
 from tests.support.gates import Gate
@@ -99,9 +99,9 @@ def test_stopping_all_leaves_nothing_in_hand(project: Project, gate: Gate):
 def test_what_has_landed_cannot_be_stopped_or_retried(project: Project):
     ticket = project.dispatch("done", "touch a.txt")
     project.until_settled()
-    with pytest.raises(Conflict, match=f"Ticket {ticket} is done"):
+    with pytest.raises(StateConflict, match=f"Ticket {ticket} is done"):
         project.stop(ticket)
-    with pytest.raises(Conflict, match=f"Ticket {ticket} is done"):
+    with pytest.raises(StateConflict, match=f"Ticket {ticket} is done"):
         project.retry(ticket)
 
 
@@ -110,11 +110,11 @@ def test_a_dropped_ticket_leaves_the_board_and_its_files_lie_in_the_trash(projec
         [new("first", f"echo mine > a.txt; {gate.pause}", key="one"), new("second", "touch b.txt", after_keys=["one"])]
     )
     gate.arrived()
-    with pytest.raises(Conflict, match=f"`legion stop {first}` first"):
+    with pytest.raises(StateConflict, match=f"`legion stop {first}` first"):
         project.squad.client.drop(first)
     project.stop(first)
     project.until_idle(first)
-    with pytest.raises(Conflict, match=rf"come after ticket {first} \({second}\): drop them first"):
+    with pytest.raises(StateConflict, match=rf"come after ticket {first} \({second}\): drop them first"):
         project.squad.client.drop(first)
     project.squad.client.drop(second)
     project.squad.client.drop(first)
@@ -158,7 +158,7 @@ def test_in_a_paused_project_running_agents_go_on_and_nothing_new_starts(project
 def test_a_ticket_that_is_not_paused_cannot_be_resumed(project: Project):
     ticket = project.dispatch("done", "touch a.txt")
     project.until_settled()
-    with pytest.raises(Conflict, match="nothing to resume"):
+    with pytest.raises(StateConflict, match="nothing to resume"):
         project.squad.client.resume_ticket(ticket)
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from legion.domain.limits import APART
+from legion.domain.scheduling.limit_waits import APART
 from tests.scenarios.victims import Victims, Watch, until
 from tests.support.codebase import ROOT
 from tests.support.gates import Gate

@@ -19,9 +19,10 @@ from urllib.parse import urlsplit
 import psutil
 import pytest
 
-from legion.gateway import ledger, process
-from legion.gateway.folder import GatewayFolder
-from legion.gateway.ledger import Entry, Position
+from legion.gateway import lifecycle
+from legion.gateway.accounting import ledger
+from legion.gateway.accounting.ledger import LedgerPosition, RequestEntry
+from legion.gateway.files.folder import GatewayFolder
 from legion.rehearsal.process import playing
 from tests.gateway.upstream import Upstream
 from tests.scenarios import hostile_agent, hostile_keys
@@ -49,7 +50,7 @@ class Den:
         return GatewayFolder(self.here.squad.data.gateway)
 
     def facts(self, other: int) -> str:
-        found = process.address(self.gateway)
+        found = lifecycle.address(self.gateway)
         folder = self.gateway
         return json.dumps(
             {
@@ -150,16 +151,16 @@ def _nobody_else_was_reached(den: Den, ticket: int) -> None:
     assert {exchange.header("x-api-key") for exchange in den.provider.seen} == {KEY}
     assert {exchange.header("authorization") for exchange in den.provider.seen} == {None}
     # What it counted is written when it ends, if not before; the next run has its daemon start another.
-    process.end(den.gateway)
-    entries, _ = ledger.read(den.gateway, Position())
+    lifecycle.end(den.gateway)
+    entries, _ = ledger.read(den.gateway, LedgerPosition())
     # Six steps were played; whatever else reached a route with the run's own token is on its account too.
-    assert sum(isinstance(entry, Entry) and entry.ticket == ticket for entry in entries) > 6
+    assert sum(isinstance(entry, RequestEntry) and entry.ticket == ticket for entry in entries) > 6
 
 
 def _status(den: Den, token: str) -> int:
     """What the gateway says to the token of a run that is over."""
     assert len(token) > 20
-    found = process.address(den.gateway)
+    found = lifecycle.address(den.gateway)
     assert found is not None
     with contextlib.closing(http.client.HTTPConnection(urlsplit(found.url).netloc, timeout=60)) as line:
         line.request("GET", "/v1/models", headers={"authorization": f"Bearer {token}"})
@@ -222,7 +223,7 @@ WORKS_OUTSIDE = (
 def test_the_same_hunt_succeeds_without_walls(den: Den):
     project = den.here.project
     project.until(den.play("outside", ("Bash", {"command": "echo a > outside.txt"})), "done")
-    found = process.address(den.gateway)
+    found = lifecycle.address(den.gateway)
     assert found is not None
     done = subprocess.run(
         [sys.executable, hostile_keys.__file__, den.facts(1), *WORKS_OUTSIDE],

@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from legion.gateway import ledger
-from legion.gateway.folder import GatewayFolder
-from legion.gateway.ledger import Entry, Position
+from legion.gateway.accounting import ledger
+from legion.gateway.accounting.ledger import LedgerPosition, RequestEntry
+from legion.gateway.files.folder import GatewayFolder
 from legion.system.crash import Point
 from tests.crash import invariants
 from tests.scenarios.victims import Victims, Watch, Who, until
@@ -305,10 +305,10 @@ def test_a_gateway_killed_again_and_again_keeps_its_port_and_loses_no_count(
 
 def has_counted(folder: GatewayFolder, ticket: int, requests: int) -> bool:
     """Whether the ledger has so many requests of the ticket."""
-    position, found = Position(), 0
+    position, found = LedgerPosition(), 0
     while True:
         lines, behind = ledger.read(folder, position)
-        found += sum(isinstance(line, Entry) and line.ticket == ticket for line in lines)
+        found += sum(isinstance(line, RequestEntry) and line.ticket == ticket for line in lines)
         if behind == position:
             return found == requests
         position = behind

@@ -11,8 +11,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from legion.gateway import process
-from legion.gateway.folder import GatewayFolder
+from legion.gateway import lifecycle
+from legion.gateway.files.folder import GatewayFolder
 from legion.wire.tickets import TicketPage
 from tests.gateway.upstream import Exchange, Upstream, start, text
 from tests.scenarios.test_bad_ground import fill, small_disk
@@ -29,7 +29,7 @@ IDLE = 3.0
 def here(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Company]:
     with company(tmp_path_factory.mktemp("trouble")) as one:
         # The daemon finds a gateway that has less patience than its own would have.
-        process.ensure(GatewayFolder(one.squad.data.gateway), 0, idle=IDLE)
+        lifecycle.ensure(GatewayFolder(one.squad.data.gateway), 0, idle=IDLE)
         yield one
         assert [process.cmdline() for process in agents(one)] == []
 
@@ -151,7 +151,7 @@ def test_a_hanging_endpoint_is_given_up_and_work_goes_on_afterwards(here: Compan
 def test_an_endpoint_that_hangs_at_every_request_is_given_up_before_claude_code_would(tmp_path: Path):
     upstream = Upstream(says_nothing)
     with company(tmp_path, retries=10) as one:
-        process.ensure(GatewayFolder(one.squad.data.gateway), 0, idle=130.0)
+        lifecycle.ensure(GatewayFolder(one.squad.data.gateway), 0, idle=130.0)
         writing(one, "hangs")
         with provider_at(one, upstream.url):
             page = one.project.until(one.dispatch("hangs"), "parked", patience=800)

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from legion.rehearsal.log import Kind
-from legion.wire.questions import Answer, QuestionLine
+from legion.rehearsal.protocol.log import RequestKind
+from legion.wire.questions import AnswerQuestion, QuestionLine
 from legion.wire.tickets import TicketPage
 from tests.support.models import Company, company
 from tests.support.repository import CHECK
@@ -33,7 +33,7 @@ def works_at(here: Company, name: str, attempt: int) -> int:
 
 def asked(here: Company, name: str) -> list[tuple[str, str]]:
     """Models and conversations that the provider heard of, in order."""
-    lines = [line for line in here.stage.lines() if line.script == name and line.kind is Kind.SCRIPTED]
+    lines = [line for line in here.stage.lines() if line.script == name and line.kind is RequestKind.SCRIPTED]
     return list(dict.fromkeys((line.model, line.conversation) for line in lines))
 
 
@@ -76,7 +76,7 @@ def test_at_the_end_of_the_ladder_a_person_is_asked(here: Company):
 
 def test_a_no_at_the_end_of_the_ladder_fails_the_ticket(here: Company):
     ticket = works_at(here, "never", 99)
-    here.squad.client.answer(question(here, ticket).id, Answer(allowed=False))
+    here.squad.client.answer(question(here, ticket).id, AnswerQuestion(allowed=False))
     page = here.project.ticket(ticket)
     assert (page.ticket.state, page.ticket.reason) == ("failed", "gave up after 3 attempts: it changed nothing")
 

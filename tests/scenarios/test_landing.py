@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 
-from legion.wire.history import Happening
+from legion.wire.history import HistoryLine
 from legion.wire.tickets import TicketPage
 from tests.support.gates import Gate
 from tests.support.legion import Project, new
@@ -110,7 +110,7 @@ def held_batch(make: Callable[..., Project], gate: Gate, agents: Sequence[str]) 
     return project, tickets
 
 
-def told(project: Project, kind: str) -> list[Happening]:
+def told(project: Project, kind: str) -> list[HistoryLine]:
     return [line for line in project.squad.client.history(project.cwd).lines if line.kind == kind]
 
 

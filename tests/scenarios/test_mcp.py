@@ -15,9 +15,9 @@ from mcp import Client, MCPError
 from mcp.client.streamable_http import streamable_http_client
 from mcp.types import CallToolResult, TextContent
 
-from legion.config.user import DEFAULTS
-from legion.wire.agents import Fire
-from legion.wire.questions import Answer
+from legion.config.files.user import DEFAULTS
+from legion.wire.agents import FireAgent
+from legion.wire.questions import AnswerQuestion
 from legion.wire.tickets import Dispatch, NewTicket
 from tests.support.office import PERSONS, Office, office
 
@@ -111,7 +111,7 @@ def test_a_question_is_waited_for(here: Office):
     seen = 0
     while not (waiting := [one for one in here.person.inbox().questions if one.agent == asker.id]):
         seen = here.person.wait(here.cwd, [], after_event=seen, timeout=5).last_event
-    here.person.answer(waiting[0].id, Answer(choice="right"))
+    here.person.answer(waiting[0].id, AnswerQuestion(choice="right"))
     asking.join(60)
     assert answers[0].structured_content == {"answered": True, "answer": "right"}
 
@@ -135,7 +135,7 @@ def test_a_fired_agent_is_put_out_in_the_middle_of_its_conversation(here: Office
     async def work() -> None:
         async with connected(here, gone.token) as client:
             assert not (await client.call_tool("legion-status", {})).is_error
-            here.person.fire(Fire(id=gone.id))
+            here.person.fire(FireAgent(id=gone.id))
             with pytest.raises(MCPError, match="error response"):
                 await client.call_tool("legion-status", {})
 

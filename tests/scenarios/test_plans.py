@@ -7,11 +7,12 @@ from collections.abc import Iterator
 import pytest
 
 from legion.domain.runs import Outcome
-from legion.jobs import planning
+from legion.jobs.agent import plan_approval
 from legion.runner.journal import Journal
-from legion.store import plans, runs
-from legion.wire.agents import Fire, PlanVerdict
-from legion.wire.errors import BadInput, Conflict, NotAllowed
+from legion.store.board import plan_approvals
+from legion.store.work import runs
+from legion.wire.agents import FireAgent, PlanVerdict
+from legion.wire.errors import BadInput, NotAllowed, StateConflict
 from legion.wire.tickets import Dispatch, NewTicket
 from tests.support.models import Company, company
 from tests.support.office import Office, office
@@ -66,10 +67,10 @@ def test_until_its_plan_is_approved_the_agent_of_a_ticket_only_reads(here: Compa
 
 def test_the_agent_that_dispatched_a_ticket_decides_about_its_plan(here: Company):
     staff = Staff(here)
-    wish = tool("legion-dispatch", title="planned", text="rehearsal: planned", plan_first=True)
+    spec = tool("legion-dispatch", title="planned", text="rehearsal: planned", plan_first=True)
     staff.script("planned", 'say = "I write d."', write("d.txt"), 'say = "Done."')
     yes = 'expect = "proposes a plan[\\\\s\\\\S]*I write d."\ncall = ' + tool("legion-plan", agent="2", approve=True)
-    staff.script("leader", f"call = {wish}", 'say = "Dispatched."', yes, 'say = "Approved."')
+    staff.script("leader", f"call = {spec}", 'say = "Dispatched."', yes, 'say = "Approved."')
     staff.hire("leader")
     here.project.until_true(lambda: "Approved." in staff.results("leader"))
     assert here.squad.client.inbox().questions == []
@@ -114,7 +115,7 @@ def test_only_who_dispatched_it_and_those_above_decide_and_when_they_are_gone_th
     below, peer = desk.hire("below", middle), desk.hire("peer", boss)
     numbers = [middle.use("legion-dispatch", title="t", text="x", plan_first=True).data["ticket"] for _ in range(2)]
     for number in numbers:
-        with pytest.raises(Conflict, match="waits for no word"):
+        with pytest.raises(StateConflict, match="waits for no word"):
             middle.legion.decide_plan(PlanVerdict(agent=str(number), approve=True))
         desk.propose(number, "I do this.")
     for who in (stranger, below, peer):
@@ -126,7 +127,7 @@ def test_only_who_dispatched_it_and_those_above_decide_and_when_they_are_gone_th
     assert boss.use("legion-plan", "once", agent=str(numbers[0]), approve=True) == first
     assert desk.person.ticket(numbers[0]).ticket.state == "queued"
     assert desk.person.inbox().questions == []
-    desk.person.fire(Fire(id="middle"))
+    desk.person.fire(FireAgent(id="middle"))
     assert [one.ticket for one in desk.person.inbox().questions] == [numbers[1]]
 
 
@@ -138,16 +139,16 @@ def test_the_word_about_a_plan_is_said_until_the_model_has_answered_to_it(desk: 
 
     def said_in_the_next_run() -> bool:
         """And that run is lost."""
-        with desk.world.store.write() as tx:
+        with desk.context.store.write() as tx:
             run = runs.start(tx, number, 1)
-            plan = plans.of_ticket(tx, number)
-        text = planning.told(desk.world, plan, run, "Go on.", again=True)
+            plan = plan_approvals.of_ticket(tx, number)
+        text = plan_approval.told(desk.context, plan, run, "Go on.", again=True)
         assert "only read for now" in text
-        folder = desk.world.data.runs / run.name
+        folder = desk.context.data.runs / run.name
         folder.mkdir(parents=True)
         if answers:
             Journal(folder, lambda: None).append("said", text="Well.")
-        with desk.world.store.write() as tx:
+        with desk.context.store.write() as tx:
             runs.end(tx, run.id, Outcome.LOST)
         return "Do that." in text
 
@@ -158,7 +159,7 @@ def test_the_word_about_a_plan_is_said_until_the_model_has_answered_to_it(desk: 
 
 
 @pytest.mark.parametrize("wish", [{"checkpoint": True}, {"command": "true"}])
-def test_where_a_plan_first_would_have_no_effect_it_is_refused(desk: Office, wish):
-    ticket = NewTicket(title="t", plan_first=True, **wish)
+def test_where_a_plan_first_would_have_no_effect_it_is_refused(desk: Office, spec):
+    ticket = NewTicket(title="t", plan_first=True, **spec)
     with pytest.raises(BadInput, match="leave"):
         desk.person.dispatch(Dispatch(cwd=desk.cwd, tickets=[ticket]))

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from legion.wire.questions import Answer, QuestionLine
+from legion.wire.questions import AnswerQuestion, QuestionLine
 from legion.wire.tickets import Action
 from tests.support.legion import Project, Squad, new, squad
 from tests.support.models import company
@@ -25,7 +25,7 @@ def question(project: Project, ticket: int) -> QuestionLine:
 
 
 def answer(project: Project, one: QuestionLine, allowed: bool, why: str = "") -> str:
-    return project.squad.client.answer(one.id, Answer(allowed=allowed, why=why)).message
+    return project.squad.client.answer(one.id, AnswerQuestion(allowed=allowed, why=why)).message
 
 
 def reasons(project: Project, ticket: int) -> list[str]:

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from legion.wire.errors import BadInput, Conflict
-from legion.wire.questions import Answer, Words
+from legion.wire.errors import BadInput, StateConflict
+from legion.wire.questions import AnswerQuestion, MessageText
 from legion.wire.tickets import Action
 from tests.support import readers
 from tests.support.gates import Gate
@@ -83,7 +83,7 @@ def test_garbage_twice_is_a_question_that_says_why(office: Office):
     shown = office.page(ticket)
     assert "reviewer no verdict" in shown
     assert f"legion answer {one.id} land" in shown
-    assert "is stopped" in office.squad.client.answer(one.id, Answer(choice="stop")).message
+    assert "is stopped" in office.squad.client.answer(one.id, AnswerQuestion(choice="stop")).message
     assert office.project.state(ticket) == "stopped"
     assert office.project.landed("garbage.txt") is None
 
@@ -152,7 +152,7 @@ def test_a_reader_that_loops_for_ever_ends_in_one_question_and_land_lands_it(off
     assert one.choices == ["land", "back", "stop"]
     assert "it was not approved in 3 rounds" in one.words
     assert "- loop.txt:1: Wrong: when." in one.words
-    assert "lands as it is" in office.squad.client.answer(one.id, Answer(choice="land")).message
+    assert "lands as it is" in office.squad.client.answer(one.id, AnswerQuestion(choice="land")).message
     page = office.project.until(ticket, "done")
     assert page.ticket.attempt == 3
     assert [event.kind for event in page.history].count("question.asked") == 1
@@ -164,9 +164,9 @@ def test_back_sends_it_back_with_the_persons_words(office: Office):
     ticket = looping(office, "words")
     one = office.question(ticket)
     with pytest.raises(BadInput, match="Words go with `back` only"):
-        office.squad.client.answer(one.id, Answer(choice="land", why="Once more, with feeling."))
+        office.squad.client.answer(one.id, AnswerQuestion(choice="land", why="Once more, with feeling."))
     assert f"legion answer {one.id} back 'another way ...'" in office.page(ticket)
-    office.squad.client.answer(one.id, Answer(choice="back", why="Once more, with feeling."))
+    office.squad.client.answer(one.id, AnswerQuestion(choice="back", why="Once more, with feeling."))
     assert office.project.until(ticket, "done").ticket.attempt == 4
     assert office.project.landed("words.txt") == "heard\n"
 
@@ -238,7 +238,7 @@ def test_a_paused_review_goes_on_and_a_stopped_one_ends(office: Office, gate: Ga
     ticket = office.dispatch("held", "echo 1 > held.txt", gate.pause, f"{gate.pause}\n{verdict}", verdict)
     gate.arrived()
     assert "reviewer reads it" in office.page(ticket)
-    with pytest.raises(Conflict, match="legion stop"):
+    with pytest.raises(StateConflict, match="legion stop"):
         office.squad.client.drop(ticket)
     office.squad.client.pause_ticket(ticket)
     office.project.until_idle(ticket)
@@ -259,12 +259,12 @@ def test_a_bounce_sends_a_change_back_with_words_also_while_it_is_read(office: O
     """
     ticket = office.dispatch("say", agent, gate.pause, approve("say.txt"))
     gate.arrived()
-    with pytest.raises(Conflict, match=f"which is reviewing: `legion bounce {ticket} ...` sends it back"):
-        office.squad.client.tell(ticket, Words(text="Say it in German."))
+    with pytest.raises(StateConflict, match=f"which is reviewing: `legion bounce {ticket} ...` sends it back"):
+        office.squad.client.tell(ticket, MessageText(text="Say it in German."))
     office.squad.client.bounce(ticket, Action(feedback="Say it in German."))
     page = office.project.until(ticket, "done")
     assert (page.ticket.attempt, office.project.landed("say.txt")) == (2, "eins\n")
-    with pytest.raises(Conflict, match=f"legion undo {ticket}"):
+    with pytest.raises(StateConflict, match=f"legion undo {ticket}"):
         office.squad.client.bounce(ticket, Action())
 
 
@@ -327,6 +327,6 @@ def test_what_has_no_change_is_neither_read_nor_sent_back(office: Office, gate: 
     ticket = office.project.dispatch("at work", gate.pause)
     gate.arrived()
     for ask in (lambda: office.squad.client.review(ticket), lambda: office.squad.client.bounce(ticket, Action())):
-        with pytest.raises(Conflict, match=f"legion tell {ticket}"):
+        with pytest.raises(StateConflict, match=f"legion tell {ticket}"):
             ask()
     office.project.stop(ticket)

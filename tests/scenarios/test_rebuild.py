@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from legion.git.board import Board
-from legion.store import board as records
-from legion.store.database import Store, sqlite_url
+from legion.git.hub.board_ref import BoardRef
+from legion.store import board_records as records
+from legion.store.database.transactions import Store, sqlite_url
 from legion.system.crash import Point
 from legion.wire.errors import LegionError
 from tests.support.gates import Gate
@@ -55,7 +55,7 @@ def lose(legion: Squad) -> None:
 
 def copied(project: Project) -> dict[str, object]:
     """What the hub holds of the board."""
-    return {name: json.loads(content) for name, content in Board(project.hub).read().items()}
+    return {name: json.loads(content) for name, content in BoardRef(project.hub).read().items()}
 
 
 def stored(legion: Squad) -> dict[str, object]:
@@ -231,7 +231,7 @@ def test_a_copy_holds_no_secret(legion: Squad, repository: Repository):
     project.until_settled()
     token = legion.data.token.read_text().strip()
     legion.end()
-    written = b"".join(Board(project.hub).read().values())
+    written = b"".join(BoardRef(project.hub).read().values())
     assert b"lands" in written
     for secret in (key, token, "sk-printed-check", "sk-printed-agent"):
         assert secret.encode() not in written

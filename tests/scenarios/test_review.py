@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from legion.client.legion import Legion
-from legion.wire.errors import BadInput, Conflict
+from legion.wire.errors import BadInput, StateConflict
 from legion.wire.projects import AddProject, Trust, Where
 from tests.support.gates import Gate
 from tests.support.legion import Project, Squad
@@ -21,7 +21,7 @@ def test_trust_is_about_the_very_texts_that_were_shown(project: Project):
     assert [(text.place, text.trusted) for text in shown.texts] == [("landed", True), ("checkout", False)]
     assert "echo evil" in shown.texts[1].text
     project.repository.write({"legion.toml": CHECK.replace("sh check.sh", "echo worse")})
-    with pytest.raises(Conflict, match="changed since it was shown"):
+    with pytest.raises(StateConflict, match="changed since it was shown"):
         client.trust(Trust(cwd=project.cwd, hashes=[shown.texts[1].hash]))
 
 
@@ -72,15 +72,15 @@ def test_landed_work_that_the_branch_lacks_keeps_the_project(project: Project):
     project.until_settled(ticket)
     project.repository.commit("mine", {"README.txt": "person\n"})
     client = project.squad.client
-    with pytest.raises(Conflict, match="landed commits are not on main yet"):
+    with pytest.raises(StateConflict, match="landed commits are not on main yet"):
         client.remove_project(Where(cwd=project.cwd))
     hub = str(project.hub)
-    with pytest.raises(Conflict, match=f"git fetch {hub} refs/legion/target"):
+    with pytest.raises(StateConflict, match=f"git fetch {hub} refs/legion/target"):
         _until_refused(client, project)
     project.repository.git("fetch", "--quiet", hub, "refs/legion/target")
     project.repository.git("merge", "--quiet", "-X", "ours", "-m", "settled", "FETCH_HEAD")
     client.remove_project(Where(cwd=project.cwd))
-    with pytest.raises(Conflict, match="no project any more"):
+    with pytest.raises(StateConflict, match="no project any more"):
         client.pause_ticket(ticket)
     assert client.ticket(ticket).ticket.state == "done"
     assert ticket not in [line.id for line in client.status(None, True).tickets], "the board of all forgets it, too"

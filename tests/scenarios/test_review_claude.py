@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from legion.domain.limits import FIRST_PAUSE
-from legion.rehearsal.log import Kind
+from legion.domain.scheduling.limit_waits import FIRST_PAUSE
+from legion.rehearsal.protocol.log import RequestKind
 from legion.runner.spec import read_spec
 from legion.wire.tickets import TicketPage
 from tests.support.models import Company, company
@@ -48,7 +48,7 @@ def dispatch(here: Company, name: str, build: list[str], read: list[str], **fiel
 
 def asked(here: Company, name: str) -> dict[str, set[tuple[str, str]]]:
     """Conversations and models that the provider heard of, by script."""
-    lines = [line for line in here.stage.lines() if line.kind is Kind.SCRIPTED]
+    lines = [line for line in here.stage.lines() if line.kind is RequestKind.SCRIPTED]
     return {
         one: {(line.conversation, line.model) for line in lines if line.script == one} for one in (name, f"{name}-read")
     }

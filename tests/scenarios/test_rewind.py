@@ -8,13 +8,13 @@ from collections.abc import Iterator
 
 import pytest
 
-from legion.git.command import git
-from legion.rehearsal.log import Kind
+from legion.git.core.command import git
+from legion.rehearsal.protocol.log import RequestKind
 from legion.runner.journal import JournalEvent
 from legion.system.crash import Point
 from legion.wire.errors import LegionError
-from legion.wire.history import Happening
-from legion.wire.tickets import Rewind
+from legion.wire.history import HistoryLine
+from legion.wire.tickets import RewindTo
 from tests.scenarios.victims import until
 from tests.support.gates import Gate
 from tests.support.legion import PATIENCE
@@ -46,13 +46,13 @@ def script(here: Company, name: str, *steps: str) -> str:
     return name
 
 
-def moments(here: Company, ticket: int) -> list[Happening]:
+def moments(here: Company, ticket: int) -> list[HistoryLine]:
     found = here.squad.client.history(here.project.cwd, ticket=ticket, last=0)
     return [line for line in found.lines if line.rewind]
 
 
 def rewind(here: Company, ticket: int, to: str, feedback: str = "") -> str:
-    return here.squad.client.rewind(ticket, Rewind(to=to, feedback=feedback)).message
+    return here.squad.client.rewind(ticket, RewindTo(to=to, feedback=feedback)).message
 
 
 def steps(here: Company, name: str) -> list[tuple[str, int | None]]:
@@ -60,7 +60,7 @@ def steps(here: Company, name: str) -> list[tuple[str, int | None]]:
     return [
         (line.conversation, line.step)
         for line in here.stage.lines()
-        if line.script == name and line.kind is Kind.SCRIPTED
+        if line.script == name and line.kind is RequestKind.SCRIPTED
     ]
 
 

@@ -9,18 +9,20 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from legion.config.claude import Answers, Claude
-from legion.config.user import UserConfig
-from legion.domain.events import Kind
-from legion.domain.questions import Matter
-from legion.domain.tickets import Park, ParkReason, Start
-from legion.store import agents, events, questions, tickets, tokens
-from legion.store import mail as stored_mail
-from legion.wire.agents import Fire, Hire, Interrupt
+from legion.config.files.user import UserConfig
+from legion.config.sections.claude import Answers, ClaudeSettings
+from legion.domain.events import EventKind
+from legion.domain.questions import QuestionKind
+from legion.domain.tickets.ticket import Park, ParkReason, Start
+from legion.store import events
+from legion.store.board import questions, tickets
+from legion.store.staff import agents, tokens
+from legion.store.staff import mail as stored_mail
+from legion.wire.agents import FireAgent, HireAgent, InterruptAgent
 from legion.wire.errors import BadInput, NotAllowed, NotFound
-from legion.wire.mail import Letter, ReadMail
+from legion.wire.mail import NewMessage, ReadMail
 from legion.wire.projects import AddProject, Where
-from legion.wire.questions import Answer
+from legion.wire.questions import AnswerQuestion
 from legion.wire.tickets import Action, Dispatch, NewTicket
 from tests.support.office import PERSONS, Employee, Office, office, use
 from tests.support.repository import CHECK, Repository
@@ -44,8 +46,8 @@ def report_of(boss: Employee, **wanted: object) -> Employee:
 
 
 def refusals(here: Office, caller: str) -> list[str]:
-    with here.world.store.read() as tx:
-        found = [event for event in events.after(tx, 0) if event.kind is Kind.REFUSED]
+    with here.context.store.read() as tx:
+        found = [event for event in events.after(tx, 0) if event.kind is EventKind.REFUSED]
     return [str(event.data["asked"]) for event in found if event.data["caller"] == caller]
 
 
@@ -72,13 +74,13 @@ def test_a_token_dies_with_its_run(here: Office, boss: Employee):
 
 
 def test_a_token_dies_when_its_agent_is_fired_in_the_middle_of_a_turn(here: Office, boss: Employee):
-    here.person.fire(Fire(id=boss.id))
+    here.person.fire(FireAgent(id=boss.id))
     with pytest.raises(NotAllowed, match="was revoked"):
         boss.use("legion-hire", task="go on without me")
 
 
 def test_what_was_issued_anew_makes_the_old_token_worthless(here: Office, boss: Employee):
-    with here.world.store.write() as tx:
+    with here.context.store.write() as tx:
         tokens.issue(tx, run=boss.run, agent=boss.id)
     with pytest.raises(NotAllowed, match="was revoked"):
         boss.legion.agents(False)
@@ -86,7 +88,7 @@ def test_what_was_issued_anew_makes_the_old_token_worthless(here: Office, boss: 
 
 def test_siblings_can_write_to_each_other_and_do_nothing_else_to_each_other(here: Office, boss: Employee):
     one, other = report_of(boss), report_of(boss)
-    assert one.legion.tell_agent(Letter(to=other.id, text="hello")).to == [other.id]
+    assert one.legion.tell_agent(NewMessage(to=other.id, text="hello")).to == [other.id]
     for tool, arguments in (
         ("legion-fire", {"agent": other.id}),
         ("legion-interrupt", {"agent": other.id, "message": "stop"}),
@@ -99,7 +101,7 @@ def test_siblings_can_write_to_each_other_and_do_nothing_else_to_each_other(here
     with pytest.raises(NotAllowed):
         one.legion.mail(ReadMail(agent=other.id))
     with pytest.raises(NotAllowed):
-        one.legion.fire(Fire(id=other.id))
+        one.legion.fire(FireAgent(id=other.id))
     tried = {"legion-fire", "legion-interrupt", "legion-stop", "POST /v1/mail", "POST /v1/agents/fire"}
     assert set(refusals(here, one.id)) == tried
 
@@ -108,11 +110,11 @@ def test_who_is_in_nobodys_tree_is_out_of_reach(here: Office, boss: Employee):
     stranger = here.hire(f"stranger-{next(_names)}")
     below = report_of(stranger)
     with pytest.raises(NotAllowed):
-        boss.legion.tell_agent(Letter(to=below.id, text="work for me"))
+        boss.legion.tell_agent(NewMessage(to=below.id, text="work for me"))
     with pytest.raises(NotAllowed, match="not below you"):
         boss.legion.agent(below.id)
     with pytest.raises(NotAllowed, match="only those below you"):
-        boss.legion.fire(Fire(id=below.id))
+        boss.legion.fire(FireAgent(id=below.id))
 
 
 @pytest.mark.parametrize("to", ["nobody", "00000000-0000-0000-0000-000000000000", "", "ticket-1", "'; DROP TABLE mail"])
@@ -123,7 +125,7 @@ def test_mail_to_unknown_ids_is_refused_and_stored_nowhere(boss: Employee, to):
 
 def test_rights_only_narrow(here: Office):
     boss = here.hire(f"poor-{next(_names)}", tools=["Read", "Bash"], budget=1.0, headcount=2, depth=1, model="haiku")
-    for wish, words in (
+    for spec, words in (
         ({"tools": ["Read", "Write"]}, "choose from Bash, Read"),
         ({"budget": 2.0}, "left to give"),
         ({"headcount": 5}, "left to give"),
@@ -131,7 +133,7 @@ def test_rights_only_narrow(here: Office):
         ({"model": "opus"}, "choose from haiku"),
     ):
         with pytest.raises(NotAllowed, match=words):
-            boss.use("legion-hire", task="more than I have", **wish)
+            boss.use("legion-hire", task="more than I have", **spec)
     child = boss.use("legion-hire", task="less", budget=0.25)
     assert child.data["budget"] == 0.25
     assert [one.tools for one in boss.legion.agents(False).agents if one.id == child.data["hired"]] == [
@@ -152,7 +154,7 @@ def test_a_fork_bomb_ends_at_the_limits(here: Office):
             hired += 1
             at_work.append(child)
     assert hired == 6
-    here.person.fire(Fire(id=boss.id, subtree=True))
+    here.person.fire(FireAgent(id=boss.id, subtree=True))
     for one in (boss, child):
         with pytest.raises(NotAllowed, match="was revoked"):
             one.use("legion-hire", task="again")
@@ -181,7 +183,7 @@ def test_an_agent_sees_its_own_projects_board_alone(here: Office, boss: Employee
             with pytest.raises(NotAllowed, match="another project"):
                 ask(foreign)
         with pytest.raises(NotAllowed, match="own project"):
-            boss.legion.hire(Hire(task="look there", cwd=str(other.root)))
+            boss.legion.hire(HireAgent(task="look there", cwd=str(other.root)))
         mine = boss.legion.dispatch(Dispatch(cwd=str(other.root), tickets=[NewTicket(title="lands at home")])).ids[0]
         assert here.person.ticket(mine).ticket.project == "ada"
     finally:
@@ -206,7 +208,7 @@ def test_the_agent_of_a_ticket_reports_and_asks_and_does_nothing_else(here: Offi
     with pytest.raises(NotAllowed, match="not open to agents"):
         legion.status(None)
     with pytest.raises(NotAllowed, match="not open to agents"):
-        legion.interrupt_agent(Interrupt(id="root"))
+        legion.interrupt_agent(InterruptAgent(id="root"))
 
 
 @pytest.mark.parametrize(
@@ -238,12 +240,12 @@ def test_an_unknown_tool_is_answered_with_those_that_there_are(boss: Employee):
 
 def asked_by(here: Office, who: Employee, words: str) -> int:
     """A question of an agent's own, and nobody waits for its answer."""
-    with here.world.store.write() as tx:
+    with here.context.store.write() as tx:
         project = agents.get(tx, who.id).project
         asked = questions.ask(
             tx,
             key=words,
-            kind=Matter.ASK,
+            kind=QuestionKind.ASK,
             project=project,
             agent=who.id,
             words=words,
@@ -259,7 +261,7 @@ def test_a_question_is_the_persons_to_answer(here: Office, boss: Employee):
     for one in (boss, report):
         assert one.legion.inbox().questions == []
         with pytest.raises(NotAllowed, match="not yours to answer"):
-            one.legion.answer(number, Answer(choice="a"))
+            one.legion.answer(number, AnswerQuestion(choice="a"))
         with pytest.raises(NotAllowed, match="You may not use legion-answer"):
             one.use("legion-answer", question=number, choice="a")
     shown = use(here.person, "legion-answer").data["questions"]
@@ -270,7 +272,7 @@ def test_a_question_is_the_persons_to_answer(here: Office, boss: Employee):
 
 
 def test_where_a_person_allows_it_leaders_answer_those_below_them(tmp_path):
-    with office(tmp_path, UserConfig(claude=Claude(answers=Answers.LEADERS))) as here:
+    with office(tmp_path, UserConfig(claude=ClaudeSettings(answers=Answers.LEADERS))) as here:
         boss, stranger = here.hire("boss"), here.hire("stranger")
         report = here.hire("report", boss)
         below, own = asked_by(here, report, "Which?"), asked_by(here, boss, "And I?")
@@ -278,13 +280,13 @@ def test_where_a_person_allows_it_leaders_answer_those_below_them(tmp_path):
         assert [one["question"] for one in boss.use("legion-answer").data["questions"]] == [below]
         for who, number in ((report, below), (stranger, below), (boss, own), (boss, money)):
             with pytest.raises(NotAllowed, match="not yours to answer"):
-                who.legion.answer(number, Answer(choice="a"))
+                who.legion.answer(number, AnswerQuestion(choice="a"))
         assert boss.use("legion-answer", question=below, choice="a").data["choice"] == "a"
 
 
 def _budget_question(here: Office) -> int:
     ticket = here.person.dispatch(Dispatch(cwd=here.cwd, tickets=[NewTicket(title="t", driver="claude")])).ids[0]
-    with here.world.store.write() as tx:
+    with here.context.store.write() as tx:
         tickets.move(tx, ticket, Start("c" * 40))
         tickets.move(tx, ticket, Park(ParkReason.BUDGET, "spent"))
         (asked,) = questions.open_ones(tx, ticket=ticket)
@@ -297,7 +299,7 @@ def test_a_plan_waits_in_the_inbox_and_until_then_nothing_is_done_through_others
         with pytest.raises(NotAllowed, match="You may not use"):
             planner.use(tool, task="x")
     with pytest.raises(NotAllowed, match="only read until your plan"):
-        planner.legion.hire(Hire(task="do it for me"))
+        planner.legion.hire(HireAgent(task="do it for me"))
     with pytest.raises(NotAllowed, match="only read until your plan"):
         planner.legion.dispatch(Dispatch(cwd=here.cwd, tickets=[NewTicket(title="do it for me")]))
     planner.use("legion-plan", text="First this.")
@@ -305,11 +307,11 @@ def test_a_plan_waits_in_the_inbox_and_until_then_nothing_is_done_through_others
     (question,) = [one for one in here.person.inbox().questions if one.agent == planner.id]
     assert (question.kind, question.facts["plan"], question.choices) == ("plan", "First that.", ["approve", "reject"])
     with pytest.raises(BadInput, match="Say why"):
-        here.person.answer(question.id, Answer(choice="reject"))
-    assert "rejected" in here.person.answer(question.id, Answer(choice="reject", why="Too long.")).message
+        here.person.answer(question.id, AnswerQuestion(choice="reject"))
+    assert "rejected" in here.person.answer(question.id, AnswerQuestion(choice="reject", why="Too long.")).message
     planner.use("legion-plan", text="Only this.")
     (question,) = [one for one in here.person.inbox().questions if one.agent == planner.id]
-    here.person.answer(question.id, Answer(choice="approve"))
+    here.person.answer(question.id, AnswerQuestion(choice="approve"))
     assert [one for one in here.person.inbox().questions if one.agent == planner.id] == []
     assert planner.use("legion-hire", task="now it may").data["hired"]
 
@@ -317,7 +319,7 @@ def test_a_plan_waits_in_the_inbox_and_until_then_nothing_is_done_through_others
 def test_who_is_fired_asks_nothing_any_more(here: Office):
     planner = here.hire(f"planner-{next(_names)}", plan=True)
     planner.use("legion-plan", text="A plan.")
-    here.person.fire(Fire(id=planner.id))
+    here.person.fire(FireAgent(id=planner.id))
     assert [one for one in here.person.inbox().questions if one.agent == planner.id] == []
 
 
@@ -363,7 +365,7 @@ def test_ten_thousand_rapid_calls_are_all_answered_and_count_once_each(here: Off
         refused = sum(pool.map(storm, range(threads)))
     print(f"{rounds * threads * 5} calls in {time.monotonic() - began:.1f} s")
     assert refused == rounds * threads * 2
-    with here.world.store.read() as tx:
+    with here.context.store.read() as tx:
         stored = [one.text for one in stored_mail.waiting(tx, report.id) if one.sender == boss.id]
     assert sorted(set(stored)) == sorted(stored)
     assert len([text for text in stored if "-" in text]) == rounds * threads

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from legion.wire.agents import Interrupt
+from legion.wire.agents import InterruptAgent
 from legion.wire.mail import ReadMail
 from tests.scenarios.victims import until
 from tests.support.gates import Gate
@@ -65,7 +65,7 @@ def test_a_manager_hires_two_who_write_to_each_other_and_the_results_come_up_the
     staff.tell("rob", "rehearsal: busy")
     gate.arrived()
     turns = len(staff.page("rob").turns)
-    heard = here.squad.client.interrupt_agent(Interrupt(id="rob", text="rehearsal: other"))
+    heard = here.squad.client.interrupt_agent(InterruptAgent(id="rob", text="rehearsal: other"))
     assert heard.heard is True
     here.project.until_true(lambda: "I do the other thing." in staff.results("rob"))
     staff.until_idle("rob")
@@ -162,8 +162,8 @@ def test_a_leader_that_delegates_has_no_tools_to_work_with_and_gives_them_to_oth
 
 def test_a_wider_wish_is_refused_with_what_is_allowed(here: Company):
     staff = Staff(here)
-    wish = tool("legion-hire", task="rehearsal: rob", name="mole", tools=["Read", "Bash"])
-    staff.script("narrow", f"call = {wish}", 'expect = "You cannot give Bash"\nsay = "Refused."')
+    spec = tool("legion-hire", task="rehearsal: rob", name="mole", tools=["Read", "Bash"])
+    staff.script("narrow", f"call = {spec}", 'expect = "You cannot give Bash"\nsay = "Refused."')
     staff.hire("narrow", tools=["Read", "legion-hire"], headcount=3)
     here.project.until_true(lambda: staff.results("narrow") == ["Refused."])
     assert "mole" not in staff.lines()

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from legion.wire.errors import Conflict, LegionError
+from legion.wire.errors import LegionError, StateConflict
 from tests.support.gates import Gate
 from tests.support.legion import Project
 
@@ -62,7 +62,7 @@ def test_a_red_commit_of_the_person_is_not_absorbed_and_that_is_said(project: Pr
     assert project.state(ticket) == "done"
     assert project.landed("mine.txt") is None
     assert f"your commit {bad[:8]} is not in the target: your commits fail `sh check.sh`" in project.notes()
-    with pytest.raises(Conflict, match=r"your commits fail `sh check\.sh`"):
+    with pytest.raises(StateConflict, match=r"your commits fail `sh check\.sh`"):
         project.collect()
     project.repository.commit("better", {"mine.txt": "fine\n"})
     until_collected(project)
@@ -79,7 +79,7 @@ def test_commits_of_the_person_that_conflict_are_not_absorbed_and_that_is_said(p
     project.until_settled()
     assert project.state(later) == "done"
     assert "your commits conflict with landed changes in README.txt" in project.notes()
-    with pytest.raises(Conflict, match=r"README\.txt"):
+    with pytest.raises(StateConflict, match=r"README\.txt"):
         project.collect()
     assert (project.repository.root / "README.txt").read_text() == "mine\n"
     project.repository.git("pull", "-q", "--no-rebase", "-X", "ours", str(project.hub), "refs/legion/target")

@@ -10,7 +10,7 @@ import pytest
 
 from legion.wire.errors import BadInput, NotFound
 from legion.wire.projects import Trust, Where
-from legion.wire.questions import Answer
+from legion.wire.questions import AnswerQuestion
 from tests.support.legion import Project, Squad, squad
 from tests.support.looking import until_seen
 from tests.support.readers import approve, changes, finding
@@ -100,7 +100,7 @@ def test_a_lead_and_a_qa_that_disagree_for_ever_end_in_one_question(firm: Firm):
     assert code == 0
     assert "Team quarrel" in shown
     assert f"legion answer {one.id} land" in shown
-    firm.squad.client.answer(one.id, Answer(choice="land"))
+    firm.squad.client.answer(one.id, AnswerQuestion(choice="land"))
     page = firm.project.until(ticket, "done")
     assert [one for one in firm.squad.client.inbox().questions if one.ticket == ticket] == []
     assert firm.project.landed("word.txt") == "yes 2\n"

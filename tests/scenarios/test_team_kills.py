@@ -9,7 +9,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from legion.runner.journal import Kind, read_journal
+from legion.runner.journal import JournalKind, read_journal
 from legion.system.crash import Point
 from tests.support.gates import Gate
 from tests.support.legion import PATIENCE, Project, Squad
@@ -74,7 +74,7 @@ def test_an_adviser_whose_runner_is_killed_begins_again_as_the_same_attempt(tmp_
         gate.arrived()
         again.touch()
         (folder,) = one.data.runs.glob(f"ticket-{ticket}-wise-run-*")
-        (opened,) = [event for event in read_journal(folder) if event.kind == Kind.OPENED.value]
+        (opened,) = [event for event in read_journal(folder) if event.kind == JournalKind.OPENED.value]
         psutil.Process(int(str(opened.facts["runner"]))).kill()
         page = project.until(ticket, "done")
         assert page.ticket.attempt == 1

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from legion.jobs import teams
-from legion.store import crews, tickets
+from legion.jobs.agent import teams
+from legion.store.board import crews, tickets
 from legion.wire.errors import NotAllowed, NotFound
 from tests.support.office import office
 from tests.support.repository import CHECK
@@ -37,9 +37,9 @@ def test_an_agent_cannot_widen_by_a_team(tmp_path: Path, monkeypatch: pytest.Mon
         with pytest.raises(NotFound, match="There is no team 'fines'; did you mean fine"):
             boss.use("legion-dispatch", title="t", text="x", team="fines")
         number = boss.use("legion-dispatch", title="t", text="x").data["ticket"]
-        with here.world.store.read() as tx:
+        with here.context.store.read() as tx:
             ticket = tickets.get(tx, number)
-            crew = crews.get(tx, ticket.wish.crew)
-        assert (ticket.wish.team, crew.readers[0].role.model) == ("usual", "sonnet")
+            crew = crews.get(tx, ticket.spec.crew)
+        assert (ticket.spec.team, crew.readers[0].role.model) == ("usual", "sonnet")
         assert teams.tools(crew.readers[0], ticket) == frozenset({"Read"})
         assert teams.tools(crew.builder, ticket) == frozenset({"Read", "Bash"})

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from legion.rehearsal.log import Kind
+from legion.rehearsal.protocol.log import RequestKind
 from legion.wire.tickets import TicketPage
 from tests.support.models import Company, company
 from tests.support.repository import CHECK
@@ -30,7 +30,7 @@ class Firm:
 
     def heard(self) -> list[tuple[str, str, str]]:
         """Script, model and conversation of every request, in the order in which they first came."""
-        lines = [line for line in self.here.stage.lines() if line.kind is Kind.SCRIPTED and line.script]
+        lines = [line for line in self.here.stage.lines() if line.kind is RequestKind.SCRIPTED and line.script]
         return list(dict.fromkeys((str(line.script), str(line.model), str(line.conversation)) for line in lines))
 
     def given(self, ticket: int, page: TicketPage, role: str) -> str:

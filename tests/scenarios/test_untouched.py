@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from legion.wire.errors import Conflict
+from legion.wire.errors import StateConflict
 from legion.wire.projects import AddProject, Where
 from tests.support.gates import Gate
 from tests.support.legion import Project, Squad, new
@@ -144,7 +144,7 @@ def test_collect_fast_forwards_the_checkout_that_has_the_branch(ahead: Project):
 def refused(project: Project, words: str) -> None:
     """Collect says no with these words and changes nothing that the person could see."""
     before = visible(project.repository)
-    with pytest.raises(Conflict, match=words):
+    with pytest.raises(StateConflict, match=words):
         project.collect()
     assert visible(project.repository) == before
 

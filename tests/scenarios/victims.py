@@ -13,9 +13,9 @@ from pathlib import Path
 
 import psutil
 
-from legion.gateway import process
-from legion.gateway.folder import GatewayFolder
-from legion.runner.journal import JournalEvent, Kind, read_journal
+from legion.gateway import lifecycle
+from legion.gateway.files.folder import GatewayFolder
+from legion.runner.journal import JournalEvent, JournalKind, read_journal
 from tests.crash import invariants
 from tests.support.legion import PATIENCE
 from tests.support.models import Company
@@ -49,7 +49,7 @@ class Victims:
                 self.cut_the_power()
                 self._here.start()
             case Who.GATEWAY:
-                until(lambda: process.address(self._gateway), self._here, "a living gateway")
+                until(lambda: lifecycle.address(self._gateway), self._here, "a living gateway")
                 _end([self.gateway()])
             case Who.FORK_SERVER:
                 _end([self.fork_server()])
@@ -89,7 +89,7 @@ class Victims:
 
     def is_at_work(self, ticket: int) -> bool:
         """Whether the program of its latest run was started, and its runner lives."""
-        if not any(event.kind == Kind.STARTED.value for event in self.latest(ticket)):
+        if not any(event.kind == JournalKind.STARTED.value for event in self.latest(ticket)):
             return False
         try:
             return "legion.runner.forkserver" in self.runner(ticket).cmdline()
@@ -97,7 +97,7 @@ class Victims:
             return False
 
     def runner(self, ticket: int) -> psutil.Process:
-        (opened,) = [event for event in self.latest(ticket) if event.kind == Kind.OPENED.value]
+        (opened,) = [event for event in self.latest(ticket) if event.kind == JournalKind.OPENED.value]
         return psutil.Process(int(str(opened.facts["runner"])))
 
     def claudes(self, ticket: int) -> list[psutil.Process]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from legion.domain.projects import Project
-from legion.store.database import Store
+from legion.store.database.transactions import Store
 from tests.store.making import add_project
 
 

@@ -11,10 +11,11 @@ from typing import Any
 from sqlalchemy import insert, update
 
 from legion.domain.projects import ConfigOrigin, Project
-from legion.domain.tickets import Change, Land, Propose, Prove, Start, State, Stop, Ticket
-from legion.domain.wishes import Wish
-from legion.store import projects, schema, tickets
-from legion.store.database import Store, Transaction
+from legion.domain.tickets.spec import TicketSpec
+from legion.domain.tickets.ticket import Change, Land, Propose, Prove, Start, State, Stop, Ticket
+from legion.store.board import projects, tickets
+from legion.store.database import schema
+from legion.store.database.transactions import Store, Transaction
 from legion.system import crash
 from legion.system.crash import Point
 
@@ -37,8 +38,8 @@ def add_project(tx: Transaction, name: str = "shop", **different: Any) -> Projec
     return projects.add(tx, **(values | different))
 
 
-def add_ticket(tx: Transaction, project: int = 1, **wish: Any) -> Ticket:
-    return tickets.create(tx, project, Wish(**({"title": "a title", "text": "a text"} | wish)))
+def add_ticket(tx: Transaction, project: int = 1, **spec: Any) -> Ticket:
+    return tickets.create(tx, project, TicketSpec(**({"title": "a title", "text": "a text"} | spec)))
 
 
 def land(tx: Transaction, ticket: int) -> Ticket:
@@ -71,7 +72,7 @@ def add_many_landed(store: Store, project: int, count: int) -> None:
         "created_at": 1.0,
         "feedback": "",
         "reason": "",
-    } | {name: value for name, value in asdict(model.wish).items() if name in schema.tickets.c}
+    } | {name: value for name, value in asdict(model.spec).items() if name in schema.tickets.c}
     with store.write() as tx:
         tx.execute(insert(schema.tickets), [row | {"id": n, "after": [n - 1], "moved_at": float(n)} for n in ids])
         texts = {"text": "t", "context": "long " * 100, "criteria": "", "plan": ""}

@@ -11,12 +11,15 @@ from typing import Any
 import pytest
 from sqlalchemy import create_engine
 
-from legion.domain.events import Kind
-from legion.domain.tickets import Stop
-from legion.store import board, events, landings, rewinds, runs, schema, tickets
-from legion.store.board import HEAD, IN_THE_HEAD, LEFT_OUT, NUMBERED, OF_TICKET, Condition
-from legion.store.database import Store, sqlite_url
-from legion.store.migrations import SHIPPED, parse
+from legion.domain.events import EventKind
+from legion.domain.tickets.ticket import Stop
+from legion.store import board_records, events
+from legion.store.board import landings, tickets
+from legion.store.board_records import HEAD, IN_THE_HEAD, LEFT_OUT, NUMBERED, OF_TICKET, BoardCondition
+from legion.store.database import schema
+from legion.store.database.migrations import SHIPPED, parse
+from legion.store.database.transactions import Store, sqlite_url
+from legion.store.work import rewinds, runs
 from tests.store.making import add_project, add_ticket
 
 DATA = Path(__file__).with_name("data")
@@ -35,21 +38,21 @@ def full(migrated_url: str) -> Store:
     return store
 
 
-def files_of(store: Store, after: int | None = None) -> board.Files:
+def files_of(store: Store, after: int | None = None) -> board_records.Files:
     with store.read() as tx:
-        return board.files(tx, 1, after)
+        return board_records.files(tx, 1, after)
 
 
-def plain(files: board.Files) -> dict[str, object]:
+def plain(files: board_records.Files) -> dict[str, object]:
     """Without the moment at which it was written."""
     read = {name: json.loads(content) for name, content in files.items()}
     read[HEAD].pop("at")
     return read
 
 
-def restored(folder: Path, files: board.Files) -> Store:
+def restored(folder: Path, files: board_records.Files) -> Store:
     store = Store(sqlite_url(folder / "new.db"))
-    board.restore(store, [files])
+    board_records.restore(store, [files])
     return store
 
 
@@ -57,7 +60,7 @@ def test_every_table_is_copied_or_left_out_on_purpose():
     copied = {"tickets", *(one.name for one in OF_TICKET), *NUMBERED, *IN_THE_HEAD}
     assert not copied & LEFT_OUT.keys()
     assert copied | LEFT_OUT.keys() == schema.metadata.tables.keys(), (
-        "say in store/board.py what becomes of a new table"
+        "say in store/board_records.py what becomes of a new table"
     )
 
 
@@ -69,7 +72,7 @@ def test_a_full_board_comes_back_as_it_was(full: Store, tmp_path: Path):
         assert tickets.get_many(tx, (1, 2, 3)) == tickets.get_many(old_tx, (1, 2, 3))
         assert runs.of_ticket(tx, 1) == runs.of_ticket(old_tx, 1)
         assert rewinds.by_conversation(tx, "new-talk") == rewinds.by_conversation(old_tx, "new-talk")
-        assert [event.kind for event in events.of_ticket(tx, 1)] == [Kind.TICKET_CREATED]
+        assert [event.kind for event in events.of_ticket(tx, 1)] == [EventKind.TICKET_CREATED]
     with new.write() as tx:
         assert add_ticket(tx).id == 4, "numbers go on"
     for store in (full, new):
@@ -86,7 +89,7 @@ def test_any_database_can_be_filled_with_it(tmp_path: Path, database_url: str):
         runs.start(tx, first.id, 1)
     files = files_of(old)
     new = Store(database_url)
-    board.restore(new, [files])
+    board_records.restore(new, [files])
     assert plain(files_of(new)) == plain(files)
     for store in (old, new):
         store.close()
@@ -134,7 +137,7 @@ def test_a_board_of_an_older_schema_is_migrated_like_a_database(full: Store, tmp
     new = restored(tmp_path, {name: json.dumps(one).encode() for name, one in told.items()})
     assert json.loads(files_of(new)[HEAD])["schema"] == SHIPPED[-1].number
     with new.read() as tx:
-        assert tickets.get(tx, 3).wish.after == (1, 2)
+        assert tickets.get(tx, 3).spec.after == (1, 2)
     for store in (full, new):
         store.close()
 
@@ -156,22 +159,22 @@ def test_only_what_changed_is_written_again(migrated_url: str):
 def test_how_a_database_is_is_seen_without_changing_it(tmp_path: Path):
     file = tmp_path / "legion.db"
     url = sqlite_url(file)
-    assert board.condition(url) is Condition.LOST
+    assert board_records.condition(url) is BoardCondition.LOST
     assert not file.exists()
     file.write_bytes(b"no database at all" * 500)
-    assert board.condition(url) is Condition.DAMAGED
+    assert board_records.condition(url) is BoardCondition.DAMAGED
     file.unlink()
     store = Store(url)
     store.migrate()
-    assert board.condition(url) is Condition.EMPTY
+    assert board_records.condition(url) is BoardCondition.EMPTY
     with store.write() as tx:
         add_project(tx)
-    assert board.condition(url) is Condition.SOUND
+    assert board_records.condition(url) is BoardCondition.SOUND
     store.close()
     file.unlink()
     Store(url).close()
     file.touch()
-    assert board.condition(url) is Condition.EMPTY, "not even tables"
+    assert board_records.condition(url) is BoardCondition.EMPTY, "not even tables"
 
 
 def test_only_projects_where_something_may_have_happened_are_astir(migrated_url: str):
@@ -184,12 +187,12 @@ def test_only_projects_where_something_may_have_happened_are_astir(migrated_url:
         landings.open(tx, 3, base="a", commit="b", tree="c", tickets={}, before={})
     with store.read() as tx:
         assert events.concerned(tx, before) == {2}
-        assert board.astir(tx, before) == {2, 3}, "of an intent no event tells"
-        assert board.astir(tx, 0) == {1, 2, 3}
+        assert board_records.astir(tx, before) == {2, 3}, "of an intent no event tells"
+        assert board_records.astir(tx, 0) == {1, 2, 3}
         (ticket,) = tickets.live(tx)
     with store.write() as tx:
         runs.start(tx, ticket.id, 1)
         newest = events.last(tx)
     with store.read() as tx:
-        assert board.astir(tx, newest) == {2, 3}, "what runs at work do is told later"
+        assert board_records.astir(tx, newest) == {2, 3}, "what runs at work do is told later"
     store.close()

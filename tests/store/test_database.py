@@ -13,11 +13,14 @@ import psycopg
 import pytest
 from sqlalchemy import Engine, event, func, insert, make_url, select, text
 
-from legion.domain.decide import JobKind
-from legion.domain.events import Kind
-from legion.store import events, jobs, projects, schema, tickets
-from legion.store.database import Store, sqlite_url
-from legion.store.errors import StoreBusy, StoreReadOnly
+from legion.domain.events import EventKind
+from legion.domain.scheduling.decide import JobKind
+from legion.store import events
+from legion.store.board import projects, tickets
+from legion.store.database import schema
+from legion.store.database.errors import StoreBusy, StoreReadOnly
+from legion.store.database.transactions import Store, sqlite_url
+from legion.store.work import claims
 from legion.system.crash import Point
 from tests.store.making import add_project, add_ticket, dies_at, in_a_process
 
@@ -98,18 +101,18 @@ def test_listeners_hear_of_news_after_the_commit_and_of_nothing_else(store, proj
 
     store.on_commit(listen)
     with store.write() as tx:
-        number = tx.record(Kind.WARNING, data={"why": "first"})
+        number = tx.record(EventKind.WARNING, data={"why": "first"})
         assert heard == []
     assert heard == [number]
     with store.write() as tx:
         events.last(tx)
-        claim = jobs.claim(tx, JobKind.LAND, project.id, "here")
+        claim = claims.claim(tx, JobKind.LAND, project.id, "here")
     with contextlib.suppress(Oops), store.write() as tx:
-        tx.record(Kind.WARNING)
+        tx.record(EventKind.WARNING)
         oops()
     assert heard == [number], "nothing new happened"
     with store.write() as tx:
-        jobs.finish(tx, claim)
+        claims.finish(tx, claim)
     assert heard == [number, number], "a job that ends is news, since something else may start"
 
 
@@ -123,8 +126,8 @@ def test_event_numbers_have_no_gaps_and_follow_the_commits_under_many_threads(st
         chance = random.Random(seed * 100 + who)
         for _ in range(each):
             with contextlib.suppress(Oops), store.write() as tx:
-                tx.record(Kind.WARNING, data={"who": who})
-                tx.record(Kind.WARNING, data={"who": who})
+                tx.record(EventKind.WARNING, data={"who": who})
+                tx.record(EventKind.WARNING, data={"who": who})
                 if chance.random() < 0.3:
                     oops()
 
@@ -170,7 +173,7 @@ def test_event_numbers_have_no_gaps_between_processes(migrated_url, store):
         mine = Store(migrated_url)
         for _ in range(30):
             with mine.write() as tx:
-                tx.record(Kind.WARNING)
+                tx.record(EventKind.WARNING)
         mine.close()
 
     outside = threading.Thread(target=lambda: codes.append(in_a_process(write)))
@@ -178,7 +181,7 @@ def test_event_numbers_have_no_gaps_between_processes(migrated_url, store):
     outside.start()
     for _ in range(30):
         with store.write() as tx:
-            tx.record(Kind.WARNING)
+            tx.record(EventKind.WARNING)
     outside.join(60)
     assert codes == [0]
     with store.read() as tx:
@@ -191,7 +194,7 @@ def test_a_writer_of_another_process_waits_before_it_reads(migrated_url, store):
     with store.write(), pytest.raises(StoreBusy), other.write() as tx:
         events.last(tx)
     with other.write() as tx:
-        assert tx.record(Kind.WARNING) == 1
+        assert tx.record(EventKind.WARNING) == 1
     other.close()
 
 
@@ -204,7 +207,7 @@ def test_a_kill_before_the_commit_leaves_nothing_half(migrated_url, store, proje
     dies_at(Point.STORE_WRITE_BEFORE_COMMIT, create)
     with store.read() as tx:
         assert tickets.live(tx) == ()
-        assert [item.kind for item in events.after(tx, 0)] == [Kind.PROJECT_ADDED]
+        assert [item.kind for item in events.after(tx, 0)] == [EventKind.PROJECT_ADDED]
     with store.write() as tx:
         add_ticket(tx, project.id)
     with store.read() as tx:
@@ -251,7 +254,7 @@ def test_a_lost_connection_to_postgres_is_mended_by_the_next_transaction(migrate
         others = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s AND pid <> pg_backend_pid()"
         assert len(other.execute(others, (url.database,)).fetchall()) == 2
     with store.write() as tx:
-        tx.record(Kind.WARNING)
+        tx.record(EventKind.WARNING)
     with store.read() as tx:
         assert events.last(tx) == 2
     store.close()
@@ -260,7 +263,7 @@ def test_a_lost_connection_to_postgres_is_mended_by_the_next_transaction(migrate
 def test_a_reader_sees_what_was_committed_just_before(store):
     for number in range(1, 20):
         with store.write() as tx:
-            tx.record(Kind.WARNING)
+            tx.record(EventKind.WARNING)
         with store.read() as tx:
             assert events.last(tx) == number
 

@@ -18,11 +18,12 @@ import pytest
 from sqlalchemy import make_url
 from sqlalchemy.exc import DBAPIError
 
-from legion.domain.errors import LegionError, TryAgain
-from legion.domain.events import Kind
-from legion.store import errors, events, tickets
-from legion.store.database import Store, sqlite_url
-from legion.store.errors import (
+from legion.domain.errors import LegionError, Retryable
+from legion.domain.events import EventKind
+from legion.store import events
+from legion.store.board import tickets
+from legion.store.database import errors
+from legion.store.database.errors import (
     StoreBroken,
     StoreBusy,
     StoreFull,
@@ -30,6 +31,7 @@ from legion.store.errors import (
     StoreUnreachable,
     UnknownDatabase,
 )
+from legion.store.database.transactions import Store, sqlite_url
 from tests.store.making import add_project, add_ticket, in_a_process
 
 
@@ -178,7 +180,7 @@ def test_a_full_disk_is_said_and_loses_nothing(small_disk):
     with pytest.raises(StoreFull) as caught:
         fill()
     assert one_sentence(caught.value)
-    assert isinstance(caught.value, TryAgain)
+    assert isinstance(caught.value, Retryable)
     with store.read() as view:
         assert len(tickets.live(view)) == written > 0
         assert events.last(view) == 1 + written
@@ -253,10 +255,10 @@ def test_a_database_held_by_somebody_else_for_too_long_is_said(migrated_url):
     store = Store(migrated_url, patience=0.2)
     with held(migrated_url):
         with pytest.raises(StoreBusy) as caught, store.write() as tx:
-            tx.record(Kind.WARNING)
+            tx.record(EventKind.WARNING)
         assert one_sentence(caught.value)
     with store.write() as tx:
-        assert tx.record(Kind.WARNING) == 1
+        assert tx.record(EventKind.WARNING) == 1
     store.close()
 
 
@@ -265,7 +267,7 @@ def test_a_thread_that_waits_too_long_for_another_is_told_so(migrated_url):
 
     def write() -> None:
         with store.write() as tx:
-            tx.record(Kind.WARNING)
+            tx.record(EventKind.WARNING)
 
     with ThreadPoolExecutor() as threads, store.write():
         assert isinstance(threads.submit(write).exception(timeout=30), StoreBusy)

@@ -8,12 +8,13 @@ import pytest
 from sqlalchemy import insert
 from sqlalchemy.exc import IntegrityError
 
-from legion.domain.decide import JobKind
-from legion.domain.errors import Conflict
-from legion.domain.jobs import Claim
-from legion.store import jobs, schema
-from legion.store.database import Store
-from legion.store.errors import StaleClaim
+from legion.domain.errors import StateConflict
+from legion.domain.scheduling.claims import Claim
+from legion.domain.scheduling.decide import JobKind
+from legion.store.database import schema
+from legion.store.database.errors import StaleClaim
+from legion.store.database.transactions import Store
+from legion.store.work import claims as jobs
 from tests.store.making import in_a_process
 
 
@@ -29,7 +30,7 @@ def finish_in(store: Store, claim: Claim) -> None:
 
 def test_a_job_is_claimed_once_and_again_after_it_is_finished(store):
     first = claim_in(store)
-    with pytest.raises(Conflict, match="being done already"):
+    with pytest.raises(StateConflict, match="being done already"):
         claim_in(store)
     with store.read() as tx:
         assert jobs.active(tx) == (first,)
@@ -78,7 +79,7 @@ def test_of_many_threads_one_gets_the_job(store):
     def attempt(_: int) -> Claim | None:
         try:
             return claim_in(store)
-        except Conflict:
+        except StateConflict:
             return None
 
     for generation in range(1, 6):

@@ -27,36 +27,22 @@ from sqlalchemy import (
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.types import TypeEngine
 
-from legion.domain.checks import Verdict
-from legion.domain.decide import JobKind
-from legion.domain.evidence import Bound
-from legion.domain.liveness import Action
+from legion.domain.agents.teams import PLAIN, RolePart
+from legion.domain.checks import CheckResult
+from legion.domain.review.verdicts import Severity
 from legion.domain.runs import Outcome
-from legion.domain.teams import PLAIN, Part
-from legion.domain.tickets import ParkReason, State
-from legion.domain.verdicts import Weight
-from legion.domain.wishes import Policy
-from legion.store import (
-    advice,
-    crews,
-    events,
-    jobs,
-    landings,
-    liveness,
-    projects,
-    questions,
-    receipts,
-    requests,
-    runs,
-    schema,
-    snapshot,
-    tickets,
-    usage,
-    verdicts,
-)
-from legion.store.database import Store
-from legion.store.errors import StoreTooNew
-from legion.store.migrations import SHIPPED, Migration, parse
+from legion.domain.scheduling.decide import JobKind
+from legion.domain.tickets.evidence import Bound
+from legion.domain.tickets.spec import ReviewPolicy
+from legion.domain.tickets.ticket import ParkReason, State
+from legion.domain.watchdog.diagnosis import WatchdogStep
+from legion.store import events, snapshot
+from legion.store.board import advice, crews, landings, projects, questions, receipts, tickets, verdicts
+from legion.store.database import schema
+from legion.store.database.errors import StoreTooNew
+from legion.store.database.migrations import SHIPPED, Migration, parse
+from legion.store.database.transactions import Store
+from legion.store.work import claims, idempotency, runs, usage, watchdog
 from legion.system.crash import Point
 from tests.store.making import add_project, add_ticket, dies_at
 
@@ -99,22 +85,22 @@ def test_old_data_is_migrated_still_says_the_same_and_work_goes_on(old):
     old.migrate()
     with old.read() as tx:
         (project,) = projects.all(tx)
-        assert (project.name, project.root, project.baseline_verdict) == ("shop", "/home/ada/shop", Verdict.GREEN)
+        assert (project.name, project.root, project.baseline_verdict) == ("shop", "/home/ada/shop", CheckResult.GREEN)
         assert projects.is_trusted(tx, project.id, "hash-1")
         done, parked, queued = tickets.get_many(tx, (1, 2, 3))
-        assert (done.state, done.landed, done.wish.title) == (State.DONE, "c" * 40, "Tills")
-        assert done.wish.context == "The old till\nrings twice."
+        assert (done.state, done.landed, done.spec.title) == (State.DONE, "c" * 40, "Tills")
+        assert done.spec.context == "The old till\nrings twice."
         assert parked.parked is not None
         assert (parked.state, parked.parked.reason, parked.parked.until) == (State.PARKED, ParkReason.LIMIT, 5000.0)
-        assert queued.wish.after == (1, 2)
-        assert queued.wish.files == ("src/*.py",)
+        assert queued.spec.after == (1, 2)
+        assert queued.spec.files == ("src/*.py",)
         assert tickets.counts(tx) == {State.DONE: 1, State.PARKED: 1, State.QUEUED: 1}
         assert tickets.dependants(tx, 2) == (3,)
         assert [run.outcome for run in runs.of_ticket(tx, 1, role="")] == [Outcome.LOST, Outcome.FINISHED]
-        assert [(claim.kind, claim.subject) for claim in jobs.active(tx)] == [(JobKind.LAND, 1)]
-        assert [receipt.verdict for receipt in receipts.of_ticket(tx, 1)] == [Verdict.GREEN]
+        assert [(claim.kind, claim.subject) for claim in claims.active(tx)] == [(JobKind.LAND, 1)]
+        assert [receipt.verdict for receipt in receipts.of_ticket(tx, 1)] == [CheckResult.GREEN]
         assert [dict(landing.tickets) for landing in landings.history(tx, 1, 5)] == [{1: "c" * 40}]
-        assert requests.recall(tx, 1, "again") == {"ids": [3]}
+        assert idempotency.recall(tx, 1, "again") == {"ids": [3]}
         assert [event.n for event in events.after(tx, 0)] == [1, 2]
         assert snapshot.load(tx, 2, {}).ended == {1: State.DONE}
     with old.write() as tx:
@@ -130,8 +116,8 @@ def test_what_models_cost_and_asked_is_kept(database_url):
     run_plain(database_url, data_of(SHIPPED[1]))
     store.migrate()
     with store.read() as tx:
-        assert tickets.get(tx, 1).wish.budget == 2.5
-        assert tickets.get(tx, 1).wish.asks
+        assert tickets.get(tx, 1).spec.budget == 2.5
+        assert tickets.get(tx, 1).spec.asks
         assert [run.conversation for run in runs.of_ticket(tx, 1)] == ["one-talk", "one-talk"]
         assert usage.of_ticket(tx, 1).input == 9_000_000_000
         assert usage.read_up_to(tx, "gateway") == ("2026-01-02.jsonl", 9_000_000_000)
@@ -148,9 +134,9 @@ def test_what_proves_which_criterion_is_kept_and_older_tickets_have_none(databas
     store.migrate()
     with store.read() as tx:
         proven, plain = tickets.get_many(tx, (1, 2))
-        assert proven.wish.bound == (Bound(criterion=0, by="make test"),)
-        assert proven.wish.acceptance == ("smoke",)
-        assert (plain.wish.bound, plain.wish.acceptance) == ((), ())
+        assert proven.spec.bound == (Bound(criterion=0, by="make test"),)
+        assert proven.spec.acceptance == ("smoke",)
+        assert (plain.spec.bound, plain.spec.acceptance) == ((), ())
     store.close()
 
 
@@ -162,12 +148,12 @@ def test_a_team_is_kept_as_it_was_and_older_tickets_have_one_plain_agent(databas
     store.migrate()
     with store.write() as tx:
         kept, plain = tickets.get_many(tx, (1, 2))
-        assert (kept.wish.team, kept.wish.labels) == ("pair", ("urgent",))
-        crew = crews.get(tx, kept.wish.crew)
+        assert (kept.spec.team, kept.spec.labels) == ("pair", ("urgent",))
+        crew = crews.get(tx, kept.spec.crew)
         assert [stage.key for stage in crew.stages] == ["lead-advise", "engineer"]
         assert (crew.rounds, crew.advisers[0].tools) == (2, frozenset({"Read"}))
         assert [one.text for one in advice.of_ticket(tx, 1)] == ["Begin small."]
-        assert crews.get(tx, plain.wish.crew) == PLAIN
+        assert crews.get(tx, plain.spec.crew) == PLAIN
         assert crews.get(tx, crews.keep(tx, crew)) == crew
         assert crews.keep(tx, crew) == crews.keep(tx, crew)
     store.close()
@@ -180,15 +166,15 @@ def test_steps_that_were_taken_are_kept_and_tickets_still_pass_over_attempts(dat
     run_plain(database_url, data_of(step))
     store.migrate()
     with store.read() as tx:
-        nudged, ended = liveness.helps(tx, [1])[1]
+        nudged, ended = watchdog.helps(tx, [1])[1]
         assert (nudged.action, nudged.taken_at, ended.action, ended.taken_at) == (
-            Action.NUDGE,
+            WatchdogStep.NUDGE,
             1455.5,
-            Action.END,
+            WatchdogStep.END,
             None,
         )
-        assert liveness.ended_by(tx, 1) == ended
-        assert liveness.watches(tx, [1, 2])[1].bytes == 9_000_000_000
+        assert watchdog.ended_by(tx, 1) == ended
+        assert watchdog.watches(tx, [1, 2])[1].bytes == 9_000_000_000
         assert [one.skipped for one in tickets.get_many(tx, (1, 2))] == [0, 3]
     store.close()
 
@@ -202,13 +188,13 @@ def test_what_readers_said_is_kept_and_older_runs_are_the_builders(database_url)
     with store.read() as tx:
         (reading,) = verdicts.of_ticket(tx, 1)
         assert reading.verdict is not None
-        assert [(one.weight, one.place) for one in reading.verdict.findings] == [(Weight.NIT, "till.py:3")]
+        assert [(one.weight, one.place) for one in reading.verdict.findings] == [(Severity.NIT, "till.py:3")]
         assert [judged.met for judged in reading.verdict.criteria] == [True]
         assert [(run.role, run.part) for run in runs.of_ticket(tx, 1)][1:] == [
-            ("", Part.BUILD),
-            ("reviewer", Part.READ),
+            ("", RolePart.BUILD),
+            ("reviewer", RolePart.READ),
         ]
-        assert [ticket.wish.review for ticket in tickets.get_many(tx, (1, 2))] == [None, Policy.ALWAYS]
+        assert [ticket.spec.review for ticket in tickets.get_many(tx, (1, 2))] == [None, ReviewPolicy.ALWAYS]
     store.close()
 
 

@@ -6,11 +6,13 @@ from dataclasses import fields, replace
 
 import pytest
 
-from legion.domain.checks import Verdict
-from legion.domain.errors import Conflict, NotFound
-from legion.domain.events import Kind
+from legion.domain.checks import CheckResult
+from legion.domain.errors import NotFound, StateConflict
+from legion.domain.events import EventKind
 from legion.domain.projects import Project
-from legion.store import events, projects, schema
+from legion.store import events
+from legion.store.board import projects
+from legion.store.database import schema
 from tests.store.making import add_project
 
 
@@ -38,7 +40,7 @@ def test_every_field_of_a_project_is_saved(store, project):
         config_origin=next(origin for origin in type(project.config_origin) if origin is not project.config_origin),
         target="b",
         baseline_commit="b",
-        baseline_verdict=Verdict.RED,
+        baseline_verdict=CheckResult.RED,
         person_tip="b",
         person_absorbed="b",
         person_refused="b",
@@ -57,21 +59,21 @@ def test_every_field_of_a_project_is_saved(store, project):
 
 def test_saving_what_somebody_else_changed_is_refused(store, project):
     with store.write() as tx:
-        projects.save(tx, replace(project, paused=True), Kind.PROJECT_PAUSED)
-    with pytest.raises(Conflict, match="look at it again"), store.write() as tx:
+        projects.save(tx, replace(project, paused=True), EventKind.PROJECT_PAUSED)
+    with pytest.raises(StateConflict, match="look at it again"), store.write() as tx:
         projects.save(tx, replace(project, target="mine"))
     with store.read() as tx:
         now = projects.get(tx, project.id)
         last = events.after(tx, 0)[-1]
     assert (now.paused, now.target) == (True, project.target)
-    assert (last.kind, last.project) == (Kind.PROJECT_PAUSED, project.id)
+    assert (last.kind, last.project) == (EventKind.PROJECT_PAUSED, project.id)
 
 
 def test_a_repository_is_a_project_once_until_it_is_removed(store, project):
-    with pytest.raises(Conflict, match="already"), store.write() as tx:
+    with pytest.raises(StateConflict, match="already"), store.write() as tx:
         add_project(tx)
     with store.write() as tx:
-        projects.save(tx, replace(project, removed_at=tx.now), Kind.PROJECT_REMOVED)
+        projects.save(tx, replace(project, removed_at=tx.now), EventKind.PROJECT_REMOVED)
     with store.read() as tx:
         assert projects.all(tx) == ()
         assert projects.by_common_dir(tx, project.common_dir) is None
@@ -94,4 +96,4 @@ def test_trust_is_given_by_hash_and_said_once(store, project):
         assert projects.is_trusted(tx, project.id, "hash-1")
         assert not projects.is_trusted(tx, project.id, "hash-2")
         assert not projects.is_trusted(tx, other.id, "hash-1")
-        assert [event.kind for event in events.after(tx, 0)].count(Kind.PROJECT_TRUSTED) == 1
+        assert [event.kind for event in events.after(tx, 0)].count(EventKind.PROJECT_TRUSTED) == 1

@@ -5,12 +5,14 @@ from __future__ import annotations
 import pytest
 from sqlalchemy.exc import IntegrityError
 
-from legion.domain.checks import Receipt, Verdict
-from legion.domain.errors import Conflict
-from legion.domain.events import Kind
-from legion.domain.landing import Landing
-from legion.store import events, landings, receipts, requests
-from legion.store.database import Transaction
+from legion.domain.checks import CheckResult, Receipt
+from legion.domain.errors import StateConflict
+from legion.domain.events import EventKind
+from legion.domain.landing.bisect import LandingIntent
+from legion.store import events
+from legion.store.board import landings, receipts
+from legion.store.database.transactions import Transaction
+from legion.store.work import idempotency
 from tests.store.making import add_project, add_ticket
 
 
@@ -22,7 +24,7 @@ def add_receipt(tx: Transaction, **different) -> Receipt:
         "command": "make test",
         "commit": "c1",
         "tree": "t1",
-        "verdict": Verdict.GREEN,
+        "verdict": CheckResult.GREEN,
         "exit_code": 0,
         "duration": 1.25,
         "tail": "ok",
@@ -35,12 +37,12 @@ def add_receipt(tx: Transaction, **different) -> Receipt:
 def test_a_receipt_comes_back_as_it_was_made_and_is_told(store, project):
     with store.write() as tx:
         add_ticket(tx, project.id)
-        made = add_receipt(tx, ticket=1, verdict=Verdict.RED, exit_code=2)
+        made = add_receipt(tx, ticket=1, verdict=CheckResult.RED, exit_code=2)
     with store.read() as tx:
         assert receipts.of_ticket(tx, 1) == (made,)
         last = events.after(tx, 0)[-1]
-    assert (made.id, made.made_at, made.verdict) == (1, last.at, Verdict.RED)
-    assert (last.kind, last.project, last.ticket) == (Kind.RECEIPT, project.id, 1)
+    assert (made.id, made.made_at, made.verdict) == (1, last.at, CheckResult.RED)
+    assert (last.kind, last.project, last.ticket) == (EventKind.RECEIPT, project.id, 1)
     assert last.data == {
         "receipt": 1,
         "name": "test",
@@ -57,8 +59,8 @@ def test_receipts_are_found_by_tree_commit_ticket_and_command(store, project):
         add_ticket(tx, project.id)
         first = add_receipt(tx)
         proof = add_receipt(tx, ticket=1, command="make proof")
-        again = add_receipt(tx, commit="c2", verdict=Verdict.RED)
-        add_receipt(tx, tree="t2", commit="c3", exit_code=None, verdict=Verdict.BROKEN)
+        again = add_receipt(tx, commit="c2", verdict=CheckResult.RED)
+        add_receipt(tx, tree="t2", commit="c3", exit_code=None, verdict=CheckResult.BROKEN)
         foreign = add_receipt(tx, project=other.id)
     with store.read() as tx:
         assert receipts.for_tree(tx, project.id, "t1") == (first, proof, again)
@@ -80,7 +82,7 @@ def test_an_open_landing_is_seen_until_it_is_closed(store, project):
     with store.write() as tx:
         first = landings.open(tx, project.id, base="b", commit="c1", tree="t1", tickets={2: "m2", 1: "c1"})
         add_project(tx, "other")
-    assert first == Landing(
+    assert first == LandingIntent(
         id=1, project=project.id, base="b", commit="c1", tree="t1", tickets={2: "m2", 1: "c1"}, opened_at=tx.now
     )
     with store.read() as tx:
@@ -102,21 +104,21 @@ def test_a_landing_is_closed_once(store, project):
         landings.open(tx, project.id, base="b", commit="c", tree="t", tickets={})
         landings.close(tx, 1, landed=True)
     for unknown in (1, 2):
-        with pytest.raises(Conflict, match="is not open"), store.write() as tx:
+        with pytest.raises(StateConflict, match="is not open"), store.write() as tx:
             landings.close(tx, unknown, landed=False)
 
 
 def test_a_repeated_request_finds_its_first_answer(store, project):
     with store.write() as tx:
         other = add_project(tx, "other")
-        assert requests.recall(tx, project.id, "r") is None
-        requests.remember(tx, project.id, "r", {"ids": [1, 2], "keys": {"a": 1}})
+        assert idempotency.recall(tx, project.id, "r") is None
+        idempotency.remember(tx, project.id, "r", {"ids": [1, 2], "keys": {"a": 1}})
     with store.read() as tx:
-        assert requests.recall(tx, project.id, "r") == {"ids": [1, 2], "keys": {"a": 1}}
-        assert requests.recall(tx, project.id, "R") is None
-        assert requests.recall(tx, other.id, "r") is None
+        assert idempotency.recall(tx, project.id, "r") == {"ids": [1, 2], "keys": {"a": 1}}
+        assert idempotency.recall(tx, project.id, "R") is None
+        assert idempotency.recall(tx, other.id, "r") is None
     with pytest.raises(IntegrityError), store.write() as tx:
-        requests.remember(tx, project.id, "r", {})
+        idempotency.remember(tx, project.id, "r", {})
 
 
 def test_events_are_read_by_number_project_and_ticket(store, project):
@@ -124,7 +126,7 @@ def test_events_are_read_by_number_project_and_ticket(store, project):
         other = add_project(tx, "other")
         add_ticket(tx, project.id)
         add_ticket(tx, other.id)
-        tx.record(Kind.WARNING, data={"why": "disk"})
+        tx.record(EventKind.WARNING, data={"why": "disk"})
     with store.read() as tx:
         everything = events.after(tx, 0)
         assert [event.n for event in everything] == [1, 2, 3, 4, 5]
@@ -141,6 +143,6 @@ def test_the_latest_events_of_a_ticket_come_oldest_first(store, project):
     with store.write() as tx:
         add_ticket(tx, project.id)
         for number in range(5):
-            tx.record(Kind.WARNING, ticket=1, data={"number": number})
+            tx.record(EventKind.WARNING, ticket=1, data={"number": number})
     with store.read() as tx:
         assert [event.data["number"] for event in events.of_ticket(tx, 1, limit=3)] == [2, 3, 4]

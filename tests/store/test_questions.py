@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from legion.domain.errors import Conflict, NotFound
-from legion.domain.events import Kind
-from legion.domain.questions import Matter, Settler
-from legion.domain.tickets import Cause, Change, Fail, Park, ParkReason, Propose, Retry, Start, Stop, Unpark
-from legion.store import events, questions, runs, tickets
+from legion.domain.errors import NotFound, StateConflict
+from legion.domain.events import EventKind
+from legion.domain.questions import QuestionKind, SettledBy
+from legion.domain.tickets.ticket import Cause, Change, Fail, Park, ParkReason, Propose, Retry, Start, Stop, Unpark
+from legion.store import events
+from legion.store.board import questions, tickets
+from legion.store.work import runs
 from tests.store.making import COMMIT, add_ticket
 
 
@@ -19,7 +21,7 @@ def run(store, project):
 
 
 def ask(tx, run, key="k", words="May it?"):
-    kind = Matter.PERMISSION
+    kind = QuestionKind.PERMISSION
     return questions.ask(
         tx,
         key=key,
@@ -43,7 +45,7 @@ def test_the_same_key_is_the_same_question(store, run):
         assert questions.open_ones(tx) == (first, other)
         assert questions.by_key(tx, "k") == first
         assert questions.by_key(tx, "nobody asked") is None
-        asked = [event for event in events.of_ticket(tx, run.ticket) if event.kind is Kind.QUESTION_ASKED]
+        asked = [event for event in events.of_ticket(tx, run.ticket) if event.kind is EventKind.QUESTION_ASKED]
     assert [event.data["words"] for event in asked] == ["May it?", "May it?"]
 
 
@@ -56,7 +58,7 @@ def test_a_question_is_settled_once(store, run):
     with store.read() as tx:
         assert questions.open_ones(tx) == ()
         assert questions.get(tx, question.id) == settled
-    with store.write() as tx, pytest.raises(Conflict, match="settled already"):
+    with store.write() as tx, pytest.raises(StateConflict, match="settled already"):
         questions.settle(tx, question.id, "no")
 
 
@@ -76,7 +78,7 @@ def test_an_agent_without_a_ticket_asks_with_choices_of_its_own(store, project):
         asked = questions.ask(
             tx,
             key="k",
-            kind=Matter.ASK,
+            kind=QuestionKind.ASK,
             project=project.id,
             agent="one",
             words="Which?",
@@ -93,8 +95,13 @@ def test_an_agent_without_a_ticket_asks_with_choices_of_its_own(store, project):
 @pytest.mark.parametrize(
     ("step", "kind", "choices", "on"),
     [
-        (Park(ParkReason.BUDGET, "it spent 2 dollars"), Matter.BUDGET, ("more", "leave"), Unpark()),
-        (Fail("gave up", "both changed a.txt", cause=Cause.CONFLICT), Matter.CONFLICT, ("retry", "leave"), Retry("so")),
+        (Park(ParkReason.BUDGET, "it spent 2 dollars"), QuestionKind.BUDGET, ("more", "leave"), Unpark()),
+        (
+            Fail("gave up", "both changed a.txt", cause=Cause.CONFLICT),
+            QuestionKind.CONFLICT,
+            ("retry", "leave"),
+            Retry("so"),
+        ),
     ],
 )
 def test_what_a_ticket_cannot_get_over_is_asked_with_the_move_and_withdrawn_with_the_next(
@@ -111,7 +118,7 @@ def test_what_a_ticket_cannot_get_over_is_asked_with_the_move_and_withdrawn_with
         tickets.move(tx, ticket, on)
         gone = questions.get(tx, asked.id)
         assert questions.open_ones(tx) == ()
-    assert (gone.settled_by, gone.choice) == (Settler.END, "leave")
+    assert (gone.settled_by, gone.choice) == (SettledBy.END, "leave")
 
 
 @pytest.mark.parametrize("step", [Park(ParkReason.PAUSED, "a person"), Fail("gave up", "red", cause=Cause.CHECKS)])
@@ -140,7 +147,7 @@ def test_the_question_about_a_change_outlives_a_wake_but_not_a_stop(store, proje
         asked = questions.ask(
             tx,
             key="change:1",
-            kind=Matter.CHANGE,
+            kind=QuestionKind.CHANGE,
             project=project.id,
             ticket=ticket,
             words="May this change land?",
@@ -151,4 +158,4 @@ def test_the_question_about_a_change_outlives_a_wake_but_not_a_stop(store, proje
         assert questions.open_ones(tx) == (asked,)
         tickets.move(tx, ticket, Stop())
         gone = questions.get(tx, asked.id)
-    assert (gone.settled_by, gone.choice, gone.allowed) == (Settler.END, "no", False)
+    assert (gone.settled_by, gone.choice, gone.allowed) == (SettledBy.END, "no", False)

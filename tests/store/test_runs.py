@@ -6,10 +6,11 @@ import uuid
 
 import pytest
 
-from legion.domain.errors import Conflict, NotFound
-from legion.domain.events import Kind
+from legion.domain.errors import NotFound, StateConflict
+from legion.domain.events import EventKind
 from legion.domain.runs import Outcome, Run
-from legion.store import events, runs
+from legion.store import events
+from legion.store.work import runs
 from tests.store.making import add_ticket
 
 
@@ -42,9 +43,9 @@ def test_a_run_starts_and_ends_with_its_events(store, project, ticket):
         assert runs.active(tx) == ()
         assert runs.of_ticket(tx, ticket) == (ended,)
         started_event, ended_event = events.of_ticket(tx, ticket)[-2:]
-    assert (started_event.kind, started_event.project) == (Kind.RUN_STARTED, project.id)
+    assert (started_event.kind, started_event.project) == (EventKind.RUN_STARTED, project.id)
     assert started_event.data == {"run": 1, "attempt": 1, "generation": 1}
-    assert (ended_event.kind, ended_event.project) == (Kind.RUN_ENDED, project.id)
+    assert (ended_event.kind, ended_event.project) == (EventKind.RUN_ENDED, project.id)
     assert ended_event.data == {"run": 1, "attempt": 1, "outcome": "failed", "detail": "exit code 3", "saved": "abc"}
 
 
@@ -71,7 +72,7 @@ def test_a_run_ends_once(store, ticket):
     with store.write() as tx:
         runs.start(tx, ticket, 1)
         runs.end(tx, 1, Outcome.LOST)
-    with pytest.raises(Conflict, match="has ended already"), store.write() as tx:
+    with pytest.raises(StateConflict, match="has ended already"), store.write() as tx:
         runs.end(tx, 1, Outcome.FINISHED)
     with store.read() as tx:
         assert runs.get(tx, 1).outcome is Outcome.LOST

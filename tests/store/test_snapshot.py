@@ -12,13 +12,15 @@ from pathlib import Path
 import pytest
 from sqlalchemy import Connection, Engine, create_engine, event, text
 
-from legion.domain.checks import Verdict
-from legion.domain.decide import JobKind, ProjectView, Snapshot
+from legion.domain.checks import CheckResult
 from legion.domain.projects import Project
 from legion.domain.runs import Outcome
-from legion.domain.tickets import Change, Land, Propose, Prove, Start, State
-from legion.store import events, jobs, landings, projects, receipts, runs, snapshot, tickets
-from legion.store.database import Store, sqlite_url
+from legion.domain.scheduling.decide import BoardSnapshot, JobKind, ProjectView
+from legion.domain.tickets.ticket import Change, Land, Propose, Prove, Start, State
+from legion.store import events, snapshot
+from legion.store.board import landings, projects, receipts, tickets
+from legion.store.database.transactions import Store, sqlite_url
+from legion.store.work import claims, runs
 from tests.store.making import COMMIT, TREE, add_many_landed, add_project, add_ticket, land, stop
 
 
@@ -35,9 +37,9 @@ def test_a_snapshot_shows_live_tickets_jobs_and_what_ended_before_them(store, pr
         projects.trust(tx, project.id, project.config_hash)
         projects.trust(tx, other.id, "another hash")
         projects.save(tx, replace(gone, removed_at=tx.now))
-        jobs.claim(tx, JobKind.LAND, project.id, "here")
-        finished = jobs.claim(tx, JobKind.RUN, 3, "here")
-        jobs.finish(tx, finished)
+        claims.claim(tx, JobKind.LAND, project.id, "here")
+        finished = claims.claim(tx, JobKind.RUN, 3, "here")
+        claims.finish(tx, finished)
         runs.end(tx, runs.start(tx, 3, 1).id, Outcome.LOST)
         runs.start(tx, 4, 1)
     with store.read() as tx:
@@ -52,7 +54,7 @@ def test_a_snapshot_shows_live_tickets_jobs_and_what_ended_before_them(store, pr
         baseline_red=False,
         person_waiting=False,
     )
-    assert seen == Snapshot(
+    assert seen == BoardSnapshot(
         projects=(view, replace(view, id=other.id, parallel=3, trusted=False)),
         tickets=live[:3],
         ended={1: State.DONE, 2: State.STOPPED},
@@ -72,9 +74,9 @@ def view_of(store: Store, project: Project, **changed) -> ProjectView:
 
 
 def test_the_baseline_is_known_only_for_the_target_as_it_is(store, project):
-    known = view_of(store, project, baseline_commit=COMMIT, baseline_verdict=Verdict.GREEN)
+    known = view_of(store, project, baseline_commit=COMMIT, baseline_verdict=CheckResult.GREEN)
     assert (known.baseline_known, known.baseline_red) == (True, False)
-    red = view_of(store, project, baseline_verdict=Verdict.RED)
+    red = view_of(store, project, baseline_verdict=CheckResult.RED)
     assert (red.baseline_known, red.baseline_red) == (True, True)
     moved = view_of(store, project, target=TREE)
     assert (moved.baseline_known, moved.baseline_red) == (False, False)
@@ -119,17 +121,17 @@ def life_of_a_ticket(store: Store, project: int, after: tuple[int, ...] = ()) ->
     with store.write() as tx:
         tickets.move(tx, ticket, Start(COMMIT))
         runs.start(tx, ticket, 1)
-        claim = jobs.claim(tx, JobKind.RUN, ticket, "here")
+        claim = claims.claim(tx, JobKind.RUN, ticket, "here")
     with store.read() as tx:
         run = runs.latest(tx, ticket)
         assert run is not None
         runs.active(tx)
     with store.write() as tx:
-        assert jobs.still_mine(tx, claim)
+        assert claims.still_mine(tx, claim)
         runs.end(tx, run.id, Outcome.FINISHED)
         tickets.move(tx, ticket, Propose(Change(base=COMMIT, commit=TREE)))
         tickets.move(tx, ticket, Prove())
-        jobs.finish(tx, claim)
+        claims.finish(tx, claim)
     with store.write() as tx:
         receipts.for_tree(tx, project, f"tree-{ticket}")
         intent = landings.open(tx, project, base=COMMIT, commit=TREE, tree=TREE, tickets={ticket: TREE})

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import pytest
 
-from legion.domain.agents import ROOT, Planning, Rights, Tier
-from legion.domain.budgets import Spent
-from legion.domain.errors import Conflict, NotFound
-from legion.domain.mail import Delivery, Post
+from legion.domain.agents.agent import ROOT, Planning, Rights, Tier
+from legion.domain.agents.mail import Delivery, MessageKind
+from legion.domain.errors import NotFound, StateConflict
 from legion.domain.runs import Outcome
-from legion.domain.tickets import Start
-from legion.domain.usage import Fate, Spending, Usage
-from legion.store import agents, holdings, mail, requests, runs, snapshot, tickets, usage
-from legion.store.database import Transaction
+from legion.domain.scheduling.budgets import EpicSpending
+from legion.domain.scheduling.usage import AttemptFate, Spending, Usage
+from legion.domain.tickets.ticket import Start
+from legion.store import snapshot
+from legion.store.board import tickets
+from legion.store.database.transactions import Transaction
+from legion.store.staff import agents, mail, ticket_holders
+from legion.store.work import idempotency, runs, usage
 from tests.store.making import COMMIT, add_ticket
 
 RIGHTS = Rights(tools=frozenset({"Read", "Bash"}), budget=10.0, headcount=3, depth=2, tier=Tier.SONNET)
@@ -27,7 +30,7 @@ def test_an_agent_comes_back_whole_and_is_found_by_what_people_call_it(store, pr
     with store.write() as tx:
         ann = hire(tx, project.id, "ann", plan=Planning.WANTED)
         nameless = hire(tx, project.id)
-        with pytest.raises(Conflict, match="choose another name"):
+        with pytest.raises(StateConflict, match="choose another name"):
             hire(tx, project.id, "ann")
     with store.read() as tx:
         assert agents.get(tx, ann.id) == agents.numbered(tx, 1) == ann
@@ -66,7 +69,7 @@ def test_mail_is_drained_in_order_and_counted(store, project):
         sent = [mail.send(tx, sender=ROOT, recipient=ann.id, text=f"{n}") for n in range(3)]
         assert mail.have_mail(tx) == {ann.id: 3}
         assert mail.offer(tx, ann.id, "p1")[0].batch == "p1"
-        late = mail.send(tx, sender=ROOT, recipient=ann.id, text="late", kind=Post.NOTICE)
+        late = mail.send(tx, sender=ROOT, recipient=ann.id, text="late", kind=MessageKind.NOTICE)
     with store.read() as tx:
         assert [one.id for one in mail.of_batch(tx, ann.id, "p1")] == [one.id for one in sent]
         assert [one.id for one in mail.waiting(tx, ann.id)] == [late.id]
@@ -102,10 +105,10 @@ def test_what_turns_cost_counts_for_the_project_and_for_no_ticket_or_epic(store,
         mine = Spending(run=run.id, provider="p", model="m", day="d", usage=Usage(requests=1, usd=1.5))
         usage.add(tx, [mine])
     with store.read() as tx:
-        assert usage.spent(tx) == (Spent(project=project.id, epic="", day="d", usd=1.5),)
+        assert usage.spent(tx) == (EpicSpending(project=project.id, epic="", day="d", usd=1.5),)
         assert usage.spending(tx, project.id) == (mine,)
         (work,) = usage.work(tx, project.id)
-        assert (work.run, work.ticket, work.agent, work.fate) == (run.id, None, "ann", Fate.NONE)
+        assert (work.run, work.ticket, work.agent, work.fate) == (run.id, None, "ann", AttemptFate.NONE)
         assert usage.work(tx, project.id + 1) == ()
 
 
@@ -114,20 +117,20 @@ def test_a_ticket_is_held_by_one_agent_at_a_time(store, project):
         ann, bob = hire(tx, project.id, "ann"), hire(tx, project.id, "bob")
         ticket = add_ticket(tx, project.id).id
         tickets.move(tx, ticket, Start(COMMIT))
-        holdings.hold(tx, ticket, ann.id)
-        again = holdings.hold(tx, ticket, bob.id)
-        holdings.note(tx, ticket, planted=True)
+        ticket_holders.hold(tx, ticket, ann.id)
+        again = ticket_holders.hold(tx, ticket, bob.id)
+        ticket_holders.note(tx, ticket, planted=True)
     with store.read() as tx:
-        assert holdings.current(tx, ann.id) is None
-        held = holdings.current(tx, bob.id)
+        assert ticket_holders.current(tx, ann.id) is None
+        held = ticket_holders.current(tx, bob.id)
         assert held is not None
         assert (held.number, held.planted, held.submitted) == (again.number, True, False)
-        assert holdings.tickets(tx) == snapshot.load(tx, 1, {}).held == frozenset({ticket})
+        assert ticket_holders.tickets(tx) == snapshot.load(tx, 1, {}).held == frozenset({ticket})
 
 
 def test_a_repeated_call_is_known_by_its_caller(store):
     with store.write() as tx:
-        requests.remember_call(tx, "ann", "r1", {"id": "x"})
+        idempotency.remember_call(tx, "ann", "r1", {"id": "x"})
     with store.read() as tx:
-        assert requests.recall_call(tx, "ann", "r1") == {"id": "x"}
-        assert requests.recall_call(tx, "bob", "r1") is None
+        assert idempotency.recall_call(tx, "ann", "r1") == {"id": "x"}
+        assert idempotency.recall_call(tx, "bob", "r1") is None

@@ -9,31 +9,33 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sqlalchemy.exc import IntegrityError
 
-from legion.domain.errors import Conflict, NotFound
-from legion.domain.events import Kind
-from legion.domain.evidence import Bound
-from legion.domain.tickets import (
+from legion.domain.errors import NotFound, StateConflict
+from legion.domain.events import EventKind
+from legion.domain.tickets.evidence import Bound
+from legion.domain.tickets.spec import ReviewPolicy, TicketSpec
+from legion.domain.tickets.ticket import (
     Change,
     Fail,
-    Ground,
     Park,
     ParkReason,
-    Planted,
     Propose,
     Resume,
     Retry,
     Start,
+    StartPoint,
+    StartPointUsed,
     State,
     Stop,
     Ticket,
     TryAgain,
     Unpark,
 )
-from legion.domain.wishes import Policy, Wish
-from legion.store import events, schema, tickets
+from legion.store import events
+from legion.store.board import tickets
+from legion.store.database import schema
 from tests.store.making import COMMIT, TREE, add_project, add_ticket, land, stop
 
-FULL_WISH = Wish(
+FULL_WISH = TicketSpec(
     title='-- \'a "title"\nwith; everything 🙂',
     text="text",
     context="context",
@@ -57,7 +59,7 @@ FULL_WISH = Wish(
     dispatcher="5f2c1d7e",
     tools=("Read", "Bash"),
     undoes=1,
-    review=Policy.RISKY,
+    review=ReviewPolicy.RISKY,
     team="tech_lead_team",
     crew="00ff",
     labels=("urgent",),
@@ -65,8 +67,8 @@ FULL_WISH = Wish(
 
 
 def test_every_field_of_a_wish_comes_back(store, project):
-    plain = Wish(title="", text="")
-    assert all(getattr(FULL_WISH, field.name) != getattr(plain, field.name) for field in fields(Wish))
+    plain = TicketSpec(title="", text="")
+    assert all(getattr(FULL_WISH, field.name) != getattr(plain, field.name) for field in fields(TicketSpec))
     with store.write() as tx:
         add_ticket(tx, project.id)
         add_ticket(tx, project.id)
@@ -74,7 +76,7 @@ def test_every_field_of_a_wish_comes_back(store, project):
     expected = Ticket(
         id=3,
         project=project.id,
-        wish=FULL_WISH,
+        spec=FULL_WISH,
         state=State.QUEUED,
         version=1,
         created_at=tx.now,
@@ -85,7 +87,7 @@ def test_every_field_of_a_wish_comes_back(store, project):
         assert tickets.get(tx, 3) == created
         assert tickets.get_many(tx, (3, 1)) == (created, tickets.get(tx, 1))
         last = events.after(tx, 0)[-1]
-    assert (last.kind, last.ticket, last.project) == (Kind.TICKET_CREATED, 3, project.id)
+    assert (last.kind, last.ticket, last.project) == (EventKind.TICKET_CREATED, 3, project.id)
     assert last.data == {"title": FULL_WISH.title, "after": [2, 1], "state": "queued"}
 
 
@@ -97,9 +99,9 @@ def test_every_field_of_a_ticket_is_written_by_a_move(store, project):
         Resume("the machine slept"),
         Start(COMMIT),
         Propose(Change(base=COMMIT, commit=TREE)),
-        TryAgain("red", "it fails", Ground(base=TREE, tree=COMMIT), skips=2),
+        TryAgain("red", "it fails", StartPoint(base=TREE, tree=COMMIT), skips=2),
         Start(COMMIT),
-        Planted(),
+        StartPointUsed(),
         Park(ParkReason.LIMIT, "till noon", 99.5),
         Unpark(),
         Fail("no"),
@@ -125,7 +127,7 @@ def test_a_move_is_told_with_its_reason(store, project):
         tickets.move(tx, 1, Stop("not needed"))
     with store.read() as tx:
         last = events.after(tx, 0)[-1]
-    assert (last.kind, last.ticket, last.project, last.at) == (Kind.TICKET_MOVED, 1, project.id, 1000.0 + 2)
+    assert (last.kind, last.ticket, last.project, last.at) == (EventKind.TICKET_MOVED, 1, project.id, 1000.0 + 2)
     assert last.data == {
         "step": "stop",
         "from": "queued",
@@ -139,7 +141,7 @@ def test_a_move_is_told_with_its_reason(store, project):
 def test_an_illegal_move_changes_nothing(store, project):
     with store.write() as tx:
         before = add_ticket(tx, project.id)
-    with pytest.raises(Conflict, match="cannot go that way now"), store.write() as tx:
+    with pytest.raises(StateConflict, match="cannot go that way now"), store.write() as tx:
         tickets.move(tx, 1, Propose(Change(base=COMMIT, commit=TREE)))
     with store.read() as tx:
         assert tickets.get(tx, 1) == before
@@ -151,7 +153,7 @@ def test_a_move_decided_on_an_old_version_is_refused(store, project):
         seen = add_ticket(tx, project.id)
         tickets.move(tx, 1, Stop())
         tickets.move(tx, 1, Retry())
-    with pytest.raises(Conflict, match="look at it again"), store.write() as tx:
+    with pytest.raises(StateConflict, match="look at it again"), store.write() as tx:
         tickets.move(tx, 1, Start(COMMIT), expected_version=seen.version)
     with store.read() as tx:
         assert tickets.get(tx, 1).state is State.QUEUED
@@ -190,7 +192,7 @@ def test_live_tickets_are_those_that_have_not_ended_without_their_long_texts(sto
         mine = tickets.live(tx, project.id)
         whole = tickets.get(tx, 3)
     assert [ticket.id for ticket in mine] == [3, 4]
-    assert mine[0] == replace(whole, wish=replace(whole.wish, text="", context=""))
+    assert mine[0] == replace(whole, spec=replace(whole.spec, text="", context=""))
     with store.write() as tx:
         tickets.move(tx, 2, Retry())
         assert [ticket.id for ticket in tickets.live(tx, project.id)] == [2, 3, 4]
@@ -252,7 +254,7 @@ def test_a_dropped_ticket_is_off_the_board_and_its_story_stays(store, project):
         assert tickets.live(tx) == tickets.recent(tx, project.id, 9) == ()
         assert tickets.dropped(tx, (1, 2)) == {1}
         assert tickets.edges(tx, project.id) == {}
-        assert [event.kind for event in events.of_ticket(tx, 1)] == [Kind.TICKET_CREATED, Kind.TICKET_DROPPED]
+        assert [event.kind for event in events.of_ticket(tx, 1)] == [EventKind.TICKET_CREATED, EventKind.TICKET_DROPPED]
     with store.write() as tx:
         assert add_ticket(tx, project.id).id == 2, "its number is not given again"
 
@@ -262,10 +264,10 @@ def test_a_ticket_in_hand_or_waited_for_cannot_be_dropped(store, project):
         add_ticket(tx, project.id)
         add_ticket(tx, project.id, after=(1,))
         tickets.move(tx, 1, Start(COMMIT))
-        with pytest.raises(Conflict, match="stop it first with `legion stop 1`"):
+        with pytest.raises(StateConflict, match="stop it first with `legion stop 1`"):
             tickets.drop(tx, 1)
         stop(tx, 1)
-        with pytest.raises(Conflict, match="waited for by 2: drop those first"):
+        with pytest.raises(StateConflict, match="waited for by 2: drop those first"):
             tickets.drop(tx, 1)
         tickets.drop(tx, 2)
         tickets.drop(tx, 1)
@@ -282,7 +284,7 @@ def test_a_megabyte_of_text_comes_back_whole(store, project):
         tickets.move(tx, created.id, TryAgain("red", long))
     with store.read() as tx:
         found = tickets.get(tx, created.id)
-    assert (found.wish.context, found.wish.text, found.feedback) == (long, long, long)
+    assert (found.spec.context, found.spec.text, found.feedback) == (long, long, long)
 
 
 def test_what_no_database_can_hold_becomes_a_visible_mark(store, project):
@@ -293,8 +295,8 @@ def test_what_no_database_can_hold_becomes_a_visible_mark(store, project):
     with store.read() as tx:
         found = tickets.get(tx, created.id)
         last = events.after(tx, 0)[-1]
-    assert found.wish.title == created.wish.title == "a\N{REPLACEMENT CHARACTER}b"
-    assert found.wish.text == "half ? character"
+    assert found.spec.title == created.spec.title == "a\N{REPLACEMENT CHARACTER}b"
+    assert found.spec.text == "half ? character"
     assert found.reason == "because \N{REPLACEMENT CHARACTER} of ?"
     assert last.data["to"] == "stopped"
 
@@ -303,14 +305,14 @@ def test_what_no_database_can_hold_becomes_a_visible_mark(store, project):
 @given(title=st.text(), texts=st.lists(st.text(), min_size=4, max_size=4), files=st.lists(st.text(), max_size=3))
 def test_any_text_comes_back(store, title, texts, files):
     text, context, criteria, plan = texts
-    wish = Wish(title=title, text=text, context=context, criteria=criteria, plan=plan, files=tuple(files))
+    spec = TicketSpec(title=title, text=text, context=context, criteria=criteria, plan=plan, files=tuple(files))
     with store.write() as tx:
         known = schema.projects.c.id
         owner = tx.execute(schema.projects.select().order_by(known)).first()
         owner_id = owner.id if owner is not None else add_project(tx).id
-        created = tickets.create(tx, owner_id, wish)
+        created = tickets.create(tx, owner_id, spec)
     with store.read() as tx:
-        found = tickets.get(tx, created.id).wish
+        found = tickets.get(tx, created.id).spec
     for name in ("title", "text", "context", "criteria", "plan"):
-        assert getattr(found, name) == getattr(wish, name).replace("\x00", "\N{REPLACEMENT CHARACTER}")
-    assert found.files == wish.files
+        assert getattr(found, name) == getattr(spec, name).replace("\x00", "\N{REPLACEMENT CHARACTER}")
+    assert found.files == spec.files

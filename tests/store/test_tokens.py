@@ -6,7 +6,8 @@ import pytest
 from sqlalchemy import text
 
 from legion.domain.runs import Outcome
-from legion.store import runs, tokens
+from legion.store.staff import tokens
+from legion.store.work import runs
 from tests.store.making import add_ticket
 
 

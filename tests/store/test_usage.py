@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from legion.domain.usage import Limit, Spending, Usage
-from legion.store import runs, usage
+from legion.domain.scheduling.usage import ProviderLimit, Spending, Usage
+from legion.store.work import runs, usage
 from tests.store.making import add_ticket
 
 DAY = "2026-01-02"
@@ -57,9 +57,9 @@ def test_the_place_in_a_ledger_moves_with_what_was_read(store):
 
 
 def test_the_last_word_of_a_provider_about_its_limit_counts(store):
-    first = Limit(provider="anthropic", at=1.0, status=429, span="five hours", utilization=1.0, resets_at=9.0)
-    last = Limit(provider="anthropic", at=2.0, status=200, span="five hours", utilization=0.1, resets_at=None)
-    other = Limit(provider="other", at=1.5, status=529, span="", utilization=None, resets_at=None)
+    first = ProviderLimit(provider="anthropic", at=1.0, status=429, span="five hours", utilization=1.0, resets_at=9.0)
+    last = ProviderLimit(provider="anthropic", at=2.0, status=200, span="five hours", utilization=0.1, resets_at=None)
+    other = ProviderLimit(provider="other", at=1.5, status=529, span="", utilization=None, resets_at=None)
     with store.write() as tx:
         for said in (first, other, last):
             usage.note_limit(tx, said)

@@ -17,7 +17,7 @@ import psutil
 from legion.client import discovery
 from legion.client.legion import Legion
 from legion.system.paths import DataDir
-from legion.wire.projects import AddProject, Collected, Trust, WaitState, Where
+from legion.wire.projects import AddProject, CollectResult, Trust, WaitState, Where
 from legion.wire.tickets import Acted, Action, Dispatch, NewTicket, TicketPage
 from tests.support.repository import Repository
 from tests.support.warm import Forked, warm
@@ -262,7 +262,7 @@ class Project:
     def resume(self) -> None:
         self.squad.client.resume(Where(cwd=self.cwd))
 
-    def collect(self) -> Collected:
+    def collect(self) -> CollectResult:
         return self.squad.client.collect(Where(cwd=self.cwd))
 
     def notes(self) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from legion.store.database import Store
+from legion.store.database.transactions import Store
 from tests.support.postgres import create, drop, fresh_database
 from tests.support.session import session_folder, take
 

@@ -17,19 +17,21 @@ from pathlib import Path
 import uvicorn
 
 from legion.api.app import make_app
-from legion.client.http import Address, Line
+from legion.client.http import DaemonAddress, DaemonConnection
 from legion.client.legion import Legion
-from legion.config.user import UserConfig
+from legion.config.files.user import UserConfig
 from legion.daemon.main import wired
 from legion.domain.runs import Outcome
-from legion.domain.tickets import Park, ParkReason, Start
-from legion.jobs import planning
-from legion.jobs.world import World
-from legion.service.desk import Desk
+from legion.domain.tickets.ticket import Park, ParkReason, Start
+from legion.jobs.agent import plan_approval
+from legion.jobs.context import Context
+from legion.service.entry.callers import CallerRegistry
 from legion.service.facade import Service
-from legion.store import agents, runs, tickets, tokens
+from legion.store.board import tickets
+from legion.store.staff import agents, tokens
+from legion.store.work import runs
 from legion.system.paths import DataDir
-from legion.wire.agents import Hire, Hired
+from legion.wire.agents import HireAgent, Hired
 from legion.wire.projects import AddProject, DaemonLine, Trust, Where
 from legion.wire.tools import ToolAnswer
 from tests.support.repository import CHECK, Repository
@@ -71,8 +73,8 @@ def use(legion: Legion, tool: str, request: str = "", **arguments: object) -> To
 
 
 class Office:
-    def __init__(self, world: World, port: int, cwd: str) -> None:
-        self.world = world
+    def __init__(self, context: Context, port: int, cwd: str) -> None:
+        self.context = context
         self.port = port
         self.cwd = cwd
 
@@ -81,19 +83,19 @@ class Office:
         return self.client(PERSONS)
 
     def client(self, token: str, session: str = "") -> Legion:
-        return Legion(Address(port=self.port, token=token, session=session))
+        return Legion(DaemonAddress(port=self.port, token=token, session=session))
 
-    def line(self, token: str) -> Line:
+    def line(self, token: str) -> DaemonConnection:
         return self.client(token).line
 
     def hire(self, name: str, by: Employee | None = None, **wanted: object) -> Employee:
         legion = self.person if by is None else by.legion
         cwd = self.cwd if by is None else ""
-        hired = legion.hire(Hire(task="stand there", name=name, cwd=cwd, **wanted))  # type: ignore[arg-type]
+        hired = legion.hire(HireAgent(task="stand there", name=name, cwd=cwd, **wanted))  # type: ignore[arg-type]
         return self.at_work(hired)
 
     def at_work(self, hired: Hired) -> Employee:
-        with self.world.store.write() as tx:
+        with self.context.store.write() as tx:
             agent = agents.get(tx, hired.id)
             run = runs.start_turn(tx, agent, f"prompt-of-{agent.number}-{time.monotonic_ns()}")
             token = tokens.issue(tx, run=run.id, agent=agent.id)
@@ -101,19 +103,19 @@ class Office:
 
     def of_ticket(self, ticket: int) -> str:
         """The token of a ticket's agent at work."""
-        with self.world.store.write() as tx:
+        with self.context.store.write() as tx:
             run = runs.start(tx, ticket, 1)
             return tokens.issue(tx, run=run.id, ticket=ticket)
 
     def propose(self, ticket: int, plan: str) -> None:
         """A run of the ticket ends with this plan."""
-        with self.world.store.write() as tx:
+        with self.context.store.write() as tx:
             begun = tickets.move(tx, ticket, Start("c" * 40))
             runs.end(tx, runs.start(tx, ticket, begun.attempt).id, Outcome.FINISHED)
-            planning.propose(tx, tickets.move(tx, ticket, Park(ParkReason.QUESTION, "its plan waits")), plan)
+            plan_approval.propose(tx, tickets.move(tx, ticket, Park(ParkReason.QUESTION, "its plan waits")), plan)
 
     def end(self, run: int) -> None:
-        with self.world.store.write() as tx:
+        with self.context.store.write() as tx:
             runs.end(tx, run, Outcome.FINISHED)
 
 
@@ -124,17 +126,17 @@ def office(folder: Path, user: UserConfig | None = None, config: str = CHECK) ->
     listener = socket.create_server(("127.0.0.1", 0))
     port = listener.getsockname()[1]
     url = f"http://127.0.0.1:{port}"
-    with wired(user or UserConfig(), data, url) as (world, news, _conductor, _keeper):
+    with wired(user or UserConfig(), data, url) as (context, news, _conductor, _keeper):
         line = DaemonLine(pid=os.getpid(), url=url, version="", data_dir="", started_at=time.time(), sandbox="")
-        service = Service(world, news, daemon=line, end=lambda: None)
-        app = make_app(Desk(world, service, news), token=PERSONS, hosts=("127.0.0.1", "localhost"))
+        service = Service(context, news, daemon=line, end=lambda: None)
+        app = make_app(CallerRegistry(context, service, news), token=PERSONS, hosts=("127.0.0.1", "localhost"))
         server = _Server(uvicorn.Config(app, log_level="critical", lifespan="off", timeout_graceful_shutdown=1))
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
         thread.start()
         try:
             assert server.up.wait(20)
             repository = Repository(folder / "ada", config)
-            here = Office(world, port, str(repository.root))
+            here = Office(context, port, str(repository.root))
             here.person.add_project(AddProject(path=here.cwd))
             shown = here.person.trustable(Where(cwd=here.cwd))
             here.person.trust(Trust(cwd=here.cwd, hashes=[text.hash for text in shown.texts]))

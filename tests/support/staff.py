@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from legion.runner.journal import JournalEvent, read_journal
-from legion.wire.agents import AgentLine, AgentPage, Fire, Hire, Hired
-from legion.wire.mail import Letter, MessageLine, ReadMail, Sent
+from legion.wire.agents import AgentLine, AgentPage, FireAgent, HireAgent, Hired
+from legion.wire.mail import MessageLine, NewMessage, ReadMail, Sent
 from tests.support.legion import PATIENCE
 from tests.support.models import Company
 
@@ -31,13 +31,13 @@ class Staff:
     def hire(self, script: str, **wanted: object) -> Hired:
         """By the person, named like its script."""
         facts = {"name": script, "cwd": self.here.project.cwd, **wanted}
-        return self.client.hire(Hire(task=f"rehearsal: {script}", **facts))  # type: ignore[arg-type]
+        return self.client.hire(HireAgent(task=f"rehearsal: {script}", **facts))  # type: ignore[arg-type]
 
     def tell(self, name: str, text: str, *, now: bool = False) -> Sent:
-        return self.here.squad.client.tell_agent(Letter(to=name, text=text, now=now))
+        return self.here.squad.client.tell_agent(NewMessage(to=name, text=text, now=now))
 
     def fire(self, name: str, *, subtree: bool = False) -> None:
-        self.here.squad.client.fire(Fire(id=name, subtree=subtree))
+        self.here.squad.client.fire(FireAgent(id=name, subtree=subtree))
 
     def page(self, name: str) -> AgentPage:
         return self.here.squad.client.agent(name)

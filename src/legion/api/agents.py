@@ -11,20 +11,20 @@ from legion.api.asking import Asked, Who, storable
 from legion.api.late import LateRouter
 from legion.api.waiting import Waiters
 from legion.wire.agents import (
+    AgentList,
     AgentPage,
-    Agents,
     Claimed,
     ClaimTicket,
-    Fire,
+    FireAgent,
     Fired,
-    Hire,
+    HireAgent,
     Hired,
-    Interrupt,
+    InterruptAgent,
     Plan,
     PlanVerdict,
     SubmitTicket,
 )
-from legion.wire.mail import Broadcast, Letter, Mail, ReadMail, Sent
+from legion.wire.mail import Broadcast, Mail, NewMessage, ReadMail, Sent
 
 router = LateRouter(prefix="/v1", tag="agents")
 
@@ -32,7 +32,7 @@ AgentWord = Annotated[str, Path(min_length=1, max_length=80, description="an id,
 
 
 @router.get("/agents", summary="Who stands, and what each is doing")
-def agents(who: Who, service: Asked, all: bool = False) -> Agents:
+def agents(who: Who, service: Asked, all: bool = False) -> AgentList:
     return service.agents(who.id, all)
 
 
@@ -42,23 +42,23 @@ def agent(id: AgentWord, who: Who, service: Asked) -> AgentPage:
 
 
 @router.post("/agents", status_code=201, summary="Hire an agent under the caller")
-def hire(wanted: Hire, who: Who, service: Asked) -> Hired:
+def hire(wanted: HireAgent, who: Who, service: Asked) -> Hired:
     return service.hire(who.id, storable(wanted))
 
 
 @router.post("/agents/fire", summary="Fire an agent: its work is saved, its open mail goes back")
-def fire(wanted: Fire, who: Who, service: Asked) -> Fired:
+def fire(wanted: FireAgent, who: Who, service: Asked) -> Fired:
     return service.fire(who.id, storable(wanted))
 
 
 @router.post("/agents/interrupt", summary="Interrupt an agent; with words it goes on with them")
-async def interrupt(request: Request, wanted: Interrupt, who: Who, service: Asked) -> Sent:
+async def interrupt(request: Request, wanted: InterruptAgent, who: Who, service: Asked) -> Sent:
     waiters: Waiters = request.app.state.waiters
     return await waiters.run(partial(service.interrupt_agent, who.id, storable(wanted)))
 
 
 @router.post("/agents/tell", summary="A message to an agent or to the person")
-async def tell(request: Request, letter: Letter, who: Who, service: Asked) -> Sent:
+async def tell(request: Request, letter: NewMessage, who: Who, service: Asked) -> Sent:
     waiters: Waiters = request.app.state.waiters
     return await waiters.run(partial(service.tell_agent, who.id, storable(letter)))
 

@@ -24,11 +24,11 @@ from legion.api import (
 )
 from legion.api.guard import Guard
 from legion.api.late import LateApp, LateRoute
-from legion.api.ports import Desk
+from legion.api.ports import CallerPort
 from legion.api.waiting import Waiters
 
 
-def make_app(desk: Desk, *, token: str, hosts: Collection[str], heartbeat: float = events.HEARTBEAT) -> Guard:
+def make_app(desk: CallerPort, *, token: str, hosts: Collection[str], heartbeat: float = events.HEARTBEAT) -> Guard:
     """The whole ASGI app. `hosts` are the names, without port, under which it answers over TCP."""
     app = LateApp(
         title="Legion",

@@ -10,7 +10,7 @@ from fastapi import Depends, Path, Query, Request
 from pydantic import AfterValidator
 
 from legion.api.allowed import CALLER
-from legion.api.ports import Desk, Service
+from legion.api.ports import CallerPort, ServicePort
 from legion.wire.callers import Caller
 from legion.wire.errors import BadInput
 
@@ -24,9 +24,9 @@ async def the_caller(request: Request) -> Caller:
     return cast(Caller, request.scope[CALLER])
 
 
-async def the_service(request: Request) -> Service:
+async def the_service(request: Request) -> ServicePort:
     """With no more rights than the caller's."""
-    desk: Desk = request.app.state.desk
+    desk: CallerPort = request.app.state.desk
     return desk.acting(await the_caller(request))
 
 
@@ -37,7 +37,7 @@ def _without_nul(text: str) -> str:
 
 
 Who = Annotated[Caller, Depends(the_caller)]
-Asked = Annotated[Service, Depends(the_service)]
+Asked = Annotated[ServicePort, Depends(the_service)]
 Text = Annotated[str, AfterValidator(_without_nul)]
 QuestionId = Annotated[int, Path(ge=1, le=BIGGEST)]
 TicketId = Annotated[int, Path(ge=1, le=BIGGEST)]

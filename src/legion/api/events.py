@@ -14,7 +14,7 @@ from fastapi.responses import StreamingResponse
 
 from legion.api.asking import BIGGEST, Asked, MaybeFolder, Number
 from legion.api.late import LateRouter
-from legion.api.ports import Service
+from legion.api.ports import ServicePort
 from legion.api.waiting import Waiters
 from legion.wire.tickets import EventLine
 
@@ -42,7 +42,7 @@ async def events(
 
 
 async def stream(
-    service: Service, waiters: Waiters, after: int, cwd: str | None, ticket: int | None, *, heartbeat: float
+    service: ServicePort, waiters: Waiters, after: int, cwd: str | None, ticket: int | None, *, heartbeat: float
 ) -> AsyncIterator[str]:
     yield ": Legion's events\n\n"
     while True:

@@ -16,7 +16,7 @@ from fastapi.concurrency import run_in_threadpool
 
 from legion import __version__
 from legion.api.allowed import CALLER, may_call
-from legion.api.ports import Desk
+from legion.api.ports import CallerPort
 from legion.api.problems import problem_body
 from legion.wire.callers import PERSON, Caller
 from legion.wire.errors import BadInput, LegionError, NotAllowed
@@ -41,7 +41,7 @@ _HEADERS_OF_EVERY_ANSWER = [
 ]
 
 
-class Refusal(Exception):
+class GuardRefusal(Exception):
     """An answer instead of the route's."""
 
     def __init__(self, status: int, error: LegionError, headers: Iterable[tuple[bytes, bytes]] = ()) -> None:
@@ -57,7 +57,7 @@ class Guard:
     def __init__(
         self,
         app: App,
-        desk: Desk,
+        desk: CallerPort,
         *,
         token: str,
         hosts: Collection[str],
@@ -82,7 +82,7 @@ class Guard:
             if scope["path"] not in OPEN_PATHS:
                 scope[CALLER] = await self._caller(scope)
             receive = await self._whole_body(scope, receive)
-        except Refusal as refusal:
+        except GuardRefusal as refusal:
             await _refuse(send, refusal)
             return
         await self.app(scope, receive, send)
@@ -92,7 +92,7 @@ class Guard:
         host = self._host(scope, [value for name, value in headers if name == b"host"])
         for name, value in headers:
             if name == b"origin" and value.lower() not in (b"http://" + host, b"https://" + host):
-                raise Refusal(
+                raise GuardRefusal(
                     403, NotAllowed("Pages of other sites may not talk to Legion; open Legion's own address.")
                 )
 
@@ -101,7 +101,9 @@ class Guard:
         host = values[0].lower() if len(values) == 1 else b""
         if _is_unix_socket(scope) or _without_port(host) in self.hosts:
             return host
-        raise Refusal(421, NotAllowed("Legion does not answer under this host name; ask it at 127.0.0.1 or localhost."))
+        raise GuardRefusal(
+            421, NotAllowed("Legion does not answer under this host name; ask it at 127.0.0.1 or localhost.")
+        )
 
     async def _caller(self, scope: Scope) -> Caller:
         """Who calls, by the token alone."""
@@ -115,7 +117,7 @@ class Guard:
             try:
                 caller = await run_in_threadpool(self.desk.known, given.decode("latin-1"))
             except NotAllowed as unknown:
-                raise Refusal(401, unknown, [(b"www-authenticate", b"Bearer")]) from None
+                raise GuardRefusal(401, unknown, [(b"www-authenticate", b"Bearer")]) from None
         claimed = [value.decode("latin-1").strip() for name, value in headers if name == SESSION]
         asked = f"{scope['method']} {scope['path']}"
         if any(name != caller.id for name in claimed):
@@ -128,7 +130,7 @@ class Guard:
 
     async def _forbid(self, caller: Caller, asked: str, why: str) -> NoReturn:
         await run_in_threadpool(self.desk.refused, caller, asked[:200], why)
-        raise Refusal(403, NotAllowed(why))
+        raise GuardRefusal(403, NotAllowed(why))
 
     async def _whole_body(self, scope: Scope, receive: Receive) -> Receive:
         """The body, read here so that its size is known before anybody looks at it."""
@@ -146,7 +148,7 @@ class Guard:
             more = message.get("more_body", False) and not too_big
         if too_big:
             most = self.most_body_bytes // (1024 * 1024)
-            raise Refusal(413, BadInput(f"The request is larger than {most} MB; send less at once."))
+            raise GuardRefusal(413, BadInput(f"The request is larger than {most} MB; send less at once."))
         return _replay(bytes(body), receive)
 
     def _declared_too_big(self, scope: Scope) -> bool:
@@ -184,7 +186,7 @@ def _with_headers(send: Send) -> Send:
     return sending
 
 
-async def _refuse(send: Send, refusal: Refusal) -> None:
+async def _refuse(send: Send, refusal: GuardRefusal) -> None:
     body = problem_body(refusal.error)
     headers = [
         (b"content-type", b"application/json"),

@@ -9,8 +9,8 @@ from fastapi import Query
 from legion.api.asking import BIGGEST, Asked, Folder, MaybeFolder, Text, TicketId, storable
 from legion.api.late import LateRouter
 from legion.wire.history import Events
-from legion.wire.stretch import Stretch
-from legion.wire.tickets import Acted, Rewind
+from legion.wire.stretch import WorkSummary
+from legion.wire.tickets import Acted, RewindTo
 
 router = LateRouter(prefix="/v1", tag="history")
 
@@ -30,14 +30,14 @@ def history(
 
 
 @router.get("/stretch", summary="What came of the work since the person collected last")
-def stretch(service: Asked, cwd: Folder, hours: Annotated[float | None, Query(gt=0, le=100_000)] = None) -> Stretch:
+def stretch(service: Asked, cwd: Folder, hours: Annotated[float | None, Query(gt=0, le=100_000)] = None) -> WorkSummary:
     return service.stretch(cwd, hours)
 
 
 @router.post(
     "/tickets/{id}/rewind", summary="Take tree and conversation back to an earlier moment, and go on from there"
 )
-def rewind(id: TicketId, wanted: Rewind, service: Asked) -> Acted:
+def rewind(id: TicketId, wanted: RewindTo, service: Asked) -> Acted:
     return service.rewind(id, storable(wanted))
 
 

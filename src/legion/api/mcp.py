@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Any
 from legion import __version__
 from legion.api.allowed import CALLER
 from legion.api.guard import Receive, Scope, Send
-from legion.api.ports import Desk
+from legion.api.ports import CallerPort
 from legion.api.waiting import Waiters
-from legion.domain.tools import SERVER
+from legion.domain.agents.tools import SERVER
 from legion.wire.callers import Caller
 from legion.wire.errors import LegionError
 from legion.wire.tools import ToolCall
@@ -38,7 +38,7 @@ _NAME = re.compile(r"[ -~]{1,200}")
 class McpDoor:
     """What answers at /mcp."""
 
-    def __init__(self, desk: Desk, waiters: Waiters) -> None:
+    def __init__(self, desk: CallerPort, waiters: Waiters) -> None:
         self._desk = desk
         self._waiters = waiters
         self._manager: StreamableHTTPSessionManager | None = None

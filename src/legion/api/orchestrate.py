@@ -10,19 +10,19 @@ from fastapi.responses import JSONResponse
 
 from legion.api.asking import BIGGEST, MaybeFolder, Who, storable
 from legion.api.late import LateRouter
-from legion.api.ports import Desk, Orchestrate
+from legion.api.ports import CallerPort, LegionCcPort
 from legion.api.problems import note_refusal
 from legion.wire.errors import HTTP_STATUS, BadInput, LegionError, NotAllowed, NotFound
 from legion.wire.orchestrate import (
     Dependencies,
     OldDispatch,
     OldDispatched,
+    OldQueue,
     OldReport,
+    OldSaid,
     OldStop,
-    Queue,
-    Said,
-    Submit,
-    Submitted,
+    OldSubmit,
+    OldSubmitted,
 )
 
 router = LateRouter(prefix="/legion/orchestrate", tag="orchestrate")
@@ -30,9 +30,9 @@ router = LateRouter(prefix="/legion/orchestrate", tag="orchestrate")
 Shape = TypeVar("Shape")
 
 
-def _answer(request: Request, who: Who, cwd: str | None, ask: Callable[[Orchestrate], Shape]) -> Shape | JSONResponse:
+def _answer(request: Request, who: Who, cwd: str | None, ask: Callable[[LegionCcPort], Shape]) -> Shape | JSONResponse:
     """Its clients look for `error` where something went wrong."""
-    desk: Desk = request.app.state.desk
+    desk: CallerPort = request.app.state.desk
     try:
         return ask(desk.orchestrate(who, cwd or ""))
     except LegionError as error:
@@ -42,8 +42,8 @@ def _answer(request: Request, who: Who, cwd: str | None, ask: Callable[[Orchestr
         return JSONResponse({"error": error.message}, status)
 
 
-@router.post("/submit", response_model=Submitted)
-def submit(request: Request, wanted: Submit, who: Who, cwd: MaybeFolder = None) -> object:
+@router.post("/submit", response_model=OldSubmitted)
+def submit(request: Request, wanted: OldSubmit, who: Who, cwd: MaybeFolder = None) -> object:
     return _answer(request, who, cwd, lambda service: service.submit(storable(wanted)))
 
 
@@ -52,22 +52,22 @@ def dispatch(request: Request, wanted: OldDispatch, who: Who, cwd: MaybeFolder =
     return _answer(request, who, cwd, lambda service: service.dispatch(storable(wanted)))
 
 
-@router.get("/status", response_model=Queue)
+@router.get("/status", response_model=OldQueue)
 def status(request: Request, who: Who, cwd: MaybeFolder = None) -> object:
     return _answer(request, who, cwd, lambda service: service.status())
 
 
-@router.post("/report", response_model=Said)
+@router.post("/report", response_model=OldSaid)
 def report(request: Request, wanted: OldReport, who: Who, cwd: MaybeFolder = None) -> object:
     return _answer(request, who, cwd, lambda service: service.report(storable(wanted)))
 
 
-@router.post("/stop", response_model=Said)
+@router.post("/stop", response_model=OldSaid)
 def stop(request: Request, wanted: OldStop, who: Who, cwd: MaybeFolder = None) -> object:
     return _answer(request, who, cwd, lambda service: service.stop(storable(wanted)))
 
 
-@router.post("/stop-all", response_model=Said)
+@router.post("/stop-all", response_model=OldSaid)
 def stop_all(request: Request, who: Who, cwd: MaybeFolder = None) -> object:
     return _answer(request, who, cwd, lambda service: service.stop_all())
 
@@ -84,5 +84,5 @@ def deps(
     return _answer(request, who, cwd, lambda service: service.deps(ticket_id))
 
 
-def _no_ticket(_service: Orchestrate) -> Dependencies:
+def _no_ticket(_service: LegionCcPort) -> Dependencies:
     raise BadInput("Say whose dependencies you want: ticket_id.")

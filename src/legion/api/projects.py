@@ -12,7 +12,7 @@ from legion.api.late import LateRouter
 from legion.api.waiting import Waiters
 from legion.wire.projects import (
     AddProject,
-    Collected,
+    CollectResult,
     Config,
     Doctor,
     Done,
@@ -23,7 +23,7 @@ from legion.wire.projects import (
     Trustable,
     WaitState,
     Where,
-    Worktrees,
+    WorktreeList,
 )
 from legion.wire.tickets import Acted
 
@@ -56,7 +56,7 @@ async def wait(
 
 
 @router.get("/worktrees", summary="Where agents work and worked")
-def worktrees(service: Asked, cwd: Folder) -> Worktrees:
+def worktrees(service: Asked, cwd: Folder) -> WorktreeList:
     return service.worktrees(Where(cwd=cwd))
 
 
@@ -106,7 +106,7 @@ def stop_all(where: Where, service: Asked) -> Acted:
 
 
 @router.post("/project/collect", summary="Bring landed changes into the person's branch")
-def collect(where: Where, service: Asked) -> Collected:
+def collect(where: Where, service: Asked) -> CollectResult:
     return service.collect(storable(where))
 
 

@@ -9,8 +9,8 @@ from fastapi import Query
 from legion.api.asking import BIGGEST, Asked, Number, TicketId, storable
 from legion.api.late import LateRouter
 from legion.wire.projects import Done
-from legion.wire.recording import Cassette, Record
-from legion.wire.tickets import Acted, Action, Diff, Dispatch, Dispatched, Log, TicketPage
+from legion.wire.recording import Cassette, SetRecording
+from legion.wire.tickets import Acted, Action, Diff, Dispatch, Dispatched, LogText, TicketPage
 
 router = LateRouter(prefix="/v1/tickets", tag="tickets")
 
@@ -28,7 +28,7 @@ def ticket(id: TicketId, service: Asked) -> TicketPage:
 @router.get("/{id}/log", summary="What its agent printed, from an offset on")
 def log(
     id: TicketId, service: Asked, run: Annotated[int | None, Query(ge=1, le=BIGGEST)] = None, offset: Number = 0
-) -> Log:
+) -> LogText:
     return service.log(id, run, offset)
 
 
@@ -43,7 +43,7 @@ def cassette(id: TicketId, service: Asked, name: str = "") -> Cassette:
 
 
 @router.post("/recording", summary="Record new runs, or end that")
-def switch_recording(wanted: Record, service: Asked) -> Done:
+def switch_recording(wanted: SetRecording, service: Asked) -> Done:
     return service.switch_recording(wanted)
 
 

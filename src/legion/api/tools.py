@@ -9,7 +9,7 @@ from fastapi import Path, Request
 
 from legion.api.asking import MaybeFolder, Who, storable
 from legion.api.late import LateRouter
-from legion.api.ports import Desk
+from legion.api.ports import CallerPort
 from legion.api.waiting import Waiters
 from legion.wire.tools import ToolAnswer, ToolCall, Tools
 
@@ -18,7 +18,7 @@ router = LateRouter(prefix="/v1/tools", tag="tools")
 
 @router.get("", summary="The tools that the caller sees")
 def tools(request: Request, who: Who) -> Tools:
-    desk: Desk = request.app.state.desk
+    desk: CallerPort = request.app.state.desk
     return desk.tools(who)
 
 
@@ -30,6 +30,6 @@ async def call(
     who: Who,
     cwd: MaybeFolder = None,
 ) -> ToolAnswer:
-    desk: Desk = request.app.state.desk
+    desk: CallerPort = request.app.state.desk
     waiters: Waiters = request.app.state.waiters
     return await waiters.run(partial(desk.call_tool, who, name, storable(wanted), cwd or ""))

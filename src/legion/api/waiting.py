@@ -8,7 +8,7 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from typing import TypeVar
 
-from legion.wire.errors import TryAgain
+from legion.wire.errors import Retryable
 
 MOST_WAITING = 256
 
@@ -23,7 +23,7 @@ class Waiters:
 
     async def run(self, blocking: Callable[[], Result]) -> Result:
         if not self._free.acquire(blocking=False):
-            raise TryAgain("Too many clients are waiting at once; try again in a moment.")
+            raise Retryable("Too many clients are waiting at once; try again in a moment.")
         promise: Future[Result] = Future()
         promise.set_running_or_notify_cancel()
         threading.Thread(target=self._work, args=(blocking, promise), daemon=True, name="long poll").start()

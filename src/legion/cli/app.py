@@ -12,7 +12,7 @@ from click.shell_completion import CompletionItem
 
 
 @dataclass(frozen=True)
-class Entry:
+class CommandEntry:
     """Where a command lives; `help` is its line in `legion --help`."""
 
     module: str
@@ -20,67 +20,69 @@ class Entry:
     help: str
 
 
-SECTIONS: dict[str, dict[str, Entry]] = {
+SECTIONS: dict[str, dict[str, CommandEntry]] = {
     "Start": {
-        "init": Entry("projects", "init", "Make a git repository a project."),
-        "trust": Entry("projects", "trust", "Allow what the repository says as it is now."),
-        "provider": Entry("provider", "provider", "The providers of your models, and their keys."),
-        "route": Entry("route", "route", "Which model is asked where, and where else then."),
-        "models": Entry("route", "models", "The models that your providers have."),
-        "demo": Entry("demo", "demo", "Watch the whole job on a scratch repository."),
-        "record": Entry("record", "record", "Keep what a model says in runs, to play it again."),
-        "rehearse": Entry("rehearse", "rehearse", "Play a plan through with scripted replies: nothing is spent."),
+        "init": CommandEntry("project.setup", "init", "Make a git repository a project."),
+        "trust": CommandEntry("project.setup", "trust", "Allow what the repository says as it is now."),
+        "provider": CommandEntry("models.provider", "provider", "The providers of your models, and their keys."),
+        "route": CommandEntry("models.route", "route", "Which model is asked where, and where else then."),
+        "models": CommandEntry("models.route", "models", "The models that your providers have."),
+        "demo": CommandEntry("system.demo", "demo", "Watch the whole job on a scratch repository."),
+        "record": CommandEntry("tickets.record", "record", "Keep what a model says in runs, to play it again."),
+        "rehearse": CommandEntry(
+            "models.rehearse", "rehearse", "Play a plan through with scripted replies: nothing is spent."
+        ),
     },
     "Ask for work": {
-        "dispatch": Entry("dispatch", "dispatch", "Create a ticket, or many from a plan file."),
-        "team": Entry("team", "team", "Who works on tickets together: teams."),
-        "role": Entry("team", "role", "The roles that teams are made of."),
-        "inbox": Entry("inbox", "inbox", "Questions that wait for you."),
-        "answer": Entry("inbox", "answer", "Answer a question of an agent."),
-        "tell": Entry("telling", "tell", "A message to an agent."),
-        "interrupt": Entry("telling", "interrupt", "Interrupt an agent at work."),
-        "hire": Entry("hiring", "hire", "Hire an agent that stands."),
-        "fire": Entry("hiring", "fire", "Fire an agent; its work is kept."),
-        "approve": Entry("claiming", "approve", "Approve the plan of an agent."),
-        "reject": Entry("claiming", "reject", "Send the plan of an agent back."),
-        "claim": Entry("claiming", "claim", "As an agent: take a ticket from the board."),
-        "submit": Entry("claiming", "submit", "As an agent: your ticket's change is whole."),
-        "broadcast": Entry("agents", "broadcast", "A message to every agent."),
-        "review": Entry("reviews", "review", "Have a ticket's change read."),
-        "bounce": Entry("reviews", "bounce", "Send a ticket's change back."),
-        "retry": Entry("acting", "retry", "Try an ended ticket again."),
-        "stop": Entry("acting", "stop", "Stop a ticket, or all of them."),
-        "drop": Entry("acting", "drop", "Take a ticket off the board."),
-        "pause": Entry("acting", "pause", "Start nothing new, or hold one ticket."),
-        "resume": Entry("acting", "resume", "Go on after a pause."),
-        "rewind": Entry("acting", "rewind", "Take a ticket back to an earlier moment."),
-        "undo": Entry("acting", "undo", "Take a landed ticket back."),
-        "collect": Entry("projects", "collect", "Bring landed changes into your branch."),
+        "dispatch": CommandEntry("tickets.dispatch", "dispatch", "Create a ticket, or many from a plan file."),
+        "team": CommandEntry("agents.team", "team", "Who works on tickets together: teams."),
+        "role": CommandEntry("agents.team", "role", "The roles that teams are made of."),
+        "inbox": CommandEntry("board.inbox", "inbox", "Questions that wait for you."),
+        "answer": CommandEntry("board.inbox", "answer", "Answer a question of an agent."),
+        "tell": CommandEntry("agents.tell", "tell", "A message to an agent."),
+        "interrupt": CommandEntry("agents.tell", "interrupt", "Interrupt an agent at work."),
+        "hire": CommandEntry("agents.hire", "hire", "Hire an agent that stands."),
+        "fire": CommandEntry("agents.hire", "fire", "Fire an agent; its work is kept."),
+        "approve": CommandEntry("agents.claim", "approve", "Approve the plan of an agent."),
+        "reject": CommandEntry("agents.claim", "reject", "Send the plan of an agent back."),
+        "claim": CommandEntry("agents.claim", "claim", "As an agent: take a ticket from the board."),
+        "submit": CommandEntry("agents.claim", "submit", "As an agent: your ticket's change is whole."),
+        "broadcast": CommandEntry("agents.listing", "broadcast", "A message to every agent."),
+        "review": CommandEntry("tickets.reviews", "review", "Have a ticket's change read."),
+        "bounce": CommandEntry("tickets.reviews", "bounce", "Send a ticket's change back."),
+        "retry": CommandEntry("tickets.actions", "retry", "Try an ended ticket again."),
+        "stop": CommandEntry("tickets.actions", "stop", "Stop a ticket, or all of them."),
+        "drop": CommandEntry("tickets.actions", "drop", "Take a ticket off the board."),
+        "pause": CommandEntry("tickets.actions", "pause", "Start nothing new, or hold one ticket."),
+        "resume": CommandEntry("tickets.actions", "resume", "Go on after a pause."),
+        "rewind": CommandEntry("tickets.actions", "rewind", "Take a ticket back to an earlier moment."),
+        "undo": CommandEntry("tickets.actions", "undo", "Take a landed ticket back."),
+        "collect": CommandEntry("project.setup", "collect", "Bring landed changes into your branch."),
     },
     "See": {
-        "status": Entry("status", "status", "The project and its tickets on one screen."),
-        "agents": Entry("agents", "agents", "Agents that stand, and what each is doing."),
-        "mail": Entry("agents", "mail", "Messages to you, and those of agents."),
-        "ticket": Entry("ticket", "ticket", "Everything about one ticket."),
-        "watch": Entry("following", "watch", "Follow one ticket live until it ends."),
-        "events": Entry("events", "events", "What happened, and by which rule."),
-        "log": Entry("following", "log", "What a ticket's agent printed."),
-        "diff": Entry("diff", "diff", "A ticket's change."),
-        "graph": Entry("graph", "graph", "The board as a drawing."),
-        "done": Entry("done", "done", "What came of the work since you collected last."),
-        "usage": Entry("usage", "usage", "What the work costs: tokens, money, time, waste."),
-        "wait": Entry("waiting", "wait", "Wait until tickets have ended."),
-        "worktrees": Entry("looking", "worktrees", "Where agents work and worked."),
+        "status": CommandEntry("board.status", "status", "The project and its tickets on one screen."),
+        "agents": CommandEntry("agents.listing", "agents", "Agents that stand, and what each is doing."),
+        "mail": CommandEntry("agents.listing", "mail", "Messages to you, and those of agents."),
+        "ticket": CommandEntry("tickets.ticket", "ticket", "Everything about one ticket."),
+        "watch": CommandEntry("tickets.log", "watch", "Follow one ticket live until it ends."),
+        "events": CommandEntry("board.events", "events", "What happened, and by which rule."),
+        "log": CommandEntry("tickets.log", "log", "What a ticket's agent printed."),
+        "diff": CommandEntry("tickets.diff", "diff", "A ticket's change."),
+        "graph": CommandEntry("board.graph", "graph", "The board as a drawing."),
+        "done": CommandEntry("board.done", "done", "What came of the work since you collected last."),
+        "usage": CommandEntry("board.usage", "usage", "What the work costs: tokens, money, time, waste."),
+        "wait": CommandEntry("tickets.wait", "wait", "Wait until tickets have ended."),
+        "worktrees": CommandEntry("project.doctor", "worktrees", "Where agents work and worked."),
     },
     "Legion itself": {
-        "up": Entry("daemon", "up", "Start Legion in the background."),
-        "down": Entry("daemon", "down", "End it; agents at work go on."),
-        "serve": Entry("daemon", "serve", "Run it in the foreground."),
-        "doctor": Entry("looking", "doctor", "What holds on this machine and what does not."),
-        "config": Entry("looking", "config", "Settings in force and where they come from."),
-        "mcp": Entry("mcp", "mcp", "Where your own programs find Legion's tools."),
-        "completion": Entry("completion", "completion", "Complete commands with the Tab key."),
-        "version": Entry("version", "version", "The version of this program."),
+        "up": CommandEntry("system.daemon", "up", "Start Legion in the background."),
+        "down": CommandEntry("system.daemon", "down", "End it; agents at work go on."),
+        "serve": CommandEntry("system.daemon", "serve", "Run it in the foreground."),
+        "doctor": CommandEntry("project.doctor", "doctor", "What holds on this machine and what does not."),
+        "config": CommandEntry("project.doctor", "config", "Settings in force and where they come from."),
+        "mcp": CommandEntry("system.mcp", "mcp", "Where your own programs find Legion's tools."),
+        "completion": CommandEntry("system.completion", "completion", "Complete commands with the Tab key."),
+        "version": CommandEntry("system.version", "version", "The version of this program."),
     },
 }
 ENTRIES = {name: entry for section in SECTIONS.values() for name, entry in section.items()}
@@ -133,7 +135,7 @@ class LazyGroup(click.Group):
 def cli(ctx: click.Context, json: bool, data_dir: Path | None, no_color: bool, version: bool) -> None:
     """Legion turns goals into landed code by many coding agents, each in a worktree of its own, checked and merged."""
     if version:
-        ctx.invoke(importlib.import_module("legion.cli.version").version, json=json)
+        ctx.invoke(importlib.import_module("legion.cli.system.version").version, json=json)
     elif ctx.invoked_subcommand is None:
         click.echo(ctx.get_help())
     ctx.obj = {"json": json, "data_dir": data_dir, "no_color": no_color}

@@ -26,7 +26,7 @@ def main() -> None:
 def _run(words: list[str]) -> int:
     """An agent waits for `dispatch`, so in its plain form that is asked for before the rest is imported."""
     if words[:1] == ["dispatch"] and "_LEGION_COMPLETE" not in os.environ:
-        from legion.cli.quick import dispatch
+        from legion.cli.quick_dispatch import dispatch
 
         code = dispatch(words[1:])
         if code is not None:

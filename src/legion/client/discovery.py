@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from legion.client.http import Address, NotRunning
+from legion.client.http import DaemonAddress, NotRunning
 from legion.client.legion import Legion
 from legion.system.paths import DataDir
 from legion.wire.errors import BadInput, NotAllowed
@@ -21,7 +21,7 @@ OWN_NAMES = ("127.0.0.1", "localhost", "::1")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Record:
+class DaemonRecord:
     """What a daemon writes about itself into daemon.json."""
 
     pid: int
@@ -50,11 +50,11 @@ def find(data_dir: Path) -> Legion:
     return legion
 
 
-def read_record(data_dir: Path) -> Record | None:
+def read_record(data_dir: Path) -> DaemonRecord | None:
     """Who served this folder last; whether it still does, only asking tells."""
     try:
         data = json.loads(DataDir(data_dir).daemon_record.read_bytes())
-        return Record(
+        return DaemonRecord(
             pid=data["pid"],
             url=data["url"],
             socket=data.get("socket"),
@@ -65,14 +65,14 @@ def read_record(data_dir: Path) -> Record | None:
         return None
 
 
-def _recorded(data_dir: Path) -> Address:
+def _recorded(data_dir: Path) -> DaemonAddress:
     record = read_record(data_dir)
     if record is None:
         raise NotRunning(f"Legion is not running for {data_dir}; `legion up` starts it.")
     return _of_url(record.url, _token(data_dir), socket=record.socket)
 
 
-def _named(url: str, data_dir: Path) -> Address:
+def _named(url: str, data_dir: Path) -> DaemonAddress:
     token = os.environ.get("LEGION_TOKEN")
     address = _of_url(url, token or "")
     if token:
@@ -82,7 +82,7 @@ def _named(url: str, data_dir: Path) -> Address:
     return _of_url(url, _token(data_dir))
 
 
-def _of_url(url: str, token: str, socket: str | None = None) -> Address:
+def _of_url(url: str, token: str, socket: str | None = None) -> DaemonAddress:
     try:
         parts = urlsplit(url)
         host, port = parts.hostname, parts.port
@@ -92,7 +92,7 @@ def _of_url(url: str, token: str, socket: str | None = None) -> Address:
         raise BadInput(f"LEGION_URL is `{url}`; write it like http://127.0.0.1:6666.")
     # A path that is too long for a socket address is of no use; TCP always works.
     usable = socket if socket and len(os.fsencode(socket)) < 104 and Path(socket).exists() else None
-    return Address(socket=usable, host=host, port=port or 80, token=token, session=_session())
+    return DaemonAddress(socket=usable, host=host, port=port or 80, token=token, session=_session())
 
 
 def _session() -> str:

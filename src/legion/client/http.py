@@ -12,7 +12,7 @@ import socket
 from collections.abc import Iterator, Mapping
 
 from legion import __version__
-from legion.wire.errors import BadInput, LegionError, TryAgain, error_of
+from legion.wire.errors import BadInput, LegionError, Retryable, error_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ _LONGEST_HEAD_LINE = 1 << 16
 _MOST_HEADERS = 100
 
 
-class NotRunning(TryAgain):
+class NotRunning(Retryable):
     """Nobody listens there, or the line broke before the answer came."""
 
 
@@ -57,7 +57,7 @@ class OtherVersion(LegionError):
         super().__init__(said)
 
 
-class Address:
+class DaemonAddress:
     """Where a daemon listens and what it wants to hear. The socket is taken where there is one."""
 
     def __init__(
@@ -78,11 +78,11 @@ class NotHttp(Exception):
     """What came back is no HTTP answer."""
 
 
-class CutOff(Exception):
+class ConnectionLost(Exception):
     """The connection ended in the middle of an answer."""
 
 
-class Answer:
+class HttpAnswer:
     def __init__(self, status: int, headers: Mapping[str, str], body: BinaryIO) -> None:
         self.status = status
         self.headers = headers
@@ -96,14 +96,14 @@ class Answer:
             return self.body.read()
         content = self.body.read(int(promised))
         if len(content) < int(promised):
-            raise CutOff
+            raise ConnectionLost
         return content
 
 
-class Line:
+class DaemonConnection:
     """Asks one daemon. Each request is a connection of its own, so it may be used from any thread."""
 
-    def __init__(self, address: Address) -> None:
+    def __init__(self, address: DaemonAddress) -> None:
         self.address = address
         self.daemon_version = __version__
         """As the daemon's last answer said."""
@@ -122,7 +122,7 @@ class Line:
             unsent = self._send(connection, method, path, query, body)
             try:
                 return self._content(_answer(answers))
-            except (ConnectionError, CutOff):
+            except (ConnectionError, ConnectionLost):
                 # Nobody refuses a small request for its size: then the daemon is just ending.
                 if unsent < _MUCH:
                     raise
@@ -148,17 +148,17 @@ class Line:
             with _connect(address, timeout) as connection, connection.makefile("rb") as answers:
                 yield connection, answers
         except TimeoutError:
-            raise TryAgain(
+            raise Retryable(
                 f"Legion at {address} did not answer in {timeout:.0f} s; look into its daemon.log."
             ) from None
         except (FileNotFoundError, ConnectionRefusedError):
             raise NotRunning(f"Legion is not running at {address}; `legion up` starts it.") from None
-        except (ConnectionError, CutOff):
+        except (ConnectionError, ConnectionLost):
             raise Unanswered(f"Legion at {address} went away in the middle of an answer; try again.") from None
         except NotHttp:
             raise LegionError(f"What answers at {address} is not Legion; look at LEGION_URL or the port.") from None
         except OSError as error:
-            raise TryAgain(f"Legion at {address} cannot be reached: {error.strerror or error}.") from None
+            raise Retryable(f"Legion at {address} cannot be reached: {error.strerror or error}.") from None
 
     def _send(self, connection: socket.socket, method: str, path: str, query: Query | None, body: object) -> int:
         """0, or the size of what may not have gone out."""
@@ -180,7 +180,7 @@ class Line:
             return len(content)
         return 0
 
-    def _content(self, answer: Answer) -> Any:  # noqa: ANN401
+    def _content(self, answer: HttpAnswer) -> Any:  # noqa: ANN401
         raw = answer.read()
         self.daemon_version = answer.headers.get("legion-version", "")
         try:
@@ -201,7 +201,7 @@ def _release(version: str) -> list[int]:
     return [int(part) for part in version.split(".") if part.isdigit()]
 
 
-def _connect(address: Address, timeout: float) -> socket.socket:
+def _connect(address: DaemonAddress, timeout: float) -> socket.socket:
     if address.socket is None:
         return socket.create_connection((address.host, address.port), timeout)
     connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -214,11 +214,11 @@ def _connect(address: Address, timeout: float) -> socket.socket:
     return connection
 
 
-def _host_header(address: Address) -> str:
+def _host_header(address: DaemonAddress) -> str:
     return f"[{address.host}]:{address.port}" if ":" in address.host else f"{address.host}:{address.port}"
 
 
-def _answer(body: BinaryIO) -> Answer:
+def _answer(body: BinaryIO) -> HttpAnswer:
     """Read the head; the body is what follows until the connection ends."""
     words = _head_line(body).split(" ", 2)
     if len(words) < 2 or not words[0].startswith("HTTP/") or not words[1].isdigit():
@@ -229,13 +229,13 @@ def _answer(body: BinaryIO) -> Answer:
         if not colon or len(headers) > _MOST_HEADERS:
             raise NotHttp
         headers[name.strip().lower()] = value.strip()
-    return Answer(int(words[1]), headers, body)
+    return HttpAnswer(int(words[1]), headers, body)
 
 
 def _head_line(body: BinaryIO) -> str:
     line = body.readline(_LONGEST_HEAD_LINE)
     if not line:
-        raise CutOff
+        raise ConnectionLost
     if not line.endswith(b"\n"):
         raise NotHttp
     return line.decode("latin-1").rstrip("\r\n")

@@ -6,27 +6,27 @@ from collections.abc import Iterator
 from typing import TypeVar
 
 from legion import __version__
-from legion.client.http import Address, Line, OtherVersion, Query
-from legion.client.shapes import Unreadable, read
+from legion.client.http import DaemonAddress, DaemonConnection, OtherVersion, Query
+from legion.client.shapes import UnreadableAnswer, read
 from legion.wire.agents import (
+    AgentList,
     AgentPage,
-    Agents,
     Claimed,
     ClaimTicket,
-    Fire,
+    FireAgent,
     Fired,
-    Hire,
+    HireAgent,
     Hired,
-    Interrupt,
+    InterruptAgent,
     Plan,
     PlanVerdict,
     SubmitTicket,
 )
 from legion.wire.history import Events
-from legion.wire.mail import Broadcast, Letter, Mail, ReadMail, Sent
+from legion.wire.mail import Broadcast, Mail, NewMessage, ReadMail, Sent
 from legion.wire.projects import (
     AddProject,
-    Collected,
+    CollectResult,
     Config,
     Doctor,
     Done,
@@ -37,7 +37,7 @@ from legion.wire.projects import (
     Trustable,
     WaitState,
     Where,
-    Worktrees,
+    WorktreeList,
 )
 from legion.wire.providers import (
     AddProvider,
@@ -54,11 +54,11 @@ from legion.wire.providers import (
     SetRoute,
     TryProvider,
 )
-from legion.wire.questions import Answer, Answered, Inbox, Told, Words
-from legion.wire.recording import Cassette, Record
-from legion.wire.stretch import Stretch
+from legion.wire.questions import Answered, AnswerQuestion, Inbox, MessageText, Told
+from legion.wire.recording import Cassette, SetRecording
+from legion.wire.stretch import WorkSummary
 from legion.wire.teams import DefinitionText, RolePage, Roles, SaveDefinition, TeamPage, Teams
-from legion.wire.tickets import Acted, Action, Diff, Dispatch, Dispatched, EventLine, Log, Rewind, TicketPage
+from legion.wire.tickets import Acted, Action, Diff, Dispatch, Dispatched, EventLine, LogText, RewindTo, TicketPage
 from legion.wire.usage import UsageReport
 
 Shape = TypeVar("Shape")
@@ -68,9 +68,9 @@ LONGEST_WAIT = 20.0
 
 
 class Legion:
-    def __init__(self, address: Address, line: Line | None = None) -> None:
+    def __init__(self, address: DaemonAddress, line: DaemonConnection | None = None) -> None:
         self.address = address
-        self.line = line or Line(address)
+        self.line = line or DaemonConnection(address)
 
     @property
     def other_version(self) -> str | None:
@@ -98,8 +98,8 @@ class Legion:
     def ticket(self, id: int) -> TicketPage:
         return self._get(TicketPage, f"tickets/{id}")
 
-    def log(self, id: int, run: int | None = None, offset: int = 0) -> Log:
-        return self._get(Log, f"tickets/{id}/log", {"run": run, "offset": offset})
+    def log(self, id: int, run: int | None = None, offset: int = 0) -> LogText:
+        return self._get(LogText, f"tickets/{id}/log", {"run": run, "offset": offset})
 
     def diff(self, id: int) -> Diff:
         return self._get(Diff, f"tickets/{id}/diff")
@@ -116,10 +116,10 @@ class Legion:
         query: Query = {"cwd": cwd, "ticket": ticket, "run": run, "after": after, "last": last}
         return self._get(Events, "history", query)
 
-    def stretch(self, cwd: str, hours: float | None = None) -> Stretch:
-        return self._get(Stretch, "stretch", {"cwd": cwd, "hours": hours})
+    def stretch(self, cwd: str, hours: float | None = None) -> WorkSummary:
+        return self._get(WorkSummary, "stretch", {"cwd": cwd, "hours": hours})
 
-    def rewind(self, id: int, wanted: Rewind) -> Acted:
+    def rewind(self, id: int, wanted: RewindTo) -> Acted:
         return self._post(Acted, f"tickets/{id}/rewind", wanted)
 
     def undo(self, id: int) -> Acted:
@@ -188,25 +188,25 @@ class Legion:
     def inbox(self) -> Inbox:
         return self._get(Inbox, "inbox")
 
-    def answer(self, id: int, given: Answer) -> Answered:
+    def answer(self, id: int, given: AnswerQuestion) -> Answered:
         return self._post(Answered, f"questions/{id}/answer", given)
 
-    def tell(self, id: int, words: Words) -> Told:
+    def tell(self, id: int, words: MessageText) -> Told:
         return self._post(Told, f"tickets/{id}/tell", words)
 
-    def interrupt(self, id: int, words: Words) -> Told:
+    def interrupt(self, id: int, words: MessageText) -> Told:
         return self._post(Told, f"tickets/{id}/interrupt", words)
 
-    def hire(self, wanted: Hire) -> Hired:
+    def hire(self, wanted: HireAgent) -> Hired:
         return self._post(Hired, "agents", wanted)
 
-    def fire(self, wanted: Fire) -> Fired:
+    def fire(self, wanted: FireAgent) -> Fired:
         return self._post(Fired, "agents/fire", wanted)
 
-    def interrupt_agent(self, wanted: Interrupt) -> Sent:
+    def interrupt_agent(self, wanted: InterruptAgent) -> Sent:
         return self._post(Sent, "agents/interrupt", wanted)
 
-    def tell_agent(self, letter: Letter) -> Sent:
+    def tell_agent(self, letter: NewMessage) -> Sent:
         return self._post(Sent, "agents/tell", letter)
 
     def broadcast(self, wanted: Broadcast) -> Sent:
@@ -227,8 +227,8 @@ class Legion:
     def mail(self, wanted: ReadMail) -> Mail:
         return self._post(Mail, "mail", wanted)
 
-    def agents(self, everybody: bool = False) -> Agents:
-        return self._get(Agents, "agents", {"all": everybody})
+    def agents(self, everybody: bool = False) -> AgentList:
+        return self._get(AgentList, "agents", {"all": everybody})
 
     def agent(self, id: str) -> AgentPage:
         from urllib.parse import quote  # noqa: PLC0415  # not every command needs it
@@ -262,7 +262,7 @@ class Legion:
     def models(self, name: str = "") -> Models:
         return self._get(Models, "providers/models", {"name": name})
 
-    def switch_recording(self, wanted: Record) -> Done:
+    def switch_recording(self, wanted: SetRecording) -> Done:
         return self._post(Done, "tickets/recording", wanted)
 
     def cassette(self, id: int, name: str) -> Cassette:
@@ -271,11 +271,11 @@ class Legion:
     def try_provider(self, wanted: TryProvider) -> ProviderAnswer:
         return self._post(ProviderAnswer, "providers/test", wanted)
 
-    def collect(self, where: Where) -> Collected:
-        return self._post(Collected, "project/collect", where)
+    def collect(self, where: Where) -> CollectResult:
+        return self._post(CollectResult, "project/collect", where)
 
-    def worktrees(self, where: Where) -> Worktrees:
-        return self._get(Worktrees, "worktrees", {"cwd": where.cwd})
+    def worktrees(self, where: Where) -> WorktreeList:
+        return self._get(WorktreeList, "worktrees", {"cwd": where.cwd})
 
     def doctor(self, cwd: str | None) -> Doctor:
         return self._get(Doctor, "doctor", {"cwd": cwd})
@@ -305,5 +305,5 @@ class Legion:
         """The daemon's answer in its shape, or one sentence about two versions that have grown apart."""
         try:
             return read(shape, data)
-        except Unreadable:
+        except UnreadableAnswer:
             raise OtherVersion(self.line.daemon_version) from None

@@ -11,21 +11,21 @@ Shape = TypeVar("Shape")
 Convert = Callable[[Any], Any]
 
 
-class Unreadable(Exception):
+class UnreadableAnswer(Exception):
     """The answer lacks something that its shape promises."""
 
 
 def read(shape: type[Shape], data: Any) -> Shape:  # noqa: ANN401
     """The dataclass that this JSON object is."""
     if not isinstance(data, dict):
-        raise Unreadable(shape.__name__)
+        raise UnreadableAnswer(shape.__name__)
     known = {
         name: data[name] if convert is None else convert(data[name]) for name, convert in _plan(shape) if name in data
     }
     try:
         return shape(**known)
     except TypeError as missing:
-        raise Unreadable(f"{shape.__name__}: {missing}") from None
+        raise UnreadableAnswer(f"{shape.__name__}: {missing}") from None
 
 
 _plans: dict[type[Any], list[tuple[str, Convert | None]]] = {}

@@ -8,8 +8,9 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from legion.config import project, settings, user
-from legion.domain.protection import PROTECTED
+from legion.config.base import settings
+from legion.config.files import project, user
+from legion.domain.review.protected_files import PROTECTED
 
 _BLOCK = re.compile(r"(<!-- settings: (?P<file>\w+) (?P<section>[\w.]+) -->\n).*?(<!-- end -->)", re.DOTALL)
 

@@ -19,25 +19,25 @@ import uvicorn
 from legion import __version__
 from legion.api.app import make_app
 from legion.api.mcp import PATH
-from legion.config import user as settings
-from legion.config.current import CurrentSettings
-from legion.config.machine import SandboxMode
-from legion.config.user import UserConfig
-from legion.daemon import listening
-from legion.domain.errors import Conflict, LegionError, NotAllowed, TryAgain
-from legion.jobs import rebuild
-from legion.jobs.conductor import Conductor
-from legion.jobs.gatekeeper import Gatekeeper
-from legion.jobs.housekeeping import Housekeeper, end_left_over_commands
-from legion.jobs.mirror import Mirror
-from legion.jobs.world import World
+from legion.config.files import user as settings
+from legion.config.files.current import CurrentSettings
+from legion.config.files.user import UserConfig
+from legion.config.sections.machine import SandboxMode
+from legion.daemon import listener as listening
+from legion.domain.errors import LegionError, NotAllowed, Retryable, StateConflict
+from legion.jobs.background.housekeeping import Housekeeper, end_left_over_commands
+from legion.jobs.backup import restore
+from legion.jobs.backup.mirror import Mirror
+from legion.jobs.context import Context
+from legion.jobs.scheduling.gateway_supervisor import GatewaySupervisor
+from legion.jobs.scheduling.scheduler import Scheduler
 from legion.runner.launch import Launcher
 from legion.runner.probe import probe
-from legion.service.desk import Desk
+from legion.service.entry.callers import CallerRegistry
 from legion.service.facade import Service
-from legion.service.news import News
-from legion.store import board
-from legion.store.database import Store, sqlite_url
+from legion.service.shared.commit_signal import CommitSignal
+from legion.store import board_records
+from legion.store.database.transactions import Store, sqlite_url
 from legion.system import files, kernel
 from legion.system.paths import DataDir, default_data_dir
 from legion.wire.projects import DaemonLine
@@ -83,7 +83,7 @@ def _full_disk_told(data: DataDir) -> Iterator[None]:
     except OSError as trouble:
         if trouble.errno not in (errno.ENOSPC, errno.EDQUOT):
             raise
-        raise TryAgain(f"The disk that holds {data.root} is full: free some space and try again.") from trouble
+        raise Retryable(f"The disk that holds {data.root} is full: free some space and try again.") from trouble
 
 
 def _serve(port: int | None, host: str | None, data: DataDir, announce: Callable[[str], None] | None) -> None:
@@ -99,7 +99,7 @@ def _serve(port: int | None, host: str | None, data: DataDir, announce: Callable
         shown = f"[{host}]" if ":" in host else host
         url = f"http://{shown}:{number}"
         tools = f"http://{shown}:{second.getsockname()[1]}{PATH}"
-        with wired(user, data, url) as (world, news, conductor, keeper):
+        with wired(user, data, url) as (context, news, conductor, keeper):
             server: uvicorn.Server | None = None
 
             def end() -> None:
@@ -113,12 +113,12 @@ def _serve(port: int | None, host: str | None, data: DataDir, announce: Callable
                 version=__version__,
                 data_dir=str(data.root),
                 started_at=time.time(),
-                sandbox=world.sandbox.why,
-                sandbox_missing=not world.sandbox.works,
+                sandbox=context.sandbox.why,
+                sandbox_missing=not context.sandbox.works,
             )
-            service = Service(world, news, daemon=daemon, end=end)
+            service = Service(context, news, daemon=daemon, end=end)
             secret = listening.token(data)
-            app = make_app(Desk(world, service, news), token=secret, hosts=(*LOOPBACK, host))
+            app = make_app(CallerRegistry(context, service, news), token=secret, hosts=(*LOOPBACK, host))
             local = listening.on_socket(data.socket)
 
             def greet(url: str) -> None:
@@ -128,7 +128,9 @@ def _serve(port: int | None, host: str | None, data: DataDir, announce: Callable
             config = uvicorn.Config(
                 app, log_level="warning", access_log=False, lifespan="off", timeout_graceful_shutdown=2
             )
-            server = _Server(config, lambda: _ready(data, url, tools, local, conductor, keeper, announce or greet))
+            server = _UvicornServer(
+                config, lambda: _ready(data, url, tools, local, conductor, keeper, announce or greet)
+            )
             sockets = [listener, second] if local is None else [listener, second, local]
             try:
                 server.run(sockets=sockets)
@@ -138,7 +140,7 @@ def _serve(port: int | None, host: str | None, data: DataDir, announce: Callable
                 data.socket.unlink(missing_ok=True)
 
 
-class _Server(uvicorn.Server):
+class _UvicornServer(uvicorn.Server):
     """Says when it answers, and ends on the signals that end a service."""
 
     def __init__(self, config: uvicorn.Config, ready: Callable[[], None]) -> None:
@@ -165,12 +167,12 @@ def _ready(
     url: str,
     tools: str,
     local: socket.socket | None,
-    conductor: Conductor,
+    conductor: Scheduler,
     keeper: Housekeeper,
     announce: Callable[[str], None],
 ) -> None:
     own_socket = str(data.socket) if local is not None else None
-    listening.Record(pid=os.getpid(), url=url, socket=own_socket, mcp=tools, version=__version__).write(data)
+    listening.DaemonFile(pid=os.getpid(), url=url, socket=own_socket, mcp=tools, version=__version__).write(data)
     conductor.start()
     keeper.start()
     announce(url)
@@ -184,7 +186,7 @@ def taken(data: DataDir) -> Iterator[None]:
         data.prepare()
         lock = files.lock(data.daemon_lock, patience=_LOCK_PATIENCE)
     except files.AlreadyLocked:
-        raise Conflict(
+        raise StateConflict(
             f"Another Legion daemon serves {data.root} already: use it, or end it with `legion down`."
         ) from None
     except OSError as trouble:
@@ -198,7 +200,7 @@ def taken(data: DataDir) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def wired(user: UserConfig, data: DataDir, url: str) -> Iterator[tuple[World, News, Conductor, Housekeeper]]:
+def wired(user: UserConfig, data: DataDir, url: str) -> Iterator[tuple[Context, CommitSignal, Scheduler, Housekeeper]]:
     """Everything but the API, put together and not yet at work."""
     kernel.hide_memory()
     sandbox = probe()
@@ -212,7 +214,7 @@ def wired(user: UserConfig, data: DataDir, url: str) -> Iterator[tuple[World, Ne
     try:
         store.migrate()
         _refuse_lost(store, data)
-        world = World(
+        context = Context(
             data=data,
             store=store,
             launcher=launcher,
@@ -222,16 +224,16 @@ def wired(user: UserConfig, data: DataDir, url: str) -> Iterator[tuple[World, Ne
             machine=platform.node() or "this machine",
             clock=time.time,
         )
-        end_left_over_commands(world)
-        conductor, keeper, news = Conductor(world), Housekeeper(world), News(store)
-        gatekeeper, mirror = Gatekeeper(world), Mirror(world)
+        end_left_over_commands(context)
+        conductor, keeper, news = Scheduler(context), Housekeeper(context), CommitSignal(store)
+        gatekeeper, mirror = GatewaySupervisor(context), Mirror(context)
         store.on_commit(keeper.poke)
         store.on_commit(gatekeeper.poke)
         store.on_commit(mirror.poke)
         gatekeeper.start()
         mirror.start()
         try:
-            yield world, news, conductor, keeper
+            yield context, news, conductor, keeper
         finally:
             gatekeeper.stop()
             keeper.stop()
@@ -244,8 +246,8 @@ def wired(user: UserConfig, data: DataDir, url: str) -> Iterator[tuple[World, Ne
 
 def _refuse_lost(store: Store, data: DataDir) -> None:
     """An empty board where others are known would soon take their place."""
-    if board.is_empty(store) and rebuild.can_rebuild(data):
-        raise Conflict(
+    if board_records.is_empty(store) and restore.can_rebuild(data):
+        raise StateConflict(
             f"The database {store.place} is empty, and boards of earlier work lie in {data.projects}: "
             "`legion doctor --rebuild` brings them back, or move that folder away to begin anew."
         )

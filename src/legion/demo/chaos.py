@@ -16,7 +16,7 @@ from enum import Enum
 from legion.client.discovery import read_record
 from legion.client.legion import Legion
 from legion.demo.scratch import Scratch, agent_of, runner_of
-from legion.gateway import process as gateway
+from legion.gateway import lifecycle as gateway
 from legion.wire.tickets import TicketLine
 
 _APART = (0.5, 2.5)
@@ -44,7 +44,7 @@ class Blow:
         return f"kill -9 {self.pid}: {self.victim.value} dies"
 
 
-class Chaos:
+class KillChaos:
     def __init__(self, scratch: Scratch, seed: int, tickets: int) -> None:
         self._scratch = scratch
         self._dice = random.Random(seed)

@@ -23,7 +23,7 @@ _SHARED = "sandbox"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Source:
+class RehearsalSource:
     """What of the person's is rehearsed with."""
 
     root: Path
@@ -39,7 +39,7 @@ class Source:
         return bool(_git("--no-optional-locks", "status", "--porcelain", cwd=self.root))
 
 
-def source(legion: Legion, cwd: str) -> Source:
+def source(legion: Legion, cwd: str) -> RehearsalSource:
     """Ask the person's own daemon. Raises NotFound where this is no project, NotAllowed where nothing is trusted."""
     texts = legion.trustable(Where(cwd=cwd)).texts
     project = legion.status(cwd).project
@@ -48,10 +48,10 @@ def source(legion: Legion, cwd: str) -> Source:
     trusted = frozenset(text.hash for text in texts if text.trusted)
     if not trusted:
         raise _untrusted()
-    return Source(root=Path(project.root), branch=project.branch, trusted=trusted, settings=_own_settings())
+    return RehearsalSource(root=Path(project.root), branch=project.branch, trusted=trusted, settings=_own_settings())
 
 
-def clone(wanted: Source, folder: Path, base: str = "") -> Path:
+def clone(wanted: RehearsalSource, folder: Path, base: str = "") -> Path:
     """The committed state of their branch, or an earlier one, in a new repository, which knows no way back."""
     place = folder / wanted.root.name
     # Copies instead of hard links, which would change the times of their files.
@@ -72,7 +72,7 @@ def clone(wanted: Source, folder: Path, base: str = "") -> Path:
     return place
 
 
-def adopt(legion: Legion, wanted: Source, place: Path) -> Path:
+def adopt(legion: Legion, wanted: RehearsalSource, place: Path) -> Path:
     """`legion init` and `legion trust` for the clone, by the trust that they gave the original. Answers the hub."""
     if not (place / _FILE).exists():
         raise _untrusted()

@@ -9,16 +9,16 @@ import sys
 from dataclasses import asdict, replace
 from pathlib import Path
 
-from legion.cli.output import Cell, Colour, Screen, harmless
-from legion.demo.news import News
-from legion.demo.scratch import Company, claude_version, company, is_inside_a_tool, runner_of
-from legion.demo.spending import spent
-from legion.demo.stage import SCRIPTS, Stage, prepare
-from legion.demo.summary import Outcome, Summary, lines_of, summarise
-from legion.demo.telling import Happening, Story, Teller
+from legion.cli.base.output import Cell, Colour, Screen, harmless
+from legion.demo.cost import spent
+from legion.demo.events import EventFollower
+from legion.demo.scratch import ScratchLegion, claude_version, company, is_inside_a_tool, runner_of
+from legion.demo.stage import SCRIPTS, DemoFolder, prepare
+from legion.demo.story import Story, StoryLine, StoryPrinter
+from legion.demo.summary import DemoResult, Summary, lines_of, summarise
 from legion.demo.tickets import HALF_WRITTEN, KILLED, parts
 from legion.wire.errors import LegionError
-from legion.wire.projects import AddProject, Collected, Graph, Trust, WaitState, Where
+from legion.wire.projects import AddProject, CollectResult, Graph, Trust, WaitState, Where
 from legion.wire.tickets import Dispatch, EventLine
 
 TICK = 0.2
@@ -30,7 +30,7 @@ PATIENCE = 240.0
 def main(folder: Path | None, *, as_json: bool, screen: Screen) -> int:
     """0 where everything ended as it should."""
     stream = sys.stderr if as_json else sys.stdout
-    teller = Teller(stream, replace(screen, tty=False, colours=False) if as_json else screen, board=not as_json)
+    teller = StoryPrinter(stream, replace(screen, tty=False, colours=False) if as_json else screen, board=not as_json)
     stage = prepare(folder)
     stage.scratch.use()
     _introduce(stage, teller, screen)
@@ -44,7 +44,7 @@ def main(folder: Path | None, *, as_json: bool, screen: Screen) -> int:
     return 0 if summary.ok else LegionError.exit_code
 
 
-def _introduce(stage: Stage, teller: Teller, screen: Screen) -> None:
+def _introduce(stage: DemoFolder, teller: StoryPrinter, screen: Screen) -> None:
     teller.say(screen.bold("Legion demo: seven tickets for a small library, up to four agents at once"))
     teller.say("The agents are real Claude Code; what their model replies is scripted.")
     teller.say("So no model is used, no key and no network, and nothing is spent.")
@@ -53,7 +53,7 @@ def _introduce(stage: Stage, teller: Teller, screen: Screen) -> None:
 
 
 class _Play:
-    def __init__(self, stage: Stage, running: Company, teller: Teller) -> None:
+    def __init__(self, stage: DemoFolder, running: ScratchLegion, teller: StoryPrinter) -> None:
         self._stage = stage
         self._company = running
         self._legion = running.legion
@@ -84,34 +84,34 @@ class _Play:
             return
         said = missing.complaint.strip().splitlines()
         error = next((line for line in said if "No module" in line), said[-1]).partition("Error: ")[2]
-        self._teller.tell(Happening(f"without [setup] the check is red: {error}", "failed"))
+        self._teller.tell(StoryLine(f"without [setup] the check is red: {error}", "failed"))
 
     def _adopt(self) -> None:
         self._legion.add_project(AddProject(path=self._cwd))
         shown = self._legion.trustable(Where(cwd=self._cwd))
         self._legion.trust(Trust(cwd=self._cwd, hashes=[text.hash for text in shown.texts]))
-        self._teller.tell(Happening("legion init, legion trust: the repository is a project", "done"))
+        self._teller.tell(StoryLine("legion init, legion trust: the repository is a project", "done"))
         doctor = self._legion.doctor(None)
         self._claude = claude_version(doctor)
-        self._teller.tell(Happening(f"the agents are Claude Code {self._claude}; its model is a script", "done"))
+        self._teller.tell(StoryLine(f"the agents are Claude Code {self._claude}; its model is a script", "done"))
         if all(finding.ok for finding in doctor.findings if finding.name == "sandbox"):
-            self._teller.tell(Happening("every agent and every check runs in a sandbox of its own", "done"))
+            self._teller.tell(StoryLine("every agent and every check runs in a sandbox of its own", "done"))
         else:
-            self._teller.tell(Happening("no sandbox: install bubblewrap to have agents held in", "parked"))
+            self._teller.tell(StoryLine("no sandbox: install bubblewrap to have agents held in", "parked"))
 
     def _dispatch(self) -> None:
         tickets = [part.ticket for part in self._parts]
         self._ids = self._legion.dispatch(Dispatch(cwd=self._cwd, tickets=tickets)).keys
         edges = sum(len(ticket.after_keys) for ticket in tickets)
         said = f"legion dispatch: {len(tickets)} tickets, {edges} edges between them"
-        self._teller.tell(Happening(said, "queued"))
+        self._teller.tell(StoryLine(said, "queued"))
 
     def _watch(self) -> None:
         """Until nothing more happens to any ticket by itself."""
-        with News(self._stage.scratch.data) as news:
+        with EventFollower(self._stage.scratch.data) as news:
             self._follow(news)
 
-    def _follow(self, news: News) -> None:
+    def _follow(self, news: EventFollower) -> None:
         state = self._look()
         while not (state.settled and news.caught_up(state.last_event)):
             told = {ticket.id: ticket for ticket in state.tickets}
@@ -146,22 +146,22 @@ class _Play:
         self._killed = True
         os.kill(pid, signal.SIGKILL)
         self._teller.tell(
-            Happening(f"kill -9 {pid}: its runner and its Claude Code die, nothing committed", "failed", number)
+            StoryLine(f"kill -9 {pid}: its runner and its Claude Code die, nothing committed", "failed", number)
         )
 
-    def _collect(self) -> Collected | None:
+    def _collect(self) -> CollectResult | None:
         try:
             collected = self._legion.collect(Where(cwd=self._cwd))
         except LegionError as error:
             self._problems.append(f"Collecting was refused: {error.message}")
             return None
-        self._teller.tell(Happening(f"legion collect: {harmless(collected.message)}", "done"))
+        self._teller.tell(StoryLine(f"legion collect: {harmless(collected.message)}", "done"))
         self._teller.say()
         return collected
 
-    def _outcome(self, collected: Collected | None, graph: Graph) -> Outcome:
+    def _outcome(self, collected: CollectResult | None, graph: Graph) -> DemoResult:
         pages = [(part, self._legion.ticket(self._ids[part.ticket.key])) for part in self._parts]
-        return Outcome(
+        return DemoResult(
             stage=self._stage,
             sandbox=self._legion.status(self._cwd).daemon.sandbox,
             claude=self._claude,
@@ -175,8 +175,8 @@ class _Play:
         )
 
 
-def _with_setup(event: EventLine) -> Happening | None:
+def _with_setup(event: EventLine) -> StoryLine | None:
     """The other half of what `_show_that_setup_matters` began."""
     if event.kind != "target.green":
         return None
-    return Happening("with [setup] the check is green on the code as it is", "done")
+    return StoryLine("with [setup] the check is green on the code as it is", "done")

@@ -14,7 +14,7 @@ _GREEN = "green"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Evidence:
+class LandedFacts:
     hub: Path
     target: str
     """Where the target is in the end."""
@@ -22,18 +22,18 @@ class Evidence:
     pages: Sequence[TicketPage]
 
 
-def losses(evidence: Evidence) -> list[str]:
+def losses(evidence: LandedFacts) -> list[str]:
     """A sentence for everything that should not be; empty where nothing was lost."""
     return [*_unended(evidence), *_untested(evidence), *_not_landed(evidence)]
 
 
-def _unended(evidence: Evidence) -> Iterator[str]:
+def _unended(evidence: LandedFacts) -> Iterator[str]:
     for page in evidence.pages:
         if page.ticket.state not in ("done", "failed"):
             yield f"Ticket {page.ticket.id} has not ended: {page.ticket.reason or page.ticket.state}."
 
 
-def _untested(evidence: Evidence) -> Iterator[str]:
+def _untested(evidence: LandedFacts) -> Iterator[str]:
     """The target may only ever have moved to a tree whose checks were green."""
     moves = [str(event.data["commit"]) for event in evidence.events if event.kind == "target.moved"]
     receipts = [event.data for event in evidence.events if event.kind == "check.receipt" and event.ticket is None]
@@ -50,7 +50,7 @@ def _untested(evidence: Evidence) -> Iterator[str]:
         yield f"The target is at {evidence.target[:8]}, and the last landing left it at {moves[-1][:8]}."
 
 
-def _not_landed(evidence: Evidence) -> Iterator[str]:
+def _not_landed(evidence: LandedFacts) -> Iterator[str]:
     landings = Counter(event.ticket for event in evidence.events if event.kind == "landing.landed")
     for page in evidence.pages:
         number = page.ticket.id

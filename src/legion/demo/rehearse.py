@@ -10,16 +10,16 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
-from legion.cli.output import Cell, Colour, Screen, count
+from legion.cli.base.output import Cell, Colour, Screen, count
 from legion.client.http import NotRunning
-from legion.demo.chaos import Blow, Chaos
-from legion.demo.clone import Source, adopt, clone
-from legion.demo.news import News
-from legion.demo.proof import Evidence, losses
-from legion.demo.report import Course, Rehearsed, lines_of, report
-from legion.demo.scratch import DRIVER, Company, Scratch, claude_version, company
-from legion.demo.spending import spent
-from legion.demo.telling import Happening, Story, Teller
+from legion.demo.chaos import Blow, KillChaos
+from legion.demo.clone import RehearsalSource, adopt, clone
+from legion.demo.cost import spent
+from legion.demo.events import EventFollower
+from legion.demo.proof import LandedFacts, losses
+from legion.demo.report import RehearsalRecord, Rehearsed, lines_of, report
+from legion.demo.scratch import DRIVER, Scratch, ScratchLegion, claude_version, company
+from legion.demo.story import Story, StoryLine, StoryPrinter
 from legion.wire.errors import BadInput, LegionError, NotAllowed
 from legion.wire.projects import Graph, WaitState
 from legion.wire.tickets import Dispatch, EventLine, NewTicket, TicketLine
@@ -30,9 +30,9 @@ _SCRIPT = "generic"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Wanted:
+class RehearsalRequest:
     tickets: Sequence[NewTicket]
-    source: Source
+    source: RehearsalSource
     agents: int | None = None
     """At once; None: as many as the project says."""
     seed: int | None = None
@@ -44,10 +44,10 @@ class Wanted:
     """The commit to begin from; empty: what is committed now."""
 
 
-def main(wanted: Wanted, *, as_json: bool, screen: Screen) -> int:
+def main(wanted: RehearsalRequest, *, as_json: bool, screen: Screen) -> int:
     """0 where every ticket ended well and nothing was lost."""
     stream = sys.stderr if as_json else sys.stdout
-    teller = Teller(stream, replace(screen, tty=False, colours=False) if as_json else screen, board=not as_json)
+    teller = StoryPrinter(stream, replace(screen, tty=False, colours=False) if as_json else screen, board=not as_json)
     scratch = Scratch(Path(tempfile.mkdtemp(prefix="legion-rehearse-")))
     keep = wanted.keep
     try:
@@ -79,7 +79,7 @@ def playable(ticket: NewTicket) -> NewTicket:
     return replace(plain, driver=DRIVER, plan_first=False, team="solo", review="off")
 
 
-def _introduce(wanted: Wanted, scratch: Scratch, teller: Teller, screen: Screen) -> None:
+def _introduce(wanted: RehearsalRequest, scratch: Scratch, teller: StoryPrinter, screen: Screen) -> None:
     tickets = count(len(wanted.tickets), "ticket")
     teller.say(screen.bold(f"Rehearsing {tickets} on a copy of {wanted.source.root.name}"))
     teller.say("The agents are real Claude Code; what their model replies is scripted.")
@@ -105,7 +105,7 @@ def _introduce(wanted: Wanted, scratch: Scratch, teller: Teller, screen: Screen)
     teller.say()
 
 
-def _play(wanted: Wanted, scratch: Scratch, teller: Teller) -> tuple[Rehearsed, Graph]:
+def _play(wanted: RehearsalRequest, scratch: Scratch, teller: StoryPrinter) -> tuple[Rehearsed, Graph]:
     repository = clone(wanted.source, scratch.folder, wanted.base)
     scripts = scratch.folder / "scripts"
     scripts.mkdir()
@@ -121,7 +121,9 @@ def _play(wanted: Wanted, scratch: Scratch, teller: Teller) -> tuple[Rehearsed, 
 
 
 class _Rehearsing:
-    def __init__(self, wanted: Wanted, running: Company, repository: Path, teller: Teller) -> None:
+    def __init__(
+        self, wanted: RehearsalRequest, running: ScratchLegion, repository: Path, teller: StoryPrinter
+    ) -> None:
         self._wanted = wanted
         self._company = running
         self._cwd = str(repository)
@@ -139,7 +141,7 @@ class _Rehearsing:
         made = legion.dispatch(Dispatch(cwd=self._cwd, tickets=tickets))
         self._keys = {number: key for key, number in made.keys.items()}
         began = self._teller.seconds
-        with self._teller.on_stage(), News(self._company.scratch.data) as news:
+        with self._teller.on_stage(), EventFollower(self._company.scratch.data) as news:
             self._watch(news, made.ids)
             seconds = self._teller.seconds - began
             self._teller.say()
@@ -148,8 +150,8 @@ class _Rehearsing:
         graph = legion.graph(self._cwd)
         project = legion.status(self._cwd).project
         assert project is not None, "the clone is a project"
-        evidence = Evidence(hub=hub, target=project.target, events=self._events, pages=pages)
-        course = Course(
+        evidence = LandedFacts(hub=hub, target=project.target, events=self._events, pages=pages)
+        course = RehearsalRecord(
             keys=self._keys,
             pages=pages,
             graph=graph,
@@ -165,10 +167,10 @@ class _Rehearsing:
         )
         return report(course), graph
 
-    def _watch(self, news: News, ids: list[int]) -> None:
+    def _watch(self, news: EventFollower, ids: list[int]) -> None:
         """Until nothing more happens to any ticket by itself. The daemon may be killed meanwhile, also by us."""
         seed = self._wanted.seed
-        chaos = None if seed is None else Chaos(self._company.scratch, seed, len(ids))
+        chaos = None if seed is None else KillChaos(self._company.scratch, seed, len(ids))
         told: dict[int, TicketLine] = {}
         while True:
             for event in news.wait(TICK):
@@ -185,11 +187,11 @@ class _Rehearsing:
             if state.settled and news.caught_up(state.last_event):
                 return
 
-    def _look(self, ids: list[int], chaos: Chaos | None) -> WaitState:
+    def _look(self, ids: list[int], chaos: KillChaos | None) -> WaitState:
         legion = self._company.legion
         state = legion.wait(None, ids, timeout=0)
         blow = None if chaos is None else chaos.strike(legion, state.tickets, self._teller.seconds)
         if blow is not None:
             self._blows.append(blow)
-            self._teller.tell(Happening(blow.words, "failed", blow.ticket))
+            self._teller.tell(StoryLine(blow.words, "failed", blow.ticket))
         return state

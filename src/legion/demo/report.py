@@ -6,13 +6,13 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from legion.cli.graph import drawing_of
-from legion.cli.output import Cell, Colour, Screen, count, duration, fine_duration, harmless
-from legion.cli.states import state_cell
+from legion.cli.base.output import Cell, Colour, Screen, count, duration, fine_duration, harmless
+from legion.cli.base.states import state_cell
+from legion.cli.board.graph import drawing_of
 from legion.demo.chaos import Blow
-from legion.demo.spending import Spent
-from legion.domain import board
-from legion.rehearsal.log import Kind, Line
+from legion.demo.cost import PlayCost
+from legion.domain.tickets import board
+from legion.rehearsal.protocol.log import LogLine, RequestKind
 from legion.wire.projects import Graph
 from legion.wire.tickets import EventLine, TicketPage
 
@@ -69,7 +69,7 @@ class Rehearsed:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Course:
+class RehearsalRecord:
     """What the report is made of."""
 
     keys: Mapping[int, str]
@@ -77,9 +77,9 @@ class Course:
     graph: Graph
     events: Sequence[EventLine]
     blows: Sequence[Blow]
-    asked: Sequence[Line]
+    asked: Sequence[LogLine]
     """Requests to the scripted model."""
-    spent: Spent
+    spent: PlayCost
     seconds: float
     claude: str
     seed: int | None
@@ -87,7 +87,7 @@ class Course:
     folder: str | None
 
 
-def report(course: Course) -> Rehearsed:
+def report(course: RehearsalRecord) -> Rehearsed:
     tickets = [_ticket(course.keys.get(page.ticket.id, ""), page) for page in course.pages]
     took = {ticket.id: ticket.seconds for ticket in tickets}
     chain = board.critical_path({ticket.id: ticket.after for ticket in tickets}, took)
@@ -101,7 +101,7 @@ def report(course: Course) -> Rehearsed:
         claude=course.claude,
         landed=[event.ticket for event in course.events if event.kind == "landing.landed" and event.ticket is not None],
         limits=sum(_is_limit(event) for event in course.events),
-        troubles=dict(Counter(_trouble(line) for line in course.asked if line.kind is Kind.TROUBLE)),
+        troubles=dict(Counter(_trouble(line) for line in course.asked if line.kind is RequestKind.TROUBLE)),
         killed=[blow.words for blow in course.blows],
         requests=course.spent.requests,
         tokens=course.spent.tokens,
@@ -116,7 +116,7 @@ def _is_limit(event: EventLine) -> bool:
     return event.kind == "run.ended" and event.data.get("outcome") == "limited"
 
 
-def _trouble(line: Line) -> str:
+def _trouble(line: LogLine) -> str:
     return {0: "dropped", 200: "dropped in the middle"}.get(line.status, str(line.status))
 
 
@@ -177,7 +177,7 @@ def _sentences(rehearsed: Rehearsed) -> Iterator[str]:
     if len(rehearsed.chain) > 1:
         chain = " → ".join(str(number) for number in rehearsed.chain)
         yield f"  The longest chain is {chain}, {duration(rehearsed.chain_seconds)}: more agents do not shorten that."
-    yield f"  {Spent(requests=rehearsed.requests, tokens=rehearsed.tokens, usd=rehearsed.usd).words}."
+    yield f"  {PlayCost(requests=rehearsed.requests, tokens=rehearsed.tokens, usd=rehearsed.usd).words}."
     if rehearsed.seed is not None:
         met = ", ".join(f"{number} x {kind}" for kind, number in sorted(rehearsed.troubles.items())) or "none"
         kills = count(len(rehearsed.killed), "kill")

@@ -19,17 +19,17 @@ from pathlib import Path
 from types import FrameType
 
 import legion
-from legion.cli.progress import progress
-from legion.client import starting
+from legion.cli.base.progress import progress
+from legion.client import start
 from legion.client.discovery import find
 from legion.client.legion import Legion
-from legion.gateway import process as gateway
-from legion.gateway.folder import GatewayFolder
+from legion.gateway import lifecycle as gateway
+from legion.gateway.files.folder import GatewayFolder
 from legion.rehearsal import process as rehearsal
 from legion.rehearsal.process import Playing
 from legion.system import files
 from legion.system.paths import DataDir
-from legion.wire.errors import LegionError, TryAgain
+from legion.wire.errors import LegionError, Retryable
 from legion.wire.projects import Doctor, Where
 
 PROVIDER = "rehearsal"
@@ -130,7 +130,7 @@ class Scratch:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Company:
+class ScratchLegion:
     """A Legion that runs, and the scripted model that its agents talk to."""
 
     scratch: Scratch
@@ -139,13 +139,13 @@ class Company:
     @property
     def legion(self) -> Legion:
         """Its daemon, started again where somebody killed it."""
-        return starting.start(self.scratch.data)
+        return start.start(self.scratch.data)
 
 
 @contextmanager
 def company(
     scratch: Scratch, scripts: Path, *, repository: Path, default: str | None = None, chaos: int | None = None
-) -> Iterator[Company]:
+) -> Iterator[ScratchLegion]:
     """Everything runs, from here to the end of the block. However that ends, nothing of it stays behind."""
     with _ended_by_signals(), rehearsal.playing(scripts, scratch.folder, default=default, chaos=chaos) as stage:
         scratch.providers.write_text(
@@ -153,8 +153,8 @@ def company(
         )
         try:
             with progress("Starting Legion"):
-                starting.start(scratch.data)
-            yield Company(scratch=scratch, stage=stage)
+                start.start(scratch.data)
+            yield ScratchLegion(scratch=scratch, stage=stage)
         finally:
             with progress("Ending Legion"):
                 _end(scratch, repository)
@@ -229,11 +229,11 @@ def _end(scratch: Scratch, repository: Path) -> None:
         with suppress(LegionError):
             find(scratch.data).stop_all(Where(cwd=str(repository)))
     _see_off(runs)
-    with suppress(TryAgain):
-        starting.stop(scratch.data)
+    with suppress(Retryable):
+        start.stop(scratch.data)
     # One may have begun at the last moment.
     _see_off(runs)
-    with suppress(TryAgain):
+    with suppress(Retryable):
         gateway.end(scratch.gateway)
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from legion.demo.scratch import Scratch
 from legion.system import process
-from legion.system.process import Finished, ProgramMissing
+from legion.system.process import FinishedProcess, ProgramMissing
 from legion.wire.errors import BadInput, LegionError, NotAllowed
 
 SCRIPTS = Path(__file__).parent / "scripts"
@@ -21,7 +21,7 @@ _FILE = re.compile(r"^-- (\S+) --\n", re.MULTILINE)
 
 
 @dataclass(frozen=True)
-class Stage:
+class DemoFolder:
     folder: Path
 
     @property
@@ -35,14 +35,14 @@ class Stage:
     def git(self, *words: str) -> str:
         return _successful(["git", *words], self.repository).text.strip()
 
-    def check(self) -> Finished:
+    def check(self) -> FinishedProcess:
         """The project's own check in the plain checkout, where no setup ever ran."""
         return process.run(["python3", "-B", "-m", "unittest", "-q"], cwd=self.repository, env=_environment())
 
 
-def prepare(folder: Path | None) -> Stage:
+def prepare(folder: Path | None) -> DemoFolder:
     """Everything on disk that the demo needs, in a new folder."""
-    stage = Stage(_new_folder(folder))
+    stage = DemoFolder(_new_folder(folder))
     _unpack("repository.txtar", stage.repository)
     stage.scratch.prepare()
     _commit_everything(stage)
@@ -72,7 +72,7 @@ def _unpack(archive: str, folder: Path) -> None:
         file.write_text(text)
 
 
-def _commit_everything(stage: Stage) -> None:
+def _commit_everything(stage: DemoFolder) -> None:
     stage.git("init", "--quiet", "--initial-branch=main")
     stage.git("config", "user.name", "Ada")
     stage.git("config", "user.email", "ada@example.invalid")
@@ -80,7 +80,7 @@ def _commit_everything(stage: Stage) -> None:
     stage.git("commit", "--quiet", "--no-gpg-sign", "--message", "A small library for invoices")
 
 
-def _successful(words: list[str], cwd: Path) -> Finished:
+def _successful(words: list[str], cwd: Path) -> FinishedProcess:
     try:
         done = process.run(words, cwd=cwd, env=_environment())
     except ProgramMissing as missing:

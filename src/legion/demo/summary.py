@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from legion.cli.graph import drawing_of
-from legion.cli.output import Cell, Colour, Screen, count, fine_duration, harmless, numbers
-from legion.cli.states import state_cell
-from legion.demo.spending import Spent
-from legion.demo.stage import Stage
-from legion.demo.tickets import Part, met_a_conflict
-from legion.wire.projects import Collected, Graph
+from legion.cli.base.output import Cell, Colour, Screen, count, fine_duration, harmless, numbers
+from legion.cli.base.states import state_cell
+from legion.cli.board.graph import drawing_of
+from legion.demo.cost import PlayCost
+from legion.demo.stage import DemoFolder
+from legion.demo.tickets import DemoTicket, met_a_conflict
+from legion.wire.projects import CollectResult, Graph
 from legion.wire.tickets import TicketPage
 
 _PAIR = ("discount", "tax")
@@ -64,24 +64,24 @@ class Summary:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Outcome:
+class DemoResult:
     """What the summary is made of."""
 
-    stage: Stage
+    stage: DemoFolder
     sandbox: str
     claude: str
-    spent: Spent
+    spent: PlayCost
     seconds: float
-    pages: Sequence[tuple[Part, TicketPage]]
+    pages: Sequence[tuple[DemoTicket, TicketPage]]
     graph: Graph
     verdicts: Sequence[str]
     """Of all receipts, those of batches included."""
-    collected: Collected | None
+    collected: CollectResult | None
     problems: Sequence[str]
     """Found on the way."""
 
 
-def summarise(outcome: Outcome) -> Summary:
+def summarise(outcome: DemoResult) -> Summary:
     problems = [*outcome.problems, *_problems(outcome)]
     return Summary(
         ok=not problems,
@@ -103,7 +103,7 @@ def summarise(outcome: Outcome) -> Summary:
     )
 
 
-def _problems(outcome: Outcome) -> Iterator[str]:
+def _problems(outcome: DemoResult) -> Iterator[str]:
     for part, page in outcome.pages:
         number, state = page.ticket.id, page.ticket.state
         if state != part.ends:
@@ -119,7 +119,7 @@ def _problems(outcome: Outcome) -> Iterator[str]:
         yield "The landed work did not reach the repository."
 
 
-def _ticket(part: Part, page: TicketPage) -> TicketSummary:
+def _ticket(part: DemoTicket, page: TicketPage) -> TicketSummary:
     line = page.ticket
     verdicts = [receipt.verdict for receipt in page.receipts]
     began = page.runs[0].started_at if page.runs else line.moved_at
@@ -139,7 +139,7 @@ def _ticket(part: Part, page: TicketPage) -> TicketSummary:
     )
 
 
-def _story(part: Part, page: TicketPage) -> str:
+def _story(part: DemoTicket, page: TicketPage) -> str:
     if page.ticket.state != part.ends or not part.happened(page):
         return page.ticket.reason or page.ticket.state
     if part.ticket.key in _PAIR:
@@ -199,7 +199,7 @@ def _totals(summary: Summary, screen: Screen) -> Iterator[str]:
     yield f"  {tickets}: {landed} landed, {checkpoints} checkpoint passed, {failed} failed."
     receipts = f"{count(summary.receipts, 'receipt')} ({summary.red_receipts} red)"
     yield f"  {count(runs, 'run')} of Claude Code {summary.claude}, {receipts}, {summary.seconds:.0f} s in all."
-    yield f"  {Spent(requests=summary.requests, tokens=summary.tokens, usd=summary.usd).words}."
+    yield f"  {PlayCost(requests=summary.requests, tokens=summary.tokens, usd=summary.usd).words}."
     if summary.ok:
         yield screen.line(Cell("  Everything ended as it should, and nothing was lost.", Colour.GREEN))
     for problem in summary.problems:

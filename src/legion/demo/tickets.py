@@ -15,7 +15,7 @@ HALF_WRITTEN = "while kill -0"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Part:
+class DemoTicket:
     """One ticket of the play: how it has to end, and what has to have happened on the way."""
 
     ticket: NewTicket
@@ -25,7 +25,7 @@ class Part:
     happened: Callable[[TicketPage], bool]
 
 
-def parts() -> list[Part]:
+def parts() -> list[DemoTicket]:
     return [*_at_once(), *_afterwards()]
 
 
@@ -34,10 +34,10 @@ def played(script: str) -> str:
     return f"rehearsal: {script}"
 
 
-def _at_once() -> list[Part]:
+def _at_once() -> list[DemoTicket]:
     """Nothing comes before these."""
     return [
-        Part(
+        DemoTicket(
             ticket=NewTicket(
                 key="rounding",
                 title="Round amounts to the nearest cent",
@@ -50,7 +50,7 @@ def _at_once() -> list[Part]:
             story="its check was red at first; it mended that from the feedback",
             happened=lambda page: was_sent_back(page, "checks failed") and page.ticket.attempt == 2,
         ),
-        Part(
+        DemoTicket(
             ticket=NewTicket(
                 key="discount",
                 title="Take a discount off the total",
@@ -63,7 +63,7 @@ def _at_once() -> list[Part]:
             story="landed",
             happened=lambda page: bool(page.landed),
         ),
-        Part(
+        DemoTicket(
             ticket=NewTicket(
                 key="tax",
                 title="Add tax by country, Norway too",
@@ -76,7 +76,7 @@ def _at_once() -> list[Part]:
             story="landed",
             happened=lambda page: bool(page.landed),
         ),
-        Part(
+        DemoTicket(
             ticket=NewTicket(
                 key=KILLED,
                 title="Print an invoice as text",
@@ -91,9 +91,9 @@ def _at_once() -> list[Part]:
     ]
 
 
-def _afterwards() -> list[Part]:
+def _afterwards() -> list[DemoTicket]:
     return [
-        Part(
+        DemoTicket(
             ticket=NewTicket(
                 key="amounts",
                 title="All about amounts has landed",
@@ -104,7 +104,7 @@ def _afterwards() -> list[Part]:
             story="a checkpoint: no agent, only the checks on what has landed",
             happened=lambda page: not page.runs and bool(page.receipts),
         ),
-        Part(
+        DemoTicket(
             ticket=NewTicket(
                 key="export",
                 title="Export an invoice as CSV",
@@ -118,7 +118,7 @@ def _afterwards() -> list[Part]:
             story="its Claude Code crashed half way; the next attempt went on from there",
             happened=lambda page: [run.outcome for run in page.runs] == ["failed", "finished"],
         ),
-        Part(
+        DemoTicket(
             ticket=NewTicket(
                 key="speed",
                 title="Make the total ten times faster",

@@ -27,7 +27,7 @@ HELD_OUT = "acceptance "
 """How the names of held-out acceptance begin; no check of a project can be called like that."""
 
 
-class Verdict(Enum):
+class CheckResult(Enum):
     GREEN = "green"
     RED = "red"
     BROKEN = "broken"
@@ -44,7 +44,7 @@ class Receipt:
     command: str
     commit: str
     tree: str
-    verdict: Verdict
+    verdict: CheckResult
     exit_code: int | None
     duration: float
     made_at: float
@@ -67,6 +67,6 @@ class Receipt:
 
 def missing(checks: Iterable[Check], tree: str, receipts: Iterable[Receipt]) -> tuple[Check, ...]:
     """The checks that still have to run on this tree."""
-    have = {receipt.command for receipt in receipts if receipt.tree == tree and receipt.verdict is Verdict.GREEN}
+    have = {receipt.command for receipt in receipts if receipt.tree == tree and receipt.verdict is CheckResult.GREEN}
     todo = {check.command: check for check in checks if check.command not in have}
     return tuple(todo.values())

@@ -40,7 +40,7 @@ class NotAllowed(LegionError):
     code = "not_allowed"
 
 
-class Conflict(LegionError):
+class StateConflict(LegionError):
     exit_code = 5
     code = "conflict"
 
@@ -50,6 +50,6 @@ class ChecksFailed(LegionError):
     code = "checks_failed"
 
 
-class TryAgain(LegionError):
+class Retryable(LegionError):
     exit_code = 75
     code = "try_again"

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 
-class Kind(Enum):
+class EventKind(Enum):
     PROJECT_ADDED = "project.added"
     PROJECT_REMOVED = "project.removed"
     PROJECT_TRUSTED = "project.trusted"
@@ -91,7 +91,7 @@ class Kind(Enum):
 class Event:
     n: int
     at: float
-    kind: Kind
+    kind: EventKind
     project: int | None = None
     ticket: int | None = None
     data: Mapping[str, object] = field(default_factory=dict)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
-from legion.domain.checks import Verdict
+from legion.domain.checks import CheckResult
 
 
 class ConfigOrigin(Enum):
@@ -37,7 +37,7 @@ class Project:
     paused: bool = False
     baseline_commit: str | None = None
     """The commit on which the project's checks ran last."""
-    baseline_verdict: Verdict | None = None
+    baseline_verdict: CheckResult | None = None
     person_tip: str | None = None
     """The last commit seen on the person's branch."""
     person_absorbed: str | None = None
@@ -55,7 +55,7 @@ class Project:
 
     @property
     def baseline_red(self) -> bool:
-        return self.baseline_known and self.baseline_verdict is Verdict.RED
+        return self.baseline_known and self.baseline_verdict is CheckResult.RED
 
     @property
     def person_waiting(self) -> bool:

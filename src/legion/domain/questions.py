@@ -9,7 +9,7 @@ from enum import Enum
 from legion.domain.errors import BadInput
 
 
-class Matter(Enum):
+class QuestionKind(Enum):
     """What a question is about. It decides what an answer brings about."""
 
     PERMISSION = "permission"
@@ -31,7 +31,7 @@ class Matter(Enum):
     """An agent's own question."""
 
 
-class Settler(Enum):
+class SettledBy(Enum):
     """What settled a question."""
 
     PERSON = "person"
@@ -57,27 +57,27 @@ BACK = "back"
 """To its agent, with the words that go with it."""
 STOP = "stop"
 
-CHOICES: Mapping[Matter, tuple[str, ...]] = {
-    Matter.PERMISSION: (YES, NO),
-    Matter.PLAN: (APPROVE, REJECT),
-    Matter.BUDGET: (MORE, LEAVE),
-    Matter.CONFLICT: (RETRY, LEAVE),
-    Matter.CHANGE: (YES, NO),
-    Matter.ATTEMPTS: (YES, NO),
-    Matter.REVIEW: (LAND, BACK, STOP),
-    Matter.ASK: (),
+CHOICES: Mapping[QuestionKind, tuple[str, ...]] = {
+    QuestionKind.PERMISSION: (YES, NO),
+    QuestionKind.PLAN: (APPROVE, REJECT),
+    QuestionKind.BUDGET: (MORE, LEAVE),
+    QuestionKind.CONFLICT: (RETRY, LEAVE),
+    QuestionKind.CHANGE: (YES, NO),
+    QuestionKind.ATTEMPTS: (YES, NO),
+    QuestionKind.REVIEW: (LAND, BACK, STOP),
+    QuestionKind.ASK: (),
 }
 """What can be chosen where the question itself offers nothing else. Nothing: it is answered with words."""
 
-FALLBACKS: Mapping[Matter, str] = {
-    Matter.PERMISSION: NO,
-    Matter.PLAN: LEAVE,
-    Matter.BUDGET: LEAVE,
-    Matter.CONFLICT: LEAVE,
-    Matter.CHANGE: NO,
-    Matter.ATTEMPTS: NO,
-    Matter.REVIEW: STOP,
-    Matter.ASK: "",
+FALLBACKS: Mapping[QuestionKind, str] = {
+    QuestionKind.PERMISSION: NO,
+    QuestionKind.PLAN: LEAVE,
+    QuestionKind.BUDGET: LEAVE,
+    QuestionKind.CONFLICT: LEAVE,
+    QuestionKind.CHANGE: NO,
+    QuestionKind.ATTEMPTS: NO,
+    QuestionKind.REVIEW: STOP,
+    QuestionKind.ASK: "",
 }
 """What silence means: always that nothing more happens than without an answer."""
 
@@ -90,7 +90,7 @@ class Question:
     id: int
     key: str
     """Who asked gave it this name; the same name is the same question."""
-    kind: Matter
+    kind: QuestionKind
     project: int
     agent: str = ""
     """The standing agent that asks."""
@@ -106,7 +106,7 @@ class Question:
     asked_at: float
     deadline: float
     settled_at: float | None = None
-    settled_by: Settler | None = None
+    settled_by: SettledBy | None = None
     choice: str = ""
     why: str = ""
 

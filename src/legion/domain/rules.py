@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from enum import Enum
 
-from legion.domain.events import Event, Kind
-from legion.domain.questions import Settler
-from legion.domain.tickets import (
+from legion.domain.events import Event, EventKind
+from legion.domain.questions import SettledBy
+from legion.domain.tickets.ticket import (
     Approve,
     AskReview,
     Cause,
@@ -16,13 +16,13 @@ from legion.domain.tickets import (
     Land,
     Park,
     ParkReason,
-    Planted,
     Propose,
     Prove,
     Resume,
     Retry,
     Rewind,
     Start,
+    StartPointUsed,
     Step,
     Stop,
     Submit,
@@ -154,7 +154,7 @@ _PLAIN: dict[type[Step], Rule] = {
     Rewind: Rule.PERSON,
     Start: Rule.READY,
     Inspect: Rule.READY,
-    Planted: Rule.NEW_GROUND,
+    StartPointUsed: Rule.NEW_GROUND,
     Propose: Rule.TREE_COUNTS,
     Prove: Rule.PROVEN,
     AskReview: Rule.REVIEWED,
@@ -180,42 +180,77 @@ def rule_of(step: Step) -> Rule:
 
 FACTS = frozenset(
     {
-        *(Kind.PROJECT_ADDED, Kind.PROJECT_REMOVED, Kind.PROJECT_TRUSTED, Kind.PROJECT_PAUSED, Kind.PROJECT_RESUMED),
         *(
-            Kind.TICKET_DROPPED,
-            Kind.TICKET_REPORTED,
-            Kind.TICKET_ADVISED,
-            Kind.REWOUND,
-            Kind.RUN_STARTED,
-            Kind.RUN_ENDED,
+            EventKind.PROJECT_ADDED,
+            EventKind.PROJECT_REMOVED,
+            EventKind.PROJECT_TRUSTED,
+            EventKind.PROJECT_PAUSED,
+            EventKind.PROJECT_RESUMED,
         ),
-        *(Kind.AGENT_HIRED, Kind.AGENT_FIRED, Kind.AGENT_INTERRUPTED, Kind.PLAN_APPROVED, Kind.PLAN_REJECTED),
-        *(Kind.MAIL_SENT, Kind.MAIL_HEARD, Kind.RECEIPT, Kind.REVIEW_GIVEN, Kind.COLLECTED, Kind.REFUSED, Kind.REBUILT),
+        *(
+            EventKind.TICKET_DROPPED,
+            EventKind.TICKET_REPORTED,
+            EventKind.TICKET_ADVISED,
+            EventKind.REWOUND,
+            EventKind.RUN_STARTED,
+            EventKind.RUN_ENDED,
+        ),
+        *(
+            EventKind.AGENT_HIRED,
+            EventKind.AGENT_FIRED,
+            EventKind.AGENT_INTERRUPTED,
+            EventKind.PLAN_APPROVED,
+            EventKind.PLAN_REJECTED,
+        ),
+        *(
+            EventKind.MAIL_SENT,
+            EventKind.MAIL_HEARD,
+            EventKind.RECEIPT,
+            EventKind.REVIEW_GIVEN,
+            EventKind.COLLECTED,
+            EventKind.REFUSED,
+            EventKind.REBUILT,
+        ),
     }
 )
 """Kinds of events that somebody asked for or that only say what was seen: nothing was decided without anybody."""
 NAMED = frozenset(
     {
-        *(Kind.TICKET_MOVED, Kind.LANDED, Kind.SENT_BACK, Kind.LEFT_BEHIND, Kind.BROUGHT_BACK, Kind.CLASH_SEEN),
-        *(Kind.CLASH_GONE, Kind.BATCH, Kind.BATCH_SIZE, Kind.FLAKY, Kind.PACE, Kind.HELPED, Kind.WARNING),
+        *(
+            EventKind.TICKET_MOVED,
+            EventKind.LANDED,
+            EventKind.SENT_BACK,
+            EventKind.LEFT_BEHIND,
+            EventKind.BROUGHT_BACK,
+            EventKind.CLASH_SEEN,
+        ),
+        *(
+            EventKind.CLASH_GONE,
+            EventKind.BATCH,
+            EventKind.BATCH_SIZE,
+            EventKind.FLAKY,
+            EventKind.PACE,
+            EventKind.HELPED,
+            EventKind.WARNING,
+        ),
     }
 )
 """Kinds whose events bring the name of their rule along."""
 _OF_KINDS = {
-    Kind.TICKET_CREATED: Rule.PERSON,
-    Kind.AGENT_ADOPTED: Rule.GONE_IS_SUCCEEDED,
-    Kind.MAIL_RETURNED: Rule.GONE_IS_SUCCEEDED,
-    Kind.QUESTION_ASKED: Rule.QUESTION_WAITS,
-    Kind.REVERSED: Rule.REVERSAL_TELLS,
-    Kind.REVIEW_ASKED: Rule.REVIEWED,
-    Kind.BASELINE_RED: Rule.BLAMELESS,
-    Kind.BASELINE_GREEN: Rule.BLAMELESS,
-    Kind.TARGET_MOVED: Rule.GREEN_LANDS,
-    Kind.PERSON_SEEN: Rule.PERSON_IS_ABSORBED,
-    Kind.ABSORBED: Rule.PERSON_IS_ABSORBED,
-    Kind.NOT_ABSORBED: Rule.PERSON_IS_ABSORBED,
+    EventKind.TICKET_CREATED: Rule.PERSON,
+    EventKind.AGENT_ADOPTED: Rule.GONE_IS_SUCCEEDED,
+    EventKind.MAIL_RETURNED: Rule.GONE_IS_SUCCEEDED,
+    EventKind.QUESTION_ASKED: Rule.QUESTION_WAITS,
+    EventKind.REVERSED: Rule.REVERSAL_TELLS,
+    EventKind.REVIEW_ASKED: Rule.REVIEWED,
+    EventKind.BASELINE_RED: Rule.BLAMELESS,
+    EventKind.BASELINE_GREEN: Rule.BLAMELESS,
+    EventKind.TARGET_MOVED: Rule.GREEN_LANDS,
+    EventKind.PERSON_SEEN: Rule.PERSON_IS_ABSORBED,
+    EventKind.ABSORBED: Rule.PERSON_IS_ABSORBED,
+    EventKind.NOT_ABSORBED: Rule.PERSON_IS_ABSORBED,
 }
-_SETTLED = {Settler.SILENCE.value: Rule.SILENCE_ANSWERS, Settler.END.value: Rule.MOOT_IS_WITHDRAWN}
+_SETTLED = {SettledBy.SILENCE.value: Rule.SILENCE_ANSWERS, SettledBy.END.value: Rule.MOOT_IS_WITHDRAWN}
 
 
 def decided_by(event: Event) -> str:
@@ -223,7 +258,7 @@ def decided_by(event: Event) -> str:
     named = event.data.get("rule")
     if isinstance(named, str) and named:
         return named
-    if event.kind is Kind.QUESTION_SETTLED:
+    if event.kind is EventKind.QUESTION_SETTLED:
         return _SETTLED.get(str(event.data.get("by")), Rule.PERSON).value
     found = _OF_KINDS.get(event.kind)
     return found.value if found is not None else ""

@@ -9,7 +9,7 @@ import re
 from dataclasses import dataclass
 from enum import Enum
 
-from legion.domain.teams import Part
+from legion.domain.agents.teams import RolePart
 
 
 class Outcome(Enum):
@@ -50,7 +50,7 @@ class Run:
     """The number of the standing agent whose turn it is; a run is a ticket's or an agent's."""
     role: str = ""
     """The key of the stage whose run it is; empty for who builds, and for a standing agent."""
-    part: Part = Part.BUILD
+    part: RolePart = RolePart.BUILD
     attempt: int = 1
     generation: int = 1
     started_at: float

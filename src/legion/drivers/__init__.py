@@ -11,10 +11,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 
-class Outcome(Enum):
+class EndKind(Enum):
     """How a run ended, as its runner saw it."""
 
     EXITED = "exited"
@@ -57,7 +57,7 @@ class Program:
 class Ending:
     """What a driver hands back. The exit code is as a shell shows it: 128 + n for signal n."""
 
-    outcome: Outcome
+    outcome: EndKind
     exit_code: int | None
     message: str
     until: float | None = None
@@ -65,37 +65,41 @@ class Ending:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Stop:
+class StopRequest:
     """Asked for: end the program, with force after `grace` seconds (None: as the run's spec says)."""
 
+    name: ClassVar[str] = "stop"
     grace: float | None
 
 
 @dataclass(frozen=True, kw_only=True)
-class Tell:
+class TellRequest:
     """Asked for: words for the agent, in the turn that it is in. The same id again is the same message."""
 
+    name: ClassVar[str] = "tell"
     id: str
     text: str
 
 
 @dataclass(frozen=True, kw_only=True)
-class Interrupt:
+class InterruptRequest:
     """Asked for: what Ctrl-C does, and what the agent is told then. Told nothing, it comes to its end."""
 
-    then: Tell | None = None
+    name: ClassVar[str] = "interrupt"
+    then: TellRequest | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
-class Permit:
+class PermissionAnswer:
     """Asked for: a person's answer to a question of this run, by the question's id."""
 
+    name: ClassVar[str] = "permit"
     question: str
     allowed: bool
     why: str = ""
 
 
-Ask = Stop | Interrupt | Tell | Permit
+Ask = StopRequest | InterruptRequest | TellRequest | PermissionAnswer
 
 
 class StartFailed(Exception):
@@ -108,7 +112,7 @@ class Readable(Protocol):
     def fileno(self) -> int: ...
 
 
-class Asks(Readable, Protocol):
+class ControlRequests(Readable, Protocol):
     """What people and the daemon ask of this run, over its control socket."""
 
     def take(self) -> Sequence[Ask]:
@@ -161,7 +165,7 @@ class Host(Protocol):
     """What the runner gives to the driver that it hosts."""
 
     @property
-    def asks(self) -> Asks: ...
+    def asks(self) -> ControlRequests: ...
 
     @property
     def deaths(self) -> Readable:

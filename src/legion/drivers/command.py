@@ -12,7 +12,7 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from legion.drivers import Ask, Child, Ending, Host, Interrupt, Outcome, Program, StartFailed, Stop
+from legion.drivers import Ask, Child, Ending, EndKind, Host, InterruptRequest, Program, StartFailed, StopRequest
 
 CHUNK = 1 << 16
 
@@ -29,7 +29,7 @@ class CommandDriver:
         try:
             child = host.start()
         except StartFailed as failure:
-            return Ending(outcome=Outcome.FAILED_TO_START, exit_code=None, message=str(failure))
+            return Ending(outcome=EndKind.FAILED_TO_START, exit_code=None, message=str(failure))
         return _Watch(host, child).until_end()
 
 
@@ -39,7 +39,7 @@ class _Watch:
     def __init__(self, host: Host, child: Child) -> None:
         self._host = host
         self._child = child
-        self._ending: Outcome | None = None
+        self._ending: EndKind | None = None
         self._timeout_at = None if host.timeout is None else time.monotonic() + host.timeout
         self._term_at: float | None = None
         self._kill_at: float | None = None
@@ -82,18 +82,18 @@ class _Watch:
         return bool(data)
 
     def _obey(self, ask: Ask) -> None:
-        if isinstance(ask, Interrupt):
+        if isinstance(ask, InterruptRequest):
             self._host.record("interrupted")
             self._child.signal(signal.SIGINT)
             return
-        if not isinstance(ask, Stop):
-            self._host.record("not-heard", ask=type(ask).__name__.lower())
+        if not isinstance(ask, StopRequest):
+            self._host.record("not-heard", ask=ask.name)
             return
         grace = self._host.grace if ask.grace is None else ask.grace
         self._host.record("stopping", grace=grace)
-        self._begin_to_end(Outcome.STOPPED, grace)
+        self._begin_to_end(EndKind.STOPPED, grace)
 
-    def _begin_to_end(self, why: Outcome, grace: float) -> None:
+    def _begin_to_end(self, why: EndKind, grace: float) -> None:
         """SIGINT now, SIGTERM at half time, SIGKILL at the end of the grace; asking again can only shorten it."""
         now = time.monotonic()
         if self._ending is None:
@@ -109,7 +109,7 @@ class _Watch:
         now = time.monotonic()
         if self._timeout_at is not None and now >= self._timeout_at:
             self._host.record("out-of-time", timeout=self._host.timeout)
-            self._begin_to_end(Outcome.TIMED_OUT, self._host.grace)
+            self._begin_to_end(EndKind.TIMED_OUT, self._host.grace)
         if self._term_at is not None and now >= self._term_at:
             self._term_at = None
             self._child.signal(signal.SIGTERM)
@@ -118,11 +118,11 @@ class _Watch:
             self._child.kill()
 
     def _verdict(self, code: int | None, failure: StartFailed | None) -> Ending:
-        if self._ending is Outcome.STOPPED:
-            return Ending(outcome=Outcome.STOPPED, exit_code=code, message="The run was stopped as asked.")
-        if self._ending is Outcome.TIMED_OUT:
+        if self._ending is EndKind.STOPPED:
+            return Ending(outcome=EndKind.STOPPED, exit_code=code, message="The run was stopped as asked.")
+        if self._ending is EndKind.TIMED_OUT:
             message = f"The program was ended because its limit of {self._host.timeout:g} s had passed."
-            return Ending(outcome=Outcome.TIMED_OUT, exit_code=code, message=message)
+            return Ending(outcome=EndKind.TIMED_OUT, exit_code=code, message=message)
         if failure is not None:
-            return Ending(outcome=Outcome.FAILED_TO_START, exit_code=None, message=str(failure))
-        return Ending(outcome=Outcome.EXITED, exit_code=code, message=f"The program ended with exit code {code}.")
+            return Ending(outcome=EndKind.FAILED_TO_START, exit_code=None, message=str(failure))
+        return Ending(outcome=EndKind.EXITED, exit_code=code, message=f"The program ended with exit code {code}.")

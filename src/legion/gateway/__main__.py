@@ -9,8 +9,8 @@ import sys
 from pathlib import Path
 
 from legion.domain.errors import LegionError
-from legion.gateway.folder import GatewayFolder
-from legion.gateway.process import DEFAULT_PORT, GRACE, IDLE
+from legion.gateway.files.folder import GatewayFolder
+from legion.gateway.lifecycle import DEFAULT_PORT, GRACE, IDLE
 from legion.system import imports
 
 
@@ -24,14 +24,14 @@ def main() -> int:
     given = words.parse_args()
     with imports.uncollected():
         # Here, because nearly all of the time of a start is imports.
-        from legion.gateway.server import Wish, say, serve  # noqa: PLC0415
+        from legion.gateway.http.server import ServerOptions, say, serve  # noqa: PLC0415
     if given.ready is not None and _unheard(given.ready):
         # Whoever started us is gone, and perhaps the folder with them: nothing is made anew.
         return 0
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s", stream=sys.stderr)
     # Its words about bad requests repeat what was sent.
     logging.getLogger("aiohttp").setLevel(logging.CRITICAL)
-    wish = Wish(
+    spec = ServerOptions(
         folder=GatewayFolder(given.folder.absolute()),
         port=given.port,
         idle=given.idle,
@@ -39,9 +39,9 @@ def main() -> int:
         ready=given.ready,
     )
     try:
-        serve(wish)
+        serve(spec)
     except LegionError as trouble:
-        say(wish.ready, f"error: {trouble.message}")
+        say(spec.ready, f"error: {trouble.message}")
         sys.stderr.write(f"{trouble.message}\n")
         return trouble.exit_code
     return 0

@@ -11,13 +11,13 @@ from pathlib import Path
 
 import uvicorn
 
-from legion.rehearsal import reading
-from legion.rehearsal.app import Rehearsal
-from legion.rehearsal.chaos import Chaos
-from legion.rehearsal.connection import BreakableProtocol
 from legion.rehearsal.errors import BadScript
-from legion.rehearsal.log import Log
-from legion.rehearsal.play import Play
+from legion.rehearsal.http.app import Rehearsal
+from legion.rehearsal.http.connection import BreakableProtocol
+from legion.rehearsal.play.chaos import ModelChaos
+from legion.rehearsal.play.player import Play
+from legion.rehearsal.protocol.log import RequestLog
+from legion.rehearsal.script import parser
 from legion.system import files
 
 _LAST_MOMENTS = 1
@@ -34,8 +34,8 @@ def main() -> int:
     words.add_argument("--ready", type=Path, help="file that says url and pid once it listens")
     given = words.parse_args()
     try:
-        reading.read_all(given.scripts)
-        play = Play(given.scripts, given.default, None if given.chaos is None else Chaos(given.chaos))
+        parser.read_all(given.scripts)
+        play = Play(given.scripts, given.default, None if given.chaos is None else ModelChaos(given.chaos))
     except BadScript as mistake:
         sys.stderr.write(f"{mistake}\n")
         return 2
@@ -49,7 +49,7 @@ def main() -> int:
         url = f"http://127.0.0.1:{listener.getsockname()[1]}"
         files.write_whole(given.ready, json.dumps({"version": 1, "url": url, "pid": os.getpid()}))
     config = uvicorn.Config(
-        Rehearsal(play, Log(given.log)),
+        Rehearsal(play, RequestLog(given.log)),
         http=BreakableProtocol,
         lifespan="off",
         access_log=False,

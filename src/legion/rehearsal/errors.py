@@ -21,5 +21,5 @@ class Unexpected(RehearsalError):
     pass
 
 
-class NotStarted(RehearsalError):
+class RehearsalNotStarted(RehearsalError):
     pass

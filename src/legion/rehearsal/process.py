@@ -12,9 +12,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from legion.rehearsal import log
-from legion.rehearsal.errors import NotStarted
-from legion.rehearsal.log import Line
+from legion.rehearsal.errors import RehearsalNotStarted
+from legion.rehearsal.protocol import log
+from legion.rehearsal.protocol.log import LogLine
 
 PATIENCE = 60.0
 """Seconds to wait for the start; it takes less than one."""
@@ -29,7 +29,7 @@ class Playing:
     pid: int
     log: Path
 
-    def lines(self) -> list[Line]:
+    def lines(self) -> list[LogLine]:
         return log.read(self.log)
 
 
@@ -63,7 +63,9 @@ def start(
         if process.returncode is not None or time.monotonic() > deadline:
             end(process)
             said_last = " ".join(output.read_text("utf-8", "replace").split()[-60:])
-            raise NotStarted(f"The rehearsal did not start ({said_last or 'it said nothing'}): look at {output}.")
+            raise RehearsalNotStarted(
+                f"The rehearsal did not start ({said_last or 'it said nothing'}): look at {output}."
+            )
     facts = json.loads(ready.read_text("utf-8"))
     return process, Playing(url=facts["url"], pid=facts["pid"], log=folder / "rehearsal.jsonl")
 

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
 
-from legion.drivers import Ask, Interrupt, Permit, Stop, Tell
+from legion.drivers import Ask, InterruptRequest, PermissionAnswer, StopRequest, TellRequest
 from legion.runner.spec import CONTROL_SOCKET
 
 VERSION = 1
@@ -71,7 +71,7 @@ def send(connection: socket.socket, ask: str, **facts: object) -> None:
     connection.sendall(json.dumps({"version": VERSION, "ask": ask, **facts}).encode() + b"\n")
 
 
-class _Word(Enum):
+class _Command(Enum):
     """What can be asked."""
 
     STATUS = "status"
@@ -82,34 +82,36 @@ class _Word(Enum):
     PERMIT = "permit"
 
 
-class _Strange(Exception):
+class _UnknownCommand(Exception):
     """A message that we do not understand, with the sentence to answer it."""
 
 
-def _understand(line: bytes) -> tuple[_Word, Ask | None]:
+def _understand(line: bytes) -> tuple[_Command, Ask | None]:
     """What is asked, and what of it the program must feel."""
     try:
         message = json.loads(line)
         version, ask = message["version"], message["ask"]
     except (ValueError, KeyError, TypeError):
-        raise _Strange("This is not a message with a version and an ask; send one JSON object a line.") from None
+        raise _UnknownCommand("This is not a message with a version and an ask; send one JSON object a line.") from None
     if version != VERSION:
-        raise _Strange(f"This runner speaks version {VERSION}, not {version!r}; use that version.")
+        raise _UnknownCommand(f"This runner speaks version {VERSION}, not {version!r}; use that version.")
     try:
-        word = _Word(ask)
+        word = _Command(ask)
     except ValueError:
-        known = ", ".join(word.value for word in _Word)
-        raise _Strange(f"This runner does not know {ask!r}; ask one of {known}.") from None
+        known = ", ".join(word.value for word in _Command)
+        raise _UnknownCommand(f"This runner does not know {ask!r}; ask one of {known}.") from None
     match word:
-        case _Word.STOP:
-            return word, Stop(grace=_grace(message))
-        case _Word.INTERRUPT:
-            return word, Interrupt(then=_tell(message) if "text" in message else None)
-        case _Word.TELL:
+        case _Command.STOP:
+            return word, StopRequest(grace=_grace(message))
+        case _Command.INTERRUPT:
+            return word, InterruptRequest(then=_tell(message) if "text" in message else None)
+        case _Command.TELL:
             return word, _tell(message)
-        case _Word.PERMIT:
+        case _Command.PERMIT:
             why = _text(message, "why") if "why" in message else ""
-            return word, Permit(question=_text(message, "question"), allowed=message.get("allowed") is True, why=why)
+            return word, PermissionAnswer(
+                question=_text(message, "question"), allowed=message.get("allowed") is True, why=why
+            )
         case _:
             return word, None
 
@@ -119,18 +121,18 @@ def _grace(message: Mapping[str, object]) -> float | None:
     if grace is None:
         return None
     if isinstance(grace, bool) or not isinstance(grace, int | float) or not grace >= 0:
-        raise _Strange(f"A grace of {grace!r} is not a number of seconds; send one, or none.")
+        raise _UnknownCommand(f"A grace of {grace!r} is not a number of seconds; send one, or none.")
     return grace
 
 
-def _tell(message: Mapping[str, object]) -> Tell:
-    return Tell(id=_text(message, "id"), text=_text(message, "text"))
+def _tell(message: Mapping[str, object]) -> TellRequest:
+    return TellRequest(id=_text(message, "id"), text=_text(message, "text"))
 
 
 def _text(message: Mapping[str, object], name: str) -> str:
     value = message.get(name)
     if not isinstance(value, str):
-        raise _Strange(f"This ask needs {name!r} as text; send it.")
+        raise _UnknownCommand(f"This ask needs {name!r} as text; send it.")
     return value
 
 
@@ -221,10 +223,10 @@ class ControlServer:
         """Answer one line at once; what the program must feel is handed on."""
         try:
             word, ask = _understand(line)
-        except _Strange as strange:
+        except _UnknownCommand as strange:
             self._send(caller, {"version": VERSION, "ok": False, "error": str(strange)})
             return None
-        caller.follows = caller.follows or word is _Word.FOLLOW
+        caller.follows = caller.follows or word is _Command.FOLLOW
         self._send(caller, {"version": VERSION, "ok": True, "run": self._run, "runner": os.getpid()})
         return ask
 

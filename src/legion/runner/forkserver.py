@@ -13,8 +13,8 @@ import socket
 import sys
 from pathlib import Path
 
-from legion.drivers import known
-from legion.drivers.known import DriverName
+from legion.drivers import registry
+from legion.drivers.registry import DriverName
 from legion.runner import tree
 from legion.runner.host import become
 from legion.runner.spec import RunnerError, read_spec
@@ -52,7 +52,7 @@ def main(handle: int) -> None:
 
 def _warm() -> bool:
     with imports.uncollected():
-        known.warm()
+        registry.warm()
     return True
 
 

@@ -15,22 +15,22 @@ import time
 from enum import Enum
 from pathlib import Path
 
-from legion.drivers import Child, Ending, Outcome, Program, StartFailed
-from legion.drivers.known import driver
+from legion.drivers import Child, Ending, EndKind, Program, StartFailed
+from legion.drivers.registry import driver
 from legion.runner import tree
 from legion.runner.child import Deaths, RunChild
 from legion.runner.control import ControlServer, gate
-from legion.runner.journal import Journal, Kind, read_journal
+from legion.runner.journal import Journal, JournalKind, read_journal
 from legion.runner.output import OutputFile
 from legion.runner.sandbox import SandboxMissing, find_bwrap, is_setuid
-from legion.runner.spec import Result, RunFolder, RunnerError, Spec, read_spec, write_result
+from legion.runner.spec import RunFolder, RunnerError, RunResult, RunSpec, read_spec, write_result
 from legion.system import crash, files, kernel
 from legion.system.crash import Point
 
 _UNTIL_THERE_IS_ROOM = 0.5
 
 
-class Answer(Enum):
+class StartReply(Enum):
     """What a new runner tells whoever wants it started."""
 
     READY = "ready"
@@ -57,30 +57,30 @@ def serve(run_dir: Path, starter: int) -> None:
         run.to_the_end()
 
 
-def _open(run_dir: Path) -> tuple[RunHost | None, Answer, str]:
+def _open(run_dir: Path) -> tuple[RunHost | None, StartReply, str]:
     """Take the run, or say why not. Called inside the gate."""
     folder = RunFolder(run_dir)
     try:
         held = files.lock(folder.lock)
     except files.AlreadyLocked:
-        return None, Answer.TAKEN, ""
+        return None, StartReply.TAKEN, ""
     crash.reach(Point.RUNNER_RUN_AFTER_LOCK)
-    begun = any(event.kind == Kind.STARTING.value for event in read_journal(run_dir))
+    begun = any(event.kind == JournalKind.STARTING.value for event in read_journal(run_dir))
     if begun or folder.result.exists():
         held.release()
-        return None, Answer.OVER, ""
+        return None, StartReply.OVER, ""
     try:
         spec = read_spec(run_dir)
     except RunnerError as failure:
         held.release()
-        return None, Answer.FAILED, str(failure)
-    return RunHost(run_dir, spec, held), Answer.READY, ""
+        return None, StartReply.FAILED, str(failure)
+    return RunHost(run_dir, spec, held), StartReply.READY, ""
 
 
 class RunHost:
     """What a driver sees of the runner, and what it does around the driver."""
 
-    def __init__(self, run_dir: Path, spec: Spec, held: files.Lock) -> None:
+    def __init__(self, run_dir: Path, spec: RunSpec, held: files.Lock) -> None:
         self._run_dir = run_dir
         self._spec = spec
         self._lock = held
@@ -92,7 +92,7 @@ class RunHost:
         self.options = spec.options
         self.timeout = spec.timeout
         self.grace = spec.grace
-        self.record(Kind.OPENED.value, runner=os.getpid())
+        self.record(JournalKind.OPENED.value, runner=os.getpid())
 
     def to_the_end(self) -> None:
         kernel.adopt_orphans()
@@ -107,11 +107,11 @@ class RunHost:
     def start(self, program: Program | None = None) -> Child:
         self._enter_scope()
         crash.reach(Point.RUNNER_PROGRAM_BEFORE_START)
-        self._journal.append(Kind.STARTING)
+        self._journal.append(JournalKind.STARTING)
         child = RunChild.start(program or self.program, self._spec.sandbox, self._run_dir, self.deaths)
         crash.reach(Point.RUNNER_PROGRAM_AFTER_START)
         first = tree.look(child.group)
-        self.record(Kind.STARTED.value, pid=child.group, since=first.since if first else None)
+        self.record(JournalKind.STARTED.value, pid=child.group, since=first.since if first else None)
         return child
 
     def record(self, kind: str, **facts: object) -> None:
@@ -126,11 +126,11 @@ class RunHost:
     def _drive(self) -> Ending:
         if self._spec.sandbox is not None and self._spec.sandbox.shows(self._run_dir):
             message = "The sandbox would show the run's own folder to its program; list narrower folders."
-            return Ending(outcome=Outcome.FAILED_TO_START, exit_code=None, message=message)
+            return Ending(outcome=EndKind.FAILED_TO_START, exit_code=None, message=message)
         try:
             chosen = driver(self._spec.driver)
         except StartFailed as missing:
-            return Ending(outcome=Outcome.FAILED_TO_START, exit_code=None, message=str(missing))
+            return Ending(outcome=EndKind.FAILED_TO_START, exit_code=None, message=str(missing))
         return chosen.run(self)
 
     def _enter_scope(self) -> None:
@@ -145,11 +145,11 @@ class RunHost:
             kernel.scope_self()
 
     def _output_limited(self, why: str) -> None:
-        self.record(Kind.OUTPUT_LIMIT.value, limit=self._spec.max_output_bytes, why=why)
+        self.record(JournalKind.OUTPUT_LIMIT.value, limit=self._spec.max_output_bytes, why=why)
 
     def _finish(self, ending: Ending, started_at: float) -> None:
-        self.record(Kind.ENDED.value, outcome=ending.outcome.value, exit_code=ending.exit_code)
-        result = Result(
+        self.record(JournalKind.ENDED.value, outcome=ending.outcome.value, exit_code=ending.exit_code)
+        result = RunResult(
             run=self._spec.run,
             outcome=ending.outcome,
             exit_code=ending.exit_code,
@@ -165,7 +165,7 @@ class RunHost:
         self.asks.close()
         self._lock.release()
 
-    def _write(self, result: Result) -> None:
+    def _write(self, result: RunResult) -> None:
         """Without a result the run would count as lost and its program run again, so a full disk is waited out."""
         while True:
             try:
@@ -178,7 +178,7 @@ class RunHost:
 
     def _explained(self, ending: Ending) -> str:
         """A program that never began may have left bubblewrap's complaint in its output."""
-        if ending.outcome is not Outcome.FAILED_TO_START or not self.output.printed:
+        if ending.outcome is not EndKind.FAILED_TO_START or not self.output.printed:
             return ending.message
         lines = RunFolder(self._run_dir).output.read_text("utf-8", "replace").splitlines()
         return f"{ending.message} ({lines[-1]})" if lines else ending.message

@@ -16,7 +16,7 @@ from legion.runner.spec import RunFolder
 VERSION = 1
 
 
-class Kind(Enum):
+class JournalKind(Enum):
     """The events that the runner itself writes; drivers add their own."""
 
     OPENED = "opened"
@@ -52,9 +52,9 @@ class Journal:
         self._handle = os.open(RunFolder(run_dir).journal, flags, 0o600)
         self._torn = self._ends_torn()
 
-    def append(self, kind: Kind | str, **facts: object) -> None:
+    def append(self, kind: JournalKind | str, **facts: object) -> None:
         self._number += 1
-        name = kind.value if isinstance(kind, Kind) else kind
+        name = kind.value if isinstance(kind, JournalKind) else kind
         line = {"version": VERSION, "number": self._number, "time": time.time(), "kind": name, **facts}
         data = b"\n" * self._torn + json.dumps(line).encode() + b"\n"
         self._torn = True

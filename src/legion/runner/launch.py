@@ -20,9 +20,9 @@ from pathlib import Path
 
 import legion
 from legion.runner import control, tree
-from legion.runner.host import Answer
-from legion.runner.journal import JournalEvent, JournalReader, Kind, read_journal
-from legion.runner.spec import Result, RunFolder, RunnerError, read_result
+from legion.runner.host import StartReply
+from legion.runner.journal import JournalEvent, JournalKind, JournalReader, read_journal
+from legion.runner.spec import RunFolder, RunnerError, RunResult, read_result
 from legion.system import crash, files
 from legion.system.crash import Point
 
@@ -39,49 +39,49 @@ class RunnerSilent(RunnerError):
     pass
 
 
-class NotStarted(RunnerError):
+class RunNotStarted(RunnerError):
     pass
 
 
 @dataclass(frozen=True)
-class Fresh:
+class FreshRun:
     """The program was never started: start it."""
 
 
 @dataclass(frozen=True)
-class Living:
+class LivingRun:
     """A runner has it: wait for it."""
 
 
 @dataclass(frozen=True)
-class Ended:
-    result: Result
+class EndedRun:
+    result: RunResult
 
 
 @dataclass(frozen=True)
-class Lost:
+class LostRun:
     """The program was started, its runner is gone and left no result. Nothing of it lives any more."""
 
 
-def find(run_dir: Path) -> Fresh | Living | Ended | Lost:
+def find(run_dir: Path) -> FreshRun | LivingRun | EndedRun | LostRun:
     """What has become of a run."""
     result = read_result(run_dir)
     if result is not None:
-        return Ended(result)
+        return EndedRun(result)
     if not run_dir.is_dir():
-        return Fresh()
+        return FreshRun()
     with control.gate(run_dir):
         if _has_runner(run_dir):
-            return Living()
+            return LivingRun()
         # It may have ended between the two looks.
         result = read_result(run_dir)
         events = read_journal(run_dir)
     if result is not None:
-        return Ended(result)
-    if not any(event.kind == Kind.STARTING.value for event in events):
-        return Fresh()
+        return EndedRun(result)
+    if not any(event.kind == JournalKind.STARTING.value for event in events):
+        return FreshRun()
     _end_remains(run_dir, events)
-    return Lost()
+    return LostRun()
 
 
 def is_held(run_dir: Path) -> bool:
@@ -90,11 +90,13 @@ def is_held(run_dir: Path) -> bool:
         return _has_runner(run_dir)
 
 
-def wait(run_dir: Path, on_event: Callable[[JournalEvent], None] | None = None, *, after: int = 0) -> Ended | Lost:
+def wait(
+    run_dir: Path, on_event: Callable[[JournalEvent], None] | None = None, *, after: int = 0
+) -> EndedRun | LostRun:
     """Block until the run has ended. Events of its journal with a number above `after` are told as they happen."""
-    if isinstance(find(run_dir), Fresh):
-        raise NotStarted(f"The run in {run_dir} was never started; start it before waiting for it.")
-    follower = _Follower(run_dir, on_event, after)
+    if isinstance(find(run_dir), FreshRun):
+        raise RunNotStarted(f"The run in {run_dir} was never started; start it before waiting for it.")
+    follower = _JournalFollower(run_dir, on_event, after)
     for _ in _bells(run_dir):
         follower.catch_up()
     # A runner that is just ending closes its socket a moment before it frees its lock.
@@ -102,7 +104,7 @@ def wait(run_dir: Path, on_event: Callable[[JournalEvent], None] | None = None, 
         _wait_for_lock(run_dir)
     follower.catch_up()
     state = find(run_dir)
-    return state if isinstance(state, Ended) else Lost()
+    return state if isinstance(state, EndedRun) else LostRun()
 
 
 def stop(run_dir: Path, grace: float | None = None) -> bool:
@@ -129,7 +131,7 @@ class Launcher:
     """Starts runners, out of a warm process of its own where the system can fork one."""
 
     def __init__(self) -> None:
-        self._server: _Server | None = None
+        self._server: _ForkServer | None = None
         self._lock = threading.Lock()
 
     def warm(self) -> None:
@@ -146,7 +148,7 @@ class Launcher:
             answer = self._try(run_dir)
         crash.reach(Point.RUNNER_LAUNCH_AFTER_START)
         word, _, sentence = answer.partition(" ")
-        if word == Answer.FAILED.value:
+        if word == StartReply.FAILED.value:
             raise RunnerFailed(sentence)
         if not word:
             raise RunnerFailed(f"The runner of {run_dir} died at once; {RunFolder(run_dir).complaints} may say why.")
@@ -186,22 +188,22 @@ class Launcher:
                 self._server = self._replacement()
                 self._server.ask(run_dir, starter)
 
-    def _living_server(self) -> _Server:
+    def _living_server(self) -> _ForkServer:
         if self._server is None or not self._server.lives():
             self._server = self._replacement()
         return self._server
 
-    def _replacement(self) -> _Server:
+    def _replacement(self) -> _ForkServer:
         if self._server is not None:
             self._server.close()
-        return _Server()
+        return _ForkServer()
 
     def _server_lives(self) -> bool:
         with self._lock:
             return self._server is not None and self._server.lives()
 
 
-class _Server:
+class _ForkServer:
     """One fork server process and our end of its socket."""
 
     def __init__(self) -> None:
@@ -278,7 +280,7 @@ def _end_remains(run_dir: Path, events: list[JournalEvent]) -> None:
         tree.end_remains(int(pid), int(since))
     for event in events:
         first, born = event.facts.get("pid"), event.facts.get("since")
-        if event.kind == Kind.STARTED.value and isinstance(first, int) and isinstance(born, int):
+        if event.kind == JournalKind.STARTED.value and isinstance(first, int) and isinstance(born, int):
             tree.end_remains(first, born)
     tree.end_marked(run_dir)
 
@@ -303,7 +305,7 @@ def _ask(run_dir: Path, ask: str, **facts: object) -> bool:
     return True
 
 
-class _Follower:
+class _JournalFollower:
     """Tells new journal events once each."""
 
     def __init__(self, run_dir: Path, on_event: Callable[[JournalEvent], None] | None, after: int) -> None:

@@ -11,9 +11,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from legion.domain.watching import NOBODY, Load
+from legion.domain.watchdog.observation import NOBODY, ProcessLoad
 from legion.runner import tree
-from legion.runner.journal import JournalEvent, Kind
+from legion.runner.journal import JournalEvent, JournalKind
 from legion.runner.tree import Process
 
 _PROC = Path("/proc")
@@ -21,7 +21,7 @@ _TICKS = os.sysconf("SC_CLK_TCK")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Root:
+class RootProcesses:
     """The processes at the top of a run, as its journal names them."""
 
     runner: int
@@ -34,16 +34,16 @@ class Root:
 Table = Mapping[int, Process]
 
 
-def root_of(events: Iterable[JournalEvent]) -> Root | None:
+def root_of(events: Iterable[JournalEvent]) -> RootProcesses | None:
     """Of all that a journal says from its first line on. None before the program has started, or where there is no
     process table."""
     runner = 0
     for event in events:
         pid, since = event.facts.get("pid"), event.facts.get("since")
-        if event.kind == Kind.OPENED.value:
+        if event.kind == JournalKind.OPENED.value:
             runner = int(str(event.facts.get("runner") or 0))
-        elif event.kind == Kind.STARTED.value and isinstance(pid, int) and isinstance(since, int):
-            return Root(runner=runner, program=pid, since=since) if runner else None
+        elif event.kind == JournalKind.STARTED.value and isinstance(pid, int) and isinstance(since, int):
+            return RootProcesses(runner=runner, program=pid, since=since) if runner else None
     return None
 
 
@@ -53,12 +53,12 @@ def table() -> Table | None:
     return found or None
 
 
-def lives(root: Root, everybody: Table) -> bool:
+def lives(root: RootProcesses, everybody: Table) -> bool:
     first = everybody.get(root.program)
     return first is not None and first.since == root.since
 
 
-def load(root: Root, everybody: Table, *, walled: bool, tools_only: bool) -> Load | None:
+def load(root: RootProcesses, everybody: Table, *, walled: bool, tools_only: bool) -> ProcessLoad | None:
     """Of everything below the runner but the sandbox itself, and of a program that talks without it; None: unknown."""
     below: dict[int, list[Process]] = {}
     for one in everybody.values():
@@ -71,7 +71,7 @@ def load(root: Root, everybody: Table, *, walled: bool, tools_only: bool) -> Loa
     if any(one is None for one in moved):
         return None
     names = ",".join(sorted(f"{one.pid}.{one.since}" for one in mine))
-    return Load(
+    return ProcessLoad(
         cpu=sum(one.ticks for one in mine) / _TICKS,
         bytes=sum(one or 0 for one in moved),
         processes=hashlib.sha256(names.encode()).hexdigest()[:16],
@@ -79,7 +79,7 @@ def load(root: Root, everybody: Table, *, walled: bool, tools_only: bool) -> Loa
     )
 
 
-def _frame(root: Root, below: Mapping[int, list[Process]], *, walled: bool, tools_only: bool) -> Iterator[int]:
+def _frame(root: RootProcesses, below: Mapping[int, list[Process]], *, walled: bool, tools_only: bool) -> Iterator[int]:
     """The processes that are there before any tool is."""
     if walled:
         # The sandbox outside and the first process inside.

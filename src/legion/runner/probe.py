@@ -15,7 +15,7 @@ from enum import Enum
 from pathlib import Path
 
 import legion
-from legion.runner.sandbox import Network, Sandbox, SandboxMissing, find_bwrap, is_setuid, wrap
+from legion.runner.sandbox import Sandbox, SandboxMissing, SandboxNetwork, find_bwrap, is_setuid, wrap
 from legion.system import kernel, process
 
 PATIENCE = 20.0
@@ -79,7 +79,7 @@ def _try() -> dict[str, bool]:
             closed = False
         except PermissionError:
             pass
-    sandbox = Sandbox(home=Path("/home/ada"), network=Network.OPEN)
+    sandbox = Sandbox(home=Path("/home/ada"), network=SandboxNetwork.OPEN)
     wrapped = wrap(["sh", "-c", _LOOK_AROUND], sandbox, cwd=Path("/tmp"), env={"PATH": "/usr/bin:/bin"})
     seen = process.run(wrapped.argv, env=wrapped.env, timeout=PATIENCE)
     if seen.code != 0:

@@ -19,7 +19,7 @@ DEFAULT_TMP_BYTES = 4 << 30
 BWRAP_PLACES = "/usr/bin:/bin:/usr/local/bin"
 
 
-class Network(Enum):
+class SandboxNetwork(Enum):
     OPEN = "open"
     """The host's network, its loopback included."""
     NONE = "none"
@@ -34,7 +34,7 @@ class Sandbox:
     """An empty folder inside, whatever the person keeps there."""
     writable: tuple[Path, ...] = ()
     readable: tuple[Path, ...] = ()
-    network: Network = Network.OPEN
+    network: SandboxNetwork = SandboxNetwork.OPEN
     tmp_bytes: int = DEFAULT_TMP_BYTES
     """The most that each of /tmp, /var/tmp, /run, /dev/shm and the home folder holds; they live in memory."""
 
@@ -58,7 +58,7 @@ class Sandbox:
             home=Path(facts["home"]),
             writable=tuple(Path(path) for path in facts["writable"]),
             readable=tuple(Path(path) for path in facts["readable"]),
-            network=Network(facts["network"]),
+            network=SandboxNetwork(facts["network"]),
             tmp_bytes=facts["tmp_bytes"],
         )
 
@@ -118,7 +118,7 @@ def _namespaces(sandbox: Sandbox) -> Iterator[str]:
     yield from ("--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try")
     if os.geteuid() != 0:
         yield "--unshare-user"
-    if sandbox.network is Network.NONE:
+    if sandbox.network is SandboxNetwork.NONE:
         yield "--unshare-net"
     yield from ("--die-with-parent", "--new-session", "--cap-drop", "ALL")
 

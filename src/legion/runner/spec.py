@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from legion.domain.errors import LegionError
-from legion.drivers import Outcome, Program
-from legion.drivers.known import DriverName
+from legion.drivers import EndKind, Program
+from legion.drivers.registry import DriverName
 from legion.runner.sandbox import Sandbox
 from legion.system.files import write_whole
 
@@ -34,7 +34,7 @@ class UnreadableSpec(RunnerError):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Spec:
+class RunSpec:
     """Everything that a runner needs to know; nothing is taken from its surroundings."""
 
     run: str
@@ -49,11 +49,11 @@ class Spec:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Result:
+class RunResult:
     """How a run ended. Times are seconds since 1970; the exit code is 128 + n for a program that signal n ended."""
 
     run: str
-    outcome: Outcome
+    outcome: EndKind
     exit_code: int | None
     started_at: float
     ended_at: float
@@ -64,7 +64,7 @@ class Result:
 
     @property
     def succeeded(self) -> bool:
-        return self.outcome is Outcome.EXITED and self.exit_code == 0
+        return self.outcome is EndKind.EXITED and self.exit_code == 0
 
 
 @dataclass(frozen=True)
@@ -107,7 +107,7 @@ class RunFolder:
 CONTROL_SOCKET = "control.sock"
 
 
-def write_spec(run_dir: Path, spec: Spec) -> None:
+def write_spec(run_dir: Path, spec: RunSpec) -> None:
     """Prepare a run's folder. Nothing runs yet."""
     run_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
     program = spec.program
@@ -128,7 +128,7 @@ def write_spec(run_dir: Path, spec: Spec) -> None:
     write_whole(RunFolder(run_dir).spec, json.dumps(facts, indent=1))
 
 
-def read_spec(run_dir: Path) -> Spec:
+def read_spec(run_dir: Path) -> RunSpec:
     facts = _read(RunFolder(run_dir).spec)
     try:
         program = Program(
@@ -137,7 +137,7 @@ def read_spec(run_dir: Path) -> Spec:
             env=dict(facts["env"]),
             stdin=None if facts["stdin"] is None else Path(facts["stdin"]),
         )
-        return Spec(
+        return RunSpec(
             run=facts["run"],
             program=program,
             driver=DriverName(facts["driver"]),
@@ -151,7 +151,7 @@ def read_spec(run_dir: Path) -> Spec:
         raise UnreadableSpec(f"The spec in {run_dir} is damaged ({wrong!r}); start the run again.") from wrong
 
 
-def write_result(run_dir: Path, result: Result) -> None:
+def write_result(run_dir: Path, result: RunResult) -> None:
     facts = {
         "version": VERSION,
         "run": result.run,
@@ -166,15 +166,15 @@ def write_result(run_dir: Path, result: Result) -> None:
     write_whole(RunFolder(run_dir).result, json.dumps(facts, indent=1))
 
 
-def read_result(run_dir: Path) -> Result | None:
+def read_result(run_dir: Path) -> RunResult | None:
     """The result, or None while there is none."""
     path = RunFolder(run_dir).result
     if not path.exists():
         return None
     facts = _read(path)
-    return Result(
+    return RunResult(
         run=facts["run"],
-        outcome=Outcome(facts["outcome"]),
+        outcome=EndKind(facts["outcome"]),
         exit_code=facts["exit_code"],
         started_at=facts["started_at"],
         ended_at=facts["ended_at"],

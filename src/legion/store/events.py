@@ -7,9 +7,9 @@ from typing import Any
 
 from sqlalchemy import Row, select
 
-from legion.domain.events import Event, Kind
-from legion.store import schema
-from legion.store.database import ReadTransaction
+from legion.domain.events import Event, EventKind
+from legion.store.database import schema
+from legion.store.database.transactions import ReadTransaction
 
 _LAST = select(schema.counters.c.value).where(schema.counters.c.name == "event")
 
@@ -41,7 +41,7 @@ def newest(
     project: int | None = None,
     ticket: int | None = None,
     limit: int = 1000,
-    beside: Collection[Kind] = (),
+    beside: Collection[EventKind] = (),
 ) -> tuple[Event, ...]:
     """The latest events behind this number, oldest first; of a project also those of no project, by their kinds."""
     table = schema.events.c
@@ -54,7 +54,7 @@ def newest(
     return tuple(_event(row) for row in tx.execute(found))[::-1]
 
 
-def latest(tx: ReadTransaction, project: int, kind: Kind, *, within: int | None = None) -> Event | None:
+def latest(tx: ReadTransaction, project: int, kind: EventKind, *, within: int | None = None) -> Event | None:
     """The last event of this kind in a project; `within` so many last events of all, if that is said."""
     table = schema.events.c
     found = select(schema.events).where(table.project == project, table.kind == kind).order_by(table.n.desc()).limit(1)
@@ -64,7 +64,7 @@ def latest(tx: ReadTransaction, project: int, kind: Kind, *, within: int | None 
     return None if row is None else _event(row)
 
 
-def since(tx: ReadTransaction, project: int, kind: Kind, moment: float) -> tuple[Event, ...]:
+def since(tx: ReadTransaction, project: int, kind: EventKind, moment: float) -> tuple[Event, ...]:
     """The events of this kind in a project from a moment on, oldest first."""
     table = schema.events.c
     found = select(schema.events).where(table.project == project, table.kind == kind, table.at >= moment)

@@ -6,14 +6,17 @@ from collections.abc import Mapping
 
 from sqlalchemy import select
 
-from legion.domain.decide import AgentView, ProjectView, Snapshot
+from legion.domain.agents.teams import RolePart
 from legion.domain.projects import Project
-from legion.domain.teams import Part
-from legion.store import agents, holdings, jobs, landings, mail, projects, runs, schema, tickets, verdicts
-from legion.store.database import ReadTransaction
+from legion.domain.scheduling.decide import AgentView, BoardSnapshot, ProjectView
+from legion.store.board import landings, projects, tickets, verdicts
+from legion.store.database import schema
+from legion.store.database.transactions import ReadTransaction
+from legion.store.staff import agents, mail, ticket_holders
+from legion.store.work import claims, runs
 
 
-def load(tx: ReadTransaction, slots: int, parallel: Mapping[int, int]) -> Snapshot:
+def load(tx: ReadTransaction, slots: int, parallel: Mapping[int, int]) -> BoardSnapshot:
     """`parallel` says by project how many agents may work at once; a project that it leaves out has all the slots."""
     trusted = {(row.project, row.hash) for row in tx.execute(select(schema.trusted))}
     landing = landings.begun(tx)
@@ -28,18 +31,18 @@ def load(tx: ReadTransaction, slots: int, parallel: Mapping[int, int]) -> Snapsh
     )
     cared_for = {view.id for view in views}
     live = tuple(ticket for ticket in tickets.live(tx) if ticket.project in cared_for)
-    before = {other for ticket in live for other in ticket.wish.after} - {ticket.id for ticket in live}
+    before = {other for ticket in live for other in ticket.spec.after} - {ticket.id for ticket in live}
     active = runs.active(tx)
-    return Snapshot(
+    return BoardSnapshot(
         projects=views,
         tickets=live,
         ended=tickets.states_of(tx, before),
-        jobs=frozenset((claim.kind, claim.subject) for claim in jobs.active(tx)),
+        jobs=frozenset((claim.kind, claim.subject) for claim in claims.active(tx)),
         slots=slots,
-        open_runs=frozenset(run.ticket for run in active if run.ticket is not None and run.part is not Part.READ),
-        open_readings=frozenset(run.ticket for run in active if run.ticket is not None and run.part is Part.READ),
+        open_runs=frozenset(run.ticket for run in active if run.ticket is not None and run.part is not RolePart.READ),
+        open_readings=frozenset(run.ticket for run in active if run.ticket is not None and run.part is RolePart.READ),
         read_aside={id: project for id, project in verdicts.read_aside(tx).items() if project in cared_for},
-        held=holdings.tickets(tx),
+        held=ticket_holders.tickets(tx),
         agents=_agents(tx, {run.agent: run.project for run in active if run.agent is not None}),
     )
 

@@ -20,7 +20,7 @@ class ProgramMissing(Exception):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Finished:
+class FinishedProcess:
     """How a program ended. `code` is negative for a signal, as in subprocess."""
 
     argv: tuple[str, ...]
@@ -48,7 +48,7 @@ def run(
     stdin: bytes = b"",
     timeout: float | None = 600.0,
     lingers: bool = False,
-) -> Finished:
+) -> FinishedProcess:
     """Run to the end and collect everything. A timeout kills the program's whole process group.
 
     With `lingers` the end is that of the program itself, whatever it leaves running in the background.
@@ -71,7 +71,7 @@ def _run(
     timeout: float | None,
     out_to: int | IO[bytes],
     err_to: int | IO[bytes],
-) -> Finished:
+) -> FinishedProcess:
     try:
         child = subprocess.Popen(
             words,
@@ -91,5 +91,5 @@ def _run(
     except subprocess.TimeoutExpired:
         os.killpg(child.pid, signal.SIGKILL)
         out, err = child.communicate()
-        return Finished(argv=words, code=child.returncode, stdout=out or b"", stderr=err or b"", timed_out=True)
-    return Finished(argv=words, code=child.returncode, stdout=out or b"", stderr=err or b"")
+        return FinishedProcess(argv=words, code=child.returncode, stdout=out or b"", stderr=err or b"", timed_out=True)
+    return FinishedProcess(argv=words, code=child.returncode, stdout=out or b"", stderr=err or b"")

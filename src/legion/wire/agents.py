@@ -9,7 +9,7 @@ from legion.wire.tickets import RunLine, UsageLine
 
 
 @dataclass(kw_only=True)
-class Hire:
+class HireAgent:
     """A new agent under the caller. What is left out is as much as the caller can give."""
 
     task: str
@@ -89,7 +89,7 @@ class PlanVerdict:
 
 
 @dataclass(kw_only=True)
-class Fire:
+class FireAgent:
     id: str
     subtree: bool = False
     """Everybody below it too; else they report to its parent."""
@@ -110,7 +110,7 @@ class Fired:
 
 
 @dataclass(kw_only=True)
-class Interrupt:
+class InterruptAgent:
     id: str
     text: str = ""
     """How it goes on; empty: it idles."""
@@ -146,7 +146,7 @@ class AgentLine:
 
 
 @dataclass(kw_only=True)
-class Agents:
+class AgentList:
     schema: str = "legion.agents/1"
     you: str
     agents: list[AgentLine]

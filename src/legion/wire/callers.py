@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from legion.domain.agents import ROOT
+from legion.domain.agents.agent import ROOT
 
 
 @dataclass(frozen=True, kw_only=True)

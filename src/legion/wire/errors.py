@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from legion.domain.errors import BadInput, ChecksFailed, Conflict, LegionError, NotAllowed, NotFound, TryAgain
+from legion.domain.errors import BadInput, ChecksFailed, LegionError, NotAllowed, NotFound, Retryable, StateConflict
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,11 +20,11 @@ __all__ = [
     "HTTP_STATUS",
     "BadInput",
     "ChecksFailed",
-    "Conflict",
     "LegionError",
     "NotAllowed",
     "NotFound",
-    "TryAgain",
+    "Retryable",
+    "StateConflict",
     "error_of",
     "kind_of",
     "problem_of",
@@ -34,9 +34,9 @@ HTTP_STATUS: dict[type[LegionError], int] = {
     BadInput: 422,
     NotFound: 404,
     NotAllowed: 403,
-    Conflict: 409,
+    StateConflict: 409,
     ChecksFailed: 422,
-    TryAgain: 503,
+    Retryable: 503,
     LegionError: 500,
 }
 """The HTTP status of each error; a subclass answers as its nearest parent."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 
 @dataclass(kw_only=True)
-class Happening:
+class HistoryLine:
     """One fact, from the daemon's events or from the journal of a run."""
 
     at: float
@@ -32,7 +32,7 @@ class Happening:
 @dataclass(kw_only=True)
 class Events:
     schema: str = "legion.events/1"
-    lines: list[Happening]
+    lines: list[HistoryLine]
     """Oldest first."""
     omitted: int
     """Older ones that are not listed."""

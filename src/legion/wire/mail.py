@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 
 @dataclass(kw_only=True)
-class Letter:
+class NewMessage:
     """A message to one agent, or to the person, who is called root."""
 
     to: str

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 
 @dataclass(kw_only=True)
-class Submit:
+class OldSubmit:
     title: str = ""
     ticket: str
     context: str | None = None
@@ -20,7 +20,7 @@ class Submit:
 
 
 @dataclass(kw_only=True)
-class Submitted:
+class OldSubmitted:
     ticket_id: int
 
 
@@ -38,7 +38,7 @@ class OldDispatched:
 
 
 @dataclass(kw_only=True)
-class Snapshot:
+class OldSnapshot:
     id: int
     prompt: str
     title: str
@@ -63,8 +63,8 @@ class Snapshot:
 
 
 @dataclass(kw_only=True)
-class Queue:
-    tickets: list[Snapshot]
+class OldQueue:
+    tickets: list[OldSnapshot]
     total: int
     queued: int
     working: int
@@ -86,12 +86,12 @@ class OldStop:
 
 
 @dataclass(kw_only=True)
-class Said:
+class OldSaid:
     status: str
 
 
 @dataclass(kw_only=True)
-class FileChange:
+class OldFileChange:
     path: str
     status: str
     additions: int
@@ -105,7 +105,7 @@ class Dependency:
     status: str
     merge_status: str
     summary: str
-    diff_summary: list[FileChange]
+    diff_summary: list[OldFileChange]
     log_tail: str
     is_checkpoint: bool
 

@@ -147,7 +147,7 @@ class WaitState:
 
 
 @dataclass(kw_only=True)
-class Collected:
+class CollectResult:
     schema: str = "legion.collected/1"
     branch: str
     old: str
@@ -168,7 +168,7 @@ class WorktreeLine:
 
 
 @dataclass(kw_only=True)
-class Worktrees:
+class WorktreeList:
     schema: str = "legion.worktrees/1"
     root: str
     worktrees: list[WorktreeLine]
@@ -176,7 +176,7 @@ class Worktrees:
 
 
 @dataclass(kw_only=True)
-class Finding:
+class DoctorFinding:
     """One line of `legion doctor`."""
 
     name: str
@@ -189,7 +189,7 @@ class Finding:
 class Doctor:
     schema: str = "legion.doctor/1"
     ok: bool
-    findings: list[Finding]
+    findings: list[DoctorFinding]
 
 
 @dataclass(kw_only=True)
@@ -223,7 +223,7 @@ class Rebuild:
 
 
 @dataclass(kw_only=True)
-class Setting:
+class SettingLine:
     key: str
     value: object
     origin: str
@@ -235,7 +235,7 @@ class Config:
     schema: str = "legion.config/1"
     user_file: str
     project_file: str
-    settings: list[Setting]
+    settings: list[SettingLine]
     trusted: bool
 
 

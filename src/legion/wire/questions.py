@@ -37,7 +37,7 @@ class Inbox:
 
 
 @dataclass(kw_only=True)
-class Answer:
+class AnswerQuestion:
     """A person's answer to a question."""
 
     choice: str = ""
@@ -60,7 +60,7 @@ class Answered:
 
 
 @dataclass(kw_only=True)
-class Words:
+class MessageText:
     """The body of tell and interrupt."""
 
     text: str = ""

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 
 @dataclass(kw_only=True)
-class Record:
+class SetRecording:
     """`legion record on` and `legion record off`."""
 
     on: bool

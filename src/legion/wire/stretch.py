@@ -9,7 +9,7 @@ from legion.wire.usage import UsageShare
 
 
 @dataclass(kw_only=True)
-class Stretch:
+class WorkSummary:
     """What came of the work since a moment."""
 
     schema: str = "legion.stretch/1"

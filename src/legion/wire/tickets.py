@@ -189,7 +189,7 @@ class TicketPage:
     """Those that wait for an answer."""
     undone_by: list[int] = field(default_factory=list)
     """Tickets that take it back, or tried to."""
-    clashes: list[ClashLine] = field(default_factory=list)
+    clashes: list[PredictedConflictLine] = field(default_factory=list)
     """Where its change will conflict, as it stands."""
     weakened: list[WeakeningLine] = field(default_factory=list)
     """Signs that its change makes tests weaker."""
@@ -207,7 +207,7 @@ class TicketPage:
 
 
 @dataclass(kw_only=True)
-class ClashLine:
+class PredictedConflictLine:
     """A place that two changes in work both touch. Lines are those of each side's own file; 0 where there are none."""
 
     ticket: int
@@ -314,7 +314,7 @@ class Action:
 
 
 @dataclass(kw_only=True)
-class Rewind:
+class RewindTo:
     to: str
     """RUN:LINE or RUN, as `legion events N` shows them."""
     feedback: str = ""
@@ -340,7 +340,7 @@ class Diff:
 
 
 @dataclass(kw_only=True)
-class Log:
+class LogText:
     """A piece of a run's output. `next_offset` continues; `ended` says that no more will come."""
 
     schema: str = "legion.log/1"

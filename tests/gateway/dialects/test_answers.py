@@ -10,50 +10,50 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from legion.gateway.counting import Usage
-from legion.gateway.dialects.gathering import events_of, gathered
-from legion.gateway.dialects.inner import (
-    Answer,
-    Asked,
-    Begun,
-    Call,
-    Ended,
+from legion.gateway.counting.counters import TokenCounts
+from legion.gateway.dialects.collect import events_of, gathered
+from legion.gateway.dialects.messages import (
+    AnswerBegun,
+    AnswerEnded,
+    AnswerFailed,
     Event,
-    Failed,
-    FaultKind,
+    ModelAnswer,
+    ModelErrorKind,
     ModelFailed,
     PartGrew,
-    Stop,
-    Text,
-    Thinking,
-    Unreadable,
+    RequestInfo,
+    StopReason,
+    TextPart,
+    ThinkingPart,
+    ToolCallPart,
 )
-from legion.gateway.dialects.known import Dialect, StreamReader, read_answer, write_answer, writer
+from legion.gateway.dialects.registry import Dialect, StreamReader, read_answer, write_answer, writer
+from legion.gateway.json_text import UnreadableMessage
 from tests.gateway.dialects.bodies import ANTHROPIC_STREAM, CHAT_STREAM, RESPONSES_STREAM, sse
 
 ANTHROPIC, CHAT, RESPONSES = Dialect.ANTHROPIC, Dialect.CHAT, Dialect.RESPONSES
 STREAMS = {ANTHROPIC: ANTHROPIC_STREAM, CHAT: CHAT_STREAM, RESPONSES: RESPONSES_STREAM}
-ASKED = Asked(model="m", at=1)
+ASKED = RequestInfo(model="m", at=1)
 
 
-def read(dialect: Dialect, *pieces: bytes, asked: Asked = ASKED) -> list[Event]:
+def read(dialect: Dialect, *pieces: bytes, asked: RequestInfo = ASKED) -> list[Event]:
     reader = StreamReader(dialect, asked)
     return [event for piece in pieces for event in reader.feed(piece)] + reader.end()
 
 
-def written(dialect: Dialect, events: list[Event], asked: Asked = ASKED) -> bytes:
+def written(dialect: Dialect, events: list[Event], asked: RequestInfo = ASKED) -> bytes:
     into = writer(dialect, asked)
     return b"".join(into.write(event) for event in events)
 
 
-def plain(answer: Answer) -> list[tuple[str, ...]]:
+def plain(answer: ModelAnswer) -> list[tuple[str, ...]]:
     """What was said, without what differs from dialect to dialect."""
     said: list[tuple[str, ...]] = []
     for part in answer.parts:
         match part:
-            case Call():
+            case ToolCallPart():
                 said.append((part.name, json.dumps(json.loads(part.input), sort_keys=True)))
-            case Text() | Thinking():
+            case TextPart() | ThinkingPart():
                 said.append((type(part).__name__, part.text))
     return said
 
@@ -70,7 +70,7 @@ SAID = [
 @pytest.mark.parametrize("target", Dialect)
 def test_a_stream_says_the_same_in_every_dialect(source, target):
     there = gathered(read(target, written(target, read(source, STREAMS[source]))))
-    assert (plain(there), there.stop) == (SAID, Stop.CALLS)
+    assert (plain(there), there.stop) == (SAID, StopReason.CALLS)
     assert (there.usage.cache_read, there.usage.output) == (500, 42)
     assert there.usage.input + there.usage.cache_write == 40
 
@@ -79,7 +79,7 @@ def test_a_stream_says_the_same_in_every_dialect(source, target):
 def test_a_stream_may_be_cut_at_any_byte(dialect):
     stream = STREAMS[dialect]
     whole = read(dialect, stream)
-    assert isinstance(whole[-1], Ended)
+    assert isinstance(whole[-1], AnswerEnded)
     for at in range(len(stream) + 1):
         assert read(dialect, stream[:at], stream[at:]) == whole
     assert read(dialect, *(stream[at : at + 1] for at in range(len(stream)))) == whole
@@ -103,8 +103,8 @@ def test_what_is_cut_off_ends_with_an_error_and_never_with_an_end(dialect):
     last = stream.rstrip().rindex(b"\n\n") if dialect is not CHAT else stream.index(b'"finish_reason": "tool_calls"')
     for at in range(0, last, 7):
         events = read(dialect, stream[:at])
-        assert isinstance(events[-1], Failed)
-        assert not any(isinstance(event, Ended) for event in events)
+        assert isinstance(events[-1], AnswerFailed)
+        assert not any(isinstance(event, AnswerEnded) for event in events)
 
 
 @pytest.mark.parametrize("dialect", Dialect)
@@ -125,18 +125,20 @@ inputs = some.dictionaries(texts, some.one_of(texts, some.integers(-9, 9), some.
 
 
 @some.composite
-def answers(draw: Any) -> Answer:
+def answers(draw: Any) -> ModelAnswer:
     parts: list[Any] = []
     if draw(some.booleans()):
-        parts.append(Thinking(text=draw(texts), seal="EqQB=="))
+        parts.append(ThinkingPart(text=draw(texts), seal="EqQB=="))
     if draw(some.booleans()):
-        parts.append(Text(text=draw(texts)))
+        parts.append(TextPart(text=draw(texts)))
     for number in range(draw(some.integers(0, 3))):
-        parts.append(Call(id=f"call_{number}", name=draw(names), input=json.dumps(draw(inputs))))
-    calls = any(isinstance(part, Call) for part in parts)
-    stop = Stop.CALLS if calls else draw(some.sampled_from([Stop.END, Stop.LENGTH, Stop.REFUSAL]))
-    usage = Usage(input=draw(some.integers(0, 10**6)), output=7, cache_read=draw(some.integers(0, 10**6)))
-    return Answer(id="resp_1", model="m", parts=tuple(parts), stop=stop, usage=usage)
+        parts.append(ToolCallPart(id=f"call_{number}", name=draw(names), input=json.dumps(draw(inputs))))
+    calls = any(isinstance(part, ToolCallPart) for part in parts)
+    stop = (
+        StopReason.CALLS if calls else draw(some.sampled_from([StopReason.END, StopReason.LENGTH, StopReason.REFUSAL]))
+    )
+    usage = TokenCounts(input=draw(some.integers(0, 10**6)), output=7, cache_read=draw(some.integers(0, 10**6)))
+    return ModelAnswer(id="resp_1", model="m", parts=tuple(parts), stop=stop, usage=usage)
 
 
 @given(answer=answers(), dialect=some.sampled_from(Dialect))
@@ -149,18 +151,18 @@ def test_an_answer_survives_the_way_there_and_back_whole_and_streamed(answer, di
 
 
 STOPS = [
-    (Stop.END, "end_turn", "stop", "completed"),
-    (Stop.LENGTH, "max_tokens", "length", "incomplete"),
-    (Stop.REFUSAL, "refusal", "content_filter", "incomplete"),
-    (Stop.SEQUENCE, "stop_sequence", "stop", "completed"),
-    (Stop.PAUSE, "pause_turn", "stop", "completed"),
-    (Stop.CALLS, "tool_use", "tool_calls", "completed"),
+    (StopReason.END, "end_turn", "stop", "completed"),
+    (StopReason.LENGTH, "max_tokens", "length", "incomplete"),
+    (StopReason.REFUSAL, "refusal", "content_filter", "incomplete"),
+    (StopReason.SEQUENCE, "stop_sequence", "stop", "completed"),
+    (StopReason.PAUSE, "pause_turn", "stop", "completed"),
+    (StopReason.CALLS, "tool_use", "tool_calls", "completed"),
 ]
 
 
 @pytest.mark.parametrize(("stop", "anthropic", "chat", "responses"), STOPS)
 def test_why_it_stopped_is_said_in_every_dialect(stop, anthropic, chat, responses):
-    answer = Answer(id="i", model="m", parts=(Text(text="x"),), stop=stop)
+    answer = ModelAnswer(id="i", model="m", parts=(TextPart(text="x"),), stop=stop)
     assert write_answer(ANTHROPIC, answer, ASKED)["stop_reason"] == anthropic
     assert write_answer(CHAT, answer, ASKED)["choices"][0]["finish_reason"] == chat
     assert write_answer(RESPONSES, answer, ASKED)["status"] == responses
@@ -183,8 +185,8 @@ ERRORS = {
 def test_an_error_in_the_middle_is_said_in_every_dialect(source, target):
     head = STREAMS[source][: STREAMS[source].index(b"\n\n", 600) + 2]
     (*_, failed) = read(target, written(target, read(source, head + ERRORS[source])))
-    assert isinstance(failed, Failed)
-    assert (failed.fault.kind, failed.fault.message) == (FaultKind.OVERLOADED, "Overloaded")
+    assert isinstance(failed, AnswerFailed)
+    assert (failed.fault.kind, failed.fault.message) == (ModelErrorKind.OVERLOADED, "Overloaded")
 
 
 @pytest.mark.parametrize("dialect", Dialect)
@@ -194,17 +196,17 @@ def test_an_error_in_the_middle_is_said_in_every_dialect(source, target):
 )
 def test_garbage_ends_with_an_error(dialect, garbage):
     (*_, failed) = read(dialect, garbage)
-    assert isinstance(failed, Failed)
+    assert isinstance(failed, AnswerFailed)
 
 
 @pytest.mark.parametrize("dialect", Dialect)
 def test_an_event_of_ten_megabytes_passes_and_one_without_end_does_not(dialect):
-    answer = Answer(id="i", model="m", parts=(Text(text="x" * (10 << 20)),), stop=Stop.END)
+    answer = ModelAnswer(id="i", model="m", parts=(TextPart(text="x" * (10 << 20)),), stop=StopReason.END)
     stream = written(dialect, list(events_of(answer)))
     pieces = [stream[at : at + (1 << 20)] for at in range(0, len(stream), 1 << 20)]
     assert len(plain(gathered(read(dialect, *pieces)))[0][1]) == 10 << 20
     (*_, failed) = read(dialect, b"data: ", *[b"x" * (1 << 20)] * 40)
-    assert isinstance(failed, Failed)
+    assert isinstance(failed, AnswerFailed)
 
 
 def test_a_chat_provider_may_mix_the_pieces_of_its_calls():
@@ -218,7 +220,7 @@ def test_a_chat_provider_may_mix_the_pieces_of_its_calls():
     for dialect in Dialect:
         there = gathered(read(dialect, written(dialect, read(CHAT, stream))))
         assert plain(there) == [("Read", '{"x": 1}'), ("Bash", '{"y": 2}')]
-        assert there.stop is Stop.CALLS
+        assert there.stop is StopReason.CALLS
 
 
 def test_calls_without_id_or_number_get_them():
@@ -228,18 +230,18 @@ def test_calls_without_id_or_number_get_them():
 
     ends = {"choices": [{"delta": {}, "finish_reason": "tool_calls"}]}
     there = gathered(read(CHAT, sse(chunk("one"), chunk("two"), ends)))
-    assert [part.name for part in there.parts if isinstance(part, Call)] == ["one", "two"]
+    assert [part.name for part in there.parts if isinstance(part, ToolCallPart)] == ["one", "two"]
     assert there.model == "m"
     nameless = {"message": {"tool_calls": [{"function": {"name": "x"}}]}, "finish_reason": "stop"}
     (call,) = read_answer(CHAT, {"choices": [nameless]}, ASKED).parts
-    assert isinstance(call, Call)
+    assert isinstance(call, ToolCallPart)
     assert (bool(call.id), call.input) == (True, "{}")
 
 
 def test_a_tool_of_free_text_gets_its_text_back():
-    asked = Asked(model="m", free=frozenset(["apply_patch"]))
-    call = Call(id="call_1", name="apply_patch", input='{"input": "*** Begin\\nPatch"}')
-    answer = Answer(id="i", model="m", parts=(call,), stop=Stop.CALLS)
+    asked = RequestInfo(model="m", free=frozenset(["apply_patch"]))
+    call = ToolCallPart(id="call_1", name="apply_patch", input='{"input": "*** Begin\\nPatch"}')
+    answer = ModelAnswer(id="i", model="m", parts=(call,), stop=StopReason.CALLS)
     (item,) = write_answer(RESPONSES, answer, asked)["output"]
     assert (item["type"], item["input"]) == ("custom_tool_call", "*** Begin\nPatch")
     stream = written(RESPONSES, list(events_of(answer)), asked)
@@ -248,17 +250,17 @@ def test_a_tool_of_free_text_gets_its_text_back():
 
 
 def test_shortened_names_are_the_callers_own_again():
-    asked = Asked(model="m", names={"short": "long"})
+    asked = RequestInfo(model="m", names={"short": "long"})
     body = {"id": "c", "choices": [{"message": {"tool_calls": [{"id": "1", "function": {"name": "short"}}]}}]}
     (call,) = read_answer(CHAT, body, asked).parts
-    assert isinstance(call, Call)
+    assert isinstance(call, ToolCallPart)
     assert call.name == "long"
 
 
 @pytest.mark.parametrize("dialect", Dialect)
 @pytest.mark.parametrize("body", [{}, {"choices": []}, {"content": 7, "output": 7}])
 def test_an_answer_that_is_none_is_refused(dialect, body):
-    with pytest.raises(Unreadable):
+    with pytest.raises(UnreadableMessage):
         read_answer(dialect, body, ASKED)
 
 
@@ -269,5 +271,5 @@ def test_a_failed_response_is_an_error():
 
 def test_a_beginning_tells_what_was_read_from_the_cache():
     begun = read(ANTHROPIC, ANTHROPIC_STREAM)[0]
-    assert isinstance(begun, Begun)
+    assert isinstance(begun, AnswerBegun)
     assert (begun.usage.input, begun.usage.cache_read) == (10, 500)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from legion.gateway.dialects import faults
-from legion.gateway.dialects.inner import Fault, FaultKind
-from legion.gateway.dialects.known import Dialect, write_fault
+from legion.gateway.dialects import errors
+from legion.gateway.dialects.messages import ModelError, ModelErrorKind
+from legion.gateway.dialects.registry import Dialect, write_fault
 
 
 def openai(message: str = "no", **more: object) -> dict[str, object]:
@@ -33,21 +33,21 @@ MEANINGS = [
 
 @pytest.mark.parametrize(("status", "body", "told", "kind"), MEANINGS)
 def test_an_error_means_the_same_to_a_program_of_anthropics(status, body, told, kind):
-    answered, document = write_fault(Dialect.ANTHROPIC, faults.read(body, status))
+    answered, document = write_fault(Dialect.ANTHROPIC, errors.read(body, status))
     assert (answered, document["error"]["type"]) == (told, kind)
     assert document["error"]["message"]
 
 
-@pytest.mark.parametrize("kind", FaultKind)
+@pytest.mark.parametrize("kind", ModelErrorKind)
 @pytest.mark.parametrize("dialect", Dialect)
 def test_an_error_survives_every_dialect(kind, dialect):
-    status, body = write_fault(dialect, Fault(kind=kind, message="it did not work"))
-    assert faults.read(body, status).kind is kind
+    status, body = write_fault(dialect, ModelError(kind=kind, message="it did not work"))
+    assert errors.read(body, status).kind is kind
 
 
 def test_a_prompt_that_is_too_long_is_said_in_the_words_that_programs_know():
-    fault = faults.read(openai("Too many tokens.", code="context_length_exceeded"), 400)
+    fault = errors.read(openai("Too many tokens.", code="context_length_exceeded"), 400)
     assert "prompt is too long" in write_fault(Dialect.ANTHROPIC, fault)[1]["error"]["message"]
     error = {"type": "invalid_request_error", "message": "prompt is too long: 9 > 8"}
-    same = faults.read({"type": "error", "error": error}, 400)
+    same = errors.read({"type": "error", "error": error}, 400)
     assert write_fault(Dialect.CHAT, same)[1]["error"]["code"] == "context_length_exceeded"

@@ -12,11 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from legion.gateway.dialects import seals
-from legion.gateway.dialects.inner import Unreadable
-from legion.gateway.dialects.jsons import dumps
-from legion.gateway.dialects.known import Dialect, asked, read_request, write_request
 from legion.gateway.dialects.names import short
-from legion.gateway.estimating import count_tokens
+from legion.gateway.dialects.registry import Dialect, asked, read_request, write_request
+from legion.gateway.http.estimates import count_tokens
+from legion.gateway.json_text import UnreadableMessage, dumps
 from tests.gateway.dialects.bodies import BASH_SCHEMA, CLAUDE_CODE, CODEX, OPENCODE, PICTURE, READ_SCHEMA, Json
 
 ANTHROPIC, CHAT, RESPONSES = Dialect.ANTHROPIC, Dialect.CHAT, Dialect.RESPONSES
@@ -187,12 +186,12 @@ def test_how_long_an_answer_may_be_is_said_in_every_dialect(source, target):
 
 
 def test_models_that_reason_are_asked_in_their_own_words():
-    wish = {"reasoning_effort": "high", "temperature": 0.3, "max_tokens": 50}
+    spec = {"reasoning_effort": "high", "temperature": 0.3, "max_tokens": 50}
     for model in ("gpt-5.2", "o3", "openai/gpt-5-mini"):
-        body = translated(CHAT, CHAT, small(CHAT, **wish, model=model))
+        body = translated(CHAT, CHAT, small(CHAT, **spec, model=model))
         assert (body["reasoning_effort"], body["max_completion_tokens"]) == ("high", 50)
         assert not {"temperature", "max_tokens"} & set(body)
-    plain = translated(CHAT, CHAT, small(CHAT, **wish, model="gpt-4o"))
+    plain = translated(CHAT, CHAT, small(CHAT, **spec, model="gpt-4o"))
     assert (plain["temperature"], plain["max_tokens"], "reasoning_effort" in plain) == (0.3, 50, False)
 
 
@@ -290,7 +289,7 @@ def test_long_names_of_tools_are_shortened_and_known_again():
     ],
 )
 def test_a_request_that_is_none_is_refused_in_words(dialect, body):
-    with pytest.raises(Unreadable):
+    with pytest.raises(UnreadableMessage):
         read_request(dialect, body)
 
 
@@ -313,12 +312,12 @@ def test_a_request_with_anything_odd_in_it_is_translated_or_refused(source, wher
     for key in path:
         inside = inside[key]
     inside[last] = odd
-    with contextlib.suppress(Unreadable):
+    with contextlib.suppress(UnreadableMessage):
         request = read_request(source, body)
         count_tokens(request)
         asked(request, 1)
         for target in Dialect:
-            with contextlib.suppress(Unreadable):
+            with contextlib.suppress(UnreadableMessage):
                 assert json.loads(dumps(write_request(target, request)))
 
 

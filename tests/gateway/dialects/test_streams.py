@@ -8,8 +8,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from legion.gateway.dialects.inner import Asked, Ended, Event, Failed, PartBegun, PartEnded, PartGrew
-from legion.gateway.dialects.known import Dialect, StreamReader, writer
+from legion.gateway.dialects.messages import (
+    AnswerEnded,
+    AnswerFailed,
+    Event,
+    PartBegun,
+    PartEnded,
+    PartGrew,
+    RequestInfo,
+)
+from legion.gateway.dialects.registry import Dialect, StreamReader, writer
 from legion.gateway.dialects.sse import Splitter
 from tests.gateway.dialects.bodies import ANTHROPIC_STREAM, CHAT_STREAM, RESPONSES_STREAM, Json, sse
 
@@ -21,7 +29,7 @@ STREAMS = {
 
 
 def read(dialect: Dialect, stream: bytes) -> list[Event]:
-    reader = StreamReader(dialect, Asked(model="m"))
+    reader = StreamReader(dialect, RequestInfo(model="m"))
     return [*reader.feed(stream), *reader.end()]
 
 
@@ -40,7 +48,7 @@ def shaped(events: list[Event]) -> None:
                 ended.add(event.index)
     assert begun == list(range(len(begun)))
     assert ended == set(begun)
-    assert isinstance(events[-1], Ended)
+    assert isinstance(events[-1], AnswerEnded)
 
 
 @pytest.mark.parametrize("dialect", Dialect)
@@ -109,7 +117,7 @@ def test_a_part_that_goes_on_after_its_end_ends_the_answer_with_an_error(dialect
     mark, late = LATE[dialect]
     stream = STREAMS[dialect]
     at = stream.index(b"\n\n", stream.rindex(mark)) + 2
-    assert isinstance(read(dialect, stream[:at] + sse(*late) + stream[at:])[-1], Failed)
+    assert isinstance(read(dialect, stream[:at] + sse(*late) + stream[at:])[-1], AnswerFailed)
 
 
 @given(
@@ -124,10 +132,10 @@ def test_whatever_is_missing_doubled_or_out_of_order_nobody_breaks_on_it(dialect
     if broken:
         stream = stream.replace(b'"%s"' % broken, b'"odd"', 1)
     found = read(dialect, stream)
-    assert isinstance(found[-1], Ended | Failed)
-    assert sum(isinstance(one, Ended | Failed) for one in found) == 1
+    assert isinstance(found[-1], AnswerEnded | AnswerFailed)
+    assert sum(isinstance(one, AnswerEnded | AnswerFailed) for one in found) == 1
     for other in Dialect:
-        into = writer(other, Asked(model="m"))
+        into = writer(other, RequestInfo(model="m"))
         said = b"".join(into.write(one) for one in found)
         # Chat Completions has no words for parts that overlap in time.
         assert other is Dialect.CHAT or isinstance(read(other, said)[-1], type(found[-1]))

@@ -2,45 +2,47 @@
 
 from __future__ import annotations
 
-from legion.gateway.counting import Usage
+from legion.gateway.counting.counters import TokenCounts
 from legion.gateway.dialects import seals
-from legion.gateway.dialects.inner import Answer, Call, Said, Stop, Text, Thinking
+from legion.gateway.dialects.messages import ModelAnswer, Said, StopReason, TextPart, ThinkingPart, ToolCallPart
 
-_USED = Usage(input=100, output=20, cache_read=300, cache_write=40)
-
-
-def _answer(*parts: Said, stop: Stop = Stop.END, sequence: str | None = None, usage: Usage = _USED) -> Answer:
-    return Answer(id="msg_1", model="some-model", parts=parts, stop=stop, sequence=sequence, usage=usage)
+_USED = TokenCounts(input=100, output=20, cache_read=300, cache_write=40)
 
 
-def _call(id: str = "call_1", name: str = "Read", input: str = '{"path":"a"}') -> Call:
-    return Call(id=id, name=name, input=input)
+def _answer(
+    *parts: Said, stop: StopReason = StopReason.END, sequence: str | None = None, usage: TokenCounts = _USED
+) -> ModelAnswer:
+    return ModelAnswer(id="msg_1", model="some-model", parts=parts, stop=stop, sequence=sequence, usage=usage)
 
 
-_SIGNED = Thinking(text="Hm.", seal="EqQBCgIYAhIM+/==")
-_SEALED = Thinking(text="Hm.", seal=seals.of_responses("rs_1", "gAAAA"))
+def _call(id: str = "call_1", name: str = "Read", input: str = '{"path":"a"}') -> ToolCallPart:
+    return ToolCallPart(id=id, name=name, input=input)
 
-ANSWERS: dict[str, Answer] = {
-    "words": _answer(Text(text="Hello.")),
-    "letters": _answer(Text(text='Grüße 🙂 \u2028 "quoted" \\ \n\t')),
-    "two texts": _answer(Text(text="one"), Text(text="two")),
+
+_SIGNED = ThinkingPart(text="Hm.", seal="EqQBCgIYAhIM+/==")
+_SEALED = ThinkingPart(text="Hm.", seal=seals.of_responses("rs_1", "gAAAA"))
+
+ANSWERS: dict[str, ModelAnswer] = {
+    "words": _answer(TextPart(text="Hello.")),
+    "letters": _answer(TextPart(text='Grüße 🙂 \u2028 "quoted" \\ \n\t')),
+    "two texts": _answer(TextPart(text="one"), TextPart(text="two")),
     "nothing": _answer(),
-    "long": _answer(Text(text="word " * 200)),
-    "call": _answer(_call(), stop=Stop.CALLS),
-    "call without input": _answer(_call(input="{}"), stop=Stop.CALLS),
+    "long": _answer(TextPart(text="word " * 200)),
+    "call": _answer(_call(), stop=StopReason.CALLS),
+    "call without input": _answer(_call(input="{}"), stop=StopReason.CALLS),
     "call with a rich input": _answer(
-        _call(input='{"a":[1,2.5,null,true,{"b":"ü\\n"}],"c":"\\u0001"}'), stop=Stop.CALLS
+        _call(input='{"a":[1,2.5,null,true,{"b":"ü\\n"}],"c":"\\u0001"}'), stop=StopReason.CALLS
     ),
-    "two calls": _answer(_call(), _call("call_2", "Bash", '{"command":"ls"}'), stop=Stop.CALLS),
-    "words and a call": _answer(Text(text="so"), _call(), stop=Stop.CALLS),
-    "thought and words": _answer(_SIGNED, Text(text="so")),
-    "thought, words and a call": _answer(_SIGNED, Text(text="so"), _call(), stop=Stop.CALLS),
-    "thought of another maker": _answer(_SEALED, Text(text="so")),
-    "thought without proof": _answer(Thinking(text="Hm."), Text(text="so")),
-    "cut at its length": _answer(Text(text="Hel"), stop=Stop.LENGTH),
-    "cut at a word": _answer(Text(text="Hel"), stop=Stop.SEQUENCE, sequence="END"),
-    "refused": _answer(Text(text="No."), stop=Stop.REFUSAL),
-    "paused": _answer(Text(text="Wait."), stop=Stop.PAUSE),
-    "no usage": _answer(Text(text="Hello."), usage=Usage()),
-    "usage without caches": _answer(Text(text="Hello."), usage=Usage(input=7, output=3)),
+    "two calls": _answer(_call(), _call("call_2", "Bash", '{"command":"ls"}'), stop=StopReason.CALLS),
+    "words and a call": _answer(TextPart(text="so"), _call(), stop=StopReason.CALLS),
+    "thought and words": _answer(_SIGNED, TextPart(text="so")),
+    "thought, words and a call": _answer(_SIGNED, TextPart(text="so"), _call(), stop=StopReason.CALLS),
+    "thought of another maker": _answer(_SEALED, TextPart(text="so")),
+    "thought without proof": _answer(ThinkingPart(text="Hm."), TextPart(text="so")),
+    "cut at its length": _answer(TextPart(text="Hel"), stop=StopReason.LENGTH),
+    "cut at a word": _answer(TextPart(text="Hel"), stop=StopReason.SEQUENCE, sequence="END"),
+    "refused": _answer(TextPart(text="No."), stop=StopReason.REFUSAL),
+    "paused": _answer(TextPart(text="Wait."), stop=StopReason.PAUSE),
+    "no usage": _answer(TextPart(text="Hello."), usage=TokenCounts()),
+    "usage without caches": _answer(TextPart(text="Hello."), usage=TokenCounts(input=7, output=3)),
 }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from legion.gateway.dialects.known import Dialect
+from legion.gateway.dialects.registry import Dialect
 
 Json = dict[str, Any]
 PNG = "iVBORw0KGgo="

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 
-from legion.drivers import Ending, Host, Outcome, StartFailed
+from legion.drivers import Ending, EndKind, Host, StartFailed
 from legion.drivers.claude.options import ClaudeOptions
-from legion.drivers.claude.talk import Talk
+from legion.drivers.claude.session import ClaudeSession
 
 
 class ClaudeDriver:
@@ -14,8 +14,8 @@ class ClaudeDriver:
         try:
             return asyncio.run(_talk(host))
         except StartFailed as failure:
-            return Ending(outcome=Outcome.FAILED_TO_START, exit_code=None, message=str(failure))
+            return Ending(outcome=EndKind.FAILED_TO_START, exit_code=None, message=str(failure))
 
 
 async def _talk(host: Host) -> Ending:
-    return await Talk(host, ClaudeOptions.from_json(host.options)).until_end()
+    return await ClaudeSession(host, ClaudeOptions.from_json(host.options)).until_end()

@@ -12,7 +12,7 @@ from enum import Enum
 from pathlib import Path
 from typing import Any
 
-from legion.drivers.claude.camera import Camera
+from legion.drivers.claude.tree_states import StateStore
 
 _LONGEST_LINE = 64 << 20
 _LONGEST_LOOK = 256 << 20
@@ -38,7 +38,7 @@ class ToolText:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Desk:
+class ToolLink:
     """How the runner reaches the daemon on the agent's behalf, and which tools that gives."""
 
     record: str
@@ -49,11 +49,11 @@ class Desk:
     tools: tuple[ToolText, ...]
 
     @staticmethod
-    def from_json(facts: Mapping[str, Any]) -> Desk:
+    def from_json(facts: Mapping[str, Any]) -> ToolLink:
         tools = tuple(
             ToolText(name=t["name"], description=t["description"], schema=t["schema"]) for t in facts["tools"]
         )
-        return Desk(record=facts["record"], token=facts["token"], server=facts["server"], tools=tools)
+        return ToolLink(record=facts["record"], token=facts["token"], server=facts["server"], tools=tools)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,13 +83,13 @@ class ClaudeOptions:
     """The uuid of the message that begins the run; empty: any."""
     patience: float = 3600.0
     """Seconds that a question waits for its answer; then it is denied."""
-    desk: Desk | None = None
+    desk: ToolLink | None = None
     """None: Legion's tools are not there."""
     fork_of: str = ""
     """The conversation that this one begins as a copy of, where it was rewound."""
     fork_at: str = ""
     """The last entry of that one's transcript that is copied; empty: all of it."""
-    camera: Camera | None = None
+    camera: StateStore | None = None
     """None: the tree is not kept from call to call."""
 
     def to_json(self) -> dict[str, Any]:
@@ -108,8 +108,8 @@ class ClaudeOptions:
         known["permission_mode"] = PermissionMode(known["permission_mode"])
         known["allowed_tools"] = tuple(known["allowed_tools"])
         known["tools"] = None if known["tools"] is None else tuple(known["tools"])
-        known["desk"] = None if known.get("desk") is None else Desk.from_json(known["desk"])
-        known["camera"] = None if known.get("camera") is None else Camera.from_json(known["camera"])
+        known["desk"] = None if known.get("desk") is None else ToolLink.from_json(known["desk"])
+        known["camera"] = None if known.get("camera") is None else StateStore.from_json(known["camera"])
         return ClaudeOptions(**known)
 
 

@@ -6,7 +6,7 @@ import hashlib
 import re
 from collections.abc import Iterable
 
-from legion.gateway.dialects.inner import Tool
+from legion.gateway.dialects.messages import ToolDefinition
 
 _LONGEST = 64
 _DIGEST = 8
@@ -21,7 +21,7 @@ def short(name: str) -> str:
     return f"{_ODD.sub('_', name)[: _LONGEST - _DIGEST - 1]}_{digest}"
 
 
-def shortened(tools: Iterable[Tool]) -> dict[str, str]:
+def shortened(tools: Iterable[ToolDefinition]) -> dict[str, str]:
     """From the short names back to the caller's own, where they differ."""
     return {short(tool.name): tool.name for tool in tools if short(tool.name) != tool.name}
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from legion.gateway.dialects.inner import Choice, Effort
+from legion.gateway.dialects.messages import Effort, ToolChoice
 
-CHOICES = {"auto": Choice.AUTO, "required": Choice.ANY, "none": Choice.NONE}
+CHOICES = {"auto": ToolChoice.AUTO, "required": ToolChoice.ANY, "none": ToolChoice.NONE}
 CHOICE_WORDS = {choice: word for word, choice in CHOICES.items()}
 EFFORTS = {
     "minimal": Effort.LOW,

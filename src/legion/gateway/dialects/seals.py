@@ -10,7 +10,7 @@ import binascii
 
 import orjson
 
-from legion.gateway.dialects.inner import Json
+from legion.gateway.json_text import Json
 
 _RESPONSES = "legion-responses:"
 _ANTHROPIC = "legion-anthropic:"

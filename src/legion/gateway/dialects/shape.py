@@ -6,26 +6,26 @@ before the answer does. What an answer says are texts.
 
 from __future__ import annotations
 
-from legion.gateway.dialects.inner import (
-    Begun,
-    Call,
-    Document,
-    Ended,
+from legion.gateway.dialects.messages import (
+    AnswerBegun,
+    AnswerEnded,
+    AnswerFailed,
+    DocumentPart,
     Event,
-    Failed,
-    Image,
+    ImagePart,
+    KeepAlive,
+    ModelRequest,
     Part,
     PartBegun,
     PartEnded,
     PartGrew,
     PartSealed,
-    Request,
-    Result,
-    Text,
-    Thinking,
-    Unreadable,
-    Waiting,
+    TextPart,
+    ThinkingPart,
+    ToolCallPart,
+    ToolResultPart,
 )
+from legion.gateway.json_text import UnreadableMessage
 
 
 class Shape:
@@ -43,23 +43,23 @@ class Shape:
                 self._is_open(event.index, event.seal)
             case PartBegun():
                 if not self._begun or event.index != self._parts:
-                    raise Unreadable("a part begins twice or too early")
+                    raise UnreadableMessage("a part begins twice or too early")
                 _are_texts(event.id, event.name)
                 self._open.add(event.index)
                 self._parts += 1
             case PartEnded():
                 self._is_open(event.index)
                 self._open.discard(event.index)
-            case Begun():
+            case AnswerBegun():
                 if self._begun:
-                    raise Unreadable("the answer begins twice")
+                    raise UnreadableMessage("the answer begins twice")
                 _are_texts(event.id, event.model)
                 self._begun = True
-            case Ended():
+            case AnswerEnded():
                 if not self._begun:
-                    raise Unreadable("the answer ends without a beginning")
+                    raise UnreadableMessage("the answer ends without a beginning")
                 return [*(PartEnded(index=index) for index in sorted(self._open)), event]
-            case Failed() | Waiting():
+            case AnswerFailed() | KeepAlive():
                 pass
         return [event]
 
@@ -70,11 +70,11 @@ class Shape:
 
     def _is_open(self, index: int, text: str = "") -> None:
         if index not in self._open:
-            raise Unreadable("a part goes on that has not begun, or has ended")
+            raise UnreadableMessage("a part goes on that has not begun, or has ended")
         _are_texts(text)
 
 
-def check_request(request: Request) -> None:
+def check_request(request: ModelRequest) -> None:
     """Raises Unreadable where something that has to be a text is none."""
     _are_texts(request.model, request.chosen, request.user, request.conversation, *request.stops)
     for tool in request.tools:
@@ -83,23 +83,23 @@ def check_request(request: Request) -> None:
         _are_texts(one.text)
     for message in request.messages:
         for part in message.parts:
-            if not isinstance(part, Text) or not isinstance(part.text, str):
+            if not isinstance(part, TextPart) or not isinstance(part.text, str):
                 _check_part(part)
 
 
 def _check_part(part: Part) -> None:
     match part:
-        case Text():
+        case TextPart():
             _are_texts(part.text)
-        case Thinking():
+        case ThinkingPart():
             _are_texts(part.text, part.seal)
-        case Call():
+        case ToolCallPart():
             _are_texts(part.id, part.name, part.input)
-        case Image():
+        case ImagePart():
             _are_texts(part.url)
-        case Document():
+        case DocumentPart():
             _are_texts(part.url, part.name)
-        case Result():
+        case ToolResultPart():
             _are_texts(part.call)
             for one in part.content:
                 _check_part(one)
@@ -108,4 +108,4 @@ def _check_part(part: Part) -> None:
 def _are_texts(*values: object) -> None:
     for value in values:
         if not isinstance(value, str):
-            raise Unreadable("a text is none")
+            raise UnreadableMessage("a text is none")

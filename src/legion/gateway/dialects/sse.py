@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from legion.gateway.dialects.inner import Unreadable
+from legion.gateway.json_text import UnreadableMessage
 
 LONGEST = 32 << 20
 """Bytes of one event; whoever sends more is not believed to send an end."""
@@ -31,7 +31,7 @@ class Splitter:
         for line in lines:
             self._take(line, events)
         if len(self._rest) + self._size > LONGEST:
-            raise Unreadable(f"an event is longer than {LONGEST >> 20} MB")
+            raise UnreadableMessage(f"an event is longer than {LONGEST >> 20} MB")
         return events
 
     def end(self) -> list[bytes]:

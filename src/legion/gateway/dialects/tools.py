@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import orjson
 
-from legion.gateway.dialects.inner import Call, Json, Tool
+from legion.gateway.dialects.messages import ToolCallPart, ToolDefinition
+from legion.gateway.json_text import Json
 
 _FREE: Json = {"type": "object", "properties": {"input": {"type": "string"}}, "required": ["input"]}
 
 
-def schema_of(tool: Tool) -> Json:
+def schema_of(tool: ToolDefinition) -> Json:
     return _FREE if tool.schema is None else tool.schema
 
 
-def input_of(call: Call) -> Json:
+def input_of(call: ToolCallPart) -> Json:
     """What a model wrote may be no JSON, or none of an object; Anthropic takes only objects."""
     try:
         found = orjson.loads(call.input) if call.input.strip() else {}
@@ -27,7 +28,7 @@ def wrapped(text: str) -> str:
     return orjson.dumps({"input": text}).decode()
 
 
-def free_text(call: Call) -> str:
+def free_text(call: ToolCallPart) -> str:
     """The other way round."""
     found = input_of(call).get("input", "")
     return found if isinstance(found, str) else orjson.dumps(found).decode()

@@ -4,37 +4,46 @@ from __future__ import annotations
 
 import orjson
 
-from legion.gateway.counting import NOTHING, Usage, anthropic_usage
+from legion.gateway.counting.counters import NOTHING, TokenCounts, anthropic_usage
 from legion.gateway.dialects import seals
-from legion.gateway.dialects.inner import Answer, Asked, Call, Json, Said, Stop, Text, Thinking
+from legion.gateway.dialects.messages import (
+    ModelAnswer,
+    RequestInfo,
+    Said,
+    StopReason,
+    TextPart,
+    ThinkingPart,
+    ToolCallPart,
+)
 from legion.gateway.dialects.tools import input_of
+from legion.gateway.json_text import Json
 
 STOPS = {
-    "end_turn": Stop.END,
-    "tool_use": Stop.CALLS,
-    "max_tokens": Stop.LENGTH,
-    "model_context_window_exceeded": Stop.LENGTH,
-    "stop_sequence": Stop.SEQUENCE,
-    "refusal": Stop.REFUSAL,
-    "pause_turn": Stop.PAUSE,
+    "end_turn": StopReason.END,
+    "tool_use": StopReason.CALLS,
+    "max_tokens": StopReason.LENGTH,
+    "model_context_window_exceeded": StopReason.LENGTH,
+    "stop_sequence": StopReason.SEQUENCE,
+    "refusal": StopReason.REFUSAL,
+    "pause_turn": StopReason.PAUSE,
 }
 STOP_WORDS = {
-    Stop.END: "end_turn",
-    Stop.CALLS: "tool_use",
-    Stop.LENGTH: "max_tokens",
-    Stop.SEQUENCE: "stop_sequence",
-    Stop.REFUSAL: "refusal",
-    Stop.PAUSE: "pause_turn",
+    StopReason.END: "end_turn",
+    StopReason.CALLS: "tool_use",
+    StopReason.LENGTH: "max_tokens",
+    StopReason.SEQUENCE: "stop_sequence",
+    StopReason.REFUSAL: "refusal",
+    StopReason.PAUSE: "pause_turn",
 }
 
 
-def read(facts: Json, asked: Asked) -> Answer:
+def read(facts: Json, asked: RequestInfo) -> ModelAnswer:
     parts = (_part(block) for block in facts["content"])
-    return Answer(
+    return ModelAnswer(
         id=facts["id"],
         model=facts["model"],
         parts=tuple(part for part in parts if part is not None),
-        stop=STOPS.get(facts.get("stop_reason") or "", Stop.END),
+        stop=STOPS.get(facts.get("stop_reason") or "", StopReason.END),
         sequence=facts.get("stop_sequence"),
         usage=anthropic_usage(facts.get("usage"), NOTHING),
     )
@@ -43,18 +52,18 @@ def read(facts: Json, asked: Asked) -> Answer:
 def _part(block: Json) -> Said | None:
     match block["type"]:
         case "text":
-            return Text(text=block["text"])
+            return TextPart(text=block["text"])
         case "thinking":
-            return Thinking(text=block["thinking"], seal=block.get("signature") or "")
+            return ThinkingPart(text=block["thinking"], seal=block.get("signature") or "")
         case "redacted_thinking":
-            return Thinking(seal=seals.of_redacted(block["data"]))
+            return ThinkingPart(seal=seals.of_redacted(block["data"]))
         case "tool_use":
-            return Call(id=block["id"], name=block["name"], input=orjson.dumps(block["input"]).decode())
+            return ToolCallPart(id=block["id"], name=block["name"], input=orjson.dumps(block["input"]).decode())
         case _:
             return None
 
 
-def write(answer: Answer, asked: Asked) -> Json:
+def write(answer: ModelAnswer, asked: RequestInfo) -> Json:
     return {
         "id": answer.id,
         "type": "message",
@@ -69,18 +78,18 @@ def write(answer: Answer, asked: Asked) -> Json:
 
 def _block(part: Said) -> Json:
     match part:
-        case Text():
+        case TextPart():
             return {"type": "text", "text": part.text}
-        case Thinking():
+        case ThinkingPart():
             data = seals.to_redacted(part.seal)
             if data is not None:
                 return {"type": "redacted_thinking", "data": data}
             return {"type": "thinking", "thinking": part.text, "signature": part.seal}
-        case Call():
+        case ToolCallPart():
             return {"type": "tool_use", "id": part.id, "name": part.name, "input": input_of(part)}
 
 
-def usage_words(usage: Usage) -> Json:
+def usage_words(usage: TokenCounts) -> Json:
     """Whole: some programs refuse a thinner one."""
     return {
         "input_tokens": usage.input,

@@ -5,29 +5,29 @@ from __future__ import annotations
 import orjson
 
 from legion.gateway.dialects import models, seals
-from legion.gateway.dialects.inner import (
-    Call,
-    Choice,
-    Document,
+from legion.gateway.dialects.messages import (
+    ChatMessage,
+    ChatRole,
+    DocumentPart,
     Effort,
-    Format,
-    Image,
-    Json,
-    Message,
+    ImagePart,
+    ModelRequest,
+    OutputFormat,
     Part,
-    Request,
-    Result,
-    Role,
-    Text,
-    Thinking,
-    Tool,
+    TextPart,
+    ThinkingPart,
+    ToolCallPart,
+    ToolChoice,
+    ToolDefinition,
+    ToolResultPart,
 )
 from legion.gateway.dialects.names import call_id
 from legion.gateway.dialects.tools import input_of, schema_of
+from legion.gateway.json_text import Json
 
 _BILLING = "x-anthropic-billing-header"
 """How a block begins that Claude Code puts before its instructions: for Anthropic only, and new in every version."""
-_CHOICES = {"auto": Choice.AUTO, "any": Choice.ANY, "none": Choice.NONE, "tool": Choice.ONE}
+_CHOICES = {"auto": ToolChoice.AUTO, "any": ToolChoice.ANY, "none": ToolChoice.NONE, "tool": ToolChoice.ONE}
 _CHOICE_WORDS = {choice: word for word, choice in _CHOICES.items()}
 _EFFORTS = {"low": Effort.LOW, "medium": Effort.MEDIUM, "high": Effort.HIGH, "xhigh": Effort.HIGH, "max": Effort.HIGH}
 _BUDGETS = {Effort.LOW: 2048, Effort.MEDIUM: 8192, Effort.HIGH: 24576}
@@ -37,10 +37,10 @@ _CACHED = {"cache_control": {"type": "ephemeral"}}
 _ONLY_JSON = "Answer with one JSON object and nothing else."
 
 
-def read(facts: Json) -> Request:
+def read(facts: Json) -> ModelRequest:
     choice = facts.get("tool_choice") or {}
     wanted = _CHOICES[choice.get("type", "auto")]
-    return Request(
+    return ModelRequest(
         model=facts["model"],
         messages=tuple([_message(one) for one in facts["messages"]]),
         system=_system(facts.get("system")),
@@ -59,16 +59,16 @@ def read(facts: Json) -> Request:
     )
 
 
-def _system(said: str | list[Json] | None) -> tuple[Text, ...]:
+def _system(said: str | list[Json] | None) -> tuple[TextPart, ...]:
     blocks = [{"text": said}] if isinstance(said, str) else said or []
     return tuple(_text(one) for one in blocks if one["text"] and not one["text"].startswith(_BILLING))
 
 
-def _message(facts: Json) -> Message:
+def _message(facts: Json) -> ChatMessage:
     content = facts["content"]
     blocks = [{"type": "text", "text": content}] if isinstance(content, str) else content
     parts = [part for block in blocks if (part := _part(block)) is not None]
-    return Message(role=Role(facts["role"]), parts=tuple(parts))
+    return ChatMessage(role=ChatRole(facts["role"]), parts=tuple(parts))
 
 
 def _part(block: Json) -> Part | None:
@@ -79,63 +79,63 @@ def _part(block: Json) -> Part | None:
         case "image" | "document" | "search_result" | "tool_reference":
             return _thing(block)
         case "tool_use":
-            return Call(id=block["id"], name=block["name"], input=orjson.dumps(block["input"]).decode())
+            return ToolCallPart(id=block["id"], name=block["name"], input=orjson.dumps(block["input"]).decode())
         case "tool_result":
-            return Result(
+            return ToolResultPart(
                 call=block["tool_use_id"], content=_result(block.get("content")), failed=block.get("is_error") is True
             )
         case "thinking":
-            return Thinking(text=block["thinking"], seal=block.get("signature") or "")
+            return ThinkingPart(text=block["thinking"], seal=block.get("signature") or "")
         case "redacted_thinking":
-            return Thinking(seal=seals.of_redacted(block["data"]))
+            return ThinkingPart(seal=seals.of_redacted(block["data"]))
         case _:
             return None
 
 
-def _text(block: Json) -> Text:
-    return Text(text=block["text"], cached=bool(block.get("cache_control")))
+def _text(block: Json) -> TextPart:
+    return TextPart(text=block["text"], cached=bool(block.get("cache_control")))
 
 
-def _thing(block: Json) -> Text | Image | Document | None:
+def _thing(block: Json) -> TextPart | ImagePart | DocumentPart | None:
     match block["type"]:
         case "text":
             return _text(block)
         case "tool_reference":
-            return Text(text=f"The tool {block['tool_name']} can be used now.")
+            return TextPart(text=f"The tool {block['tool_name']} can be used now.")
         case "search_result":
             found = "\n".join(one["text"] for one in block["content"])
-            return Text(text=f"{block['title']} ({block['source']})\n{found}")
+            return TextPart(text=f"{block['title']} ({block['source']})\n{found}")
         case "image":
-            return Image(url=_url(block["source"]))
+            return ImagePart(url=_url(block["source"]))
         case "document":
             return _document(block)
         case _:
             return None
 
 
-def _document(block: Json) -> Text | Document:
+def _document(block: Json) -> TextPart | DocumentPart:
     source = block["source"]
     if source["type"] == "text":
-        return Text(text=source["data"])
+        return TextPart(text=source["data"])
     if source["type"] == "content":
         content = source["content"]
-        return Text(text=content if isinstance(content, str) else "\n".join(one.get("text", "") for one in content))
-    return Document(url=_url(source), name=block.get("title") or "")
+        return TextPart(text=content if isinstance(content, str) else "\n".join(one.get("text", "") for one in content))
+    return DocumentPart(url=_url(source), name=block.get("title") or "")
 
 
 def _url(source: Json) -> str:
     return source["url"] if source["type"] == "url" else f"data:{source['media_type']};base64,{source['data']}"
 
 
-def _result(content: str | list[Json] | None) -> tuple[Text | Image | Document, ...]:
+def _result(content: str | list[Json] | None) -> tuple[TextPart | ImagePart | DocumentPart, ...]:
     if isinstance(content, str):
-        return (Text(text=content),)
+        return (TextPart(text=content),)
     things = (_thing(block) for block in content or ())
     return tuple(thing for thing in things if thing is not None)
 
 
-def _tool(facts: Json) -> Tool:
-    return Tool(
+def _tool(facts: Json) -> ToolDefinition:
+    return ToolDefinition(
         name=facts["name"],
         schema=facts["input_schema"],
         description=facts.get("description") or "",
@@ -156,12 +156,12 @@ def _effort(facts: Json) -> Effort | None:
     return next((effort for effort, most in _BUDGETS.items() if budget <= most), Effort.HIGH)
 
 
-def _format(facts: Json) -> Format | None:
+def _format(facts: Json) -> OutputFormat | None:
     wanted = (facts.get("output_config") or {}).get("format") or facts.get("output_format")
-    return Format(schema=wanted["schema"]) if wanted and wanted.get("type") == "json_schema" else None
+    return OutputFormat(schema=wanted["schema"]) if wanted and wanted.get("type") == "json_schema" else None
 
 
-def write(request: Request) -> Json:
+def write(request: ModelRequest) -> Json:
     longest = request.longest or _LONGEST
     facts: Json = {
         "model": request.model,
@@ -175,9 +175,9 @@ def write(request: Request) -> Json:
         facts["tools"] = [_written_tool(tool) for tool in request.tools]
         facts["tools"][-1] |= _CACHED
         choice = {"type": _CHOICE_WORDS[request.choice]}
-        if request.choice is Choice.ONE:
+        if request.choice is ToolChoice.ONE:
             choice["name"] = request.chosen
-        quiet = {} if request.parallel or request.choice is Choice.NONE else {"disable_parallel_tool_use": True}
+        quiet = {} if request.parallel or request.choice is ToolChoice.NONE else {"disable_parallel_tool_use": True}
         facts["tool_choice"] = choice | quiet
     thinking = _written_thinking(request, longest)
     facts |= thinking
@@ -196,7 +196,7 @@ def write(request: Request) -> Json:
     return facts
 
 
-def _written_system(request: Request) -> list[Json]:
+def _written_system(request: ModelRequest) -> list[Json]:
     blocks: list[Json] = [{"type": "text", "text": one.text} for one in request.system]
     if request.format is not None and request.format.schema is None:
         blocks.append({"type": "text", "text": _ONLY_JSON})
@@ -205,14 +205,18 @@ def _written_system(request: Request) -> list[Json]:
     return blocks
 
 
-def _written_tool(tool: Tool) -> Json:
+def _written_tool(tool: ToolDefinition) -> Json:
     facts: Json = {"name": tool.name, "input_schema": {"type": "object", **schema_of(tool)}}
     return facts | ({"description": tool.description} if tool.description else {})
 
 
-def _written_thinking(request: Request, longest: int) -> Json:
+def _written_thinking(request: ModelRequest, longest: int) -> Json:
     """Nothing where a turn in progress came without its thoughts: Anthropic refuses to go on with those."""
-    if request.effort is None or request.choice in (Choice.ANY, Choice.ONE) or _lacks_thoughts(request.messages):
+    if (
+        request.effort is None
+        or request.choice in (ToolChoice.ANY, ToolChoice.ONE)
+        or _lacks_thoughts(request.messages)
+    ):
         return {}
     if models.thinks_adaptively(request.model):
         return {"thinking": {"type": "adaptive"}, "output_config": {"effort": request.effort.value}}
@@ -220,21 +224,21 @@ def _written_thinking(request: Request, longest: int) -> Json:
     return {"thinking": {"type": "enabled", "budget_tokens": budget}} if budget >= 1024 else {}
 
 
-def _lacks_thoughts(messages: tuple[Message, ...]) -> bool:
+def _lacks_thoughts(messages: tuple[ChatMessage, ...]) -> bool:
     for message in reversed(messages):
-        if message.role is Role.ASSISTANT:
-            first = next((part for part in message.parts if not isinstance(part, Thinking) or part.seal), None)
-            return not (isinstance(first, Thinking) and seals.is_anthropic(first.seal))
-        if any(not isinstance(part, Result) for part in message.parts):
+        if message.role is ChatRole.ASSISTANT:
+            first = next((part for part in message.parts if not isinstance(part, ThinkingPart) or part.seal), None)
+            return not (isinstance(first, ThinkingPart) and seals.is_anthropic(first.seal))
+        if any(not isinstance(part, ToolResultPart) for part in message.parts):
             return False
     return False
 
 
-def _written_messages(messages: tuple[Message, ...]) -> list[Json]:
+def _written_messages(messages: tuple[ChatMessage, ...]) -> list[Json]:
     """Neighbours of one side become one message, results of tools first, for so Anthropic wants them."""
     written: list[Json] = []
     for message in messages:
-        role = "assistant" if message.role is Role.ASSISTANT else "user"
+        role = "assistant" if message.role is ChatRole.ASSISTANT else "user"
         blocks = [block for part in message.parts if (block := _written(part)) is not None]
         if not blocks:
             continue
@@ -253,24 +257,24 @@ def _written_messages(messages: tuple[Message, ...]) -> list[Json]:
 
 def _written(part: Part) -> Json | None:
     match part:
-        case Text():
+        case TextPart():
             return {"type": "text", "text": part.text} if part.text else None
-        case Image():
+        case ImagePart():
             return {"type": "image", "source": _source(part.url)}
-        case Document():
+        case DocumentPart():
             title = {"title": part.name} if part.name else {}
             return {"type": "document", "source": _source(part.url), **title}
-        case Thinking():
+        case ThinkingPart():
             return _written_thought(part)
-        case Call():
+        case ToolCallPart():
             return {"type": "tool_use", "id": call_id(part.id), "name": part.name, "input": input_of(part)}
-        case Result():
+        case ToolResultPart():
             content = [block for one in part.content if (block := _written(one)) is not None]
             failed = {"is_error": True} if part.failed else {}
             return {"type": "tool_result", "tool_use_id": call_id(part.call), "content": content, **failed}
 
 
-def _written_thought(part: Thinking) -> Json | None:
+def _written_thought(part: ThinkingPart) -> Json | None:
     if not seals.is_anthropic(part.seal):
         return None
     data = seals.to_redacted(part.seal)

@@ -2,37 +2,36 @@
 
 from __future__ import annotations
 
-from legion.gateway.counting import NOTHING, Usage, anthropic_usage
-from legion.gateway.dialects import faults, seals
+from legion.gateway.counting.counters import NOTHING, TokenCounts, anthropic_usage
+from legion.gateway.dialects import errors, seals
 from legion.gateway.dialects.anthropic.answer import STOP_WORDS, STOPS, usage_words
-from legion.gateway.dialects.inner import (
-    Asked,
-    Begun,
-    Ended,
+from legion.gateway.dialects.messages import (
+    AnswerBegun,
+    AnswerEnded,
+    AnswerFailed,
     Event,
-    Failed,
-    Json,
-    Kind,
+    KeepAlive,
     PartBegun,
     PartEnded,
     PartGrew,
+    PartKind,
     PartSealed,
-    Stop,
-    Waiting,
+    RequestInfo,
+    StopReason,
 )
-from legion.gateway.dialects.jsons import dumps
 from legion.gateway.dialects.sse import event as sse
+from legion.gateway.json_text import Json, dumps
 
 _KNOWN = ("text", "thinking", "redacted_thinking", "tool_use")
 _GROWTH = {"text_delta": "text", "thinking_delta": "thinking", "input_json_delta": "partial_json"}
 
 
-class Reader:
+class AnthropicReader:
     """One event's data at a time. Blocks that only Anthropic's servers understand are left out."""
 
-    def __init__(self, asked: Asked) -> None:
+    def __init__(self, asked: RequestInfo) -> None:
         self._usage = NOTHING
-        self._stop = Stop.END
+        self._stop = StopReason.END
         self._sequence: str | None = None
         self._skipped: set[int] = set()
         self._open: dict[int, int] = {}
@@ -51,7 +50,7 @@ class Reader:
             case "message_start":
                 message = facts["message"]
                 self._usage = anthropic_usage(message.get("usage"), self._usage)
-                return [Begun(id=message["id"], model=message["model"], usage=self._usage)]
+                return [AnswerBegun(id=message["id"], model=message["model"], usage=self._usage)]
             case "message_delta":
                 delta = facts["delta"]
                 self._stop = STOPS.get(delta.get("stop_reason") or "", self._stop)
@@ -59,11 +58,11 @@ class Reader:
                 self._usage = anthropic_usage(facts.get("usage"), self._usage)
                 return []
             case "message_stop":
-                return [Ended(stop=self._stop, sequence=self._sequence, usage=self._usage)]
+                return [AnswerEnded(stop=self._stop, sequence=self._sequence, usage=self._usage)]
             case "error":
-                return [Failed(fault=faults.read(facts))]
+                return [AnswerFailed(fault=errors.read(facts))]
             case "ping":
-                return [Waiting()]
+                return [KeepAlive()]
             case _:
                 return []
 
@@ -75,15 +74,15 @@ class Reader:
         self._begun += 1
         match block["type"]:
             case "text":
-                begun: list[Event] = [PartBegun(index=index, kind=Kind.TEXT)]
+                begun: list[Event] = [PartBegun(index=index, kind=PartKind.TEXT)]
                 return [*begun, PartGrew(index, block["text"])] if block.get("text") else begun
             case "thinking":
-                return [PartBegun(index=index, kind=Kind.THINKING)]
+                return [PartBegun(index=index, kind=PartKind.THINKING)]
             case "redacted_thinking":
                 seal = seals.of_redacted(block["data"])
-                return [PartBegun(index=index, kind=Kind.THINKING), PartSealed(index=index, seal=seal)]
+                return [PartBegun(index=index, kind=PartKind.THINKING), PartSealed(index=index, seal=seal)]
             case _:
-                return [PartBegun(index=index, kind=Kind.CALL, id=block["id"], name=block["name"])]
+                return [PartBegun(index=index, kind=PartKind.CALL, id=block["id"], name=block["name"])]
 
     def _grown(self, theirs: int, delta: Json) -> list[Event]:
         if theirs in self._skipped:
@@ -95,10 +94,10 @@ class Reader:
         return [PartSealed(index=index, seal=delta["signature"])] if kind == "signature_delta" else []
 
 
-class Writer:
-    def __init__(self, asked: Asked) -> None:
+class AnthropicWriter:
+    def __init__(self, asked: RequestInfo) -> None:
         self._asked = asked
-        self._kinds: dict[int, Kind] = {}
+        self._kinds: dict[int, PartKind] = {}
 
     def write(self, event: Event) -> bytes:
         match event:
@@ -111,24 +110,24 @@ class Writer:
                 return _said("content_block_stop", index=event.index)
             case PartSealed():
                 return self._seal(event)
-            case Begun():
+            case AnswerBegun():
                 return _said("message_start", message=_message(event))
-            case Ended():
+            case AnswerEnded():
                 ending = {"stop_reason": STOP_WORDS[event.stop], "stop_sequence": event.sequence}
                 usage = usage_words(event.usage)
                 return _said("message_delta", delta=ending, usage=usage) + _said("message_stop")
-            case Waiting():
+            case KeepAlive():
                 return _said("ping")
-            case Failed():
-                return sse(dumps(faults.anthropic(event.fault)), "error")
+            case AnswerFailed():
+                return sse(dumps(errors.anthropic(event.fault)), "error")
 
     def _growth(self, event: PartGrew) -> bytes:
         match self._kinds[event.index]:
-            case Kind.TEXT:
+            case PartKind.TEXT:
                 delta = {"type": "text_delta", "text": event.text}
-            case Kind.THINKING:
+            case PartKind.THINKING:
                 delta = {"type": "thinking_delta", "thinking": event.text}
-            case Kind.CALL:
+            case PartKind.CALL:
                 delta = {"type": "input_json_delta", "partial_json": event.text}
         return _said("content_block_delta", index=event.index, delta=delta)
 
@@ -139,15 +138,15 @@ class Writer:
 
 def _opening(event: PartBegun) -> Json:
     match event.kind:
-        case Kind.TEXT:
+        case PartKind.TEXT:
             return {"type": "text", "text": ""}
-        case Kind.THINKING:
+        case PartKind.THINKING:
             return {"type": "thinking", "thinking": "", "signature": ""}
-        case Kind.CALL:
+        case PartKind.CALL:
             return {"type": "tool_use", "id": event.id, "name": event.name, "input": {}}
 
 
-def _message(event: Begun) -> Json:
+def _message(event: AnswerBegun) -> Json:
     usage = event.usage
     return {
         "id": event.id,
@@ -157,7 +156,9 @@ def _message(event: Begun) -> Json:
         "content": [],
         "stop_reason": None,
         "stop_sequence": None,
-        "usage": usage_words(Usage(input=usage.input, cache_read=usage.cache_read, cache_write=usage.cache_write)),
+        "usage": usage_words(
+            TokenCounts(input=usage.input, cache_read=usage.cache_read, cache_write=usage.cache_write)
+        ),
     }
 
 

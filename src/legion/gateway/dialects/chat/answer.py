@@ -5,25 +5,34 @@ from __future__ import annotations
 import uuid
 from collections.abc import Iterator
 
-from legion.gateway.counting import Usage
+from legion.gateway.counting.counters import TokenCounts
+from legion.gateway.counting.openai import chat_usage
 from legion.gateway.dialects import seals
-from legion.gateway.dialects.inner import Answer, Asked, Call, Json, Said, Stop, Text, Thinking
-from legion.gateway.openai_counting import chat_usage
+from legion.gateway.dialects.messages import (
+    ModelAnswer,
+    RequestInfo,
+    Said,
+    StopReason,
+    TextPart,
+    ThinkingPart,
+    ToolCallPart,
+)
+from legion.gateway.json_text import Json
 
 STOPS = {
-    "stop": Stop.END,
-    "tool_calls": Stop.CALLS,
-    "function_call": Stop.CALLS,
-    "length": Stop.LENGTH,
-    "content_filter": Stop.REFUSAL,
+    "stop": StopReason.END,
+    "tool_calls": StopReason.CALLS,
+    "function_call": StopReason.CALLS,
+    "length": StopReason.LENGTH,
+    "content_filter": StopReason.REFUSAL,
 }
 STOP_WORDS = {
-    Stop.END: "stop",
-    Stop.CALLS: "tool_calls",
-    Stop.LENGTH: "length",
-    Stop.SEQUENCE: "stop",
-    Stop.REFUSAL: "content_filter",
-    Stop.PAUSE: "stop",
+    StopReason.END: "stop",
+    StopReason.CALLS: "tool_calls",
+    StopReason.LENGTH: "length",
+    StopReason.SEQUENCE: "stop",
+    StopReason.REFUSAL: "content_filter",
+    StopReason.PAUSE: "stop",
 }
 
 
@@ -32,44 +41,44 @@ def new_call_id() -> str:
     return f"call_{uuid.uuid4().hex[:24]}"
 
 
-def stop_of(word: object, has_calls: bool) -> Stop:
+def stop_of(word: object, has_calls: bool) -> StopReason:
     """Some providers end with `stop` although they called tools."""
-    stop = STOPS.get(word, Stop.END) if isinstance(word, str) else Stop.END
-    return Stop.CALLS if has_calls and stop is Stop.END else stop
+    stop = STOPS.get(word, StopReason.END) if isinstance(word, str) else StopReason.END
+    return StopReason.CALLS if has_calls and stop is StopReason.END else stop
 
 
-def read(facts: Json, asked: Asked) -> Answer:
+def read(facts: Json, asked: RequestInfo) -> ModelAnswer:
     choice = facts["choices"][0]
     parts = tuple(_parts(choice["message"], asked))
-    return Answer(
+    return ModelAnswer(
         id=facts.get("id") or f"chatcmpl-{uuid.uuid4().hex}",
         model=facts.get("model") or asked.model,
         parts=parts,
-        stop=stop_of(choice.get("finish_reason"), any(isinstance(part, Call) for part in parts)),
+        stop=stop_of(choice.get("finish_reason"), any(isinstance(part, ToolCallPart) for part in parts)),
         usage=chat_usage(facts.get("usage")),
     )
 
 
-def _parts(message: Json, asked: Asked) -> Iterator[Said]:
+def _parts(message: Json, asked: RequestInfo) -> Iterator[Said]:
     thought = message.get("reasoning_content") or message.get("reasoning")
     if isinstance(thought, str) and thought:
-        yield Thinking(text=thought, seal=seals.CHAT)
+        yield ThinkingPart(text=thought, seal=seals.CHAT)
     text = message.get("content") or message.get("refusal")
     if isinstance(text, str) and text:
-        yield Text(text=text)
+        yield TextPart(text=text)
     for call in message.get("tool_calls") or ():
         inside = call["function"]
         name = asked.names.get(inside["name"], inside["name"])
-        yield Call(id=call.get("id") or new_call_id(), name=name, input=inside.get("arguments") or "{}")
+        yield ToolCallPart(id=call.get("id") or new_call_id(), name=name, input=inside.get("arguments") or "{}")
 
 
-def write(answer: Answer, asked: Asked) -> Json:
-    text = "".join(part.text for part in answer.parts if isinstance(part, Text))
-    thought = "".join(part.text for part in answer.parts if isinstance(part, Thinking))
+def write(answer: ModelAnswer, asked: RequestInfo) -> Json:
+    text = "".join(part.text for part in answer.parts if isinstance(part, TextPart))
+    thought = "".join(part.text for part in answer.parts if isinstance(part, ThinkingPart))
     calls = [
         {"id": part.id, "type": "function", "function": {"name": part.name, "arguments": part.input}}
         for part in answer.parts
-        if isinstance(part, Call)
+        if isinstance(part, ToolCallPart)
     ]
     message: Json = {"role": "assistant", "content": text or None, "refusal": None}
     message |= {"reasoning_content": thought} if thought else {}
@@ -84,7 +93,7 @@ def write(answer: Answer, asked: Asked) -> Json:
     }
 
 
-def usage_words(usage: Usage) -> Json:
+def usage_words(usage: TokenCounts) -> Json:
     prompt = usage.input + usage.cache_read + usage.cache_write
     return {
         "prompt_tokens": prompt,

@@ -5,38 +5,38 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from legion.gateway.dialects import models, seals
-from legion.gateway.dialects.inner import (
-    Call,
-    Choice,
-    Document,
-    Format,
-    Image,
-    Json,
-    Message,
+from legion.gateway.dialects.messages import (
+    ChatMessage,
+    ChatRole,
+    DocumentPart,
+    ImagePart,
+    ModelRequest,
+    OutputFormat,
     Part,
-    Request,
-    Result,
-    Role,
-    Text,
-    Thinking,
-    Tool,
+    TextPart,
+    ThinkingPart,
+    ToolCallPart,
+    ToolChoice,
+    ToolDefinition,
+    ToolResultPart,
 )
 from legion.gateway.dialects.names import short
 from legion.gateway.dialects.openai import CHOICE_WORDS, CHOICES, EFFORTS
 from legion.gateway.dialects.tools import schema_of
+from legion.gateway.json_text import Json
 
 _MOST_STOPS = 4
 
 
-def read(facts: Json) -> Request:
+def read(facts: Json) -> ModelRequest:
     messages = [_message(one) for one in facts["messages"]]
-    first = next((at for at, one in enumerate(messages) if one.role is not Role.SYSTEM), len(messages))
+    first = next((at for at, one in enumerate(messages) if one.role is not ChatRole.SYSTEM), len(messages))
     choice, chosen = _choice(facts.get("tool_choice"))
     stops = facts.get("stop") or ()
-    return Request(
+    return ModelRequest(
         model=facts["model"],
         messages=tuple(messages[first:]),
-        system=tuple(part for one in messages[:first] for part in one.parts if isinstance(part, Text)),
+        system=tuple(part for one in messages[:first] for part in one.parts if isinstance(part, TextPart)),
         tools=tuple(_tool(one) for one in facts.get("tools") or () if one["type"] == "function"),
         choice=choice,
         chosen=chosen,
@@ -54,36 +54,36 @@ def read(facts: Json) -> Request:
     )
 
 
-def _message(facts: Json) -> Message:
+def _message(facts: Json) -> ChatMessage:
     match facts["role"]:
         case "system" | "developer":
-            return Message(role=Role.SYSTEM, parts=_content(facts.get("content")))
+            return ChatMessage(role=ChatRole.SYSTEM, parts=_content(facts.get("content")))
         case "assistant":
-            return Message(role=Role.ASSISTANT, parts=tuple(_said(facts)))
+            return ChatMessage(role=ChatRole.ASSISTANT, parts=tuple(_said(facts)))
         case "tool" | "function":
-            result = Result(call=facts["tool_call_id"], content=_content(facts.get("content")))
-            return Message(role=Role.USER, parts=(result,))
+            result = ToolResultPart(call=facts["tool_call_id"], content=_content(facts.get("content")))
+            return ChatMessage(role=ChatRole.USER, parts=(result,))
         case _:
-            return Message(role=Role.USER, parts=_content(facts.get("content")))
+            return ChatMessage(role=ChatRole.USER, parts=_content(facts.get("content")))
 
 
-def _content(content: str | list[Json] | None) -> tuple[Text | Image | Document, ...]:
+def _content(content: str | list[Json] | None) -> tuple[TextPart | ImagePart | DocumentPart, ...]:
     if isinstance(content, str):
-        return (Text(text=content),) if content else ()
+        return (TextPart(text=content),) if content else ()
     parts = (_part(one) for one in content or ())
     return tuple(part for part in parts if part is not None)
 
 
-def _part(facts: Json) -> Text | Image | Document | None:
+def _part(facts: Json) -> TextPart | ImagePart | DocumentPart | None:
     match facts["type"]:
         case "text" | "refusal":
             text = facts.get("text") or facts.get("refusal")
-            return Text(text=text, cached=bool(facts.get("cache_control"))) if text else None
+            return TextPart(text=text, cached=bool(facts.get("cache_control"))) if text else None
         case "image_url":
             url = facts["image_url"]
-            return Image(url=url if isinstance(url, str) else url["url"])
+            return ImagePart(url=url if isinstance(url, str) else url["url"])
         case "file" if facts["file"].get("file_data"):
-            return Document(url=facts["file"]["file_data"], name=facts["file"].get("filename") or "")
+            return DocumentPart(url=facts["file"]["file_data"], name=facts["file"].get("filename") or "")
         case _:
             return None
 
@@ -91,15 +91,17 @@ def _part(facts: Json) -> Text | Image | Document | None:
 def _said(facts: Json) -> Iterator[Part]:
     thought = facts.get("reasoning_content") or facts.get("reasoning")
     if isinstance(thought, str) and thought:
-        yield Thinking(text=thought, seal=seals.CHAT)
+        yield ThinkingPart(text=thought, seal=seals.CHAT)
     yield from _content(facts.get("content") or facts.get("refusal"))
     for call in facts.get("tool_calls") or ():
-        yield Call(id=call["id"], name=call["function"]["name"], input=call["function"].get("arguments") or "{}")
+        yield ToolCallPart(
+            id=call["id"], name=call["function"]["name"], input=call["function"].get("arguments") or "{}"
+        )
 
 
-def _tool(facts: Json) -> Tool:
+def _tool(facts: Json) -> ToolDefinition:
     inside = facts["function"]
-    return Tool(
+    return ToolDefinition(
         name=inside["name"],
         schema=inside.get("parameters") or {"type": "object", "properties": {}},
         description=inside.get("description") or "",
@@ -107,24 +109,24 @@ def _tool(facts: Json) -> Tool:
     )
 
 
-def _choice(wanted: str | Json | None) -> tuple[Choice, str]:
+def _choice(wanted: str | Json | None) -> tuple[ToolChoice, str]:
     if isinstance(wanted, dict):
-        return (Choice.ONE, wanted["function"]["name"]) if wanted["type"] == "function" else (Choice.AUTO, "")
+        return (ToolChoice.ONE, wanted["function"]["name"]) if wanted["type"] == "function" else (ToolChoice.AUTO, "")
     return CHOICES[wanted or "auto"], ""
 
 
-def _format(wanted: Json | None) -> Format | None:
+def _format(wanted: Json | None) -> OutputFormat | None:
     match (wanted or {}).get("type"):
         case "json_schema" if wanted:
             inside = wanted["json_schema"]
-            return Format(schema=inside.get("schema"), name=inside.get("name") or "answer")
+            return OutputFormat(schema=inside.get("schema"), name=inside.get("name") or "answer")
         case "json_object":
-            return Format(schema=None)
+            return OutputFormat(schema=None)
         case _:
             return None
 
 
-def write(request: Request) -> Json:
+def write(request: ModelRequest) -> Json:
     facts: Json = {"model": request.model, "messages": _written_messages(request), "stream": request.stream}
     if request.stream:
         facts["stream_options"] = {"include_usage": True}
@@ -152,14 +154,14 @@ def write(request: Request) -> Json:
     return facts
 
 
-def _written_format(wanted: Format) -> Json:
+def _written_format(wanted: OutputFormat) -> Json:
     if wanted.schema is None:
         return {"type": "json_object"}
     inside = {"name": wanted.name, "schema": wanted.schema, "strict": True}
     return {"type": "json_schema", "json_schema": inside}
 
 
-def _written_tool(tool: Tool) -> Json:
+def _written_tool(tool: ToolDefinition) -> Json:
     inside: Json = {"name": short(tool.name), "parameters": schema_of(tool)}
     if tool.description:
         inside["description"] = tool.description
@@ -168,35 +170,35 @@ def _written_tool(tool: Tool) -> Json:
     return {"type": "function", "function": inside}
 
 
-def _written_messages(request: Request) -> list[Json]:
+def _written_messages(request: ModelRequest) -> list[Json]:
     marked = models.is_claude_elsewhere(request.model)
     written: list[Json] = []
     if request.system:
         written.append({"role": "system", "content": _texts(request.system, marked)})
     for message in request.messages:
-        if message.role is Role.ASSISTANT:
+        if message.role is ChatRole.ASSISTANT:
             written += _written_turn(message)
         else:
             written += _written_others(message, marked)
     return written
 
 
-def _texts(texts: tuple[Text, ...], marked: bool) -> str | list[Json]:
+def _texts(texts: tuple[TextPart, ...], marked: bool) -> str | list[Json]:
     if marked and any(one.cached for one in texts):
         return [_text(one, marked) for one in texts]
     return "\n\n".join(one.text for one in texts)
 
 
-def _text(one: Text, marked: bool) -> Json:
+def _text(one: TextPart, marked: bool) -> Json:
     return {"type": "text", "text": one.text} | (
         {"cache_control": {"type": "ephemeral"}} if marked and one.cached else {}
     )
 
 
-def _written_turn(message: Message) -> list[Json]:
-    calls = [part for part in message.parts if isinstance(part, Call)]
-    text = "".join(part.text for part in message.parts if isinstance(part, Text))
-    thought = "".join(part.text for part in message.parts if isinstance(part, Thinking) and part.seal == seals.CHAT)
+def _written_turn(message: ChatMessage) -> list[Json]:
+    calls = [part for part in message.parts if isinstance(part, ToolCallPart)]
+    text = "".join(part.text for part in message.parts if isinstance(part, TextPart))
+    thought = "".join(part.text for part in message.parts if isinstance(part, ThinkingPart) and part.seal == seals.CHAT)
     if not calls and not text:
         return []
     facts: Json = {"role": "assistant", "content": text or None}
@@ -210,26 +212,26 @@ def _written_turn(message: Message) -> list[Json]:
     return [facts]
 
 
-def _written_others(message: Message, marked: bool) -> list[Json]:
+def _written_others(message: ChatMessage, marked: bool) -> list[Json]:
     """Results first, each a message of its own; what is no text in them comes after, with everything else."""
-    results = [part for part in message.parts if isinstance(part, Result)]
+    results = [part for part in message.parts if isinstance(part, ToolResultPart)]
     written: list[Json] = [{"role": "tool", "tool_call_id": one.call, "content": _result_text(one)} for one in results]
     seen: list[Part] = []
     for one in results:
-        things = [part for part in one.content if not isinstance(part, Text)]
+        things = [part for part in one.content if not isinstance(part, TextPart)]
         if things:
-            seen += [Text(text=f"What the tool gave back for {one.call}:"), *things]
-    seen += [part for part in message.parts if isinstance(part, Text | Image | Document)]
+            seen += [TextPart(text=f"What the tool gave back for {one.call}:"), *things]
+    seen += [part for part in message.parts if isinstance(part, TextPart | ImagePart | DocumentPart)]
     if not seen:
         return written
-    texts = tuple(part for part in seen if isinstance(part, Text))
+    texts = tuple(part for part in seen if isinstance(part, TextPart))
     if len(texts) == len(seen):
         return [*written, {"role": "user", "content": _texts(texts, marked)}]
     return [*written, {"role": "user", "content": [_written_part(part, marked) for part in seen]}]
 
 
-def _result_text(one: Result) -> str:
-    text = "\n".join(part.text for part in one.content if isinstance(part, Text))
+def _result_text(one: ToolResultPart) -> str:
+    text = "\n".join(part.text for part in one.content if isinstance(part, TextPart))
     if not text and one.content:
         text = "See the next message."
     return f"Error: {text}" if one.failed else text
@@ -237,11 +239,11 @@ def _result_text(one: Result) -> str:
 
 def _written_part(part: Part, marked: bool) -> Json:
     match part:
-        case Image():
+        case ImagePart():
             return {"type": "image_url", "image_url": {"url": part.url}}
-        case Document():
+        case DocumentPart():
             return {"type": "file", "file": {"filename": part.name or "document.pdf", "file_data": part.url}}
-        case Text():
+        case TextPart():
             return _text(part, marked)
         case _:
             raise TypeError(f"{type(part).__name__} is no part of what a person says")

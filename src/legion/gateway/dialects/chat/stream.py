@@ -4,41 +4,40 @@ from __future__ import annotations
 
 import uuid
 
-from legion.gateway.counting import NOTHING
-from legion.gateway.dialects import faults, seals
+from legion.gateway.counting.counters import NOTHING
+from legion.gateway.counting.openai import chat_usage
+from legion.gateway.dialects import errors, seals
 from legion.gateway.dialects.chat.answer import STOP_WORDS, new_call_id, stop_of, usage_words
-from legion.gateway.dialects.inner import (
-    Asked,
-    Begun,
-    Ended,
+from legion.gateway.dialects.messages import (
+    AnswerBegun,
+    AnswerEnded,
+    AnswerFailed,
     Event,
-    Failed,
-    Json,
-    Kind,
+    KeepAlive,
     PartBegun,
     PartEnded,
     PartGrew,
+    PartKind,
     PartSealed,
-    Waiting,
+    RequestInfo,
 )
-from legion.gateway.dialects.jsons import dumps
 from legion.gateway.dialects.sse import event as sse
-from legion.gateway.openai_counting import chat_usage
+from legion.gateway.json_text import Json, dumps
 
 _DONE = b"data: [DONE]\n\n"
 
 
-class Reader:
+class ChatReader:
     """The dialect has no beginnings and ends of parts; they are found where one kind of growth follows another.
 
     Calls stay open until something else follows, since their pieces may come in any order.
     """
 
-    def __init__(self, asked: Asked) -> None:
+    def __init__(self, asked: RequestInfo) -> None:
         self._asked = asked
         self._begun = False
         self._next = 0
-        self._speaking: tuple[Kind, int] | None = None
+        self._speaking: tuple[PartKind, int] | None = None
         self._calls: dict[int, int] = {}
         self._open_calls: list[int] = []
         self._usage = NOTHING
@@ -48,14 +47,14 @@ class Reader:
     def read(self, facts: Json) -> list[Event]:
         if facts.get("error"):
             self._ended = True
-            return [Failed(fault=faults.read(facts))]
+            return [AnswerFailed(fault=errors.read(facts))]
         events: list[Event] = []
         if "usage" in facts:
             self._usage = chat_usage(facts["usage"], self._usage)
         if not self._begun:
             self._begun = True
             id = facts.get("id") or f"chatcmpl-{uuid.uuid4().hex}"
-            events.append(Begun(id=id, model=facts.get("model") or self._asked.model, usage=self._usage))
+            events.append(AnswerBegun(id=id, model=facts.get("model") or self._asked.model, usage=self._usage))
         choices = facts.get("choices")
         if choices:
             self._choice(choices[0], events)
@@ -69,7 +68,7 @@ class Reader:
         events: list[Event] = []
         self._quiet(events)
         self._close_calls(events)
-        events.append(Ended(stop=stop_of(self._finish, bool(self._calls)), usage=self._usage))
+        events.append(AnswerEnded(stop=stop_of(self._finish, bool(self._calls)), usage=self._usage))
         return events
 
     @property
@@ -81,16 +80,16 @@ class Reader:
         delta = choice.get("delta") or {}
         thought = delta.get("reasoning_content") or delta.get("reasoning")
         if isinstance(thought, str) and thought:
-            self._speak(Kind.THINKING, thought, events)
+            self._speak(PartKind.THINKING, thought, events)
         text = delta.get("content") or delta.get("refusal")
         if isinstance(text, str) and text:
-            self._speak(Kind.TEXT, text, events)
+            self._speak(PartKind.TEXT, text, events)
         for call in delta.get("tool_calls") or ():
             self._call(call, events)
         if choice.get("finish_reason") is not None:
             self._finish = choice["finish_reason"]
 
-    def _speak(self, kind: Kind, text: str, events: list[Event]) -> None:
+    def _speak(self, kind: PartKind, text: str, events: list[Event]) -> None:
         if self._speaking is None or self._speaking[0] is not kind:
             self._quiet(events)
             self._close_calls(events)
@@ -109,7 +108,7 @@ class Reader:
             events.append(
                 PartBegun(
                     index=index,
-                    kind=Kind.CALL,
+                    kind=PartKind.CALL,
                     id=call.get("id") or new_call_id(),
                     name=self._asked.names.get(name, name),
                 )
@@ -127,7 +126,7 @@ class Reader:
     def _quiet(self, events: list[Event]) -> None:
         if self._speaking is not None:
             kind, index = self._speaking
-            if kind is Kind.THINKING:
+            if kind is PartKind.THINKING:
                 events.append(PartSealed(index=index, seal=seals.CHAT))
             events.append(PartEnded(index=index))
             self._speaking = None
@@ -141,11 +140,11 @@ class Reader:
         return self._next - 1
 
 
-class Writer:
-    def __init__(self, asked: Asked) -> None:
+class ChatWriter:
+    def __init__(self, asked: RequestInfo) -> None:
         self._asked = asked
         self._head: Json = {}
-        self._kinds: dict[int, Kind] = {}
+        self._kinds: dict[int, PartKind] = {}
         self._calls: dict[int, int] = {}
 
     def write(self, event: Event) -> bytes:
@@ -154,7 +153,7 @@ class Writer:
                 return self._growth(event)
             case PartBegun():
                 return self._part(event)
-            case Begun():
+            case AnswerBegun():
                 self._head = {
                     "id": event.id,
                     "object": "chat.completion.chunk",
@@ -162,18 +161,18 @@ class Writer:
                     "model": event.model,
                 }
                 return self._chunk({"role": "assistant", "content": ""})
-            case Ended():
+            case AnswerEnded():
                 return self._end(event)
-            case Waiting():
+            case KeepAlive():
                 return b": waiting\n\n"
-            case Failed():
-                return sse(dumps(faults.openai(event.fault)))
+            case AnswerFailed():
+                return sse(dumps(errors.openai(event.fault)))
             case PartSealed() | PartEnded():
                 return b""
 
     def _part(self, event: PartBegun) -> bytes:
         self._kinds[event.index] = event.kind
-        if event.kind is not Kind.CALL:
+        if event.kind is not PartKind.CALL:
             return b""
         self._calls[event.index] = len(self._calls)
         call = {
@@ -186,15 +185,15 @@ class Writer:
 
     def _growth(self, event: PartGrew) -> bytes:
         match self._kinds[event.index]:
-            case Kind.TEXT:
+            case PartKind.TEXT:
                 return self._chunk({"content": event.text})
-            case Kind.THINKING:
+            case PartKind.THINKING:
                 return self._chunk({"reasoning_content": event.text})
-            case Kind.CALL:
+            case PartKind.CALL:
                 call = {"index": self._calls[event.index], "function": {"arguments": event.text}}
                 return self._chunk({"tool_calls": [call]})
 
-    def _end(self, event: Ended) -> bytes:
+    def _end(self, event: AnswerEnded) -> bytes:
         last = self._chunk({}, STOP_WORDS[event.stop])
         if self._asked.count_stream:
             last += sse(dumps({**self._head, "choices": [], "usage": usage_words(event.usage)}))

@@ -5,20 +5,30 @@ from __future__ import annotations
 import uuid
 from collections.abc import Iterator
 
-from legion.gateway.counting import Usage
-from legion.gateway.dialects import faults, seals
-from legion.gateway.dialects.inner import Answer, Asked, Call, Json, ModelFailed, Said, Stop, Text, Thinking
+from legion.gateway.counting.counters import TokenCounts
+from legion.gateway.counting.openai import responses_usage
+from legion.gateway.dialects import errors, seals
+from legion.gateway.dialects.messages import (
+    ModelAnswer,
+    ModelFailed,
+    RequestInfo,
+    Said,
+    StopReason,
+    TextPart,
+    ThinkingPart,
+    ToolCallPart,
+)
 from legion.gateway.dialects.tools import free_text, wrapped
-from legion.gateway.openai_counting import responses_usage
+from legion.gateway.json_text import Json
 
-_REASONS = {"max_output_tokens": Stop.LENGTH, "content_filter": Stop.REFUSAL}
+_REASONS = {"max_output_tokens": StopReason.LENGTH, "content_filter": StopReason.REFUSAL}
 _INCOMPLETE = {stop: word for word, stop in _REASONS.items()}
 
 
-def stop_of(facts: Json, has_calls: bool) -> Stop:
+def stop_of(facts: Json, has_calls: bool) -> StopReason:
     if facts.get("status") == "incomplete":
-        return _REASONS.get((facts.get("incomplete_details") or {}).get("reason") or "", Stop.LENGTH)
-    return Stop.CALLS if has_calls else Stop.END
+        return _REASONS.get((facts.get("incomplete_details") or {}).get("reason") or "", StopReason.LENGTH)
+    return StopReason.CALLS if has_calls else StopReason.END
 
 
 def seal_of(item: Json) -> str:
@@ -27,37 +37,39 @@ def seal_of(item: Json) -> str:
     return seals.of_responses(item.get("id") or "", content) if content else ""
 
 
-def read(facts: Json, asked: Asked) -> Answer:
+def read(facts: Json, asked: RequestInfo) -> ModelAnswer:
     if facts.get("status") in ("failed", "cancelled"):
-        raise ModelFailed(faults.read({"error": facts.get("error")}))
+        raise ModelFailed(errors.read({"error": facts.get("error")}))
     parts = tuple(part for item in facts["output"] for part in _parts(item, asked))
-    return Answer(
+    return ModelAnswer(
         id=facts["id"],
         model=facts.get("model") or asked.model,
         parts=parts,
-        stop=stop_of(facts, any(isinstance(part, Call) for part in parts)),
+        stop=stop_of(facts, any(isinstance(part, ToolCallPart) for part in parts)),
         usage=responses_usage(facts.get("usage")),
     )
 
 
-def _parts(item: Json, asked: Asked) -> Iterator[Said]:
+def _parts(item: Json, asked: RequestInfo) -> Iterator[Said]:
     match item["type"]:
         case "message":
             for one in item["content"]:
                 text = one.get("text") or one.get("refusal")
                 if text:
-                    yield Text(text=text)
+                    yield TextPart(text=text)
         case "reasoning":
             said = [*(item.get("summary") or ()), *(item.get("content") or ())]
-            yield Thinking(text="\n\n".join(one["text"] for one in said), seal=seal_of(item))
+            yield ThinkingPart(text="\n\n".join(one["text"] for one in said), seal=seal_of(item))
         case "function_call":
             name: str = item["name"]
-            yield Call(id=item["call_id"], name=asked.names.get(name, name), input=item.get("arguments") or "{}")
+            yield ToolCallPart(
+                id=item["call_id"], name=asked.names.get(name, name), input=item.get("arguments") or "{}"
+            )
         case "custom_tool_call":
-            yield Call(id=item["call_id"], name=item["name"], input=wrapped(item["input"]))
+            yield ToolCallPart(id=item["call_id"], name=item["name"], input=wrapped(item["input"]))
 
 
-def write(answer: Answer, asked: Asked) -> Json:
+def write(answer: ModelAnswer, asked: RequestInfo) -> Json:
     reason = _INCOMPLETE.get(answer.stop)
     return {
         **head(answer.id, answer.model, asked),
@@ -68,7 +80,7 @@ def write(answer: Answer, asked: Asked) -> Json:
     }
 
 
-def head(id: str, model: str, asked: Asked) -> Json:
+def head(id: str, model: str, asked: RequestInfo) -> Json:
     return {
         "id": id,
         "object": "response",
@@ -84,10 +96,10 @@ def head(id: str, model: str, asked: Asked) -> Json:
     }
 
 
-def written(part: Said, asked: Asked, id: str = "") -> Json:
+def written(part: Said, asked: RequestInfo, id: str = "") -> Json:
     """A finished item."""
     match part:
-        case Text():
+        case TextPart():
             content = {"type": "output_text", "text": part.text, "annotations": []}
             return {
                 "type": "message",
@@ -96,7 +108,7 @@ def written(part: Said, asked: Asked, id: str = "") -> Json:
                 "status": "completed",
                 "content": [content],
             }
-        case Thinking():
+        case ThinkingPart():
             summary = [{"type": "summary_text", "text": part.text}] if part.text else []
             return {
                 "type": "reasoning",
@@ -104,15 +116,15 @@ def written(part: Said, asked: Asked, id: str = "") -> Json:
                 "summary": summary,
                 "encrypted_content": _carried(part),
             }
-        case Call() if part.name in asked.free:
+        case ToolCallPart() if part.name in asked.free:
             facts = {"type": "custom_tool_call", "id": id or new_id("ctc"), "call_id": part.id, "name": part.name}
             return {**facts, "input": free_text(part), "status": "completed"}
-        case Call():
+        case ToolCallPart():
             facts = {"type": "function_call", "id": id or new_id("fc"), "call_id": part.id, "name": part.name}
             return {**facts, "arguments": part.input or "{}", "status": "completed"}
 
 
-def _carried(part: Thinking) -> str | None:
+def _carried(part: ThinkingPart) -> str | None:
     """What the caller brings back to us unread."""
     known = seals.to_responses(part.seal)
     if known is not None:
@@ -124,7 +136,7 @@ def new_id(prefix: str) -> str:
     return f"{prefix}_{uuid.uuid4().hex}"
 
 
-def usage_words(usage: Usage) -> Json:
+def usage_words(usage: TokenCounts) -> Json:
     read = usage.input + usage.cache_read + usage.cache_write
     return {
         "input_tokens": read,

@@ -5,45 +5,51 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from legion.gateway.dialects import models, seals
-from legion.gateway.dialects.inner import (
-    Call,
-    Choice,
-    Document,
-    Format,
-    Image,
-    Json,
-    Message,
+from legion.gateway.dialects.messages import (
+    ChatMessage,
+    ChatRole,
+    DocumentPart,
+    ImagePart,
+    ModelRequest,
+    OutputFormat,
     Part,
-    Request,
-    Result,
-    Role,
-    Text,
-    Thinking,
-    Tool,
-    Unreadable,
+    TextPart,
+    ThinkingPart,
+    ToolCallPart,
+    ToolChoice,
+    ToolDefinition,
+    ToolResultPart,
 )
 from legion.gateway.dialects.names import short
 from legion.gateway.dialects.openai import CHOICE_WORDS, CHOICES, EFFORTS
 from legion.gateway.dialects.tools import schema_of, wrapped
+from legion.gateway.json_text import Json, UnreadableMessage
 
-_ROLES = {"user": Role.USER, "assistant": Role.ASSISTANT, "system": Role.SYSTEM, "developer": Role.SYSTEM}
+_ROLES = {
+    "user": ChatRole.USER,
+    "assistant": ChatRole.ASSISTANT,
+    "system": ChatRole.SYSTEM,
+    "developer": ChatRole.SYSTEM,
+}
 _TOOLS = ("function", "custom")
 
 
-def read(facts: Json) -> Request:
+def read(facts: Json) -> ModelRequest:
     if facts.get("previous_response_id") or facts.get("conversation"):
-        raise Unreadable("it names an earlier answer, which nobody here keeps; send the whole conversation instead")
+        raise UnreadableMessage(
+            "it names an earlier answer, which nobody here keeps; send the whole conversation instead"
+        )
     said = facts["input"]
     items = [{"role": "user", "content": said}] if isinstance(said, str) else said
     messages = list(_messages(items))
-    first = next((at for at, one in enumerate(messages) if one.role is not Role.SYSTEM), len(messages))
-    leading = [part for one in messages[:first] for part in one.parts if isinstance(part, Text)]
+    first = next((at for at, one in enumerate(messages) if one.role is not ChatRole.SYSTEM), len(messages))
+    leading = [part for one in messages[:first] for part in one.parts if isinstance(part, TextPart)]
     choice, chosen = _choice(facts.get("tool_choice"))
     instructions = facts.get("instructions")
-    return Request(
+    return ModelRequest(
         model=facts["model"],
         messages=tuple(messages[first:]),
-        system=(*((Text(text=instructions),) if instructions else ()), *leading),
+        system=(*((TextPart(text=instructions),) if instructions else ()), *leading),
         tools=tuple(_tool(one) for one in facts.get("tools") or () if one["type"] in _TOOLS),
         choice=choice,
         chosen=chosen,
@@ -59,94 +65,96 @@ def read(facts: Json) -> Request:
     )
 
 
-def _messages(items: list[Json]) -> Iterator[Message]:
+def _messages(items: list[Json]) -> Iterator[ChatMessage]:
     """Neighbouring items of one side are one message."""
-    role, parts = Role.USER, list[Part]()
+    role, parts = ChatRole.USER, list[Part]()
     for item in items:
         side, more = _item(item)
         if parts and side is not role:
-            yield Message(role=role, parts=tuple(parts))
+            yield ChatMessage(role=role, parts=tuple(parts))
             parts = []
         role = side
         parts += more
     if parts:
-        yield Message(role=role, parts=tuple(parts))
+        yield ChatMessage(role=role, parts=tuple(parts))
 
 
-def _item(item: Json) -> tuple[Role, list[Part]]:
+def _item(item: Json) -> tuple[ChatRole, list[Part]]:
     match item.get("type", "message"):
         case "message":
             return _ROLES[item["role"]], list(_content(item["content"]))
         case "function_call":
-            call = Call(id=item["call_id"], name=item["name"], input=item.get("arguments") or "{}")
-            return Role.ASSISTANT, [call]
+            call = ToolCallPart(id=item["call_id"], name=item["name"], input=item.get("arguments") or "{}")
+            return ChatRole.ASSISTANT, [call]
         case "custom_tool_call":
-            return Role.ASSISTANT, [Call(id=item["call_id"], name=item["name"], input=wrapped(item["input"]))]
+            return ChatRole.ASSISTANT, [
+                ToolCallPart(id=item["call_id"], name=item["name"], input=wrapped(item["input"]))
+            ]
         case "function_call_output" | "custom_tool_call_output":
-            return Role.USER, [Result(call=item["call_id"], content=_content(item["output"]))]
+            return ChatRole.USER, [ToolResultPart(call=item["call_id"], content=_content(item["output"]))]
         case "reasoning":
-            return Role.ASSISTANT, [_thought(item)]
+            return ChatRole.ASSISTANT, [_thought(item)]
         case "item_reference":
-            raise Unreadable("it refers to an earlier item, which nobody here keeps; send the item itself")
+            raise UnreadableMessage("it refers to an earlier item, which nobody here keeps; send the item itself")
         case _:
-            return Role.ASSISTANT, []
+            return ChatRole.ASSISTANT, []
 
 
-def _content(content: str | list[Json]) -> tuple[Text | Image | Document, ...]:
+def _content(content: str | list[Json]) -> tuple[TextPart | ImagePart | DocumentPart, ...]:
     if isinstance(content, str):
-        return (Text(text=content),) if content else ()
+        return (TextPart(text=content),) if content else ()
     parts = (_part(one) for one in content)
     return tuple(part for part in parts if part is not None)
 
 
-def _part(facts: Json) -> Text | Image | Document | None:
+def _part(facts: Json) -> TextPart | ImagePart | DocumentPart | None:
     match facts["type"]:
         case "input_text" | "output_text" | "text" | "refusal":
             text = facts.get("text") or facts.get("refusal")
-            return Text(text=text) if text else None
+            return TextPart(text=text) if text else None
         case "input_image" if facts.get("image_url"):
-            return Image(url=facts["image_url"])
+            return ImagePart(url=facts["image_url"])
         case "input_file" if facts.get("file_data") or facts.get("file_url"):
-            return Document(url=facts.get("file_data") or facts["file_url"], name=facts.get("filename") or "")
+            return DocumentPart(url=facts.get("file_data") or facts["file_url"], name=facts.get("filename") or "")
         case _:
             return None
 
 
-def _thought(item: Json) -> Thinking:
+def _thought(item: Json) -> ThinkingPart:
     content = item.get("encrypted_content") or ""
     ours = seals.unpacked(content)
     if ours is not None:
-        return Thinking(text=ours[0], seal=ours[1])
+        return ThinkingPart(text=ours[0], seal=ours[1])
     text = "\n\n".join(one["text"] for one in item.get("summary") or ())
-    return Thinking(text=text, seal=seals.of_responses(item.get("id") or "", content) if content else "")
+    return ThinkingPart(text=text, seal=seals.of_responses(item.get("id") or "", content) if content else "")
 
 
-def _tool(facts: Json) -> Tool:
+def _tool(facts: Json) -> ToolDefinition:
     schema = None if facts["type"] == "custom" else facts.get("parameters") or {"type": "object", "properties": {}}
     described = facts.get("description") or ""
     grammar = (facts.get("format") or {}).get("definition")
     if grammar:
         described = f"{described}\n\nThe input has to follow this grammar:\n{grammar}"
-    return Tool(name=facts["name"], schema=schema, description=described, strict=facts.get("strict"))
+    return ToolDefinition(name=facts["name"], schema=schema, description=described, strict=facts.get("strict"))
 
 
-def _choice(wanted: str | Json | None) -> tuple[Choice, str]:
+def _choice(wanted: str | Json | None) -> tuple[ToolChoice, str]:
     if isinstance(wanted, dict):
-        return (Choice.ONE, wanted["name"]) if wanted["type"] in _TOOLS else (Choice.AUTO, "")
+        return (ToolChoice.ONE, wanted["name"]) if wanted["type"] in _TOOLS else (ToolChoice.AUTO, "")
     return CHOICES[wanted or "auto"], ""
 
 
-def _format(wanted: Json | None) -> Format | None:
+def _format(wanted: Json | None) -> OutputFormat | None:
     match (wanted or {}).get("type"):
         case "json_schema" if wanted:
-            return Format(schema=wanted["schema"], name=wanted.get("name") or "answer")
+            return OutputFormat(schema=wanted["schema"], name=wanted.get("name") or "answer")
         case "json_object":
-            return Format(schema=None)
+            return OutputFormat(schema=None)
         case _:
             return None
 
 
-def write(request: Request) -> Json:
+def write(request: ModelRequest) -> Json:
     facts: Json = {
         "model": request.model,
         "input": [item for message in request.messages for item in _written(message)],
@@ -175,20 +183,20 @@ def write(request: Request) -> Json:
     return facts
 
 
-def _written_format(wanted: Format) -> Json:
+def _written_format(wanted: OutputFormat) -> Json:
     if wanted.schema is None:
         return {"type": "json_object"}
     return {"type": "json_schema", "name": wanted.name, "schema": wanted.schema, "strict": True}
 
 
-def _written_tool(tool: Tool) -> Json:
+def _written_tool(tool: ToolDefinition) -> Json:
     # Left out, it would be strict, and most schemas are not made for that.
     facts: Json = {"type": "function", "name": short(tool.name), "strict": tool.strict is True}
     facts["parameters"] = schema_of(tool)
     return facts | ({"description": tool.description} if tool.description else {})
 
 
-def _written(message: Message) -> Iterator[Json]:
+def _written(message: ChatMessage) -> Iterator[Json]:
     """Each part that is an item of its own, and the others gathered into messages between them."""
     gathered: list[Json] = []
     for part in message.parts:
@@ -204,39 +212,39 @@ def _written(message: Message) -> Iterator[Json]:
         yield _message(message.role, gathered)
 
 
-def _message(role: Role, content: list[Json]) -> Json:
-    word = "developer" if role is Role.SYSTEM else role.value
+def _message(role: ChatRole, content: list[Json]) -> Json:
+    word = "developer" if role is ChatRole.SYSTEM else role.value
     return {"type": "message", "role": word, "content": content}
 
 
 def _written_item(part: Part) -> Json | None:
     match part:
-        case Call():
+        case ToolCallPart():
             return {"type": "function_call", "call_id": part.id, "name": short(part.name), "arguments": part.input}
-        case Result():
+        case ToolResultPart():
             return {"type": "function_call_output", "call_id": part.call, "output": _output(part)}
-        case Thinking() if (known := seals.to_responses(part.seal)) is not None:
+        case ThinkingPart() if (known := seals.to_responses(part.seal)) is not None:
             summary = [{"type": "summary_text", "text": part.text}] if part.text else []
             return {"type": "reasoning", "id": known[0], "summary": summary, "encrypted_content": known[1]}
         case _:
             return None
 
 
-def _output(result: Result) -> str | list[Json]:
-    if all(isinstance(part, Text) for part in result.content):
-        text = "\n".join(part.text for part in result.content if isinstance(part, Text))
+def _output(result: ToolResultPart) -> str | list[Json]:
+    if all(isinstance(part, TextPart) for part in result.content):
+        text = "\n".join(part.text for part in result.content if isinstance(part, TextPart))
         return f"Error: {text}" if result.failed else text
     failed = [{"type": "input_text", "text": "Error:"}] if result.failed else []
-    return [*failed, *(one for part in result.content for one in _written_part(part, Role.USER))]
+    return [*failed, *(one for part in result.content for one in _written_part(part, ChatRole.USER))]
 
 
-def _written_part(part: Part, role: Role) -> list[Json]:
+def _written_part(part: Part, role: ChatRole) -> list[Json]:
     match part:
-        case Text():
-            return [{"type": "output_text" if role is Role.ASSISTANT else "input_text", "text": part.text}]
-        case Image():
+        case TextPart():
+            return [{"type": "output_text" if role is ChatRole.ASSISTANT else "input_text", "text": part.text}]
+        case ImagePart():
             return [{"type": "input_image", "image_url": part.url, "detail": "auto"}]
-        case Document():
+        case DocumentPart():
             if not part.url.startswith("data:"):
                 return [{"type": "input_file", "file_url": part.url}]
             return [{"type": "input_file", "filename": part.name or "document.pdf", "file_data": part.url}]

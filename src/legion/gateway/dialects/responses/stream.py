@@ -4,39 +4,38 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from legion.gateway.dialects import faults
-from legion.gateway.dialects.inner import (
-    Asked,
-    Begun,
-    Call,
-    Ended,
+from legion.gateway.counting.openai import responses_usage
+from legion.gateway.dialects import errors
+from legion.gateway.dialects.messages import (
+    AnswerBegun,
+    AnswerEnded,
+    AnswerFailed,
     Event,
-    Failed,
-    Json,
-    Kind,
+    KeepAlive,
     PartBegun,
     PartEnded,
     PartGrew,
+    PartKind,
     PartSealed,
+    RequestInfo,
     Said,
-    Stop,
-    Text,
-    Thinking,
-    Waiting,
+    StopReason,
+    TextPart,
+    ThinkingPart,
+    ToolCallPart,
 )
-from legion.gateway.dialects.jsons import dumps
 from legion.gateway.dialects.responses.answer import head, new_id, seal_of, stop_of, usage_words, written
 from legion.gateway.dialects.sse import event as sse
-from legion.gateway.openai_counting import responses_usage
+from legion.gateway.json_text import Json, dumps
 
 _Place = tuple[int, int]
-_INCOMPLETE = {Stop.LENGTH: "max_output_tokens", Stop.REFUSAL: "content_filter"}
+_INCOMPLETE = {StopReason.LENGTH: "max_output_tokens", StopReason.REFUSAL: "content_filter"}
 
 
-class Reader:
+class ResponsesReader:
     """Parts are told apart by the places of their items, and of what is inside a message."""
 
-    def __init__(self, asked: Asked) -> None:
+    def __init__(self, asked: RequestInfo) -> None:
         self._asked = asked
         self._parts: dict[_Place, int] = {}
         self._grown: set[_Place] = set()
@@ -47,13 +46,13 @@ class Reader:
     def read(self, facts: Json) -> list[Event]:
         match facts.get("type"):
             case "response.output_text.delta" | "response.refusal.delta":
-                return self._grow(self._inside(facts), Kind.TEXT, facts["delta"])
+                return self._grow(self._inside(facts), PartKind.TEXT, facts["delta"])
             case "response.function_call_arguments.delta":
-                return self._grow(self._item(facts), Kind.CALL, facts["delta"])
+                return self._grow(self._item(facts), PartKind.CALL, facts["delta"])
             case "response.reasoning_summary_text.delta" | "response.reasoning_text.delta":
-                return self._grow(self._item(facts), Kind.THINKING, facts["delta"])
+                return self._grow(self._item(facts), PartKind.THINKING, facts["delta"])
             case "response.reasoning_summary_part.added" if facts.get("summary_index"):
-                return self._grow(self._item(facts), Kind.THINKING, "\n\n")
+                return self._grow(self._item(facts), PartKind.THINKING, "\n\n")
             case "response.content_part.done":
                 return self._close(self._inside(facts))
             case "response.output_item.added":
@@ -65,11 +64,11 @@ class Reader:
             case "response.completed" | "response.incomplete" | "response.done":
                 return self._end(facts["response"])
             case "response.failed":
-                return [Failed(fault=faults.read({"error": facts["response"].get("error")}))]
+                return [AnswerFailed(fault=errors.read({"error": facts["response"].get("error")}))]
             case "error":
-                return [Failed(fault=faults.read(facts if "error" in facts else {"error": facts}))]
+                return [AnswerFailed(fault=errors.read(facts if "error" in facts else {"error": facts}))]
             case "keepalive" | "ping":
-                return [Waiting()]
+                return [KeepAlive()]
             case _:
                 return []
 
@@ -77,7 +76,7 @@ class Reader:
         if self._begun:
             return []
         self._begun = True
-        return [Begun(id=response.get("id") or new_id("resp"), model=response.get("model") or self._asked.model)]
+        return [AnswerBegun(id=response.get("id") or new_id("resp"), model=response.get("model") or self._asked.model)]
 
     def _item(self, facts: Json) -> _Place:
         return facts["output_index"], -1
@@ -85,12 +84,12 @@ class Reader:
     def _inside(self, facts: Json) -> _Place:
         return facts["output_index"], facts.get("content_index") or 0
 
-    def _start(self, place: _Place, kind: Kind, id: str = "", name: str = "") -> list[Event]:
+    def _start(self, place: _Place, kind: PartKind, id: str = "", name: str = "") -> list[Event]:
         self._parts[place] = index = len(self._parts)
         self._open.add(place)
         return [PartBegun(index=index, kind=kind, id=id, name=name)]
 
-    def _grow(self, place: _Place, kind: Kind, text: str) -> list[Event]:
+    def _grow(self, place: _Place, kind: PartKind, text: str) -> list[Event]:
         events = [] if place in self._parts else self._start(place, kind)
         if text:
             self._grown.add(place)
@@ -109,9 +108,9 @@ class Reader:
             case "function_call":
                 self._calls = True
                 name = self._asked.names.get(item["name"], item["name"])
-                return self._start(self._item(facts), Kind.CALL, item["call_id"], name)
+                return self._start(self._item(facts), PartKind.CALL, item["call_id"], name)
             case "reasoning":
-                return self._start(self._item(facts), Kind.THINKING)
+                return self._start(self._item(facts), PartKind.THINKING)
             case _:
                 return []
 
@@ -124,7 +123,7 @@ class Reader:
         match item["type"]:
             case "function_call":
                 if place not in self._grown:
-                    events += self._grow(place, Kind.CALL, item.get("arguments") or "")
+                    events += self._grow(place, PartKind.CALL, item.get("arguments") or "")
             case "reasoning":
                 if seal := seal_of(item):
                     events.append(PartSealed(index=self._parts[place], seal=seal))
@@ -137,14 +136,14 @@ class Reader:
         for number, content in enumerate(item.get("content") or ()):
             place = (facts["output_index"], number)
             if place not in self._parts:
-                events += self._grow(place, Kind.TEXT, content.get("text") or content.get("refusal") or "")
+                events += self._grow(place, PartKind.TEXT, content.get("text") or content.get("refusal") or "")
             events += self._close(place)
         return events
 
     def _end(self, response: Json) -> list[Event]:
         events = self._begin(response)
         usage = responses_usage(response.get("usage"))
-        return [*events, Ended(stop=stop_of(response, self._calls), usage=usage)]
+        return [*events, AnswerEnded(stop=stop_of(response, self._calls), usage=usage)]
 
 
 @dataclass
@@ -159,21 +158,21 @@ class _Growing:
     @property
     def said(self) -> Said:
         match self.begun.kind:
-            case Kind.TEXT:
-                return Text(text=self.text)
-            case Kind.THINKING:
-                return Thinking(text=self.text, seal=self.seal)
-            case Kind.CALL:
-                return Call(id=self.begun.id, name=self.begun.name, input=self.text or "{}")
+            case PartKind.TEXT:
+                return TextPart(text=self.text)
+            case PartKind.THINKING:
+                return ThinkingPart(text=self.text, seal=self.seal)
+            case PartKind.CALL:
+                return ToolCallPart(id=self.begun.id, name=self.begun.name, input=self.text or "{}")
 
 
-_PREFIXES = {Kind.TEXT: "msg", Kind.THINKING: "rs", Kind.CALL: "fc"}
+_PREFIXES = {PartKind.TEXT: "msg", PartKind.THINKING: "rs", PartKind.CALL: "fc"}
 
 
-class Writer:
+class ResponsesWriter:
     """What is complete is repeated at its end, and everything at the very end: so the dialect wants it."""
 
-    def __init__(self, asked: Asked) -> None:
+    def __init__(self, asked: RequestInfo) -> None:
         self._asked = asked
         self._head: Json = head(new_id("resp"), asked.model, asked)
         self._growing: dict[int, _Growing] = {}
@@ -191,18 +190,18 @@ class Writer:
                 return b""
             case PartEnded():
                 return self._part_end(event.index)
-            case Begun():
+            case AnswerBegun():
                 id = event.id if event.id.startswith("resp") else f"resp_{event.id}"
                 self._head = head(id, event.model, self._asked)
                 return self._said("response.created", response=self._head) + self._said(
                     "response.in_progress", response=self._head
                 )
-            case Ended():
+            case AnswerEnded():
                 return self._end(event)
-            case Waiting():
+            case KeepAlive():
                 return b": waiting\n\n"
-            case Failed():
-                error = faults.openai(event.fault)["error"]
+            case AnswerFailed():
+                error = errors.openai(event.fault)["error"]
                 told = {"code": error["code"] or error["type"], "message": error["message"]}
                 return self._said("response.failed", response={**self._head, "status": "failed", "error": told})
 
@@ -211,14 +210,14 @@ class Writer:
         self._growing[event.index] = one
         item = {**written(one.said, self._asked, one.id), "status": "in_progress"}
         match event.kind:
-            case Kind.TEXT:
+            case PartKind.TEXT:
                 item["content"] = []
-            case Kind.THINKING:
+            case PartKind.THINKING:
                 del item["status"]
-            case Kind.CALL:
+            case PartKind.CALL:
                 item["input" if event.name in self._asked.free else "arguments"] = ""
         added = self._said("response.output_item.added", output_index=event.index, item=item)
-        if event.kind is Kind.TEXT:
+        if event.kind is PartKind.TEXT:
             added += self._inside("response.content_part.added", one, part=_text_part(""))
         return added
 
@@ -226,15 +225,15 @@ class Writer:
         one = self._growing[event.index]
         one.text += event.text
         match one.begun.kind:
-            case Kind.TEXT:
+            case PartKind.TEXT:
                 return self._inside("response.output_text.delta", one, delta=event.text)
-            case Kind.THINKING:
+            case PartKind.THINKING:
                 first = b""
                 if one.text == event.text:
                     part = {"type": "summary_text", "text": ""}
                     first = self._summary("response.reasoning_summary_part.added", one, part=part)
                 return first + self._summary("response.reasoning_summary_text.delta", one, delta=event.text)
-            case Kind.CALL:
+            case PartKind.CALL:
                 if one.begun.name in self._asked.free:
                     # The free text lies wrapped in JSON, and is whole only at its end.
                     return b""
@@ -245,21 +244,21 @@ class Writer:
         self._done[index] = item = written(one.said, self._asked, one.id)
         done = b""
         match one.begun.kind:
-            case Kind.TEXT:
+            case PartKind.TEXT:
                 done = self._inside("response.output_text.done", one, text=one.text)
                 done += self._inside("response.content_part.done", one, part=_text_part(one.text))
-            case Kind.THINKING if one.text:
+            case PartKind.THINKING if one.text:
                 part = {"type": "summary_text", "text": one.text}
                 done = self._summary("response.reasoning_summary_text.done", one, text=one.text)
                 done += self._summary("response.reasoning_summary_part.done", one, part=part)
-            case Kind.CALL if "input" in item:
+            case PartKind.CALL if "input" in item:
                 done = self._of_item("response.custom_tool_call_input.delta", one, delta=item["input"])
                 done += self._of_item("response.custom_tool_call_input.done", one, input=item["input"])
-            case Kind.CALL:
+            case PartKind.CALL:
                 done = self._of_item("response.function_call_arguments.done", one, arguments=item["arguments"])
         return done + self._said("response.output_item.done", output_index=index, item=item)
 
-    def _end(self, event: Ended) -> bytes:
+    def _end(self, event: AnswerEnded) -> bytes:
         reason = _INCOMPLETE.get(event.stop)
         status = "completed" if reason is None else "incomplete"
         response = {

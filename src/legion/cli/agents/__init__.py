@@ -1,0 +1,1 @@
+"""Commands about standing agents, teams and roles."""

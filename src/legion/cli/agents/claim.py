@@ -1,0 +1,57 @@
+"""`legion claim`, `submit`, `approve` and `reject`: agents that work from the board, and their plans."""
+
+from __future__ import annotations
+
+import os
+
+import click
+
+from legion.cli.base.command import CommandCall, command
+from legion.cli.base.output import harmless
+from legion.cli.base.parameters import TICKET
+from legion.cli.base.texts import checked, given_text
+from legion.wire.agents import ClaimTicket, PlanVerdict, SubmitTicket
+
+
+@command("claim", example="legion claim")
+@click.argument("ticket", metavar="[N]", type=TICKET, required=False)
+def claim(call: CommandCall, ticket: int | None) -> None:
+    """For a standing agent, in its own shell: take the next ready ticket from the board, or ticket N.
+
+    The agent's next turn begins with the briefing, in a tree at the landed code.
+    """
+    taken = call.legion().claim(ClaimTicket(ticket=ticket or 0, request=os.urandom(16).hex()))
+    call.answer(taken, lambda: [harmless(taken.message)])
+
+
+@command("submit", example="legion submit")
+@click.option("--let-go", is_flag=True, help="Give the ticket back to the board instead.")
+@click.option("--why", metavar="WHY", default="", help="With --let-go: what the next one should know.")
+def submit(call: CommandCall, let_go: bool, why: str) -> None:
+    """For a standing agent, in its own shell: its folder at the end of this turn is its ticket's change."""
+    wanted = SubmitTicket(let_go=let_go, why=checked(why, "--why"), request=os.urandom(16).hex())
+    taken = call.legion().submit(wanted)
+    call.answer(taken, lambda: [harmless(taken.message)])
+
+
+@command("approve", example="legion approve tess\nlegion approve 12")
+@click.argument("id", metavar="ID")
+@click.argument("words", metavar="[WORDS]", default="")
+def approve(call: CommandCall, id: str, words: str) -> None:
+    """Approve the plan of an agent, or of ticket ID's agent: it may do more than read now."""
+    _decide(call, id, words, yes=True)
+
+
+@command("reject", example="legion reject tess 'Keep the old API.'")
+@click.argument("id", metavar="ID")
+@click.argument("why", metavar="WHY")
+def reject(call: CommandCall, id: str, why: str) -> None:
+    """Send the plan of an agent, or of ticket ID's agent, back with a reason; it goes on reading and plans again."""
+    _decide(call, id, why, yes=False)
+
+
+def _decide(call: CommandCall, id: str, words: str, *, yes: bool) -> None:
+    text = given_text(words, "WORDS")
+    verdict = PlanVerdict(agent=checked(id, "ID"), approve=yes, why=text, request=os.urandom(16).hex())
+    sent = call.legion().decide_plan(verdict)
+    call.answer(sent, lambda: [harmless(sent.message)])

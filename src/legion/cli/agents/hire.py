@@ -1,0 +1,97 @@
+"""`legion hire` and `legion fire`: agents come and go."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator
+
+import click
+
+from legion.cli.base.command import CommandCall, command
+from legion.cli.base.output import harmless, harmless_lines
+from legion.cli.base.parameters import Seconds, folders
+from legion.cli.base.texts import checked, given_text
+from legion.client.legion import Legion
+from legion.wire.agents import FireAgent, HireAgent, Hired
+from legion.wire.errors import LegionError, Retryable
+from legion.wire.mail import MessageLine, ReadMail
+
+
+@command("hire", example="legion hire 'Keep the tests quick.' --name tess --model sonnet --budget 5")
+@click.argument("task", metavar="TASK")
+@click.option("--cwd", metavar="DIR", default="", help="Work in this folder's project.", shell_complete=folders)
+@click.option("--model", metavar="M", default="", help="Its model; no hire of its own gets a better one.")
+@click.option("--tools", metavar="A,B", default=None, help="The only tools that it has, and that it can give.")
+@click.option("--role", metavar="R", default="", help="What it is, in a few words: it always knows.")
+@click.option("--name", metavar="N", default="", help="A name for people; one that nobody else has.")
+@click.option("--budget", metavar="USD", type=float, help="Dollars for itself and everybody below it.")
+@click.option("--headcount", metavar="N", type=int, help="How many may stand below it at once.")
+@click.option("--depth", metavar="N", type=int, help="How many levels may stand below it.")
+@click.option("--plan", is_flag=True, help="It only reads until you approve a plan of its.")
+@click.option("--delegate", is_flag=True, help="It only leads: it has Legion's tools alone, and gives the others.")
+@click.option("--wait", "waits", is_flag=True, help="Wait for what its first turn comes to, and print that.")
+@click.option("--timeout", type=Seconds(min=0), metavar="S", help="With --wait: give up after so many seconds.")
+def hire(call: CommandCall, task: str, tools: str | None, waits: bool, timeout: float | None, **given: object) -> int:
+    """Hire an agent that stands: it works turn by turn until you fire it. Prints its id at once; - reads stdin."""
+    wanted = HireAgent(
+        task=given_text(task, "TASK"),
+        tools=None if tools is None else [tool.strip() for tool in tools.split(",") if tool.strip()],
+        request=os.urandom(16).hex(),
+        **{**given, "cwd": _folder(call, str(given["cwd"]))},  # type: ignore[arg-type]
+    )
+    for name in ("model", "role", "name"):
+        checked(getattr(wanted, name), f"--{name}")
+    legion = call.legion()
+    before = legion.status(None).last_event if waits else 0
+    hired = legion.hire(wanted)
+    if not waits or not call.json:
+        call.answer(hired, lambda: [harmless(hired.message)])
+        for note in hired.notes:
+            call.say(harmless(note))
+    if not waits:
+        return 0
+    result = _first_result(legion, hired, before, timeout)
+    call.answer(result, lambda: harmless_lines(result.text))
+    return 0
+
+
+@command("fire", example="legion fire tess\nlegion fire 3f2a --subtree")
+@click.argument("id", metavar="ID")
+@click.option("--subtree", is_flag=True, help="Everybody below it too; else they report to its parent.")
+@click.option("--ask", is_flag=True, help="Let it finish its turn and go, or refuse with a reason.")
+def fire(call: CommandCall, id: str, subtree: bool, ask: bool) -> None:
+    """Fire an agent. What it has written is saved, and mail that it has not read goes back to its senders.
+
+    Asked with --ask it may refuse; fire it without to insist.
+    """
+    fired = call.legion().fire(FireAgent(id=checked(id, "ID"), subtree=subtree, ask=ask, request=os.urandom(16).hex()))
+    call.answer(fired, lambda: [harmless(fired.message)])
+
+
+def _folder(call: CommandCall, cwd: str) -> str:
+    if not cwd:
+        return call.cwd
+    folder = os.path.abspath(os.path.expanduser(cwd))  # noqa: PTH100, PTH111  # as the shell would
+    if not os.path.isdir(folder):  # noqa: PTH112
+        raise LegionError(f"There is no folder {folder}: name one inside a project with --cwd.")
+    return folder
+
+
+def _first_result(legion: Legion, hired: Hired, after: int, timeout: float | None) -> MessageLine:
+    """What its first turn comes to: the first message of that kind from it."""
+    for event in _within(legion, after, timeout):
+        if event.get("from") == hired.id and event.get("kind") == "result":
+            for message in legion.mail(ReadMail(agent=hired.id, all=True)).messages:
+                if message.id == event.get("message"):
+                    return message
+    raise Retryable(f"{hired.name} is still at work: `legion status {hired.name}` shows it.")
+
+
+def _within(legion: Legion, after: int, timeout: float | None) -> Iterator[dict[str, object]]:
+    deadline = None if timeout is None else time.monotonic() + timeout
+    for event in legion.events(after):
+        if event is not None and event.kind == "mail.sent":
+            yield event.data
+        if deadline is not None and time.monotonic() > deadline:
+            return

@@ -1,0 +1,169 @@
+"""`legion agents`, `legion mail`, `legion broadcast`: who stands, and what they write to each other."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterable, Iterator
+
+import click
+
+from legion.cli.base.command import CommandCall, command
+from legion.cli.base.output import Cell, Colour, Screen, clock, count, duration, harmless
+from legion.cli.base.texts import given_text
+from legion.wire.agents import AgentLine, AgentList, AgentPage, Seat
+from legion.wire.mail import Broadcast, Mail, MessageLine, ReadMail
+
+_SHORT = 8
+_FIRST_LINES = 6
+
+
+@command("agents", example="legion agents --tree")
+@click.option("--tree", "as_tree", is_flag=True, help="Who reports to whom.")
+@click.option("--all", "everybody", is_flag=True, help="Also those who were fired.")
+def agents(call: CommandCall, as_tree: bool, everybody: bool) -> None:
+    """Agents that stand: what each is doing, and what waits for it."""
+    found = call.legion().agents(everybody)
+    call.answer(found, lambda: _tree(found, call.screen) if as_tree else _list(found, call.screen))
+
+
+@command("broadcast", example="legion broadcast 'The release is on Friday.'")
+@click.argument("message", metavar="MESSAGE")
+@click.option("--subtree", metavar="ID", default="", help="Only this agent and everybody below it.")
+def broadcast(call: CommandCall, message: str, subtree: str) -> None:
+    """A message to every agent below you; - reads it from stdin."""
+    wanted = Broadcast(text=given_text(message, "MESSAGE"), subtree=subtree, request=os.urandom(16).hex())
+    sent = call.legion().broadcast(wanted)
+    call.answer(sent, lambda: [harmless(sent.message)])
+
+
+@command("mail", example="legion mail\nlegion mail --dead")
+@click.argument("id", metavar="[ID]", default="")
+@click.option("--dead", is_flag=True, help="Messages that came back because their recipient was fired.")
+@click.option("--all", "everything", is_flag=True, help="Also what was read before, and what was sent.")
+def mail(call: CommandCall, id: str, dead: bool, everything: bool) -> None:
+    """Your mail, or what waits for an agent. Your own counts as read then."""
+    found = call.legion().mail(ReadMail(agent=id, dead=dead, all=everything))
+    call.answer(found, lambda: _mail(found, call.screen, dead=dead))
+
+
+def page_lines(page: AgentPage, screen: Screen) -> Iterator[str]:
+    """Everything about one agent."""
+    line = page.agent
+    yield screen.line(Cell(harmless(line.name), Colour.BOLD), Cell(f"  {line.id}  ({_state(line)})"))
+    yield screen.aside(harmless(line.doing))
+    facts = [("role", line.role), ("reports to", line.parent), ("project", line.project), ("model", line.model)]
+    tools = "all" if line.tools is None else ", ".join(line.tools)
+    facts += [("tools", f"Legion's own; to give: {tools}" if line.delegate else tools), ("money", _money(line))]
+    facts += [("may hire", _may_hire(line)), ("worktree", page.worktree or "")]
+    yield from screen.table([[Cell(name, Colour.DIM), Cell(harmless(said))] for name, said in facts if said])
+    yield screen.bold("Task")
+    yield from screen.paragraph(page.task, most_lines=_FIRST_LINES)
+    if page.reports:
+        yield screen.bold("Reports")
+        yield from report_lines(page.reports, screen)
+    if page.mail:
+        yield screen.bold(count(len(page.mail), "message waits", "messages wait"))
+        for message in page.mail:
+            yield from _message(message, screen, most_lines=2)
+    if page.turns:
+        yield screen.bold("Turns")
+        rows = [
+            [Cell(f"run {turn.id}"), Cell(clock(turn.started_at)), Cell(turn.outcome or "under way"), Cell(turn.detail)]
+            for turn in page.turns
+        ]
+        yield from screen.table(rows)
+
+
+def seat_lines(seat: Seat, screen: Screen) -> Iterator[str]:
+    """The top of the status screen: who you are, what waits for you, who reports to you."""
+    yield f"You: {harmless(seat.name)} ({'working' if seat.working else 'idle'})"
+    yield f"Pending messages: {len(seat.mail)}"
+    for message in seat.mail:
+        head = f"{message.sender_name} ({message.kind}, {clock(message.sent_at)}):"
+        yield screen.line(Cell(harmless(head), Colour.BOLD), Cell(f" {harmless(message.text)}"), indent=2)
+    if seat.mail:
+        yield screen.aside("`legion mail` shows them whole")
+    if seat.reports:
+        yield screen.bold("Direct reports")
+        yield from report_lines(seat.reports, screen)
+
+
+def report_lines(reports: Iterable[AgentLine], screen: Screen) -> list[str]:
+    return screen.table([_row(line) for line in reports])
+
+
+def _list(found: AgentList, screen: Screen) -> list[str]:
+    if not found.agents:
+        return ["No agent stands: `legion hire TASK` hires one."]
+    return screen.table([_row(line) for line in found.agents], indent=0)
+
+
+def _tree(found: AgentList, screen: Screen) -> list[str]:
+    reports: dict[str, list[AgentLine]] = {}
+    known = {line.id for line in found.agents}
+    for line in found.agents:
+        # Whose parent is not to be seen stands at the top.
+        reports.setdefault(line.parent if line.parent in known else "root", []).append(line)
+    lines = [screen.bold("root")]
+    rows: list[list[Cell]] = []
+
+    def grow(parent: str, indent: str) -> None:
+        below = reports.get(parent, [])
+        for line in below:
+            last = line is below[-1]
+            branch = ("└─ " if last else "├─ ") if screen.unicode else "- "
+            first, *rest = _row(line)
+            rows.append([Cell(indent + branch + first.text, first.colour), *rest])
+            grow(line.id, indent + ("   " if last or not screen.unicode else "│  "))
+
+    grow("root", "")
+    return [*lines, *screen.table(rows, indent=0)]
+
+
+def _row(line: AgentLine) -> list[Cell]:
+    colour = Colour.GREEN if line.working else Colour.DIM
+    waiting = f"{count(line.waiting, 'message')}" if line.waiting else ""
+    money = f"${line.spent:.2f}" + (f" of ${line.budget:.2f}" if line.budget is not None else "")
+    return [
+        Cell(harmless(line.name), Colour.BOLD),
+        Cell(line.id[:_SHORT]),
+        Cell(_state(line), colour),
+        Cell(harmless(line.doing if line.doing not in ("idle", "fired") else ""), Colour.DIM),
+        Cell(waiting, Colour.YELLOW),
+        Cell(money if line.spent or line.budget is not None else "", Colour.DIM),
+    ]
+
+
+def _state(line: AgentLine) -> str:
+    return "fired" if line.fired_at is not None else "working" if line.working else "idle"
+
+
+def _money(line: AgentLine) -> str:
+    if line.budget is None:
+        return f"${line.spent:.2f} spent, no limit"
+    return f"${line.spent:.2f} spent by itself, ${line.left or 0:.2f} left of ${line.budget:.2f}"
+
+
+def _may_hire(line: AgentLine) -> str:
+    heads = "any number" if line.headcount is None else str(line.headcount)
+    deep = "" if line.depth is None else f", {count(line.depth, 'level')} deep"
+    return "nobody" if line.headcount == 0 or line.depth == 0 else f"{heads} at once{deep}"
+
+
+def _mail(found: Mail, screen: Screen, *, dead: bool) -> Iterator[str]:
+    if not found.messages:
+        yield "No message came back." if dead else "No message waits."
+        return
+    for position, message in enumerate(found.messages):
+        if position:
+            yield ""
+        yield from _message(message, screen, most_lines=None)
+
+
+def _message(message: MessageLine, screen: Screen, *, most_lines: int | None) -> Iterator[str]:
+    ago = duration(time.time() - message.sent_at)
+    who = f"{message.sender_name} to {message.recipient_name}"
+    said = f"  {message.kind}, {ago} ago, {message.delivery}, {message.id[:_SHORT]}"
+    yield screen.line(Cell(harmless(who), Colour.BOLD), Cell(said, Colour.DIM))
+    yield from screen.paragraph(message.text, most_lines=most_lines)

@@ -1,0 +1,42 @@
+"""Who works on a ticket, as its page shows it: the roles of its team and what was advised."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from legion.cli.base.output import Cell, Colour, Screen, harmless
+from legion.wire.teams import AdviceLine, CrewLine, StageLine
+
+PARTS = {"advise": "advises", "build": "builds", "read": "reads"}
+_SHORT = 5
+"""Lines of an advice, unless everything is asked for."""
+
+
+def section(crew: CrewLine | None, screen: Screen, *, full: bool) -> Iterator[str]:
+    """Nothing for a ticket with one agent: the rest of the page is about that one."""
+    if crew is None or (len(crew.stages) == 1 and not crew.changed):
+        return
+    yield ""
+    yield screen.bold(f"Team {harmless(crew.team)}")
+    yield from screen.table([_row(stage) for stage in crew.stages])
+    if crew.changed:
+        yield from screen.paragraph(harmless(crew.changed))
+    for one in crew.advice:
+        yield from _advice(one, screen, full=full)
+
+
+def _row(stage: StageLine) -> list[Cell]:
+    runs = ", ".join(map(str, stage.runs))
+    did = f"run{'s' if len(stage.runs) > 1 else ''} {runs}" if stage.runs else "not yet"
+    return [
+        Cell(harmless(stage.role)),
+        Cell(PARTS.get(stage.part, stage.part)),
+        Cell(harmless(stage.model), Colour.DIM),
+        Cell(did, Colour.DIM),
+    ]
+
+
+def _advice(one: AdviceLine, screen: Screen, *, full: bool) -> Iterator[str]:
+    again = ", for fresh eyes" if one.turn else ""
+    yield screen.line(Cell(f"{harmless(one.role)} advised{again}", Colour.DIM), indent=2)
+    yield from screen.paragraph(one.text, indent=4, most_lines=None if full else _SHORT)

@@ -1,0 +1,65 @@
+"""`legion tell` and `legion interrupt`: words for an agent, the one of a ticket or one that stands."""
+
+from __future__ import annotations
+
+import os
+
+import click
+
+from legion.cli.base.command import CommandCall, command
+from legion.cli.base.output import harmless
+from legion.cli.base.parameters import AGENT_OR_TICKET
+from legion.cli.base.progress import progress
+from legion.cli.base.texts import given_text
+from legion.wire.agents import InterruptAgent
+from legion.wire.errors import LegionError
+from legion.wire.mail import NewMessage, Sent
+from legion.wire.questions import MessageText, Told
+
+_WAITING = "Waiting until the agent hears it"
+
+
+@command("tell", example="legion tell tess 'Look at the slow ones first.'\nlegion tell 12 'The table is called users.'")
+@click.argument("id", metavar="ID", type=AGENT_OR_TICKET)
+@click.argument("message", metavar="MESSAGE")
+@click.option("--now", is_flag=True, help="In the turn that the agent is in, between two of its steps.")
+def tell(call: CommandCall, id: int | str, message: str, now: bool) -> int:
+    """A message to an agent; - reads it from stdin. ID is its id, the beginning of it, or its name.
+
+    An idle agent begins a turn with it; one that works hears it in its next turn, or with --now in this one. A number
+    is a ticket: its agent hears it between two of its steps. Ends with 1 when the agent ended before it heard.
+    """
+    text = given_text(message, "MESSAGE")
+    if isinstance(id, int):
+        with progress(_WAITING):
+            return _end(call, call.legion().tell(id, MessageText(text=text)))
+    letter = NewMessage(to=id, text=text, now=now, request=os.urandom(16).hex())
+    if not now:
+        return _end(call, call.legion().tell_agent(letter))
+    with progress(_WAITING):
+        return _end(call, call.legion().tell_agent(letter))
+
+
+@command(
+    "interrupt", example="legion interrupt tess\nlegion interrupt 12 'Stop the migration; look at the tests first.'"
+)
+@click.argument("id", metavar="ID", type=AGENT_OR_TICKET)
+@click.argument("message", metavar="[MESSAGE]", default="")
+def interrupt(call: CommandCall, id: int | str, message: str) -> int:
+    """Interrupt an agent in the middle of its step, as Ctrl-C does. ID is an agent or a ticket's number.
+
+    With a message it goes on with that; without one an agent idles, and a ticket is paused. The conversation is kept
+    either way.
+    """
+    text = given_text(message, "MESSAGE")
+    with progress(_WAITING):
+        if isinstance(id, int):
+            told: Told | Sent = call.legion().interrupt(id, MessageText(text=text))
+        else:
+            told = call.legion().interrupt_agent(InterruptAgent(id=id, text=text, request=os.urandom(16).hex()))
+    return _end(call, told)
+
+
+def _end(call: CommandCall, told: Told | Sent) -> int:
+    call.answer(told, lambda: [harmless(told.message)])
+    return LegionError.exit_code if told.heard is False else 0

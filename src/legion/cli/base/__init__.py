@@ -1,0 +1,1 @@
+"""What commands share: options, output, live screens, exit codes."""

@@ -1,0 +1,136 @@
+"""What every command has: the three common options, help with an example, and a Call to work with."""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+import sys
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import click
+
+from legion.cli.base.output import Screen, harmless
+from legion.cli.base.progress import progress
+from legion.client.discovery import find, is_remote
+from legion.client.http import NotRunning
+from legion.client.legion import Legion
+from legion.system.paths import default_data_dir
+from legion.wire.errors import LegionError
+
+COMMON = ("json", "data_dir", "no_color")
+
+
+@dataclass(kw_only=True)
+class CommandCall:
+    """One use of a command: its common options, where it writes, the daemon it asks."""
+
+    json: bool
+    data_dir: Path
+    screen: Screen
+    _legion: Legion | None = field(default=None, repr=False)
+
+    @property
+    def cwd(self) -> str:
+        try:
+            return str(Path.cwd())
+        except FileNotFoundError:
+            raise LegionError("The folder you are in no longer exists; go to another one.") from None
+
+    def legion(self) -> Legion:
+        """The daemon, started if it is not running."""
+        if self._legion is None:
+            try:
+                self._legion = find(self.data_dir)
+            except NotRunning:
+                if is_remote():
+                    raise
+                # Starting needs more imports than asking.
+                from legion.client.start import start
+
+                with progress("Starting Legion"):
+                    self._legion = start(self.data_dir)
+                self.mention_sandbox(self._legion)
+            self.mention_version(self._legion)
+        return self._legion
+
+    def again(self) -> Legion:
+        """The daemon after it went away; never starts one, for a person may have ended it."""
+        self._legion = find(self.data_dir)
+        return self._legion
+
+    def answer(self, shape: object, lines: Callable[[], Iterable[str]]) -> None:
+        """The data: as JSON where that is asked for, else as lines for a person."""
+        if self.json:
+            self.out(as_json(shape, indent=self.screen.tty))
+        else:
+            for line in lines():
+                self.out(line)
+
+    def out(self, line: str) -> None:
+        sys.stdout.write(line + "\n")
+        sys.stdout.flush()
+
+    def say(self, line: str) -> None:
+        """Talk: never data, so never on stdout."""
+        sys.stdout.flush()
+        sys.stderr.write(line + "\n")
+        sys.stderr.flush()
+
+    def mention_sandbox(self, legion: Legion) -> None:
+        """Once, when it starts: nobody may believe that there are walls where there are none."""
+        daemon = legion.status(None).daemon
+        if daemon.sandbox_missing:
+            self.say(f"Note: Agents run without a sandbox: {harmless(daemon.sandbox)}")
+
+    def mention_version(self, legion: Legion) -> None:
+        other = legion.other_version
+        if other:
+            self.say(f"Note: the daemon is version {other}; restart it with `legion down` and `legion up`.")
+
+
+def as_json(shape: object, *, indent: bool) -> str:
+    return json.dumps(shape, default=vars, indent=2 if indent else None)
+
+
+def common_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    function = click.option("--no-color", is_flag=True, help="No colours; NO_COLOR=1 does the same.")(function)
+    function = click.option(
+        "--data-dir",
+        type=click.Path(path_type=Path, file_okay=False),
+        help="Legion's own folder, for a separate daemon with separate projects.",
+    )(function)
+    return click.option("--json", "json", is_flag=True, help="Answer with JSON; docs/json.md has the shapes.")(function)
+
+
+def command(name: str, *, example: str) -> Callable[[Callable[..., int | None]], click.Command]:
+    """A command whose function gets the Call first, then its own parameters, and returns its exit code."""
+
+    def decorate(function: Callable[..., int | None]) -> click.Command:
+        @common_options
+        @functools.wraps(function)
+        def invoked(json: bool, data_dir: Path | None, no_color: bool, **parameters: object) -> int | None:
+            return function(_call(json, data_dir, no_color), **parameters)
+
+        indented = "\n".join(f"  {line}" for line in example.splitlines())
+        settings = {"help_option_names": ["-h", "--help"]}
+        made = click.command(name, epilog=f"\b\nExample:\n{indented}", context_settings=settings)(invoked)
+        # What is the command's own stands first in its help.
+        made.params.sort(key=lambda one: one.name in COMMON)
+        return made
+
+    return decorate
+
+
+def _call(json: bool, data_dir: Path | None, no_color: bool) -> CommandCall:
+    above = click.get_current_context().find_root().obj or {}
+    folder = data_dir or above.get("data_dir") or default_data_dir()
+    plain = no_color or above.get("no_color") or bool(os.environ.get("NO_COLOR"))
+    return CommandCall(
+        json=bool(json or above.get("json")),
+        data_dir=Path(folder).expanduser().absolute(),
+        screen=Screen.of(sys.stdout, plain=bool(plain)),
+    )

@@ -1,0 +1,124 @@
+"""A screen that redraws itself when something happens, and leaves the terminal as it found it."""
+
+from __future__ import annotations
+
+import queue
+import select
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import TypeVar
+
+from legion.cli.base.command import CommandCall, as_json
+from legion.cli.base.output import Screen
+from legion.client.http import NotRunning
+from legion.client.legion import Legion
+from legion.wire.errors import LegionError
+from legion.wire.projects import Status
+
+Result = TypeVar("Result")
+
+AWAY = 30.0
+"""Seconds that we wait for a daemon that went away; a restart takes two."""
+IDLE = 5.0
+"""Seconds after which a screen is drawn anew although nothing happened: times go on."""
+BREATH = 0.1
+"""Events that follow each other faster than this are drawn together."""
+
+
+def lasting(call: CommandCall, ask: Callable[[Legion], Result]) -> Result:
+    """Ask; where the daemon is away for a moment, wait until it is back."""
+    try:
+        return ask(call.legion())
+    except NotRunning:
+        call.say("Legion went away; waiting for it to come back.")
+    deadline = time.monotonic() + AWAY
+    while time.monotonic() < deadline:
+        try:
+            return ask(call.again())
+        except NotRunning:
+            select.select([], [], [], 0.25)
+    raise NotRunning("Legion is down; `legion up` starts it, and asking again goes on from there.")
+
+
+def follow_status(call: CommandCall, all_tickets: bool, screen_of: Callable[[Status, Screen], list[str]]) -> None:
+    """Until interrupted."""
+    tty = call.screen.tty and not call.json
+    with _full_screen() if tty else _nothing():
+        before = ""
+        bell = _Bell(call)
+        while True:
+            now = lasting(call, lambda legion: legion.status(call.cwd, all_tickets))
+            bell.listen(now.last_event)
+            if call.json:
+                shown = as_json(now, indent=False)
+            else:
+                screen = Screen.of(sys.stdout, plain=not call.screen.colours)
+                lines = screen_of(now, screen)
+                shown = "\n".join(lines[: screen.height - 1] if tty and screen.height else lines)
+            if tty:
+                sys.stdout.write("\x1b[H" + shown.replace("\n", "\x1b[K\n") + "\x1b[K\x1b[J")
+                sys.stdout.flush()
+            elif shown != before:
+                call.out(shown)
+            before = shown
+            bell.wait(IDLE if tty else None)
+
+
+class _Bell:
+    """Rings when an event happened or the daemon went away."""
+
+    def __init__(self, call: CommandCall) -> None:
+        self._call = call
+        # An interrupt in the middle of a Queue's own code would leave its lock as nobody expects it.
+        self._rings: queue.SimpleQueue[None] = queue.SimpleQueue()
+        self._listener: threading.Thread | None = None
+
+    def listen(self, after: int) -> None:
+        """Goes on by itself; called again it does something only where the line was lost."""
+        if self._listener is None or not self._listener.is_alive():
+            self._listener = threading.Thread(target=self._follow, args=(self._call.legion(), after), daemon=True)
+            self._listener.start()
+
+    def wait(self, seconds: float | None) -> None:
+        try:
+            self._rings.get(timeout=seconds)
+        except queue.Empty:
+            return
+        select.select([], [], [], BREATH)
+        while not self._rings.empty():
+            self._rings.get_nowait()
+
+    def _follow(self, legion: Legion, after: int) -> None:
+        try:
+            for event in legion.events(after):
+                if event is not None:
+                    self._rings.put(None)
+        except LegionError:
+            pass
+        self._rings.put(None)
+
+
+@contextmanager
+def _full_screen() -> Iterator[None]:
+    def end(number: int, frame: FrameType | None) -> None:
+        raise SystemExit(128 + number)
+
+    before = {number: signal.signal(number, end) for number in (signal.SIGTERM, signal.SIGHUP)}
+    sys.stdout.write("\x1b[?1049h\x1b[?25l")
+    try:
+        yield
+    finally:
+        sys.stdout.write("\x1b[?25h\x1b[?1049l")
+        sys.stdout.flush()
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+@contextmanager
+def _nothing() -> Iterator[None]:
+    yield

@@ -1,0 +1,156 @@
+"""Parameters that several commands share, and how the Tab key fills them in."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import click
+from click.shell_completion import CompletionItem
+
+from legion.cli.base.output import harmless
+from legion.cli.base.texts import checked
+from legion.client.discovery import find
+from legion.client.legion import Legion
+from legion.system.paths import default_data_dir
+from legion.wire.errors import LegionError
+from legion.wire.words import names_a_ticket
+
+BIGGEST = 2**63 - 1
+
+
+class TicketNumber(click.ParamType[int]):
+    """12 or #12."""
+
+    name = "N"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        if isinstance(value, int):
+            return value
+        digits = str(value).removeprefix("#")
+        if not (digits.isascii() and digits.isdigit() and 1 <= int(digits[:20]) <= BIGGEST):
+            self.fail(
+                f"`{harmless(str(value))[:40]}` is no ticket number: write the one that `legion status` shows",
+                param,
+                ctx,
+            )
+        return int(digits)
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        """Living tickets by number; nothing where the daemon is not running, for a Tab must start nothing."""
+        try:
+            tickets = _running(ctx).status(None).tickets
+        except LegionError:
+            return []
+        found = [ticket for ticket in tickets if str(ticket.id).startswith(incomplete.removeprefix("#"))]
+        return [CompletionItem(str(ticket.id), help=harmless(ticket.title)[:60]) for ticket in found]
+
+
+class AgentOrTicket(click.ParamType[int | str]):
+    """12 or #12 for the agent of a ticket (`names_a_ticket`); anything else for one that stands."""
+
+    name = "ID"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> int | str:
+        word = str(value)
+        if word.startswith("#") or names_a_ticket(word):
+            return TICKET.convert(word, param, ctx)
+        return checked(word, "ID")
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        try:
+            standing = _running(ctx).agents().agents
+        except LegionError:
+            return []
+        found = [agent for agent in standing if agent.name.startswith(incomplete)]
+        named = [CompletionItem(agent.name, help=harmless(agent.role or agent.doing)[:60]) for agent in found]
+        return [*named, *TICKET.shell_complete(ctx, param, incomplete)]
+
+
+class TicketOrAll(click.ParamType[int | None]):
+    """12, or `all` as None."""
+
+    name = "N|all"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> int | None:
+        return None if value is None or value == "all" else TICKET.convert(value, param, ctx)
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        every = [CompletionItem("all")] if "all".startswith(incomplete) else []
+        return [*TICKET.shell_complete(ctx, param, incomplete), *every]
+
+
+class TicketNumbers(click.ParamType[list[int]]):
+    """3,4"""
+
+    name = "N,N"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> list[int]:
+        if isinstance(value, list):
+            return value
+        words = [word.strip() for word in str(value).split(",")]
+        return [TICKET.convert(word, param, ctx) for word in words if word]
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        """The last number; what stands before it stays."""
+        before, comma, last = incomplete.rpartition(",")
+        found = TICKET.shell_complete(ctx, param, last)
+        return [CompletionItem(f"{before}{comma}{item.value}", help=item.help) for item in found]
+
+
+class Seconds(click.FloatRange):
+    """How long; `nan` is a number for Python and for nobody else."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:  # noqa: ANN401
+        number: float = super().convert(value, param, ctx)
+        if not math.isfinite(number):
+            self.fail(f"`{harmless(str(value))[:40]}` is no number of seconds: write one like 600", param, ctx)
+        return number
+
+
+def files(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    return [CompletionItem(incomplete, type="file")]
+
+
+def folders(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    return [CompletionItem(incomplete, type="dir")]
+
+
+def drivers(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Those that the person's settings name."""
+    try:
+        settings = _running(ctx).config(None).settings
+    except LegionError:
+        return []
+    keys = [setting.key.split(".") for setting in settings]
+    names = dict.fromkeys(key[1] for key in keys if key[0] == "drivers" and len(key) > 2)
+    return [CompletionItem(name) for name in names if name.startswith(incomplete)]
+
+
+def teams(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    try:
+        found = _running(ctx).teams(str(Path.cwd())).teams
+    except (LegionError, OSError):
+        return []
+    return [CompletionItem(one.name, help=harmless(one.about)) for one in found if one.name.startswith(incomplete)]
+
+
+def roles(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    try:
+        found = _running(ctx).roles(str(Path.cwd())).roles
+    except (LegionError, OSError):
+        return []
+    return [CompletionItem(one.name, help=harmless(one.about)) for one in found if one.name.startswith(incomplete)]
+
+
+def _running(ctx: click.Context) -> Legion:
+    return find(ctx.params.get("data_dir") or default_data_dir())
+
+
+TICKET = TicketNumber()
+AGENT_OR_TICKET = AgentOrTicket()
+TICKET_OR_ALL = TicketOrAll()
+TICKETS = TicketNumbers()
+
+ticket_argument = click.argument("id", metavar="N", type=TICKET)

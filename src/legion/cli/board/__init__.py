@@ -1,0 +1,1 @@
+"""Commands that show the board: status, graph, events, usage, inbox."""

@@ -1,0 +1,71 @@
+"""`legion done`: the summary of a stretch of work."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import click
+
+from legion.cli.base.command import CommandCall, command
+from legion.cli.base.output import Cell, Colour, Screen, clock, count, duration, harmless
+from legion.cli.base.states import state_cell
+from legion.cli.board.status import about, dollars
+from legion.wire.stretch import WorkSummary
+from legion.wire.tickets import TicketLine
+
+
+@command("done", example="legion done\nlegion done --hours 8")
+@click.option(
+    "--hours",
+    type=click.FloatRange(0.01, 100_000),
+    metavar="H",
+    help="So many hours back, instead of since you collected.",
+)
+def done(call: CommandCall, hours: float | None) -> None:
+    """What came of the work since you collected last: landed, failed, what waits for you, what it cost."""
+    found = call.legion().stretch(call.cwd, hours)
+    call.answer(found, lambda: _lines(found, call.screen))
+
+
+def _lines(found: WorkSummary, screen: Screen) -> Iterator[str]:
+    yield screen.line(
+        Cell(harmless(found.project), Colour.BOLD),
+        Cell(f"  {harmless(found.because)}, {clock(found.since)}", Colour.DIM),
+    )
+    for head, tickets in (
+        ("Waits for you", found.waiting),
+        ("Landed", found.landed),
+        ("Failed", found.failed),
+        ("Stopped", found.stopped),
+    ):
+        if tickets:
+            yield ""
+            yield screen.bold(f"{head}: {len(tickets)}")
+            yield from screen.table([_row(ticket, screen) for ticket in tickets])
+    yield ""
+    yield from _sums(found, screen)
+
+
+def _row(ticket: TicketLine, screen: Screen) -> list[Cell]:
+    return [
+        state_cell(screen, ticket.state),
+        Cell(f"#{ticket.id}"),
+        Cell(harmless(ticket.title)),
+        Cell(about(ticket), Colour.DIM),
+    ]
+
+
+def _sums(found: WorkSummary, screen: Screen) -> Iterator[str]:
+    spent = found.usage
+    if not spent.runs:
+        yield "No agent has worked in this time."
+    else:
+        each = f", {dollars(spent.usd_per_landed)} for each landed ticket" if spent.usd_per_landed else ""
+        yield f"{dollars(spent.usage.usd)} and {duration(spent.seconds)} of agents' time{each}."
+    if found.sent_back:
+        conflicts = f", {found.conflicts} of them for conflicts" if found.conflicts else ""
+        yield f"{count(found.sent_back, 'attempt was', 'attempts were')} sent back{conflicts}."
+    if found.open:
+        yield f"{count(found.open, 'ticket has', 'tickets have')} not ended."
+    if found.to_collect:
+        yield screen.aside(f"{count(found.to_collect, 'landed commit waits', 'landed commits wait')}: legion collect")

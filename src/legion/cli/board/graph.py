@@ -1,0 +1,158 @@
+"""`legion graph`: the board as a drawing, or for other programs to draw."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import click
+
+from legion.cli.base.command import CommandCall, command
+from legion.cli.base.output import Cell, Colour, Screen, harmless, numbers, width
+from legion.cli.base.states import look, symbol
+from legion.cli.board.status import about
+from legion.wire.projects import Graph
+from legion.wire.tickets import TicketLine
+
+INDENT = 3
+
+
+@command("graph", example="legion graph\nlegion graph --dot | dot -Tsvg > board.svg")
+@click.option("--dot", is_flag=True, help="As input for Graphviz.")
+@click.option("--mermaid", is_flag=True, help="As a Mermaid flowchart, for Markdown.")
+def graph(call: CommandCall, dot: bool, mermaid: bool) -> None:
+    """The board: which ticket comes after which, and the longest chain.
+
+    Each ticket hangs below the one it waits for last; `also after` names the others.
+    """
+    if dot and mermaid:
+        raise click.UsageError("Choose --dot or --mermaid", click.get_current_context())
+    board = call.legion().graph(call.cwd)
+    if dot:
+        call.answer(board, lambda: _dot(board))
+    elif mermaid:
+        call.answer(board, lambda: _mermaid(board))
+    else:
+        call.answer(board, lambda: drawing_of(board, call.screen))
+
+
+def drawing_of(board: Graph, screen: Screen) -> list[str]:
+    """A tree where it fits, else wave by wave."""
+    if not board.tickets:
+        return ["The board is empty: legion dispatch -t TITLE TEXT"]
+    tree = _tree(board, screen)
+    lines = tree if tree is not None else list(_waves(board, screen))
+    if len(board.critical_path) > 1:
+        arrow = " → " if screen.unicode else " > "
+        chain = arrow.join(str(id) for id in board.critical_path)
+        lines += ["", screen.line(Cell(_mark(screen), Colour.YELLOW), Cell(f" the longest chain: {chain}"))]
+    return lines
+
+
+def _mark(screen: Screen) -> str:
+    return "★" if screen.unicode else "*"
+
+
+def _befores(board: Graph) -> dict[int, list[int]]:
+    befores: dict[int, list[int]] = {ticket.id: [] for ticket in board.tickets}
+    for later, earlier in board.edges:
+        if later in befores and earlier in befores:
+            befores[later].append(earlier)
+    return befores
+
+
+def _parents(board: Graph, befores: dict[int, list[int]]) -> dict[int, int | None]:
+    """Whom each ticket hangs below: the latest of those it comes after, on the longest chain if it can be."""
+    wave = {id: n for n, ids in enumerate(board.waves) for id in ids}
+    chain = set(board.critical_path)
+
+    def weight(id: int) -> tuple[int, bool, int]:
+        return wave.get(id, 0), id in chain, -id
+
+    return {id: max(earlier, key=weight) if earlier else None for id, earlier in befores.items()}
+
+
+def _tree(board: Graph, screen: Screen) -> list[str] | None:
+    """None where it gets too deep for the screen."""
+    befores = _befores(board)
+    parents = _parents(board, befores)
+    children: dict[int | None, list[int]] = {}
+    for ticket in sorted(board.tickets, key=lambda ticket: ticket.id):
+        children.setdefault(parents[ticket.id], []).append(ticket.id)
+    tickets = {ticket.id: ticket for ticket in board.tickets}
+    bar, fork, last, down = ("│  ", "├─ ", "└─ ", "↓ ") if screen.unicode else ("|  ", "|- ", "`- ", "v ")
+    lines: list[str] = []
+    # Ticket, what stands before it on its own line, and on the lines of those below it.
+    waiting: list[tuple[int, str, str]] = [(id, "", "") for id in reversed(children.get(None, []))]
+    while waiting:
+        id, before, below = waiting.pop()
+        if width(before) > screen.width // 2:
+            return None
+        also = [other for other in befores[id] if other != parents[id]]
+        lines.append(_node(tickets[id], before, also, board, screen))
+        under = children.get(id, [])
+        if len(under) == 1:
+            # A chain goes straight down instead of ever further to the right.
+            waiting.append((under[0], below + down, below))
+            continue
+        for n, child in enumerate(reversed(under)):
+            branch, rest = (last, " " * INDENT) if n == 0 else (fork, bar)
+            waiting.append((child, below + branch, below + rest))
+    return lines
+
+
+def _node(ticket: TicketLine, before: str, also: list[int], board: Graph, screen: Screen) -> str:
+    chain = len(board.critical_path) > 1 and ticket.id in board.critical_path
+    said = [f"also after {numbers(sorted(also))}"] if also else []
+    if ticket.checkpoint:
+        said.append("checkpoint")
+    if about(ticket):
+        said.append(about(ticket))
+    state = harmless(ticket.state)
+    return screen.line(
+        Cell(before, Colour.DIM),
+        Cell(f"{symbol(screen, state)} ", look(state).colour),
+        Cell(f"#{ticket.id} ", Colour.BOLD),
+        Cell(f"{_mark(screen)} " if chain else "", Colour.YELLOW),
+        Cell(screen.cut(harmless(ticket.title), max(16, screen.width // 2))),
+        Cell(f"  {state}", look(state).colour),
+        Cell(f"  {', '.join(said)}" if said else "", Colour.DIM),
+    )
+
+
+def _waves(board: Graph, screen: Screen) -> Iterator[str]:
+    befores = _befores(board)
+    tickets = {ticket.id: ticket for ticket in board.tickets}
+    for n, ids in enumerate(board.waves, 1):
+        yield screen.bold(f"Wave {n}")
+        for id in ids:
+            if id in tickets:
+                # The whole list of what it comes after, since no line shows it here.
+                yield _node(tickets[id], "  ", befores[id], board, screen).replace("also after", "after", 1)
+
+
+def _label(ticket: TicketLine) -> str:
+    title = harmless(ticket.title)[:60].replace("\\", "/").replace('"', "'")
+    return f"#{ticket.id} {title} ({harmless(ticket.state)})"
+
+
+def _dot(board: Graph) -> Iterator[str]:
+    yield "digraph legion {"
+    yield "  rankdir=LR; node [shape=box];"
+    for ticket in board.tickets:
+        bold = ", style=bold" if ticket.id in board.critical_path else ""
+        yield f'  {ticket.id} [label="{_label(ticket)}"{bold}];'
+    for later, earlier in board.edges:
+        yield f"  {earlier} -> {later};"
+    yield "}"
+
+
+def _mermaid(board: Graph) -> Iterator[str]:
+    yield "flowchart LR"
+    for ticket in board.tickets:
+        label = _label(ticket).replace("#", "#35;").replace("<", "#lt;").replace(">", "#gt;")
+        yield f'  t{ticket.id}["{label}"]'
+    for later, earlier in board.edges:
+        yield f"  t{earlier} --> t{later}"
+    if board.critical_path:
+        yield "  classDef longest stroke-width:3px"
+        yield f"  class {','.join(f't{id}' for id in board.critical_path)} longest"

@@ -1,0 +1,209 @@
+"""`legion status`: the daemon, the project and its tickets on one screen."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+
+import click
+
+from legion.cli.base.command import CommandCall, command
+from legion.cli.base.output import Cell, Colour, Screen, count, duration, harmless, numbers
+from legion.cli.base.states import LOOKS, Group, look, state_cell, symbol
+from legion.cli.base.texts import checked
+from legion.wire.projects import ProjectLine, Status
+from legion.wire.tickets import TicketLine
+
+_BASELINES = {
+    "green": Cell("checks green", Colour.GREEN),
+    "red": Cell("checks red on the branch itself", Colour.RED),
+    "none": Cell("no checks", Colour.YELLOW),
+    "unknown": Cell("not checked yet", Colour.DIM),
+}
+
+
+@command("status", example="legion status -w")
+@click.argument("id", metavar="[ID]", default="")
+@click.option("-w", "--watch", is_flag=True, help="Stay and follow what happens; Ctrl-C ends it.")
+@click.option("--all", "all_tickets", is_flag=True, help="Also tickets that ended long ago.")
+def status(call: CommandCall, id: str, watch: bool, all_tickets: bool) -> None:
+    """You, your mail and your agents, then the project and its tickets, on one screen; with ID one agent.
+
+    In a folder that belongs to no project, the tickets of all projects.
+    """
+    if id:
+        from legion.cli.agents.listing import page_lines
+
+        page = call.legion().agent(checked(id, "ID"))
+        call.answer(page, lambda: page_lines(page, call.screen))
+        return
+    if watch:
+        from legion.cli.base.live import follow_status
+
+        follow_status(call, all_tickets, screen_of)
+        return
+    now = call.legion().status(call.cwd, all_tickets)
+    call.answer(now, lambda: screen_of(now, call.screen, everything=all_tickets))
+
+
+def screen_of(status: Status, screen: Screen, *, everything: bool = False) -> list[str]:
+    lines = [_daemon_line(status, screen)]
+    if status.seat is not None:
+        from legion.cli.agents.listing import seat_lines
+
+        lines += [*seat_lines(status.seat, screen), ""]
+    projects = [status.project] if status.project else status.projects
+    for project in projects:
+        lines.append(_project_line(project, screen))
+        lines += [screen.line(Cell(harmless(note), Colour.YELLOW), indent=2) for note in project.notes]
+    lines.append("")
+    lines += _counts(status, screen)
+    below = [screen.line(Cell(hint, Colour.DIM)) for hint in hints(status)]
+    # A blank line before the hints and one for the prompt.
+    room = None if everything or screen.height is None else screen.height - len(lines) - len(below) - 2
+    return [*lines, *_groups(status, screen, room), *below]
+
+
+def _daemon_line(status: Status, screen: Screen) -> str:
+    daemon = status.daemon
+    up = duration(time.time() - daemon.started_at)
+    said = f"  {daemon.url}  pid {daemon.pid}  up {up}  sandbox: {harmless(daemon.sandbox)}"
+    return screen.line(Cell(f"Legion {harmless(daemon.version)}", Colour.BOLD), Cell(said, Colour.DIM))
+
+
+def _project_line(project: ProjectLine, screen: Screen) -> str:
+    cells = [Cell(harmless(project.name), Colour.BOLD), Cell(f"  {harmless(project.branch)} at {project.target[:9]}  ")]
+    cells.append(_BASELINES.get(project.baseline, Cell(harmless(project.baseline))))
+    if project.paused:
+        cells.append(Cell("  paused", Colour.YELLOW))
+    if not project.trusted:
+        cells.append(Cell("  not trusted", Colour.YELLOW))
+    if project.ahead:
+        cells.append(Cell(f"  {count(project.ahead, 'landed commit')} to collect", Colour.GREEN))
+    return screen.line(*cells)
+
+
+def _counts(status: Status, screen: Screen) -> list[str]:
+    cells: list[Cell] = []
+    for state, number in sorted(
+        status.counts.items(), key=lambda pair: list(LOOKS).index(pair[0]) if pair[0] in LOOKS else 99
+    ):
+        if number:
+            cells.append(Cell(f"{symbol(screen, state)} {number} {harmless(state)}   ", look(state).colour))
+    if status.usage is not None:
+        cells.append(Cell(f"{dollars(status.usage.usd)} spent", Colour.DIM))
+    return [screen.line(*cells, indent=2), ""] if cells else []
+
+
+def dollars(amount: float) -> str:
+    """With cents, and more digits where there is less than one."""
+    return f"${amount:.2f}" if amount >= 0.01 or amount == 0 else f"${amount:.4f}"
+
+
+def group_of(ticket: TicketLine) -> Group:
+    if ticket.question is not None:
+        return Group.NEEDS_YOU
+    if ticket.parked_until is not None:
+        return Group.WAITING
+    if ticket.held_up_by and look(ticket.state).group is Group.WAITING:
+        return Group.NEEDS_YOU
+    return look(ticket.state).group
+
+
+def _groups(status: Status, screen: Screen, room: int | None) -> list[str]:
+    """Tickets under the heads of their groups, in columns that run through all of them."""
+    groups = {group: [ticket for ticket in status.tickets if group_of(ticket) is group] for group in Group}
+    groups[Group.ENDED].sort(key=lambda ticket: -ticket.moved_at)
+    shares = _shares({group: len(members) for group, members in groups.items() if members}, room)
+    several = status.project is None and len(status.projects) > 1
+    table = screen.table([_row(one, screen, several) for group in shares for one in groups[group][: shares[group]]])
+    failed = status.counts.get("failed", 0) - sum(ticket.state == "failed" for ticket in status.tickets)
+    omitted = {Group.NEEDS_YOU: failed, Group.ENDED: status.omitted - failed}
+    lines: list[str] = []
+    for group, share in shares.items():
+        lines += [screen.bold(group.value), *table[:share]]
+        table = table[share:]
+        hidden = len(groups[group]) - share + omitted.get(group, 0)
+        if hidden:
+            lines.append(screen.aside(f"and {hidden} more: legion status --all"))
+    return [*lines, ""] if lines else []
+
+
+def _shares(sizes: dict[Group, int], room: int | None) -> dict[Group, int]:
+    """How many tickets of each group are shown: all, or line by line in turn until the screen is full."""
+    if room is None:
+        return sizes
+    # A head and a line about the rest for each.
+    left = max(len(sizes), room - 2 * len(sizes))
+    shares = dict.fromkeys(sizes, 0)
+    while left > 0 and shares != sizes:
+        for group in sizes:
+            if left > 0 and shares[group] < sizes[group]:
+                shares[group] += 1
+                left -= 1
+    return shares
+
+
+def _row(ticket: TicketLine, screen: Screen, several: bool) -> list[Cell]:
+    title = harmless(ticket.title)
+    place = [Cell(harmless(ticket.project), Colour.DIM)] if several else []
+    return [
+        state_cell(screen, ticket.state),
+        Cell(f"#{ticket.id}"),
+        *place,
+        Cell(title),
+        Cell(about(ticket), Colour.DIM),
+    ]
+
+
+def about(ticket: TicketLine) -> str:
+    """What it is doing or waits for, in a few words; and why, where an attempt was sent back."""
+    sent_back = ticket.state == "queued" and ticket.attempt > 0
+    if sent_back:
+        both = [ticket.reason, ticket.doing]
+    elif ticket.state == "parked":
+        both = [ticket.doing, ticket.reason]
+    else:
+        both = [ticket.doing or ticket.reason]
+    said = harmless("; ".join(words for words in both if words))
+    words = []
+    if ticket.unchecked and "unchecked" not in said:
+        words.append("unchecked")
+    if ticket.unproven:
+        words.append(f"{count(ticket.unproven, 'criterion', 'criteria')} without proof")
+    if ticket.held_up_by and "held up" not in said:
+        words.append(f"held up by {numbers(ticket.held_up_by)}")
+    if ticket.conflicts_with:
+        words.append(f"will conflict with {_others(ticket.conflicts_with)}")
+    # Why it failed says after how many, and counts only those since a person last helped.
+    if ticket.attempt > 1 and ticket.state != "failed":
+        words.append(f"attempt {ticket.attempt}/{ticket.max_attempts}")
+    if said:
+        words.append(said)
+    return ", ".join(words)
+
+
+def _others(ids: list[int]) -> str:
+    return ", ".join("what landed" if id == 0 else f"#{id}" for id in ids)
+
+
+def hints(status: Status) -> Iterable[str]:
+    """The next step, where there is one."""
+    project = status.project
+    if project is None and not status.projects:
+        yield "No project yet: `legion init` makes the git repository you stand in one."
+        return
+    if status.questions:
+        yield f"{count(status.questions, 'question waits', 'questions wait')} for you: legion inbox"
+    if project is not None:
+        if project.paused:
+            yield "Nothing new starts while paused: legion resume"
+        if project.ahead:
+            yield f"{count(project.ahead, 'landed commit waits', 'landed commits wait')}: legion collect"
+    failed = [ticket.id for ticket in status.tickets if ticket.state == "failed"]
+    if failed:
+        one = failed[0]
+        number = status.counts.get("failed", len(failed))
+        yield f"{count(number, 'ticket')} failed: `legion ticket {one}` says why, `legion retry {one}` tries again"
+    if not status.counts or not any(status.counts.values()):
+        yield "No tickets yet: legion dispatch -t TITLE TEXT"

@@ -1,0 +1,79 @@
+"""`legion usage`: what the work costs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import click
+
+from legion.cli.base.command import CommandCall, command
+from legion.cli.base.output import Cell, Colour, Screen, count, duration, harmless, thousands
+from legion.cli.board.status import dollars
+from legion.wire.usage import UsageReport, UsageShare
+
+_NAMELESS = {"model": "no model", "epic": "no epic", "ticket": "standing agents"}
+_HEAD = ("spent", "in", "out", "time", "runs", "landed", "each", "wasted")
+
+
+@command("usage", example="legion usage\nlegion usage --by model --json")
+@click.option(
+    "--by",
+    type=click.Choice(("ticket", "agent", "model", "day", "epic")),
+    default="ticket",
+    help="What the sums are cut by.",
+)
+def usage(call: CommandCall, by: str) -> None:
+    """Tokens, money and time of this project's work, what a landed ticket costs, and what was wasted.
+
+    Waste is what went into attempts that did not land. Days are those of UTC. In a folder that belongs to no
+    project, all projects.
+    """
+    found = call.legion().usage(call.cwd, by)
+    call.answer(found, lambda: _lines(found, call.screen))
+
+
+def _lines(found: UsageReport, screen: Screen) -> Iterator[str]:
+    if not found.shares:
+        yield "No agent has worked yet."
+        return
+    rows = [_head(found.by), *(_row(share, found.by) for share in found.shares)]
+    rows.append([Cell(cell.text, Colour.BOLD) for cell in _row(found.total, "")])
+    yield from screen.table(rows, indent=0)
+    if found.total.usage.unpriced:
+        unpriced = count(found.total.usage.unpriced, "request went", "requests went")
+        yield screen.aside(f"{unpriced} to models without a known price; the money is without them")
+
+
+def _head(by: str) -> list[Cell]:
+    return [Cell(word, Colour.DIM) for word in (by, *_HEAD)]
+
+
+def _row(share: UsageShare, by: str) -> list[Cell]:
+    spent = share.usage
+    each = "" if share.usd_per_landed is None else dollars(share.usd_per_landed)
+    return [
+        Cell(_name(share, by)),
+        Cell(dollars(spent.usd)),
+        Cell(thousands(spent.input + spent.cache_read + spent.cache_write)),
+        Cell(thousands(spent.output)),
+        Cell(duration(share.seconds)),
+        Cell(str(share.runs)),
+        Cell(str(share.landed)),
+        Cell(each),
+        Cell(_waste(share), Colour.YELLOW),
+    ]
+
+
+def _name(share: UsageShare, by: str) -> str:
+    if not by:
+        return "all"
+    name = harmless(share.key)
+    if not name:
+        return _NAMELESS.get(by, "")
+    return f"#{name}  {harmless(share.title)}"[:48].rstrip() if by == "ticket" else name
+
+
+def _waste(share: UsageShare) -> str:
+    if not share.wasted_runs:
+        return ""
+    return f"{dollars(share.wasted.usd)} in {count(share.wasted_runs, 'run')}"

@@ -1,0 +1,201 @@
+"""`legion provider`: the model providers, and where their keys come from. A key is never an argument."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+from click.shell_completion import CompletionItem
+
+from legion.cli.base.command import CommandCall, command
+from legion.cli.base.output import Cell, Colour, Screen, clock, duration, harmless
+from legion.cli.base.progress import progress
+from legion.cli.base.texts import checked, read_stdin
+from legion.cli.models.login import login
+from legion.client.discovery import find
+from legion.system.paths import default_data_dir
+from legion.wire.errors import BadInput, LegionError
+from legion.wire.projects import Done
+from legion.wire.providers import AddProvider, LimitLine, ProviderLine, Providers, RemoveProvider, TryProvider
+
+_AUTH = ("x-api-key", "bearer", "oauth", "copilot")
+_KINDS = ("anthropic", "openai_chat", "openai_responses")
+_ADD = """\
+legion provider add anthropic
+legion provider add anthropic --key-command 'pass show anthropic'
+legion provider add ollama --model qwen3-coder --no-key
+legion provider add local --kind openai_chat --url http://127.0.0.1:8080/v1 --no-key"""
+
+
+@click.group(
+    "provider",
+    invoke_without_command=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog="\b\nExample:\n  legion provider add anthropic\n  legion provider test anthropic",
+)
+@click.pass_context
+def provider(ctx: click.Context) -> None:
+    """The providers of your models: add, login, list, test, remove.
+
+    Agents never see a key: their requests go through Legion's gateway, which adds it.
+    """
+    if ctx.invoked_subcommand is None:
+        click.echo(ctx.get_help())
+
+
+def names(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Those that there are; nothing where the daemon is not running, for a Tab must start nothing."""
+    try:
+        there = find(ctx.params.get("data_dir") or default_data_dir()).providers().providers
+    except LegionError:
+        return []
+    return [CompletionItem(one.name, help=harmless(one.url)) for one in there if one.name.startswith(incomplete)]
+
+
+@command("add", example=_ADD)
+@click.argument("name", metavar="NAME", shell_complete=names)
+@click.option("--url", default="", metavar="URL", help="Where it is reached; known for many names.")
+@click.option(
+    "--kind",
+    default="",
+    type=click.Choice(("", *_KINDS)),
+    metavar="|".join(_KINDS),
+    help="Which API it speaks; known for many names.",
+)
+@click.option("--model", default=None, metavar="M", help="Ask it for this model, whatever an agent names.")
+@click.option(
+    "--auth",
+    default="",
+    type=click.Choice(("", *_AUTH)),
+    metavar="|".join(_AUTH),
+    help="How it wants to see its key; oauth is a token of `claude setup-token`.",
+)
+@click.option("--key-file", default="", metavar="FILE", help="The key is in this file of yours, mode 0600.")
+@click.option("--key-env", default="", metavar="VAR", help="The key is in this variable where the daemon was started.")
+@click.option("--key-command", default="", metavar="CMD", help="This program prints the key; no shell runs it.")
+@click.option("--keyring", is_flag=True, help="Keep the key in the system's keyring, or take it from there.")
+@click.option("--key-stdin", is_flag=True, help="Read the key from stdin and keep it.")
+@click.option("--no-key", is_flag=True, help="It wants no key.")
+def add(call: CommandCall, name: str, key_stdin: bool, key_file: str, **told: str | bool | None) -> None:
+    """Add a provider, or change one.
+
+    Known by name: anthropic, claude, openai, openrouter, minimax, ollama, vllm, lmstudio.
+
+    Without an option about the key it asks for it, shows nothing of it, and keeps it in a file that only you can read.
+    For one that is there already, URL, kind, model and auth stay as they were if left out.
+    """
+    told["key"] = _key(name, key_stdin, told, key_file)
+    if key_file:
+        told["key_file"] = str(Path(key_file).expanduser().absolute())
+    for option, value in told.items():
+        checked(str(value or ""), f"--{option.replace('_', '-')}")
+    # click has already made each what its option says
+    _tell(call, call.legion().add_provider(AddProvider(name=checked(name, "NAME"), **told)))  # type: ignore[arg-type]
+
+
+def _key(name: str, from_stdin: bool, told: dict[str, str | bool | None], key_file: str) -> str:
+    """The key itself, where it is to be kept; else empty."""
+    elsewhere = key_file or told["key_env"] or told["key_command"] or told["no_key"]
+    if from_stdin:
+        key = read_stdin("The key").strip()
+        if not key:
+            raise BadInput("There is no key on stdin; pipe it in, or leave --key-stdin out.")
+        return key
+    if elsewhere:
+        return ""
+    if sys.stdin.isatty():
+        hint = " (nothing: it is in the keyring already)" if told["keyring"] else ""
+        said = click.prompt(f"Key of {harmless(name)}{hint}", default="", show_default=False, hide_input=True, err=True)
+        return str(said).strip()
+    if told["keyring"]:
+        return ""
+    raise BadInput("Where does the key come from? Pipe it in with --key-stdin, or see `legion provider add --help`.")
+
+
+@command("list", example="legion provider list")
+def listed(call: CommandCall) -> None:
+    """All providers, their keys' places and their limits.
+
+    Of a key it says where it comes from and whether something is there; limits are as last seen.
+    """
+    found = call.legion().providers()
+    call.answer(found, lambda: _table(found, call.screen))
+    if not call.json:
+        for note in found.notes:
+            call.say(f"Note: {harmless(note)}")
+
+
+def _table(found: Providers, screen: Screen) -> Iterator[str]:
+    if not found.providers:
+        yield "No provider yet: `legion provider add anthropic` adds one, or log in with `claude`."
+        return
+    rows = screen.table([_row(line) for line in found.providers], indent=0)
+    for line, row in zip(found.providers, rows, strict=True):
+        yield row
+        if line.limit is not None:
+            yield screen.aside(limit_words(line.limit))
+    yield screen.line(Cell(f"in {harmless(found.file)}", Colour.DIM))
+
+
+def _row(line: ProviderLine) -> list[Cell]:
+    there = {True: Cell("there", Colour.GREEN), False: Cell("not there", Colour.RED), None: Cell("not looked at")}
+    return [
+        Cell(harmless(line.name), Colour.BOLD),
+        Cell("default" if line.default else "", Colour.GREEN),
+        Cell(harmless(line.url)),
+        Cell(harmless(f"{line.kind} {line.model}".strip()), Colour.DIM),
+        Cell(harmless(line.auth), Colour.DIM),
+        Cell(f"key: {harmless(line.key)}"),
+        there[line.found] if line.key != "none needed" else Cell(""),
+    ]
+
+
+def limit_words(limit: LimitLine) -> str:
+    """How much is used, of what, and when that ends; or how long ago it was said."""
+    used = "" if limit.utilization is None else f"{limit.utilization:.0%} of {harmless(limit.window)} used"
+    refused = "" if limit.status == 200 else f"refused with {limit.status}"
+    left = None if limit.resets_at is None else limit.resets_at - time.time()
+    if left is not None and limit.resets_at is not None and left > 0:
+        end = f"resets {clock(limit.resets_at)} (in {duration(left)})"
+    else:
+        end = f"{duration(time.time() - limit.at)} ago"
+    return ", ".join(word for word in (used, refused, end) if word)
+
+
+@command("test", example="legion provider test anthropic\nlegion provider test anthropic --model claude-opus-4-5")
+@click.argument("name", metavar="NAME", shell_complete=names)
+@click.option("--model", default="", metavar="M", help="The model to ask for; the one of your settings if left out.")
+def test(call: CommandCall, name: str, model: str) -> int:
+    """Send one tiny request and say what came back.
+
+    It goes the way that requests of agents go. Ends with 1 when it did not go well; when it did, tickets that wait
+    for a provider go on.
+    """
+    with progress(f"Asking {harmless(name)}"):
+        answer = call.legion().try_provider(TryProvider(name=checked(name, "NAME"), model=checked(model, "--model")))
+    call.answer(answer, lambda: [harmless(answer.message)])
+    return 0 if answer.ok else LegionError.exit_code
+
+
+@command("remove", example="legion provider remove anthropic")
+@click.argument("name", metavar="NAME", shell_complete=names)
+@click.option("--yes", is_flag=True, help="Also while agents work with it; they get no more answers.")
+def remove(call: CommandCall, name: str, yes: bool) -> None:
+    """Remove a provider, and the key that Legion kept.
+
+    What is in a keyring or in a file of yours stays.
+    """
+    _tell(call, call.legion().remove_provider(RemoveProvider(name=checked(name, "NAME"), yes=yes)))
+
+
+def _tell(call: CommandCall, done: Done) -> None:
+    call.answer(done, lambda: [harmless(done.message)])
+    for note in done.notes:
+        call.say(f"Note: {harmless(note)}")
+
+
+for _one in (add, login, listed, test, remove):
+    provider.add_command(_one)

@@ -1,0 +1,1 @@
+"""Commands about a project: init, trust, collect, worktrees, doctor, config."""

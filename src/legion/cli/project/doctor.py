@@ -1,0 +1,101 @@
+"""Commands that only look around: worktrees, doctor, config."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+import click
+
+from legion.cli.base.command import CommandCall, command
+from legion.cli.base.output import Cell, Colour, Screen, harmless, size, width
+from legion.cli.base.progress import progress
+from legion.cli.base.states import look, symbol
+from legion.cli.system.restore import rebuild
+from legion.client.http import NotRunning
+from legion.wire.errors import LegionError
+from legion.wire.projects import Config, Doctor, DoctorFinding, Where, WorktreeList
+
+
+@command("worktrees", example="legion worktrees")
+def worktrees(call: CommandCall) -> None:
+    """Where agents work and worked, how much room it takes, and what lies in the trash."""
+    found = call.legion().worktrees(Where(cwd=call.cwd))
+    call.answer(found, lambda: _worktrees(found, call.screen))
+
+
+def _worktrees(found: WorktreeList, screen: Screen) -> Iterator[str]:
+    yield screen.line(Cell(harmless(found.root), Colour.BOLD))
+    rows = [
+        [
+            Cell(harmless(tree.path.removeprefix(f"{found.root}/"))),
+            Cell(harmless(tree.state), Colour.CYAN if tree.state == "in use" else Colour.DIM),
+            Cell(f"#{tree.ticket}" if tree.ticket is not None else ""),
+            Cell(size(tree.bytes)),
+        ]
+        for tree in found.worktrees
+    ]
+    yield from screen.table(rows) or ["  There are none."]
+    total = sum(tree.bytes for tree in found.worktrees)
+    rest = f"{size(total)} in worktrees, {size(found.trash_bytes)} in the trash"
+    yield screen.aside(rest)
+
+
+@command("doctor", example="legion doctor\nlegion doctor --rebuild")
+@click.option(
+    "--rebuild", "anew", is_flag=True, help="Make a lost or damaged database anew from the boards in the hubs."
+)
+@click.option("--yes", "sure", is_flag=True, help="Rebuild without asking.")
+def doctor(call: CommandCall, anew: bool, sure: bool) -> int:
+    """What holds on this machine and what does not. Ends with 1 when something is wrong."""
+    if anew:
+        rebuild(call, sure)
+        return 0
+    if sure:
+        raise click.UsageError("--yes belongs to --rebuild")
+    try:
+        with progress("Looking around"):
+            found = call.legion().doctor(call.cwd)
+    except NotRunning:
+        raise
+    except LegionError as error:
+        found = Doctor(ok=False, findings=[DoctorFinding(name="daemon", ok=False, detail=error.message, advice="")])
+    call.answer(found, lambda: _findings(found, call.screen))
+    return 0 if found.ok else LegionError.exit_code
+
+
+def _findings(found: Doctor, screen: Screen) -> Iterator[str]:
+    for finding in found.findings:
+        state = "done" if finding.ok else "failed"
+        mark = Cell(f"{symbol(screen, state)} {'ok' if finding.ok else 'no':<3} ", look(state).colour)
+        name, detail = Cell(f"{harmless(finding.name)}: ", Colour.BOLD), harmless(finding.detail)
+        fits = width(mark.text + name.text + detail) <= screen.width
+        yield screen.line(mark, name, Cell(detail if fits else ""))
+        if not fits:
+            yield from screen.paragraph(detail, indent=6)
+        if finding.advice:
+            yield from screen.paragraph(finding.advice, indent=6)
+
+
+@command("config", example="legion config --explain")
+@click.option("--explain", is_flag=True, help="Also say where each setting comes from.")
+def config(call: CommandCall, explain: bool) -> None:
+    """The settings in force: yours and the project's."""
+    found = call.legion().config(call.cwd)
+    call.answer(found, lambda: _settings(found, call.screen, explain))
+
+
+def _settings(found: Config, screen: Screen, explain: bool) -> Iterator[str]:
+    rows = []
+    for setting in found.settings:
+        row = [Cell(harmless(setting.key)), Cell(harmless(json.dumps(setting.value, ensure_ascii=False)))]
+        if explain:
+            row.append(Cell(harmless(setting.origin), Colour.DIM))
+        rows.append(row)
+    yield from screen.table(rows, indent=0, whole=True)
+    if explain:
+        state = "trusted" if found.trusted else "not trusted yet: legion trust"
+        yield ""
+        yield screen.line(Cell("yours      ", Colour.DIM), Cell(harmless(found.user_file)))
+        if found.project_file:
+            yield screen.line(Cell("project's  ", Colour.DIM), Cell(f"{harmless(found.project_file)} ({state})"))

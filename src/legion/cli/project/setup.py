@@ -1,0 +1,160 @@
+"""Commands about the project: init, trust, collect."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+
+import click
+
+from legion.cli.base.command import CommandCall, command
+from legion.cli.base.output import Cell, Colour, Screen, count, harmless, harmless_lines, revealed_lines
+from legion.cli.base.parameters import folders
+from legion.cli.base.progress import progress
+from legion.client.http import NotRunning
+from legion.client.legion import Legion
+from legion.wire.errors import NotFound, Retryable
+from legion.wire.projects import AddProject, CollectResult, ProjectAdded, Trust, TrustText, Where
+
+
+@command("init", example="legion init\nlegion init ~/src/shop --dry-run")
+@click.argument("path", default=".", shell_complete=folders)
+@click.option("--dry-run", is_flag=True, help="Show what would be written; change nothing.")
+@click.option("--remove", is_flag=True, help="Forget the project; the repository stays as it is.")
+def init(call: CommandCall, path: str, dry_run: bool, remove: bool) -> None:
+    """Make a git repository a project.
+
+    Writes a legion.toml guessed from what the repository is, unless there is one, and trusts what it wrote.
+    """
+    if dry_run and remove:
+        raise click.UsageError("--dry-run and --remove do not go together", click.get_current_context())
+    place = Path(call.cwd, path).expanduser()
+    # What was a project may be gone by now, and is to be forgotten.
+    if not place.is_dir() and not remove:
+        raise NotFound(f"There is no folder {harmless(str(place))}; name the folder of a git repository.")
+    legion = call.legion()
+    if remove:
+        gone = legion.remove_project(Where(cwd=str(place)))
+        call.answer(gone, lambda: [harmless(gone.message)])
+        _notes(call, gone.notes)
+        return
+    with progress("Preparing the project"):
+        added = legion.add_project(AddProject(path=str(place), dry_run=dry_run))
+    call.answer(added, lambda: _added(added, call.screen))
+    _notes(call, added.notes)
+    if not call.json and not dry_run:
+        call.say(
+            "Next: legion dispatch -t TITLE TEXT" if added.trusted else "Next: read legion.toml, then legion trust"
+        )
+
+
+def _added(added: ProjectAdded, screen: Screen) -> Iterator[str]:
+    if added.dry_run:
+        yield from harmless_lines(added.config_text.rstrip("\n"))
+        return
+    yield screen.line(Cell(harmless(added.name), Colour.BOLD), Cell(" is a project of Legion."))
+    written = (
+        "written, and trusted"
+        if added.wrote_config
+        else "found" + (", trusted" if added.trusted else ", not trusted yet")
+    )
+    facts = [
+        ("repository", added.root),
+        ("branch", added.branch),
+        ("settings", f"{added.config_file} ({written})"),
+        ("worktrees", added.worktrees),
+        ("hub", f"{added.hub} (Legion's own copy: work lands there)"),
+    ]
+    yield from screen.table([[Cell(name, Colour.DIM), Cell(harmless(value))] for name, value in facts])
+
+
+@command("trust", example="legion trust --show\nlegion trust")
+@click.option("--show", is_flag=True, help="Only show the texts that can be trusted, whole.")
+def trust(call: CommandCall, show: bool) -> None:
+    """Allow what this project's repository says: exactly the texts that it shows.
+
+    Its legion.toml, and the roles and teams in .legion/: as they landed, and as they are in your checkout where that
+    differs. No command of a text runs, and no role of it counts, before it is trusted.
+    """
+    legion = call.legion()
+    found = legion.trustable(Where(cwd=call.cwd))
+    if show:
+        call.answer(found, lambda: _texts(found.texts, call.screen))
+        return
+    # A text that was trusted once is put in force again, so where none is new all are meant.
+    shown = [text for text in found.texts if not text.trusted] or found.texts
+    # Also with --json: nobody trusts what they could not see.
+    for line in _texts(shown, call.screen):
+        call.say(line)
+    done = legion.trust(Trust(cwd=call.cwd, hashes=[text.hash for text in shown]))
+    call.answer(done, lambda: [harmless(done.message)])
+    _notes(call, done.notes)
+
+
+def _texts(texts: list[TrustText], screen: Screen) -> Iterator[str]:
+    """Whole and uncut: what trust is about."""
+    for text in texts:
+        state = "trusted" if text.trusted else "not trusted yet"
+        place = {"landed": "as landed", "checkout": "in your checkout"}.get(text.place, harmless(text.place))
+        yield screen.bold(f"{harmless(text.file)}, {place} ({text.hash[:12]}, {state})")
+        yield from (f"  {line}".rstrip() for line in revealed_lines(text.text.rstrip("\n")))
+
+
+@command("collect", example="legion collect --wait")
+@click.option(
+    "--wait",
+    is_flag=True,
+    help="First wait until all tickets of the project have ended and your own commits are checked.",
+)
+def collect(call: CommandCall, wait: bool) -> int:
+    """Bring landed changes into your branch, by fast-forward only.
+
+    The one command that writes to your repository. Where it cannot be done safely it says so and changes nothing.
+    """
+    code = 0
+    if wait:
+        from legion.cli.tickets.wait import until_settled
+
+        code = until_settled(call, [], all_projects=False, timeout=None).code
+        got = _collect_in_time(call)
+    else:
+        got = _collect(call.cwd, call.legion())
+    call.answer(got, lambda: [harmless(got.message)])
+    if got.commits and not call.json:
+        moved = f"{harmless(got.branch)}: {got.old[:9]} to {got.new[:9]}"
+        call.say(f"{moved}, {count(got.commits, 'commit')}, {count(got.files, 'file')}.")
+    return code
+
+
+def _collect(cwd: str, legion: Legion) -> CollectResult:
+    with progress("Collecting"):
+        return legion.collect(Where(cwd=cwd))
+
+
+def _collect_in_time(call: CommandCall) -> CollectResult:
+    """Where the daemon says not now, again after each event of the project."""
+    from legion.cli.base.live import lasting
+
+    told = False
+    while True:
+        seen = lasting(call, lambda legion: legion.wait(call.cwd, [], timeout=0)).last_event
+        try:
+            return lasting(call, partial(_collect, call.cwd))
+        except NotRunning:
+            raise
+        except Retryable:
+            if not told:
+                call.say("Waiting until your own commits are checked; Ctrl-C ends only the waiting.")
+            told = True
+        lasting(call, partial(_next_event, call.cwd, seen))
+
+
+def _next_event(cwd: str, after: int, legion: Legion) -> None:
+    """Until something happened in the project, or the daemon went away."""
+    next((event for event in legion.events(after, cwd=cwd) if event is not None), None)
+
+
+def _notes(call: CommandCall, notes: list[str]) -> None:
+    for note in notes:
+        call.say(f"Note: {harmless(note)}")

@@ -1,0 +1,1 @@
+"""Commands about Legion itself: the daemon, the demo, completion, version."""

@@ -1,0 +1,93 @@
+"""Commands about the daemon itself: up, down, serve."""
+
+from __future__ import annotations
+
+import importlib
+import os
+
+import click
+
+from legion import __version__
+from legion.cli.base.command import CommandCall, command
+from legion.cli.base.output import harmless
+from legion.cli.base.progress import progress
+from legion.cli.base.shapes import DaemonShape
+from legion.client.discovery import OWN_NAMES, find, is_remote, read_record
+from legion.client.http import NotRunning
+from legion.client.start import start, stop
+from legion.system.paths import DataDir
+from legion.wire.errors import BadInput, LegionError
+from legion.wire.projects import Done
+
+
+@command("up", example="legion up")
+def up(call: CommandCall) -> None:
+    """Start Legion in the background. Other commands do it by themselves."""
+    _refuse_remote()
+    try:
+        find(call.data_dir)
+        started = False
+    except NotRunning:
+        with progress("Starting Legion"):
+            legion = start(call.data_dir)
+        call.mention_sandbox(legion)
+        started = True
+    record = read_record(call.data_dir)
+    if record is None:
+        raise LegionError(f"Legion runs but wrote no daemon.json into {call.data_dir}; look into its daemon.log.")
+    answer = _daemon(call, pid=record.pid, url=record.url, version=record.version, started=started)
+    is_up = "is up" if started else "was up already"
+    token = DataDir(call.data_dir).token.read_text().strip()
+    call.answer(answer, lambda: [f"Legion {record.version} {is_up}: {record.url}/#token={token} (pid {record.pid})"])
+    call.say(f"Data directory: {call.data_dir}")
+
+
+@command("down", example="legion down")
+def down(call: CommandCall) -> None:
+    """End Legion in the background. Agents at work go on; `legion up` takes them over again."""
+    with progress("Ending Legion"):
+        was_up = stop(call.data_dir)
+    message = "Legion is down." if was_up else "Legion was not running."
+    call.answer(Done(message=message), lambda: [message])
+
+
+@command("serve", example="legion serve --port 6666")
+@click.option(
+    "--port", type=click.IntRange(0, 65535), metavar="N", help="6666, or as your config says; 0: any free one."
+)
+@click.option("--host", metavar="ADDRESS", help="127.0.0.1, or as your config says; it answers only under that name.")
+def serve(call: CommandCall, port: int | None, host: str | None) -> int:
+    """Run Legion in the foreground; Ctrl-C ends it.
+
+    Prints the port and the data directory; with --json one object, as `up` does, as soon as it answers. Where the
+    port is taken the next free one is used and recorded.
+    """
+    if host is not None and host not in OWN_NAMES:
+        call.say(
+            f"Note: {harmless(host)} is not only this machine: whoever has the token can run programs as you. Others "
+            "must ask for exactly this address, so 0.0.0.0 or :: serve only this machine."
+        )
+
+    def announce(url: str) -> None:
+        call.answer(_daemon(call, pid=os.getpid(), url=url, version=__version__, started=True), list)
+
+    # By name: the command line must not depend on the daemon's code, which is slow to import.
+    daemon = importlib.import_module("legion.daemon.main")
+    code = daemon.serve(port=port, host=host, data_dir=call.data_dir, announce=announce if call.json else None)
+    return code if isinstance(code, int) else 0
+
+
+def _daemon(call: CommandCall, *, pid: int, url: str, version: str, started: bool) -> DaemonShape:
+    return DaemonShape(
+        pid=pid,
+        url=url,
+        version=version,
+        data_dir=str(call.data_dir),
+        token_file=str(DataDir(call.data_dir).token),
+        started=started,
+    )
+
+
+def _refuse_remote() -> None:
+    if is_remote():
+        raise BadInput("LEGION_URL names a daemon that runs elsewhere; unset it to start one here.")

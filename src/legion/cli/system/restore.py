@@ -1,0 +1,61 @@
+"""`legion doctor --rebuild`: the database is made anew from the boards in the hubs."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Iterator
+
+import click
+
+from legion.cli.base.command import CommandCall
+from legion.cli.base.output import clock, harmless
+from legion.cli.base.progress import progress
+from legion.client.discovery import is_remote
+from legion.wire.errors import BadInput, NotAllowed
+from legion.wire.projects import Rebuild
+
+
+def rebuild(call: CommandCall, sure: bool) -> None:
+    """Say what would be done, ask, do it."""
+    if is_remote():
+        raise BadInput("LEGION_URL names a daemon that runs elsewhere; rebuild its database on its own machine.")
+    # By name, as `serve` does: no daemon can be asked, and the command line must not depend on its code.
+    daemon = importlib.import_module("legion.daemon.restore")
+    with progress("Looking into the hubs"):
+        plan: Rebuild = daemon.look(call.data_dir)
+    if not sure:
+        for line in _plan(plan):
+            call.say(line)
+        if call.json or not sys.stdin.isatty():
+            raise NotAllowed("Nothing is rebuilt yet: run it again with --yes to do it.")
+        if not click.confirm("Rebuild it?", err=True):
+            raise NotAllowed("Nothing was rebuilt.")
+    with progress("Rebuilding the database"):
+        done: Rebuild = daemon.rebuild(call.data_dir)
+    call.answer(done, lambda: _done(done))
+
+
+def _plan(plan: Rebuild) -> Iterator[str]:
+    yield f"The database {harmless(plan.database)} is {plan.condition}. These boards can be brought back:"
+    for board in plan.boards:
+        yield f"  {harmless(board.project)}: {_many(board.tickets)}, as of {clock(board.at)}"
+    yield f"Lost is: {'; '.join(plan.lost)}. Agents at work are ended; they go on with what lies in their worktrees."
+
+
+def _done(done: Rebuild) -> Iterator[str]:
+    listed = ", ".join(f"{harmless(board.project)} ({_many(board.tickets)})" for board in done.boards)
+    yield f"Rebuilt: {listed}."
+    if done.landed:
+        are = "is" if done.landed == 1 else "are"
+        yield f"{_many(done.landed)} had landed after the last copy was made, and {are} done."
+    if done.resumed:
+        go_on, their = ("goes on", "its worktree") if done.resumed == 1 else ("go on", "their worktrees")
+        yield f"{_many(done.resumed)} in hand {go_on} with what lies in {their} when Legion is up."
+    if done.kept:
+        yield f"The old database is kept as {harmless(done.kept)}."
+    yield f"Not brought back: {'; '.join(done.lost)}."
+
+
+def _many(tickets: int) -> str:
+    return "1 ticket" if tickets == 1 else f"{tickets} tickets"

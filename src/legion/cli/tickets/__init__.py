@@ -1,0 +1,1 @@
+"""Commands about tickets: dispatch, look, act, follow, wait."""

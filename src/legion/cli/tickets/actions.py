@@ -1,0 +1,87 @@
+"""Commands that act on tickets: stop, retry, drop, rewind, undo, pause, resume."""
+
+from __future__ import annotations
+
+import click
+
+from legion.cli.base.command import CommandCall, command
+from legion.cli.base.output import harmless
+from legion.cli.base.parameters import TICKET, TICKET_OR_ALL, ticket_argument
+from legion.cli.base.texts import given_text
+from legion.wire.projects import Where
+from legion.wire.tickets import Acted, Action, RewindTo
+
+
+def _tell(call: CommandCall, acted: Acted) -> None:
+    call.answer(acted, lambda: [harmless(acted.message)])
+
+
+@command("stop", example="legion stop 12\nlegion stop all")
+@click.argument("which", metavar="N|all", type=TICKET_OR_ALL)
+def stop(call: CommandCall, which: int | None) -> None:
+    """Stop a ticket, or all of this project's that have not ended.
+
+    What an agent did so far is kept; `legion retry N` takes it up again.
+    """
+    legion = call.legion()
+    _tell(call, legion.stop_all(Where(cwd=call.cwd)) if which is None else legion.stop(which, Action()))
+
+
+@command("retry", example="legion retry 12 --feedback 'Keep the old API working.'")
+@ticket_argument
+@click.option(
+    "--feedback", default="", metavar="TEXT", help="What the next attempt should know; - reads it from stdin."
+)
+def retry(call: CommandCall, id: int, feedback: str) -> None:
+    """Try a failed or stopped ticket again, with a fresh count of attempts."""
+    action = Action(feedback=given_text(feedback, "--feedback"))
+    _tell(call, call.legion().retry(id, action))
+
+
+@command("drop", example="legion drop 12")
+@ticket_argument
+def drop(call: CommandCall, id: int) -> None:
+    """Take a ticket off the board for good.
+
+    What its agent left lies in the trash for a while; what landed stays landed.
+    """
+    _tell(call, call.legion().drop(id))
+
+
+@command("rewind", example="legion rewind 12 --to 31:48\nlegion rewind 12 --to 31 --feedback 'Leave the parser alone.'")
+@ticket_argument
+@click.option("--to", required=True, metavar="EVENT", help="RUN:LINE or RUN, as `legion events N` shows them.")
+@click.option("--feedback", default="", metavar="TEXT", help="What it should know now; - reads it from stdin.")
+def rewind(call: CommandCall, id: int, to: str, feedback: str) -> None:
+    """Take a ticket back to an earlier moment: its files and its agent's memory, together.
+
+    It goes on from there as the next attempt, with a fresh count. An agent at work is stopped, and what it had is
+    kept: a rewind can be undone by another one. A landed ticket is taken back by `legion undo`.
+    """
+    _tell(call, call.legion().rewind(id, RewindTo(to=to, feedback=given_text(feedback, "--feedback"))))
+
+
+@command("undo", example="legion undo 12")
+@ticket_argument
+def undo(call: CommandCall, id: int) -> None:
+    """Take a landed ticket back, by a new ticket that goes through the same checks.
+
+    No agent is needed. Where later changes touch the same lines it says so and does nothing. An undo can be undone.
+    """
+    _tell(call, call.legion().undo(id))
+
+
+@command("pause", example="legion pause\nlegion pause 12")
+@click.argument("id", metavar="[N]", type=TICKET, required=False)
+def pause(call: CommandCall, id: int | None) -> None:
+    """Start nothing new in this project, or hold one ticket."""
+    legion = call.legion()
+    _tell(call, legion.pause(Where(cwd=call.cwd)) if id is None else legion.pause_ticket(id))
+
+
+@command("resume", example="legion resume\nlegion resume 12")
+@click.argument("id", metavar="[N]", type=TICKET, required=False)
+def resume(call: CommandCall, id: int | None) -> None:
+    """Go on after a pause: the project, or one ticket."""
+    legion = call.legion()
+    _tell(call, legion.resume(Where(cwd=call.cwd)) if id is None else legion.resume_ticket(id))

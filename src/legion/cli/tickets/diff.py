@@ -1,0 +1,42 @@
+"""`legion diff`: a ticket's change."""
+
+from __future__ import annotations
+
+import sys
+
+from legion.cli.base.command import CommandCall, command
+from legion.cli.base.output import Colour, Screen, harmless_lines
+from legion.cli.base.parameters import ticket_argument
+from legion.wire.tickets import Diff
+
+_COLOURS = (
+    ("+++", Colour.BOLD),
+    ("---", Colour.BOLD),
+    ("diff ", Colour.BOLD),
+    ("@@", Colour.CYAN),
+    ("+", Colour.GREEN),
+    ("-", Colour.RED),
+)
+
+
+@command("diff", example="legion diff 12 | git apply")
+@ticket_argument
+def diff(call: CommandCall, id: int) -> None:
+    """A ticket's change, also while its agent is still at it."""
+    change = call.legion().diff(id)
+    if not call.json and not change.text:
+        call.say("It changes nothing so far." if change.live else "It has no change.")
+        return
+    if call.json or call.screen.tty:
+        call.answer(change, lambda: _coloured(change, call.screen))
+    else:
+        sys.stdout.write(change.text)
+    if change.live and not call.json:
+        call.say("The agent is still at it: this is its tree as of now.")
+
+
+def _coloured(change: Diff, screen: Screen) -> list[str]:
+    lines = harmless_lines(change.text.removesuffix("\n"))
+    return [
+        screen.paint(line, next((c for start, c in _COLOURS if line.startswith(start)), Colour.NONE)) for line in lines
+    ]

@@ -1,0 +1,90 @@
+"""`legion review` and `legion bounce`, and what readers said on a ticket's page."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import click
+
+from legion.cli.base.command import CommandCall, command
+from legion.cli.base.output import Cell, Colour, Screen, clock, count, harmless
+from legion.cli.base.parameters import ticket_argument
+from legion.cli.base.texts import given_text
+from legion.wire.reviews import FindingLine, ReviewLine
+from legion.wire.tickets import Action
+
+_COLOURS = {"approve": Colour.GREEN, "changes": Colour.RED, "none": Colour.YELLOW}
+_WORDS = {"approve": "approved", "changes": "asks for changes", "none": "no verdict", "": "reads it"}
+_WEIGHTS = {"blocking": Colour.RED, "concern": Colour.YELLOW}
+_ORDER = {weight: place for place, weight in enumerate(_WEIGHTS)}
+_SHOWN = 3
+"""Looks, and findings of each, unless everything is asked for."""
+
+
+@command("review", example="legion review 12")
+@ticket_argument
+def review(call: CommandCall, id: int) -> None:
+    """Have the change of a ticket read by an independent reviewer, whatever the project's policy says.
+
+    A ticket that is about to land waits for the verdict; of one that has landed nothing moves.
+    """
+    done = call.legion().review(id)
+    call.answer(done, lambda: [harmless(done.message)])
+
+
+@command("bounce", example="legion bounce 12 'Keep the old API working.'")
+@ticket_argument
+@click.argument("text", metavar="[TEXT]", default="")
+def bounce(call: CommandCall, id: int, text: str) -> None:
+    """Send a ticket's change back to its agent, with your words and what readers found.
+
+    For a ticket that is being checked, read or landed, or that waits for you with a change. TEXT may be - for stdin.
+    """
+    done = call.legion().bounce(id, Action(feedback=given_text(text, "TEXT") if text else ""))
+    call.answer(done, lambda: [harmless(done.message)])
+
+
+def section(reviews: Sequence[ReviewLine], screen: Screen, *, full: bool) -> Iterator[str]:
+    """The last looks first cut short, each with what blocks."""
+    if not reviews:
+        return
+    yield ""
+    yield screen.bold("Read by others")
+    shown = reviews if full else reviews[-_SHOWN:]
+    if len(shown) < len(reviews):
+        yield screen.aside(f"{count(len(reviews) - len(shown), 'earlier look')} not shown: --full")
+    for one in shown:
+        yield from _look(one, screen, full)
+
+
+def _look(one: ReviewLine, screen: Screen, full: bool) -> Iterator[str]:
+    aside = "" if one.binding else " (nobody waits for it)"
+    words, colour = _WORDS.get(one.verdict, harmless(one.verdict)), _COLOURS.get(one.verdict, Colour.CYAN)
+    if one.overruled:
+        words, colour = "approved by the rules, against its words", Colour.YELLOW
+    yield screen.line(
+        Cell(f"{harmless(one.reader)} "),
+        Cell(words, colour),
+        Cell(f"{aside}  look {one.round}, {one.commit[:9]}, {clock(one.given_at or one.asked_at)}", Colour.DIM),
+        indent=2,
+    )
+    if one.summary:
+        yield from screen.paragraph(one.summary, most_lines=None if full else 2)
+    if one.complaint:
+        yield from screen.paragraph(f"its last answer could not be used: {one.complaint}", most_lines=3)
+    findings = sorted(one.findings, key=lambda finding: _ORDER.get(finding.weight, len(_ORDER)))
+    for finding in findings if full else findings[:_SHOWN]:
+        yield from _finding(finding, screen, full)
+    if not full and len(findings) > _SHOWN:
+        yield screen.aside(f"and {len(findings) - _SHOWN} more: --full")
+    for note in one.notes:
+        yield screen.line(Cell(f"noted: {harmless(note)}", Colour.DIM), indent=4)
+
+
+def _finding(finding: FindingLine, screen: Screen, full: bool) -> Iterator[str]:
+    where = finding.file if finding.line is None else f"{finding.file}:{finding.line}"
+    yield screen.line(
+        Cell(f"{harmless(finding.weight)} ", _WEIGHTS.get(finding.weight, Colour.DIM)),
+        Cell(f"{harmless(where)}  {harmless(' '.join(finding.text.split()))}"),
+        indent=4,
+    )

@@ -1,0 +1,414 @@
+"""`legion ticket N`: everything about one ticket, on one screen."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+
+import click
+
+from legion.cli.agents import team_section
+from legion.cli.base.command import CommandCall, command
+from legion.cli.base.output import (
+    Cell,
+    Colour,
+    Screen,
+    clock,
+    count,
+    duration,
+    fine_duration,
+    harmless,
+    harmless_lines,
+    numbers,
+    size,
+    thousands,
+    width,
+)
+from legion.cli.base.parameters import ticket_argument
+from legion.cli.base.states import state_cell, verdict_cell
+from legion.cli.board.inbox import question_lines
+from legion.cli.board.status import about, dollars
+from legion.cli.tickets import reviews
+from legion.wire.tickets import CommandLine, EnvironmentLine, EventLine, ReceiptLine, RunLine, TicketPage, UsageLine
+from legion.wire.words import clash, clashing
+
+SHORT = 8
+"""Lines of one section, unless everything is asked for."""
+
+
+@command("ticket", example="legion ticket 12")
+@ticket_argument
+@click.option("--full", is_flag=True, help="Nothing cut short: whole texts, all attempts, the whole history.")
+def ticket(call: CommandCall, id: int, full: bool) -> None:
+    """Everything about one ticket: text, state, attempts, receipts, history."""
+    page = call.legion().ticket(id)
+    call.answer(page, lambda: page_of(page, call.screen, full=full))
+
+
+def page_of(page: TicketPage, screen: Screen, *, full: bool = False) -> list[str]:
+    return [
+        *_head(page, screen, full),
+        *_questions(page, screen),
+        *_texts(page, screen, full),
+        *team_section.section(page.crew, screen, full=full),
+        *_evidence(page, screen),
+        *reviews.section(page.reviews, screen, full=full),
+        *_attempts(page, screen, full),
+        *_clashes(page, screen),
+        *_spent(page, screen),
+        *_environment(page.environment, screen, full),
+        *_receipts(page, screen, full),
+        *_weakened(page, screen, full),
+        *_reversal(page, screen, full),
+        *_files(page, screen, full),
+        *_history(page, screen, full),
+    ]
+
+
+def _head(page: TicketPage, screen: Screen, full: bool) -> Iterator[str]:
+    line = page.ticket
+    yield screen.line(Cell(f"#{line.id} ", Colour.BOLD), Cell(harmless(line.title), Colour.BOLD))
+    # The reason stands below, in full, unless it fits; and so does what it is doing where that is long.
+    state, said, below = state_cell(screen, line.state), about(line), ""
+    if line.doing or not _fits(screen, state, said):
+        said, below = about(replace(line, reason="")), line.reason
+    if line.doing and not _fits(screen, state, said):
+        said = about(replace(line, reason="", doing=""))
+        below = "; ".join(words for words in (line.doing, line.reason) if words)
+    yield screen.line(state, Cell(f"  {said}" if said else ""))
+    if below:
+        yield from screen.paragraph(below, most_lines=None if full else 3)
+    facts = [
+        ("after", numbers(line.after)),
+        ("epic", harmless(line.epic)),
+        ("labels", harmless(", ".join(page.labels))),
+        ("priority", str(line.priority) if line.priority else ""),
+        ("kind", "checkpoint" if line.checkpoint else ""),
+        ("agent", harmless(" ".join(word for word in (page.driver, page.command, page.model) if word))),
+        ("may touch", harmless(", ".join(page.files))),
+        ("proofs", harmless(" ; ".join(page.prove))),
+        ("acceptance", harmless(", ".join(page.accept))),
+        ("worktree", harmless(page.worktree or "")),
+        ("change", f"{page.change[:9]} on {page.base[:9]}" if page.change and page.base else ""),
+        ("landed", page.landed[:9] if page.landed else ""),
+        ("undoes", f"ticket {page.ticket.undoes}" if page.ticket.undoes else ""),
+        ("undone by", f"ticket {numbers(page.undone_by)}" if page.undone_by else ""),
+        ("parked until", _until(page.parked_until) if page.parked_until and not page.questions else ""),
+        ("model access", harmless(page.access)),
+        ("conversation", harmless(page.conversation)),
+        ("may ask", "you, for what it is not allowed to do" if page.ask else ""),
+        ("budget", _budget(page)),
+    ]
+    yield from screen.table([[Cell(name, Colour.DIM), Cell(value)] for name, value in facts if value])
+
+
+def _fits(screen: Screen, state: Cell, said: str) -> bool:
+    return width(f"{state.text}  {said}") <= screen.width
+
+
+def _budget(page: TicketPage) -> str:
+    if page.budget is None:
+        return ""
+    return f"{dollars(page.budget)}, of which {dollars(page.usage.usd if page.usage else 0)} is spent"
+
+
+def _until(moment: float) -> str:
+    left = moment - time.time()
+    return f"{clock(moment)}, in {duration(left)}; it goes on by itself" if left > 0 else f"{clock(moment)}, now"
+
+
+def _clashes(page: TicketPage, screen: Screen) -> Iterator[str]:
+    """Where its change will conflict with others in work."""
+    if not page.clashes:
+        return
+    yield ""
+    yield screen.bold("Conflicts to come")
+    for one in page.clashes:
+        other = f"ticket {one.ticket}" if one.ticket else "what landed"
+        here = f" line {one.first}" if one.first == one.last else f" lines {one.first}-{one.last}"
+        place = harmless(one.path) + (here if one.first else "")
+        yield screen.line(Cell(f"{place}  ", Colour.YELLOW), Cell(f"with {other}"), indent=2)
+
+
+def _questions(page: TicketPage, screen: Screen) -> Iterator[str]:
+    for question in page.questions:
+        yield ""
+        yield from question_lines(question, screen)
+
+
+def _spent(page: TicketPage, screen: Screen) -> Iterator[str]:
+    """What each run spent and all of them together."""
+    if page.usage is None:
+        return
+    yield from _section(screen, "Spent")
+    rows = [(f"run {run.id}", run.usage) for run in page.runs if run.usage is not None]
+    rows += [("together", page.usage)] if len(rows) > 1 else []
+    yield from screen.table([[Cell(name, Colour.DIM), *_usage_cells(usage)] for name, usage in rows])
+    if page.usage.unpriced:
+        without = count(page.usage.unpriced, "request")
+        yield screen.aside(
+            f"{without} without a known price, so not in the sum; prices.toml beside your settings adds it"
+        )
+
+
+def _usage_cells(usage: UsageLine) -> list[Cell]:
+    refused = f" ({usage.failed} failed)" if usage.failed else ""
+    return [
+        Cell(dollars(usage.usd), Colour.BOLD),
+        Cell(f"{count(usage.requests, 'request')}{refused}"),
+        Cell(f"{thousands(usage.input)} in"),
+        Cell(f"{thousands(usage.output)} out"),
+        Cell(f"{thousands(usage.cache_read)} from cache"),
+        Cell(f"{thousands(usage.cache_write)} to cache"),
+    ]
+
+
+def _section(screen: Screen, title: str) -> Iterator[str]:
+    yield ""
+    yield screen.bold(title)
+
+
+def _texts(page: TicketPage, screen: Screen, full: bool) -> Iterator[str]:
+    texts = [
+        ("Text", page.text),
+        ("Context", page.context),
+        ("Criteria", "" if page.evidence else page.criteria),
+        ("Plan", page.plan),
+        (f"Plan of its agent, {page.planning}", page.proposal),
+        ("Feedback", page.feedback),
+    ]
+    for title, text in texts:
+        if text.strip():
+            yield from _section(screen, title)
+            yield from screen.paragraph(text, most_lines=None if full else SHORT)
+
+
+def _attempts(page: TicketPage, screen: Screen, full: bool) -> Iterator[str]:
+    if not page.runs:
+        return
+    yield from _section(screen, "Attempts")
+    shown = page.runs if full else page.runs[-SHORT:]
+    if len(shown) < len(page.runs):
+        yield screen.aside(f"{count(len(page.runs) - len(shown), 'earlier run')} not shown: --full")
+    yield from screen.table([_run_row(run, page.access) for run in shown], whole=full)
+
+
+def _run_row(run: RunLine, usual: str) -> list[Cell]:
+    """`usual` is how who builds reaches its model: another way is said."""
+    outcome = run.outcome or "at work"
+    colour = {"finished": Colour.GREEN, "at work": Colour.CYAN}.get(outcome, Colour.YELLOW)
+    lasted = fine_duration(run.ended_at - run.started_at) if run.ended_at is not None else ""
+    again = f" (start {run.generation})" if run.generation > 1 else ""
+    role = f", {harmless(run.role)}" if run.role else ""
+    other = f" ({harmless(run.access)})" if run.access not in ("", usual) else ""
+    return [
+        Cell(f"attempt {run.attempt}{again}{role}{other}"),
+        Cell(f"run {run.id}", Colour.DIM),
+        Cell(clock(run.started_at), Colour.DIM),
+        Cell(lasted),
+        Cell(harmless(outcome).replace("_", " "), colour),
+        Cell(harmless(run.detail)),
+    ]
+
+
+def _environment(place: EnvironmentLine | None, screen: Screen, full: bool) -> Iterator[str]:
+    if place is None or not (place.slot is not None or place.worktree_bytes or place.up or place.down or place.notes):
+        return
+    least = "" if place.all_counted else "at least "
+    limit = f" of {size(place.limit_bytes)} allowed" if place.limit_bytes else ""
+    facts = [
+        ("slot", "" if place.slot is None else str(place.slot)),
+        ("ports", f"{place.ports[0]}-{place.ports[-1]}" if place.ports else ""),
+        ("listening", numbers(place.listening)),
+        ("temp folder", f"{size(place.temp_bytes)} in {harmless(place.temp)}" if place.temp else ""),
+        ("disk", f"{least}{size(place.worktree_bytes + place.temp_bytes)}{limit}"),
+    ]
+    yield from _section(screen, "Environment")
+    yield from screen.table([[Cell(name, Colour.DIM), Cell(value)] for name, value in facts if value])
+    for name, ran in (("up", place.up), ("down", place.down)):
+        if ran is not None:
+            yield from _command(name, ran, screen, full)
+    for note in place.notes:
+        yield screen.line(Cell(harmless(note), Colour.YELLOW), indent=2)
+
+
+def _command(name: str, ran: CommandLine, screen: Screen, full: bool) -> Iterator[str]:
+    colour = Colour.GREEN if ran.ok else Colour.RED
+    yield screen.line(Cell(f"{name}: "), Cell(harmless(ran.how), colour), Cell(f"  {harmless(ran.command)}"), indent=2)
+    if full or not ran.ok:
+        lines = [line for line in harmless_lines(ran.tail) if line.strip()]
+        for line in lines if full else lines[-SHORT:]:
+            yield screen.line(Cell(line), indent=4)
+
+
+def _receipts(page: TicketPage, screen: Screen, full: bool) -> Iterator[str]:
+    if not page.receipts:
+        return
+    yield from _section(screen, "Receipts")
+    shown = page.receipts if full else page.receipts[-SHORT:]
+    if len(shown) < len(page.receipts):
+        yield screen.aside(f"{count(len(page.receipts) - len(shown), 'earlier receipt')} not shown: --full")
+    yield from screen.table([_receipt_row(receipt, screen) for receipt in shown], whole=full)
+    last = page.receipts[-1]
+    if last.verdict != "green" and last.tail.strip():
+        yield from screen.paragraph(f"the end of what {harmless(last.name)} said (all of it: {harmless(last.output)})")
+        lines = [line for line in harmless_lines(last.tail) if line.strip()]
+        for line in lines if full else lines[-SHORT:]:
+            yield screen.line(Cell(line), indent=4)
+
+
+def _receipt_row(receipt: ReceiptLine, screen: Screen) -> list[Cell]:
+    code = "no exit code" if receipt.exit_code is None else f"exit {receipt.exit_code}"
+    return [
+        verdict_cell(screen, harmless(receipt.verdict)),
+        Cell(harmless(receipt.name)),
+        Cell(harmless(receipt.command)),
+        Cell(code, Colour.DIM),
+        Cell(fine_duration(receipt.duration), Colour.DIM),
+        Cell(f"on {receipt.commit[:9]}", Colour.DIM),
+    ]
+
+
+_BACKING = {
+    "proven": Colour.GREEN,
+    "green": Colour.GREEN,
+    "red": Colour.RED,
+    "read": Colour.CYAN,
+    "claimed": Colour.YELLOW,
+}
+
+
+def _evidence(page: TicketPage, screen: Screen) -> Iterator[str]:
+    """Which criterion is proven by what, and which is only claimed."""
+    if not page.evidence:
+        return
+    yield from _section(screen, "Criteria")
+    for one in page.evidence:
+        backing = Cell(f"{harmless(one.backing):<8}", _BACKING.get(one.backing, Colour.DIM))
+        yield screen.line(backing, Cell(harmless(one.criterion)), indent=2)
+        where = f" on {one.commit[:9]}" if one.commit else ""
+        idle = ", which is green without the change, too" if one.idle else ""
+        own = ", which the change itself wrote" if one.own else ""
+        by = f"by {harmless(one.by)}{where}{idle}{own}" if one.by else _NOTHING
+        yield screen.line(Cell(by, Colour.DIM), indent=10)
+
+
+_NOTHING = "nothing is bound to it: --prove 'CRITERION :: COMMAND'"
+
+
+def _weakened(page: TicketPage, screen: Screen, full: bool) -> Iterator[str]:
+    if not page.weakened:
+        return
+    yield from _section(screen, "Tests look weaker")
+    shown = page.weakened if full else page.weakened[:SHORT]
+    for one in shown:
+        where = harmless(one.path) if one.line is None else f"{harmless(one.path)}:{one.line}"
+        sign = Cell(f"{harmless(one.sign)}  ", Colour.YELLOW)
+        yield screen.line(sign, Cell(f"{where}  {harmless(one.words)}"), indent=2)
+    if len(shown) < len(page.weakened):
+        yield screen.aside(f"and {len(page.weakened) - len(shown)} more: --full")
+
+
+def _reversal(page: TicketPage, screen: Screen, full: bool) -> Iterator[str]:
+    """What nobody missed when it was taken back."""
+    found = page.reversal
+    if found is None:
+        return
+    yield from _section(screen, "Taken back")
+    for name in found.idle:
+        yield screen.line(Cell("green without the change  ", Colour.YELLOW), Cell(harmless(name)), indent=2)
+    shown = found.unproven if full else found.unproven[:SHORT]
+    for one in shown:
+        where = f"{harmless(one.path)}:{one.line}, {count(one.lines, 'line')}"
+        yield screen.line(Cell("unproven  ", Colour.YELLOW), Cell(where), indent=2)
+    if len(shown) < len(found.unproven):
+        yield screen.aside(f"and {len(found.unproven) - len(shown)} more: --full")
+    missed = found.tried - len(found.unproven)
+    left = f"; no time was left for {found.left} more" if found.left else ""
+    yield screen.aside(f"{missed} of {count(found.tried, 'piece')} of the change would be missed{left}")
+
+
+def _files(page: TicketPage, screen: Screen, full: bool) -> Iterator[str]:
+    if not page.changed_files:
+        return
+    yield from _section(screen, f"Changes in {count(len(page.changed_files), 'file')}")
+    shown = page.changed_files if full else page.changed_files[:SHORT]
+    for name in shown:
+        yield screen.line(Cell(harmless(name)), indent=2)
+    if len(shown) < len(page.changed_files):
+        yield screen.aside(f"and {len(page.changed_files) - len(shown)} more: legion diff {page.ticket.id}")
+
+
+def _history(page: TicketPage, screen: Screen, full: bool) -> Iterator[str]:
+    if not page.history:
+        return
+    yield from _section(screen, "History")
+    shown = page.history if full else page.history[-SHORT:]
+    if len(shown) < len(page.history):
+        yield screen.aside(f"{count(len(page.history) - len(shown), 'earlier event')} not shown: --full")
+    yield from screen.table([[Cell(clock(event.at), Colour.DIM), Cell(words_of(event))] for event in shown], whole=full)
+
+
+_HELPED = {"nudge": "nudged", "interrupt": "interrupted with advice", "end": "its run is ended"}
+
+
+def words_of(event: EventLine) -> str:
+    """What happened, for a person. A kind that we do not know is told by its data."""
+    told = {name: harmless(str(value)) for name, value in event.data.items() if value not in (None, "", [], {})}
+    commit = told.get("commit", "")[:9]
+    match event.kind:
+        case "ticket.created":
+            return "created"
+        case "ticket.moved":
+            return _with(f"{told.get('from')} to {told.get('to')}", told.get("reason"))
+        case "ticket.advised":
+            return f"{told.get('role')} advised in run {told.get('run')}"
+        case "run.started":
+            return _with(f"run {told.get('run')} started, attempt {told.get('attempt')}", told.get("role"))
+        case "run.ended":
+            outcome = told.get("outcome", "").replace("_", " ")
+            return _with(f"run {told.get('run')} ended: {outcome}", told.get("detail"))
+        case "check.receipt":
+            return f"{told.get('name')} is {told.get('verdict')} on {commit}"
+        case "question.asked":
+            return _with(f"question {told.get('question')}", told.get("words"))
+        case "question.settled":
+            # Events of earlier releases know only yes and no.
+            said = told.get("choice") or ("yes" if event.data.get("allowed") else "no")
+            return _with(f"question {told.get('question')} settled: {said}", told.get("why"))
+        case "review.asked":
+            return _with(f"{told.get('reader')} is to read {commit}", told.get("why"))
+        case "review.given":
+            words = told.get("summary") or told.get("why")
+            return _with(f"{told.get('reader')} on {commit}, {told.get('verdict')}", words)
+        case "warning":
+            return _with("put off", told.get("why"))
+        case "liveness.step":
+            return _with(_HELPED.get(told.get("step", ""), "helped"), told.get("why"))
+        case "proof.reversed":
+            return f"taken back in {count(int(told.get('tried', 0)), 'piece')}"
+        case "ticket.rewound":
+            return f"rewound to {told.get('moment')}"
+        case "ticket.dropped":
+            return "dropped"
+        case "check.flaky":
+            return f"{told.get('name', 'a check')} was red and then green on the same tree: flaky"
+        case "conflict.predicted":
+            return f"will conflict with {harmless(clash(event.data))}"
+        case "conflict.gone":
+            return f"will not conflict with {harmless(clashing(event.data))} any more"
+        case "landing.landed":
+            return f"landed as {commit}"
+        case "landing.left-behind":
+            return told.get("why", "not in the target any more")
+        case "landing.brought-back":
+            return "in the target again"
+        case "landing.sent-back":
+            return _with("sent back", told.get("why"))
+        case _:
+            return _with(harmless(event.kind), ", ".join(f"{name} {value}" for name, value in told.items()))
+
+
+def _with(said: str, why: str | None) -> str:
+    return f"{said}: {why}" if why else said

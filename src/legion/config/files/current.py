@@ -1,0 +1,40 @@
+"""The person's settings as their file says at this moment. A file that makes no sense leaves the last good ones."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+
+from legion.config.files.user import UserConfig, load
+from legion.domain.errors import BadInput
+
+log = logging.getLogger(__name__)
+
+
+class CurrentSettings:
+    """Looks at the file's time whenever somebody asks, and reads it again when that changed."""
+
+    def __init__(self, first: UserConfig) -> None:
+        self._config = first
+        self._file = Path(first.origin) if first.origin else None
+        self._seen = self._stamp()
+        self.complaint = ""
+        """What is wrong with the file as it is now."""
+
+    def get(self) -> UserConfig:
+        stamp = self._stamp()
+        if stamp != self._seen:
+            self._seen = stamp
+            try:
+                self._config, self.complaint = load(self._file), ""
+            except BadInput as wrong:
+                self.complaint = wrong.message
+                log.warning("the settings stay as they were: %s", wrong.message)
+        return self._config
+
+    def _stamp(self) -> tuple[int, int] | None:
+        try:
+            facts = self._file.stat() if self._file is not None else None
+        except OSError:
+            return None
+        return (facts.st_mtime_ns, facts.st_size) if facts is not None else None

@@ -1,0 +1,313 @@
+"""legion.toml at the root of a repository: how its tickets are prepared, checked and landed.
+
+It is checked in, so anyone who can change the repository can write it. It can therefore never say where we listen or
+write, how agents are held in, which program an agent is, or anything else of the person's own file. Its commands run
+only after the person has trusted the hash of its text.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+from legion.config.base import settings
+from legion.config.base.settings import DAY, NAME, choice, flag, number, text, texts, whole
+from legion.config.base.source import SettingsText, read
+from legion.config.sections.environment import EnvironmentSettings, read_environment
+from legion.config.sections.review import ReviewSettings
+from legion.config.sections.watchdog import WatchdogSettings
+from legion.domain.agents.teams import SOLO, name_fault
+from legion.domain.checks import Check
+from legion.domain.landing.bisect import LandingMode
+from legion.domain.landing.conflicts import Overlap
+from legion.domain.review.path_patterns import glob_fault
+
+FILE = "legion.toml"
+
+
+def _key_fault(name: str) -> str | None:
+    if "*" in name or "?" in name:
+        return "has a wildcard in it, so name the files themselves"
+    return "is a folder, so name the files themselves" if name.endswith("/") else glob_fault(name)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SetupSettings:
+    run: str = field(
+        default="",
+        metadata=text(
+            allowed="a command, or empty for none",
+            help="A shell command that prepares dependencies in a fresh worktree.",
+        ),
+    )
+    key: tuple[str, ...] = field(
+        default=(),
+        metadata=texts(
+            allowed="a list of file names from the root of the repository",
+            fault=_key_fault,
+            help="Files whose content decides whether it must run again, lock files mostly.",
+        ),
+    )
+    timeout: float = field(default=1800.0, metadata=number(1, DAY, unit="seconds", help="How long it may take."))
+
+
+@dataclass(frozen=True, kw_only=True)
+class CheckTable:
+    """One [checks.NAME] as it is written; the rest of the program sees a Check."""
+
+    run: str = field(
+        metadata=text(
+            allowed="a command",
+            fits=lambda command: bool(command.strip()),
+            help="A shell command that ends with exit code 0 when all is well.",
+        )
+    )
+    timeout: float = field(
+        default=600.0,
+        metadata=number(1, DAY, unit="seconds", help="How long it may take before it counts as failed."),
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class AgentSettings:
+    parallel: int = field(default=4, metadata=whole(1, 64, help="How many agents work on this project at once."))
+    attempts: int = field(
+        default=5, metadata=whole(1, 20, help="How often a ticket that does not say itself is tried before it fails.")
+    )
+    timeout: float = field(
+        default=3600.0, metadata=number(1, 7 * DAY, unit="seconds", help="How long one run of an agent may take.")
+    )
+    driver: str = field(
+        default="",
+        metadata=text(
+            allowed="the name of a driver in the person's own file, or empty",
+            fits=lambda name: name == "" or NAME.fullmatch(name) is not None,
+            help="The driver for tickets that name none. Empty: the person's `default_driver`.",
+        ),
+    )
+    team: str = field(
+        default=SOLO,
+        metadata=text(
+            allowed="the name of a team",
+            fits=lambda name: name_fault(name) is None,
+            help="The team for tickets that name none: see `legion team list`.",
+        ),
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class LandingSettings:
+    mode: LandingMode = field(
+        default=LandingMode.MERGE, metadata=choice(LandingMode, help="How a change reaches the target branch.")
+    )
+    batch: int = field(
+        default=32,
+        metadata=whole(
+            1, 256, help="How many changes the merge queue tries together at most; after red ones it tries fewer."
+        ),
+    )
+    checks_at_once: int = field(
+        default=2, metadata=whole(1, 64, help="How many of the merge queue's candidates are checked at once.")
+    )
+    speculate: bool = field(
+        default=True,
+        metadata=flag(help="Whether the next batch is built on top of the one in test, and tested beside it."),
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class ConflictSettings:
+    overlap: Overlap = field(
+        default=Overlap.ADVICE,
+        metadata=choice(
+            Overlap,
+            help='Tickets whose `files` overlap. "advice": others start first; "rule": they never work at once.',
+        ),
+    )
+    look_every: float = field(
+        default=15.0,
+        metadata=number(
+            0,
+            DAY,
+            unit="seconds",
+            help="How often changes in work are merged with each other to see conflicts early. 0: never.",
+        ),
+    )
+    tell: bool = field(
+        default=True, metadata=flag(help="Whether agents that can hear are told of a conflict that was seen early.")
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProtectedSettings:
+    paths: tuple[str, ...] = field(
+        default=(),
+        metadata=texts(
+            allowed="a list of patterns for paths from the root of the repository",
+            fault=glob_fault,
+            help="Protected beside what always is: a change here needs a ticket whose `files` name it, or your yes.",
+        ),
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class CheckpointSettings:
+    fixes: int = field(
+        default=2,
+        metadata=whole(
+            0,
+            20,
+            help="How many tickets a red checkpoint may make, one after the other, to have it mended. 0: it fails.",
+        ),
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class RevertProofSettings:
+    seconds: float = field(
+        default=0.0,
+        metadata=number(
+            0,
+            DAY,
+            unit="seconds",
+            help="How long each change may be tried without itself and without each of its hunks. 0: not at all.",
+        ),
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProjectConfig:
+    setup: SetupSettings = field(default_factory=SetupSettings)
+    checks: tuple[Check, ...] = ()
+    """In the order of the file."""
+    agents: AgentSettings = field(default_factory=AgentSettings)
+    landing: LandingSettings = field(default_factory=LandingSettings)
+    conflicts: ConflictSettings = field(default_factory=ConflictSettings)
+    protected: ProtectedSettings = field(default_factory=ProtectedSettings)
+    checkpoints: CheckpointSettings = field(default_factory=CheckpointSettings)
+    reversal: RevertProofSettings = field(default_factory=RevertProofSettings)
+    review: ReviewSettings = field(default_factory=ReviewSettings)
+    liveness: WatchdogSettings = field(default_factory=WatchdogSettings)
+    environment: EnvironmentSettings = field(default_factory=EnvironmentSettings)
+    stated: frozenset[str] = field(default=frozenset(), compare=False)
+    """The flat keys that the file sets itself; the rest are defaults."""
+
+
+DEFAULTS = ProjectConfig()
+
+SECTIONS: Mapping[str, type] = {
+    "setup": SetupSettings,
+    "checks.NAME": CheckTable,
+    "agents": AgentSettings,
+    "landing": LandingSettings,
+    "conflicts": ConflictSettings,
+    "protected": ProtectedSettings,
+    "checkpoints": CheckpointSettings,
+    "reversal": RevertProofSettings,
+    "review": ReviewSettings,
+    "liveness": WatchdogSettings,
+    "environment": EnvironmentSettings,
+}
+"""Every table of the file by its name, for the documentation."""
+
+_VARS = "environment.vars"
+
+_PERSONS_OWN = (
+    "belongs into the person's own settings file (see `legion config`), since a repository must not decide it"
+)
+_NO_CREDENTIALS = "has no place in legion.toml: a checked-in file must never hold or choose credentials"
+
+FOREIGN: Mapping[str, str] = {
+    **dict.fromkeys(("daemon", "sandbox", "drivers", "default_driver", "worktrees", "claude"), _PERSONS_OWN),
+    **dict.fromkeys(("governor", "budgets", "rhythm", "rewind", "notify", "standing", "watch", "every"), _PERSONS_OWN),
+    **dict.fromkeys(("protection", "questions", "acceptance", "models", "reviewer"), _PERSONS_OWN),
+    **dict.fromkeys(("host", "port", "bind", "listen", "address", "slots", "database", "data_dir"), _PERSONS_OWN),
+    **dict.fromkeys(("network", "read", "write", "env", "folder", "pool", "port_base", "copy", "caches"), _PERSONS_OWN),
+    **dict.fromkeys(("disk_gb", "disk_mb", "trash_days", "command", "argv", "args", "shell", "hooks"), _PERSONS_OWN),
+    **dict.fromkeys(("permission", "permissions", "permission_mode", "approval", "trust", "trusted"), _PERSONS_OWN),
+    **dict.fromkeys(("url", "base_url", "api_url", "endpoint", "endpoints", "proxy", "gateway"), _PERSONS_OWN),
+    **dict.fromkeys(("provider", "providers", "mcp", "mcp_servers"), _PERSONS_OWN),
+    **dict.fromkeys(("key_file", "token", "tokens", "secret", "secrets", "password"), _NO_CREDENTIALS),
+    **dict.fromkeys(("api_key", "apikey", "auth", "credential", "credentials"), _NO_CREDENTIALS),
+}
+"""Names that people may try here and must not. Any other name is refused as unknown."""
+
+
+@lru_cache(maxsize=1024)
+def parse(text: str, *, origin: str = FILE) -> ProjectConfig:
+    """The settings in the text of a legion.toml. Raises BadInput with the first thing that is wrong."""
+    source = read(text, origin)
+    _refuse_foreign(source)
+    _refuse_unknown_sections(source)
+    return ProjectConfig(
+        setup=settings.read_section(SetupSettings, source, ["setup"]),
+        checks=tuple(
+            Check(name=name, command=table.run, timeout=table.timeout)
+            for name, table in settings.read_named(CheckTable, source, "checks")
+        ),
+        agents=settings.read_section(AgentSettings, source, ["agents"]),
+        landing=settings.read_section(LandingSettings, source, ["landing"]),
+        conflicts=settings.read_section(ConflictSettings, source, ["conflicts"]),
+        protected=settings.read_section(ProtectedSettings, source, ["protected"]),
+        checkpoints=settings.read_section(CheckpointSettings, source, ["checkpoints"]),
+        reversal=settings.read_section(RevertProofSettings, source, ["reversal"]),
+        review=settings.read_section(ReviewSettings, source, ["review"]),
+        liveness=settings.read_section(WatchdogSettings, source, ["liveness"]),
+        environment=read_environment(source),
+        stated=_stated(source.table),
+    )
+
+
+def hash_of(text: str) -> str:
+    """What `legion trust` remembers: it changes with every character of the file."""
+    return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()
+
+
+def flatten(config: ProjectConfig) -> list[tuple[str, object]]:
+    """Every setting as (key, plain value), for `legion config`."""
+    rows = settings.flatten("setup", config.setup)
+    for check in config.checks:
+        rows += settings.flatten(f"checks.{check.name}", CheckTable(run=check.command, timeout=check.timeout))
+    rows += settings.flatten("agents", config.agents)
+    rows += settings.flatten("landing", config.landing)
+    rows += settings.flatten("conflicts", config.conflicts)
+    rows += settings.flatten("protected", config.protected)
+    rows += settings.flatten("checkpoints", config.checkpoints)
+    rows += settings.flatten("reversal", config.reversal)
+    rows += settings.flatten("review", config.review)
+    rows += settings.flatten("liveness", config.liveness)
+    rows += settings.flatten("environment", config.environment)
+    return rows
+
+
+def _stated(table: Mapping[str, object]) -> frozenset[str]:
+    """`environment.vars` is one setting, however many names it holds."""
+    keys = settings.stated(table)
+    return keys | {_VARS for key in keys if key.startswith(f"{_VARS}.")}
+
+
+def _refuse_unknown_sections(source: SettingsText) -> None:
+    names = [name.split(".")[0] for name in SECTIONS]
+    for name in source.table:
+        if name not in names:
+            raise settings.unknown(source, [name], names)
+
+
+def _refuse_foreign(source: SettingsText) -> None:
+    for path in _paths(source.table):
+        named_by_person = (len(path) == 2 and path[0] == "checks") or path[:-1] == ("environment", "vars")
+        why = FOREIGN.get(path[-1].lower().replace("-", "_"))
+        if path == ("agents", "run"):
+            why = _PERSONS_OWN
+        if why and not named_by_person:
+            raise source.fault(path, why)
+
+
+def _paths(table: Mapping[str, object], above: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    """Every key of the file as deep as settings go; a deeper one is refused with what holds it."""
+    for name, value in table.items():
+        yield (*above, name)
+        if isinstance(value, Mapping) and len(above) < 2:
+            yield from _paths(value, (*above, name))

@@ -1,0 +1,267 @@
+"""The person's own settings file: this machine, its sandbox, its agent programs.
+
+No repository can write or replace it, so only this file decides what agents can reach.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from legion.config.base import settings
+from legion.config.base.settings import DAY, SettingRule, Unfit, number, setting, text
+from legion.config.base.source import SettingsText, read
+from legion.config.sections.claude import ClaudeSettings
+from legion.config.sections.environment import PersonalEnvironment
+from legion.config.sections.evidence import Acceptance, ModelLadder, ProtectionSettings, QuestionSettings
+from legion.config.sections.limits import BudgetSettings, GovernorSettings, StartSettings
+from legion.config.sections.machine import DaemonSettings, SandboxSettings, WorktreeSettings
+from legion.config.sections.notifications import HookSettings, NotifySettings
+from legion.config.sections.review import ReviewerSettings
+from legion.config.sections.rewind import RewindSettings
+from legion.config.sections.standing import StandingSettings
+from legion.config.sections.watchdog import PersonalWatchdogSettings
+from legion.domain.errors import BadInput, NotFound
+from legion.system.paths import user_config_file
+
+
+def _words(value: object) -> tuple[str, ...]:
+    try:
+        words = tuple(shlex.split(settings.plain_text(value)))
+    except ValueError:
+        raise Unfit(value) from None
+    if not words:
+        raise Unfit(value)
+    return words
+
+
+@dataclass(frozen=True, kw_only=True)
+class GeneralSettings:
+    default_driver: str = field(
+        default="",
+        metadata=text(
+            allowed='"claude", the name of one of your [drivers.NAME], or empty',
+            help="The driver where neither ticket nor project name one. Empty: your only one, or else Claude Code.",
+        ),
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class DriverTable:
+    """One [drivers.NAME] as it is written; the rest of the program sees a Driver."""
+
+    run: tuple[str, ...] = field(
+        metadata=setting(
+            SettingRule(
+                allowed="a command line with balanced quotes",
+                help="Starts the agent program. Split into words as a shell does it, but no shell runs it.",
+                read=_words,
+                show=shlex.join,
+            )
+        )
+    )
+    timeout: float = field(
+        default=0.0,
+        metadata=number(
+            0, 7 * DAY, unit="seconds", help="How long one run may take. 0: what the project's `agents.timeout` says."
+        ),
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class DriverSettings:
+    """How to start one agent program."""
+
+    name: str
+    argv: tuple[str, ...]
+    timeout: float | None
+    """None: as the project says."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class UserConfig:
+    general: GeneralSettings = field(default_factory=GeneralSettings)
+    daemon: DaemonSettings = field(default_factory=DaemonSettings)
+    sandbox: SandboxSettings = field(default_factory=SandboxSettings)
+    drivers: Mapping[str, DriverSettings] = field(default_factory=dict)
+    worktrees: WorktreeSettings = field(default_factory=WorktreeSettings)
+    environment: PersonalEnvironment = field(default_factory=PersonalEnvironment)
+    claude: ClaudeSettings = field(default_factory=ClaudeSettings)
+    governor: GovernorSettings = field(default_factory=GovernorSettings)
+    budgets: BudgetSettings = field(default_factory=BudgetSettings)
+    rhythm: StartSettings = field(default_factory=StartSettings)
+    rewind: RewindSettings = field(default_factory=RewindSettings)
+    hooks: HookSettings = field(default_factory=HookSettings)
+    notify: NotifySettings = field(default_factory=NotifySettings)
+    protection: ProtectionSettings = field(default_factory=ProtectionSettings)
+    questions: QuestionSettings = field(default_factory=QuestionSettings)
+    models: ModelLadder = field(default_factory=ModelLadder)
+    reviewer: ReviewerSettings = field(default_factory=ReviewerSettings)
+    liveness: PersonalWatchdogSettings = field(default_factory=PersonalWatchdogSettings)
+    acceptance: Mapping[str, Acceptance] = field(default_factory=dict)
+    standing: StandingSettings = field(default_factory=StandingSettings)
+    origin: str = field(default="", compare=False)
+    """The file that was read, or would have been."""
+    stated: frozenset[str] = field(default=frozenset(), compare=False)
+    """The flat keys that the file sets itself; the rest are defaults."""
+
+    def driver(self, *wanted: str) -> DriverSettings | None:
+        """The first of the wanted names that is not empty (the ticket's, then the project's), else the default one.
+
+        None is Claude Code, which needs no settings; a [drivers.claude] of the person's own replaces it.
+        """
+        name = next((name for name in (*wanted, self.general.default_driver) if name), "")
+        if not name and len(self.drivers) == 1:
+            return next(iter(self.drivers.values()))
+        if name in self.drivers:
+            return self.drivers[name]
+        if name == CLAUDE or not (name or self.drivers):
+            return None
+        where = self.origin or str(user_config_file())
+        if name:
+            raise NotFound(
+                f"There is no driver {settings.shown(name)}: use `claude`, or add [drivers.{name}] with `run = ...` "
+                f"to {where}."
+            )
+        raise NotFound(f"No driver is chosen: set `default_driver` in {where} to `claude` or one of your own.")
+
+
+DEFAULTS = UserConfig()
+
+_BY_LABEL = "models.by_label"
+
+CLAUDE = "claude"
+"""The driver that is always there."""
+
+SECTIONS: Mapping[str, type] = {
+    "": GeneralSettings,
+    "daemon": DaemonSettings,
+    "sandbox": SandboxSettings,
+    "drivers.NAME": DriverTable,
+    "worktrees": WorktreeSettings,
+    "environment": PersonalEnvironment,
+    "claude": ClaudeSettings,
+    "governor": GovernorSettings,
+    "budgets": BudgetSettings,
+    "rhythm": StartSettings,
+    "rewind": RewindSettings,
+    "hooks": HookSettings,
+    "notify": NotifySettings,
+    "protection": ProtectionSettings,
+    "questions": QuestionSettings,
+    "models": ModelLadder,
+    "reviewer": ReviewerSettings,
+    "liveness": PersonalWatchdogSettings,
+    "acceptance.NAME": Acceptance,
+    "standing": StandingSettings,
+}
+"""Every table of the file by its name, for the documentation. The keys of the first stand above all tables."""
+
+
+def load(path: Path | None = None) -> UserConfig:
+    """The person's settings; the defaults where there is no file."""
+    path = path or user_config_file()
+    try:
+        content = path.read_bytes()
+    except FileNotFoundError:
+        return UserConfig(origin=str(path))
+    except OSError as fault:
+        raise BadInput(f"{path} cannot be read ({fault.strerror}): make it a readable file or remove it.") from None
+    try:
+        return parse(content.decode("utf-8"), origin=str(path))
+    except UnicodeDecodeError:
+        raise BadInput(f"{path} is not UTF-8 text: save it as such.") from None
+
+
+def parse(text: str, *, origin: str = "config.toml") -> UserConfig:
+    """The settings in the text of the person's file. Raises BadInput with the first thing that is wrong."""
+    source = read(text, origin)
+    general = _general(source)
+    drivers = {
+        name: DriverSettings(name=name, argv=table.run, timeout=table.timeout or None)
+        for name, table in settings.read_named(DriverTable, source, "drivers")
+    }
+    if general.default_driver and general.default_driver not in (*drivers, CLAUDE):
+        raise source.fault(["default_driver"], f"names no driver: add [drivers.{general.default_driver}] or change it")
+    reviewer = settings.read_section(ReviewerSettings, source, ["reviewer"])
+    if reviewer.driver and reviewer.driver not in (*drivers, CLAUDE):
+        raise source.fault(["reviewer", "driver"], f"names no driver: add [drivers.{reviewer.driver}] or change it")
+    return UserConfig(
+        general=general,
+        daemon=settings.read_section(DaemonSettings, source, ["daemon"]),
+        sandbox=settings.read_section(SandboxSettings, source, ["sandbox"]),
+        drivers=drivers,
+        worktrees=settings.read_section(WorktreeSettings, source, ["worktrees"]),
+        environment=settings.read_section(PersonalEnvironment, source, ["environment"]),
+        claude=settings.read_section(ClaudeSettings, source, ["claude"]),
+        governor=settings.read_section(GovernorSettings, source, ["governor"]),
+        budgets=settings.read_section(BudgetSettings, source, ["budgets"]),
+        rhythm=settings.read_section(StartSettings, source, ["rhythm"]),
+        rewind=settings.read_section(RewindSettings, source, ["rewind"]),
+        hooks=settings.read_section(HookSettings, source, ["hooks"]),
+        notify=settings.read_section(NotifySettings, source, ["notify"]),
+        protection=settings.read_section(ProtectionSettings, source, ["protection"]),
+        questions=settings.read_section(QuestionSettings, source, ["questions"]),
+        models=settings.read_section(ModelLadder, source, ["models"]),
+        reviewer=reviewer,
+        liveness=settings.read_section(PersonalWatchdogSettings, source, ["liveness"]),
+        acceptance=dict(settings.read_named(Acceptance, source, "acceptance")),
+        standing=settings.read_section(StandingSettings, source, ["standing"]),
+        origin=origin,
+        stated=_stated(source.table),
+    )
+
+
+_FLAT = (
+    *("claude", "governor", "budgets", "rhythm", "rewind", "hooks", "notify", "protection", "questions", "models"),
+    *("reviewer", "liveness", "standing"),
+)
+"""The tables that are shown as they are, in this order."""
+
+
+def flatten(config: UserConfig) -> list[tuple[str, object]]:
+    """Every setting as (key, plain value), for `legion config`. Passwords are left out."""
+    rows = settings.flatten("", config.general)
+    rows += settings.flatten("daemon", config.daemon)
+    rows += settings.flatten("sandbox", config.sandbox)
+    for driver in config.drivers.values():
+        rows += settings.flatten(f"drivers.{driver.name}", DriverTable(run=driver.argv, timeout=driver.timeout or 0.0))
+    rows += settings.flatten("worktrees", config.worktrees)
+    rows += settings.flatten("environment", config.environment)
+    for name in _FLAT:
+        rows += settings.flatten(name, getattr(config, name))
+    for name, one in config.acceptance.items():
+        rows += settings.flatten(f"acceptance.{name}", one)
+    return rows
+
+
+def _stated(table: Mapping[str, object]) -> frozenset[str]:
+    """`models.by_label` is one setting, however many labels it holds."""
+    keys = settings.stated(table)
+    return keys | {_BY_LABEL for key in keys if key.startswith(f"{_BY_LABEL}.")}
+
+
+def worktrees_folder(config: UserConfig, root: Path) -> Path:
+    """Where the worktrees of the repository at `root` lie. Raises BadInput where that would mix them with it."""
+    template = config.worktrees.folder.replace("{name}", root.name)
+    folder = Path(os.path.normpath(root / Path(template).expanduser()))
+    if folder == root or root in folder.parents or folder in root.parents:
+        raise BadInput(
+            f"`worktrees.folder` in {config.origin or user_config_file()} leads to {folder}, "
+            f"which must be neither inside nor around the repository {root}."
+        )
+    return folder
+
+
+def _general(source: SettingsText) -> GeneralSettings:
+    """The keys above all tables."""
+    known = settings.rules(GeneralSettings)
+    sections = [name.split(".")[0] for name in SECTIONS if name]
+    for name in source.table:
+        if name not in known and name not in sections:
+            raise settings.unknown(source, [name], [*known, *sections])
+    top = {name: value for name, value in source.table.items() if name in known}
+    return settings.read_section(GeneralSettings, replace(source, table=top), [])

@@ -1,0 +1,1 @@
+"""What `legion init` writes into a new legion.toml, guessed from the repository."""

@@ -1,0 +1,134 @@
+"""How a Python repository is prepared and tested, as far as its files tell.
+
+Worktrees move, and what setup made in one may be used in another. So the environment lies in the tree, is entered by
+`.venv/bin/python -m` (scripts hold absolute paths), and the project is never installed as editable: the tests would
+silently import the code of another tree. PYTHONPATH brings a `src` folder in instead.
+"""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import dataclass
+
+from legion.config.guess.repository import Folder, ProjectPart, keep_out_of_git, table, words
+
+_MARKERS = ("pyproject.toml", "setup.py", "setup.cfg", "tox.ini", "pytest.ini", "Pipfile")
+_REQUIREMENTS = (
+    "requirements.txt",
+    "requirements.lock",
+    *(f"requirements{joint}{kind}.txt" for joint in "-_./" for kind in ("dev", "test", "tests")),
+    *(f"{kind}-requirements.txt" for kind in ("dev", "test")),
+)
+_TESTS = ("**/test_*.py", "**/*_test.py", "**/tests.py")
+_EXTRAS = ("test", "tests", "testing", "dev")
+
+
+@dataclass(frozen=True)
+class _Setup:
+    run: str
+    key: tuple[str, ...]
+
+
+def python(files: Folder) -> ProjectPart | None:
+    requirements = files.those(*_REQUIREMENTS)
+    if not (files.those(*_MARKERS) or requirements or files.like("*.py", "tests/*.py", "test/*.py")):
+        return None
+    with_pytest = _wants_pytest(files, requirements)
+    setup = _locked(files) or _with_pip(files, requirements, with_pytest)
+    program = ".venv/bin/python" if setup else "python3"
+    path = "PYTHONPATH=src " if files.like("src/**/*.py") else ""
+    command = _test_command(files, with_pytest)
+    return ProjectPart(
+        kind="Python",
+        checks={"test": f"{path}{program} {command}"} if command else {},
+        setup=setup.run if setup else "",
+        key=setup.key if setup else (),
+    )
+
+
+def _wants_pytest(files: Folder, requirements: tuple[str, ...]) -> bool:
+    """Whether pytest is named anywhere, or the tests are no unittest classes."""
+    if files.like("pytest.ini", "conftest.py", "tests/**/conftest.py"):
+        return True
+    if any("pytest" in files.read(name) for name in (*_MARKERS, *requirements)):
+        return True
+    if "manage.py" in files:
+        return False
+    tests = [files.read(name) for name in files.like(*_TESTS)[:20]]
+    return any("pytest" in test or "unittest" not in test for test in tests)
+
+
+def _test_command(files: Folder, with_pytest: bool) -> str:
+    """What follows the interpreter; empty where there are no tests."""
+    if with_pytest:
+        return "-m pytest -q" if files.like(*_TESTS, "tests/**/*.py", "test/**/*.py") else ""
+    if not files.like(*_TESTS):
+        return ""
+    if "manage.py" in files:
+        return "manage.py test"
+    folder = next((name for name in ("tests", "test") if files.like(f"{name}/*.py")), None)
+    if folder is None or f"{folder}/__init__.py" in files:
+        return "-m unittest"
+    return f"-m unittest discover -s {folder}"
+
+
+def _locked(files: Folder) -> _Setup | None:
+    """The tool whose lock file is there installs exactly what it says."""
+    project = files.toml("pyproject.toml")
+    if "uv.lock" in files:
+        groups = "".join(f" --extra {name}" for name in _extras(project)) + "".join(
+            f" --group {name}" for name in _groups(project) if name != "dev"
+        )
+        return _Setup(f"uv sync --frozen --no-editable{groups}", ("uv.lock", "pyproject.toml"))
+    if "poetry.lock" in files:
+        run = "POETRY_VIRTUALENVS_IN_PROJECT=true poetry install --no-interaction --no-root"
+        return _Setup(run + "".join(f" --extras {name}" for name in _extras(project)), ("poetry.lock",))
+    if "pdm.lock" in files:
+        return _Setup("pdm sync --no-self", ("pdm.lock",))
+    if "Pipfile.lock" in files:
+        return _Setup("PIPENV_VENV_IN_PROJECT=1 pipenv sync --dev", ("Pipfile.lock",))
+    return None
+
+
+def _with_pip(files: Folder, requirements: tuple[str, ...], with_pytest: bool) -> _Setup | None:
+    project = files.toml("pyproject.toml")
+    extras, groups = _extras(project), _groups(project)
+    wanted = [f"-r {name}" for name in requirements]
+    if "setup.py" in files or "build-system" in project:
+        wanted.append(f"'.[{','.join(extras)}]'" if extras else ".")
+    else:
+        wanted += [shlex.quote(need) for need in _needs(project, extras)]
+    wanted += [f"--group {name}" for name in groups]
+    declared = [*_needs(project, extras), *map(files.read, requirements), *(["pytest"] if groups else [])]
+    if with_pytest and not any("pytest" in need for need in declared):
+        wanted.append("pytest")
+    if not wanted:
+        return None
+    environment = f"python3 -m venv .venv{keep_out_of_git(files, '.venv')}"
+    newer = " && .venv/bin/python -m pip install -q --upgrade pip" if groups else ""  # groups need pip 25.1
+    run = f"{environment}{newer} && .venv/bin/python -m pip install -q {' '.join(wanted)}"
+    return _Setup(run, (*requirements, *files.those("pyproject.toml", "setup.py", "setup.cfg")))
+
+
+def _needs(project: object, extras: list[str]) -> list[str]:
+    """What pyproject.toml lists, with these extras."""
+    named = table(table(project).get("project"))
+    optional = table(named.get("optional-dependencies"))
+    return [*words(named.get("dependencies")), *(need for name in extras for need in words(optional.get(name)))]
+
+
+def _extras(project: object) -> list[str]:
+    """The optional dependencies that the tests need: those with pytest, else the first that sounds like it."""
+    optional = table(table(table(project).get("project")).get("optional-dependencies"))
+    named = [name for name in _EXTRAS if name in optional]
+    return [name for name in named if _has_pytest(optional[name])] or named[:1]
+
+
+def _groups(project: object) -> list[str]:
+    """The dependency groups with pytest."""
+    groups = table(table(project).get("dependency-groups"))
+    return [name for name in _EXTRAS if _has_pytest(groups.get(name))][:1]
+
+
+def _has_pytest(needs: object) -> bool:
+    return any(need.startswith("pytest") for need in words(needs))

@@ -1,0 +1,89 @@
+"""What `guess` sees of a repository, and what it finds out about one part of it. Knows no programming language."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+
+from legion.domain.review.path_patterns import matches
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProjectPart:
+    """One kind of project found in a folder. The commands start in that folder."""
+
+    kind: str
+    checks: Mapping[str, str]
+    """Command by name; empty where nothing looks like a test."""
+    setup: str = ""
+    key: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Folder:
+    """The files of one folder of the repository, named from there."""
+
+    names: tuple[str, ...]
+    reader: Callable[[str], str]
+
+    def __contains__(self, name: str) -> bool:
+        return name in self.names
+
+    def first(self, *candidates: str) -> str | None:
+        """The first of the candidates that exists."""
+        return next((name for name in candidates if name in self.names), None)
+
+    def those(self, *candidates: str) -> tuple[str, ...]:
+        return tuple(name for name in candidates if name in self.names)
+
+    def like(self, *globs: str) -> tuple[str, ...]:
+        return tuple(name for name in self.names if matches(name, globs))
+
+    def read(self, name: str) -> str:
+        """The content, or nothing where there is no such file or it is no text."""
+        if name not in self.names:
+            return ""
+        try:
+            return self.reader(name)
+        except (OSError, UnicodeDecodeError):
+            return ""
+
+    def toml(self, name: str) -> Mapping[str, object]:
+        """The content as a table; an empty one where it is none."""
+        try:
+            return tomllib.loads(self.read(name))
+        except (ValueError, RecursionError):
+            return {}
+
+    def json(self, name: str) -> Mapping[str, object]:
+        try:
+            content = json.loads(self.read(name))
+        except (ValueError, RecursionError):
+            return {}
+        return content if isinstance(content, dict) else {}
+
+    def inside(self, folder: str) -> Folder:
+        prefix = f"{folder}/"
+        names = tuple(name.removeprefix(prefix) for name in self.names if name.startswith(prefix))
+        return Folder(names, lambda name: self.reader(prefix + name))
+
+
+def keep_out_of_git(files: Folder, folder: str) -> str:
+    """The end of a setup that made the folder: where git does not ignore it, it would be in everybody's change."""
+    lines = {line.strip().strip("/") for line in files.read(".gitignore").splitlines()}
+    ignored = {folder, f"**/{folder}", folder.split("/")[0]} & lines
+    return "" if ignored else f" && echo '*' > {folder}/.gitignore"
+
+
+def table(value: object) -> Mapping[str, object]:
+    """A part of somebody's file as a table, whatever it is."""
+    return value if isinstance(value, Mapping) else {}
+
+
+def words(value: object) -> tuple[str, ...]:
+    """A part of somebody's file as a list of plain texts, whatever it is."""
+    if not isinstance(value, Iterable):
+        return ()
+    return tuple(word for word in value if isinstance(word, str) and word.isascii() and word.isprintable())

@@ -1,0 +1,1 @@
+"""The sections of the settings files, one frozen dataclass each."""

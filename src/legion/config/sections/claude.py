@@ -1,0 +1,114 @@
+"""[claude] in the person's file: which Claude Code is started, how it reaches a model, and what it may do.
+
+Rules and texts only; whoever starts it reads them.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from enum import Enum
+
+from legion.config.base.settings import choice, number, text, texts, whole
+
+MOST_BUDGET = 100_000.0
+"""Dollars; a larger figure is a slip of the finger."""
+
+
+class Permissions(Enum):
+    """Claude Code's own words for what it may do without asking."""
+
+    DEFAULT = "default"
+    ACCEPT_EDITS = "acceptEdits"
+    DONT_ASK = "dontAsk"
+    BYPASS = "bypassPermissions"
+
+
+class Answers(Enum):
+    """Who may answer the questions of standing agents."""
+
+    PERSON = "person"
+    LEADERS = "leaders"
+
+
+def _tool_fault(name: str) -> str | None:
+    return None if name.strip() and "\n" not in name else "is no name of a tool"
+
+
+def _model_fault(name: str) -> str | None:
+    return None if re.fullmatch(r"[!-~]+", name) else "is no name of a model"
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClaudeSettings:
+    program: str = field(
+        default="",
+        metadata=text(
+            allowed="the path of a program, or empty",
+            help="The Claude Code to start. Empty: yours where it is new enough, else the one that Legion brings.",
+        ),
+    )
+    provider: str = field(
+        default="",
+        metadata=text(
+            allowed="the name of one of your providers, or empty",
+            help="Which of your providers serves it (`legion provider list`). Empty: the only one that there is.",
+        ),
+    )
+    model: str = field(
+        default="",
+        metadata=text(
+            allowed="the name of a model, or empty",
+            help="The model for tickets that name none. Empty: Claude Code's own choice.",
+        ),
+    )
+    fallback_model: str = field(
+        default="",
+        metadata=text(allowed="the name of a model, or empty", help="The model to use while the first is overloaded."),
+    )
+    models: tuple[str, ...] = field(
+        default=(),
+        metadata=texts(
+            allowed='a list of models, such as "claude-haiku-*"',
+            fault=_model_fault,
+            help="The models that it may ask for, beside those of its ticket and of these settings. Empty: any.",
+        ),
+    )
+    permission_mode: Permissions = field(
+        default=Permissions.ACCEPT_EDITS,
+        metadata=choice(Permissions, help="What it may do without asking, beside the tools that `allow` names."),
+    )
+    allow: tuple[str, ...] = field(
+        default=(),
+        metadata=texts(
+            allowed='a list of tools, such as "Bash(make *)"',
+            fault=_tool_fault,
+            help="Tools that it uses without asking. Inside a sandbox that holds, Bash and the web are allowed anyway.",
+        ),
+    )
+    tools: tuple[str, ...] = field(
+        default=(),
+        metadata=texts(
+            allowed="a list of tools", fault=_tool_fault, help="The only tools that it has. Empty: all of its own."
+        ),
+    )
+    max_turns: int = field(default=0, metadata=whole(0, 100_000, help="Turns of one run. 0: as many as it takes."))
+    budget_usd: float = field(
+        default=0.0,
+        metadata=number(
+            0, MOST_BUDGET, unit="dollars", help="What one ticket may cost that has no budget of its own. 0: no limit."
+        ),
+    )
+    answers: Answers = field(
+        default=Answers.PERSON,
+        metadata=choice(
+            Answers,
+            help='Who answers what an agent asks. "leaders": also those above it; permissions and budgets stay yours.',
+        ),
+    )
+    answer_within: float = field(
+        default=3600.0,
+        metadata=number(
+            1, 7 * 86400, unit="seconds", help="How long a question to you waits before it counts as a no."
+        ),
+    )

@@ -1,0 +1,139 @@
+"""What the person's own file says about changes that need more than green checks.
+
+Rules and texts only; whoever judges a change reads them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from pathlib import Path
+
+from legion.config.base.settings import DAY, NAME, SettingRule, Unfit, choice, number, plain_text, setting, text, texts
+from legion.domain.review.path_patterns import glob_fault
+
+
+class GuardMode(Enum):
+    ASK = "ask"
+    """A change of protected files waits for the person."""
+    OFF = "off"
+    """It lands like any other."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProtectionSettings:
+    mode: GuardMode = field(
+        default=GuardMode.ASK,
+        metadata=choice(
+            GuardMode, help='What stops a change of protected files or weakened tests. "off": nothing does.'
+        ),
+    )
+    allow: tuple[str, ...] = field(
+        default=(),
+        metadata=texts(
+            allowed="a list of patterns for paths from the root of the repository",
+            fault=glob_fault,
+            help="Paths that every ticket of every project may touch, as if it declared them.",
+        ),
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class QuestionSettings:
+    answer_within: float = field(
+        default=86_400.0,
+        metadata=number(
+            1, 30 * DAY, unit="seconds", help="How long a question about a change waits before it counts as a no."
+        ),
+    )
+
+
+def _yes_or_no(value: object) -> bool:
+    if not isinstance(value, bool):
+        raise Unfit(value)
+    return value
+
+
+def _ladders(value: object) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    if not isinstance(value, Mapping):
+        raise Unfit(value)
+    for label, models in value.items():
+        if not NAME.fullmatch(label):
+            raise Unfit(label, "is no label: at most 40 letters, digits, dots, dashes and underscores")
+        if not isinstance(models, list) or not models:
+            raise Unfit(models, f"must be a list of models for {label}, the weakest first")
+        for name in models:
+            if not plain_text(name).strip():
+                raise Unfit(name, "is no name of a model")
+    return tuple((label, tuple(models)) for label, models in value.items())
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelLadder:
+    """The ladder of a ticket for Claude Code whose attempts are used up."""
+
+    escalation: tuple[str, ...] = field(
+        default=("haiku", "sonnet", "opus"),
+        metadata=texts(
+            allowed="a list of models, the weakest first",
+            fault=lambda name: None if name.strip() else "is no name of a model",
+            help="Models to go on with where a ticket's attempts are used up: those above its own. Empty: none.",
+        ),
+    )
+    by_label: tuple[tuple[str, tuple[str, ...]], ...] = field(
+        default=(),
+        metadata=setting(
+            SettingRule(
+                allowed="a table of labels and lists of models",
+                help="Ladders of their own for tickets with a label: they begin with its first model.",
+                read=_ladders,
+                show=lambda ladders: {label: list(models) for label, models in ladders},
+            )
+        ),
+    )
+    fresh_eyes: bool = field(
+        default=True,
+        metadata=setting(
+            SettingRule(
+                allowed="true or false",
+                help="Whether it goes on in a new conversation first, which hears what was tried.",
+                read=_yes_or_no,
+            )
+        ),
+    )
+
+
+def _folder(value: object) -> Path | None:
+    words = plain_text(value)
+    if words and not words.startswith(("/", "~/")):
+        raise Unfit(value)
+    return Path(words).expanduser() if words else None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Acceptance:
+    """One [acceptance.NAME]."""
+
+    run: str = field(
+        metadata=text(
+            allowed="a command",
+            fits=lambda command: bool(command.strip()),
+            help="A shell command that runs in a tree of the built result; exit code 0 means that all is well.",
+        )
+    )
+    folder: Path | None = field(
+        default=None,
+        metadata=setting(
+            SettingRule(
+                allowed="a folder that starts with / or ~/, or empty",
+                help="What it reads outside the repository; its variable LEGION_ACCEPTANCE names it. No agent sees it.",
+                read=_folder,
+                show=lambda folder: str(folder) if folder else "",
+            )
+        ),
+    )
+    timeout: float = field(
+        default=600.0,
+        metadata=number(1, DAY, unit="seconds", help="How long it may take before it counts as failed."),
+    )

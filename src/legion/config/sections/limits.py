@@ -1,0 +1,103 @@
+"""[governor], [budgets] and [rhythm] in the person's file: when work may begin, and what it may cost.
+
+Rules and texts only.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+from legion.config.base.settings import SettingRule, Unfit, flag, number, setting, whole
+from legion.config.sections.claude import MOST_BUDGET
+
+_HOURS = re.compile(r"([01]?\d|2[0-3]):([0-5]\d) ?- ?([01]?\d|2[0-3]):([0-5]\d)")
+_MINUTES = 60
+
+
+@dataclass(frozen=True)
+class QuietHours:
+    """Minutes after midnight, local time. It may lead over midnight."""
+
+    start: int
+    end: int
+
+    def left(self, minute: float) -> float | None:
+        """Minutes until the end, where this minute of the day is quiet."""
+        length = (self.end - self.start) % (24 * _MINUTES)
+        since = (minute - self.start) % (24 * _MINUTES)
+        return length - since if since < length else None
+
+
+def _hours(value: object) -> QuietHours | None:
+    if value == "":
+        return None
+    found = _HOURS.fullmatch(value) if isinstance(value, str) else None
+    if found is None:
+        raise Unfit(value)
+    hour, minute, until_hour, until_minute = (int(part) for part in found.groups())
+    quiet = QuietHours(hour * _MINUTES + minute, until_hour * _MINUTES + until_minute)
+    if quiet.start == quiet.end:
+        raise Unfit(value, "begins and ends at the same time")
+    return quiet
+
+
+def _shown(quiet: QuietHours | None) -> str:
+    if quiet is None:
+        return ""
+    return "-".join(f"{minutes // _MINUTES:02}:{minutes % _MINUTES:02}" for minutes in (quiet.start, quiet.end))
+
+
+@dataclass(frozen=True, kw_only=True)
+class GovernorSettings:
+    on: bool = field(
+        default=True, metadata=flag(help="Whether work slows down before a provider's limit and holds at it.")
+    )
+    slow_from: float = field(
+        default=0.8,
+        metadata=number(
+            0.05, 1, unit="a share", help="From this share of a limit on, fewer agents begin, one after the other."
+        ),
+    )
+    stop_at: float = field(
+        default=0.97,
+        metadata=number(0.05, 1, unit="a share", help="From this share on nothing begins before the limit's reset."),
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class BudgetSettings:
+    day_usd: float = field(
+        default=0.0,
+        metadata=number(0, MOST_BUDGET, unit="dollars", help="What all work may cost on one day of UTC. 0: no limit."),
+    )
+    project_usd: float = field(
+        default=0.0,
+        metadata=number(0, MOST_BUDGET, unit="dollars", help="What each project may cost in all. 0: no limit."),
+    )
+    epic_usd: float = field(
+        default=0.0,
+        metadata=number(0, MOST_BUDGET, unit="dollars", help="What each epic may cost in all. 0: no limit."),
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class StartSettings:
+    stagger: float = field(
+        default=0.0, metadata=number(0, 3600, unit="seconds", help="The least time between two agents that begin.")
+    )
+    quiet: QuietHours | None = field(
+        default=None,
+        metadata=setting(
+            SettingRule(
+                allowed='hours such as "22:00-07:00", or empty',
+                help="Hours of your local time in which no agent begins; who is at work goes on.",
+                read=_hours,
+                show=_shown,
+            )
+        ),
+    )
+    waiting: int = field(
+        default=0,
+        metadata=whole(0, 1000, help="How many tickets may wait for you before nothing new begins. 0: any number."),
+    )

@@ -1,0 +1,187 @@
+"""The person's settings about this machine: the daemon, the sandbox and the worktrees."""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from dataclasses import dataclass, field
+from enum import Enum
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from legion.config.base import settings
+from legion.config.base.settings import SettingRule, Unfit, choice, number, setting, text, texts, whole
+
+
+class SandboxMode(Enum):
+    AUTO = "auto"
+    """Use a sandbox where one works, and say so where none does."""
+    REQUIRE = "require"
+    """Start no agent without one."""
+    OFF = "off"
+
+
+class NetworkMode(Enum):
+    OPEN = "open"
+    NONE = "none"
+
+
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_PASSWORD = re.compile(r"(?<=://)([^/@:]*):.*@|(?<=[?&])(password=)[^&]*", re.IGNORECASE)
+
+
+def _is_host(value: str) -> bool:
+    if value == "localhost":
+        return True
+    try:
+        ipaddress.ip_address(value)
+    except ValueError:
+        return False
+    return True
+
+
+def _is_database(value: str) -> bool:
+    try:
+        return value == "" or urlsplit(value).scheme in ("postgresql", "postgres", "postgresql+psycopg")
+    except ValueError:
+        return False
+
+
+def _without_password(url: str) -> str:
+    return _PASSWORD.sub(lambda found: f"{found[1]}:***@" if found[1] is not None else f"{found[2]}***", url)
+
+
+def _folder_fault(folder: str) -> str | None:
+    if not folder.startswith(("/", "~/")):
+        return "must start with / or ~/"
+    return "is too much to open to agents" if folder.strip("/") in ("", "~") else None
+
+
+def _variable_fault(name: str) -> str | None:
+    return None if _VARIABLE.fullmatch(name) else "is no name of an environment variable"
+
+
+def _is_template(value: str) -> bool:
+    return "{name}" in value and not set("{}") & set(value.replace("{name}", ""))
+
+
+def _pool(value: object) -> int | None:
+    if value == "auto":
+        return None
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= 64:
+        raise Unfit(value)
+    return value
+
+
+def _folders(help: str) -> settings.Metadata:
+    return texts(
+        allowed="a list of folders",
+        fault=_folder_fault,
+        make=lambda folder: Path(folder).expanduser(),
+        help=help,
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class DaemonSettings:
+    host: str = field(
+        default="127.0.0.1",
+        metadata=text(
+            allowed="an IP address of this machine or localhost",
+            fits=_is_host,
+            help="Where the API listens. Anything but loopback opens it to others, who still need the token.",
+        ),
+    )
+    port: int = field(
+        default=6666,
+        metadata=whole(1, 65535, help="The API's port. Where it is taken, the next free one is used and recorded."),
+    )
+    mcp_port: int = field(
+        default=6670,
+        metadata=whole(
+            1,
+            65535,
+            help="A second port of the API, which browsers and node accept, for MCP. Else the next free one.",
+        ),
+    )
+    gateway_port: int = field(
+        default=6671,
+        metadata=whole(1, 65535, help="The gateway's port, on loopback. Where it is taken, the next free one is used."),
+    )
+    slots: int = field(
+        default=32, metadata=whole(1, 1024, help="How many agents work at once on this machine, in all projects.")
+    )
+    database: str = field(
+        default="",
+        metadata=text(
+            allowed="a postgresql:// URL, or empty for SQLite",
+            fits=_is_database,
+            show=_without_password,
+            secret=True,
+            help="Where the state is kept. Empty: in SQLite in the data folder.",
+        ),
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class SandboxSettings:
+    mode: SandboxMode = field(
+        default=SandboxMode.AUTO,
+        metadata=choice(
+            SandboxMode,
+            help='Holds agents and checks in. "auto": where it works, and says where not; "require": or nothing runs.',
+        ),
+    )
+    network: NetworkMode = field(
+        default=NetworkMode.OPEN,
+        metadata=choice(NetworkMode, help='What agents and checks reach. "none": not even loopback.'),
+    )
+    read: tuple[Path, ...] = field(
+        default=(), metadata=_folders("What agents may read beside their worktree and the toolchains on your PATH.")
+    )
+    write: tuple[Path, ...] = field(
+        default=(), metadata=_folders("What agents may write beside their worktree, a download cache for example.")
+    )
+    env: tuple[str, ...] = field(
+        default=(),
+        metadata=texts(
+            allowed="a list of names of environment variables",
+            fault=_variable_fault,
+            help="Environment variables of yours that agents get, and can read.",
+        ),
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class WorktreeSettings:
+    folder: str = field(
+        default="../{name}-legion",
+        metadata=text(
+            allowed="a folder with {name} in it, which stands for the repository's name",
+            fits=_is_template,
+            help="Where worktrees lie. A relative folder starts at the root of the repository.",
+        ),
+    )
+    pool: int | None = field(
+        default=2,
+        metadata=setting(
+            SettingRule(
+                allowed='a whole number from 0 to 64 or "auto"',
+                help='Worktrees kept warm per project, where agents start at once. "auto": `agents.parallel` of them.',
+                read=_pool,
+                show=lambda trees: "auto" if trees is None else trees,
+            )
+        ),
+    )
+    """None: as many as the project's agents at once."""
+    disk_gb: float = field(
+        default=10.0,
+        metadata=number(0, 100_000, unit="gigabytes", help="Most disk for the warm worktrees and trash of a project."),
+    )
+    trash_days: float = field(
+        default=14.0, metadata=number(0, 3650, unit="days", help="How long a worktree stays in the trash.")
+    )
+
+    def warm(self, parallel: int) -> int:
+        """How many trees to keep warm for a project with so many agents at once."""
+        return parallel if self.pool is None else self.pool

@@ -1,0 +1,68 @@
+"""[hooks] and [notify] in the person's file: what happens when a ticket is done, failed, asks, or all work has ended.
+
+No repository can set these: they run as the person, outside of every sandbox.
+"""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import dataclass, field
+from urllib.parse import urlsplit
+
+from legion.config.base.settings import Metadata, SettingRule, Unfit, flag, setting, text, texts
+from legion.domain.notifications import NotificationKind
+
+_NAMES = tuple(occasion.value for occasion in NotificationKind)
+
+
+def _words(value: object) -> tuple[str, ...]:
+    if not isinstance(value, str):
+        raise Unfit(value)
+    try:
+        return tuple(shlex.split(value))
+    except ValueError:
+        raise Unfit(value) from None
+
+
+def _command(help: str) -> Metadata:
+    allowed = "a command line with balanced quotes, or empty"
+    return setting(SettingRule(allowed=allowed, help=help, read=_words, show=shlex.join))
+
+
+def _is_web(value: str) -> bool:
+    try:
+        place = urlsplit(value)
+        return value == "" or (place.scheme in ("http", "https") and bool(place.hostname))
+    except ValueError:
+        return False
+
+
+def _web(help: str) -> Metadata:
+    return text(allowed="a http:// or https:// address, or empty", fits=_is_web, secret=True, help=help)
+
+
+@dataclass(frozen=True, kw_only=True)
+class HookSettings:
+    """Commands of the person's. No shell runs them; LEGION_EVENT, LEGION_TICKET and others tell them what happened."""
+
+    done: tuple[str, ...] = field(default=(), metadata=_command("Runs when a ticket has landed."))
+    failed: tuple[str, ...] = field(default=(), metadata=_command("Runs when a ticket has failed."))
+    question: tuple[str, ...] = field(default=(), metadata=_command("Runs when something waits for you."))
+    all_done: tuple[str, ...] = field(
+        default=(), metadata=_command("Runs when no ticket of a project is left that has not ended.")
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class NotifySettings:
+    on: tuple[str, ...] = field(
+        default=("failed", "question", "all_done"),
+        metadata=texts(
+            allowed="a list of done, failed, question and all_done",
+            fault=lambda name: None if name in _NAMES else f"is none of {', '.join(_NAMES)}",
+            help="What you are told of.",
+        ),
+    )
+    desktop: bool = field(default=False, metadata=flag(help="Whether your desktop shows it."))
+    webhook: str = field(default="", metadata=_web("Gets it as JSON, by POST."))
+    ntfy: str = field(default="", metadata=_web("Your topic at a server of ntfy, such as https://ntfy.sh/my-topic."))

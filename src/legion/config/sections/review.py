@@ -1,0 +1,58 @@
+"""Who reads changes: what a repository asks for, and with which model or program the person has it done."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from legion.config.base.settings import choice, flag, text, texts, whole
+from legion.domain.review.path_patterns import glob_fault
+from legion.domain.tickets.spec import ReviewPolicy
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReviewSettings:
+    """[review] in legion.toml."""
+
+    policy: ReviewPolicy = field(
+        default=ReviewPolicy.OFF,
+        metadata=choice(
+            ReviewPolicy,
+            help='Whether an independent reviewer reads changes before they land. "risky": those that look it.',
+        ),
+    )
+    paths: tuple[str, ...] = field(
+        default=(),
+        metadata=texts(
+            allowed="a list of patterns for paths from the root of the repository",
+            fault=glob_fault,
+            help='Changes here are read under "risky", too.',
+        ),
+    )
+    rounds: int = field(
+        default=3,
+        metadata=whole(1, 10, help="Changes that readers did not approve, at the last of which you are asked."),
+    )
+    required: bool = field(
+        default=True,
+        metadata=flag(help="Whether a change waits for the approval. Without, findings are shown and it lands."),
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReviewerSettings:
+    """[reviewer] in the person's own file."""
+
+    model: str = field(
+        default="",
+        metadata=text(
+            allowed="a model, or empty",
+            help="The reviewer's. Empty: the strongest of `models.escalation` that the ticket's agent has not.",
+        ),
+    )
+    driver: str = field(
+        default="",
+        metadata=text(
+            allowed='"claude", the name of one of your [drivers.NAME], or empty',
+            help="The program that reads. Empty: Claude Code.",
+        ),
+    )

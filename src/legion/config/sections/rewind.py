@@ -1,0 +1,22 @@
+"""[rewind] in the person's file: what is kept of an agent's work from call to call. Rules and texts only."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from legion.config.base.settings import flag, number, whole
+
+
+@dataclass(frozen=True, kw_only=True)
+class RewindSettings:
+    on: bool = field(
+        default=True,
+        metadata=flag(help="Whether the tree is kept after every call of Claude Code that can change it."),
+    )
+    keep: int = field(
+        default=200, metadata=whole(1, 10_000, help="So many of the latest states of a run are kept at least.")
+    )
+    disk_mb: float = field(
+        default=500.0,
+        metadata=number(1, 1_000_000, unit="megabytes", help="Most disk for what is kept of a run."),
+    )

@@ -1,0 +1,53 @@
+"""[standing] in the person's file: how many agents may stand, and which roles may do more than agents usually may."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from legion.config.base.settings import Metadata, texts, whole
+from legion.domain.agents.agent import LEVELS, MOST, Rights
+from legion.domain.agents.extra_rights import EVERYBODY, ExtraRight, ExtraRights, opened
+
+
+def _role_fault(role: str) -> str | None:
+    return None if role.strip() else "is no name of a role"
+
+
+def _roles(help: str) -> Metadata:
+    return texts(allowed=f'a list of roles, or ["{EVERYBODY}"]', fault=_role_fault, help=help)
+
+
+@dataclass(frozen=True, kw_only=True)
+class StandingSettings:
+    most: int = field(
+        default=MOST, metadata=whole(1, 1000, help="How many agents stand at once, in all projects together.")
+    )
+    levels: int = field(default=LEVELS, metadata=whole(1, 20, help="How deep the tree of agents may be."))
+    tell_anybody: tuple[str, ...] = field(
+        default=(), metadata=_roles("Roles that may write to everybody who stands, in any project.")
+    )
+    interrupt_anybody: tuple[str, ...] = field(
+        default=(), metadata=_roles("Roles that may interrupt everybody but those above them.")
+    )
+    fire_anybody: tuple[str, ...] = field(
+        default=(), metadata=_roles("Roles that may fire everybody but those above them.")
+    )
+    choose_driver: tuple[str, ...] = field(
+        default=(), metadata=_roles("Roles whose tickets may name one of your drivers, or `standing`.")
+    )
+
+    @property
+    def top(self) -> Rights:
+        """The person's own seat: nobody stands beyond what it has to give."""
+        return Rights(headcount=self.most, depth=self.levels)
+
+    @property
+    def opened(self) -> ExtraRights:
+        return opened(
+            {
+                ExtraRight.TELL: self.tell_anybody,
+                ExtraRight.INTERRUPT: self.interrupt_anybody,
+                ExtraRight.FIRE: self.fire_anybody,
+                ExtraRight.DRIVER: self.choose_driver,
+            }
+        )

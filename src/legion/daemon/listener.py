@@ -1,0 +1,71 @@
+"""Where the daemon can be reached: a port, a socket of the person's own, and the record that tells clients."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import secrets
+import socket
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from legion.domain.errors import NotAllowed, Retryable
+from legion.system import files, ports
+from legion.system.paths import DataDir
+
+_LONGEST_SOCKET_PATH = 100
+
+
+@dataclass(frozen=True, kw_only=True)
+class DaemonFile:
+    """daemon.json: how clients find the daemon of a data folder."""
+
+    pid: int
+    url: str
+    socket: str | None
+    mcp: str
+    """Legion's tools over MCP, on a port that browsers and node accept."""
+    version: str
+
+    def write(self, data: DataDir) -> None:
+        files.write_whole(data.daemon_record, json.dumps(asdict(self)))
+
+
+def token(data: DataDir) -> str:
+    """The person's token, made at the first start and readable by nobody else."""
+    with contextlib.suppress(FileNotFoundError):
+        if (known := data.token.read_text().strip()) != "":
+            data.token.chmod(0o600)
+            return known
+    fresh = secrets.token_urlsafe(32)
+    files.write_whole(data.token, f"{fresh}\n")
+    return fresh
+
+
+def on_port(host: str, port: int) -> socket.socket:
+    """The wanted port, or the next free one."""
+    try:
+        listener = ports.listen(host, port)
+    except ports.Unusable as fault:
+        raise NotAllowed(
+            f"Legion cannot listen on {host} port {fault.port} ({fault.reason}): choose another."
+        ) from fault
+    if listener is None:
+        raise Retryable(f"No port from {port} on is free on {host}: choose another with --port.")
+    return listener
+
+
+def on_socket(path: Path) -> socket.socket | None:
+    """A socket file that only the person can open; None where the path is too long for one."""
+    if len(os.fsencode(path)) > _LONGEST_SOCKET_PATH:
+        return None
+    path.unlink(missing_ok=True)
+    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    before = os.umask(0o177)
+    try:
+        listener.bind(str(path))
+    finally:
+        os.umask(before)
+    listener.listen(128)
+    return listener

@@ -1,0 +1,1 @@
+"""Standing agents: rights, teams, mail, tools."""

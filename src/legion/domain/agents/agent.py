@@ -1,0 +1,268 @@
+"""Agents that stand: who hired whom, and what each may use, spend and hire. Rights only narrow going down.
+
+Rights are worked out at the hire and kept flat, so that nobody has to walk up the tree to know them. Whether an agent
+works or idles is no part of it: that follows from whether a run of it lives.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from enum import Enum
+
+from legion.domain.errors import NotAllowed
+
+ROOT = "root"
+"""The person's seat at the top of the tree. It is nobody's report and is never fired."""
+
+
+class Tier(Enum):
+    """Models by what they can do, dearest last. A hire gets none above its parent's."""
+
+    HAIKU = "haiku"
+    SONNET = "sonnet"
+    OPUS = "opus"
+
+
+TIERS = tuple(Tier)
+
+
+class Planning(Enum):
+    """Whether somebody above has to approve a plan before the agent may do more than read."""
+
+    NONE = "none"
+    WANTED = "wanted"
+    """It may only read."""
+    PROPOSED = "proposed"
+    """It may only read, and waits for a word about its plan."""
+    APPROVED = "approved"
+
+
+READING = frozenset({"Read", "Grep", "Glob"})
+"""What an agent has of its program's tools until its plan is approved."""
+STANDING = "standing"
+"""The driver of tickets that wait on the board until a standing agent claims them."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rights:
+    """What an agent may use. None stands for no limit of its own; below the root there is one where the parent has."""
+
+    tools: frozenset[str] | None = None
+    budget: float | None = None
+    """Dollars for itself and everybody below it."""
+    headcount: int | None = None
+    """How many may stand below it at once, at any depth."""
+    depth: int | None = None
+    """How many levels may stand below it."""
+    tier: Tier = Tier.OPUS
+
+
+MOST, LEVELS = 100, 6
+TOP = Rights(headcount=MOST, depth=LEVELS)
+"""The person's own, where their settings say nothing else: so many agents at once in all, so deep a tree."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Agent:
+    number: int
+    id: str
+    """Its conversation's id too: made and stored before its program starts."""
+    project: int
+    parent: str
+    name: str
+    role: str
+    task: str
+    model: str
+    rights: Rights
+    hired_at: float
+    fired_at: float | None = None
+    base: str | None = None
+    """The commit that its worktree began with."""
+    owes: bool = False
+    """Its last turn was cut off after it had heard its mail: it goes on without being told."""
+    held_until: float | None = None
+    """No turn begins before, since its provider does not serve for now."""
+    held_why: str = ""
+    plan: Planning = Planning.NONE
+    leaving: str = ""
+    """The message that asks it to leave, until it has answered."""
+    hirer: str = ""
+    """Its first parent, whoever adopted it since; empty: its parent."""
+    delegates: bool = False
+    """It only leads: of tools it has Legion's alone, whatever it may give to others."""
+
+    @property
+    def only_reads(self) -> bool:
+        return self.plan in (Planning.WANTED, Planning.PROPOSED)
+
+
+@dataclass(frozen=True, kw_only=True)
+class HireTerms:
+    """What whoever hires wishes for the new one; None: as much as can be given."""
+
+    tools: frozenset[str] | None = None
+    budget: float | None = None
+    headcount: int | None = None
+    depth: int | None = None
+    tier: Tier | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Allowance:
+    """What a parent can still give: its rights less what it and those below it have taken."""
+
+    rights: Rights
+    money: float | None
+    """Dollars neither spent nor reserved; None: no limit."""
+    heads: int | None
+    """Places still free below it; None: no limit."""
+
+
+def tree(agents: Iterable[Agent]) -> Mapping[str, tuple[Agent, ...]]:
+    """The standing reports of each, in the order of their hire."""
+    reports: dict[str, list[Agent]] = {}
+    for agent in sorted(agents, key=lambda agent: agent.number):
+        if agent.fired_at is None:
+            reports.setdefault(agent.parent, []).append(agent)
+    return {parent: tuple(children) for parent, children in reports.items()}
+
+
+def below(reports: Mapping[str, tuple[Agent, ...]], parent: str) -> Iterator[Agent]:
+    """Everybody under somebody, the nearest first."""
+    row = list(reports.get(parent, ()))
+    while row:
+        yield from row
+        row = [child for agent in row for child in reports.get(agent.id, ())]
+
+
+def means(rights: Rights, *, spent: float, reserved: float, heads: int) -> Allowance:
+    """`spent` by itself and by those it has fired; `reserved` for its standing reports; `heads` below it now."""
+    return Allowance(
+        rights=rights,
+        money=None if rights.budget is None else max(0.0, rights.budget - spent - reserved),
+        heads=None if rights.headcount is None else max(0, rights.headcount - heads),
+    )
+
+
+def hire(parent: Allowance, above: Iterable[Allowance], offer: HireTerms) -> Rights:
+    """The rights of a new report. Raises NotAllowed with what could be given.
+
+    `above` are the means of everybody over the parent: a new one takes a place of each of them.
+    """
+    places = [parent, *above]
+    _refuse_crowd(places)
+    _refuse_depth(places)
+    return Rights(
+        tools=_tools(parent.rights.tools, offer.tools),
+        budget=_money(parent.money, offer.budget),
+        headcount=_count("headcount", None if parent.heads is None else parent.heads - 1, offer.headcount),
+        depth=_count("depth", None if parent.rights.depth is None else parent.rights.depth - 1, offer.depth),
+        tier=_tier(parent.rights.tier, offer.tier),
+    )
+
+
+def widened(parent: Rights, child: Rights) -> list[str]:
+    """What a child has and its parent has not; nothing, ever."""
+    found = []
+    if parent.tools is not None and (child.tools is None or not child.tools <= parent.tools):
+        found.append("tools")
+    for name in ("budget", "headcount", "depth"):
+        upper, lower = getattr(parent, name), getattr(child, name)
+        if upper is not None and (lower is None or lower > upper):
+            found.append(name)
+    if TIERS.index(child.tier) > TIERS.index(parent.tier):
+        found.append("tier")
+    return found
+
+
+def adopted(child: Agent, parent: str) -> Agent:
+    """Whose parent was fired goes to the one above, and keeps its rights: they were narrower already."""
+    return replace(child, parent=parent)
+
+
+def above(parents: Mapping[str, str], agent: str) -> tuple[str, ...]:
+    """Everybody over somebody, the nearest first, the person last. `parents` names the parent of all who stand."""
+    found: list[str] = []
+    while agent in parents:
+        agent = parents[agent]
+        found.append(agent)
+    return tuple(found)
+
+
+def may_tell(parents: Mapping[str, str], caller: str, target: str) -> bool:
+    """Those above and below it, and its peers: the other reports of its parent."""
+    if caller == target:
+        return False
+    related = target in above(parents, caller) or caller in above(parents, target)
+    return related or (caller in parents and parents[caller] == parents.get(target))
+
+
+def may_command(parents: Mapping[str, str], caller: str, target: str) -> bool:
+    """Interrupt and fire: only those below."""
+    return caller in above(parents, target)
+
+
+def may_see(parents: Mapping[str, str], caller: str, target: str) -> bool:
+    """Its mail and its page: its own, and of those below."""
+    return caller == target or may_command(parents, caller, target)
+
+
+def _refuse_crowd(places: Iterable[Allowance]) -> None:
+    for means_above in places:
+        if means_above.heads is not None and means_above.heads < 1:
+            allowed = means_above.rights.headcount
+            raise NotAllowed(f"Nobody more may be hired here: {allowed} at once are allowed, and all stand already.")
+
+
+def _refuse_depth(places: Iterable[Allowance]) -> None:
+    """Everybody over the new one is asked: the person may have allowed fewer levels since they were hired."""
+    for levels, means_above in enumerate(places, start=1):
+        if means_above.rights.depth is not None and means_above.rights.depth < levels:
+            raise NotAllowed("Nobody may be hired here: the tree is as deep as allowed.")
+
+
+def _tools(allowed: frozenset[str] | None, wished: frozenset[str] | None) -> frozenset[str] | None:
+    if wished is None:
+        return allowed
+    if allowed is not None and not wished <= allowed:
+        extra = ", ".join(sorted(wished - allowed))
+        raise NotAllowed(f"You cannot give {extra}, which you do not have: choose from {', '.join(sorted(allowed))}.")
+    return wished
+
+
+def _money(left: float | None, wished: float | None) -> float | None:
+    if left is not None and left <= 0:
+        raise NotAllowed("You have no money left to give: fire somebody, or ask for more.")
+    if wished is None:
+        # Not all of it: the next hire, and the one who hires, need some too.
+        return None if left is None else left / 2
+    if wished <= 0:
+        raise NotAllowed("A budget is more than 0 dollars: choose one, or leave it out.")
+    if left is not None and wished > left:
+        raise NotAllowed(f"You cannot give {wished:g} dollars: {left:.2f} are left to give.")
+    return wished
+
+
+def _count(what: str, left: int | None, wished: int | None) -> int | None:
+    if wished is None:
+        return left
+    if wished < 0:
+        raise NotAllowed(f"A {what} is 0 or more: choose one, or leave it out.")
+    if left is not None and wished > left:
+        raise NotAllowed(f"You cannot give a {what} of {wished}: at most {left} is left to give.")
+    return wished
+
+
+def _tier(allowed: Tier, wished: Tier | None) -> Tier:
+    if wished is None:
+        return allowed
+    if TIERS.index(wished) > TIERS.index(allowed):
+        names = ", ".join(tier.value for tier in TIERS[: TIERS.index(allowed) + 1])
+        raise NotAllowed(f"You cannot give a model like {wished.value}: choose from {names}.")
+    return wished
+
+
+def tier_of(model: str, otherwise: Tier) -> Tier:
+    """The tier that a model's name tells; what names none counts as the highest that is allowed."""
+    return next((tier for tier in reversed(TIERS) if tier.value in model.lower()), otherwise)

@@ -1,0 +1,121 @@
+"""Mail between agents and people: stored once, in order, and in the recipient's conversation exactly once.
+
+    waiting -> offered -> heard           an agent's program echoed it
+       |          |
+       |          +-> waiting             the run ended, and its transcript does not hold it
+       +-> returned                       the recipient was fired first: its sender gets it back
+
+A person's mail is heard when they read it. A message is offered under the name of one prompt (`batch`), so that after
+any crash the transcript can say whether that prompt is in it, and with it every message of the batch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from enum import Enum
+
+from legion.domain.errors import StateConflict
+
+LONGEST = 16_000
+"""Characters of a message that a prompt holds itself; of a longer one it holds the beginning and a place to read."""
+MOST_IN_A_PROMPT = 100_000
+PING_PONG = 12
+"""So many answers of two agents to each other, with nothing else in between, are a quarrel for a person to end."""
+TALK = 4 * PING_PONG
+"""So many messages of a pair are looked at."""
+CALM = 3600.0
+"""Seconds of silence after which a pair may begin anew."""
+
+
+class MessageKind(Enum):
+    """What a message is."""
+
+    TASK = "task"
+    """What the agent was hired for."""
+    TELL = "tell"
+    """Somebody wrote it."""
+    RESULT = "result"
+    """What an agent's turn came to, for its parent."""
+    RETURNED = "returned"
+    """A message of the recipient's own that could not be delivered."""
+    NOTICE = "notice"
+    """From Legion itself: a report was fired, a limit was met."""
+
+
+class Delivery(Enum):
+    WAITING = "waiting"
+    OFFERED = "offered"
+    HEARD = "heard"
+    RETURNED = "returned"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Message:
+    number: int
+    """The order of all mail: what one sends another arrives in it."""
+    id: str
+    sender: str
+    recipient: str
+    kind: MessageKind
+    text: str
+    sent_at: float
+    delivery: Delivery = Delivery.WAITING
+    batch: str = ""
+    """The prompt under whose name it was offered."""
+    heard_at: float | None = None
+    about: str = ""
+    """The message that this one returns."""
+
+    @property
+    def is_open(self) -> bool:
+        return self.delivery in (Delivery.WAITING, Delivery.OFFERED)
+
+
+MOVES = {
+    Delivery.WAITING: (Delivery.OFFERED, Delivery.RETURNED, Delivery.HEARD),
+    Delivery.OFFERED: (Delivery.HEARD, Delivery.WAITING, Delivery.RETURNED),
+    Delivery.HEARD: (),
+    Delivery.RETURNED: (),
+}
+
+
+def moved(message: Message, to: Delivery, *, now: float, batch: str = "") -> Message:
+    """The message one step on. Raises Conflict where the step is not legal."""
+    if to not in MOVES[message.delivery]:
+        raise StateConflict(f"Message {message.number} is {message.delivery.value}, so it cannot become {to.value}.")
+    return replace(
+        message,
+        delivery=to,
+        batch=batch if to is Delivery.OFFERED else ("" if to is Delivery.WAITING else message.batch),
+        heard_at=now if to is Delivery.HEARD else None,
+    )
+
+
+def next_batch(waiting: Iterable[Message]) -> tuple[Message, ...]:
+    """As many of the oldest as one prompt holds, at least one: the mailbox is drained in order."""
+    batch: list[Message] = []
+    length = 0
+    for message in sorted(waiting, key=lambda message: message.number):
+        length += min(len(message.text), LONGEST)
+        if batch and length > MOST_IN_A_PROMPT:
+            break
+        batch.append(message)
+    return tuple(batch)
+
+
+def quarrels(history: Sequence[Message], now: float) -> bool:
+    """Whether the last messages of a pair, oldest first, are nothing but answers to each other.
+
+    However many each says at once, it is the change of the speaker that counts. After a while of silence they begin
+    anew.
+    """
+    answers, later = 0, None
+    for message in reversed(history):
+        until = now if later is None else later.sent_at
+        if message.kind is not MessageKind.TELL or until - message.sent_at > CALM:
+            break
+        if later is None or message.sender != later.sender:
+            answers += 1
+        later = message
+    return answers >= PING_PONG

@@ -1,0 +1,1 @@
+"""The merge queue's rules: order, bisection, conflicts, checks."""

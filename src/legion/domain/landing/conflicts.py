@@ -1,0 +1,165 @@
+"""Conflicts before they happen: who declares the same files, what was predicted, and what came of it.
+
+A prediction is a pair: two tickets, or a ticket and the code that has landed since it began (`LANDED`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+from legion.domain.events import Event, EventKind
+from legion.domain.review.path_patterns import meet
+from legion.domain.tickets.ticket import Cause, State, Ticket
+
+LANDED = 0
+"""Stands for the target where a pair names a ticket."""
+
+Pair = tuple[int, int]
+
+
+class Overlap(Enum):
+    """What it means that two tickets declare the same files."""
+
+    OFF = "off"
+    """Nothing."""
+    ADVICE = "advice"
+    """Others go first."""
+    RULE = "rule"
+    """They never work at the same time."""
+
+
+AT_WORK = frozenset({State.WORKING, State.CHECKING, State.REVIEWING, State.LANDING})
+"""States in which a change is on its way into the target."""
+
+
+def overlapping(ticket: Ticket, others: Iterable[Ticket]) -> tuple[int, ...]:
+    """Those of the others that declare files which this one declares too. Who declares nothing overlaps nobody."""
+    if not ticket.spec.files:
+        return ()
+    return tuple(other.id for other in others if other.id != ticket.id and meet(ticket.spec.files, other.spec.files))
+
+
+def ordered(ready: Sequence[Ticket], at_work: Iterable[Ticket], overlap: Overlap) -> list[Ticket]:
+    """Who may begin, in order, where those at work and those that begin before count."""
+    if overlap is Overlap.OFF:
+        return list(ready)
+    taken = list(at_work)
+    free: list[Ticket] = []
+    waiting: list[Ticket] = []
+    for ticket in ready:
+        if overlapping(ticket, taken):
+            waiting.append(ticket)
+        else:
+            free.append(ticket)
+            taken.append(ticket)
+    return free if overlap is Overlap.RULE else [*free, *waiting]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ConflictSpan:
+    """A place that both sides changed, in the lines of each side's own file; 0 to 0 where it has none there."""
+
+    path: str
+    mine: tuple[int, int]
+    theirs: tuple[int, int]
+
+
+@dataclass(frozen=True, kw_only=True)
+class PredictedConflict:
+    """Two changes that will conflict if both land as they are. `theirs` may be LANDED."""
+
+    mine: int
+    theirs: int
+    places: tuple[ConflictSpan, ...]
+
+    @property
+    def pair(self) -> Pair:
+        return (self.mine, self.theirs)
+
+    def seen_from(self, ticket: int) -> PredictedConflict:
+        """The same with this ticket as the first of the two."""
+        if ticket == self.mine:
+            return self
+        turned = tuple(ConflictSpan(path=one.path, mine=one.theirs, theirs=one.mine) for one in self.places)
+        return PredictedConflict(mine=self.theirs, theirs=self.mine, places=turned)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PredictionChange:
+    """What one look adds to those before it."""
+
+    new: tuple[PredictedConflict, ...]
+    gone: frozenset[Pair]
+    known: frozenset[Pair]
+    """The pairs that are told by now."""
+
+
+def compare(
+    clashes: Sequence[PredictedConflict],
+    known: Collection[Pair],
+    *,
+    seen: Collection[int],
+    at_work: Mapping[int, State],
+) -> PredictionChange:
+    """`clashes` is what a look found, `known` what was told before, `seen` whose changes could be looked at."""
+    found = {clash.pair for clash in clashes}
+    there = {*seen, LANDED}
+    left_over = {pair for pair in known if not set(pair) <= there and set(pair) & set(at_work)}
+    # Who conflicted with one that has landed since conflicts with the target now, which is no news. The target moves a
+    # moment before its tickets are done, so one that is landing may be there already.
+    no_news = {ticket for pair in left_over for ticket in pair}
+    no_news |= {mine for pair in known for mine, theirs in (pair, pair[::-1]) if at_work.get(theirs) is State.LANDING}
+    new = tuple(
+        clash for clash in clashes if clash.pair not in known and not (clash.theirs == LANDED and clash.mine in no_news)
+    )
+    return PredictionChange(
+        new=new,
+        gone=frozenset(pair for pair in known if set(pair) <= there and pair not in found),
+        known=frozenset(left_over | (found & set(known)) | {clash.pair for clash in new}),
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class PredictionScore:
+    """Predictions against outcomes."""
+
+    predicted: int = 0
+    """Pairs."""
+    came_true: int = 0
+    """One of the pair was sent back for a conflict, with the other in the target."""
+    settled: int = 0
+    """The pair stopped to conflict before either was sent back."""
+    unforeseen: int = 0
+    """Sent back for a conflict of which nothing was predicted."""
+
+
+def score(events: Iterable[Event]) -> PredictionScore:
+    """Of a project's events, oldest first."""
+    open_pairs: set[tuple[int, int]] = set()
+    counted: set[tuple[int, int]] = set()
+    true: set[tuple[int, int]] = set()
+    settled: set[tuple[int, int]] = set()
+    unforeseen = 0
+    for event in events:
+        if event.kind in (EventKind.CLASH_SEEN, EventKind.CLASH_GONE) and event.ticket is not None:
+            pair = (event.ticket, _number(event.data.get("with")))
+            if event.kind is EventKind.CLASH_SEEN:
+                counted.add(pair)
+                open_pairs.add(pair)
+            elif pair in open_pairs:
+                open_pairs.discard(pair)
+                settled.add(pair)
+        elif event.kind is EventKind.TICKET_MOVED and event.data.get("cause") == Cause.CONFLICT.value:
+            found = {pair for pair in open_pairs if event.ticket in pair}
+            unforeseen += not found
+            true |= found
+            open_pairs -= found
+    return PredictionScore(
+        predicted=len(counted), came_true=len(true), settled=len(settled - true), unforeseen=unforeseen
+    )
+
+
+def _number(value: object) -> int:
+    return value if isinstance(value, int) else LANDED

@@ -1,0 +1,52 @@
+"""What a person wants to hear of without looking: a ticket is done, failed or asks, or all work has ended."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+from legion.domain.events import Event, EventKind
+from legion.domain.rules import Rule
+from legion.domain.tickets.ticket import ENDED, ParkReason, State
+
+
+class NotificationKind(Enum):
+    DONE = "done"
+    """A ticket has landed, or a checkpoint holds."""
+    FAILED = "failed"
+    QUESTION = "question"
+    """Only a person can settle it: an agent asks, a ticket's own budget is spent, a provider refuses."""
+    ALL_DONE = "all_done"
+    """No ticket of the project is left that has not ended."""
+
+
+_WITHOUT_A_QUESTION = ParkReason.PROVIDER.value
+"""The only reason to wait for a person that is told by the move alone: the others come with a question."""
+_ENDS = frozenset(state.value for state in ENDED)
+_TOLD = _ENDS | {State.PARKED.value}
+
+
+def may_be_one(event: Event) -> bool:
+    """Whether it is worth while to look closer: most events are of no occasion."""
+    return event.kind is EventKind.QUESTION_ASKED or (
+        event.kind is EventKind.TICKET_MOVED and event.data.get("to") in _TOLD
+    )
+
+
+def occasions(event: Event, *, parked: str | None, live: int) -> tuple[NotificationKind, ...]:
+    """Those that an event is. `parked` says why its ticket waits now, `live` how many tickets of its project have not
+    ended."""
+    if event.kind is EventKind.QUESTION_ASKED:
+        return (NotificationKind.QUESTION,)
+    if not may_be_one(event):
+        return ()
+    found = []
+    goal = event.data.get("to")
+    if goal == State.DONE.value:
+        found.append(NotificationKind.DONE)
+    elif goal == State.FAILED.value and event.data.get("rule") != Rule.PERSON.value:
+        found.append(NotificationKind.FAILED)
+    elif goal == State.PARKED.value and parked == _WITHOUT_A_QUESTION:
+        found.append(NotificationKind.QUESTION)
+    if goal in _ENDS and live == 0:
+        found.append(NotificationKind.ALL_DONE)
+    return tuple(found)

@@ -1,0 +1,64 @@
+"""Who reads a change before it lands: what a project's policy says about it, and how often it may be sent back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from legion.domain.review.path_patterns import matches
+from legion.domain.review.verdicts import ReviewRequest
+from legion.domain.tickets import ladder
+from legion.domain.tickets.ticket import Ticket
+
+LARGE = 400
+"""Changed lines from which on a change counts as large."""
+_NAMED = 3
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChangeScope:
+    """What is known of a change before anybody reads it."""
+
+    paths: tuple[str, ...]
+    lines: int
+    """Added and taken away together."""
+    protected: tuple[str, ...] = ()
+    """Those of its paths that are protected, declared or not."""
+    weakened: tuple[str, ...] = ()
+    """Paths of tests that look weaker."""
+    unproven: int = 0
+    """Criteria to which nothing is bound."""
+
+
+def risks(touch: ChangeScope, watched: Sequence[str]) -> tuple[str, ...]:
+    """Why a change should be read, for people. `watched` are patterns of paths that always are."""
+    found = []
+    if here := [path for path in touch.paths if matches(path, watched)]:
+        found.append(f"it touches what is always read ({_some(here)})")
+    if touch.protected:
+        found.append(f"it touches protected files ({_some(touch.protected)})")
+    if touch.weakened:
+        found.append(f"tests look weaker ({_some(touch.weakened)})")
+    if touch.unproven:
+        found.append(
+            "one criterion has no proof" if touch.unproven == 1 else f"{touch.unproven} criteria have no proof"
+        )
+    if touch.lines > LARGE:
+        found.append(f"it changes {touch.lines} lines")
+    return tuple(found)
+
+
+def rounds(ticket: Ticket, readings: Iterable[ReviewRequest], since: float = 0.0) -> int:
+    """How many attempts of the ticket's present rung readers did not approve, one of them or several, since the moment
+    that a person last said how it goes on."""
+    first = ticket.spared + ladder.place(ticket) * ticket.spec.max_attempts
+    against = {
+        reading.attempt
+        for reading in readings
+        if reading.binding and reading.sends_back and reading.given_at is not None and reading.given_at > since
+    }
+    return sum(attempt > first for attempt in against)
+
+
+def _some(paths: Sequence[str]) -> str:
+    return ", ".join(paths[:_NAMED]) + (", ..." if len(paths) > _NAMED else "")

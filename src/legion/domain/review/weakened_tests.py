@@ -1,0 +1,202 @@
+"""Weakened tests, found in a difference without knowing any language well: signs that work was made to look done.
+
+A sign is a hint for people and never a proof: an assertion may have moved into a helper. What moved within the change,
+word for word, is no sign.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+from legion.domain.review.diffs import DiffLine, FileDiff
+from legion.domain.review.path_patterns import matches
+from legion.domain.review.protected_files import deciding, is_test
+
+
+class Sign(Enum):
+    FEWER_ASSERTIONS = "fewer assertions"
+    SKIP = "skip added"
+    FILE_REMOVED = "test file removed"
+    SILENCED = "failure silenced"
+    """A command whose failure no longer counts."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Weakening:
+    sign: Sign
+    path: str
+    line: int | None
+    """In the file as it is; None where what matters is gone."""
+    words: str
+    """What to look at: the line itself, or how many are gone."""
+
+
+_COMMENT = re.compile(r"^\s*(#(?!\[)|//|/\*|\*|--|<!--|;|%|rem\b)", re.IGNORECASE)
+
+_ASSERTION = re.compile(
+    r"""
+      ^\s*assert\w*\s                                        # Python, Java, Minitest
+    | \bassert\w*\s*[(!]                                    # assertEqual(, assert_eq!, assertThat(, assert(
+    | \b(?:assert|require|expect|should|must|verify)\.\w+   # testify, chai
+    | \bexpect\s*[({]                                       # Jest, RSpec
+    | \.(?:should|must_equal|wont_equal|must_be|to_not|not_to)\b
+    | \b(?:refute|flunk)\w*\b
+    | \.assert_(?:called|not_called|has_calls|any_call|awaited)\w*\(
+    | \b(?:pytest\.raises|assertRaises|should_panic|verify\()
+    | \bt\.(?:Error|Errorf|Fatal|Fatalf|Fail|FailNow|is|not|deepEqual|throws|like)\(
+    """,
+    re.VERBOSE,
+)
+_SHELL_ASSERTION = re.compile(r"(?:^|[;&|!]\s*|\bif\s+|^\s*)(?:test\s|\[\[?\s|grep\s|diff\s|cmp\s|assert\w*\b)")
+_EMPTY_ASSERTION = re.compile(
+    r"""
+      \bassert(?:_?true|_?that|\.ok)?[\s(!]+(?:true|1|not\s+false)\s*[),;]*\s*(?:["',].*)?$
+    | \bassert\s+(?P<a>\w+)\s*==\s*(?P=a)\s*$
+    | \bassert\w*[(!]+\s*(?P<b>[\w"']+)\s*,\s*(?P=b)\s*\)
+    | \bexpect\((?P<c>[\w"']+)\)\.(?:to\.?\w*|toBe|toEqual|toStrictEqual)[.\w]*\(\s*(?P=c)\s*\)
+    | \bexpect\(true\)\.toBeTruthy
+    """,
+    re.VERBOSE | re.IGNORECASE,
+)
+
+_SKIP = re.compile(
+    r"""
+      \bpytest\.(?:mark\.)?(?:skip|skipif|xfail)\b | \bpytest\.importorskip\(
+    | @(?:unittest\.)?(?:skip|skipIf|skipUnless|expectedFailure)\b | \.skipTest\( | \bSkipTest\b
+    | \b__test__\s*=\s*False | \bcollect_ignore(?:_glob)?\b
+    | \b(?:it|test|describe|context|suite|specify|bench)\.(?:skip|todo|only|failing|fixme)\b
+    | \b(?:xit|xtest|xdescribe|xcontext|xspecify|fit|fdescribe|fcontext)\s*[(\s]["'`(]
+    | \bt\.(?:Skip|Skipf|SkipNow)\( | ^\s*//\s*(?:go:build|\+build)\s+ignore
+    | \#\[ignore\b | \#\[cfg\(any\(\)\)\]
+    | @(?:Ignore|Disabled)\b | \bassume(?:True|False|That)\(
+    | ^\s*(?:skip|pending)\b(?!\s*[=:.])
+    """,
+    re.VERBOSE,
+)
+
+_SILENCED = re.compile(
+    r"""
+      \|\|\s*(?:true|:|/bin/true|exit\s+0|echo\b|return\s+0)(?![\w-])
+    | ;\s*(?:true|:|exit\s+0)\s*(?:["'`,)]|$)
+    | \bset\s+\+e\b
+    | \bcontinue-on-error\s*:\s*(?!false) | \ballow_failure\s*:\s*(?!false) | \bcontinueOnError\s*:\s*(?!false)
+    | --(?:passWithNoTests|exit-zero|deselect|no-verify|suppress-no-test-exit-code)\b
+    | --ignore[=\s]\S*test | -k\s*["']?not\b
+    | -DskipTests\b | -Dmaven\.test\.skip
+    """,
+    re.VERBOSE,
+)
+_IGNORED_BY_MAKE = re.compile(r"^\t\s*@?-\s*@?[\w./$]")
+
+_COMMAND_FILES = (
+    "legion.toml",
+    ".github",
+    ".gitlab-ci.yml",
+    ".circleci",
+    "azure-pipelines.yml",
+    "Jenkinsfile",
+    ".pre-commit-config.yaml",
+    ".husky",
+    ".githooks",
+    "**/Makefile",
+    "**/*.mk",
+    "**/justfile",
+    "**/Taskfile.yml",
+    "**/Rakefile",
+    "**/package.json",
+    "**/tox.ini",
+    "**/noxfile.py",
+    "**/pytest.ini",
+    "**/setup.cfg",
+    "**/pyproject.toml",
+    "**/pom.xml",
+    "**/build.gradle",
+    "**/build.gradle.kts",
+)
+"""Where commands that check something are written down."""
+
+_SHELL = (".sh", ".bash", ".bats")
+_LONGEST = 2000
+"""Characters of a line that are looked at: strangers write them, and a search must not take for ever."""
+
+
+def weakenings(change: Sequence[FileDiff], commands: Sequence[str]) -> tuple[Weakening, ...]:
+    """All signs in a change, in the order of its files. `commands` are the checks and proofs that will judge it."""
+    came = _texts(line for file in change for line in _asserting(file, file.added))
+    went = _texts(line for file in change for line in _asserting(file, file.removed))
+    moved = came & went
+    found: list[Weakening] = []
+    for file in change:
+        found += _fewer(file, moved)
+        if _holds_tests(file.path):
+            found += _lines(file, Sign.SKIP, _SKIP)
+        if _holds_commands(file.path, commands):
+            found += _lines(file, Sign.SILENCED, _SILENCED)
+            if matches(file.path, ("**/Makefile", "**/*.mk"), any_case=True):
+                found += _lines(file, Sign.SILENCED, _IGNORED_BY_MAKE)
+    return tuple(found)
+
+
+def _fewer(file: FileDiff, moved: Counter[str]) -> list[Weakening]:
+    went = _texts(_asserting(file, file.removed))
+    came = _texts(_asserting(file, file.added))
+    lost = (went - moved).total()
+    if file.gone and is_test(file.path):
+        whole = bool(went) and lost == 0
+        return [] if whole else [Weakening(sign=Sign.FILE_REMOVED, path=file.path, line=None, words=_count(lost))]
+    less = lost - (came - moved).total()
+    if less <= 0:
+        return []
+    return [Weakening(sign=Sign.FEWER_ASSERTIONS, path=file.path, line=None, words=f"{less} fewer than before")]
+
+
+def _count(lost: int) -> str:
+    return f"with {lost} assertion{'' if lost == 1 else 's'}" if lost else "no assertion was in it"
+
+
+def _lines(file: FileDiff, sign: Sign, pattern: re.Pattern[str]) -> list[Weakening]:
+    """Lines that came with the sign in them, but for those that stood in the file before."""
+    before = _texts(file.removed)
+    found = []
+    for line in file.added:
+        text = line.text.strip()
+        begins = line.text[:_LONGEST]
+        if not pattern.search(begins) or (_COMMENT.match(begins) and not pattern.match(begins)):
+            continue
+        if before[text]:
+            before[text] -= 1
+            continue
+        found.append(Weakening(sign=sign, path=file.path, line=line.number, words=text[:200]))
+    return found
+
+
+def _texts(lines: Iterable[DiffLine]) -> Counter[str]:
+    return Counter(line.text.strip() for line in lines)
+
+
+def _asserting(file: FileDiff, lines: Iterable[DiffLine]) -> list[DiffLine]:
+    """Of a file's lines, those that assert something. Its path is looked at once, however many there are."""
+    if not _holds_tests(file.path):
+        return []
+    pattern = _SHELL_ASSERTION if file.path.endswith(_SHELL) else _ASSERTION
+    return [line for line in lines if _asserts(line.text[:_LONGEST], pattern)]
+
+
+def _asserts(text: str, pattern: re.Pattern[str]) -> bool:
+    if _COMMENT.match(text) or _EMPTY_ASSERTION.search(text):
+        return False
+    return pattern.search(text) is not None
+
+
+def _holds_tests(path: str) -> bool:
+    """Rust keeps tests in the file that they are about."""
+    return is_test(path) or path.endswith(".rs")
+
+
+def _holds_commands(path: str, commands: Sequence[str]) -> bool:
+    named = (*_COMMAND_FILES, *deciding(commands))
+    return matches(path, named, any_case=True) or (is_test(path) and path.endswith(_SHELL))

@@ -1,0 +1,1 @@
+"""What should run now: decide, admission, budgets, throttling."""

@@ -1,0 +1,127 @@
+"""What a day, a project and an epic may cost, all tickets together. A ticket's own budget is the gateway's business."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, kw_only=True)
+class Budgets:
+    """Dollars; 0: no limit."""
+
+    day: float = 0.0
+    """All projects together, on one day of UTC."""
+    project: float = 0.0
+    """Each project."""
+    epic: float = 0.0
+    """Each epic of a project."""
+
+    def __bool__(self) -> bool:
+        return bool(self.day or self.project or self.epic)
+
+
+@dataclass(frozen=True, kw_only=True)
+class EpicSpending:
+    """What the tickets of one epic of a project spent on one day."""
+
+    project: int
+    epic: str
+    day: str
+    usd: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class SpentBudget:
+    """A budget that is spent."""
+
+    words: str
+    name: str
+    """Which it is, for people."""
+    daily: bool
+    """Tomorrow there is another."""
+    scope: str
+    """Which it is, for programs: what a person gives beside the settings is given to it."""
+    project: int
+    """Whose ticket or agent waits for it."""
+    usd: float
+    """What the settings say; as much again is what a person may give."""
+    most: float
+    """With what a person gave beside."""
+    total: float
+
+    @property
+    def key(self) -> str:
+        """The name of the question about it: the same as long as there is the same to spend."""
+        return f"{KEY}{self.scope}:{self.most:.6f}"
+
+    @property
+    def question(self) -> str:
+        return (
+            f"{self.name[:1].upper()}{self.name[1:]} of ${self.most:g} is spent (${self.total:.2f}), and work waits "
+            f"for it. Shall it get ${self.usd:g} more?"
+        )
+
+
+KEY = "budget:"
+
+
+def scope_of(key: str) -> str:
+    """The budget that the question with this name is about."""
+    return key.removeprefix(KEY).rpartition(":")[0]
+
+
+@dataclass(frozen=True, kw_only=True)
+class BudgetBalance:
+    """What is left, by what was spent until now."""
+
+    budgets: Budgets
+    spent: tuple[EpicSpending, ...]
+    today: str
+    extra: Mapping[str, float] = field(default_factory=dict)
+    """By scope: what a person gave beside the settings."""
+
+    def empty(self, project: int, epic: str) -> SpentBudget | None:
+        """The first budget of such a ticket that is spent; None while none is."""
+        return next(iter(self.empties(project, epic)), None)
+
+    def empties(self, project: int, epic: str) -> tuple[SpentBudget, ...]:
+        today = [one for one in self.spent if one.day == self.today]
+        mine = [one for one in self.spent if one.project == project]
+        scopes = (
+            ("today's budget", "day_usd", self.budgets.day, f"day:{self.today}", today),
+            ("the project's budget", "project_usd", self.budgets.project, f"project:{project}", mine),
+            (
+                f"the budget of epic {epic}",
+                "epic_usd",
+                self.budgets.epic if epic else 0.0,
+                f"epic:{project}:{epic}",
+                [one for one in mine if one.epic == epic],
+            ),
+        )
+        found = []
+        for name, key, usd, scope, costs in scopes:
+            most, total = usd + self.extra.get(scope, 0.0), sum(one.usd for one in costs)
+            if usd and total >= most:
+                comma = "," if key == "epic_usd" else ""
+                words = f"{name}{comma} of ${most:.2f} is spent (${total:.2f}): raise `budgets.{key}` in your settings"
+                daily = key == "day_usd"
+                found.append(
+                    SpentBudget(
+                        words=words,
+                        name=name,
+                        daily=daily,
+                        scope=scope,
+                        project=project,
+                        usd=usd,
+                        most=most,
+                        total=total,
+                    )
+                )
+        return tuple(found)
+
+
+def purse(
+    budgets: Budgets, spent: Iterable[EpicSpending], today: str, extra: Mapping[str, float] | None = None
+) -> BudgetBalance:
+    return BudgetBalance(budgets=budgets, spent=tuple(spent), today=today, extra=extra or {})

@@ -1,0 +1,1 @@
+"""Tickets: their moves, their order, their attempts, their evidence."""

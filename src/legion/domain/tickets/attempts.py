@@ -1,0 +1,38 @@
+"""What follows where an attempt did not make it: the next one, a rest before it, or the end."""
+
+from __future__ import annotations
+
+from legion.domain.tickets.ticket import Cause, Fail, Park, ParkReason, StartPoint, Ticket, TryAgain
+
+
+def has_attempts(ticket: Ticket) -> bool:
+    """Whether any is left, beside the present one."""
+    return ticket.used < ticket.spec.max_attempts
+
+
+def next_try(
+    ticket: Ticket, reason: str, feedback: str, ground: StartPoint | None = None, cause: Cause = Cause.ATTEMPT
+) -> TryAgain | Fail:
+    """The next attempt while there are any left, else the end."""
+    if has_attempts(ticket):
+        return TryAgain(reason, feedback, ground, cause)
+    return Fail(f"gave up after {tries_of(ticket)}: {reason}", feedback, ground, cause, why=reason)
+
+
+def tries_of(ticket: Ticket) -> str:
+    """How many attempts were made since a person last asked for it."""
+    made = ticket.attempt - ticket.spared
+    return "1 attempt" if made == 1 else f"{made} attempts"
+
+
+AT_ONCE = 3.0
+"""Seconds: a program that ends sooner without a trace has probably not begun."""
+_LONGEST_REST = 60.0
+
+
+def rest(ticket: Ticket, why: str, now: float) -> Park:
+    """Before the next attempt, where one ended at once and changed nothing: twice as long each time, or a program that
+    cannot work would use them all up in a second."""
+    seconds = min(2.0 ** (ticket.attempt - ticket.spared - 1), _LONGEST_REST)
+    detail = f"{why}; it rests {seconds:g} s, or until `legion resume {ticket.id}`"
+    return Park(ParkReason.RESTING, detail, until=now + seconds)

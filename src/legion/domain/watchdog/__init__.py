@@ -1,0 +1,1 @@
+"""Whether a run makes progress, and what to do when it does not."""

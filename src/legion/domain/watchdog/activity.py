@@ -1,0 +1,220 @@
+"""The course of a run: which calls its agent made, which returned with what, and what of that was new.
+
+Read from the facts in a run's journal, in their order. A call counts as made before only where it had the same input
+and its result says the same, times and addresses aside.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+_FLEETING = re.compile(
+    r"""
+      \b\d{4}-\d\d-\d\d(?:[T\ ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?)?(?:Z|[+-]\d\d:?\d\d)?  # a date, with its time
+    | \b\d?\d:\d\d(?::\d\d(?:[.,]\d+)?)?\b                                          # a time of day
+    | \b\d+(?:\.\d+)?\s?(?:ns|us|µs|ms|s|secs?|seconds?|m|mins?|minutes?)\b         # how long something took
+    | \b0x[0-9a-fA-F]{4,}\b                                                         # an address
+    | \b[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}\b                      # a uuid
+    | (?<=/tmp/)[\w.-]+                                                             # a folder for the moment
+    | (?<=\bpid[ =:])\s*\d+                                                         # a process
+    """,
+    re.VERBOSE,
+)
+TOLD_BY = ("call", "tool", "input", "digest", "gist", "tests", "question")
+"""The facts of an event that anything here is read from."""
+_FAILED = re.compile(r"\b(\d+) (?:tests? )?(?:failed|failing|failures?|errors?)\b|\b[Ff]ail(?:ed|ures?): (\d+)")
+_PASSED = re.compile(r"\b(\d+) (?:tests? )?(?:passed|passing)\b|\b[Pp]assed: (\d+)")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tally:
+    """What a run of tests said about itself."""
+
+    failed: int
+    passed: int
+
+
+def tally_of(text: str) -> Tally | None:
+    """The sums that test programs print, of their last line that has any; None where there are none."""
+    for line in reversed(text.splitlines()):
+        failed = sum(int(one or other) for one, other in _FAILED.findall(line))
+        passed = sum(int(one or other) for one, other in _PASSED.findall(line))
+        if failed or passed:
+            return Tally(failed=failed, passed=passed)
+    return None
+
+
+def gist(text: str) -> str:
+    """What a result says: the same for two runs of a program that differ in nothing but the clock."""
+    return _FLEETING.sub("~", text)
+
+
+@dataclass(frozen=True, kw_only=True)
+class JournalFact:
+    """One event of a journal: its kind is open text, its facts as JSON has them."""
+
+    number: int
+    time: float
+    kind: str
+    facts: Mapping[str, object]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ToolUse:
+    """A use of a tool that has begun."""
+
+    id: str
+    tool: str
+    words: str
+    """Its input, short, for people."""
+    input: str
+    """The digest of its whole input; empty where the runner of an older release did not tell it."""
+    since: float
+    number: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class ToolReturn:
+    """A call that came back."""
+
+    call: ToolUse
+    number: int
+    time: float
+    result: str
+    """The digest of its gist; empty where the runner of an older release did not tell it."""
+    tests: Tally | None
+    is_new: bool
+    """Never before in this run did this call say this."""
+
+    @property
+    def same(self) -> tuple[str, str]:
+        return self.call.input, self.result
+
+    @property
+    def comparable(self) -> bool:
+        return bool(self.call.input and self.result)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Activity:
+    returned: tuple[ToolReturn, ...] = ()
+    open: tuple[ToolUse, ...] = ()
+    """Calls that have begun and not returned, oldest first."""
+    asking: tuple[str, ...] = ()
+    """Questions to a person that are not answered."""
+    asked_at: float | None = None
+    last_at: float = 0.0
+    """When anything happened last."""
+    last_number: int = 0
+    through: bool = False
+    """It said that it is through; what is still to come is its end."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Repeats:
+    """The call that came back most often without anything new."""
+
+    call: ToolUse
+    times: int
+    first: int
+    """The number of the first return that was nothing new."""
+    since: float
+    """When that came."""
+
+
+def read(happenings: Iterable[JournalFact]) -> Activity:
+    open_calls: dict[str, ToolUse] = {}
+    asking: dict[str, float] = {}
+    returned: list[ToolReturn] = []
+    seen: set[tuple[str, str]] = set()
+    last_at, last_number, through = 0.0, 0, False
+    for one in happenings:
+        last_at, last_number = one.time, one.number
+        id, question = str(one.facts.get("call") or ""), str(one.facts.get("question") or "")
+        match one.kind:
+            case "begins" if id:
+                open_calls[id] = _call(one, id)
+            case "returned" if id in open_calls:
+                back = _return(one, open_calls.pop(id), seen)
+                seen.add(back.same)
+                returned.append(back)
+            case "asked" if question:
+                asking[question] = one.time
+            case "answered":
+                asking.pop(question, None)
+            case "result":
+                # What was cut off does not return any more.
+                open_calls.clear()
+                through = True
+            case "told" | "called" | "said":
+                through = False
+    return Activity(
+        returned=tuple(returned),
+        open=tuple(open_calls.values()),
+        asking=tuple(asking),
+        asked_at=min(asking.values(), default=None),
+        last_at=last_at,
+        last_number=last_number,
+        through=through,
+    )
+
+
+def repeats(returned: Sequence[ToolReturn], *, after: int) -> Repeats | None:
+    """What came back again and again since the last new thing, and since the event `after`; None where nothing did."""
+    stale: list[ToolReturn] = []
+    for one in reversed(returned):
+        if one.is_new or one.number <= after:
+            break
+        stale.append(one)
+    if not stale:
+        return None
+    most, times = Counter(one.same for one in stale).most_common(1)[0]
+    found = next(one for one in stale if one.same == most)
+    # The first time it was new, unless that was before somebody last took a step.
+    before = any(one.same == most and one.is_new and one.number > after for one in returned)
+    return Repeats(call=found.call, times=times + before, first=stale[-1].number, since=stale[-1].time)
+
+
+def red_again(returned: Sequence[ToolReturn], *, after: int) -> Repeats | None:
+    """The same tests, red in the same way each time, whatever was changed between; None where they moved."""
+    told = [one for one in returned if one.tests is not None and one.number > after]
+    stale: list[ToolReturn] = []
+    for one in reversed(told):
+        if not one.comparable or one.tests is None or not one.tests.failed or one.same != told[-1].same:
+            break
+        stale.append(one)
+    if not stale:
+        return None
+    return Repeats(call=stale[0].call, times=len(stale), first=stale[-1].number, since=stale[-1].time)
+
+
+def new_since(returned: Sequence[ToolReturn], number: int) -> int:
+    """How many calls came back with something new behind this event."""
+    return sum(1 for one in returned if one.is_new and one.number > number)
+
+
+def _call(begins: JournalFact, id: str) -> ToolUse:
+    facts = begins.facts
+    return ToolUse(
+        id=id,
+        tool=str(facts.get("tool") or ""),
+        words=str(facts.get("input") or ""),
+        input=str(facts.get("digest") or ""),
+        since=begins.time,
+        number=begins.number,
+    )
+
+
+def _return(event: JournalFact, call: ToolUse, seen: set[tuple[str, str]]) -> ToolReturn:
+    result = str(event.facts.get("gist") or "")
+    tests: Tally | None = None
+    match event.facts.get("tests"):
+        case [int(failed), int(passed)]:
+            tests = Tally(failed=failed, passed=passed)
+    same = (call.input, result)
+    # What cannot be compared is never held against anybody.
+    is_new = same not in seen or not (call.input and result)
+    return ToolReturn(call=call, number=event.number, time=event.time, result=result, tests=tests, is_new=is_new)

@@ -1,0 +1,153 @@
+"""Looks up the providers' keys. They live in this process alone: never in a file of ours, a log or an error."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import importlib
+import os
+import re
+import stat
+import time
+from dataclasses import dataclass
+
+from legion.domain.errors import LegionError
+from legion.gateway.access.provider import KeyFrom, KeySource, Provider
+from legion.system import process
+
+_KEPT = 300.0
+_FAILURE_KEPT = 5.0
+"""Seconds, where looking takes a while. Without it thirty agents would each wait for a command that hangs."""
+_SLOW = (KeyFrom.COMMAND, KeyFrom.KEYRING)
+_COMMAND_PATIENCE = 10.0
+_LONGEST = 16384
+_VISIBLE = re.compile(r"[!-~]+")
+
+
+class NoKey(LegionError):
+    """Says where the key was looked for, and never what was found there."""
+
+    code = "no_key"
+
+
+@dataclass(frozen=True)
+class _Known:
+    key: str | None
+    complaint: str
+    until: float
+
+
+class Keys:
+    """Keys by provider, each kept for some minutes."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[str, KeySource], _Known] = {}
+        self._asking: dict[tuple[str, KeySource], asyncio.Lock] = {}
+
+    async def of(self, provider: Provider) -> str | None:
+        """The key, or None for a provider that wants none. Raises NoKey."""
+        if provider.key.origin is KeyFrom.NONE:
+            return None
+        place = (provider.name, provider.key)
+        known = self._fresh(place)
+        if known is None:
+            # Whoever comes meanwhile waits for the same answer.
+            async with self._asking.setdefault(place, asyncio.Lock()):
+                known = self._fresh(place) or await self._ask(provider, place)
+        if known.key is None:
+            raise NoKey(known.complaint)
+        return known.key
+
+    def drop(self, provider: Provider, key: str) -> None:
+        """The provider did not take this key: look it up again next time."""
+        known = self._known.get((provider.name, provider.key))
+        if known is not None and known.key == key:
+            del self._known[provider.name, provider.key]
+
+    def _fresh(self, place: tuple[str, KeySource]) -> _Known | None:
+        known = self._known.get(place)
+        return known if known is not None and known.until > time.monotonic() else None
+
+    async def _ask(self, provider: Provider, place: tuple[str, KeySource]) -> _Known:
+        try:
+            known = _Known(await _look_up(provider), "", time.monotonic() + _KEPT)
+        except NoKey as missing:
+            # Whoever has just mended a file is not told once more that they should.
+            kept = _FAILURE_KEPT if provider.key.origin in _SLOW else 0.0
+            known = _Known(None, missing.message, time.monotonic() + kept)
+        self._known[place] = known
+        return known
+
+
+async def _look_up(provider: Provider) -> str:
+    source = provider.key
+    match source.origin:
+        case KeyFrom.FILE:
+            text = _from_file(source.where)
+        case KeyFrom.ENV:
+            text = os.environ.get(source.where, "")
+        case KeyFrom.COMMAND:
+            text = await asyncio.to_thread(_from_command, source.argv)
+        case _:
+            text = await asyncio.to_thread(_from_keyring, provider.name)
+    key = text.strip()
+    if not key:
+        raise NoKey(f"{_place(provider)} holds none; put it there.")
+    if not _VISIBLE.fullmatch(key):
+        raise NoKey(f"{_place(provider)} holds more than one word; leave nothing but the key there.")
+    return key
+
+
+def _place(provider: Provider) -> str:
+    """Where a key was looked for. Of a command only the program, whose arguments may be private."""
+    source = provider.key
+    match source.origin:
+        case KeyFrom.FILE:
+            return f"the file {source.where}"
+        case KeyFrom.ENV:
+            return f"the variable {source.where} in the gateway's environment"
+        case KeyFrom.COMMAND:
+            return f"the output of {source.argv[0]}"
+        case _:
+            return f"the keyring (service legion, user {provider.name})"
+
+
+def _from_file(where: str) -> str:
+    path = os.path.expanduser(where)  # noqa: PTH111 - os.open takes it as it is
+    try:
+        handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    except OSError as fault:
+        raise NoKey(f"the file {where} cannot be read ({fault.strerror}); write the key there.") from None
+    try:
+        found = os.fstat(handle)
+        if not stat.S_ISREG(found.st_mode) or found.st_uid != os.geteuid() or stat.S_IMODE(found.st_mode) & 0o077:
+            raise NoKey(f"the file {where} must be yours and closed to others; run `chmod 600` on it.")
+        return os.read(handle, _LONGEST).decode("utf-8", "replace")
+    finally:
+        os.close(handle)
+
+
+def _from_command(argv: tuple[str, ...]) -> str:
+    """What it says about a failure stays with it: that may hold the key."""
+    try:
+        ended = process.run(argv, timeout=_COMMAND_PATIENCE)
+    except process.ProgramMissing:
+        raise NoKey(f"the program {argv[0]} is not installed; install it or name its full path.") from None
+    except OSError as fault:
+        raise NoKey(f"the program {argv[0]} cannot be run ({fault.strerror}); try it in a terminal.") from None
+    if ended.timed_out:
+        raise NoKey(f"{argv[0]} took longer than {_COMMAND_PATIENCE:g} s; try the command in a terminal.")
+    if ended.code != 0:
+        raise NoKey(f"{argv[0]} ended with exit code {ended.code}; try the command in a terminal.")
+    return ended.stdout[:_LONGEST].decode("utf-8", "replace")
+
+
+def _from_keyring(name: str) -> str:
+    try:
+        # An optional extra, slow to import, and needed by few.
+        keyring = importlib.import_module("keyring")
+    except ImportError:
+        raise NoKey('the keyring needs another library; run `pip install "legionary[keyring]"`.') from None
+    with contextlib.suppress(Exception):  # backends of any kind raise what they like, and it may hold the key
+        return keyring.get_password("legion", name) or ""
+    raise NoKey("the keyring cannot be opened from the gateway; unlock it or keep the key in a file.")

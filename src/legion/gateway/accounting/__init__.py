@@ -1,0 +1,1 @@
+"""What requests used and cost: counters, prices, limits and the ledger."""

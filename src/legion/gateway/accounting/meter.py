@@ -1,0 +1,249 @@
+"""Keeps account of every request and writes the ledger in batches. Knows nothing of HTTP.
+
+Open requests are in memory. A closed one is on disk within half a second, also when the disk was full for a while.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import os
+import time
+import uuid
+from collections import defaultdict
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+from legion.gateway.accounting.activity import Activity
+from legion.gateway.accounting.ledger import (
+    LedgerPosition,
+    LimitEntry,
+    Line,
+    RequestEntry,
+    RequestError,
+    facts_of,
+    read,
+)
+from legion.gateway.accounting.limits import REFUSED
+from legion.gateway.accounting.prices import PriceList
+from legion.gateway.accounting.refusals import MINUTE, RefusalGroup, Refusals, told
+from legion.gateway.counting.counters import Seen, Telling
+from legion.gateway.files.folder import GatewayFolder
+from legion.gateway.files.passes import Pass, granted
+from legion.gateway.json_text import dumps
+from legion.gateway.recording.recorder import StreamRecorder
+
+log = logging.getLogger("legion.gateway")
+
+_BATCH = 0.5
+_RETRY = 1.0
+
+
+@dataclass(eq=False)
+class RequestRecord:
+    """One request while it is open."""
+
+    pass_: Pass
+    provider: str = ""
+    """Who was asked in the end; empty: the pass's own."""
+    model: str = ""
+    status: int = 0
+    counter: Telling | None = None
+    trouble: RequestError | None = None
+    refused: RequestError | None = None
+    """Why the gateway itself said no."""
+    cut: bool = False
+    listener: StreamRecorder | None = None
+    """Of a run that is recorded."""
+    began: float = field(default_factory=time.monotonic)
+    opened_at: float = field(default_factory=time.time)
+    first: float | None = None
+
+    @property
+    def seen(self) -> Seen:
+        return self.counter.seen if self.counter is not None else Seen()
+
+
+class Meter:
+    def __init__(self, folder: GatewayFolder, prices: PriceList) -> None:
+        self._folder = folder
+        self._prices = prices
+        self._spent: dict[str, float] = defaultdict(float)
+        self._open: dict[str, set[RequestRecord]] = defaultdict(set)
+        self._activity = Activity(folder, self._open_since)
+        self._pending = bytearray()
+        self._timer: asyncio.TimerHandle | None = None
+        self._refusals = Refusals()
+        self._minute: asyncio.TimerHandle | None = None
+        self._file = ""
+        self._complained = False
+
+    def resume(self) -> None:
+        """Take up what an earlier gateway wrote: what living runs have spent, and a line that a kill cut off."""
+        self._activity.write()
+        files = sorted(self._folder.ledger.glob("*.jsonl"))
+        if files:
+            self._file = files[-1].name
+            with files[-1].open("rb+") as last:
+                if last.seek(0, os.SEEK_END) and last.seek(-1, os.SEEK_END) and last.read(1) != b"\n":
+                    last.write(b"\n")
+        runs = {one.pass_.run: one.since for _, one in granted(self._folder)}
+        if not runs:
+            return
+        position = LedgerPosition(_day(min(runs.values())))
+        while True:
+            lines, behind = read(self._folder, position)
+            for line in lines:
+                if isinstance(line, RequestEntry) and line.run in runs:
+                    self._spent[line.run] += line.usd or 0.0
+            if behind == position:
+                return
+            position = behind
+
+    def spent(self, run: str) -> float:
+        """What the run has cost, with what is known of its open requests."""
+        telling = [one for one in self._open.get(run, ()) if one.counter is not None]
+        return self._spent.get(run, 0.0) + sum(self._cost(one) or 0.0 for one in telling)
+
+    def has_price(self, model: str) -> bool:
+        return self._prices.current().knows(model)
+
+    def is_within(self, model: str, most_usd: float) -> bool:
+        """Whether a million tokens that the model writes cost no more than this. One without a price does not."""
+        price = self._prices.current().output_price(model)
+        return price is not None and price <= most_usd
+
+    def open(self, pass_: Pass) -> RequestRecord:
+        account = RequestRecord(pass_=pass_)
+        self._open[pass_.run].add(account)
+        self._activity.changed()
+        return account
+
+    def _open_since(self) -> dict[str, float]:
+        return {run: min(one.opened_at for one in open_) for run, open_ in self._open.items() if open_}
+
+    def close(self, account: RequestRecord) -> None:
+        """The request has ended, in whatever way. Safe to repeat."""
+        open_ = self._open.get(account.pass_.run, set())
+        if account not in open_:
+            return
+        open_.discard(account)
+        if not open_:
+            del self._open[account.pass_.run]
+        self._activity.changed()
+        if account.refused is not None and not self._tells(
+            RefusalGroup(status=account.status, trouble=account.refused, run=account.pass_.run)
+        ):
+            return
+        entry = self._entry(account)
+        self._spent[entry.run] += entry.usd or 0.0
+        self._write_soon(entry)
+
+    def refuse(self, status: int, trouble: RequestError | None, run: str = "") -> None:
+        """Somebody was turned away; without a run before we knew who it is."""
+        if trouble is None:
+            return
+        sort = RefusalGroup(status=status, trouble=trouble, run=run)
+        if self._tells(sort):
+            self._write_soon(told(sort))
+
+    def note(self, limit: LimitEntry) -> None:
+        self._write_soon(limit)
+        if limit.status in REFUSED:
+            # Its run ends on the answer at once, and whoever judges that looks here for the reset.
+            self.write()
+
+    def write(self) -> None:
+        """Bring everything to disk now; what does not fit stays for the next time."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        if not self._pending:
+            return
+        # Never back to an older file: readers have left it, and clocks may be set back.
+        self._file = max(self._file, _day(time.time()))
+        try:
+            handle = os.open(
+                self._folder.ledger / self._file, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600
+            )
+            try:
+                while self._pending:
+                    del self._pending[: os.write(handle, self._pending)]
+            finally:
+                os.close(handle)
+        except OSError as fault:
+            if not self._complained:
+                log.error("The ledger cannot be written (%s): make room in %s.", fault.strerror, self._folder.ledger)
+            self._complained = True
+            self._write_later(_RETRY)
+        else:
+            self._complained = False
+
+    def _entry(self, account: RequestRecord) -> RequestEntry:
+        pass_, seen, now = account.pass_, account.seen, time.monotonic()
+        usage = seen.usage
+        return RequestEntry(
+            id=str(uuid.uuid4()),
+            at=round(time.time(), 3),
+            run=pass_.run,
+            ticket=pass_.ticket,
+            project=pass_.project,
+            agent=pass_.agent,
+            provider=account.provider or pass_.provider,
+            model=seen.model or account.model,
+            status=account.status,
+            input=usage.input,
+            output=usage.output,
+            cache_read=usage.cache_read,
+            cache_write=usage.cache_write,
+            usd=self._cost(account),
+            ms=round((now - account.began) * 1000),
+            first_ms=None if account.first is None else round((account.first - account.began) * 1000),
+            cut=account.cut,
+            error=account.trouble.value if account.trouble is not None else seen.error,
+        )
+
+    def _cost(self, account: RequestRecord) -> float | None:
+        prices, seen = self._prices.current(), account.seen
+        # The answer's own name is the surer one; where it has no price, the one that was asked for may have.
+        known = seen.model if seen.model and prices.knows(seen.model) else account.model
+        cost = prices.cost(known, seen.usage)
+        return None if cost is None else round(cost, 9)
+
+    def _tells(self, sort: RefusalGroup) -> bool:
+        is_told = self._refusals.is_told(sort)
+        if self._minute is None:
+            self._minute = asyncio.get_running_loop().call_later(MINUTE, self._tell_rest)
+        return is_told
+
+    def _tell_rest(self) -> None:
+        """What a flood left uncounted so far, a line for each sort."""
+        self._minute = None
+        for one in self._refusals.rest():
+            self._write_soon(one)
+        if not self._refusals.is_empty:
+            self._minute = asyncio.get_running_loop().call_later(MINUTE, self._tell_rest)
+
+    def end(self) -> None:
+        """The last words of the process."""
+        for one in self._refusals.rest(all_of_it=True):
+            self._write_soon(one)
+        self.write()
+
+    def _write_soon(self, line: Line) -> None:
+        self._pending += encode(line)
+        self._write_later(_BATCH)
+
+    def _write_later(self, seconds: float) -> None:
+        with contextlib.suppress(RuntimeError):  # no loop: the process is ending and writes for the last time
+            if self._timer is None:
+                self._timer = asyncio.get_running_loop().call_later(seconds, self.write)
+
+
+def encode(line: Line) -> bytes:
+    return dumps(facts_of(line)) + b"\n"
+
+
+def _day(moment: float) -> str:
+    return f"{datetime.fromtimestamp(moment, UTC):%Y-%m-%d}.jsonl"

@@ -1,0 +1,1 @@
+"""Reads token counts out of answers while they pass by."""

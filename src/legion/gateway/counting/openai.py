@@ -1,0 +1,111 @@
+"""Reads usage out of answers in OpenAI's dialects while they pass by. Knows nothing of prices, runs or sockets."""
+
+from __future__ import annotations
+
+from legion.gateway.counting.counters import NOTHING, Seen, TokenCounts, note_error, number, parse
+
+_LONGEST_LINE = 4 << 20
+_LONGEST_BODY = 32 << 20
+
+
+def chat_usage(usage: object, old: TokenCounts = NOTHING) -> TokenCounts:
+    """What was read from a cache is in the prompt's count too, so it is taken out there."""
+    return _usage(usage, old, "prompt_tokens", "completion_tokens", "prompt_tokens_details")
+
+
+def responses_usage(usage: object, old: TokenCounts = NOTHING) -> TokenCounts:
+    return _usage(usage, old, "input_tokens", "output_tokens", "input_tokens_details")
+
+
+def _usage(usage: object, old: TokenCounts, read: str, written: str, details: str) -> TokenCounts:
+    if not isinstance(usage, dict):
+        return old
+    closer = usage.get(details)
+    closer = closer if isinstance(closer, dict) else {}
+    cached, stored = number(closer.get("cached_tokens")), number(closer.get("cache_write_tokens"))
+    return TokenCounts(
+        input=max(0, number(usage.get(read)) - cached - stored),
+        output=number(usage.get(written)),
+        cache_read=cached,
+        cache_write=stored,
+    )
+
+
+class OpenAIStreamCounter:
+    """Server-sent events of either dialect."""
+
+    def __init__(self) -> None:
+        self.seen = Seen()
+        self._rest = b""
+
+    def feed(self, piece: bytes) -> None:
+        *lines, self._rest = (self._rest + piece).split(b"\n")
+        if len(self._rest) > _LONGEST_LINE:
+            self._rest = b""
+        for line in lines:
+            if line.startswith(b"data:") and (b'"usage"' in line or b'"error"' in line or b"[DONE]" in line):
+                self._read(line[5:].strip())
+
+    def end(self) -> None:
+        self.feed(b"\n")
+
+    def _read(self, data: bytes) -> None:
+        if data == b"[DONE]":
+            self.seen.complete = True
+            return
+        facts = parse(data)
+        if facts is None:
+            return
+        kind = facts.get("type")
+        if isinstance(kind, str) and kind.startswith("response."):
+            _whole(self.seen, facts.get("response"))
+            self.seen.complete = self.seen.complete or kind in ("response.completed", "response.incomplete")
+        else:
+            _whole(self.seen, facts)
+
+
+class OpenAIBodyCounter:
+    """One JSON document of either dialect."""
+
+    def __init__(self) -> None:
+        self.seen = Seen()
+        self._body = bytearray()
+
+    def feed(self, piece: bytes) -> None:
+        if len(self._body) <= _LONGEST_BODY:
+            self._body += piece
+
+    def end(self) -> None:
+        self.seen.complete = True
+        if len(self._body) <= _LONGEST_BODY:
+            _whole(self.seen, parse(bytes(self._body)))
+
+
+def _whole(seen: Seen, facts: object) -> None:
+    if not isinstance(facts, dict):
+        return
+    if isinstance(facts.get("model"), str):
+        seen.model = facts["model"]
+    usage = facts.get("usage")
+    if isinstance(usage, dict):
+        seen.usage = chat_usage(usage) if "prompt_tokens" in usage else responses_usage(usage)
+    if isinstance(facts.get("error"), dict):
+        note_error(seen, facts["error"])
+
+
+class UsageHider:
+    """Takes the event out that tells only of usage, for callers of Chat Completions who did not ask for it."""
+
+    def __init__(self) -> None:
+        self.rest = b""
+
+    def feed(self, piece: bytes) -> bytes:
+        *events, self.rest = (self.rest + piece).split(b"\n\n")
+        return b"".join(event + b"\n\n" for event in events if not _tells_only_usage(event))
+
+
+def _tells_only_usage(event: bytes) -> bool:
+    if b'"usage"' not in event:
+        return False
+    facts = parse(event.removeprefix(b"data:"))
+    return facts is not None and facts.get("choices") == []

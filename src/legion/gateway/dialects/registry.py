@@ -1,0 +1,222 @@
+"""All dialects, and how each is read and written. The one door to this folder."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+from typing import Protocol
+
+from legion.gateway.dialects import errors
+from legion.gateway.dialects.anthropic import answer as anthropic_answer
+from legion.gateway.dialects.anthropic import request as anthropic_request
+from legion.gateway.dialects.anthropic import stream as anthropic_stream
+from legion.gateway.dialects.chat import answer as chat_answer
+from legion.gateway.dialects.chat import request as chat_request
+from legion.gateway.dialects.chat import stream as chat_stream
+from legion.gateway.dialects.collect import events_of
+from legion.gateway.dialects.messages import (
+    AnswerEnded,
+    AnswerFailed,
+    Event,
+    ModelAnswer,
+    ModelError,
+    ModelErrorKind,
+    ModelRequest,
+    PartGrew,
+    RequestInfo,
+)
+from legion.gateway.dialects.names import shortened
+from legion.gateway.dialects.responses import answer as responses_answer
+from legion.gateway.dialects.responses import request as responses_request
+from legion.gateway.dialects.responses import stream as responses_stream
+from legion.gateway.dialects.shape import Shape, check_request
+from legion.gateway.dialects.sse import Splitter
+from legion.gateway.json_text import Json, UnreadableMessage, loads
+
+_MISFIT = (KeyError, IndexError, TypeError, ValueError, AttributeError)
+"""What reading raises where something is missing, or is not what it should be."""
+
+
+_ENDS = (AnswerEnded, AnswerFailed)
+_DONE = b"[DONE]"
+"""The last word of Chat Completions."""
+
+
+class Dialect(Enum):
+    ANTHROPIC = "anthropic"
+    CHAT = "openai_chat"
+    RESPONSES = "openai_responses"
+
+
+class EventWriter(Protocol):
+    def write(self, event: Event) -> bytes: ...
+
+
+class _EventReader(Protocol):
+    def read(self, facts: Json) -> list[Event]: ...
+
+
+@dataclass(frozen=True)
+class _DialectFunctions:
+    read_request: Callable[[Json], ModelRequest]
+    write_request: Callable[[ModelRequest], Json]
+    read_answer: Callable[[Json, RequestInfo], ModelAnswer]
+    write_answer: Callable[[ModelAnswer, RequestInfo], Json]
+    reader: Callable[[RequestInfo], _EventReader]
+    writer: Callable[[RequestInfo], EventWriter]
+    write_fault: Callable[[ModelError], Json]
+    status: Callable[[ModelError], int]
+
+
+_DIALECTS = {
+    Dialect.ANTHROPIC: _DialectFunctions(
+        anthropic_request.read,
+        anthropic_request.write,
+        anthropic_answer.read,
+        anthropic_answer.write,
+        anthropic_stream.AnthropicReader,
+        anthropic_stream.AnthropicWriter,
+        errors.anthropic,
+        errors.status_for_anthropic,
+    ),
+    Dialect.CHAT: _DialectFunctions(
+        chat_request.read,
+        chat_request.write,
+        chat_answer.read,
+        chat_answer.write,
+        chat_stream.ChatReader,
+        chat_stream.ChatWriter,
+        errors.openai,
+        errors.status_for_openai,
+    ),
+    Dialect.RESPONSES: _DialectFunctions(
+        responses_request.read,
+        responses_request.write,
+        responses_answer.read,
+        responses_answer.write,
+        responses_stream.ResponsesReader,
+        responses_stream.ResponsesWriter,
+        errors.openai,
+        errors.status_for_openai,
+    ),
+}
+
+
+def read_request(dialect: Dialect, facts: Json) -> ModelRequest:
+    """Raises Unreadable."""
+    try:
+        request = _DIALECTS[dialect].read_request(facts)
+        check_request(request)
+        return request
+    except _MISFIT as fault:
+        raise UnreadableMessage(f"a part of it is missing or of another kind ({_told(fault)})") from None
+
+
+def write_request(dialect: Dialect, request: ModelRequest) -> Json:
+    """Raises Unreadable where a part turns out not to be what it should."""
+    try:
+        return _DIALECTS[dialect].write_request(request)
+    except _MISFIT as fault:
+        raise UnreadableMessage(f"a part of it is of another kind ({_told(fault)})") from None
+
+
+def asked(request: ModelRequest, at: int) -> RequestInfo:
+    """What is needed of a request when its answer comes."""
+    return RequestInfo(
+        model=request.model,
+        free=frozenset(tool.name for tool in request.tools if tool.schema is None),
+        names=shortened(request.tools),
+        count_stream=request.count_stream,
+        at=at,
+    )
+
+
+def read_answer(dialect: Dialect, facts: Json, asked: RequestInfo) -> ModelAnswer:
+    """Raises Unreadable, and ModelFailed for an answer that is an error."""
+    try:
+        answer = _DIALECTS[dialect].read_answer(facts, asked)
+        # What can be streamed can be written.
+        shape = Shape()
+        for event in events_of(answer):
+            shape.take(event)
+        return answer
+    except _MISFIT as fault:
+        raise UnreadableMessage(f"a part of it is missing or of another kind ({_told(fault)})") from None
+
+
+def write_answer(dialect: Dialect, answer: ModelAnswer, asked: RequestInfo) -> Json:
+    return _DIALECTS[dialect].write_answer(answer, asked)
+
+
+def write_fault(dialect: Dialect, fault: ModelError) -> tuple[int, Json]:
+    """Status and body."""
+    words = _DIALECTS[dialect]
+    return words.status(fault), words.write_fault(fault)
+
+
+def writer(dialect: Dialect, asked: RequestInfo) -> EventWriter:
+    return _DIALECTS[dialect].writer(asked)
+
+
+class StreamReader:
+    """Bytes in, events out. The last event is always Ended or Failed, whatever comes; after it there is nothing."""
+
+    def __init__(self, dialect: Dialect, asked: RequestInfo) -> None:
+        self._splitter = Splitter()
+        self._reader = _DIALECTS[dialect].reader(asked)
+        self._shape = Shape()
+        self.over = False
+
+    def feed(self, piece: bytes) -> list[Event]:
+        return self._read(self._splitter.feed, piece)
+
+    def end(self) -> list[Event]:
+        """The provider sent its last byte."""
+        events = self._read(lambda _: self._splitter.end(), b"")
+        if not self.over and isinstance(self._reader, chat_stream.ChatReader) and self._reader.finished:
+            events += self._read(lambda _: [_DONE], b"")
+        if not self.over:
+            self.over = True
+            events.append(broken("the provider's answer broke off"))
+        return events
+
+    def _read(self, split: Callable[[bytes], list[bytes]], piece: bytes) -> list[Event]:
+        events: list[Event] = []
+        if self.over:
+            return events
+        try:
+            for data in split(piece):
+                for event in self._one(data):
+                    if isinstance(event, PartGrew):
+                        self._shape.grow(event)
+                        events.append(event)
+                    else:
+                        events += self._shape.take(event)
+                if events and isinstance(events[-1], _ENDS):
+                    self.over = True
+                    break
+        except (UnreadableMessage, *_MISFIT) as fault:
+            self.over = True
+            events.append(broken(f"the provider sent what cannot be read ({_told(fault)})"))
+        return events
+
+    def _one(self, data: bytes) -> list[Event]:
+        if data == _DONE:
+            return self._reader.done() if isinstance(self._reader, chat_stream.ChatReader) else []
+        return self._reader.read(loads(data))
+
+
+def broken(sentence: str) -> AnswerFailed:
+    return AnswerFailed(fault=ModelError(kind=ModelErrorKind.API, message=f"legion: {sentence}; try again."))
+
+
+def _told(fault: Exception) -> str:
+    """The kind, and for what is missing its name; never a value, which may be anything."""
+    match fault:
+        case UnreadableMessage():
+            return str(fault)
+        case KeyError() if fault.args and isinstance(fault.args[0], str):
+            return f"{fault.args[0][:40]!r}"
+        case _:
+            return type(fault).__name__

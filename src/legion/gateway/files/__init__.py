@@ -1,0 +1,1 @@
+"""What daemon and gateway share: the files of the gateway's folder."""

@@ -1,0 +1,1 @@
+"""HTTP in and out: the server, the choice of a provider, forwarding and translating."""

@@ -1,0 +1,259 @@
+"""Passes a request on to its provider and the answer back, byte by byte. Counts beside the stream, delays nothing.
+
+Knows neither passes nor prices: whoever calls has admitted the request and has its key.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import AsyncIterator, Callable, Iterable
+from dataclasses import dataclass
+
+import aiohttp
+from aiohttp import web
+from yarl import URL
+
+from legion.gateway.access.answers import ErrorKind, Refused
+from legion.gateway.access.provider import KeyStyle, Provider, ProviderDialect
+from legion.gateway.access.token_exchange import EDITOR
+from legion.gateway.accounting.ledger import LimitEntry, RequestError
+from legion.gateway.accounting.limits import limit_of
+from legion.gateway.accounting.meter import RequestRecord
+from legion.gateway.counting.counters import BodyCounter, Counter, StreamCounter
+from legion.gateway.counting.openai import OpenAIBodyCounter, OpenAIStreamCounter, UsageHider
+
+LONGEST_HEADER = 1 << 16
+_CONNECT_PATIENCE = 30.0
+_LONGEST_ERROR = 1 << 20
+_HOP_BY_HOP = frozenset(
+    (
+        *("connection", "keep-alive", "proxy-authenticate", "proxy-authorization", "proxy-connection"),
+        *("te", "trailer", "transfer-encoding", "upgrade"),
+    )
+)
+_OURS = frozenset(("host", "content-length", "authorization", "x-api-key", "accept-encoding", "expect"))
+_NO_EXTRAS = ("Accept", "Accept-Encoding", "Content-Type", "User-Agent")
+_EVENTS = "text/event-stream"
+_LOGIN_TOKEN = "sk-ant-oat"
+_LOGIN_BETA = "oauth-2025-04-20"
+"""Anthropic takes the long-lived token of a login only with this flag; programs send it with their own login alone."""
+
+Headers = list[tuple[str, str]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outgoing:
+    """A request as it goes to the provider."""
+
+    method: str
+    path: str
+    """With the query, as the caller wrote it."""
+    headers: Iterable[tuple[bytes, bytes]]
+    body: bytes
+    provider: Provider
+    key: str | None
+    hides_usage: bool = False
+    """The caller did not ask for the event that tells of usage, and is not to see it."""
+
+
+class UpstreamBroken(Exception):
+    """The provider's answer broke off."""
+
+    def __init__(self, trouble: RequestError) -> None:
+        super().__init__(trouble.value)
+        self.trouble = trouble
+
+
+def new_session(idle: float) -> aiohttp.ClientSession:
+    """Connections to providers: as many as are needed, no cookies, nothing decoded, no limit but silence."""
+    return aiohttp.ClientSession(
+        connector=aiohttp.TCPConnector(limit=0),
+        cookie_jar=aiohttp.DummyCookieJar(),
+        auto_decompress=False,
+        max_line_size=LONGEST_HEADER,
+        max_field_size=LONGEST_HEADER,
+        timeout=aiohttp.ClientTimeout(total=None, sock_connect=_CONNECT_PATIENCE, sock_read=idle),
+    )
+
+
+class _AtOnce(web.StreamResponse):
+    """Its head leaves together with the first bytes of its body, which are there already."""
+
+    _send_headers_immediately = False
+
+
+class Forwarder:
+    def __init__(self, session: aiohttp.ClientSession, on_limit: Callable[[LimitEntry], None]) -> None:
+        self._session = session
+        self._on_limit = on_limit
+
+    async def ask(self, outgoing: Outgoing) -> aiohttp.ClientResponse:
+        """The head of the provider's answer; whoever takes it closes it. Raises Refused."""
+        name = outgoing.provider.name
+        try:
+            return await self._session.request(
+                outgoing.method,
+                URL(outgoing.provider.place(outgoing.path), encoded=True),
+                data=aiohttp.BytesPayload(outgoing.body) if outgoing.body else None,
+                headers=_request_headers(outgoing),
+                skip_auto_headers=_NO_EXTRAS,
+                allow_redirects=False,
+            )
+        except aiohttp.SocketTimeoutError:
+            raise Refused(
+                504, ErrorKind.TIMEOUT, f"provider {name} did not answer in time; try again.", RequestError.IDLE
+            ) from None
+        except (aiohttp.ClientError, OSError) as fault:
+            raise Refused(
+                502,
+                ErrorKind.API,
+                f"provider {name} unreachable: {_reason(fault)}; try again.",
+                RequestError.UNREACHABLE,
+            ) from None
+
+    async def pass_back(
+        self, request: web.BaseRequest, upstream: aiohttp.ClientResponse, outgoing: Outgoing, account: RequestRecord
+    ) -> web.StreamResponse:
+        """The answer, sent to its end as it comes."""
+        account.status = upstream.status
+        headers = [*_response_headers(upstream, outgoing.key), *self.tell_limit(upstream, outgoing, account)]
+        counter = _counter(upstream, outgoing.provider.kind)
+        if counter is None:
+            account.trouble = RequestError.UNREADABLE
+        account.counter = counter
+        if account.listener is not None:
+            account.listener.streamed = upstream.content_type == _EVENTS
+        answer = begun_answer(upstream, upstream.status, headers)
+        read = pieces(upstream.content)
+        if upstream.status >= 400:
+            read = without_key(read, outgoing.key)
+        hiding = UsageHider() if outgoing.hides_usage and upstream.content_type == _EVENTS else None
+        last = b""
+        try:
+            await answer.prepare(request)
+            async for piece in read:
+                if account.first is None:
+                    account.first = time.monotonic()
+                said = piece if hiding is None else hiding.feed(piece)
+                if upstream.content.at_eof():
+                    # It leaves together with the end mark.
+                    last = said
+                else:
+                    await answer.write(said)
+                if counter is not None:
+                    counter.feed(piece)
+                if account.listener is not None:
+                    account.listener.hear(piece)
+        except UpstreamBroken as broken:
+            _cut(request, account, broken.trouble)
+            return answer
+        if counter is not None:
+            counter.end()
+            if not account.seen.complete and not account.seen.error:
+                account.cut, account.trouble = True, RequestError.UNFINISHED
+        await answer.write_eof(last if hiding is None else last + hiding.rest)
+        return answer
+
+    def tell_limit(self, upstream: aiohttp.ClientResponse, outgoing: Outgoing, account: RequestRecord) -> Headers:
+        """What the answer says of limits is noted; and the caller is told when to come back, if only we can say."""
+        limit = limit_of(
+            upstream.headers,
+            upstream.status,
+            at=round(time.time(), 3),
+            run=account.pass_.run,
+            provider=outgoing.provider.name,
+        )
+        if limit is None:
+            return []
+        self._on_limit(limit)
+        if upstream.status != 429 or limit.retry_after is not None or limit.resets_at is None:
+            return []
+        # Without it Claude Code asks again for minutes, although it was told when the limit ends.
+        return [("retry-after", str(max(1, math.ceil(limit.resets_at - time.time()))))]
+
+
+def _reason(fault: Exception) -> str:
+    """Only what the system said: other errors quote the provider, which may quote the key."""
+    match fault:
+        case aiohttp.ClientConnectorError():
+            return str(fault)
+        case aiohttp.ConnectionTimeoutError():
+            return f"no connection within {_CONNECT_PATIENCE:g} s"
+        case aiohttp.ServerDisconnectedError() | aiohttp.ClientOSError() | OSError():
+            return "it hung up"
+        case _:
+            return f"it sent no proper answer ({type(fault).__name__})"
+
+
+def begun_answer(upstream: aiohttp.ClientResponse, status: int, headers: Headers) -> web.StreamResponse:
+    """An answer to the caller, of which nothing was sent yet. Where the body is not yet there, the head goes ahead."""
+    kind = _AtOnce if upstream.content.total_bytes else web.StreamResponse
+    return kind(status=status, headers=headers)
+
+
+def _cut(request: web.BaseRequest, account: RequestRecord, trouble: RequestError) -> None:
+    """End as the provider did: without the end mark, so that the caller sees a torn answer and not a short one."""
+    account.cut, account.trouble = True, trouble
+    if request.transport is not None:
+        request.transport.close()
+
+
+def _counter(upstream: aiohttp.ClientResponse, kind: ProviderDialect) -> Counter | None:
+    """None for bytes that cannot be read."""
+    if "content-encoding" in upstream.headers:
+        return None
+    streamed = upstream.content_type == _EVENTS
+    if kind is ProviderDialect.ANTHROPIC:
+        return StreamCounter() if streamed else BodyCounter()
+    return OpenAIStreamCounter() if streamed else OpenAIBodyCounter()
+
+
+async def pieces(content: aiohttp.StreamReader) -> AsyncIterator[bytes]:
+    while True:
+        try:
+            piece = await content.readany()
+        except TimeoutError:
+            raise UpstreamBroken(RequestError.IDLE) from None
+        except (aiohttp.ClientError, OSError):
+            raise UpstreamBroken(RequestError.UPSTREAM_GONE) from None
+        if not piece:
+            return
+        yield piece
+
+
+async def without_key(read: AsyncIterator[bytes], key: str | None) -> AsyncIterator[bytes]:
+    """Errors are short, and some providers repeat in them what they were sent. Stars keep the length as announced."""
+    whole = b""
+    async for piece in read:
+        whole += piece
+        if len(whole) > _LONGEST_ERROR:
+            raise UpstreamBroken(RequestError.UPSTREAM_GONE)
+    yield whole if key is None else whole.replace(key.encode(), b"*" * len(key))
+
+
+def _request_headers(outgoing: Outgoing) -> Headers:
+    headers = [*_kept(outgoing.headers, _HOP_BY_HOP | _OURS), ("Accept-Encoding", "identity")]
+    key = outgoing.key
+    if key is not None and outgoing.provider.auth is KeyStyle.API_KEY:
+        headers.append(("x-api-key", key))
+    elif key is not None:
+        headers.append(("Authorization", f"Bearer {key}"))
+        if outgoing.provider.auth is KeyStyle.EXCHANGED:
+            headers += EDITOR.items()
+        if key.startswith(_LOGIN_TOKEN):
+            flags = [value for name, value in headers if name.lower() == "anthropic-beta"]
+            headers = [(name, value) for name, value in headers if name.lower() != "anthropic-beta"]
+            headers.append(("anthropic-beta", ",".join([*flags, _LOGIN_BETA])))
+    return headers
+
+
+def _response_headers(upstream: aiohttp.ClientResponse, key: str | None) -> Headers:
+    headers = _kept(upstream.raw_headers, _HOP_BY_HOP)
+    return headers if key is None else [(name, value) for name, value in headers if key not in value]
+
+
+def _kept(raw: Iterable[tuple[bytes, bytes]], dropped: frozenset[str]) -> Headers:
+    pairs = [(name.decode("utf-8", "surrogateescape"), value.decode("utf-8", "surrogateescape")) for name, value in raw]
+    named = {word.strip().lower() for name, value in pairs if name.lower() == "connection" for word in value.split(",")}
+    return [(name, value) for name, value in pairs if name.lower() not in dropped and name.lower() not in named]

@@ -1,0 +1,276 @@
+"""The gateway process: takes its folder, listens, leads every request through admission, key and forwarding, and ends.
+
+The one place of the room where its parts are put together.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import gc
+import logging
+import os
+import signal
+import socket
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from aiohttp import web
+
+from legion import __version__
+from legion.domain.errors import NotAllowed, Retryable, StateConflict
+from legion.gateway.access import answers
+from legion.gateway.access.admission import Admission, Endpoint, route_of, token_of
+from legion.gateway.access.answers import ErrorKind, Refused
+from legion.gateway.access.keys import Keys
+from legion.gateway.access.token_exchange import Exchange
+from legion.gateway.accounting.ledger import LimitEntry, RequestError
+from legion.gateway.accounting.limits import Novelty
+from legion.gateway.accounting.meter import Meter
+from legion.gateway.accounting.prices import PriceList
+from legion.gateway.dialects.registry import Dialect
+from legion.gateway.files.address import GatewayAddress, announce, last_port, own_variables, withdraw
+from legion.gateway.files.folder import GatewayFolder
+from legion.gateway.files.passes import Pass
+from legion.gateway.http.control import Control, is_control
+from legion.gateway.http.dispatch import ProviderDispatch, incoming
+from legion.gateway.http.forward import LONGEST_HEADER, Forwarder, new_session
+from legion.gateway.recording.recorder import keep, listener
+from legion.system import files, kernel, ports
+from legion.system.paths import user_config_file
+
+log = logging.getLogger("legion.gateway")
+
+_LOCK_PATIENCE = 2.0
+"""Seconds: whoever looks whether the lock is held holds it for a moment."""
+_HOST = "127.0.0.1"
+_LONGEST_BODY = 64 << 20
+_RECORDED = (Endpoint.MESSAGES, Endpoint.CHAT, Endpoint.RESPONSES)
+_OBJECTS_BETWEEN_SEARCHES = 50_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class ServerOptions:
+    """What the process was asked for."""
+
+    folder: GatewayFolder
+    port: int
+    idle: float
+    grace: float
+    ready: int | None
+    """A pipe to say `ready` on."""
+
+
+class Gateway:
+    """Answers requests."""
+
+    def __init__(self, folder: GatewayFolder, book: Meter, admission: Admission, leading: ProviderDispatch) -> None:
+        self._folder = folder
+        self._book = book
+        self._admission = admission
+        self._leading = leading
+        self._control = Control(admission, book)
+        self._tasks: set[asyncio.Task[object]] = set()
+
+    async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
+        task = asyncio.current_task()
+        assert task is not None
+        self._tasks.add(task)
+        try:
+            return await self._answer(request)
+        except Refused as refused:
+            return refused.answer(_dialect(request))
+        except ConnectionError:
+            # The caller is gone; the server closes what is left of the connection.
+            raise
+        except Exception as fault:  # one broken request must not end the others; its text might hold a key
+            log.error("A request broke: %s", type(fault).__name__)
+            broke = Refused(500, ErrorKind.API, "the gateway broke on this request; see its log.")
+            return broke.answer(_dialect(request))
+        finally:
+            self._tasks.discard(task)
+
+    async def drain(self, grace: float) -> None:
+        """Let running answers end, and cut what is left after the grace."""
+        if self._tasks:
+            await asyncio.wait(self._tasks, timeout=grace)
+        left = set(self._tasks)
+        for task in left:
+            task.cancel()
+        if left:
+            await asyncio.wait(left, timeout=grace)
+
+    async def _answer(self, request: web.BaseRequest) -> web.StreamResponse:
+        path = request.raw_path.partition("?")[0]
+        if path in ("/", "/health") and request.method in ("GET", "HEAD"):
+            return answers.healthy(__version__)
+        try:
+            route = None if is_control(path) else route_of(request.method, path)
+            pass_ = self._admission.caller(request.headers)
+        except Refused as refused:
+            self._book.refuse(refused.status, refused.trouble)
+            raise
+        if route is None:
+            return await self._controlled(request, path, pass_)
+        account = self._book.open(pass_)
+        try:
+            body = await _body(request)
+            came = self._control.applied(account.pass_, incoming(route, request, body))
+            account.model = came.model
+            self._admission.admit(route, account.pass_, came.model)
+            if pass_.recorded and route in _RECORDED:
+                account.listener = listener(pass_.run, route.dialect, came.conversation, request.headers, came.body)
+                account.listener.secrets.add(token_of(request.headers))
+            return await self._leading.lead(request, came, account)
+        except Refused as refused:
+            account.status, account.trouble = refused.status, refused.trouble
+            account.refused = refused.trouble if refused.status < 500 else None
+            raise
+        except (asyncio.CancelledError, ConnectionError):
+            gone = request.transport is None or request.transport.is_closing()
+            # Some hang up as soon as they have heard the last event, before the stream has ended.
+            if not (gone and account.seen.complete):
+                account.cut, account.trouble = True, RequestError.CALLER_GONE if gone else RequestError.ENDED
+            raise
+        except Exception:  # raised again: the account only says that it broke
+            account.cut, account.trouble = True, RequestError.BROKEN
+            raise
+        finally:
+            self._book.close(account)
+            if account.listener is not None and not account.cut:
+                keep(self._folder, account.listener)
+
+    async def _controlled(self, request: web.BaseRequest, path: str, pass_: Pass) -> web.StreamResponse:
+        try:
+            return self._control.answer(request.method, path, pass_, await _body(request))
+        except Refused as refused:
+            self._book.refuse(refused.status, refused.trouble, pass_.run)
+            raise
+
+
+def _dialect(request: web.BaseRequest) -> Dialect:
+    """In which an error is told."""
+    try:
+        return route_of("POST", request.raw_path.partition("?")[0]).dialect
+    except Refused:
+        return Dialect.ANTHROPIC
+
+
+async def _body(request: web.BaseRequest) -> bytes:
+    if request.headers.get("expect", "").lower() == "100-continue":
+        await request.writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+        request.writer.output_size = 0
+    pieces, size = [], 0
+    async for piece in request.content.iter_any():
+        size += len(piece)
+        if size > _LONGEST_BODY:
+            raise Refused(413, ErrorKind.TOO_LARGE, f"the request is larger than {_LONGEST_BODY >> 20} MB; send less.")
+        pieces.append(piece)
+    return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+
+
+def serve(spec: ServerOptions) -> None:
+    """Serve until SIGTERM or SIGINT. Raises a LegionError where it cannot begin."""
+    # The keys are in here.
+    kernel.hide_memory()
+    # Requests make thousands of small objects and no circles: looking for those so often would cost more than all else.
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(_OBJECTS_BETWEEN_SEARCHES)
+    with _taken(spec.folder):
+        withdraw(spec.folder)
+        book = Meter(spec.folder, PriceList(user_config_file().with_name("prices.toml")))
+        book.resume()
+        listener = _listen(last_port(spec.folder, spec.port), spec.port)
+        try:
+            asyncio.run(_run(spec, book, listener))
+        finally:
+            book.end()
+
+
+async def _run(spec: ServerOptions, book: Meter, listener: socket.socket) -> None:
+    ended = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, ended.set)
+    novelty = Novelty()
+
+    def note(limit: LimitEntry) -> None:
+        if novelty.is_new(limit):
+            book.note(limit)
+
+    async with new_session(spec.idle) as session:
+        admission = Admission(spec.folder, book)
+        gateway = Gateway(
+            spec.folder,
+            book,
+            admission,
+            ProviderDispatch(admission, Keys(), Exchange(session), Forwarder(session, note)),
+        )
+        server = web.Server(
+            gateway.handle,
+            handler_cancellation=True,
+            access_log=None,
+            auto_decompress=False,
+            max_line_size=LONGEST_HEADER,
+            max_field_size=LONGEST_HEADER,
+        )
+        runner = web.ServerRunner(server, shutdown_timeout=0.1)
+        await runner.setup()
+        site = web.SockSite(runner, listener)
+        await site.start()
+        address = GatewayAddress(
+            url=f"http://{_HOST}:{listener.getsockname()[1]}",
+            pid=os.getpid(),
+            release=__version__,
+            variables=own_variables(),
+        )
+        announce(spec.folder, address, asked=spec.port)
+        log.info("The gateway listens at %s.", address.url)
+        if not say(spec.ready, "ready"):
+            # Whoever wanted us is gone, and may have ended all of it meanwhile: nobody would know of us.
+            ended.set()
+        await ended.wait()
+        log.info("The gateway ends.")
+        withdraw(spec.folder)
+        await site.stop()
+        server.pre_shutdown()
+        await gateway.drain(spec.grace)
+        await runner.cleanup()
+
+
+def say(ready: int | None, word: str) -> bool:
+    """Tell whoever started us, once. False if nobody is there to hear it."""
+    if ready is None:
+        return True
+    try:
+        with os.fdopen(ready, "wb", buffering=0) as pipe:
+            pipe.write(f"{word}\n".encode())
+    except OSError:
+        return False
+    return True
+
+
+@contextlib.contextmanager
+def _taken(folder: GatewayFolder) -> Iterator[None]:
+    """The folder is ours alone while the lock is held."""
+    try:
+        folder.prepare()
+        lock = files.lock(folder.lock, patience=_LOCK_PATIENCE)
+    except files.AlreadyLocked:
+        raise StateConflict(f"Another gateway serves {folder.root} already: use it, or end it first.") from None
+    except OSError as fault:
+        raise NotAllowed(f"The gateway cannot use {folder.root} ({fault.strerror}): name another folder.") from fault
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+def _listen(*wanted: int) -> socket.socket:
+    try:
+        listener = ports.listen(_HOST, *wanted)
+    except ports.Unusable as fault:
+        raise NotAllowed(f"The gateway cannot listen on port {fault.port} ({fault.reason}): choose another.") from fault
+    if listener is None:
+        raise Retryable(f"No port from {wanted[-1]} on is free: choose another for the gateway.")
+    return listener

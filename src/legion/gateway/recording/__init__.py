@@ -1,0 +1,1 @@
+"""Recordings of what recorded runs asked and were answered."""

@@ -1,0 +1,1 @@
+"""The git program and what it reads and writes: objects, history, attributes."""

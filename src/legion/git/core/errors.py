@@ -1,0 +1,90 @@
+"""What can go wrong with git.
+
+GitProblem
+├── GitMissing, GitTooOld             the program itself
+├── GitError                          git ended with an exit code that nobody expected
+│   └── GitTimedOut
+├── NotARepository, UnusableRepository, RepositoryGone, BranchGone      the person's repository
+├── TargetMoved                       somebody else moved the target first
+├── BoardMoved, BoardUnreadable       what the hub holds of the board
+├── TreeGone                          a worktree is not where it should be
+└── CollectRefused                    the person's branch cannot be moved safely
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from legion.domain.errors import BadInput, LegionError, Retryable, StateConflict
+
+
+class GitProblem(LegionError):
+    """Base of everything this room raises."""
+
+
+class GitMissing(GitProblem):
+    def __init__(self) -> None:
+        super().__init__("The git program is not on PATH; install git 2.38 or newer.")
+
+
+class GitTooOld(GitProblem):
+    def __init__(self, found: str) -> None:
+        super().__init__(f"This git is version {found}, but Legion needs 2.38 or newer; update git.")
+
+
+class GitError(GitProblem):
+    """`argv` is what was run, `complaint` what git said."""
+
+    def __init__(self, argv: tuple[str, ...], complaint: str) -> None:
+        self.argv = argv
+        self.complaint = complaint
+        super().__init__(f"git {argv[1] if len(argv) > 1 else ''} failed: {complaint}")
+
+
+class GitTimedOut(GitError):
+    def __init__(self, argv: tuple[str, ...], seconds: float) -> None:
+        super().__init__(argv, f"it was stopped after {seconds:g} seconds")
+
+
+class NotARepository(GitProblem, BadInput):
+    """No checkout of a git repository at this path."""
+
+
+class UnusableRepository(GitProblem, BadInput):
+    """A repository that Legion cannot work from; the message says what would change that."""
+
+
+class BranchGone(GitProblem, StateConflict):
+    def __init__(self, branch: str) -> None:
+        self.branch = branch
+        super().__init__(f"The branch {branch} is not in the repository any more; create it again or choose another.")
+
+
+class RepositoryGone(GitProblem, StateConflict):
+    def __init__(self, common_dir: Path) -> None:
+        super().__init__(
+            f"The repository {common_dir} is gone; bring it back, or forget it with `legion init --remove`."
+        )
+
+
+class TargetMoved(GitProblem, Retryable):
+    def __init__(self, *, expected: str, found: str | None) -> None:
+        self.expected = expected
+        self.found = found
+        super().__init__(f"The target is at {found or 'no commit'} and not at {expected}; look again and try again.")
+
+
+class BoardMoved(GitProblem, Retryable):
+    """Somebody else wrote the board first."""
+
+
+class BoardUnreadable(GitProblem):
+    """The message says what is damaged; whoever knows the project makes a sentence of it."""
+
+
+class TreeGone(GitProblem):
+    """The folder of a worktree is missing or is not a plain folder."""
+
+
+class CollectRefused(GitProblem, StateConflict):
+    """The message is the sentence for the person."""

@@ -1,0 +1,207 @@
+"""Reading commits, trees and differences of a bare repository. Never writes."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+
+from legion.git.core.command import as_text, fields, git
+from legion.system.process import FinishedProcess
+
+
+class FileStatus(Enum):
+    """How a file differs between two commits; a rename is one file deleted and one added."""
+
+    ADDED = "A"
+    MODIFIED = "M"
+    DELETED = "D"
+    TYPE_CHANGED = "T"
+
+
+@dataclass(frozen=True, kw_only=True)
+class FileChange:
+    """One changed file. The counts are None where git sees no lines (binary or very big files)."""
+
+    path: str
+    status: FileStatus
+    additions: int | None
+    deletions: int | None
+    content: str = ""
+    """Mode and id of what lies there now; zeros where nothing does."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class CommitFacts:
+    """One commit for a list: parents in order, the author's name and the first line of the message."""
+
+    commit: str
+    parents: tuple[str, ...]
+    author: str
+    subject: str
+
+
+class History:
+    """A bare repository, seen by readers. Names and ids given to it are data and never become options."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path.absolute()
+
+    @property
+    def objects(self) -> Path:
+        return self.path / "objects"
+
+    def _git(
+        self, *args: str | os.PathLike[str], stdin: bytes = b"", accept: tuple[int, ...] = (0,)
+    ) -> FinishedProcess:
+        return git(*args, git_dir=self.path, stdin=stdin, accept=accept)
+
+    def resolve(self, name: str) -> str | None:
+        """The commit that a ref or an id names."""
+        return self._verify(f"{name}^{{commit}}")
+
+    def tree_of(self, commit: str) -> str:
+        return self._git("rev-parse", "--verify", "--end-of-options", f"{commit}^{{tree}}").text.split()[-1]
+
+    def _verify(self, name: str) -> str | None:
+        answer = self._git("rev-parse", "--verify", "--quiet", "--end-of-options", name, accept=(0, 1, 128))
+        return answer.text.split()[-1] if answer.code == 0 else None
+
+    def is_ancestor(self, ancestor: str, commit: str) -> bool:
+        answer = self._git("merge-base", "--is-ancestor", "--end-of-options", ancestor, commit, accept=(0, 1))
+        return answer.code == 0
+
+    def merge_base(self, one: str, other: str) -> str | None:
+        return self._git("merge-base", "--end-of-options", one, other, accept=(0, 1)).text.strip() or None
+
+    def read_file(self, commit: str, path: str) -> bytes | None:
+        """The content of a regular file in a commit; None for anything else."""
+        entry = self._git("ls-tree", "-z", "--end-of-options", commit, "--", path).stdout
+        mode, _, rest = entry.partition(b" ")
+        if mode not in (b"100644", b"100755"):
+            return None
+        return self._git("cat-file", "blob", rest.split(b"\t")[0].split(b" ")[1].decode()).stdout
+
+    def files_in(self, commit: str, folder: str) -> tuple[str, ...]:
+        """The paths of everything below a folder."""
+        there = self._git("ls-tree", "-r", "-z", "--name-only", "--end-of-options", commit, "--", f"{folder}/").stdout
+        return tuple(as_text(path) for path in fields(there))
+
+    def holds(self, commit: str, path: str) -> bool:
+        """Whether there is a file (or link, or submodule) at this path, which may come from anybody."""
+        answer = self._git("ls-tree", "-z", "--end-of-options", commit, "--", path, accept=(0, 128))
+        mode, _, rest = answer.stdout.partition(b" ")
+        return (
+            answer.code == 0 and mode not in (b"", b"040000") and rest.partition(b"\t")[2] == os.fsencode(path) + b"\0"
+        )
+
+    def changed_files(self, base: str, head: str) -> tuple[FileChange, ...]:
+        """Every file that differs, in the order of the paths."""
+        words = ("diff-tree", "-r", "-z", "--no-renames", "--no-ext-diff", "--no-textconv")
+        raw = fields(self._git(*words, "--raw", "--end-of-options", base, head, "--").stdout)
+        counts = fields(self._git(*words, "--numstat", "--end-of-options", base, head, "--").stdout)
+        changes = []
+        for facts, path, count in zip(raw[::2], raw[1::2], counts, strict=True):
+            added, deleted, _ = count.split(b"\t", 2)
+            _, mode, _, blob, status = facts.decode().split(" ")
+            changes.append(
+                FileChange(
+                    path=as_text(path),
+                    status=FileStatus(status),
+                    additions=None if added == b"-" else int(added),
+                    deletions=None if deleted == b"-" else int(deleted),
+                    content=f"{mode} {blob}",
+                )
+            )
+        return tuple(changes)
+
+    def lines_changed(self, changes: Iterable[tuple[str, str]]) -> dict[str, int]:
+        """By head of each (base, head): lines added and removed. A file in which git sees no lines counts as one."""
+        asked = tuple(changes)
+        words = ("diff-tree", "--stdin", "-r", "--no-renames", "--no-ext-diff", "--no-textconv", "--numstat")
+        # A commit and behind it those that count as its parents.
+        told = self._git(*words, stdin="".join(f"{head} {base}\n" for base, head in asked).encode()).stdout
+        lines = {head: 0 for _, head in asked}
+        head = ""
+        for line in filter(None, told.split(b"\n")):
+            added, tab, rest = line.partition(b"\t")
+            if not tab:
+                head = line.decode()
+            elif added == b"-":
+                lines[head] += 1
+            else:
+                lines[head] += int(added) + int(rest.partition(b"\t")[0])
+        return lines
+
+    def diff(self, base: str, head: str) -> str:
+        """The difference as people read it."""
+        words = ("diff", "--no-color", "--no-ext-diff", "--no-textconv", "--find-renames")
+        return self._git(*words, "--end-of-options", base, head, "--").text
+
+    def patch(self, base: str, head: str) -> str:
+        """The difference for programs: no context, and a rename is one file deleted and one added."""
+        words = ("diff", "--no-color", "--no-ext-diff", "--no-textconv", "--no-renames", "--unified=0")
+        return self._git(*words, "--end-of-options", base, head, "--").text
+
+    def commits_between(self, base: str, head: str) -> tuple[CommitFacts, ...]:
+        """What `head` has and `base` has not, the oldest first."""
+        answer = self._git(
+            "log", "-z", "--topo-order", "--reverse", "--format=%H%x01%P%x01%an%x01%s", "--end-of-options",
+            head, f"^{base}", "--",
+        )  # fmt: skip
+        commits = []
+        for line in answer.stdout.split(b"\0"):
+            if line:
+                commit, parents, author, subject = (as_text(part) for part in line.split(b"\x01", 3))
+                commits.append(
+                    CommitFacts(commit=commit, parents=tuple(parents.split()), author=author, subject=subject)
+                )
+        return tuple(commits)
+
+    def first_parents(self, base: str, head: str) -> tuple[str, ...]:
+        """The commits that led from `base` to `head`, the oldest first, without what was merged in."""
+        words = ("rev-list", "--first-parent", "--reverse", "--end-of-options")
+        return tuple(self._git(*words, head, f"^{base}", "--").text.split())
+
+    def tags(self) -> bytes:
+        """All tags, one `id name` line each, sorted by name. Read from git's files: every start of work asks for it."""
+        # In this order, since packing writes the packed file before it removes a loose one.
+        loose = _loose_refs(self.path, "refs/tags")
+        found = {name: id for id, name in _packed_refs(self.path) if name.startswith(b"refs/tags/")} | loose
+        return b"".join(b"%b %b\n" % (found[name], name) for name in sorted(found))
+
+    def count_files(self, commit: str) -> int:
+        return self._git("ls-tree", "-r", "-z", "--name-only", "--end-of-options", commit).stdout.count(b"\0")
+
+    def bytes_on_disk(self, commit: str) -> int:
+        """What the files of a commit take when checked out, counted in blocks."""
+        answer = self._git("ls-tree", "-r", "-z", "--format=%(objectsize)", "--end-of-options", commit)
+        return sum(-(-int(size) // 4096) * 4096 for size in fields(answer.stdout) if size.isdigit())
+
+
+def _packed_refs(git_dir: Path) -> Iterator[tuple[bytes, bytes]]:
+    """(id, name) of each; what an annotated tag points at stands on a line of its own and is passed over."""
+    try:
+        lines = (git_dir / "packed-refs").read_bytes().splitlines()
+    except FileNotFoundError:
+        return
+    for line in lines:
+        if not line.startswith((b"#", b"^")):
+            id, _, name = line.partition(b" ")
+            yield id, name
+
+
+def _loose_refs(git_dir: Path, below: str) -> dict[bytes, bytes]:
+    """Ids by name. Whatever goes away meanwhile was deleted, or is in the packed file by now."""
+    found: dict[bytes, bytes] = {}
+    for folder, _, names in os.walk(git_dir / below):
+        for name in names:
+            file = Path(folder, name)
+            with contextlib.suppress(FileNotFoundError):
+                content = file.read_bytes().strip()
+                if not name.endswith(".lock") and not content.startswith(b"ref:"):
+                    found[os.fsencode(file.relative_to(git_dir))] = content
+    return found

@@ -1,0 +1,1 @@
+"""The hub, Legion's own bare repository per project."""

@@ -1,0 +1,114 @@
+"""Writing commit objects whose every byte is given, so that the same input always gives the same commit."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from legion.git.core.command import fields, git
+from legion.git.core.history import History
+from legion.git.hub.repository import Hub
+
+
+@dataclass(frozen=True, kw_only=True)
+class Signature:
+    """Whose name stands in a commit."""
+
+    name: str
+    email: str
+
+    def stamp(self, when: int) -> bytes:
+        """The line of a commit header: name, address, seconds since 1970 in UTC."""
+        name, email = (re.sub(r"[<>\n\r\0]+", " ", part).strip(" .,:;\"'\\") for part in (self.name, self.email))
+        return f"{name or 'legion'} <{email.replace(' ', '')}> {when} +0000".encode("utf-8", "replace")
+
+
+@dataclass(frozen=True, kw_only=True)
+class CommitText:
+    """The parts of a commit that a replay keeps as they are. `encoding` is set where it is not UTF-8."""
+
+    parents: tuple[str, ...]
+    author: bytes
+    encoding: bytes | None
+    message: bytes
+
+
+def write_commit(
+    hub: Hub,
+    *,
+    tree: str,
+    parents: tuple[str, ...],
+    author: bytes,
+    committer: bytes,
+    message: str | bytes,
+    encoding: bytes | None = None,
+) -> str:
+    """Store a commit and return its id."""
+    content = commit_text(
+        tree=tree, parents=parents, author=author, committer=committer, message=message, encoding=encoding
+    )
+    return git("hash-object", "-t", "commit", "-w", "--stdin", git_dir=hub.path, stdin=content).text.strip()
+
+
+def commit_text(
+    *,
+    tree: str,
+    parents: tuple[str, ...],
+    author: bytes,
+    committer: bytes,
+    message: str | bytes,
+    encoding: bytes | None = None,
+) -> bytes:
+    """The commit as git stores it."""
+    text = message.encode("utf-8", "replace") if isinstance(message, str) else message
+    lines = [b"tree " + tree.encode(), *(b"parent " + parent.encode() for parent in parents)]
+    lines += [b"author " + author, b"committer " + committer]
+    if encoding is not None:
+        lines.append(b"encoding " + encoding)
+    body = text.replace(b"\0", b"").strip(b"\n") + b"\n"
+    return b"\n".join((*lines, b"", body))
+
+
+def read_commit(hub: Hub, commit: str) -> CommitText:
+    raw = git("cat-file", "commit", commit, git_dir=hub.path).stdout
+    head, _, message = raw.partition(b"\n\n")
+    parents, author, encoding = [], b"", None
+    for line in head.split(b"\n"):
+        key, _, value = line.partition(b" ")
+        if key == b"parent":
+            parents.append(value.decode())
+        elif key == b"author":
+            author = value
+        elif key == b"encoding":
+            encoding = value
+    return CommitText(parents=tuple(parents), author=author, encoding=encoding, message=message)
+
+
+def read_blobs(hub: History, blobs: list[str]) -> list[bytes]:
+    """The content of several blobs with one process."""
+    raw = git("cat-file", "--batch", git_dir=hub.path, stdin="".join(f"{blob}\n" for blob in blobs).encode()).stdout
+    contents, at = [], 0
+    for _ in blobs:
+        end = raw.index(b"\n", at)
+        size = int(raw[at:end].split()[2])
+        contents.append(raw[end + 1 : end + 1 + size])
+        at = end + 1 + size + 1
+    return contents
+
+
+def tree_entries(answer: bytes) -> list[tuple[str, str, bytes]]:
+    """(mode, id, path) of each entry in an `ls-tree -z` answer."""
+    entries = []
+    for entry in fields(answer):
+        facts, path = entry.split(b"\t", 1)
+        mode, _, name = facts.decode().split(" ")
+        entries.append((mode, name, path))
+    return entries
+
+
+def blobs_by_path(repository: History, commit: str) -> dict[str, bytes]:
+    """Every file of a commit of ours, whose paths are plain text."""
+    listed = git("ls-tree", "-r", "-z", "--end-of-options", commit, git_dir=repository.path).stdout
+    entries = tree_entries(listed)
+    contents = read_blobs(repository, [blob for _, blob, _ in entries])
+    return {path.decode(): content for (_, _, path), content in zip(entries, contents, strict=True)}

@@ -1,0 +1,173 @@
+"""The hub: Legion's own bare repository per project. It holds the target, kept commits and candidates.
+
+Objects are copied out of the person's repository and never linked: git touches the times of object files it meets
+again, and a link would show that in the person's folder.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import time
+import uuid
+from pathlib import Path
+from urllib.parse import quote
+
+from legion.git.core.command import git
+from legion.git.core.errors import BranchGone, GitError, RepositoryGone, TargetMoved, UnusableRepository
+from legion.git.hub.writable import WritableRepository
+from legion.system import crash
+from legion.system.crash import Point
+
+TARGET = "refs/legion/target"
+_OURS = "refs/legion/"
+_RESERVED = ("target", "person")
+_NAME = re.compile(r"[A-Za-z0-9_%][A-Za-z0-9._%-]*(/[A-Za-z0-9_%][A-Za-z0-9._%-]*)*")
+_TRIES = 3
+
+
+class Hub(WritableRepository):
+    """Every method may be repeated after a crash and called from several threads."""
+
+    @classmethod
+    def create(cls, repo_common_dir: Path, hub_path: Path) -> Hub:
+        """Make the hub out of the person's repository, or adopt the one that is there."""
+        hub = cls(hub_path)
+        if not hub.path.exists():
+            _refuse_incomplete(repo_common_dir)
+            hub.path.parent.mkdir(parents=True, exist_ok=True)
+            half = _clone(repo_common_dir, hub.path)
+            crash.reach(Point.GIT_HUB_BEFORE_PUBLISH)
+            try:
+                half.rename(hub.path)
+            except OSError:
+                # Another thread was first; its hub is as good as ours.
+                shutil.rmtree(half)
+                if not hub.path.is_dir():
+                    raise
+            crash.reach(Point.GIT_HUB_AFTER_PUBLISH)
+        return hub
+
+    def fetch_person(self, repo_common_dir: Path, branch: str) -> str:
+        """Bring the tip of the person's branch here, also while they commit, rebase and gc. Returns the commit."""
+        theirs, ours = f"refs/heads/{branch}", f"{_OURS}person/{quote(branch, safe='')}"
+        if not repo_common_dir.is_dir():
+            raise RepositoryGone(repo_common_dir)
+        for attempt in range(_TRIES):
+            tip = git(
+                "rev-parse", "--verify", "--quiet", "--end-of-options", f"{theirs}^{{commit}}",
+                git_dir=repo_common_dir, accept=(0, 1, 128),
+            )  # fmt: skip
+            if tip.code != 0:
+                raise BranchGone(branch)
+            known = self.resolve(ours)
+            if known == tip.text.split()[-1]:
+                return known
+            try:
+                # Tags travel along for `git describe`; pruning lets a tag `a/b` follow a deleted tag `a`.
+                self._writing(
+                    "fetch", "--quiet", "--force", "--prune", "--no-tags", "--no-write-fetch-head",
+                    "--no-show-forced-updates", "--end-of-options", repo_common_dir,
+                    f"+{theirs}:{ours}", "+refs/tags/*:refs/tags/*",
+                )  # fmt: skip
+            except GitError:
+                if attempt + 1 == _TRIES:
+                    raise
+                continue
+            crash.reach(Point.GIT_PERSON_AFTER_FETCH)
+        fetched = self.resolve(ours)
+        if fetched is None:
+            raise BranchGone(branch)
+        return fetched
+
+    def target(self) -> str | None:
+        return self.resolve(TARGET)
+
+    def start_target(self, commit: str) -> str:
+        """Set the target if there is none yet. Returns the target as it is now."""
+        try:
+            self._writing("update-ref", TARGET, commit, "0" * len(commit))
+        except GitError:
+            known = self.target()
+            if known is None:
+                raise
+            return known
+        return commit
+
+    def move_target(self, new: str, *, expected: str) -> None:
+        """Move the target from `expected` to `new` and from nowhere else. Being there already is success."""
+        crash.reach(Point.GIT_TARGET_BEFORE_SWAP)
+        try:
+            self._writing("update-ref", TARGET, new, expected)
+        except GitError:
+            found = self.target()
+            if found == new:
+                return
+            if found == expected:
+                raise
+            raise TargetMoved(expected=expected, found=found) from None
+        crash.reach(Point.GIT_TARGET_AFTER_SWAP)
+
+    def keep(self, name: str, commit: str) -> None:
+        """Hold a commit under refs/legion/<name>, so that nothing ever forgets it. Moves an older one."""
+        short = name.removeprefix(_OURS)
+        if not _NAME.fullmatch(short) or ".." in short or short.endswith(".lock"):
+            raise ValueError(f"{name!r} is no name to keep a commit under; use letters, digits, '-', '.' and '/'.")
+        if short.split("/")[0] in _RESERVED:
+            raise ValueError(f"{name!r} belongs to the hub itself; keep the commit under another name.")
+        self._writing("update-ref", _OURS + short, commit)
+        crash.reach(Point.GIT_KEEP_AFTER)
+
+    def kept(self, prefix: str = "") -> dict[str, str]:
+        """Names (below refs/legion/) and commits of everything kept under a folder or as a name."""
+        place = (_OURS + prefix.removeprefix(_OURS)).rstrip("/")
+        lines = self._git("for-each-ref", "--format=%(objectname) %(refname)", place).text.splitlines()
+        return {name.removeprefix(_OURS): commit for commit, name in (line.split(" ", 1) for line in lines)}
+
+    def tidy(self) -> None:
+        """Pack what lies loose. Nothing is ever pruned: private repositories borrow from here."""
+        self._writing("repack", "--geometric=2", "-d", "-q", "--no-write-bitmap-index")
+        self._writing("pack-refs", "--all")
+        for half in (self.path / "incoming").glob("*"):
+            if time.time() - half.stat().st_mtime > 24 * 3600:
+                shutil.rmtree(half, ignore_errors=True)
+
+
+def _refuse_incomplete(repo_common_dir: Path) -> None:
+    if (repo_common_dir / "shallow").exists():
+        raise UnusableRepository("This is a shallow clone; run `git fetch --unshallow` in it first.")
+    partial = git("config", "--get-regexp", r"^remote\..*\.promisor$", git_dir=repo_common_dir, accept=(0, 1))
+    if partial.code == 0:
+        raise UnusableRepository("This is a partial clone that lacks files; make a full clone and use that.")
+
+
+def _clone(repo_common_dir: Path, hub_path: Path) -> Path:
+    """A bare copy under a temporary name: no remote, no template, no branches of the person."""
+    half = hub_path.with_name(f".{hub_path.name}.{uuid.uuid4().hex}")
+    for attempt in range(_TRIES):
+        # Copying files is fastest, but the person's gc may remove what is just being copied. Asking their git is safe.
+        last = attempt + 1 == _TRIES
+        how = ("--no-local",) if last else ("--local", "--no-hardlinks", "--dissociate")
+        before = _packs(repo_common_dir)
+        try:
+            git(
+                "clone", "--quiet", "--bare", *how, "--template=",
+                "--end-of-options", repo_common_dir, half, git_dir=None, cwd=hub_path.parent,
+            )  # fmt: skip
+        except GitError:
+            shutil.rmtree(half, ignore_errors=True)
+            if last:
+                raise
+            continue
+        # A repack in the middle could hide objects from a copy that git itself does not verify.
+        if last or before == _packs(repo_common_dir):
+            break
+        shutil.rmtree(half)
+    git("config", "--remove-section", "remote.origin", git_dir=half)
+    branches = git("for-each-ref", "--format=delete %(refname)", "refs/heads/", git_dir=half).stdout
+    git("update-ref", "--stdin", git_dir=half, stdin=branches)
+    return half
+
+
+def _packs(common_dir: Path) -> frozenset[str]:
+    return frozenset(pack.name for pack in (common_dir / "objects/pack").glob("*.pack"))

@@ -1,0 +1,1 @@
+"""Merging in memory: candidates, conflicts, predictions."""

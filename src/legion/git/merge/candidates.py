@@ -1,0 +1,182 @@
+"""Candidates for landing, built in memory: no checkout takes part, and the same input gives the same commit.
+
+Decides nothing about order or about what may land.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+import uuid
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from legion.domain.landing.bisect import LandingMode
+from legion.git.core.command import git
+from legion.git.core.trailers import with_trailers
+from legion.git.hub.objects import Signature, read_commit, write_commit
+from legion.git.hub.repository import Hub
+from legion.git.merge.attributes import attribute_tree
+from legion.git.merge.conflicts import ConflictFile, read_conflicts
+
+
+@dataclass(frozen=True, kw_only=True)
+class MergeCandidate:
+    """A commit that may become the target."""
+
+    commit: str
+    tree: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class MergeConflict:
+    """Both sides changed the same. `tree` holds the result with conflict markers in it."""
+
+    tree: str
+    files: tuple[ConflictFile, ...]
+
+
+def merge(
+    hub: Hub,
+    target: str,
+    change: str,
+    *,
+    mode: LandingMode,
+    message: str,
+    author: Signature,
+    committer: Signature,
+    when: int,
+    trailers: Mapping[str, str] | None = None,
+) -> MergeCandidate | MergeConflict:
+    """Put `change` on `target`. Attributes are those of the target; programs that they name never run.
+
+    The trailers stand below the message, and below those of the commits that REBASE replays.
+    A change that adds nothing gives the target itself in the modes SQUASH and REBASE.
+    """
+    stamp = committer.stamp(when)
+    if hub.merge_base(target, change) is None:
+        return MergeConflict(tree=hub.tree_of(target), files=(_NO_COMMON_HISTORY,))
+    if mode is LandingMode.REBASE:
+        commits = hub.commits_between(target, change)
+        if all(len(commit.parents) == 1 for commit in commits):
+            return _replay(hub, target, tuple(one.commit for one in commits), committer=stamp, trailers=trailers or {})
+    merged = _merge_trees(hub, target, change)
+    if isinstance(merged, MergeConflict):
+        return merged
+    if mode is not LandingMode.MERGE and merged == hub.tree_of(target):
+        return MergeCandidate(commit=target, tree=merged)
+    commit = write_commit(
+        hub,
+        tree=merged,
+        parents=(target, change) if mode is LandingMode.MERGE else (target,),
+        author=author.stamp(when),
+        committer=stamp,
+        message=with_trailers(message.encode("utf-8", "replace"), trailers or {}),
+    )
+    return MergeCandidate(commit=commit, tree=merged)
+
+
+_NO_COMMON_HISTORY = ConflictFile(
+    path="all files", hunks="The branch was rewritten meanwhile: the change and the target share no history."
+)
+
+
+def merge_person(
+    hub: Hub, target: str, person: str, *, message: str, author: Signature, when: int
+) -> MergeCandidate | MergeConflict | None:
+    """The person's own commits on the target: their tip itself where it holds the target, None if nothing is new."""
+    if hub.is_ancestor(person, target):
+        return None
+    if hub.is_ancestor(target, person):
+        return MergeCandidate(commit=person, tree=hub.tree_of(person))
+    return merge(
+        hub, target, person, mode=LandingMode.MERGE, message=message, author=author, committer=author, when=when
+    )
+
+
+def revert(
+    hub: Hub, target: str, landed: str, before: str, *, message: str, author: Signature, when: int
+) -> MergeCandidate | MergeConflict | None:
+    """A commit on `target` that takes back what lies between `before` and `landed`; None if nothing of it is left."""
+    stamp = author.stamp(when)
+
+    def stand_in(tree: str, *parents: str) -> str:
+        return write_commit(hub, tree=tree, parents=parents, author=stamp, committer=stamp, message="stand-in")
+
+    # Seen from what landed, the target has gone on and `before` is the other side.
+    base = stand_in(hub.tree_of(landed))
+    tree = hub.tree_of(target)
+    merged = _merge_trees(hub, stand_in(tree, base), stand_in(hub.tree_of(before), base))
+    if isinstance(merged, MergeConflict):
+        return merged
+    if merged == tree:
+        return None
+    commit = write_commit(hub, tree=merged, parents=(target,), author=stamp, committer=stamp, message=message)
+    return MergeCandidate(commit=commit, tree=merged)
+
+
+def _replay(
+    hub: Hub, target: str, commits: tuple[str, ...], *, committer: bytes, trailers: Mapping[str, str]
+) -> MergeCandidate | MergeConflict:
+    at, tree = target, hub.tree_of(target)
+    for commit in commits:
+        text = read_commit(hub, commit)
+        # A commit with the tree of `at` on the parent of `commit` makes that parent the base of the merge.
+        stand_in = write_commit(
+            hub, tree=tree, parents=text.parents, author=committer, committer=committer, message="stand-in"
+        )
+        merged = _merge_trees(hub, stand_in, commit)
+        if isinstance(merged, MergeConflict):
+            return merged
+        if merged == tree:
+            continue
+        at = write_commit(
+            hub,
+            tree=merged,
+            parents=(at,),
+            author=text.author,
+            committer=committer,
+            message=with_trailers(text.message, trailers),
+            encoding=text.encoding,
+        )
+        tree = merged
+    return MergeCandidate(commit=at, tree=tree)
+
+
+def _merge_trees(hub: Hub, target: str, change: str) -> str | MergeConflict:
+    """The merged tree, or what stands against it."""
+    attributes = attribute_tree(hub, target)
+    with _named_sides(hub, target=target, change=change) as git_dir:
+        answer = git(
+            "merge-tree",
+            "--write-tree",
+            "-z",
+            "--messages",
+            "target",
+            "change",
+            git_dir=git_dir,
+            work_tree=attributes,
+            objects=hub.objects,
+            accept=(0, 1),
+        )
+    tree, _, rest = answer.stdout.partition(b"\0")
+    if answer.code == 0:
+        return tree.decode()
+    return MergeConflict(tree=tree.decode(), files=read_conflicts(hub, tree.decode(), rest))
+
+
+@contextlib.contextmanager
+def _named_sides(hub: Hub, *, target: str, change: str) -> Iterator[Path]:
+    """A repository with two branches over the hub's objects, so that conflict markers say `target` and `change`."""
+    place = hub.path / "merging" / uuid.uuid4().hex
+    heads = place / "refs/heads"
+    heads.mkdir(parents=True)
+    try:
+        (heads / "target").write_text(f"{target}\n")
+        (heads / "change").write_text(f"{change}\n")
+        (place / "HEAD").write_text("ref: refs/heads/target\n")
+        shutil.copyfile(hub.path / "config", place / "config")
+        yield place
+    finally:
+        shutil.rmtree(place)

@@ -1,0 +1,1 @@
+"""The person's repository: looked at, and fast-forwarded by `collect`."""

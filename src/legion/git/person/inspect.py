@@ -1,0 +1,136 @@
+"""Looking at the person's repository: reads only, runs nothing that their repository names."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from legion.git.core.command import as_text, fields, git
+from legion.git.core.errors import GitError, NotARepository
+from legion.system.process import FinishedProcess
+
+ATTRIBUTE_FILES = ":(top,glob)**/.gitattributes"
+
+
+@dataclass(frozen=True, kw_only=True)
+class RepositoryFacts:
+    """What `look` saw. `root` is the top of the checkout that holds the path, for a bare one the repository."""
+
+    root: Path
+    git_dir: Path
+    common_dir: Path
+    branch: str | None
+    head: str | None
+    is_bare: bool
+    is_shallow: bool
+    is_partial: bool
+    dirty_files: int
+    submodules: bool
+    lfs: bool
+
+
+def look(path: Path) -> RepositoryFacts:
+    """The facts of the repository that `path` lies in, or NotARepository."""
+    if not path.is_dir():
+        raise NotARepository(f"{path} is not a folder; name the folder of a git repository.")
+    git_dir, common_dir, is_bare, is_shallow = find(path)
+    root = git_dir if is_bare else _root(path)
+
+    def ask(*args: str, accept: tuple[int, ...] = (0, 1)) -> FinishedProcess:
+        return git(*args, git_dir=git_dir, work_tree=None if is_bare else root, accept=accept)
+
+    head = ask("rev-parse", "--verify", "--quiet", "HEAD^{commit}").text.strip() or None
+    return RepositoryFacts(
+        root=root,
+        git_dir=git_dir,
+        common_dir=common_dir,
+        branch=as_text(ask("symbolic-ref", "--quiet", "HEAD").stdout).strip().removeprefix("refs/heads/") or None,
+        head=head,
+        is_bare=is_bare,
+        is_shallow=is_shallow,
+        is_partial=ask("config", "--get-regexp", r"^(extensions\.partialclone|remote\..*\.promisor)$").code == 0,
+        dirty_files=0 if is_bare else _dirty(git_dir, root),
+        submodules=head is not None and ask("ls-tree", "HEAD", "--", ".gitmodules").stdout != b"",
+        lfs=head is not None and _uses_lfs(git_dir),
+    )
+
+
+def find(path: Path) -> tuple[Path, Path, bool, bool]:
+    """The git folder, the folder it shares with other checkouts, whether bare, whether shallow."""
+    try:
+        answer = git(
+            "rev-parse",
+            "--path-format=absolute",
+            "--git-dir",
+            "--git-common-dir",
+            "--is-bare-repository",
+            "--is-shallow-repository",
+            git_dir=None,
+            cwd=path,
+        )
+    except GitError as error:
+        if "not a git repository" in error.complaint:
+            raise NotARepository(f"{path} is not in a git repository; run `git init` there first.") from None
+        raise NotARepository(f"{path} cannot be read as a git repository: {error.complaint}") from error
+    *places, bare, shallow = answer.stdout.rstrip(b"\n").split(b"\n")
+    git_dir, common_dir = (Path(place.decode("utf-8", "surrogateescape")) for place in places)
+    return git_dir, common_dir, bare == b"true", shallow == b"true"
+
+
+def _root(path: Path) -> Path:
+    answer = git("rev-parse", "--show-toplevel", git_dir=None, cwd=path, accept=(0, 128))
+    if answer.code != 0:
+        raise NotARepository(f"{path} is inside a .git folder; go to the checkout it belongs to.")
+    return Path(answer.stdout.rstrip(b"\n").decode("utf-8", "surrogateescape"))
+
+
+def _dirty(git_dir: Path, root: Path) -> int:
+    """How many files differ from HEAD or are new. Filters are switched off, since they are programs."""
+    named = git("config", "-z", "--name-only", "--get-regexp", r"^filter\.", git_dir=git_dir, accept=(0, 1))
+    off: dict[str, str] = {}
+    for key in fields(named.stdout):
+        driver = key.decode("utf-8", "surrogateescape").rpartition(".")[0]
+        off |= {f"{driver}.clean": "", f"{driver}.process": "", f"{driver}.required": "false"}
+    answer = git(
+        "status",
+        "--porcelain",
+        "-z",
+        "--no-renames",
+        "--ignore-submodules=dirty",
+        git_dir=git_dir,
+        work_tree=root,
+        settings=off,
+    )
+    return len(fields(answer.stdout))
+
+
+def _uses_lfs(git_dir: Path) -> bool:
+    found = git(
+        "--no-literal-pathspecs",
+        "grep",
+        "--quiet",
+        "--fixed-strings",
+        "--no-textconv",
+        "-e",
+        "filter=lfs",
+        "HEAD",
+        "--",
+        ATTRIBUTE_FILES,
+        git_dir=git_dir,
+        accept=(0, 1),
+    )
+    return found.code == 0
+
+
+def branches(common_dir: Path) -> frozenset[str]:
+    """The names of all branches."""
+    listed = git("for-each-ref", "--format=%(refname:lstrip=2)", "refs/heads/", git_dir=common_dir)
+    return frozenset(listed.text.splitlines())
+
+
+def loose_tip(common_dir: Path, branch: str) -> str | None:
+    """The branch's tip where git keeps it in a file of its own, as it does after every commit. Needs no process."""
+    try:
+        return (common_dir / "refs" / "heads" / branch).read_text().strip()
+    except OSError:
+        return None

@@ -1,0 +1,1 @@
+"""Folders of files: worktrees, the pool of warm trees, check trees, snapshots."""

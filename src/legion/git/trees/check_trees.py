@@ -1,0 +1,130 @@
+"""Trees in which checks run: warm between checks, and each time exactly the commit under test.
+
+What a check left behind is gone before the next one: changed and hidden files, ignored files, nested repositories
+and the whole .git. Only what `keep` names (the outputs of setup) stays.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import uuid
+from collections.abc import Sequence
+from pathlib import Path
+
+from legion.git.core.command import as_text, fields
+from legion.git.core.errors import GitError
+from legion.git.hub.objects import Signature, tree_entries
+from legion.git.hub.repository import Hub
+from legion.git.trees.private_repository import write_private
+from legion.git.trees.tree import Tree, exactly
+from legion.system import crash, files
+from legion.system.crash import Point
+
+_SLOT = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,100}")
+_CHECKER = Signature(name="Legion checks", email="checks@legion.invalid")
+_GITLINK = "160000"
+
+
+class CheckTrees:
+    """One tree per slot. A slot serves one check at a time; different slots may be prepared at once."""
+
+    def __init__(self, hub: Hub, root: Path, side: Path) -> None:
+        self._hub = hub
+        self._root = root.absolute()
+        self._scrap = self._root / ".scrap"
+        self._side = side.absolute() / "check-trees"
+        for folder in (self._scrap, self._side):
+            folder.mkdir(parents=True, exist_ok=True)
+
+    def prepare(self, slot: str, commit: str, keep: Sequence[str] = ()) -> Path:
+        """The slot's tree with exactly the files of `commit`, and whatever lies at the paths in `keep`."""
+        tree = self._ready(slot)
+        # A slot without a record is not ready: after a crash here, some git of ours may still be writing in it.
+        self._record(slot).unlink(missing_ok=True)
+        if tree is not None:
+            try:
+                self._move(tree, commit, keep)
+            except (GitError, OSError):
+                # A check can lock its own files away; a new tree owes nothing to the old one.
+                tree = None
+        if tree is None:
+            tree = self._cold(slot, commit)
+        crash.reach(Point.GIT_CHECK_TREE_AFTER_MOVE)
+        fresh = self._scrap / f"{tree.index.stem}.git"
+        _remove(fresh)
+        write_private(fresh, hub=self._hub, commit=commit, branch=None, index=tree.index, author=_CHECKER)
+        fresh.rename(tree.path / ".git")
+        crash.reach(Point.GIT_CHECK_TREE_BEFORE_READY)
+        record = {"index": tree.index.name, "inode": tree.path.stat().st_ino}
+        files.write_whole(self._record(slot), json.dumps(record))
+        return tree.path
+
+    def leftovers(self, slot: str) -> tuple[str, ...]:
+        """What lies in the tree beside its tracked files, ignored or not; a whole folder counts as one."""
+        tree = self._ready(slot)
+        if tree is None:
+            return ()
+        others = tree.git("ls-files", "-z", "--others", "--directory").stdout
+        return tuple(as_text(path.rstrip(b"/")) for path in fields(others))
+
+    def _record(self, slot: str) -> Path:
+        if not _SLOT.fullmatch(slot):
+            raise ValueError(f"{slot!r} is no name for a slot; use letters, digits, '-', '_' and '.'.")
+        return self._side / f"{slot}.json"
+
+    def _ready(self, slot: str) -> Tree | None:
+        place = self._root / slot
+        try:
+            record = json.loads(self._record(slot).read_bytes())
+            inode = place.lstat().st_ino
+        except FileNotFoundError:
+            return None
+        index = self._side / record["index"]
+        return Tree(self._hub, place, index) if record["inode"] == inode and index.exists() else None
+
+    def _cold(self, slot: str, commit: str) -> Tree:
+        # Slot names hold no '~', so everything that starts like this belongs to this slot.
+        token = f"{slot}~{uuid.uuid4().hex}"
+        place = self._root / slot
+        if os.path.lexists(place):
+            place.rename(self._scrap / f"{token}.old")
+        for old in (*self._scrap.glob(f"{slot}~*"), *self._side.glob(f"{slot}~*")):
+            _remove(old)
+        half = Tree(self._hub, self._scrap / token, self._side / f"{token}.index")
+        half.path.mkdir()
+        half.show(commit)
+        half.path.rename(place)
+        return Tree(self._hub, place, half.index)
+
+    def _move(self, tree: Tree, commit: str, keep: Sequence[str]) -> None:
+        tree.show(commit)
+        # `git clean` passes over pipes, sockets and a .git in tracked folders, and over all in a submodule's folder.
+        _remove_unseen(tree.path)
+        for mode, _, path in tree_entries(tree.git("ls-tree", "-r", "-d", "-z", commit).stdout):
+            place = tree.path / os.fsdecode(path)
+            if mode == _GITLINK:
+                _remove(place)
+                place.mkdir(parents=True)
+            else:
+                _remove_unseen(place)
+        kept = [word for path in keep for word in ("-e", exactly(path))]
+        tree.git("clean", "-ffdxq", *kept)
+
+
+def _remove_unseen(folder: Path) -> None:
+    """Remove what git never lists from one folder."""
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            plain = entry.is_symlink() or entry.is_file() or entry.is_dir()
+            if entry.name == ".git" or not plain:
+                _remove(Path(entry.path))
+
+
+def _remove(place: Path) -> None:
+    if place.is_dir() and not place.is_symlink():
+        shutil.rmtree(place)
+    else:
+        place.unlink(missing_ok=True)

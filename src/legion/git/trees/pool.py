@@ -1,0 +1,174 @@
+"""Trees made ahead of time. A tree in the pool has its files and no .git; its index and record lie with us.
+
+Whoever renames a tree out of the pool owns it: that is the whole protocol between threads, and between a daemon and
+what a killed one left behind. A tree outside the pool that has not been published is half-made and never used again.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from legion.git.core.errors import GitError
+from legion.git.hub.objects import Signature
+from legion.git.hub.repository import Hub
+from legion.git.trees.private_repository import write_private
+from legion.git.trees.tree import Tree
+from legion.system import crash, files
+from legion.system.crash import Point
+
+
+@dataclass(frozen=True, kw_only=True)
+class PooledTree:
+    """A tree in the pool: the commit it shows and the bytes it takes."""
+
+    token: str
+    commit: str
+    bytes: int
+
+
+class Pool:
+    def __init__(self, hub: Hub, root: Path, trash: Path, side: Path, author: Signature) -> None:
+        self._hub = hub
+        self._pool = root / ".pool"
+        self._making = root / ".making"
+        self._trash = trash
+        self._side = side / "pool"
+        self._author = author
+        self._filling = threading.Lock()
+        self._make_folders()
+
+    def _make_folders(self) -> None:
+        """Also later: people delete folders that they think they do not need."""
+        for folder in (self._pool, self._making, self._side):
+            folder.mkdir(parents=True, exist_ok=True)
+
+    def take(self, commit: str) -> Tree:
+        """A tree outside the pool that shows `commit`: a waiting one, moved if need be, or a new one."""
+        for waiting in sorted(self.waiting(), key=lambda tree: tree.commit != commit):
+            tree = self._claim(waiting)
+            if tree is None:
+                continue
+            crash.reach(Point.GIT_POOL_AFTER_CLAIM)
+            try:
+                if waiting.commit != commit:
+                    tree.show(commit)
+            except GitError:
+                self.throw_away(tree)
+                continue
+            return tree
+        return self._make(commit)
+
+    def fill(self, count: int, commit: str, *, disk_cap_bytes: int, prepare: Callable[[Path], None] | None) -> int:
+        """Make trees until `count` wait or the next one would pass the cap. Returns how many were made."""
+        made = 0
+        with self._filling:
+            while True:
+                waiting = self.waiting()
+                each = max((tree.bytes for tree in waiting), default=0) or self._hub.bytes_on_disk(commit)
+                if len(waiting) >= count or sum(tree.bytes for tree in waiting) + each > disk_cap_bytes:
+                    return made
+                tree = self._make(commit)
+                if prepare is not None:
+                    self._prepare(tree, commit, prepare)
+                self._put(tree, commit, files.tree_size(tree.path))
+                made += 1
+
+    def freshen(self, commit: str) -> int:
+        """Move waiting trees to `commit`, one at a time, so that the others can be taken meanwhile."""
+        moved = 0
+        with self._filling:
+            for waiting in self.waiting():
+                tree = self._claim(waiting) if waiting.commit != commit else None
+                if tree is None:
+                    continue
+                try:
+                    tree.show(commit)
+                except GitError:
+                    self.throw_away(tree)
+                    continue
+                self._put(tree, commit, waiting.bytes)
+                moved += 1
+        return moved
+
+    def waiting(self) -> tuple[PooledTree, ...]:
+        self._make_folders()
+        found = []
+        for entry in sorted(os.scandir(self._pool), key=lambda entry: entry.name):
+            try:
+                record = json.loads((self._side / f"{entry.name}.json").read_bytes())
+            except FileNotFoundError:
+                continue
+            found.append(PooledTree(token=entry.name, commit=record["commit"], bytes=record["bytes"]))
+        return tuple(found)
+
+    def path_of(self, waiting: PooledTree) -> Path:
+        return self._pool / waiting.token
+
+    def plant(self, tree: Tree, *, commit: str, branch: str | None) -> None:
+        """Give a tree a fresh .git, whole or not at all."""
+        half = tree.path.with_name(f"{tree.path.name}.git")
+        write_private(half, hub=self._hub, commit=commit, branch=branch, index=tree.index, author=self._author)
+        half.rename(tree.path / ".git")
+
+    def throw_away(self, tree: Tree) -> None:
+        files.throw_away(tree.path, self._trash)
+        self._forget(tree.path.name)
+
+    def sweep(self) -> tuple[Path, ...]:
+        """Throw away what a killed process left half-made. Only at start, before anyone takes a tree."""
+        self._make_folders()
+        half_made = [*self._making.iterdir()]
+        half_made += [place for place in self._pool.iterdir() if not (self._side / f"{place.name}.json").exists()]
+        thrown = tuple(files.throw_away(place, self._trash) for place in half_made)
+        kept = {f"{place.name}.{kind}" for place in self._pool.iterdir() for kind in ("json", "index")}
+        for record in self._side.iterdir():
+            if record.name not in kept:
+                record.unlink()
+        return thrown
+
+    def _claim(self, waiting: PooledTree) -> Tree | None:
+        place = self._making / waiting.token
+        try:
+            self.path_of(waiting).rename(place)
+        except FileNotFoundError:
+            return None
+        (self._side / f"{waiting.token}.json").unlink(missing_ok=True)
+        return Tree(self._hub, place, self._side / f"{waiting.token}.index")
+
+    def _make(self, commit: str) -> Tree:
+        token = uuid.uuid4().hex
+        tree = Tree(self._hub, self._making / token, self._side / f"{token}.index")
+        tree.path.mkdir()
+        try:
+            tree.show(commit)
+        except GitError:
+            self.throw_away(tree)
+            raise
+        return tree
+
+    def _put(self, tree: Tree, commit: str, size: int) -> None:
+        record = {"commit": commit, "bytes": size}
+        files.write_whole(self._side / f"{tree.path.name}.json", json.dumps(record))
+        crash.reach(Point.GIT_POOL_BEFORE_PUBLISH)
+        tree.path.rename(self._pool / tree.path.name)
+
+    def _prepare(self, tree: Tree, commit: str, prepare: Callable[[Path], None]) -> None:
+        self.plant(tree, commit=commit, branch=None)
+        try:
+            prepare(tree.path)
+            # Setup commands may have left anything in .git, so the tree gets a new one when it is taken.
+            files.throw_away(tree.path / ".git", self._trash)
+            tree.show(commit)
+        except BaseException:
+            self.throw_away(tree)
+            raise
+
+    def _forget(self, token: str) -> None:
+        for suffix in ("json", "index"):
+            (self._side / f"{token}.{suffix}").unlink(missing_ok=True)

@@ -1,0 +1,120 @@
+"""Saving what an agent left in its tree, without ever running git on the agent's own .git.
+
+The hub is the repository, the index is ours, and the tree is only data: no filter, hook or monitor of the agent has
+anywhere to stand. Does not know what a ticket is.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+import uuid
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from legion.git.core.command import as_text, fields
+from legion.git.core.errors import TreeGone
+from legion.git.hub.objects import Signature, write_commit
+from legion.git.hub.repository import Hub
+from legion.git.trees.tree import Tree
+from legion.system import crash
+from legion.system.crash import Point
+
+_GITLINK = b"160000"
+
+
+@dataclass(frozen=True, kw_only=True)
+class TreeSnapshot:
+    """What a tree held. Where nothing differs from the parent, `commit` is the parent itself.
+
+    `nested` names repositories inside the tree, `unreadable` files that git could not read: both stay on disk only.
+    """
+
+    commit: str
+    tree: str
+    changed: bool
+    nested: tuple[str, ...]
+    unreadable: tuple[str, ...]
+
+
+def snapshot(
+    hub: Hub,
+    work_tree: Path,
+    index_file: Path,
+    *,
+    parent: str,
+    message: str,
+    author: Signature,
+    when: int,
+    timeout: float = 600.0,
+) -> TreeSnapshot:
+    """Store all files that are not ignored as a commit on `parent`. The same input gives the same commit.
+
+    Submodules stay as the parent has them. `when` is in seconds since 1970.
+    """
+    if work_tree.is_symlink() or not work_tree.is_dir():
+        raise TreeGone(f"The worktree {work_tree} is not a folder any more, so nothing could be saved from it.")
+    with _own_copy(index_file) as index:
+        seen = Tree(hub, work_tree, index)
+        # Starting from the parent each time makes the result depend on nothing but the parent and the files.
+        seen.describe(parent)
+        added = seen.git("add", "--all", "--ignore-errors", "--", ".", timeout=timeout, accept=(0, 1))
+        nested, changed = _restore_gitlinks(seen, parent)
+        unreadable: list[bytes] = []
+        if added.code != 0:
+            for path in fields(seen.git("ls-files", "-z", "--others", "--exclude-standard").stdout):
+                (nested if path.endswith(b"/") else unreadable).append(path.rstrip(b"/"))
+            unreadable += fields(seen.git("diff-files", "-z", "--name-only", "--ignore-submodules").stdout)
+        tree = seen.git("write-tree").text.strip()
+    crash.reach(Point.GIT_SNAPSHOT_BEFORE_COMMIT)
+    commit = parent
+    if changed:
+        stamp = author.stamp(when)
+        commit = write_commit(hub, tree=tree, parents=(parent,), author=stamp, committer=stamp, message=message)
+    crash.reach(Point.GIT_SNAPSHOT_AFTER_COMMIT)
+    return TreeSnapshot(
+        commit=commit,
+        tree=tree,
+        changed=changed,
+        nested=tuple(sorted(as_text(path) for path in set(nested))),
+        unreadable=tuple(sorted(as_text(path) for path in set(unreadable))),
+    )
+
+
+@contextlib.contextmanager
+def _own_copy(index_file: Path) -> Iterator[Path]:
+    """Work on a copy and put it back when all went well: no lock to be left behind, no half-written index."""
+    index_file.parent.mkdir(parents=True, exist_ok=True)
+    copy = index_file.with_name(f".{index_file.name}.{uuid.uuid4().hex}")
+    try:
+        with contextlib.suppress(FileNotFoundError):
+            # The time of an index decides which files git looks at twice, so the copy keeps it.
+            shutil.copy2(index_file, copy)
+        yield copy
+        copy.replace(index_file)
+    finally:
+        for rest in (copy, copy.with_name(f"{copy.name}.lock")):
+            rest.unlink(missing_ok=True)
+
+
+def _restore_gitlinks(seen: Tree, parent: str) -> tuple[list[bytes], bool]:
+    """Take nested repositories out of the index and give submodules their old commits back.
+
+    Returns the nested repositories and whether anything else differs from the parent.
+    """
+    raw = fields(seen.git("diff-index", "--cached", "--raw", "-z", "--no-renames", parent).stdout)
+    nested, repairs, changed = [], b"", False
+    for facts, path in zip(raw[::2], raw[1::2], strict=True):
+        old_mode, new_mode, old, _, _ = facts.lstrip(b":").split(b" ")
+        if old_mode == _GITLINK:
+            repairs += b"%s %s\t%s\0" % (old_mode, old, path)
+        elif new_mode == _GITLINK:
+            nested.append(path)
+            repairs += b"0 %s\t%s\0" % (b"0" * len(old), path)
+            changed = changed or int(old_mode, 8) != 0
+        else:
+            changed = True
+    if repairs:
+        seen.git("update-index", "-z", "--replace", "--index-info", stdin=repairs)
+    return nested, changed

@@ -1,0 +1,222 @@
+"""How an agent reaches its model: through the gateway with a provider of the person's, or with the person's own login.
+
+Only names and places of keys pass through here; the gateway alone reads a key.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+
+from legion.config.files import providers as config
+from legion.config.files import routes
+from legion.config.files.providers import ProviderConfig
+from legion.config.files.routes import RouteConfig
+from legion.config.sections.machine import NetworkMode, SandboxMode
+from legion.domain.errors import LegionError
+from legion.gateway import lifecycle
+from legion.gateway.access.provider import (
+    NO_KEY,
+    KeyFrom,
+    KeySource,
+    KeyStyle,
+    Provider,
+    ProviderDialect,
+    write_providers,
+)
+from legion.gateway.access.routing import GatewayRouteTarget, Route, write_routes
+from legion.gateway.files.address import own_variables
+from legion.gateway.files.folder import GatewayFolder
+from legion.jobs.context import Context
+
+_AUTH = {
+    config.ProviderAuth.API_KEY: KeyStyle.API_KEY,
+    config.ProviderAuth.BEARER: KeyStyle.BEARER,
+    config.ProviderAuth.OAUTH: KeyStyle.BEARER,
+    config.ProviderAuth.COPILOT: KeyStyle.EXCHANGED,
+}
+_ANTHROPIC = "https://api.anthropic.com"
+_FROM_ENVIRONMENT = {
+    "ANTHROPIC_API_KEY": config.ProviderAuth.API_KEY,
+    "ANTHROPIC_AUTH_TOKEN": config.ProviderAuth.BEARER,
+    "CLAUDE_CODE_OAUTH_TOKEN": config.ProviderAuth.OAUTH,
+}
+
+
+OWN_LOGIN = "your own login"
+"""The account of whoever has no provider."""
+
+
+class NoModelAccess(LegionError):
+    """There is no way to a model; the message says what to do."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class GatewayAccess:
+    """Through the gateway, by this provider."""
+
+    provider: str
+    auth: config.ProviderAuth
+
+    @property
+    def words(self) -> str:
+        return self.provider
+
+
+@dataclass(frozen=True, kw_only=True)
+class OwnLogin:
+    """With the person's own login, which the agent can then read."""
+
+    credentials: Path
+    words: ClassVar[str] = "your own Claude login, which the agent can read"
+
+
+Access = GatewayAccess | OwnLogin
+
+
+def known(context: Context) -> Mapping[str, ProviderConfig]:
+    """The person's providers; where there are none, what their environment offers."""
+    return config.load() or _offered()
+
+
+def choose(context: Context, wanted: str = "") -> Access:
+    """The provider that is wanted, else the settings' choice, else the first one, else the login. Raises NoAccess."""
+    _refuse_cut_off(context)
+    there = known(context)
+    name = wanted or context.user.claude.provider
+    if name:
+        if name not in there:
+            listed = ", ".join(there) or "none yet"
+            raise NoModelAccess(
+                f"There is no provider {name} (there is {listed}): add it with `legion provider add {name}`."
+            )
+        return GatewayAccess(provider=name, auth=there[name].auth)
+    for name, first in there.items():
+        return GatewayAccess(provider=name, auth=first.auth)
+    login = own_login()
+    if login is None:
+        raise NoModelAccess(
+            "There is no way to a model yet: run `legion provider add anthropic`, or log in with `claude`."
+        )
+    return OwnLogin(credentials=login)
+
+
+def own_login() -> Path | None:
+    """The person's interactive login, where there is one."""
+    path = login_file()
+    return path if path.is_file() else None
+
+
+def login_file() -> Path:
+    """Where Claude Code keeps the person's interactive login."""
+    return Path(os.environ.get("CLAUDE_CONFIG_DIR") or Path.home() / ".claude") / ".credentials.json"
+
+
+def key_found(context: Context, one: ProviderConfig) -> bool | None:
+    """Whether something is in the key's place; None where only the keyring could tell. Nothing is read or run for it.
+
+    Variables are looked for where the key is used: in the living gateway, which may be older than this daemon.
+    """
+    if one.key_file:
+        return Path(one.key_file).expanduser().is_file()
+    if one.key_env:
+        gateway = lifecycle.address(GatewayFolder(context.data.gateway))
+        return one.key_env in (own_variables() if gateway is None else gateway.variables)
+    if one.key_command:
+        return shutil.which(next(iter(one.key_argv), "")) is not None
+    return None if one.key_keyring else True
+
+
+def key_advice(name: str, one: ProviderConfig) -> str:
+    """What to do where a key is not in its place."""
+    if one.key_env:
+        shell = "set it, then `legion down` and `legion up` in that shell"
+        return f"{one.key_env} is not set where the daemon was started: {shell}."
+    return f"The key of {name} is not there: `legion provider add {name}` gives it a key."
+
+
+def tell_gateway(context: Context) -> GatewayFolder:
+    """Let the gateway know the providers and routes as they are now."""
+    folder = GatewayFolder(context.data.gateway)
+    folder.prepare()
+    write_providers(folder, [_provider(name, one) for name, one in known(context).items()])
+    write_routes(folder, known_routes())
+    return folder
+
+
+def known_routes() -> tuple[Route, ...]:
+    """The person's, as the gateway has them. Raises BadInput where their file makes no sense."""
+    return tuple(_route(one) for one in routes.load())
+
+
+def bring_variables(context: Context, changed: str = "") -> None:
+    """Replace a living gateway that lacks a key's variable that we have, or has an old value of the changed one.
+
+    A gateway outlives the daemon that started it, and keeps that one's environment.
+    """
+    folder = GatewayFolder(context.data.gateway)
+    gateway, ours = lifecycle.address(folder), own_variables()
+    if gateway is None:
+        return
+    wanted = {one.key_env for one in known(context).values()} & ours
+    if not wanted <= gateway.variables or changed in ours:
+        tell_gateway(context)
+        lifecycle.replace(folder, context.user.daemon.gateway_port)
+
+
+def _offered() -> Mapping[str, ProviderConfig]:
+    for variable, auth in _FROM_ENVIRONMENT.items():
+        if os.environ.get(variable):
+            url = os.environ.get("ANTHROPIC_BASE_URL") or _ANTHROPIC
+            return {"anthropic": ProviderConfig(url=url, auth=auth, key_env=variable)}
+    return {}
+
+
+def _refuse_cut_off(context: Context) -> None:
+    walls = context.user.sandbox
+    if walls.network is NetworkMode.NONE and walls.mode is not SandboxMode.OFF and context.sandbox.works:
+        raise NoModelAccess(
+            'With `network = "none"` Claude Code cannot reach its model: set it to "open" under [sandbox].'
+        )
+
+
+def _provider(name: str, one: ProviderConfig) -> Provider:
+    return Provider(
+        name=name,
+        url=one.url.rstrip("/"),
+        key=_key(one),
+        auth=_AUTH[one.auth],
+        token_url=one.token_url,
+        kind=ProviderDialect(one.kind.value),
+        models={"*": one.model} if one.model else {},
+        longest=one.longest or None,
+        at_once=one.at_once or None,
+        per_minute=one.per_minute or None,
+    )
+
+
+def _route(one: RouteConfig) -> Route:
+    to = tuple(GatewayRouteTarget(provider=target.provider, model=target.model) for target in one.to)
+    return Route(
+        model=one.model,
+        provider=one.provider,
+        agent=one.agent or "*",
+        role=one.role or "*",
+        team=one.team or "*",
+        most_usd=one.most_usd,
+        to=to,
+    )
+
+
+def _key(one: ProviderConfig) -> KeySource:
+    if one.key_file:
+        return KeySource(origin=KeyFrom.FILE, where=str(Path(one.key_file).expanduser()))
+    if one.key_env:
+        return KeySource(origin=KeyFrom.ENV, where=one.key_env)
+    if one.key_command:
+        return KeySource(origin=KeyFrom.COMMAND, argv=one.key_argv)
+    return KeySource(origin=KeyFrom.KEYRING) if one.key_keyring else NO_KEY

@@ -1,0 +1,175 @@
+"""The roles and teams that count for a project: shipped, the person's, and the trusted ones of its landed code."""
+
+from __future__ import annotations
+
+import functools
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+from legion.config.files import teams as files
+from legion.config.files.teams import DefinitionKind, Definitions, DefinitionSource
+from legion.domain.agents.teams import REVIEWER, Advice, Crew, Origin, Role, RolePart, TeamStage, turn_of
+from legion.domain.errors import BadInput, NotFound
+from legion.domain.tickets import ladder
+from legion.domain.tickets.ticket import Ticket
+from legion.git.hub.repository import Hub
+from legion.jobs.agent import claude, model_access
+from legion.jobs.context import Context, ProjectContext
+from legion.runner.journal import read_journal
+from legion.store.board import advice, crews, projects
+from legion.store.database.transactions import ReadTransaction
+from legion.store.work import runs, watchdog
+
+_MOST_FILES = 100
+_LARGEST = 1 << 17
+"""Bytes; what is larger makes no sense as a definition, and says so when it is used."""
+_LONGEST_TOLD = 8000
+"""Characters of a message to an adviser that whoever builds hears, too."""
+
+
+def definitions(
+    context: Context, project_context: ProjectContext | None, without: tuple[DefinitionKind, str] | None = None
+) -> Definitions:
+    """Outside a project there are only the shipped ones and the person's; `without` as if one had not been written."""
+    if project_context is None:
+        return files.definitions(without=without)
+    theirs = repository(project_context)
+    with context.store.read() as tx:
+        trusted = [one for one in theirs if projects.is_trusted(tx, project_context.project.id, one.hash)]
+    return files.definitions(trusted, without)
+
+
+def untrusted(context: Context, project_context: ProjectContext) -> tuple[DefinitionSource, ...]:
+    """Those of the landed code that count for nothing yet."""
+    theirs = repository(project_context)
+    with context.store.read() as tx:
+        return tuple(one for one in theirs if not projects.is_trusted(tx, project_context.project.id, one.hash))
+
+
+def repository(project_context: ProjectContext) -> tuple[DefinitionSource, ...]:
+    """Whatever the landed code defines, trusted or not. What lies in a worktree or a checkout counts for nothing."""
+    found = _defined(project_context.hub.path, project_context.project.target or project_context.target)
+    if len(found) > _MOST_FILES:
+        raise BadInput(
+            f"{files.REPOSITORY} of {project_context.project.name} has more than {_MOST_FILES} files: remove some."
+        )
+    return found
+
+
+@functools.lru_cache(maxsize=64)
+def _defined(git_dir: Path, commit: str) -> tuple[DefinitionSource, ...]:
+    """Up to one more than there may be. A commit never changes, and every ticket asks for it several times."""
+    hub = Hub(git_dir)
+    found = [(path, named) for path in hub.files_in(commit, files.REPOSITORY) if (named := files.repository_name(path))]
+    contents = [(named, hub.read_file(commit, path)) for path, named in found[: _MOST_FILES + 1]]
+    return tuple(_text(kind, name, content) for (kind, name), content in contents if content is not None)
+
+
+def in_checkout(project_context: ProjectContext) -> tuple[DefinitionSource, ...]:
+    """What the person's own folder defines: it may be trusted before it lands."""
+    root = Path(project_context.project.root)
+    found = [
+        (kind, path)
+        for kind in DefinitionKind
+        for path in sorted((root / files.REPOSITORY / kind.folder).glob("*.toml"))[:_MOST_FILES]
+        if path.is_file() and not path.is_symlink() and path.stat().st_size <= _LARGEST
+    ]
+    return tuple(_text(kind, path.stem, path.read_bytes()) for kind, path in found)
+
+
+def crew(context: Context, project_context: ProjectContext, team: str) -> Crew:
+    """The team with all that its roles need in place. Empty: the project's default.
+
+    Raises NotFound for unknown names, with the list, and BadInput where something of it makes no sense.
+    """
+    name = team or project_context.config.agents.team
+    try:
+        found = definitions(context, project_context).crew(name)
+    except NotFound as unknown:
+        if why := _not_yet(context, project_context, name):
+            raise NotFound(why) from unknown
+        raise
+    for stage in found.stages:
+        _refuse_missing(context, stage.role)
+    return found
+
+
+def _text(kind: DefinitionKind, name: str, content: bytes) -> DefinitionSource:
+    words, path = content.decode("utf-8", "replace"), files.repository_path(kind, name)
+    return DefinitionSource(kind=kind, name=name, text=words, origin=Origin.REPOSITORY, file=path)
+
+
+def _not_yet(context: Context, project_context: ProjectContext, team: str) -> str:
+    """Why a team that somebody wrote does not count; empty where nobody did."""
+    path = files.repository_path(DefinitionKind.TEAM, team)
+    if path in [one.file for one in untrusted(context, project_context)]:
+        return f"The team {team} is defined in {path} alone, which you have not trusted: run `legion trust`."
+    if path in [one.file for one in in_checkout(project_context)]:
+        return f"The team {team} is defined in {path} of your checkout alone: commit it, and it counts once it landed."
+    return ""
+
+
+def of_ticket(context: Context, ticket: Ticket) -> Crew:
+    """Who works on it, as it was at its dispatch."""
+    with context.store.read() as tx:
+        return crews.get(tx, ticket.spec.crew)
+
+
+def advised(tx: ReadTransaction, ticket: Ticket) -> tuple[Advice, ...]:
+    """What was said to whoever builds now; that for fresh eyes replaces what the same role said before."""
+    turn = turn_of(ladder.place(ticket))
+    latest = {one.role: one for one in advice.of_ticket(tx, ticket.id) if one.turn <= turn}
+    return tuple(latest.values())
+
+
+def at_turn(tx: ReadTransaction, ticket: Ticket, crew: Crew) -> TeamStage:
+    """Whose run comes next: the first whose advice is missing, else who builds."""
+    if not crew.advisers:
+        return crew.builder
+    turn = turn_of(ladder.place(ticket))
+    said = [one.role for one in advice.of_ticket(tx, ticket.id) if one.turn == turn]
+    return crew.missing_adviser(said) or crew.builder
+
+
+def told(context: Context, ticket: Ticket) -> tuple[str, ...]:
+    """What a person said to those who advised: they heard it, and whoever builds has not."""
+    with context.store.read() as tx:
+        advisers = [run for run in runs.of_ticket(tx, ticket.id) if run.part is RolePart.ADVISE]
+        ours = {help.message for helps in watchdog.helps(tx, [run.id for run in advisers]).values() for help in helps}
+    events = [event for run in advisers for event in read_journal(context.data.runs / run.name)]
+    words = [str(one.facts.get("text")) for one in events if one.kind == "told" and one.facts.get("id") not in ours]
+    return tuple(text if len(text) <= _LONGEST_TOLD else f"{text[:_LONGEST_TOLD]}\n[... cut ...]" for text in words)
+
+
+def tools(stage: TeamStage, ticket: Ticket) -> frozenset[str] | None:
+    """What its role and whoever dispatched the ticket both leave; None: all that the person's settings give."""
+    mine, given = stage.tools, ticket.spec.tools
+    if given is None:
+        return mine
+    return frozenset(given) if mine is None else mine & frozenset(given)
+
+
+def reviewer(context: Context, project_context: ProjectContext) -> TeamStage:
+    """Whom the project's policy adds, as it is defined now."""
+    return definitions(context, project_context).reader(REVIEWER)
+
+
+def _refuse_missing(context: Context, role: Role) -> None:
+    known = model_access.known(context)
+    if role.provider and role.provider not in known:
+        there = ", ".join(known) or "none yet"
+        raise BadInput(
+            f"The role {role.name} in {role.file} names the provider {role.provider}, which you do not have "
+            f"(there is {there}): `legion provider add {role.provider}` adds it."
+        )
+    wanted = context.user.claude.models
+    if role.origin is Origin.REPOSITORY and role.model and wanted and not _among(role.model, wanted):
+        raise BadInput(
+            f"The role {role.name} in {role.file} names the model {role.model}, which is not among `claude.models` of "
+            "your settings: a repository cannot widen them."
+        )
+
+
+def _among(model: str, wanted: tuple[str, ...]) -> bool:
+    patterns = [claude.pattern(one) for one in wanted]
+    return claude.pattern(model) in patterns or any(fnmatchcase(model, one) for one in patterns)

@@ -1,0 +1,1 @@
+"""What follows a failed attempt: feedback, review rounds, escalation."""

@@ -1,0 +1,90 @@
+"""The ladder at work: fresh eyes, then stronger models, then a question, where a ticket's attempts are used up."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from legion.domain.events import EventKind
+from legion.domain.questions import QuestionKind
+from legion.domain.rules import Rule, rule_of
+from legion.domain.tickets import ladder
+from legion.domain.tickets.attempts import next_try, tries_of
+from legion.domain.tickets.ladder import Rung
+from legion.domain.tickets.ticket import Fail, Park, ParkReason, Step, Ticket, TryAgain
+from legion.jobs.context import Context
+from legion.store import events
+from legion.store.board import questions, tickets
+from legion.store.database.transactions import ReadTransaction, Transaction
+from legion.store.staff import ticket_holders
+
+_LONGEST = 300
+
+
+def rungs(context: Context, ticket: Ticket) -> tuple[Rung, ...]:
+    wanted = context.user.models
+    ladders = dict(wanted.by_label)
+    label = ladder.label_of(ticket.spec.labels, ladders)
+    model = ticket.spec.model or context.user.claude.model
+    return ladder.rungs(model, ladders.get(label, wanted.escalation), fresh_eyes=wanted.fresh_eyes, label=label)
+
+
+def model(context: Context, ticket: Ticket) -> str:
+    """The model of the ticket's next run."""
+    there = rungs(context, ticket)
+    return there[min(ladder.place(ticket), len(there) - 1)].model if ticket.spec.climbs else there[0].model
+
+
+def apply_step(context: Context, tx: Transaction, ticket: Ticket, step: Step) -> tuple[str, Rule]:
+    """Take the step, or what the ladder has in its place. Answers why, and by which rule."""
+    first, *others = _instead(context, tx, ticket, step)
+    rule = rule_of(first) if first is step else Rule.LADDER
+    why = tickets.move(tx, ticket.id, first, rule=rule).reason
+    for one in others:
+        tickets.move(tx, ticket.id, one)
+    return why, rule
+
+
+def _instead(context: Context, tx: Transaction, ticket: Ticket, step: Step) -> tuple[Step, ...]:
+    """What happens in place of the step: the same where the ladder has no say, else one more attempt or a question."""
+    there = rungs(context, ticket)
+    if not isinstance(step, Fail) or not step.why or not ticket.spec.climbs or len(there) == 1:
+        return (step,)
+    if ticket_holders.of_ticket(tx, ticket.id) is not None:
+        # A standing agent works on it, with a model and a conversation of its own.
+        return (step,)
+    again = ladder.climb(ticket, step, there)
+    if not ladder.used_up(ladder.leaving(ticket) if step.leaves else ticket, there):
+        return (again,)
+    questions.ask(
+        tx,
+        key=f"{QuestionKind.ATTEMPTS.value}:{ticket.id}/{ticket.attempt}",
+        kind=QuestionKind.ATTEMPTS,
+        project=ticket.project,
+        ticket=ticket.id,
+        words=(
+            f"Shall it be tried again? {tries_of(ticket)} did not make it, the last because {step.why}. A no fails it."
+        ),
+        deadline=tx.now + context.user.questions.answer_within,
+    )
+    # The deadline is the question's own: at its end the ticket fails, so nothing may wake it by itself.
+    return again, Park(ParkReason.QUESTION, step.reason)
+
+
+def leave(context: Context, ticket: Ticket, reason: str, feedback: str) -> TryAgain | Fail:
+    """Another attempt would only go the same way: the next rung, where there is one, whatever this one has left."""
+    if ticket.spec.climbs and len(rungs(context, ticket)) > 1:
+        return Fail(f"gave up after {tries_of(ticket)}: {reason}", feedback, why=reason, leaves=True)
+    return next_try(ticket, reason, feedback)
+
+
+def tried(tx: ReadTransaction, ticket: Ticket) -> Sequence[str]:
+    """For an agent that remembers nothing of it: why each attempt since the last retry came back."""
+    if not ticket.spec.climbs or ladder.place(ticket) == 0:
+        return ()
+    moves = [event.data for event in events.of_ticket(tx, ticket.id) if event.kind is EventKind.TICKET_MOVED]
+    back = {facts["attempt"]: str(facts["reason"]) for facts in moves if facts.get("step") == "tryagain"}
+    return [
+        f"attempt {attempt}: {reason[:_LONGEST]}"
+        for attempt, reason in back.items()
+        if isinstance(attempt, int) and attempt > ticket.spared
+    ]

@@ -1,0 +1,108 @@
+"""What an agent is told about its last attempt: precise, short, with the end of the output it has to read anyway."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from legion.domain.checks import Receipt
+from legion.domain.review.verdicts import Finding, Severity
+from legion.git.merge.conflicts import ConflictFile
+
+_MOST = 12_000
+
+
+def program_failed(how: str, tail: str) -> str:
+    return _fit(
+        f"Your program ended early ({how}). What you had written is still in the tree. "
+        f"Its output ended with:\n\n{_quote(tail)}"
+    )
+
+
+def changed_nothing(left_out: Sequence[str], denied: str = "") -> str:
+    """`left_out`: what it did edit, in vain; `denied`: what it was not allowed to do."""
+    if left_out:
+        listed = "\n".join(f"- {path}" for path in left_out)
+        return _fit(
+            "You changed nothing that can land: these paths are made by the project's setup, so they are part of no "
+            f"change. Make it in files of the project itself:\n\n{listed}"
+        )
+    return (
+        f"You left the tree exactly as it was{denied}, so there is nothing to land. Make the change that the ticket "
+        "asks for; if it is there already, add a test that shows it."
+    )
+
+
+def gave_up(why: str) -> str:
+    return _fit(f"You gave up the last time, for this reason:\n\n{_quote(why)}")
+
+
+def touched_protected(paths: Sequence[str], signs: Sequence[str] = (), said: str = "") -> str:
+    """`signs`: how tests look weaker; `said`: the words of the person who said no."""
+    parts = [f"You changed files that this ticket may not touch; put them back as they were:\n\n{_listed(paths)}"]
+    if signs:
+        parts.append(f"What was found in them:\n\n{_listed(signs)}")
+    if said:
+        parts.append(f"A person looked at it and said no:\n\n{_quote(said)}")
+    return _fit("\n\n".join(parts))
+
+
+def reviewed(summary: str, findings: Sequence[Finding], said: str = "") -> str:
+    """`said`: the words of a person who sent it back."""
+    must = [f"{one.place}: {one.text}" for one in findings if one.weight is Severity.BLOCKING]
+    rest = [one for one in findings if one.weight is not Severity.BLOCKING]
+    may = [f"{one.weight.value}, {one.place or 'the change'}: {one.text}" for one in rest]
+    parts = [f"A person looked at your change and sent it back:\n\n{_quote(said)}"] if said else []
+    if summary:
+        parts.append(f"Somebody who had no part in it read your change and did not approve it:\n\n{_quote(summary)}")
+    if must:
+        parts.append(f"This has to be dealt with:\n\n{_listed(must)}")
+    if may:
+        parts.append(f"This was noticed, too, and blocks nothing:\n\n{_listed(may)}")
+    return _fit("\n\n".join(parts))
+
+
+def _listed(rows: Sequence[str]) -> str:
+    return "\n".join(f"- {row}" for row in rows)
+
+
+def nonsense(wrong: str) -> str:
+    return _fit(
+        f"You changed the project's settings so that they cannot be read any more; mend this:\n\n{_quote(wrong)}"
+    )
+
+
+def left_markers(paths: Sequence[str]) -> str:
+    listed = "\n".join(f"- {path}" for path in paths)
+    return _fit(f"Conflict markers are still in these files; decide each place and remove the markers:\n\n{listed}")
+
+
+def red(receipts: Sequence[Receipt], *, landed: bool = False) -> str:
+    where = "the landed code" if landed else "your change, together with what has landed meanwhile"
+    parts = [f"These commands failed on {where}:"]
+    for receipt in receipts:
+        if receipt.held_out:
+            parts.append(f"### {receipt.name}\n\nThis one is not shown to you: see that the ticket's words are true.")
+            continue
+        how = f"exit code {receipt.exit_code}" if receipt.exit_code is not None else "no result"
+        parts.append(f"### `{receipt.command}` ({how}, {receipt.duration:.1f} s)\n\n{_quote(receipt.tail)}")
+    return _fit("\n\n".join(parts))
+
+
+def conflict(files: Sequence[ConflictFile]) -> str:
+    parts = [f"### {file.path}\n\n{_quote(file.hunks)}" for file in files]
+    return _fit("\n\n".join([_CONFLICT, *parts]))
+
+
+_CONFLICT = """\
+Other changes landed meanwhile and touch the same lines. The tree now holds the landed code merged with yours; each
+place where both changed the same lines stands between conflict markers. Decide each place so that both intentions
+hold, and remove the markers."""
+
+
+def _quote(text: str) -> str:
+    lines = text.rstrip().splitlines() or ["(nothing)"]
+    return "\n".join(f"    {line}" for line in lines)
+
+
+def _fit(text: str) -> str:
+    return text if len(text) <= _MOST else f"{text[: _MOST // 2]}\n\n[... cut ...]\n\n{text[-_MOST // 2 :]}"

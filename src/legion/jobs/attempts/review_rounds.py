@@ -1,0 +1,120 @@
+"""What readings come to: the change lands, goes back with findings, or a person says how it goes on.
+
+Looks at what is stored alone, so it may be asked again at any time and says the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from legion.domain.questions import BACK, LAND, STOP, TOO_LATE, Question, QuestionKind, SettledBy
+from legion.domain.review import policy
+from legion.domain.review.verdicts import ReviewRequest
+from legion.domain.tickets.attempts import next_try
+from legion.domain.tickets.ticket import Approve, Cause, Fail, Park, ParkReason, Step, Stop, Ticket, TryAgain
+from legion.jobs.attempts import feedback
+from legion.store.board import questions, verdicts
+from legion.store.database.transactions import ReadTransaction, Transaction
+
+_SHOWN = 8
+"""Findings that a question names."""
+_LONGEST = 300
+"""Characters of each."""
+
+
+def next_step(tx: Transaction, ticket: Ticket, *, most: int, within: float) -> Step | None:
+    """Where a ticket in review goes on; None while somebody still reads. `most`: rounds before a person is asked."""
+    readings = verdicts.of_ticket(tx, ticket.id)
+    current = tuple(one for one in _latest(ticket, readings) if one.binding)
+    if any(one.given_at is None for one in current):
+        return None
+    against = [one for one in current if one.sends_back]
+    silent = [one for one in current if one.verdict is None]
+    if against:
+        used = policy.rounds(ticket, readings, questions.last_said(tx, ticket.id, QuestionKind.REVIEW))
+        if used < most:
+            return next_try(ticket, reason(against), _findings(against), cause=Cause.REVIEW)
+        tries = "one round" if used == 1 else f"{used} rounds"
+        return _asked(tx, ticket, current, f"{reason(against)}; it was not approved in {tries}", within)
+    if silent:
+        return _asked(
+            tx, ticket, current, f"{silent[0].reader} gave no verdict that can be used: {silent[0].complaint}", within
+        )
+    return Approve()
+
+
+def reason(against: Sequence[ReviewRequest]) -> str:
+    """Why it is not approved, for people."""
+    told = []
+    for one in against:
+        assert one.verdict is not None, "who gives no verdict asks for nothing"
+        blocking = one.verdict.blocking
+        more = f" and {len(blocking) - 1} more" if len(blocking) > 1 else ""
+        told.append(f"{one.reader} asks for changes ({blocking[0].place}{more})")
+    return "; ".join(told)
+
+
+def answered(tx: ReadTransaction, ticket: Ticket, question: Question) -> Step:
+    """What a settled question brings about for a ticket that stands in review."""
+    if question.choice == LAND:
+        return Approve()
+    if question.choice == BACK:
+        return sent_back(tx, ticket, question.why)
+    if question.settled_by is SettledBy.SILENCE:
+        return Fail(f"its change is not approved, and there was {TOO_LATE}", cause=Cause.REVIEW)
+    return Stop("a person stopped it where its change was not approved")
+
+
+def sent_back(tx: ReadTransaction, ticket: Ticket, words: str) -> TryAgain:
+    """A person's own decision: there is always one more attempt for it. What readers found goes with their words."""
+    given = [one for one in _latest(ticket, verdicts.of_ticket(tx, ticket.id)) if one.verdict is not None]
+    told = _findings(given, words or "They said nothing more about it.")
+    return TryAgain("a person sent it back", told, cause=Cause.REVIEW)
+
+
+def _latest(ticket: Ticket, readings: Sequence[ReviewRequest]) -> tuple[ReviewRequest, ...]:
+    """Each reader's last word on the present change."""
+    assert ticket.change is not None, "who is read has a change"
+    return tuple({one.reader: one for one in readings if one.commit == ticket.change.commit}.values())
+
+
+def _findings(readings: Sequence[ReviewRequest], words: str = "") -> str:
+    verdicts_given = [one.verdict for one in readings if one.verdict is not None]
+    summary = "\n".join(one.summary for one in verdicts_given if one.blocking)
+    return feedback.reviewed(summary, [finding for one in verdicts_given for finding in one.findings], words)
+
+
+def _asked(tx: Transaction, ticket: Ticket, current: Sequence[ReviewRequest], why: str, within: float) -> Step:
+    """Asked once per change, until a person takes the ticket up anew."""
+    assert ticket.change is not None, "who is read has a change"
+    given = "-".join(str(one.id) for one in current)
+    question = questions.ask(
+        tx,
+        key=f"{QuestionKind.REVIEW.value}:{ticket.id}/{ticket.attempt}/{given}",
+        kind=QuestionKind.REVIEW,
+        project=ticket.project,
+        ticket=ticket.id,
+        words=_words(ticket, why, current),
+        deadline=tx.now + within,
+    )
+    if question.settled_at is None and question.deadline <= tx.now:
+        question = questions.settle(tx, question.id, question.fallback, TOO_LATE, by=SettledBy.SILENCE)
+    if question.settled_at is None:
+        return Park(ParkReason.QUESTION, why)
+    return answered(tx, ticket, question)
+
+
+def _words(ticket: Ticket, why: str, current: Sequence[ReviewRequest]) -> str:
+    """One line each, whatever a reader says and an agent calls its files."""
+    found = [finding for one in current if one.verdict is not None for finding in one.verdict.blocking]
+    rows = [f"- {_line(f'{finding.place}: {finding.text}')[:_LONGEST]}" for finding in found[:_SHOWN]]
+    listed = "\n".join(rows)
+    return (
+        f"How does it go on? {_line(f'{why[:1].upper()}{why[1:]}')}.{f'{chr(10)}{listed}' if listed else ''}\n"
+        f"`{LAND}` lands it as it is, `{BACK}` sends it back with your words, `{STOP}` stops it.\n"
+        f"`legion diff {ticket.id}` shows the change."
+    )
+
+
+def _line(words: str) -> str:
+    return " ".join(words.split())

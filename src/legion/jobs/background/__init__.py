@@ -1,0 +1,1 @@
+"""Loops beside the jobs: housekeeping, watchdog, notifications, conflict prediction."""

@@ -1,0 +1,65 @@
+"""Notices what nobody tells: that the person committed while tickets are under way.
+
+Looks at a few file times; git is asked only then.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from pathlib import Path
+
+from legion.domain.errors import LegionError
+from legion.domain.projects import Project
+from legion.jobs.context import Context
+from legion.jobs.landing import upstream
+from legion.store.board import projects, tickets
+
+log = logging.getLogger(__name__)
+
+_EVERY = 2.0
+
+Times = tuple[int | None, ...]
+
+
+class BranchWatcher:
+    def __init__(self, context: Context) -> None:
+        self.context = context
+        self._stopping = threading.Event()
+        self._seen: dict[int, Times] = {}
+        self._thread = threading.Thread(target=self._watch, name="lookout", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def stop(self) -> None:
+        self._stopping.set()
+
+    def _watch(self) -> None:
+        while not self._stopping.wait(_EVERY):
+            try:
+                for project in self._under_way():
+                    self._look(project)
+            except LegionError as trouble:
+                log.warning("nobody looks for new commits at the moment: %s", trouble)
+
+    def _under_way(self) -> list[Project]:
+        with self.context.store.read() as tx:
+            busy = {ticket.project for ticket in tickets.live(tx)}
+            return [project for project in projects.all(tx) if project.id in busy]
+
+    def _look(self, project: Project) -> None:
+        try:
+            times = _times(project)
+            if self._seen.get(project.id) != times:
+                upstream.look(self.context, self.context.workshop_of(project))
+                self._seen[project.id] = times
+        except (LegionError, OSError) as trouble:
+            log.warning("the branch %s of %s could not be looked at: %s", project.branch, project.name, trouble)
+
+
+def _times(project: Project) -> Times:
+    """When the files were written that git keeps branches in; None for those that are not there."""
+    common = Path(project.common_dir)
+    places = (common / "refs/heads" / project.branch, common / "packed-refs", common / "reftable/tables.list")
+    return tuple(place.stat().st_mtime_ns if place.exists() else None for place in places)

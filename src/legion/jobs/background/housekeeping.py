@@ -1,0 +1,181 @@
+"""What is nobody's job and must be done: warm worktrees, worktrees of landed tickets, the trash, loose objects.
+
+Runs in a thread of its own, where something happened and now and then. Whatever it does not get done costs only speed.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from pathlib import Path
+
+from legion.domain.errors import LegionError
+from legion.domain.projects import Project
+from legion.domain.runs import seated
+from legion.domain.tickets.ticket import State
+from legion.jobs.background.branch_watcher import BranchWatcher
+from legion.jobs.background.conflict_prediction import ConflictPredictor
+from legion.jobs.background.notifier import Notifier
+from legion.jobs.background.watchdog import Watchdog
+from legion.jobs.context import Context, ProjectContext
+from legion.jobs.workspace import quota, rewind_points, setup
+from legion.runner import launch
+from legion.runner.launch import LivingRun
+from legion.runner.spec import RunFolder, RunnerError
+from legion.store import events
+from legion.store.board import projects, tickets
+from legion.store.staff import agents
+from legion.store.work import runs
+
+log = logging.getLogger(__name__)
+
+_EVERY = 600.0
+_QUIET = 1.0
+_PACK_EVERY = 3600.0
+_DAY = 86_400.0
+
+
+class Housekeeper:
+    def __init__(self, context: Context) -> None:
+        self.context = context
+        self._wake = threading.Event()
+        self._stopping = threading.Event()
+        self._lookout = BranchWatcher(context)
+        self._foresight = ConflictPredictor(context)
+        self._herald = Notifier(context)
+        self._quota = quota.QuotaWatch(context)
+        self._watchman = Watchdog(context)
+        self._rests: dict[int, tuple[float, float]] = {}
+        """By project: how long it is left alone after trouble, and until when."""
+        self._packed: dict[int, float] = {}
+        self._seen = 0
+        """The last event that was looked at."""
+        self._round_at = 0.0
+        """When all projects are tidied up again, whatever happens there."""
+        self._owed: set[int] = set()
+        """Projects where something happened since they were tidied up."""
+        self._thread = threading.Thread(target=self._keep, name="housekeeper", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+        self._lookout.start()
+        self._foresight.start()
+        self._herald.start()
+        self._quota.start()
+        self._watchman.start()
+
+    def poke(self) -> None:
+        self._wake.set()
+        self._herald.poke()
+
+    def stop(self) -> None:
+        self._stopping.set()
+        self._lookout.stop()
+        self._foresight.stop()
+        self._herald.stop()
+        self._quota.stop()
+        self._watchman.stop()
+        self._wake.set()
+
+    def _keep(self) -> None:
+        while not self._stopping.is_set():
+            self._wake.clear()
+            try:
+                for project in self._due():
+                    self._tidy(project)
+            except LegionError as trouble:
+                log.warning("housekeeping waits: %s", trouble)
+            self._wake.wait(_EVERY)
+            # Making trees ahead of time must not slow down those who start right now.
+            self._stopping.wait(_QUIET)
+
+    def _due(self) -> list[Project]:
+        """Those that are ready for work and where something happened or is left to do; now and then all of them."""
+        everywhere = time.monotonic() >= self._round_at
+        with self.context.store.read() as tx:
+            # The number first: what is written between the two is looked at again.
+            newest = events.last(tx)
+            there, concerned = projects.all(tx), events.concerned(tx, self._seen)
+            # An event that names no project may be about any.
+            everywhere = everywhere or None in concerned
+            self._owed |= {project.id for project in there if everywhere or project.id in concerned}
+            self._seen = newest
+            if everywhere:
+                self._round_at = time.monotonic() + _EVERY
+            return [
+                project
+                for project in there
+                if project.id in self._owed
+                and project.target
+                and projects.is_trusted(tx, project.id, project.config_hash)
+            ]
+
+    def _tidy(self, project: Project) -> None:
+        now = self.context.clock()
+        length, until = self._rests.get(project.id, (_QUIET, 0.0))
+        if now < until:
+            return
+        try:
+            project_context = self.context.workshop_of(project)
+            tidy(self.context, project_context)
+            if now - self._packed.setdefault(project.id, now) > _PACK_EVERY:
+                project_context.hub.tidy()
+                self._packed[project.id] = now
+            self._rests.pop(project.id, None)
+            self._owed.discard(project.id)
+        except Exception as trouble:  # the next round may work, and nobody else tidies up
+            log.warning("housekeeping in %s was cut short: %s", project.name, " ".join(str(trouble).split()))
+            self._rests[project.id] = (min(length * 4, _EVERY), now + min(length * 4, _EVERY))
+
+
+def tidy(context: Context, project_context: ProjectContext) -> None:
+    _put_away(context, project_context)
+    rewind_points.clean(context, project_context)
+    settings = context.user.worktrees
+    cap = int(settings.disk_gb * 2**30)
+    project_context.worktrees.empty_trash(older_than=settings.trash_days * _DAY, keep_bytes=cap, now=context.clock())
+    project_context.worktrees.freshen(project_context.target)
+    count = settings.warm(project_context.config.agents.parallel)
+
+    def prepare(tree: Path) -> None:
+        setup.ensure(context, project_context, tree, setup.record_of(project_context, tree))
+
+    project_context.worktrees.fill(
+        count, project_context.target, disk_cap_bytes=cap, prepare=prepare if project_context.config.setup.run else None
+    )
+
+
+def _put_away(context: Context, project_context: ProjectContext) -> None:
+    """A landed or dropped ticket and a fired agent need no worktree: what else lies in it waits in the trash."""
+    seats = {name: found for name in project_context.worktrees.names() if (found := seated(name)) is not None}
+    of_tickets = {name: number for name, (kind, number, _) in seats.items() if kind == "ticket"}
+    readers = {name for name, (kind, _, role) in seats.items() if kind == "ticket" and role}
+    with context.store.read() as tx:
+        states = tickets.states_of(tx, of_tickets.values())
+        over = {number for number, state in states.items() if state is State.DONE}
+        over |= tickets.dropped(tx, of_tickets.values())
+        at_work = {run.seat for run in runs.active(tx)}
+        fired = agents.gone(tx, project_context.project.id)
+    # Nobody comes back to the tree of a reader who has read.
+    left = {name for name, number in of_tickets.items() if number in over} | readers
+    for name in sorted((left - at_work) | (fired & seats.keys())):
+        project_context.worktrees.discard(name)
+
+
+def end_left_over_commands(context: Context) -> None:
+    """Checks and setups of a daemon before us: nobody waits for them, and they are made again where they are needed.
+
+    Their trees are needed at once, so we wait for their end. A runner that is only just being born finds no spec.
+    """
+    for folder in context.data.runs.iterdir():
+        if folder.name.startswith(("ticket-", "agent-")) or RunFolder(folder).result.exists():
+            continue
+        RunFolder(folder).spec.unlink(missing_ok=True)
+        if not isinstance(launch.find(folder), LivingRun):
+            continue
+        try:
+            launch.stop(folder, grace=0)
+            launch.wait(folder)
+        except RunnerError as trouble:
+            log.warning("a check of the last daemon goes on: %s", trouble.message)

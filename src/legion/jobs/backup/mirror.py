@@ -1,0 +1,147 @@
+"""Keeps a copy of each project's board in its hub, so that a lost database costs at most the last second.
+
+Written within a second of every change, and at the end. It follows the events by number, so that a change of
+one ticket among thousands writes one file. What cannot be written now is written later; nobody waits for it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import threading
+from dataclasses import dataclass, field
+
+from legion.domain.errors import LegionError
+from legion.domain.projects import Project
+from legion.git.core.errors import GitError
+from legion.git.hub.board_ref import BoardRef
+from legion.jobs.context import Context
+from legion.store import board_records as records
+from legion.store import events
+from legion.store.board import projects
+
+log = logging.getLogger(__name__)
+
+_BREATH = 0.75
+_AFTER_TROUBLE = 10.0
+_LAST_WRITE = 20.0
+"""Seconds that an ending daemon waits for it."""
+
+
+@dataclass(kw_only=True)
+class _MirrorState:
+    """What the hub holds of a project."""
+
+    board: BoardRef
+    tip: str | None
+    event: int | None
+    """Up to which event; None: nothing that can be gone on from."""
+    contents: dict[str, bytes] = field(default_factory=dict)
+    """Digests of what was written, for what is looked at every time."""
+
+
+class Mirror:
+    def __init__(self, context: Context) -> None:
+        self.context = context
+        self._wake = threading.Event()
+        self._stopping = threading.Event()
+        self._copies: dict[int, _MirrorState] = {}
+        self._seen = 0
+        """The last event of which every copy tells."""
+        self._lately: frozenset[int] = frozenset()
+        """Projects that were astir at the last look: what they did last may be told by no event."""
+        self._thread = threading.Thread(target=self._follow, name="mirror", daemon=True)
+
+    def start(self) -> None:
+        self._wake.set()
+        self._thread.start()
+
+    def poke(self) -> None:
+        self._wake.set()
+
+    def stop(self) -> None:
+        """Write what is left, then end."""
+        self._stopping.set()
+        self._wake.set()
+        self._thread.join(_LAST_WRITE)
+
+    def _follow(self) -> None:
+        while True:
+            self._wake.wait()
+            # Whatever began just now goes first, and what follows from it is written together with it.
+            self._stopping.wait(_BREATH)
+            self._wake.clear()
+            last = self._stopping.is_set()
+            sound = self.write()
+            if last:
+                return
+            if not sound:
+                self._stopping.wait(_AFTER_TROUBLE)
+                self._wake.set()
+
+    def write(self) -> bool:
+        """Bring every project's copy up to date. False where one has to be tried again."""
+        sound = True
+        try:
+            with self.context.store.read() as tx:
+                # The number first: what is written between the two is looked at again.
+                newest = events.last(tx)
+                there, astir = projects.all(tx), records.astir(tx, self._seen)
+        except LegionError as trouble:
+            log.warning("the board is not copied at the moment: %s", trouble.message)
+            return False
+        for project in there:
+            if project.id in self._copies and project.id not in astir | self._lately:
+                continue
+            try:
+                self._write(project)
+            except Exception as trouble:  # a copy that cannot be made must not end the copying of the others
+                sound = False
+                self._copies.pop(project.id, None)
+                log.warning("the board of %s is not copied at the moment: %s", project.name, trouble)
+        self._seen, self._lately = newest, astir
+        return sound
+
+    def _write(self, project: Project) -> None:
+        copy = self._copies.get(project.id) or self._take_up(project)
+        with self.context.store.read() as tx:
+            newest = events.last(tx)
+            if newest == copy.event:
+                return
+            found = records.files(tx, project.id, copy.event)
+        digests = {path: hashlib.sha256(content).digest() for path, content in found.items()}
+        changed = {path: found[path] for path in found if copy.contents.get(path) != digests[path]}
+        whole = copy.event is None
+        if whole or changed.keys() - {records.HEAD}:
+            words = f"The board of {project.name} at event {newest}\n"
+            try:
+                copy.tip = copy.board.write(
+                    changed, expected=copy.tip, whole=whole, message=words, when=int(self.context.clock())
+                )
+            except GitError:
+                if not copy.board.is_whole():
+                    log.warning("the copy of %s was damaged: it stays in %s", project.name, copy.board.set_aside())
+                raise
+        copy.event = newest
+        copy.contents |= {path: digest for path, digest in digests.items() if not path.startswith("tickets/")}
+        self._copies[project.id] = copy
+
+    def _take_up(self, project: Project) -> _MirrorState:
+        """Go on from what is there, if it is this board at an earlier moment."""
+        board = BoardRef(self.context.data.project(project.id) / "hub.git")
+        tip = board.tip()
+        if tip is None:
+            if board.exists:
+                board.set_aside()
+            return _MirrorState(board=board, tip=None, event=None)
+        with self.context.store.read() as tx:
+            newest = events.last(tx)
+        try:
+            head = records.BoardHead.read(board.read_file(tip, records.HEAD) or b"")
+        except (ValueError, GitError):
+            head = None
+        if head is None or (head.project, head.created_at) != (project.id, project.created_at) or head.event > newest:
+            log.warning("the hub of %s held another board: it stays in %s", project.name, board.set_aside())
+            return _MirrorState(board=board, tip=None, event=None)
+        same = (head.format, head.schema) == (records.FORMAT, records.SCHEMA)
+        return _MirrorState(board=board, tip=tip, event=head.event if same else None)

@@ -1,0 +1,1 @@
+"""Checks on a change: candidates, execution, receipts, and what a person must approve first."""

@@ -1,0 +1,145 @@
+"""Changes that only a person can let through: protected files that the ticket does not declare, and weakened tests.
+
+The question is asked once per change: its name is made of what lies in those files. It waits while the ticket is
+parked; whoever comes back to `checking` finds the answer, or that its time is up.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Container, Sequence
+from dataclasses import dataclass
+
+from legion.config.sections.evidence import GuardMode
+from legion.domain.questions import TOO_LATE, Question, QuestionKind, SettledBy
+from legion.domain.review import diffs
+from legion.domain.review.path_patterns import matches
+from legion.domain.review.protected_files import TouchedFile, stopped_by
+from legion.domain.review.weakened_tests import Weakening, weakenings
+from legion.domain.tickets.attempts import next_try
+from legion.domain.tickets.ticket import Change, Park, ParkReason, Step, Ticket
+from legion.git.core.history import FileChange, FileStatus
+from legion.jobs.attempts import feedback
+from legion.jobs.context import Context, ProjectContext
+from legion.jobs.supervise.outcome import some
+from legion.store.board import questions
+from legion.store.database.transactions import ReadTransaction, Transaction
+
+_SHOWN = 12
+"""Files and lines that a question names; the rest is counted."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ApprovalConcern:
+    """Why a person has to be asked about a change."""
+
+    key: str
+    protected: tuple[str, ...]
+    """Paths that are protected and not declared."""
+    weakened: tuple[Weakening, ...]
+    """Signs in paths that are not declared, protected or not."""
+
+    @property
+    def words(self) -> str:
+        told = [f"{one.path}: {sentence(one)}" for one in self.weakened]
+        signs = f"\nTests look weaker:\n{_list(told)}" if told else ""
+        return (
+            f"May this change land? It touches what its ticket does not declare (`--files`):\n{_list(self.paths)}"
+            f"{signs}\nA no sends it back with your words."
+        )
+
+    @property
+    def reason(self) -> str:
+        parts = [("it changed protected files", self.protected), ("tests look weaker", self.only_weakened)]
+        return " and ".join(f"{said} ({some(paths)})" for said, paths in parts if paths)
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        return (*self.protected, *self.only_weakened)
+
+    @property
+    def only_weakened(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(one.path for one in self.weakened if one.path not in self.protected))
+
+
+def sentence(one: Weakening) -> str:
+    where = "" if one.line is None else f" in line {one.line}"
+    return f"{one.sign.value}{where}: {one.words}"
+
+
+def found_weak(project_context: ProjectContext, ticket: Ticket, change: Change) -> tuple[Weakening, ...]:
+    """Every sign in the change, declared or not."""
+    commands = [*(check.command for check in project_context.config.checks), *ticket.spec.proofs]
+    return weakenings(diffs.read(project_context.hub.patch(change.base, change.commit)), commands)
+
+
+def concern(
+    context: Context, project_context: ProjectContext, ticket: Ticket, change: Change
+) -> ApprovalConcern | None:
+    """None where nobody has to be asked."""
+    own = context.user.protection
+    if own.mode is GuardMode.OFF or ticket.spec.undoes is not None:
+        # What takes a landed change back is what a person asked for, to the letter.
+        return None
+    # An agent that dispatches cannot open what a person has protected.
+    declared = (*(() if ticket.spec.dispatcher else ticket.spec.files), *own.allow)
+    changed = project_context.hub.changed_files(change.base, change.commit)
+    checks = [check.command for check in project_context.config.checks]
+    files = [touched(file) for file in changed]
+    stopped = stopped_by(files, project_context.config.protected.paths, declared, checks, ticket.spec.proofs)
+    weak = [one for one in found_weak(project_context, ticket, change) if not matches(one.path, declared)]
+    if not stopped and not weak:
+        return None
+    paths = {*stopped, *(one.path for one in weak)}
+    return ApprovalConcern(key=_key(ticket, changed, paths), protected=stopped, weakened=tuple(weak))
+
+
+def settle(tx: Transaction, ticket: Ticket, about: ApprovalConcern, within: float) -> Step | None:
+    """What the answer means: None is a yes. Asks where nobody has asked yet."""
+    question = questions.ask(
+        tx,
+        key=about.key,
+        kind=QuestionKind.CHANGE,
+        project=ticket.project,
+        ticket=ticket.id,
+        words=f"{about.words}\n`legion diff {ticket.id}` shows the change.",
+        deadline=tx.now + within,
+    )
+    if question.settled_at is None and question.deadline <= tx.now:
+        question = questions.settle(tx, question.id, question.fallback, TOO_LATE, by=SettledBy.SILENCE)
+    if question.settled_at is None:
+        return Park(ParkReason.QUESTION, about.reason, until=question.deadline)
+    return None if question.allowed else _sent_back(ticket, about, question)
+
+
+def refused(tx: ReadTransaction, ticket: Ticket, about: ApprovalConcern) -> Step | None:
+    """Back with the person's words, where they have said no to this change already: whatever else is wrong with it,
+    that has to be heard first."""
+    question = questions.by_key(tx, about.key)
+    if question is None or question.settled_at is None or question.allowed:
+        return None
+    return _sent_back(ticket, about, question)
+
+
+def _sent_back(ticket: Ticket, about: ApprovalConcern, question: Question) -> Step:
+    said = "unanswered" if question.settled_by is SettledBy.SILENCE else "and you said no"
+    told = feedback.touched_protected(about.paths, [sentence(one) for one in about.weakened], question.why)
+    return next_try(ticket, f"{about.reason}, {said}", told)
+
+
+def touched(file: FileChange) -> TouchedFile:
+    adds = file.status is FileStatus.ADDED or (file.status is FileStatus.MODIFIED and file.deletions == 0)
+    return TouchedFile(path=file.path, only_adds=adds, new=file.status is FileStatus.ADDED)
+
+
+def _key(ticket: Ticket, changed: Sequence[FileChange], paths: Container[str]) -> str:
+    """The same content is the same question, until a person takes the ticket up anew."""
+    lies = sorted(f"{file.path}\0{file.content}" for file in changed if file.path in paths)
+    digest = hashlib.sha256("\n".join(lies).encode("utf-8", "surrogateescape")).hexdigest()
+    return f"{QuestionKind.CHANGE.value}:{ticket.id}/{ticket.spared}/{digest[:32]}"
+
+
+def _list(rows: Sequence[str]) -> str:
+    """One line each, whatever an agent calls its files."""
+    more = [f"- and {len(rows) - _SHOWN} more"] if len(rows) > _SHOWN else []
+    return "\n".join([*(f"- {' '.join(row.splitlines())}" for row in rows[:_SHOWN]), *more])

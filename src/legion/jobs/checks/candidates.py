@@ -1,0 +1,97 @@
+"""Candidates: what the target would be with a change in it. The same input gives the same commit."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from legion.config.files.user import CLAUDE
+from legion.domain.errors import NotFound
+from legion.domain.landing.bisect import BisectProbe
+from legion.domain.tickets.ticket import Ticket
+from legion.git.merge import candidates
+from legion.git.merge.candidates import MergeCandidate, MergeConflict
+from legion.jobs.context import Context, ProjectContext
+from legion.jobs.workspace.save import AUTHOR
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChainLink:
+    """One place in the chain: a ticket's change, or the person's commits (no ticket), on top of all before it."""
+
+    ticket: Ticket | None
+    commit: str
+    tree: str
+
+
+def candidate(
+    context: Context, project_context: ProjectContext, target: str, ticket: Ticket
+) -> MergeCandidate | MergeConflict:
+    """The ticket's change on top of `target`, in the project's landing mode."""
+    assert ticket.change is not None, "only a ticket with a change has a candidate"
+    return candidates.merge(
+        project_context.hub,
+        target,
+        ticket.change.commit,
+        mode=project_context.config.landing.mode,
+        message=message(ticket),
+        author=AUTHOR,
+        committer=AUTHOR,
+        when=int(ticket.moved_at),
+        trailers=trailers(context, project_context, ticket),
+    )
+
+
+def part(
+    context: Context, project_context: ProjectContext, start: str, chain: Sequence[ChainLink], probe: BisectProbe
+) -> tuple[ChainLink, ...] | None:
+    """What a probe asks for, as a chain of its own: where one is left out, those behind it are merged anew.
+
+    None where they do not fit without it, and for the person's commits: the batch may be judged by their settings.
+    """
+    if probe.without is None:
+        return tuple(chain[: probe.prefix])
+    if chain[probe.without].ticket is None:
+        return None
+    links = list(chain[: probe.without])
+    for link in chain[probe.without + 1 : probe.prefix]:
+        assert link.ticket is not None, "the person's commits come first"
+        merged = candidate(context, project_context, links[-1].commit if links else start, link.ticket)
+        if isinstance(merged, MergeConflict):
+            return None
+        links.append(replace(link, commit=merged.commit, tree=merged.tree))
+    return tuple(links)
+
+
+def message(ticket: Ticket) -> str:
+    title = " ".join(ticket.spec.title.split())
+    subject = title if len(title) <= 72 else f"{title[:71]}…"
+    body = f"{ticket.spec.text.strip()}\n\n" if ticket.spec.text.strip() and ticket.spec.text.strip() != title else ""
+    return f"{subject}\n\n{body}"
+
+
+def trailers(context: Context, project_context: ProjectContext, ticket: Ticket) -> dict[str, str]:
+    """What programs read in a landed commit."""
+    undoes = {"Undoes": str(ticket.spec.undoes)} if ticket.spec.undoes is not None else {}
+    return {
+        "Ticket": str(ticket.id),
+        "Agent": _agent(context, project_context, ticket),
+        "Attempts": str(ticket.attempt),
+        **undoes,
+    }
+
+
+def _agent(context: Context, project_context: ProjectContext, ticket: Ticket) -> str:
+    """Who made the change: the driver, with the model where the ticket names one."""
+    spec = ticket.spec
+    if spec.undoes is not None:
+        return "legion"
+    if spec.command:
+        return "command"
+    try:
+        driver = context.user.driver(spec.driver, project_context.config.agents.driver)
+        name = driver.name if driver is not None else CLAUDE
+    except NotFound:
+        # It was taken out of the settings since.
+        name = spec.driver or "unknown"
+    return f"{name} ({spec.model})" if spec.model else name

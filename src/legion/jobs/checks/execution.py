@@ -1,0 +1,260 @@
+"""Running checks on a commit in a tree of its own, and keeping the receipts. What has a receipt does not run again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from legion.domain.checks import Check, CheckResult, Receipt, missing
+from legion.domain.events import EventKind
+from legion.domain.rules import Rule
+from legion.jobs.context import Context, ProjectContext
+from legion.jobs.workspace import command as commands
+from legion.jobs.workspace import setup
+from legion.jobs.workspace.cancellation import CancelToken
+from legion.store.board import receipts
+from legion.system import crash
+from legion.system.crash import Point
+
+
+@dataclass(frozen=True, kw_only=True)
+class CheckedCommit:
+    """What the checks said about one commit."""
+
+    commit: str
+    receipts: tuple[Receipt, ...]
+    wanted: tuple[WantedCheck, ...]
+
+    @property
+    def green(self) -> bool:
+        return all(receipt.verdict is CheckResult.GREEN for receipt in self.receipts)
+
+    @property
+    def red(self) -> tuple[Receipt, ...]:
+        return tuple(receipt for receipt in self.receipts if receipt.verdict is not CheckResult.GREEN)
+
+
+@dataclass(frozen=True, kw_only=True)
+class WantedCheck:
+    """A check, and the ticket it belongs to when it is a ticket's own proof."""
+
+    check: Check
+    ticket: int | None = None
+
+
+def project_checks(project_context: ProjectContext) -> tuple[WantedCheck, ...]:
+    return tuple(WantedCheck(check=check) for check in project_context.config.checks)
+
+
+def proofs(ticket_id: int, commands_: Sequence[str]) -> tuple[WantedCheck, ...]:
+    return tuple(
+        WantedCheck(check=Check(name=f"proof {number} of ticket {ticket_id}", command=command), ticket=ticket_id)
+        for number, command in enumerate(commands_, 1)
+    )
+
+
+def test(
+    context: Context, project_context: ProjectContext, commit: str, wanted: Sequence[WantedCheck]
+) -> CheckedCommit:
+    """Receipts for every wanted check on this commit: those there are, and new ones for the rest."""
+    return while_needed(context, project_context, commit, wanted, CancelToken())
+
+
+def while_needed(
+    context: Context, project_context: ProjectContext, commit: str, wanted: Sequence[WantedCheck], need: CancelToken
+) -> CheckedCommit:
+    """The same for somebody who may change their mind. Raises Unneeded then."""
+    tree = project_context.hub.tree_of(commit)
+    with context.store.read() as tx:
+        have = receipts.for_tree(tx, project_context.project.id, tree)
+    todo = missing((want.check for want in wanted), tree, have)
+    new: list[Receipt] = []
+    if todo:
+        owners = {want.check.command: want.ticket for want in wanted}
+        slot = context.check_slots.take(project_context.project.id, project_context.config.landing.checks_at_once)
+        try:
+            new = _run_all(context, project_context, slot, commit, tree, todo, owners, need)
+        finally:
+            context.check_slots.give_back(project_context.project.id, slot)
+    green = [receipt for receipt in have if receipt.verdict is CheckResult.GREEN]
+    by_command = {receipt.command: receipt for receipt in (*green, *new)}
+    return _tested(commit, wanted, by_command)
+
+
+def confirm(context: Context, project_context: ProjectContext, tested: CheckedCommit) -> CheckedCommit:
+    """Before anyone is blamed: what is red runs once more, with no other check of the project beside it.
+
+    What is green then was flaky, which is written down.
+    """
+    if tested.green:
+        return tested
+    tree = project_context.hub.tree_of(tested.commit)
+    owners = {want.check.command: want.ticket for want in tested.wanted}
+    failed = {receipt.command: receipt for receipt in tested.red}
+    todo = list({want.check.command: want.check for want in tested.wanted if want.check.command in failed}.values())
+    with context.check_slots.alone(project_context.project.id) as slot:
+        again = _run_all(context, project_context, slot, tested.commit, tree, todo, owners, CancelToken())
+    for receipt in again:
+        if receipt.verdict is CheckResult.GREEN:
+            _record_flaky(context, failed[receipt.command], receipt)
+    by_command = {receipt.command: receipt for receipt in (*tested.receipts, *again)}
+    return _tested(tested.commit, tested.wanted, by_command)
+
+
+def _tested(commit: str, wanted: Sequence[WantedCheck], by_command: Mapping[str, Receipt]) -> CheckedCommit:
+    receipts_ = tuple(by_command[want.check.command] for want in wanted)
+    return CheckedCommit(commit=commit, receipts=receipts_, wanted=tuple(wanted))
+
+
+def _record_flaky(context: Context, red: Receipt, green: Receipt) -> None:
+    data = {
+        "name": green.name,
+        "command": green.command,
+        "tree": green.tree,
+        "receipts": [red.id, green.id],
+        "rule": Rule.FLAKY_BLAMES_NOBODY.value,
+    }
+    with context.store.write() as tx:
+        tx.record(EventKind.FLAKY, project=green.project, ticket=green.ticket, data=data)
+
+
+def try_out(context: Context, project_context: ProjectContext, commit: str, check: Check) -> int | None:
+    """The exit code of a command on a commit that nobody wants to land, and no receipt. None: it came to no end."""
+    slot = context.check_slots.take(project_context.project.id, project_context.config.landing.checks_at_once)
+    try:
+        record = project_context.folder / f"check-setup-{slot}.json"
+        setup.forget_cut_off(record)
+        made = setup.outputs(record)
+        place = project_context.check_trees.prepare(str(slot), commit, keep=made)
+        try:
+            setup.ensure(context, project_context, place, record)
+        except setup.SetupFailed:
+            return None
+        made = setup.outputs(record)
+        ended = commands.run(
+            context,
+            project_context,
+            name=f"reversal {check.name}",
+            command=check.command,
+            tree=place,
+            timeout=check.timeout,
+            readable=tuple(place / name for name in made),
+        )
+        return ended.exit_code
+    finally:
+        context.check_slots.give_back(project_context.project.id, slot)
+
+
+def _run_all(
+    context: Context,
+    project_context: ProjectContext,
+    slot: int,
+    commit: str,
+    tree: str,
+    todo: Sequence[Check],
+    owners: dict[str, int | None],
+    need: CancelToken,
+) -> list[Receipt]:
+    need.refuse_if_gone()
+    if not project_context.config.setup.run:
+        return [
+            _run_one(context, project_context, slot, commit, tree, check, owners[check.command], (), need)
+            for check in todo
+        ]
+    record = project_context.folder / f"check-setup-{slot}.json"
+    setup.forget_cut_off(record)
+    place = project_context.check_trees.prepare(str(slot), commit, keep=setup.outputs(record))
+    try:
+        setup.ensure(context, project_context, place, record)
+    except setup.SetupFailed as failed:
+        return [
+            _without_setup(context, project_context, commit, tree, check, owners[check.command], failed)
+            for check in todo
+        ]
+    made = setup.outputs(record)
+    return [
+        _run_one(context, project_context, slot, commit, tree, check, owners[check.command], made, need)
+        for check in todo
+    ]
+
+
+def _run_one(
+    context: Context,
+    project_context: ProjectContext,
+    slot: int,
+    commit: str,
+    tree: str,
+    check: Check,
+    ticket: int | None,
+    prepared: tuple[str, ...],
+    need: CancelToken,
+) -> Receipt:
+    for _ in range(2):
+        place = project_context.check_trees.prepare(str(slot), commit, keep=prepared)
+        crash.reach(Point.CHECK_BEFORE_RUN)
+        ended = commands.run(
+            context,
+            project_context,
+            name=f"check {check.name}",
+            command=check.runs or check.command,
+            tree=place,
+            timeout=check.timeout,
+            readable=(*(place / name for name in prepared), *((Path(check.folder),) if check.folder else ())),
+            env={"LEGION_ACCEPTANCE": check.folder} if check.folder else None,
+            need=need,
+        )
+        if not ended.lost:
+            break
+    crash.reach(Point.CHECK_BEFORE_RECEIPT)
+    verdict = CheckResult.BROKEN if ended.lost else CheckResult.GREEN if ended.exit_code == 0 else CheckResult.RED
+    tail = ended.tail if ended.exit_code is not None else f"{ended.tail}\n[{ended.how}]"
+    if check.runs:
+        # Receipts are told to agents; the person finds the output in its file.
+        tail = ""
+    with context.store.write() as tx:
+        receipt = receipts.add(
+            tx,
+            project=project_context.project.id,
+            ticket=ticket,
+            name=check.name,
+            command=check.command,
+            commit=commit,
+            tree=tree,
+            verdict=verdict,
+            exit_code=ended.exit_code,
+            duration=ended.duration,
+            tail=tail,
+            output=str(ended.output.relative_to(context.data.root)),
+            digest=ended.digest,
+        )
+    crash.reach(Point.CHECK_AFTER_RECEIPT)
+    return receipt
+
+
+def _without_setup(
+    context: Context,
+    project_context: ProjectContext,
+    commit: str,
+    tree: str,
+    check: Check,
+    ticket: int | None,
+    failed: setup.SetupFailed,
+) -> Receipt:
+    """A change that breaks the setup is red like any other; a target whose own setup is broken is a red baseline."""
+    with context.store.write() as tx:
+        return receipts.add(
+            tx,
+            project=project_context.project.id,
+            ticket=ticket,
+            name=check.name,
+            command=check.command,
+            commit=commit,
+            tree=tree,
+            verdict=CheckResult.RED,
+            exit_code=None,
+            duration=0.0,
+            tail=failed.message,
+            output="",
+            digest="",
+        )

@@ -1,0 +1,169 @@
+"""The check job of one ticket: its proofs on its change, or, for a checkpoint, the project's checks on the target."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from legion.domain.checks import CheckResult, Receipt
+from legion.domain.errors import LegionError
+from legion.domain.landing.revert_proof import RevertProof
+from legion.domain.scheduling.claims import Claim
+from legion.domain.tickets.attempts import next_try
+from legion.domain.tickets.ticket import (
+    AskReview,
+    Cause,
+    Change,
+    Confirm,
+    Fail,
+    Prove,
+    StartPoint,
+    State,
+    Step,
+    Ticket,
+    TryAgain,
+)
+from legion.git.merge.candidates import MergeConflict
+from legion.jobs.attempts import escalation, feedback
+from legion.jobs.checks import approvals, execution, fix_tickets, held_out, revert_proof, reviewers
+from legion.jobs.checks.approvals import ApprovalConcern
+from legion.jobs.checks.candidates import candidate
+from legion.jobs.checks.execution import CheckedCommit
+from legion.jobs.context import Context, ProjectContext
+from legion.store.board import tickets, verdicts
+from legion.store.database.transactions import Transaction
+from legion.store.work import claims
+from legion.system import crash
+from legion.system.crash import Point
+
+
+class ChecksBroken(LegionError):
+    """The checks could not be run at all. The job rests and tries again; nobody is blamed."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Judged:
+    """What is known when all has run; what follows is settled in the transaction that moves the ticket."""
+
+    step: Step
+    red: tuple[Receipt, ...] = ()
+    """Of a checkpoint."""
+    about: ApprovalConcern | None = None
+    taken_back: tuple[str, RevertProof] | None = None
+
+
+def check(context: Context, claim: Claim) -> None:
+    with context.store.read() as tx:
+        ticket = tickets.get(tx, claim.subject)
+    project_context = context.workshop(ticket.project)
+    judged = _judge(context, project_context, ticket) if ticket.state is State.CHECKING else None
+    crash.reach(Point.CHECK_BEFORE_CONCLUDE)
+    with context.store.write() as tx:
+        if claims.still_mine(tx, claim):
+            if judged is not None and tickets.get(tx, ticket.id).version == ticket.version:
+                escalation.apply_step(context, tx, ticket, _settled(context, project_context, tx, ticket, judged))
+            claims.finish(tx, claim)
+    crash.reach(Point.CHECK_AFTER_CONCLUDE)
+
+
+def _judge(context: Context, project_context: ProjectContext, ticket: Ticket) -> _Judged:
+    if ticket.spec.checkpoint:
+        return _checkpoint(context, project_context, ticket)
+    about = approvals.concern(context, project_context, ticket, ticket.change) if ticket.change is not None else None
+    if about is not None:
+        with context.store.read() as tx:
+            no = approvals.refused(tx, ticket, about)
+        if no is not None:
+            return _Judged(step=no)
+    step = _proofs(context, project_context, ticket)
+    if not isinstance(step, Prove) or ticket.change is None:
+        return _Judged(step=step)
+    return _Judged(
+        step=reviewers.next_step(context, project_context, ticket, ticket.change),
+        about=about,
+        taken_back=revert_proof.prove(context, project_context, ticket),
+    )
+
+
+def _settled(
+    context: Context, project_context: ProjectContext, tx: Transaction, ticket: Ticket, judged: _Judged
+) -> Step:
+    step = judged.step
+    if judged.taken_back is not None:
+        revert_proof.record(tx, ticket, *judged.taken_back)
+    if isinstance(step, Prove) and (asked := [one.reader for one in verdicts.pending(tx, ticket) if one.binding]):
+        # A person asked for it meanwhile.
+        step = AskReview((*step.readers, *asked), step.why)
+    if judged.about is not None:
+        step = approvals.settle(tx, ticket, judged.about, context.user.questions.answer_within) or step
+    if isinstance(step, Fail) and judged.red:
+        step = fix_tickets.instead(context, project_context, tx, ticket, step, judged.red)
+    return step
+
+
+def next_step_without_checks(
+    context: Context, project_context: ProjectContext, ticket: Ticket, change: Change
+) -> Prove | AskReview | None:
+    """Where it goes on; None where something has to be run on it before, or somebody has to be asked."""
+    if (
+        ticket.spec.proofs
+        or revert_proof.wanted(project_context, ticket)
+        or approvals.concern(context, project_context, ticket, change)
+    ):
+        return None
+    return reviewers.next_step(context, project_context, ticket, change)
+
+
+def refuse_broken(tested: CheckedCommit) -> None:
+    """A check that could not run proves nothing either way."""
+    for receipt in tested.receipts:
+        if receipt.verdict is CheckResult.BROKEN:
+            raise ChecksBroken(f"The check `{receipt.command}` could not be run: {receipt.tail.strip()[-600:]}")
+
+
+def confirmed(context: Context, project_context: ProjectContext, tested: CheckedCommit) -> CheckedCommit:
+    """What the checks say, red only where they say so twice. Raises ChecksBroken where they say nothing."""
+    refuse_broken(tested)
+    confirmed = execution.confirm(context, project_context, tested)
+    refuse_broken(confirmed)
+    return confirmed
+
+
+def _checkpoint(context: Context, project_context: ProjectContext, ticket: Ticket) -> _Judged:
+    if (gone := held_out.waits(context, ticket)) is not None:
+        return _Judged(step=gone)
+    target = project_context.target
+    own = (*execution.proofs(ticket.id, ticket.spec.proofs), *held_out.wanted(context, ticket))
+    wanted = (*execution.project_checks(project_context), *own)
+    tested = confirmed(context, project_context, execution.test(context, project_context, target, wanted))
+    if tested.green:
+        return _Judged(step=Confirm(target, unchecked=not wanted))
+    named = ", ".join(f"`{receipt.label}`" for receipt in tested.red)
+    failed = Fail(f"checks failed on the landed code: {named}", cause=Cause.CHECKS)
+    return _Judged(step=failed, red=tested.red)
+
+
+def _proofs(context: Context, project_context: ProjectContext, ticket: Ticket) -> Step:
+    target = project_context.target
+    merged = candidate(context, project_context, target, ticket)
+    if isinstance(merged, MergeConflict):
+        return sent_back_for_conflict(ticket, target, merged)
+    proofs = execution.proofs(ticket.id, ticket.spec.proofs)
+    tested = confirmed(context, project_context, execution.test(context, project_context, merged.commit, proofs))
+    if tested.green:
+        return Prove()
+    return sent_back_for_red(ticket, target, merged.tree, tested)
+
+
+def sent_back_for_conflict(ticket: Ticket, target: str, conflict: MergeConflict) -> TryAgain | Fail:
+    named = ", ".join(file.path for file in conflict.files[:3])
+    ground = StartPoint(base=target, tree=conflict.tree)
+    why = f"it conflicts with what landed meanwhile ({named})"
+    return next_try(ticket, why, feedback.conflict(conflict.files), ground, Cause.CONFLICT)
+
+
+def sent_back_for_red(ticket: Ticket, target: str, tree: str, tested: CheckedCommit) -> TryAgain | Fail:
+    """The next attempt stands on the very tree that was red, so that the agent sees what we saw."""
+    named = ", ".join(f"`{receipt.label}`" for receipt in tested.red)
+    moved_on = ticket.change is not None and ticket.change.base != target
+    ground = StartPoint(base=target, tree=tree) if moved_on else None
+    return next_try(ticket, f"checks failed: {named}", feedback.red(tested.red), ground, Cause.CHECKS)

@@ -1,0 +1,121 @@
+"""Proof by reversal of one change: its proofs on the code without it, and without each of its hunks.
+
+What runs here leaves no receipt: it proves nothing about any commit that could land. It is bounded in time, and what
+was not tried in that time is said.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+
+from legion.domain.checks import Check
+from legion.domain.events import EventKind
+from legion.domain.landing.revert_proof import RevertHunk, RevertProof, new_tests, pieces
+from legion.domain.review import diffs
+from legion.domain.tickets.ticket import Ticket
+from legion.git.hub.objects import write_commit
+from legion.git.merge import partial_trees
+from legion.git.merge.candidates import MergeCandidate, MergeConflict
+from legion.jobs.checks import execution
+from legion.jobs.checks.candidates import candidate
+from legion.jobs.context import Context, ProjectContext
+from legion.jobs.workspace.save import AUTHOR
+from legion.store import events
+from legion.store.database.transactions import ReadTransaction, Transaction
+
+_LEAST = 1.0
+"""Seconds: with less left, nothing is begun any more."""
+
+
+def wanted(project_context: ProjectContext, ticket: Ticket) -> bool:
+    """Whether the project asks for it, and there is anything to run."""
+    return project_context.config.reversal.seconds > 0 and bool(ticket.spec.proofs or project_context.config.checks)
+
+
+def prove(context: Context, project_context: ProjectContext, ticket: Ticket) -> tuple[str, RevertProof] | None:
+    """The tree that was looked at and what came out; None where that is known already, or nothing is to be done."""
+    target = project_context.target
+    merged = candidate(context, project_context, target, ticket)
+    if (
+        not wanted(project_context, ticket)
+        or isinstance(merged, MergeConflict)
+        or merged.tree == project_context.hub.tree_of(target)
+    ):
+        return None
+    with context.store.read() as tx:
+        if _known(tx, ticket.id, merged.tree):
+            return None
+    return merged.tree, _Trial(context, project_context, ticket, target, merged).run()
+
+
+def record(tx: Transaction, ticket: Ticket, tree: str, found: RevertProof) -> None:
+    data = {
+        "tree": tree,
+        "idle": list(found.idle),
+        "unproven": [{"path": one.path, "line": one.line, "lines": one.lines} for one in found.unproven],
+        "tried": found.tried,
+        "left": found.left,
+    }
+    tx.record(EventKind.REVERSED, project=ticket.project, ticket=ticket.id, data=data)
+
+
+def _known(tx: ReadTransaction, ticket: int, tree: str) -> bool:
+    return any(
+        event.data.get("tree") == tree for event in events.of_ticket(tx, ticket) if event.kind is EventKind.REVERSED
+    )
+
+
+class _Trial:
+    def __init__(
+        self, context: Context, project_context: ProjectContext, ticket: Ticket, target: str, merged: MergeCandidate
+    ) -> None:
+        self._context = context
+        self._shop = project_context
+        self._ticket = ticket
+        self._target = target
+        self._merged = merged
+        self._until = time.monotonic() + project_context.config.reversal.seconds
+        own = [want.check for want in execution.proofs(ticket.id, ticket.spec.proofs)]
+        self._checks: Sequence[Check] = own or project_context.config.checks
+
+    def run(self) -> RevertProof:
+        change = diffs.read(self._shop.hub.patch(self._target, self._merged.commit))
+        tests = new_tests(change)
+        idle: tuple[str, ...] = ()
+        if tests or self._ticket.spec.proofs:
+            before = partial_trees.with_files(self._shop.hub, self._target, self._merged.commit, tests)
+            idle = tuple(check.command for check in self._checks if self._passes(before, [check]))
+        unproven: list[RevertHunk] = []
+        tried = 0
+        all_pieces = pieces(change)
+        for piece in all_pieces:
+            tree = partial_trees.without(self._shop.hub, self._merged.commit, piece.patch)
+            passed = None if tree is None else self._passes(tree, self._checks)
+            if passed is None and self._time_left() < _LEAST:
+                break
+            tried += 1
+            if passed:
+                unproven.append(piece)
+        return RevertProof(idle=idle, unproven=tuple(unproven), tried=tried, left=len(all_pieces) - tried)
+
+    def _time_left(self) -> float:
+        return self._until - time.monotonic()
+
+    def _passes(self, tree: str, checks: Sequence[Check]) -> bool | None:
+        """None where the time was up before it was known."""
+        stamp = AUTHOR.stamp(int(self._ticket.moved_at))
+        commit = write_commit(
+            self._shop.hub, tree=tree, parents=(self._target,), author=stamp, committer=stamp, message="Taken back"
+        )
+        for check in checks:
+            left = self._time_left()
+            if left < _LEAST:
+                return None
+            code = execution.try_out(
+                self._context, self._shop, commit, replace(check, timeout=min(check.timeout, left))
+            )
+            if code != 0:
+                return None if code is None and self._time_left() < _LEAST else False
+        return True

@@ -1,0 +1,79 @@
+"""Who reads a ticket's change, with which model, and why: those of its team, and whom the project's policy adds."""
+
+from __future__ import annotations
+
+from legion.domain.agents.teams import REVIEWER, TeamStage
+from legion.domain.review.policy import ChangeScope, risks
+from legion.domain.review.protected_files import stopped_by
+from legion.domain.tickets.evidence import unproven
+from legion.domain.tickets.spec import ReviewPolicy
+from legion.domain.tickets.ticket import AskReview, Change, Prove, Ticket
+from legion.jobs.agent import teams
+from legion.jobs.attempts import escalation
+from legion.jobs.checks import approvals
+from legion.jobs.context import Context, ProjectContext
+
+
+def stage(context: Context, project_context: ProjectContext, ticket: Ticket, key: str) -> TeamStage:
+    """The reader of that key: of the ticket's team, else the reviewer."""
+    found = teams.of_ticket(context, ticket).stage(key)
+    return found if found is not None else teams.reviewer(context, project_context)
+
+
+def rounds(context: Context, project_context: ProjectContext, ticket: Ticket) -> int:
+    """How often readers may send it back before a person is asked."""
+    own = teams.of_ticket(context, ticket)
+    return own.rounds if own.readers else project_context.config.review.rounds
+
+
+def model(context: Context, ticket: Ticket, reader: TeamStage) -> str:
+    """The reader's own, else the person's choice, else the strongest that did not write the change."""
+    chosen = reader.role.model or context.user.reviewer.model
+    if chosen:
+        return chosen
+    wrote = escalation.model(context, ticket).casefold()
+    others = [name for name in context.user.models.escalation if not wrote or name.casefold() not in wrote]
+    return others[-1] if others else ""
+
+
+def next_step(context: Context, project_context: ProjectContext, ticket: Ticket, change: Change) -> Prove | AskReview:
+    """Where a change goes on whose proofs are green."""
+    if ticket.spec.undoes is not None:
+        # What takes a landed change back is what a person asked for, to the letter.
+        return Prove()
+    own = tuple(one.key for one in teams.of_ticket(context, ticket).readers)
+    why = _why(project_context, ticket, change)
+    added = (REVIEWER,) if why and REVIEWER not in own else ()
+    reasons = "; ".join(filter(None, ("its team reads every change" if own else "", why)))
+    if own or (added and project_context.config.review.required):
+        return AskReview((*own, *added), reasons)
+    return Prove(added, reasons)
+
+
+def touch(project_context: ProjectContext, ticket: Ticket, change: Change) -> ChangeScope:
+    """What is known of the change before anybody reads it."""
+    files = project_context.hub.changed_files(change.base, change.commit)
+    checks = [check.command for check in project_context.config.checks]
+    return ChangeScope(
+        paths=tuple(file.path for file in files),
+        lines=sum((file.additions or 0) + (file.deletions or 0) for file in files),
+        protected=stopped_by(
+            [approvals.touched(file) for file in files],
+            project_context.config.protected.paths,
+            (),
+            checks,
+            ticket.spec.proofs,
+        ),
+        weakened=tuple(dict.fromkeys(one.path for one in approvals.found_weak(project_context, ticket, change))),
+        unproven=unproven(ticket.spec.criteria, ticket.spec.bound),
+    )
+
+
+def _why(project_context: ProjectContext, ticket: Ticket, change: Change) -> str:
+    """Why the reviewer reads it; empty where it does not."""
+    policy = ticket.spec.review or project_context.config.review.policy
+    if policy is ReviewPolicy.OFF:
+        return ""
+    if policy is ReviewPolicy.ALWAYS:
+        return "every change is read" if ticket.spec.review is None else "the ticket asks for it"
+    return "; ".join(risks(touch(project_context, ticket, change), project_context.config.review.paths))

@@ -1,0 +1,82 @@
+"""What of a landed ticket is in the target: its change in reverse, and the tickets whose work a target left behind.
+
+A target goes back only where it follows the person's branch. Whoever rebased has the same work under other commits, so
+a commit that is gone proves nothing: what counts is that nothing is left to be taken back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from legion.domain.events import EventKind
+from legion.domain.landing.bisect import LandingIntent
+from legion.domain.rules import Rule
+from legion.domain.tickets.ticket import Ticket
+from legion.git.merge import candidates
+from legion.git.merge.candidates import MergeCandidate, MergeConflict
+from legion.jobs.context import Context, ProjectContext
+from legion.jobs.workspace.save import AUTHOR
+from legion.store import events
+from legion.store.board import tickets
+from legion.store.database.transactions import ReadTransaction, Transaction
+
+LEFT = "not in the target any more, which went back with your branch"
+
+
+def before(tx: ReadTransaction, project_context: ProjectContext, landed: Ticket) -> str:
+    """The commit on which its change was put. Landings of earlier releases do not say: then it is the first parent."""
+    told = [event.data.get("before") for event in events.of_ticket(tx, landed.id) if event.kind is EventKind.LANDED]
+    if told and isinstance(told[-1], str):
+        return told[-1]
+    parent = project_context.hub.resolve(f"{landed.landed}^1")
+    assert parent is not None, "a landed commit stands on the target before it"
+    return parent
+
+
+def reverse(
+    project_context: ProjectContext, target: str, landed: Ticket, stood_on: str, *, text: str, when: int
+) -> MergeCandidate | MergeConflict | None:
+    """Its change taken back on `target`; None where nothing of it is left there."""
+    assert landed.landed is not None, "a ticket that is done has landed"
+    return candidates.revert(
+        project_context.hub, target, landed.landed, stood_on, message=text, author=AUTHOR, when=when
+    )
+
+
+def removed_from_target(context: Context, project_context: ProjectContext, intent: LandingIntent) -> tuple[int, ...]:
+    """Tickets whose work the target loses by this move."""
+    gone = {one.commit for one in project_context.hub.commits_between(intent.commit, intent.base)}
+    if not gone:
+        return ()
+    with context.store.read() as tx:
+        landed = [one for one in tickets.landed(tx, project_context.project.id, noted=False) if one.landed in gone]
+        return tuple(_without(tx, project_context, intent.commit, landed))
+
+
+def restored_to_target(context: Context, project_context: ProjectContext, intent: LandingIntent) -> tuple[int, ...]:
+    """Of the tickets that a target left behind, those whose work it has again by this move."""
+    with context.store.read() as tx:
+        away = tickets.landed(tx, project_context.project.id, noted=True)
+        still = set(_without(tx, project_context, intent.commit, away))
+    return tuple(one.id for one in away if one.id not in still)
+
+
+def record(
+    tx: Transaction, project_context: ProjectContext, commit: str, left: Iterable[int], back: Iterable[int]
+) -> None:
+    for kind, numbers, reason in ((EventKind.LEFT_BEHIND, left, LEFT), (EventKind.BROUGHT_BACK, back, "")):
+        for number in numbers:
+            tickets.note(tx, number, reason)
+            data = {"target": commit, "why": reason, "rule": Rule.TARGET_FOLLOWS.value}
+            tx.record(kind, project=project_context.project.id, ticket=number, data=data)
+
+
+def _without(
+    tx: ReadTransaction, project_context: ProjectContext, target: str, landed: Iterable[Ticket]
+) -> Iterable[int]:
+    for one in landed:
+        made = reverse(
+            project_context, target, one, before(tx, project_context, one), text="a look", when=int(one.moved_at)
+        )
+        if made is None:
+            yield one.id

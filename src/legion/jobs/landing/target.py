@@ -1,0 +1,142 @@
+"""The target moves: intent, compare-and-swap, record.
+
+The order makes every cut harmless: receipts are there before; the intent is stored before the target moves; the target
+moves to exactly the tested commit; then the tickets are done. Whoever comes after a crash finds the intent and
+completes it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from legion.config.files.project import FILE, hash_of, parse
+from legion.domain.checks import HELD_OUT, CheckResult
+from legion.domain.errors import BadInput
+from legion.domain.events import EventKind
+from legion.domain.landing.bisect import LandingIntent
+from legion.domain.projects import ConfigOrigin, Project
+from legion.domain.rules import Rule
+from legion.domain.tickets.ticket import Land
+from legion.git.core.errors import TargetMoved
+from legion.git.hub.repository import Hub
+from legion.jobs.checks.candidates import ChainLink
+from legion.jobs.context import Context, ProjectContext
+from legion.jobs.landing import reverted
+from legion.store.board import landings, projects, receipts, tickets
+from legion.store.database.transactions import Transaction
+from legion.system import crash
+from legion.system.crash import Point
+
+
+def move(context: Context, project_context: ProjectContext, start: str, chain: Sequence[ChainLink]) -> bool:
+    """Move the target to the tested tip. False where a person stopped a member meanwhile: then a new batch is made."""
+    tip = chain[-1]
+    batch = [link.ticket for link in chain if link.ticket is not None]
+    members = {link.ticket.id: link.commit for link in chain if link.ticket is not None}
+    below = [start, *(link.commit for link in chain)]
+    stood_on = {link.ticket.id: under for link, under in zip(chain, below, strict=False) if link.ticket is not None}
+    with context.store.write() as tx:
+        # Not only the state: one that was stopped and taken up again may wait here with another change.
+        if any(tickets.get(tx, ticket.id).version != ticket.version for ticket in batch):
+            return False
+        intent = landings.open(
+            tx,
+            project_context.project.id,
+            base=start,
+            commit=tip.commit,
+            tree=tip.tree,
+            tickets=members,
+            before=stood_on,
+            since={ticket.id: ticket.moved_at for ticket in batch},
+        )
+    if not project_context.hub.is_ancestor(start, tip.commit):
+        # The person rewrote their branch. What it was before stays, under a name.
+        project_context.hub.keep(f"before/{start}", start)
+    crash.reach(Point.LAND_BEFORE_SWAP)
+    project_context.hub.move_target(tip.commit, expected=start)
+    crash.reach(Point.LAND_AFTER_SWAP)
+    _record(context, project_context, intent, moved=True)
+    crash.reach(Point.LAND_AFTER_RECORD)
+    return True
+
+
+def finish_begun(context: Context, project_context: ProjectContext) -> None:
+    """Landings that a crash cut off: everything was tested and nobody could withdraw since, so the target moves now.
+
+    It may have moved before. It may even be moving: a git that outlived its daemon does the same, with the same end.
+    """
+    with context.store.read() as tx:
+        begun = landings.open_ones(tx, project_context.project.id)
+    for intent in begun:
+        try:
+            project_context.hub.move_target(intent.commit, expected=intent.base)
+            moved = True
+        except TargetMoved:
+            moved = project_context.hub.is_ancestor(intent.commit, project_context.target)
+        _record(context, project_context, intent, moved=moved)
+
+
+def _record(context: Context, project_context: ProjectContext, intent: LandingIntent, *, moved: bool) -> None:
+    left = reverted.removed_from_target(context, project_context, intent) if moved else ()
+    back = reverted.restored_to_target(context, project_context, intent) if moved else ()
+    with context.store.write() as tx:
+        landings.close(tx, intent.id, landed=moved)
+        if moved:
+            reverted.record(tx, project_context, intent.commit, left, back)
+            _record_target(tx, project_context, intent.commit, sorted(intent.tickets))
+            for number, own_commit in intent.tickets.items():
+                _record_ticket(tx, project_context, intent, number, own_commit)
+
+
+def _record_target(tx: Transaction, project_context: ProjectContext, commit: str, landed: list[int]) -> None:
+    project = projects.get(tx, project_context.project.id)
+    tip = project.person_tip
+    absorbed = tip if tip is not None and project_context.hub.is_ancestor(tip, commit) else project.person_absorbed
+    moved = with_landed_config(project_context.hub, replace(project, target=commit, person_absorbed=absorbed))
+    if moved.config_text == project_context.project.config_text:
+        moved = replace(moved, baseline_commit=commit, baseline_verdict=CheckResult.GREEN)
+    projects.save(tx, moved, EventKind.TARGET_MOVED, {"commit": commit, "tickets": landed})
+    if absorbed != project.person_absorbed:
+        tx.record(EventKind.ABSORBED, project=project.id, data={"tip": absorbed})
+
+
+def with_landed_config(hub: Hub, project: Project) -> Project:
+    """The target's legion.toml is in force from now on. One that makes no sense loses the trust: nothing runs by it."""
+    landed = hub.read_file(project.target, FILE)
+    if landed is None:
+        return project
+    text = landed.decode("utf-8", "replace")
+    try:
+        parse(text)
+    except BadInput:
+        return replace(project, config_hash=hash_of(text))
+    return replace(project, config_text=text, config_hash=hash_of(text), config_origin=ConfigOrigin.TARGET)
+
+
+def _record_ticket(
+    tx: Transaction, project_context: ProjectContext, intent: LandingIntent, number: int, commit: str
+) -> None:
+    """While the intent is open nobody can stop or pause the ticket, so it is still landing."""
+    ticket = tickets.get(tx, number)
+    commands = {*(check.command for check in project_context.config.checks), *ticket.spec.proofs}
+    tickets.move(tx, number, Land(commit, unchecked=not (commands or ticket.spec.acceptance)))
+    names = {f"{HELD_OUT}{name}" for name in ticket.spec.acceptance}
+    data = {
+        "commit": commit,
+        "before": intent.before.get(number),
+        "tested": intent.commit,
+        "receipts": _proof(tx, intent, commands, names),
+        "rule": Rule.GREEN_LANDS.value,
+    }
+    tx.record(EventKind.LANDED, project=ticket.project, ticket=number, data=data)
+
+
+def _proof(tx: Transaction, intent: LandingIntent, commands: set[str], names: set[str]) -> list[int]:
+    """The receipts that let it land: the latest green one of each command on the tree that was tested."""
+    latest = {
+        receipt.command: receipt.id
+        for receipt in receipts.for_tree(tx, intent.project, intent.tree)
+        if receipt.verdict is CheckResult.GREEN and (receipt.command in commands or receipt.name in names)
+    }
+    return sorted(latest.values())

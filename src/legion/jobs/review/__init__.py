@@ -1,0 +1,1 @@
+"""The review job: an independent reviewer reads a change in a checkout of its own."""

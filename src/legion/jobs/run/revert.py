@@ -1,0 +1,37 @@
+"""Taking a landed ticket back: its change in reverse, as a change of its own. No agent is needed for that."""
+
+from __future__ import annotations
+
+from legion.domain.tickets.ticket import Cause, Change, Fail, Propose, Ticket
+from legion.git.core.trailers import with_trailers
+from legion.git.merge.candidates import MergeCandidate, MergeConflict
+from legion.jobs.checks.candidates import message, trailers
+from legion.jobs.context import Context, ProjectContext
+from legion.jobs.landing.reverted import before, reverse
+from legion.jobs.workspace.save import Saved
+from legion.store.board import tickets
+
+
+def undo(context: Context, project_context: ProjectContext, ticket: Ticket) -> tuple[Propose | Fail, Saved | None]:
+    """The change that a ticket of this kind proposes, made on the target as it is now."""
+    assert ticket.spec.undoes is not None, "only such a ticket comes here"
+    with context.store.read() as tx:
+        landed = tickets.get(tx, ticket.spec.undoes)
+        stood_on = before(tx, project_context, landed)
+    target = project_context.target
+    text = with_trailers(message(ticket).encode(), trailers(context, project_context, ticket)).decode()
+    made = reverse(project_context, target, landed, stood_on, text=text, when=int(ticket.moved_at))
+    match made:
+        case MergeCandidate(commit=commit, tree=tree):
+            project_context.hub.keep(f"wip/{ticket.id}/undo-{ticket.attempt}", commit)
+            saved = Saved(commit=commit, tree=tree, changed=True, nested=(), left_out=())
+            return Propose(Change(base=target, commit=commit)), saved
+        case MergeConflict():
+            return Fail(f"it cannot be taken back: {conflict_words(made)}", cause=Cause.CONFLICT), None
+        case None:
+            return Fail(f"nothing of ticket {landed.id} is left in the target"), None
+
+
+def conflict_words(conflict: MergeConflict) -> str:
+    named = ", ".join(file.path for file in conflict.files[:3])
+    return f"what landed after it changed the same lines ({named})"

@@ -1,0 +1,152 @@
+"""Tickets that wait for a way to a model: what is still missing, and letting them go on when nothing is.
+
+Of files only times and sizes are looked at here; nothing of a key.
+"""
+
+from __future__ import annotations
+
+import math
+import shutil
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from legion.config.files.providers import ProviderConfig, providers_file
+from legion.domain.errors import LegionError
+from legion.domain.rules import Rule
+from legion.domain.scheduling.decide import JobKind
+from legion.domain.tickets.ticket import ParkReason, Ticket, Unpark
+from legion.jobs.agent import claude, model_access
+from legion.jobs.agent.model_access import GatewayAccess
+from legion.jobs.context import Context
+from legion.store.board import tickets
+from legion.store.database.transactions import ReadTransaction
+from legion.store.staff import agents
+
+_SETTLED = 6.0
+"""Seconds after the last refusal; by then the gateway has forgotten that a key was not there."""
+
+
+def missing(context: Context) -> str:
+    """What keeps Claude Code from starting, in one sentence that says what to do; empty where nothing does."""
+    try:
+        way = model_access.choose(context)
+        claude.find_program(context)
+        if isinstance(way, GatewayAccess):
+            one = model_access.known(context)[way.provider]
+            return model_access.key_advice(way.provider, one) if model_access.key_found(context, one) is False else ""
+    except LegionError as trouble:
+        return trouble.message
+    return ""
+
+
+def go_on(context: Context) -> list[int]:
+    """Tell the gateway what there is now; where nothing is missing, wake every ticket that waits for a provider."""
+    model_access.tell_gateway(context)
+    if missing(context):
+        return []
+    with context.store.write() as tx:
+        waiting = [ticket.id for ticket in _waiting(tx)]
+        agents.let_go_on(tx)
+    for job in [job for job in list(context.rests) if job[0] is JobKind.SERVE]:
+        context.rests.pop(job, None)
+    context.store.tell()
+    return _wake(context, waiting)
+
+
+class ProviderWatch:
+    """Notices that a person mended what tickets wait for, in whatever way they did it."""
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._began = context.clock()
+        self._judged: tuple[_Signs, tuple[int, ...]] | None = None
+
+    def look(self) -> bool:
+        """Wake whoever can go on. Whether anybody waited; if so, it is worth looking again soon."""
+        with self._context.store.read() as tx:
+            waiting = _waiting(tx)
+        if not waiting:
+            self._judged = None
+            return False
+        if self._context.clock() - max(ticket.moved_at for ticket in waiting) < _SETTLED:
+            return True
+        signs = self._signs()
+        this, before = (signs, tuple(ticket.id for ticket in waiting)), self._judged
+        if this == before:
+            return True
+        self._judged = this
+        # What changed before our eyes may leave no time behind: a file that was deleted, an older program.
+        since = math.inf if before is not None and before[0] != signs else signs.newest
+        mended = [ticket.id for ticket in waiting if ticket.moved_at < since]
+        if mended and not missing(self._context):
+            model_access.tell_gateway(self._context)
+            _wake(self._context, mended)
+        return True
+
+    def _signs(self) -> _Signs:
+        there = _known(self._context)
+        variables = tuple(model_access.key_found(self._context, one) for one in there.values() if one.key_env)
+        files = tuple(_file(path) for path in _places(self._context, there))
+        # A new daemon has a new environment.
+        began = self._began if variables else 0.0
+        return _Signs(files=files, variables=variables, newest=max([began, *(file.changed for file in files)]))
+
+
+@dataclass(frozen=True, kw_only=True)
+class _File:
+    path: str
+    changed: float
+    """When, whoever copied which times; 0 where nothing is there."""
+    size: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Signs:
+    """Cheap to look at, and different after a person mended something."""
+
+    files: tuple[_File, ...]
+    variables: tuple[bool | None, ...]
+    """Whether the gateway has the variables of keys."""
+    newest: float
+
+
+def _known(context: Context) -> Mapping[str, ProviderConfig]:
+    try:
+        return model_access.known(context)
+    except LegionError:
+        # Its file makes no sense at the moment; when it is mended, its time changes.
+        return {}
+
+
+def _places(context: Context, there: Mapping[str, ProviderConfig]) -> Iterator[Path]:
+    yield from (Path(context.user.origin), providers_file(), model_access.login_file())
+    yield from (Path(one.key_file).expanduser() for one in there.values() if one.key_file)
+    program = shutil.which(Path(context.user.claude.program or "claude").expanduser())
+    if program is not None:
+        yield Path(program)
+
+
+def _file(path: Path) -> _File:
+    try:
+        facts = path.stat()
+    except OSError:
+        return _File(path=str(path), changed=0.0, size=0)
+    return _File(path=str(path), changed=facts.st_ctime, size=facts.st_size)
+
+
+def _waiting(tx: ReadTransaction) -> list[Ticket]:
+    return [
+        ticket
+        for ticket in tickets.live(tx)
+        if ticket.parked is not None and ticket.parked.reason is ParkReason.PROVIDER
+    ]
+
+
+def _wake(context: Context, wanted: Iterable[int]) -> list[int]:
+    """Those of them that still wait."""
+    with context.store.write() as tx:
+        woken = [ticket.id for ticket in _waiting(tx) if ticket.id in set(wanted)]
+        for ticket in woken:
+            tickets.move(tx, ticket, Unpark(), rule=Rule.MENDED)
+    return woken

@@ -1,0 +1,196 @@
+"""What says when agents may begin, and what they may cost: limits of providers, budgets, and the person's rhythm.
+
+Also ends runs whose budget is spent while they are at it. What they left is saved like any other's.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from datetime import datetime
+
+from legion.config.files.project import ProjectConfig
+from legion.config.sections import limits as config
+from legion.domain.questions import Question, QuestionKind, SettledBy
+from legion.domain.rules import Rule
+from legion.domain.runs import Run
+from legion.domain.scheduling import throttle
+from legion.domain.scheduling.admission import AdmissionState, HoldReason, StartCandidate
+from legion.domain.scheduling.budgets import BudgetBalance, Budgets, purse, scope_of
+from legion.domain.scheduling.throttle import ThrottleSettings
+from legion.domain.tickets.ticket import ParkReason, Ticket
+from legion.jobs.context import Context
+from legion.jobs.scheduling import accounts
+from legion.jobs.scheduling.accounts import ModelUser
+from legion.jobs.supervise.usage import day_of, over_budget_file
+from legion.runner import launch
+from legion.store.board import questions, tickets
+from legion.store.database.transactions import ReadTransaction
+from legion.store.work import runs, usage
+from legion.system import files
+
+log = logging.getLogger(__name__)
+
+_FOR_A_PERSON = (ParkReason.QUESTION, ParkReason.BUDGET, ParkReason.PROVIDER)
+_DAY = 86_400.0
+
+
+def rhythm(
+    context: Context, tx: ReadTransaction, live: Iterable[Ticket], configs: Mapping[int, ProjectConfig]
+) -> AdmissionState:
+    """As the settings and the store say at this moment."""
+    user, now = context.user, context.clock()
+    limits = usage.limits(tx) if user.governor.on else {}
+    if not limits and not _budgets(context) and user.rhythm == config.StartSettings():
+        return AdmissionState()
+    known = tuple(live)
+    served = accounts.resolve_all(context, tx, known, configs) if limits or _budgets(context) else ()
+    begun = {_who(run): run.started_at for run in runs.active(tx)}
+    asking = {question.ticket for question in questions.open_ones(tx)}
+    pace = AdmissionState(
+        stagger=user.rhythm.stagger,
+        quiet_until=_quiet_until(context, now),
+        waiting=sum(1 for ticket in known if _waits_for_person(ticket) or ticket.id in asking),
+        most_waiting=user.rhythm.waiting,
+        last_start=max(begun.values(), default=None),
+        # An attempt that a limit cut off has a wake of its own, and a person may have asked for it before.
+        accounts={one.who: one.accounts for one in served if one.who in begun or not one.cut_off},
+        at_work=frozenset(begun),
+        readings={
+            name: throttle.read(limit, _governing(context), _room(context, name, served, configs), now)
+            for name, limit in limits.items()
+        },
+        broke=_broke(context, tx, served, now),
+    )
+    return replace(pace, last_starts=_last_starts(pace, begun))
+
+
+def _room(context: Context, account: str, served: Iterable[ModelUser], configs: Mapping[int, ProjectConfig]) -> int:
+    """How many agents could use it at once."""
+    mine = [one for one in served if account in one.accounts]
+    room = sum(configs[project].agents.parallel for project in {one.project for one in mine if not one.stands})
+    return min(room + sum(1 for one in mine if one.stands), context.user.daemon.slots)
+
+
+def _last_starts(pace: AdmissionState, begun: Mapping[StartCandidate, float]) -> Mapping[str, float]:
+    last: dict[str, float] = {}
+    for who, started_at in begun.items():
+        account = pace.serving(who)
+        if account is not None:
+            last[account] = max(started_at, last.get(account, started_at))
+    return last
+
+
+def _who(run: Run) -> StartCandidate:
+    return run.ticket if run.ticket is not None else run.seat
+
+
+def _governing(context: Context) -> ThrottleSettings:
+    wanted = context.user.governor
+    return ThrottleSettings(on=wanted.on, slow_from=wanted.slow_from, stop_at=wanted.stop_at)
+
+
+def enforce(context: Context) -> None:
+    """End every run whose budget is spent."""
+    if not _budgets(context):
+        return
+    with context.store.read() as tx:
+        left = _purse(context, tx)
+        active = [(run, _epic(tx, run)) for run in runs.active(tx) if run.access]
+    for run, epic in active:
+        empty = left.empty(run.project, epic)
+        if empty is not None and not over_budget_file(context, run).exists():
+            # The word comes first: whoever concludes the run must find it.
+            files.write_whole(over_budget_file(context, run), empty.words)
+            log.warning("run %s is stopped: %s", run.name, empty.words)
+            if not launch.stop(context.data.runs / run.name):
+                over_budget_file(context, run).unlink(missing_ok=True)
+
+
+class BudgetAsker:
+    """Asks the person once for each budget that is spent while somebody waits for it."""
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._open = True
+        """Whether a question may wait; a new daemon does not know."""
+
+    def ask(self, held: Mapping[StartCandidate, HoldReason]) -> None:
+        wanted = {hold.empty.key: hold.empty for hold in held.values() if hold.empty is not None}
+        if not wanted and not self._open:
+            return
+        with self._context.store.read() as tx:
+            waiting = [one for one in questions.open_ones(tx) if _is_of_many(one)]
+            new = [one for key, one in wanted.items() if questions.by_key(tx, key) is None]
+            left = _purse(self._context, tx)
+        over = [one.id for one in waiting if one.key not in wanted and not _still_empty(left, one)]
+        self._open = bool(waiting or new)
+        if not new and not over:
+            return
+        with self._context.store.write() as tx:
+            for one in new:
+                questions.ask(
+                    tx,
+                    key=one.key,
+                    kind=QuestionKind.BUDGET,
+                    project=one.project,
+                    words=one.question,
+                    facts={"usd": f"{one.usd:g}"},
+                    deadline=tx.now + self._context.user.questions.answer_within,
+                )
+            for number in over:
+                if (question := questions.get(tx, number)).settled_at is None:
+                    why = "there is something to spend again"
+                    questions.settle(tx, number, question.fallback, why, by=SettledBy.END)
+
+
+def _is_of_many(question: Question) -> bool:
+    """Not a ticket's own budget, and not an agent's."""
+    return question.kind is QuestionKind.BUDGET and question.ticket is None and not question.agent
+
+
+def _still_empty(left: BudgetBalance, question: Question) -> bool:
+    kind, _, rest = scope_of(question.key).partition(":")
+    epic = rest.partition(":")[2] if kind == "epic" else ""
+    return any(one.key == question.key for one in left.empties(question.project, epic))
+
+
+def _epic(tx: ReadTransaction, run: Run) -> str:
+    return tickets.get(tx, run.ticket).spec.epic if run.ticket is not None else ""
+
+
+def _waits_for_person(ticket: Ticket) -> bool:
+    return ticket.parked is not None and ticket.parked.reason in _FOR_A_PERSON
+
+
+def _quiet_until(context: Context, now: float) -> float | None:
+    quiet = context.user.rhythm.quiet
+    if quiet is None:
+        return None
+    local = datetime.fromtimestamp(now).astimezone()
+    left = quiet.left(local.hour * 60 + local.minute + local.second / 60)
+    return None if left is None else now + left * 60
+
+
+def _budgets(context: Context) -> Budgets:
+    wanted = context.user.budgets
+    return Budgets(day=wanted.day_usd, project=wanted.project_usd, epic=wanted.epic_usd)
+
+
+def _purse(context: Context, tx: ReadTransaction) -> BudgetBalance:
+    return purse(_budgets(context), usage.spent(tx), day_of(context.clock()), questions.more_money(tx))
+
+
+def _broke(
+    context: Context, tx: ReadTransaction, served: Iterable[ModelUser], now: float
+) -> dict[StartCandidate, HoldReason]:
+    if not _budgets(context):
+        return {}
+    left = _purse(context, tx)
+    midnight = (now // _DAY + 1) * _DAY
+    return {
+        one.who: HoldReason(rule=Rule.BUDGET, why=empty.words, until=midnight if empty.daily else None, empty=empty)
+        for one in served
+        if (empty := left.empty(one.project, one.epic)) is not None
+    }

@@ -1,0 +1,187 @@
+"""What becomes of a ticket when a run of it has ended. The program's word is a claim; what lies in the tree counts.
+
+A limit, a budget, a missing key or a person's interruption is nobody's failure: the ticket waits, and the attempt
+goes on in the same conversation.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from legion.domain.review import diffs
+from legion.domain.review.path_patterns import undeclared
+from legion.domain.runs import MOST_GENERATIONS, Outcome, Run
+from legion.domain.scheduling.limit_waits import apart, wakes_at
+from legion.domain.tickets.attempts import AT_ONCE, next_try, rest
+from legion.domain.tickets.ticket import Change, Fail, Park, ParkReason, Propose, Resume, Step, Ticket, TryAgain
+from legion.domain.watchdog.diagnosis import Intervention
+from legion.drivers import EndKind as Ending
+from legion.jobs.attempts import escalation, feedback
+from legion.jobs.context import Context, ProjectContext
+from legion.jobs.supervise.usage import stopped_for_budget
+from legion.jobs.workspace import environment, quota
+from legion.jobs.workspace.save import Saved
+from legion.runner.launch import EndedRun, LostRun
+from legion.runner.spec import RunFolder
+from legion.store.board import tickets
+from legion.store.database.transactions import Transaction
+from legion.store.work import runs, usage, watchdog
+
+_PLANTED_MARKER = re.compile(r"^\+(?:<{7,} target|>{7,} change)\b", re.MULTILINE)
+
+_SAID = {
+    Ending.TIMED_OUT: Outcome.TIMED_OUT,
+    Ending.STOPPED: Outcome.STOPPED,
+    Ending.FAILED_TO_START: Outcome.NOT_STARTED,
+    Ending.FINISHED: Outcome.FINISHED,
+    Ending.FAILED: Outcome.FAILED,
+    Ending.GAVE_UP: Outcome.GAVE_UP,
+    Ending.INTERRUPTED: Outcome.INTERRUPTED,
+    Ending.LIMITED: Outcome.LIMITED,
+    Ending.OUT_OF_BUDGET: Outcome.OUT_OF_BUDGET,
+    Ending.REFUSED: Outcome.REFUSED,
+}
+
+
+def outcome(ended: EndedRun | LostRun) -> tuple[Outcome, str]:
+    """The runner's words in ours. What counts is decided by `judge`."""
+    if isinstance(ended, LostRun):
+        return Outcome.LOST, "its runner was killed"
+    result = ended.result
+    if result.outcome is Ending.EXITED:
+        return (Outcome.FINISHED if result.exit_code == 0 else Outcome.FAILED), f"exit code {result.exit_code}"
+    return _SAID[result.outcome], result.message.rstrip(".")
+
+
+def judge(
+    context: Context,
+    project_context: ProjectContext,
+    ticket: Ticket,
+    this_run: Run,
+    ended: EndedRun | LostRun,
+    saved: Saved,
+) -> Step:
+    step = unfinished(context, ticket, this_run, ended)
+    return step if step is not None else judge_change(context, project_context, ticket, saved, outcome(ended)[1])
+
+
+def unfinished(context: Context, ticket: Ticket, this_run: Run, ended: EndedRun | LostRun) -> Step | None:
+    """What comes of a run that did not come to its end; None where it did."""
+    how, detail = outcome(ended)
+    match how:
+        case Outcome.LOST if this_run.generation >= MOST_GENERATIONS:
+            return Fail(f"its runner was killed {this_run.generation} times: see `legion log {ticket.id}`")
+        case Outcome.STOPPED if (over := quota.exceeded(context, this_run)) is not None:
+            return next_try(ticket, over.reason, over.feedback)
+        case Outcome.STOPPED if empty := stopped_for_budget(context, this_run):
+            return Resume(empty)
+        case Outcome.STOPPED if (helped := ended_by(context, this_run)) is not None:
+            return escalation.leave(context, ticket, helped.why, helped.advice)
+        case Outcome.LOST | Outcome.STOPPED:
+            return Resume(f"{detail}; the attempt goes on with what it left")
+        case Outcome.NOT_STARTED:
+            return Fail(detail)
+        case Outcome.FAILED | Outcome.TIMED_OUT:
+            tail = _tail(RunFolder(context.data.runs / this_run.name).output)
+            return next_try(ticket, f"the agent's program failed ({detail})", feedback.program_failed(detail, tail))
+        case Outcome.LIMITED:
+            until = limit_ends(context, this_run, ended)
+            return Park(ParkReason.LIMIT, f"the provider does not serve for now: {detail}", until)
+        case Outcome.OUT_OF_BUDGET:
+            return Park(ParkReason.BUDGET, f"{detail}: `legion resume {ticket.id}` gives it as much again")
+        case Outcome.REFUSED:
+            return Park(ParkReason.PROVIDER, f"{detail}: mend it, then `legion resume {ticket.id}`")
+        case Outcome.INTERRUPTED:
+            return Park(ParkReason.PAUSED, f"a person interrupted it: `legion resume {ticket.id}` lets it go on")
+        case Outcome.GAVE_UP:
+            return Fail(f"the agent gave up: {detail}", feedback.gave_up(detail))
+        case Outcome.FINISHED:
+            return None
+
+
+def ended_by(context: Context, this_run: Run) -> Intervention | None:
+    """The step that ended the run because it did not get on."""
+    with context.store.read() as tx:
+        return watchdog.ended_by(tx, this_run.id)
+
+
+def rest_before(context: Context, ticket: Ticket, ended: EndedRun | LostRun, saved: Saved, step: Step) -> Park | None:
+    """A moment before the next attempt, where this one ended at once and left no trace."""
+    return None if saved.changed else rest_after(context, ticket, ended, step)
+
+
+def rest_after(context: Context, ticket: Ticket, ended: EndedRun | LostRun, step: Step) -> Park | None:
+    if not isinstance(step, TryAgain) or isinstance(ended, LostRun):
+        return None
+    at_once = ended.result.ended_at - ended.result.started_at < AT_ONCE
+    return rest(ticket, step.reason, context.clock()) if at_once else None
+
+
+def staggered(tx: Transaction, step: Step) -> Step:
+    """A limit stops many tickets at once; each gets a moment of its own, in the transaction that takes it."""
+    if not isinstance(step, Park) or step.reason is not ParkReason.LIMIT or step.until is None:
+        return step
+    waiting = [other.parked for other in tickets.live(tx) if other.parked is not None]
+    taken = [other.until for other in waiting if other.reason is ParkReason.LIMIT and other.until is not None]
+    return replace(step, until=apart(step.until, taken))
+
+
+def some(paths: Sequence[str]) -> str:
+    return ", ".join(paths[:3]) + (", ..." if len(paths) > 3 else "")
+
+
+def judge_change(
+    context: Context, project_context: ProjectContext, ticket: Ticket, saved: Saved, detail: str
+) -> Propose | TryAgain | Fail:
+    assert ticket.base is not None, "a started ticket stands on a base"
+    if saved.tree == project_context.hub.tree_of(ticket.base):
+        but = f" but what [setup] made ({some(saved.left_out)})" if saved.left_out else ""
+        denied = f" ({detail})" if "denied" in detail else ""
+        return next_try(ticket, f"it changed nothing{but}{denied}", feedback.changed_nothing(saved.left_out, denied))
+    changed = [change.path for change in project_context.hub.changed_files(ticket.base, saved.commit)]
+    private = undeclared(changed, environment.kept_out(context, project_context), ())
+    if private:
+        return next_try(ticket, f"it changed protected files ({some(private)})", feedback.touched_protected(private))
+    if _PLANTED_MARKER.search(project_context.hub.diff(ticket.base, saved.commit)):
+        told = feedback.left_markers(_marked(project_context, ticket.base, saved.commit))
+        return next_try(ticket, "it left conflict markers in the tree", told)
+    return Propose(Change(base=ticket.base, commit=saved.commit))
+
+
+def _marked(project_context: ProjectContext, base: str, commit: str) -> list[str]:
+    found = diffs.read(project_context.hub.patch(base, commit))
+    return [file.path for file in found if any(_PLANTED_MARKER.match(f"+{line.text}") for line in file.added)]
+
+
+def limit_ends(context: Context, this_run: Run, ended: EndedRun | LostRun) -> float:
+    """The moment from which a limited run may go on."""
+    with context.store.read() as tx:
+        earlier = runs.of_seat(tx, this_run)
+    return wakes_at(context.clock(), resets_at(context, this_run, ended), earlier)
+
+
+def resets_at(context: Context, this_run: Run, ended: EndedRun | LostRun) -> float | None:
+    """What the agent heard about the reset, else what its provider said last to anyone.
+
+    Claude Code waits for a reset that is near by itself, and of the next refusal it may tell nothing.
+    """
+    told = ended.result.until if isinstance(ended, EndedRun) else None
+    if told is not None and told > context.clock():
+        return told
+    with context.store.read() as tx:
+        # How it reached its model was written down after the job had read the run.
+        said = usage.limits(tx).get(runs.get(tx, this_run.id).access)
+    return said.resets_at if said is not None and said.at >= this_run.started_at and said.status != 200 else None
+
+
+def _tail(output: Path, most: int = 4000) -> str:
+    try:
+        with output.open("rb") as file:
+            file.seek(0, 2)
+            file.seek(max(0, file.tell() - most))
+            return file.read().decode("utf-8", "replace")
+    except FileNotFoundError:
+        return ""

@@ -1,0 +1,142 @@
+"""Questions of a running agent: from its journal into the store, and a person's answer back to its runner.
+
+Also what becomes of a ticket that is parked for an answer, and what silence means.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from legion.domain.questions import ALWAYS, CHOICES, NO, TOO_LATE, YES, Question, QuestionKind, SettledBy
+from legion.domain.rules import Rule
+from legion.domain.runs import Run
+from legion.domain.tickets.ticket import Fail, ParkReason, Retry, Unpark
+from legion.jobs.attempts import review_rounds
+from legion.jobs.context import Context
+from legion.runner import launch
+from legion.runner.journal import JournalEvent
+from legion.store.board import questions, tickets
+from legion.store.database.transactions import Transaction
+from legion.store.work import runs
+
+_PARKED_FOR = (QuestionKind.CHANGE, QuestionKind.ATTEMPTS, QuestionKind.REVIEW)
+
+
+@dataclass(frozen=True, kw_only=True)
+class QuestionSource:
+    """On whose behalf a run asks: of a ticket, or of a standing agent."""
+
+    project: int
+    ticket: int | None = None
+    agent: str = ""
+
+
+def listener(context: Context, asker: QuestionSource, this_run: Run) -> Callable[[JournalEvent], None]:
+    """Hears every event of the run's journal, again from the first after a restart."""
+
+    def hear(event: JournalEvent) -> None:
+        key = event.facts.get("question")
+        if not isinstance(key, str):
+            return
+        if event.kind == "asked":
+            _ask(context, asker, this_run, key, event)
+        elif event.kind == "answered":
+            _close(context, key, allowed=event.facts.get("allowed") is True)
+
+    return hear
+
+
+def permit(context: Context, question: Question, *, allowed: bool, why: str) -> bool:
+    """Tell the runner. False if it is gone, and with it the one who asked."""
+    assert question.run is not None, "a run asks for a permission"
+    with context.store.read() as tx:
+        folder = context.data.runs / runs.get(tx, question.run).name
+    return launch.permit(folder, question.key, allowed, why)
+
+
+def settle(
+    tx: Transaction, question: Question, choice: str, why: str = "", *, by: SettledBy = SettledBy.PERSON
+) -> Question:
+    """Where a ticket is parked for the answer, it goes on as that says."""
+    settled = questions.settle(tx, question.id, choice, why, by=by)
+    if settled.kind in _PARKED_FOR and settled.ticket is not None:
+        _go_on(tx, settled, settled.ticket)
+    return settled
+
+
+def _go_on(tx: Transaction, settled: Question, number: int) -> None:
+    ticket = tickets.get(tx, number)
+    if ticket.parked is None or ticket.parked.reason is not ParkReason.QUESTION:
+        return
+    if settled.kind is QuestionKind.CHANGE:
+        tickets.move(tx, number, Unpark())
+    elif settled.kind is QuestionKind.REVIEW:
+        waiting = tickets.move(tx, number, Unpark())
+        rule = Rule.PERSON if settled.settled_by is SettledBy.PERSON else None
+        tickets.move(tx, number, review_rounds.answered(tx, waiting, settled), rule=rule)
+    elif settled.choice == YES:
+        tickets.move(tx, number, Fail("a person wants more attempts"), rule=Rule.PERSON)
+        tickets.move(tx, number, Retry(settled.why))
+    else:
+        tickets.move(tx, number, Fail(ticket.reason))
+
+
+def close_all(context: Context, this_run: Run) -> None:
+    """The run has ended: nobody waits for an answer any more."""
+    with context.store.write() as tx:
+        for question in questions.open_ones(tx, run=this_run.id):
+            if question.kind in (QuestionKind.PERMISSION, QuestionKind.ASK):
+                questions.settle(tx, question.id, question.fallback, "its run ended first", by=SettledBy.END)
+
+
+def settle_overdue(context: Context) -> None:
+    """Silence is an answer too: nothing more happens then than without one. A run settles its own permissions."""
+    now = context.clock()
+    with context.store.read() as tx:
+        late = [
+            one.id for one in questions.open_ones(tx) if one.deadline <= now and one.kind is not QuestionKind.PERMISSION
+        ]
+    if not late:
+        return
+    with context.store.write() as tx:
+        for number in late:
+            question = questions.get(tx, number)
+            if question.settled_at is None:
+                settle(tx, question, question.fallback, TOO_LATE, by=SettledBy.SILENCE)
+
+
+def next_deadline(context: Context) -> float | None:
+    """When silence settles the next question, unless somebody is faster."""
+    with context.store.read() as tx:
+        return min(
+            (one.deadline for one in questions.open_ones(tx) if one.kind is not QuestionKind.PERMISSION), default=None
+        )
+
+
+def _ask(context: Context, asker: QuestionSource, this_run: Run, key: str, event: JournalEvent) -> None:
+    tool, input, rule = (str(event.facts.get(name) or "") for name in ("tool", "input", "rule"))
+    facts = {"tool": tool, "input": input}
+    with context.store.write() as tx:
+        questions.ask(
+            tx,
+            key=key,
+            kind=QuestionKind.PERMISSION,
+            project=asker.project,
+            ticket=asker.ticket,
+            agent=asker.agent,
+            run=this_run.id,
+            words=f"May it use {tool}: {input}",
+            facts={**facts, "rule": rule} if rule else facts,
+            choices=(*CHOICES[QuestionKind.PERMISSION], ALWAYS) if rule else None,
+            deadline=event.time + context.user.claude.answer_within,
+        )
+
+
+def _close(context: Context, key: str, *, allowed: bool) -> None:
+    with context.store.write() as tx:
+        question = questions.by_key(tx, key)
+        if question is not None and question.settled_at is None:
+            # Where a person had answered, that is written down already.
+            why = "" if allowed else TOO_LATE
+            questions.settle(tx, question.id, YES if allowed else NO, why, by=SettledBy.SILENCE)

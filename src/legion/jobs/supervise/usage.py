@@ -1,0 +1,109 @@
+"""What the gateway counted becomes the store's: every line of its ledger once, summed up by run, model and day."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import threading
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from pathlib import Path
+
+from legion.domain.runs import Run
+from legion.domain.scheduling.usage import ProviderLimit, Spending, Usage
+from legion.gateway.accounting import ledger
+from legion.gateway.accounting.ledger import LedgerPosition, RequestEntry
+from legion.gateway.files.folder import GatewayFolder
+from legion.jobs.context import Context
+from legion.store.work import usage
+
+_SOURCE = "gateway"
+_RUN = re.compile(r"(?:ticket|agent)-\d+(?:-[a-z][a-z0-9_-]*)?-run-(\d+)")
+_ONE_AT_A_TIME = threading.Lock()
+
+
+def catch_up(context: Context) -> None:
+    """Read on from where the last reader stopped."""
+    folder = GatewayFolder(context.data.gateway)
+    if not folder.ledger.is_dir():
+        return
+    with _ONE_AT_A_TIME:
+        while _read_on(context, folder):
+            pass
+
+
+def _read_on(context: Context, folder: GatewayFolder) -> bool:
+    with context.store.read() as tx:
+        before = LedgerPosition(*usage.read_up_to(tx, _SOURCE))
+    lines, after = ledger.read(folder, before)
+    if after == before:
+        return False
+    with context.store.write() as tx:
+        usage.add(tx, _summed(line for line in lines if isinstance(line, RequestEntry)))
+        for line in lines:
+            if isinstance(line, ledger.LimitEntry):
+                usage.note_limit(tx, _limit(line))
+        if any(isinstance(line, ledger.LimitEntry) for line in lines):
+            # What may begin now may be another.
+            tx.tell()
+        usage.have_read(tx, _SOURCE, after.file, after.offset)
+    return True
+
+
+def day_of(moment: float) -> str:
+    """In UTC, as YYYY-MM-DD."""
+    return datetime.fromtimestamp(moment, UTC).date().isoformat()
+
+
+def _summed(entries: Iterable[RequestEntry]) -> list[Spending]:
+    sums: dict[tuple[int, str, str, str], Usage] = {}
+    for entry in entries:
+        run = _RUN.fullmatch(entry.run)
+        if run is None:
+            continue
+        key = (int(run[1]), entry.provider, entry.model, day_of(entry.at))
+        sums[key] = sums.get(key, Usage()) + _usage(entry)
+    return [
+        Spending(run=run, provider=provider, model=model, day=day, usage=summed)
+        for (run, provider, model, day), summed in sums.items()
+    ]
+
+
+def _usage(entry: RequestEntry) -> Usage:
+    tokens = entry.input + entry.output + entry.cache_read + entry.cache_write
+    return Usage(
+        requests=1,
+        failed=int(entry.status >= 400),
+        unpriced=int(entry.usd is None and tokens > 0),
+        input=entry.input,
+        output=entry.output,
+        cache_read=entry.cache_read,
+        cache_write=entry.cache_write,
+        usd=entry.usd or 0.0,
+        seconds=entry.ms / 1000,
+    )
+
+
+def _limit(line: ledger.LimitEntry) -> ProviderLimit:
+    resets_at = line.resets_at
+    if resets_at is None and line.retry_after is not None:
+        resets_at = line.at + line.retry_after
+    return ProviderLimit(
+        provider=line.provider,
+        at=line.at,
+        status=line.status,
+        span=line.window,
+        utilization=line.utilization,
+        resets_at=resets_at,
+    )
+
+
+def stopped_for_budget(context: Context, run: Run) -> str:
+    """Why the run was told to stop, where a budget was the reason."""
+    with contextlib.suppress(FileNotFoundError):
+        return over_budget_file(context, run).read_text()
+    return ""
+
+
+def over_budget_file(context: Context, run: Run) -> Path:
+    return context.data.runs / run.name / "over-budget"

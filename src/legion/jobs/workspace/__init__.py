@@ -1,0 +1,1 @@
+"""Where a program runs: sandbox, environment, slots, quota, setup, and saving what it left."""

@@ -1,0 +1,119 @@
+"""A command of the project (setup, check, proof) run to its end in a tree, inside the sandbox, through a runner."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from legion.domain.errors import LegionError
+from legion.drivers import EndKind, Program
+from legion.jobs.context import Context, ProjectContext
+from legion.jobs.workspace import sandbox
+from legion.jobs.workspace.cancellation import CancelToken
+from legion.runner import launch
+from legion.runner.launch import LostRun
+from legion.runner.spec import RunFolder, RunSpec, write_spec
+from legion.store.board import projects
+
+TAIL_BYTES = 6000
+
+
+class NotTrusted(LegionError):
+    """The legion.toml in force changed under a job. It rests, and goes on when the person trusts the new one."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class CommandEnd:
+    exit_code: int | None
+    """None when it did not end by itself."""
+    how: str
+    """In words: `exit code 1`, `timed out after 600 s`."""
+    lost: bool
+    """It was never run to its end, through no fault of its own: this says nothing about what it tests."""
+    duration: float
+    tail: str
+    output: Path
+    digest: str
+
+
+def run(
+    context: Context,
+    project_context: ProjectContext,
+    *,
+    name: str,
+    command: str,
+    tree: Path,
+    timeout: float,
+    writable: tuple[Path, ...] = (),
+    readable: tuple[Path, ...] = (),
+    env: Mapping[str, str] | None = None,
+    need: CancelToken | None = None,
+) -> CommandEnd:
+    """Every call is a run folder of its own, so that its output stays whole on disk.
+
+    Raises Unneeded where the need ends before the command does.
+    """
+    with context.store.read() as tx:
+        if not projects.is_trusted(tx, project_context.project.id, project_context.project.config_hash):
+            raise NotTrusted(f"`{command}` is not run: legion.toml changed, so read it and run `legion trust`.")
+    run_dir = (
+        context.data.runs
+        / f"{name.replace(' ', '-')}-{project_context.project.id}-{time.time_ns()}-{os.urandom(3).hex()}"
+    )
+    spec = RunSpec(
+        run=run_dir.name,
+        program=Program(
+            argv=("sh", "-c", command),
+            cwd=tree,
+            env=sandbox.environment(context, {"LEGION_CHECK": name, **(env or {})}),
+        ),
+        timeout=timeout,
+        sandbox=sandbox.sandbox(context, project_context, writable=(tree, *writable), readable=readable),
+    )
+    write_spec(run_dir, spec)
+    began = time.monotonic()
+    context.launcher.start(run_dir)
+    with (need or CancelToken()).running(run_dir):
+        ended = launch.wait(run_dir)
+    duration = time.monotonic() - began
+    output = RunFolder(run_dir).output
+    tail, digest = _read(output)
+    if isinstance(ended, LostRun):
+        return CommandEnd(
+            exit_code=None,
+            how="its runner was killed",
+            lost=True,
+            duration=duration,
+            tail=tail,
+            output=output,
+            digest=digest,
+        )
+    result = ended.result
+    code = result.exit_code if result.outcome is EndKind.EXITED else None
+    return CommandEnd(
+        exit_code=code,
+        how=result.message.rstrip("."),
+        lost=result.outcome in (EndKind.STOPPED, EndKind.FAILED_TO_START),
+        duration=result.ended_at - result.started_at,
+        tail=tail,
+        output=output,
+        digest=digest,
+    )
+
+
+def _read(output: Path) -> tuple[str, str]:
+    """The last part of the output, and the digest of the whole."""
+    digest = hashlib.sha256()
+    tail = b""
+    try:
+        with output.open("rb") as file:
+            while piece := file.read(1 << 20):
+                digest.update(piece)
+                tail = (tail + piece)[-TAIL_BYTES:]
+    except FileNotFoundError:
+        pass
+    return tail.decode("utf-8", "replace"), digest.hexdigest()

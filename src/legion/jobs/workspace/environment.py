@@ -1,0 +1,291 @@
+"""A place to work in: slot, temp folder, env file, copies, caches, `up` before the agent and `down` after it.
+
+`prepare` and `release` may each be cut off anywhere and repeated. What was done stands in the run's folder, so that
+`down` follows on every `up`, also where the daemon that began it is gone.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+
+from legion.config.sections.environment import PortOutside, fill_in
+from legion.domain.errors import LegionError
+from legion.domain.runs import Outcome, Run
+from legion.git.trees.ignore_rules import is_left_out
+from legion.jobs.context import Context, ProjectContext
+from legion.jobs.workspace import command as commands
+from legion.jobs.workspace import quota, safe_files, slots
+from legion.jobs.workspace.slots import Slot
+from legion.store.work import runs
+from legion.system import files
+
+_TAIL = 2000
+
+
+class EnvironmentFailed(LegionError):
+    """The project's [environment] or the person's does not work here: no agent is to blame."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class WorkspaceEnv:
+    """What a run finds beside its worktree."""
+
+    env: Mapping[str, str]
+    writable: tuple[Path, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class HookRun:
+    """How `up` or `down` ended."""
+
+    command: str
+    ok: bool
+    how: str
+    tail: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class EnvironmentRecord:
+    """What was done for a run."""
+
+    slot: Slot | None = None
+    down: str = ""
+    """The command that undoes it, as it was when it was done."""
+    timeout: float = 0.0
+    owed: bool = False
+    """Something may be there that `down` has to remove."""
+    up_result: HookRun | None = None
+    down_result: HookRun | None = None
+    notes: tuple[str, ...] = ()
+
+
+def prepare(context: Context, project_context: ProjectContext, this_run: Run, tree: Path) -> WorkspaceEnv:
+    """Everything that this run has to itself. Raises EnvironmentFailed where that cannot be had."""
+    wanted = project_context.config.environment
+    with context.store.read() as tx:
+        earlier = [run for run in runs.of_seat(tx, this_run) if run.id < this_run.id]
+    folder = context.data.runs / this_run.name
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    quota.allow_rest(context, this_run, earlier[-1:], tree)
+    slot = slots.claim(context, this_run, ports=wanted.ports)
+    surroundings = _surroundings(context, this_run, slot)
+    _make_caches(context)
+    notes = _copy(context, project_context, tree)
+    _write_env_file(context, project_context, this_run, slot, tree)
+    record = read_record(context, this_run)
+    if record.up_result is not None and record.up_result.ok and record.up_result.command == wanted.up and record.owed:
+        return surroundings
+    if record.owed:
+        # An `up` that was cut off left who knows what.
+        _take_down(context, project_context, this_run, record, surroundings, tree)
+    owed = bool(wanted.up or wanted.down)
+    new = EnvironmentRecord(slot=slot, down=wanted.down, timeout=wanted.timeout, owed=owed, notes=notes)
+    # Most projects have neither command, and their runs start without waiting for a disk.
+    if owed or notes or record != EnvironmentRecord():
+        _write_record(context, this_run, new)
+    if wanted.up:
+        _bring_up(context, project_context, this_run, new, surroundings, tree)
+    return surroundings
+
+
+def bare(context: Context, this_run: Run) -> WorkspaceEnv:
+    """For a run that starts nothing of the project: a temp folder of its own, and no more."""
+    (context.data.runs / this_run.name).mkdir(parents=True, exist_ok=True, mode=0o700)
+    return _surroundings(context, this_run, slots.claim(context, this_run, ports=0))
+
+
+def release(context: Context, this_run: Run, outcome: Outcome) -> None:
+    """The run has ended: undo what was done for it, and give its slot back. A `down` that fails stops nobody."""
+    record = read_record(context, this_run)
+    if record.owed and record.slot is not None:
+        project_context = context.workshop(this_run.project)
+        tree = project_context.worktrees.path(this_run.seat)
+        _take_down(context, project_context, this_run, record, _surroundings(context, this_run, record.slot), tree)
+    slots.release(context, this_run, outcome)
+
+
+def kept_out(context: Context, project_context: ProjectContext) -> tuple[str, ...]:
+    """The files that we put into worktrees: whatever an agent does to the ignore files, they never land."""
+    env_file = project_context.config.environment.env_file
+    return (*((env_file,) if env_file else ()), *context.user.environment.copies(project_context.project.name))
+
+
+def whose(this_run: Run) -> str:
+    """A ticket by its number, as ever; an agent by its seat, which is no ticket's number."""
+    return this_run.seat if this_run.ticket is None else str(this_run.ticket)
+
+
+def read_record(context: Context, this_run: Run) -> EnvironmentRecord:
+    try:
+        facts = json.loads(_record(context, this_run).read_bytes())
+    except (FileNotFoundError, ValueError):
+        return EnvironmentRecord()
+    parts = {"slot": Slot, "up_result": HookRun, "down_result": HookRun}
+    made = {name: part(**facts[name]) for name, part in parts.items() if facts[name]}
+    return EnvironmentRecord(**{**facts, **made, "notes": tuple(facts["notes"])})
+
+
+def _record(context: Context, this_run: Run) -> Path:
+    return context.data.runs / this_run.name / "environment.json"
+
+
+def _write_record(context: Context, this_run: Run, record: EnvironmentRecord) -> None:
+    files.write_whole(_record(context, this_run), json.dumps(asdict(record)))
+
+
+def _surroundings(context: Context, this_run: Run, slot: Slot) -> WorkspaceEnv:
+    temp = str(slots.temp(context, this_run.seat))
+    caches = context.user.environment.caches
+    env = {
+        **{cache.variable: str(cache.folder) for cache in caches},
+        "LEGION_SLOT": str(slot.number),
+        "LEGION_PORTS": str(slot.count),
+        "LEGION_TMP": temp,
+        "TMPDIR": temp,
+    }
+    if slot.count:
+        env["LEGION_PORT"] = str(slot.first)
+    return WorkspaceEnv(env=env, writable=(Path(temp), *(cache.folder for cache in caches)))
+
+
+def _make_caches(context: Context) -> None:
+    for cache in context.user.environment.caches:
+        try:
+            cache.folder.mkdir(parents=True, exist_ok=True)
+        except OSError as wrong:
+            raise EnvironmentFailed(
+                f"The cache {cache.folder} cannot be made ({wrong.strerror}): change `environment.caches`."
+            ) from wrong
+
+
+def _copy(context: Context, project_context: ProjectContext, tree: Path) -> tuple[str, ...]:
+    """The files that the person named, from their checkout. Returns what a person should know about them."""
+    notes = []
+    for path in context.user.environment.copies(project_context.project.name):
+        _refuse_tracked(project_context, path, "`environment.copy` in your settings")
+        content = safe_files.read(Path(project_context.project.root), path)
+        if content is None:
+            notes.append(f"{path} was not copied: there is no such plain file in {project_context.project.root}")
+        else:
+            _put(tree, path, content)
+    return tuple(notes)
+
+
+def _write_env_file(context: Context, project_context: ProjectContext, this_run: Run, slot: Slot, tree: Path) -> None:
+    wanted = project_context.config.environment
+    if not wanted.env_file:
+        return
+    _refuse_tracked(project_context, wanted.env_file, "`environment.env_file` in legion.toml")
+    # From the target, as legion.toml is, and not from the tree, where a link could lead to any file of the person's.
+    template = project_context.hub.read_file(project_context.target, wanted.template) if wanted.template else b""
+    if template is None:
+        raise EnvironmentFailed(
+            f"There is no file {wanted.template} for `environment.template` in legion.toml: commit one or change it."
+        )
+    words = {
+        "tmp": str(slots.temp(context, this_run.seat)),
+        "ticket": whose(this_run),
+        "attempt": str(this_run.attempt),
+        "worktree": str(tree),
+    }
+    try:
+        text = fill_in(template.decode("utf-8", "surrogateescape"), slot.ports, words)
+        lines = wanted.lines(slot.ports, words)
+    except PortOutside as outside:
+        raise EnvironmentFailed(
+            f"{wanted.template} uses {outside}, but a run has {slot.count} ports: raise `environment.ports`."
+        ) from None
+    gap = "\n" if text and not text.endswith("\n") else ""
+    _put(tree, wanted.env_file, f"{text}{gap}{lines}".encode("utf-8", "surrogateescape"))
+
+
+def _refuse_tracked(project_context: ProjectContext, path: str, where: str) -> None:
+    """By the target's ignore files: what an agent did to those in its tree is judged when it is through."""
+    if not is_left_out(project_context.hub, project_context.target, path):
+        raise EnvironmentFailed(
+            f"{path} would become part of changes: add it to .gitignore, or take it out of {where}."
+        )
+
+
+def _put(tree: Path, path: str, content: bytes) -> None:
+    try:
+        safe_files.write(tree, path, content)
+    except OSError as wrong:
+        raise EnvironmentFailed(
+            f"{path} cannot be written in {tree} ({wrong.strerror}): remove what is in its way."
+        ) from wrong
+
+
+def _bring_up(
+    context: Context,
+    project_context: ProjectContext,
+    this_run: Run,
+    record: EnvironmentRecord,
+    surroundings: WorkspaceEnv,
+    tree: Path,
+) -> None:
+    wanted = project_context.config.environment
+    result, lost = _run(context, project_context, this_run, "up", wanted.up, wanted.timeout, surroundings, tree)
+    record = replace(record, up_result=result)
+    _write_record(context, this_run, record)
+    if result.ok:
+        return
+    _take_down(context, project_context, this_run, record, surroundings, tree)
+    if lost:
+        raise EnvironmentFailed(f"The project's `up` was cut off ({result.how}); it is run again in a moment.")
+    raise EnvironmentFailed(
+        f"The project's `up`, `{result.command}`, failed ({result.how}): mend [environment] in legion.toml; "
+        f"its output ends with: {result.tail[-400:].strip() or 'nothing'}"
+    )
+
+
+def _take_down(
+    context: Context,
+    project_context: ProjectContext,
+    this_run: Run,
+    record: EnvironmentRecord,
+    surroundings: WorkspaceEnv,
+    tree: Path,
+) -> None:
+    """Run the `down` that belongs to the last `up`. That it fails is told, and stops nobody."""
+    result = None
+    if record.down:
+        try:
+            result, _ = _run(
+                context, project_context, this_run, "down", record.down, record.timeout, surroundings, tree
+            )
+        except LegionError as trouble:
+            result = HookRun(command=record.down, ok=False, how=trouble.message, tail="")
+    _write_record(context, this_run, replace(record, owed=False, down_result=result))
+
+
+def _run(
+    context: Context,
+    project_context: ProjectContext,
+    this_run: Run,
+    name: str,
+    command: str,
+    timeout: float,
+    surroundings: WorkspaceEnv,
+    tree: Path,
+) -> tuple[HookRun, bool]:
+    """How it ended, and whether that says nothing about the command."""
+    ended = commands.run(
+        context,
+        project_context,
+        name=name,
+        command=command,
+        tree=tree,
+        timeout=timeout,
+        writable=surroundings.writable,
+        env={
+            **surroundings.env,
+            "LEGION_TICKET": whose(this_run),
+            "LEGION_ATTEMPT": str(this_run.attempt),
+        },
+    )
+    ran = HookRun(command=command, ok=ended.exit_code == 0, how=ended.how, tail=ended.tail[-_TAIL:])
+    return ran, ended.lost

@@ -1,0 +1,161 @@
+"""The disk quota: how much a worktree and its run's temp folder hold, and the end of a run that takes too much.
+
+Looks now and then from a thread of the daemon's; what it costs is a small part of one core, however large trees are.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import threading
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from legion.domain.errors import LegionError
+from legion.domain.runs import Run
+from legion.jobs.context import Context
+from legion.jobs.workspace import slots
+from legion.runner import launch
+from legion.store.board import projects
+from legion.store.work import runs
+from legion.system import files
+
+log = logging.getLogger(__name__)
+
+_EVERY = 15.0
+_SHARE = 20
+"""A look that took a second is followed by so many of rest."""
+_MOST_ENTRIES = 500_000
+_HEADROOM = 64 << 20
+"""What a run may still write that begins above the quota, since cleaning up may need room."""
+_MEGABYTE = 1 << 20
+
+
+@dataclass(frozen=True, kw_only=True)
+class TreeSize:
+    bytes: int
+    whole: bool
+    """False where counting stopped early: there is at least so much."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class QuotaExceeded:
+    bytes: int
+    limit: int
+
+    @property
+    def reason(self) -> str:
+        """For people, goes on after a colon."""
+        return f"its worktree and temp folder grew to {_shown(self.bytes)}, above the limit of {_shown(self.limit)}"
+
+    @property
+    def feedback(self) -> str:
+        return (
+            f"You were stopped because your worktree and your temp folder together held {_shown(self.bytes)}, and "
+            f"{_shown(self.limit)} are allowed. What you wrote in the worktree is still there, the temp folder is "
+            f"empty. First delete what you do not need, then go on with less."
+        )
+
+
+class QuotaWatch:
+    """Looks at the runs at work, one after the other."""
+
+    def __init__(self, context: Context) -> None:
+        self.context = context
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._watch, name="quota", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def stop(self) -> None:
+        self._stopping.set()
+
+    def _watch(self) -> None:
+        rest = 0.0
+        while not self._stopping.wait(rest):
+            began = time.monotonic()
+            try:
+                slots.sweep(self.context)
+                look(self.context)
+            except (LegionError, OSError) as trouble:
+                log.warning("nobody looks at the disk quota at the moment: %s", trouble)
+            rest = max(_EVERY, _SHARE * (time.monotonic() - began))
+
+
+def look(context: Context) -> None:
+    """Stop every run that holds more than it may."""
+    with context.store.read() as tx:
+        active = runs.active(tx)
+        homes = {project.id: Path(project.worktrees) for project in projects.all(tx)}
+    for run in active:
+        if run.project in homes:
+            tree = homes[run.project] / run.seat
+            most = limit(context, run)
+            if most and (size := measure((tree, slots.temp(context, run.seat)), enough=most)).bytes > most:
+                _stop(context, run, size.bytes, most)
+
+
+def measure(places: Iterable[Path], *, enough: int | None = None, most: int = _MOST_ENTRIES) -> TreeSize:
+    """Bytes on disk below these folders. Counting stops where it has come to more than `enough`, or to `most` files."""
+    total = entries = 0
+    folders = [str(place) for place in places]
+    while folders:
+        with contextlib.suppress(OSError), os.scandir(folders.pop()) as found:
+            for entry in found:
+                with contextlib.suppress(OSError):
+                    total += entry.stat(follow_symlinks=False).st_blocks * 512
+                    if entry.is_dir(follow_symlinks=False):
+                        folders.append(entry.path)
+                entries += 1
+        if entries >= most or (enough is not None and total > enough):
+            return TreeSize(bytes=total, whole=not folders)
+    return TreeSize(bytes=total, whole=True)
+
+
+def exceeded(context: Context, run: Run) -> QuotaExceeded | None:
+    """Whether the run was told to stop because of the quota."""
+    with contextlib.suppress(FileNotFoundError, ValueError):
+        held, limit = _mark(context, run).read_text().split()
+        return QuotaExceeded(bytes=int(held), limit=int(limit))
+    return None
+
+
+def allow_rest(context: Context, run: Run, before: Iterable[Run], tree: Path) -> None:
+    """A run after one that was stopped may begin above the quota: it gets a chance to clean up."""
+    if any(exceeded(context, earlier) for earlier in before):
+        size = measure((tree,))
+        files.write_whole(_allowed(context, run), str(size.bytes + _HEADROOM))
+
+
+def limit(context: Context, run: Run) -> int:
+    """How many bytes the run may hold; 0 where there is no limit."""
+    quota = context.user.environment.disk_mb * _MEGABYTE
+    with contextlib.suppress(FileNotFoundError, ValueError):
+        return max(quota, int(_allowed(context, run).read_text())) if quota else 0
+    return quota
+
+
+def _stop(context: Context, run: Run, held: int, limit: int) -> None:
+    # The word comes first: whoever concludes the run must find it, and saving a large tree takes longer than our rest.
+    told = exceeded(context, run) is not None
+    if not told:
+        files.write_whole(_mark(context, run), f"{held} {limit}")
+        log.warning("run %s is stopped: it holds %s, and %s are allowed", run.name, _shown(held), _shown(limit))
+    if not launch.stop(context.data.runs / run.name) and not told:
+        _mark(context, run).unlink()
+
+
+def _mark(context: Context, run: Run) -> Path:
+    return context.data.runs / run.name / "over-quota"
+
+
+def _allowed(context: Context, run: Run) -> Path:
+    return context.data.runs / run.name / "quota-allowance"
+
+
+def _shown(size: int) -> str:
+    return f"{size / _MEGABYTE:.0f} MB"

@@ -1,0 +1,143 @@
+"""Going back: which moments of a ticket's runs are kept, and what becomes of them.
+
+The runner keeps the tree between calls (`drivers/claude/state_timing.py`) in the project's own folder, hidden
+from every agent. At the end of a run its tree is saved as always, so the end of every run is a moment too, and a
+rewind can be undone by another one.
+"""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+from legion.domain.errors import NotFound, StateConflict
+from legion.domain.errors import Retryable as NotYet
+from legion.domain.runs import Run
+from legion.domain.tickets.rewinds import KeptState, RewindMoment, kept
+from legion.domain.tickets.ticket import StartPoint, State, Ticket
+from legion.drivers.claude import resume_points
+from legion.drivers.claude.tree_states import StateStore
+from legion.git.hub import states
+from legion.jobs.context import Context, ProjectContext
+from legion.jobs.workspace.save import AUTHOR, worktree_name
+from legion.runner.journal import read_journal
+from legion.store.board import tickets
+from legion.store.work import runs
+
+_FOLDER = "rewind"
+_MOST_RUNS = 5
+"""States between calls are kept of so many runs of a ticket; the ends of all of them are."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RewindGoal:
+    """What a rewind leads to."""
+
+    ground: StartPoint
+    source: str
+    point: str
+    words: str
+    """The moment, for people."""
+
+
+def camera(
+    context: Context, project_context: ProjectContext, ticket: Ticket, this_run: Run, tree: Path
+) -> StateStore | None:
+    settings = context.user.rewind
+    if not settings.on or ticket.base is None:
+        return None
+    folder = _folder(project_context, ticket.id) / str(this_run.id)
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    return StateStore(
+        env=states.keeping(project_context.hub, tree),
+        tree=str(tree),
+        folder=str(folder),
+        base=ticket.base,
+        seed=str(project_context.worktrees.index(worktree_name(ticket.id))),
+        most=settings.keep,
+        most_bytes=int(settings.disk_mb * 2**20),
+    )
+
+
+def moments(context: Context, project_context: ProjectContext, run: Run) -> tuple[KeptState, ...]:
+    """Those of a run that can be gone back to, as far as they are still kept. Oldest first."""
+    if run.ticket is None:
+        return ()
+    place = _folder(project_context, run.ticket) / str(run.id)
+    rolls = {int(roll.name) for roll in place.iterdir()} if place.is_dir() else set()
+    events = read_journal(context.data.runs / run.name) if rolls else []
+    found = kept((event.number, event.kind, event.facts) for event in events)
+    return tuple(one for one in found if one.roll in rolls)
+
+
+def goal(context: Context, project_context: ProjectContext, ticket: Ticket, moment: RewindMoment) -> RewindGoal:
+    """Raises one sentence where the moment is unknown or not kept any more."""
+    with context.store.read() as tx:
+        found = [run for run in runs.of_ticket(tx, ticket.id) if run.id == moment.run]
+    if not found:
+        raise NotFound(f"Ticket {ticket.id} has no run {moment.run}: `legion events {ticket.id}` shows its moments.")
+    (run,) = found
+    return (
+        _at_the_end(project_context, ticket, run)
+        if moment.line is None
+        else _behind_a_call(context, project_context, ticket, run, moment)
+    )
+
+
+def _at_the_end(project_context: ProjectContext, ticket: Ticket, run: Run) -> RewindGoal:
+    if run.saved is None or ticket.base is None:
+        raise StateConflict(
+            f"Nothing was saved at the end of run {run.id}: `legion events {ticket.id}` shows other moments."
+        )
+    base = project_context.hub.merge_base(run.saved, ticket.base) or ticket.base
+    ground = StartPoint(base=base, tree=project_context.hub.tree_of(run.saved))
+    source = run.conversation if resume_points.is_there(_transcripts(project_context, run), run.conversation) else ""
+    return RewindGoal(ground=ground, source=source, point="", words=f"the end of run {run.id}")
+
+
+def _behind_a_call(
+    context: Context, project_context: ProjectContext, ticket: Ticket, run: Run, moment: RewindMoment
+) -> RewindGoal:
+    one = next((one for one in moments(context, project_context, run) if one.line == moment.line), None)
+    objects = _folder(project_context, ticket.id) / str(run.id) / str(one.roll if one else "") / "objects"
+    if one is None or not states.holds(project_context.hub, objects, one.tree):
+        raise NotFound(f"{moment} is no moment that is kept: `legion events {ticket.id}` shows those of the ticket.")
+    point = resume_points.point_after(_transcripts(project_context, run), run.conversation, one.call)
+    if point is None:
+        raise NotYet(f"The conversation does not hold {moment} yet, or not any more: try again, or choose another.")
+    states.bring_in(
+        project_context.hub,
+        objects,
+        one.tree,
+        base=one.base,
+        keep_as=f"rewind/{ticket.id}/{run.id}-{one.line}",
+        message=f"Ticket {ticket.id} at {moment}",
+        author=AUTHOR,
+    )
+    ground = StartPoint(base=one.base, tree=one.tree)
+    return RewindGoal(ground=ground, source=run.conversation, point=point, words=f"{one.tool} in run {run.id}")
+
+
+def clean(context: Context, project_context: ProjectContext) -> None:
+    """Whoever has landed or was dropped goes back nowhere; of the others the latest runs are kept."""
+    place = project_context.folder / _FOLDER
+    there = {_number(ticket): ticket for ticket in place.iterdir()} if place.is_dir() else {}
+    with context.store.read() as tx:
+        over = {number for number, state in tickets.states_of(tx, there).items() if state is State.DONE}
+        over |= tickets.dropped(tx, there)
+    old = [run for place in there.values() for run in sorted(place.iterdir(), key=_number)[:-_MOST_RUNS]]
+    for place in (*(there[number] for number in over), *old):
+        shutil.rmtree(place, ignore_errors=True)
+
+
+def _number(folder: Path) -> int:
+    return int(folder.name)
+
+
+def _folder(project_context: ProjectContext, ticket: int) -> Path:
+    return project_context.folder / _FOLDER / str(ticket)
+
+
+def _transcripts(project_context: ProjectContext, run: Run) -> Path:
+    return project_context.agents / run.seat / "claude"

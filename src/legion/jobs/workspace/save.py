@@ -1,0 +1,134 @@
+"""Saving what an agent left: its own commits and everything uncommitted become one commit in the hub."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from legion.domain.agents.agent import Agent
+from legion.domain.runs import Run, ticket_seat
+from legion.domain.tickets.ticket import Ticket
+from legion.git.hub.incoming import agent_commits
+from legion.git.hub.objects import Signature
+from legion.git.trees.snapshots import TreeSnapshot, snapshot
+from legion.git.trees.tree import kept_out
+from legion.jobs.context import Context, ProjectContext
+from legion.jobs.workspace import sandbox, setup
+from legion.runner.sandbox import wrap
+from legion.store.work import runs
+from legion.system import crash, process
+from legion.system.crash import Point
+from legion.system.process import FinishedProcess
+
+AUTHOR = Signature(name="Legion", email="legion@localhost")
+
+
+_READING = 120.0
+"""Seconds that an agent's repository may take to tell its commits."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Saved:
+    commit: str
+    tree: str
+    changed: bool
+    """Whether this run left anything else than it found."""
+    nested: tuple[str, ...]
+    """Repositories inside the tree; they stay on disk and are no part of the change."""
+    left_out: tuple[str, ...]
+    """Paths that [setup] made and that were edited since; they are no part of the change either."""
+
+
+worktree_name = ticket_seat
+
+
+def branch_name(ticket_id: int) -> str:
+    return f"legion/{ticket_id}"
+
+
+def save(context: Context, project_context: ProjectContext, ticket: Ticket, run: Run, tree: Path) -> Saved:
+    """Same tree, same commit: saving twice does no harm."""
+    assert ticket.base is not None, "a ticket with a worktree stands on a base"
+    title = ticket.spec.title.splitlines()[0][:72]
+    message = f"{title}\n\nTicket: {ticket.id}\nAttempts: {run.attempt}\n"
+    shot = _shoot(
+        context, project_context, run, tree, base=ticket.base, keep_as=f"wip/{ticket.id}/{run.id}", message=message
+    )
+    return Saved(
+        commit=shot.commit,
+        tree=shot.tree,
+        changed=shot.tree != _found(context, project_context, ticket, ticket.base),
+        nested=shot.nested,
+        left_out=_edited(project_context, tree),
+    )
+
+
+def save_turn(context: Context, project_context: ProjectContext, agent: Agent, run: Run, tree: Path) -> str:
+    """What a standing agent left at the end of a turn, as a commit."""
+    assert agent.base is not None, "an agent with a worktree stands on a base"
+    message = f"{agent.name}\n\nAgent: {agent.id}\nTurn: {run.id}\n"
+    keep_as = f"wip/{run.seat}/{run.id}"
+    return _shoot(context, project_context, run, tree, base=agent.base, keep_as=keep_as, message=message).commit
+
+
+def _shoot(
+    context: Context, project_context: ProjectContext, run: Run, tree: Path, *, base: str, keep_as: str, message: str
+) -> TreeSnapshot:
+    """The agent's own commits since the base, and on top of them everything else in the tree."""
+    parent = _own_commits(context, project_context, base, tree, f"{keep_as}-own") or base
+    crash.reach(Point.SAVE_BEFORE_SNAPSHOT)
+    shot = snapshot(
+        project_context.hub,
+        tree,
+        project_context.worktrees.index(run.seat),
+        parent=parent,
+        message=message,
+        author=AUTHOR,
+        when=int(run.started_at),
+    )
+    crash.reach(Point.SAVE_AFTER_SNAPSHOT)
+    project_context.hub.keep(keep_as, shot.commit)
+    crash.reach(Point.SAVE_AFTER_KEEP)
+    return shot
+
+
+def _found(context: Context, project_context: ProjectContext, ticket: Ticket, base: str) -> str:
+    """The tree that the run started from."""
+    if ticket.plant is not None:
+        return ticket.plant
+    with context.store.read() as tx:
+        earlier = [run.saved for run in runs.of_ticket(tx, ticket.id, role="") if run.saved is not None]
+    return project_context.hub.tree_of(earlier[-1] if earlier else base)
+
+
+def _edited(project_context: ProjectContext, tree: Path) -> tuple[str, ...]:
+    """What [setup] made in the tree and somebody touched since, where nothing else would keep it out of the change."""
+    record = setup.record_of(project_context, tree)
+    made = kept_out(project_context.hub, tree, setup.outputs(record))
+    return tuple(path for path in made if _touched(tree / path, since=record.stat().st_mtime_ns))
+
+
+def _touched(path: Path, since: int) -> bool:
+    """A program can set the time of its files as it likes, but not the time at which it did so."""
+    if not os.path.lexists(path) or path.lstat().st_ctime_ns > since:
+        return True
+    # A link may lead anywhere; what lies behind it is not ours to look at.
+    folders = () if path.is_symlink() else os.walk(path)
+    inside = (Path(folder, name) for folder, names, files in folders for name in (*names, *files))
+    return any(one.lstat().st_ctime_ns > since for one in inside)
+
+
+def _own_commits(context: Context, project_context: ProjectContext, base: str, tree: Path, keep_as: str) -> str | None:
+    """The agent's own commits, read inside its sandbox, since its .git may say anything. None if there are none."""
+    walls = sandbox.sandbox(context, project_context, writable=(), readable=(tree,))
+
+    def run_sandboxed(argv: Sequence[str]) -> FinishedProcess:
+        env = sandbox.environment(context, {})
+        if walls is None:
+            return process.run(argv, cwd=tree, env=env, timeout=_READING)
+        wrapped = wrap(argv, walls, cwd=tree, env=env)
+        return process.run(wrapped.argv, env=wrapped.env, timeout=_READING)
+
+    return agent_commits(project_context.hub, base=base, run_sandboxed=run_sandboxed, keep_as=keep_as)

@@ -1,0 +1,131 @@
+"""[setup]: dependencies prepared in a tree, once per content of the lock files. No part of any change."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from legion.domain.errors import LegionError
+from legion.git.trees.tree import exactly, untracked
+from legion.jobs.context import Context, ProjectContext
+from legion.jobs.workspace import command
+from legion.system import crash, files
+from legion.system.crash import Point
+
+
+class SetupFailed(LegionError):
+    """The project's own [setup] command did not work: nobody's change is to blame."""
+
+
+class SetupCutOff(LegionError):
+    """Its runner was killed. The job rests and tries again; nothing is known of the command."""
+
+
+def key_of(project_context: ProjectContext, tree: Path) -> str:
+    """What decides whether setup must run again: the command and the content of the key files."""
+    setup = project_context.config.setup
+    digest = hashlib.sha256(setup.run.encode())
+    for name in setup.key:
+        file = tree / name
+        content = file.read_bytes() if file.is_file() and not file.is_symlink() else b""
+        digest.update(f"\0{name}\0{len(content)}\0".encode() + content)
+    return digest.hexdigest()
+
+
+def record_of(project_context: ProjectContext, tree: Path) -> Path:
+    """Where it is written down that setup ran in this worktree. A tree keeps its number when it is renamed, and what
+    setup made must still be there, so a number that comes back with another tree deceives nobody."""
+    return project_context.folder / "setup" / f"{tree.stat().st_ino}.json"
+
+
+def outputs(record: Path) -> tuple[str, ...]:
+    """The paths that setup made in the tree of this record; a whole new folder is one of them."""
+    return _read(record).outputs
+
+
+def ensure(context: Context, project_context: ProjectContext, tree: Path, record: Path) -> None:
+    """Run setup in the tree unless it has run there for the same key."""
+    if not project_context.config.setup.run:
+        return
+    key = key_of(project_context, tree)
+    last = _read(record)
+    if last.key == key and all(os.path.lexists(tree / path) for path in last.outputs):
+        return
+    begun = last.before if last.place == str(tree) else None
+    before = untracked(project_context.hub, tree, project_context.target) if begun is None else begun
+    # From here on the tree holds a mixture; nobody may take it for what the last setup made.
+    _write(record, _Record(outputs=last.outputs, before=before, place=str(tree)))
+    crash.reach(Point.SETUP_BEFORE_RUN)
+    project_context.cache.mkdir(parents=True, exist_ok=True)
+    ended = command.run(
+        context,
+        project_context,
+        name="setup",
+        command=project_context.config.setup.run,
+        tree=tree,
+        timeout=project_context.config.setup.timeout,
+        writable=(project_context.cache,),
+        env={"XDG_CACHE_HOME": str(project_context.cache), "PIP_CACHE_DIR": str(project_context.cache / "pip")},
+    )
+    if ended.lost:
+        raise SetupCutOff(f"The project's setup was cut off ({ended.how}); it is run again in a moment.")
+    if ended.exit_code != 0:
+        raise SetupFailed(
+            f"The [setup] command `{project_context.config.setup.run}` failed ({ended.how}): fix it in legion.toml; "
+            f"its output ends with: {ended.tail[-400:].strip() or 'nothing'}"
+        )
+    after = untracked(project_context.hub, tree, project_context.target)
+    made = sorted((set(last.outputs) & set(after)) | (set(after) - set(before)))
+    _leave_out_of_changes(project_context, made)
+    _write(record, _Record(key=key, outputs=tuple(made)))
+    crash.reach(Point.SETUP_AFTER_RECORD)
+
+
+def forget_cut_off(record: Path) -> None:
+    """For a tree that is cleaned before each use: a setup that was cut off leaves nothing there that counts."""
+    if _read(record).before is not None:
+        record.unlink()
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Record:
+    key: str = ""
+    """Empty while setup runs, and for ever where it was cut off."""
+    outputs: tuple[str, ...] = ()
+    before: tuple[str, ...] | None = None
+    """What lay in the tree beside its tracked files when a setup began that has not ended yet."""
+    place: str = ""
+    """Where that tree was: only there does it still hold what the setup began to make."""
+
+
+def _read(record: Path) -> _Record:
+    try:
+        known = json.loads(record.read_text())
+    except (FileNotFoundError, ValueError):
+        return _Record()
+    before = known.get("before")
+    return _Record(
+        key=known["key"],
+        outputs=tuple(known["outputs"]),
+        before=None if before is None else tuple(before),
+        place=known.get("place", ""),
+    )
+
+
+def _write(record: Path, known: _Record) -> None:
+    record.parent.mkdir(parents=True, exist_ok=True)
+    files.write_whole(record, json.dumps(asdict(known)))
+
+
+def _leave_out_of_changes(project_context: ProjectContext, paths: list[str]) -> None:
+    """Snapshots are taken with the hub's own exclude file, which no agent can reach."""
+    exclude = project_context.hub.path / "info" / "exclude"
+    with files.waiting_lock(project_context.folder / "exclude.lock"):
+        lines = exclude.read_text().splitlines() if exclude.exists() else []
+        new = [line for line in map(exactly, paths) if line not in lines]
+        if new:
+            exclude.parent.mkdir(exist_ok=True)
+            files.write_whole(exclude, "\n".join([*lines, *new]) + "\n", mode=0o644)

@@ -1,0 +1,219 @@
+"""Slots: room for one run, with a number, a block of ports and a temp folder that no other run of this daemon has.
+
+A slot is a file that names its run, so it outlives the daemon as the run does. It is free when that run has ended,
+whoever did or did not live to say so.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import json
+import os
+import shutil
+import socket
+import uuid
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from legion.domain.errors import LegionError
+from legion.domain.runs import Outcome, Run, seated
+from legion.jobs.context import Context
+from legion.store.board import tickets
+from legion.store.staff import agents
+from legion.store.work import runs
+from legion.system import files
+
+_HIGHEST = 65535
+_LISTENS = "0A"
+
+
+class NoPorts(LegionError):
+    """The job rests and tries again: ports come free when runs end."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Slot:
+    number: int
+    run: str
+    first: int
+    """The first of its ports; 0 where it has none."""
+    count: int
+
+    @property
+    def ports(self) -> range:
+        return range(self.first, self.first + self.count)
+
+
+def claim(context: Context, run: Run, *, ports: int) -> Slot:
+    """The slot of this run, which it may have already. Its temp folder is there."""
+    with _alone(context):
+        temp(context, run.seat).mkdir(parents=True, exist_ok=True, mode=0o700)
+        taken = _swept(context)
+        for slot in taken:
+            if slot.run == run.name:
+                return slot
+        numbers = {slot.number for slot in taken}
+        number = next(number for number in range(len(taken) + 1) if number not in numbers)
+        block = _free_block(context.user.environment.port_base, ports, taken) if ports else range(0)
+        slot = Slot(number=number, run=run.name, first=block.start, count=len(block))
+        facts = {"run": slot.run, "first": slot.first, "count": slot.count}
+        files.write_whole(_file(context, number), json.dumps(facts))
+        return slot
+
+
+def held(context: Context, run: Run) -> Slot | None:
+    """The slot that the run has at this moment."""
+    return next((slot for slot in _all(context) if slot.run == run.name), None)
+
+
+def release(context: Context, run: Run, outcome: Outcome) -> None:
+    """Nothing of the run lives any more. The temp folder of a lost one waits for the next start of the attempt."""
+    with _alone(context):
+        for slot in _all(context):
+            if slot.run == run.name:
+                _file(context, slot.number).unlink(missing_ok=True)
+        if outcome is not Outcome.LOST:
+            _take_away(temp(context, run.seat))
+    _empty(context)
+
+
+def sweep(context: Context) -> None:
+    """Free what nobody lived to free: slots of ended runs, and temp folders that no start of an attempt waits for."""
+    with _alone(context):
+        _swept(context)
+        places = [*_temps(context).glob("ticket-*"), *_temps(context).glob("agent-*")]
+        for place in places:
+            if not _is_waited_for(context, place.name):
+                _take_away(place)
+    _empty(context)
+
+
+def temp(context: Context, seat: str) -> Path:
+    return _temps(context) / seat
+
+
+def listening(ports: Collection[int]) -> tuple[int, ...]:
+    """Those of the ports that somebody listens on. The kernel is asked, since a connection would disturb a server."""
+    found: set[int] = set()
+    for table in (Path("/proc/net/tcp"), Path("/proc/net/tcp6")):
+        with contextlib.suppress(OSError):
+            for line in table.read_text().splitlines()[1:]:
+                _, local, _, state, *_ = line.split()
+                if state == _LISTENS:
+                    found.add(int(local.rpartition(":")[2], 16))
+    return tuple(port for port in ports if port in found)
+
+
+@contextlib.contextmanager
+def _alone(context: Context) -> Iterator[None]:
+    folder = context.data.root / "slots"
+    folder.mkdir(exist_ok=True, mode=0o700)
+    with files.waiting_lock(folder / "lock"):
+        yield
+
+
+def _file(context: Context, number: int) -> Path:
+    return context.data.root / "slots" / f"{number}.json"
+
+
+def _temps(context: Context) -> Path:
+    return context.data.root / "tmp"
+
+
+def _all(context: Context) -> list[Slot]:
+    slots = []
+    for file in (context.data.root / "slots").glob("[0-9]*.json"):
+        # A file that a power cut emptied belongs to a run that it ended.
+        with contextlib.suppress(FileNotFoundError, ValueError, KeyError):
+            facts = json.loads(file.read_bytes())
+            slots.append(Slot(number=int(file.stem), run=facts["run"], first=facts["first"], count=facts["count"]))
+    return slots
+
+
+def _swept(context: Context) -> list[Slot]:
+    """The slots whose runs have not ended. A run is known to the store before it has a slot."""
+    with context.store.read() as tx:
+        active = {run.name for run in runs.active(tx)}
+    living = []
+    for slot in _all(context):
+        if slot.run in active:
+            living.append(slot)
+        else:
+            _file(context, slot.number).unlink(missing_ok=True)
+    return living
+
+
+def _free_block(base: int, count: int, taken: list[Slot]) -> range:
+    """The lowest block that no other run has and in which nobody else listens at this moment."""
+    ours = {port for slot in taken for port in slot.ports}
+    for first in range(base, _HIGHEST + 2 - count, count):
+        block = range(first, first + count)
+        if ours.isdisjoint(block) and all(_is_free(port) for port in block):
+            return block
+    raise NoPorts(
+        f"No {count} ports in a row are free from {base} on: lower `environment.ports` in legion.toml "
+        f"or `environment.port_base` in your settings."
+    )
+
+
+def _is_free(port: int) -> bool:
+    """On all addresses, the newer ones too where the system has them."""
+    for family, address in ((socket.AF_INET, "0.0.0.0"), (socket.AF_INET6, "::")):
+        try:
+            asked = socket.socket(family, socket.SOCK_STREAM)
+        except OSError:
+            continue
+        with asked:
+            # A connection that has just ended is no reason to leave a port out.
+            asked.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                if family is socket.AF_INET6:
+                    asked.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+                asked.bind((address, port))
+            except OSError as refused:
+                if refused.errno != errno.EADDRNOTAVAIL:
+                    return False
+    return True
+
+
+def _is_waited_for(context: Context, seat: str) -> bool:
+    found = seated(seat)
+    if found is None:
+        return False
+    kind, number, role = found
+    with context.store.read() as tx:
+        if kind == "agent":
+            latest = next(iter(runs.of_agent(tx, number, limit=1)), None)
+        else:
+            latest = runs.latest(tx, number, role)
+        if latest is None or latest.ended_at is None:
+            return latest is not None
+        if latest.outcome is not Outcome.LOST:
+            return False
+        if latest.ticket is None:
+            return agents.numbered(tx, number).fired_at is None
+        return not tickets.get(tx, latest.ticket).ended
+
+
+def _take_away(place: Path) -> None:
+    """Out of the way at once; emptying it may take a while."""
+    with contextlib.suppress(FileNotFoundError):
+        place.rename(place.with_name(f".gone-{uuid.uuid4().hex}"))
+
+
+def _empty(context: Context) -> None:
+    for gone in _temps(context).glob(".gone-*"):
+        # Caches are often made of folders that nobody may write.
+        _open_up(gone)
+        for folder, names, _ in os.walk(gone):
+            for name in names:
+                _open_up(Path(folder, name))
+        shutil.rmtree(gone, ignore_errors=True)
+
+
+def _open_up(folder: Path) -> None:
+    if not folder.is_symlink():
+        with contextlib.suppress(OSError):
+            folder.chmod(0o700)

@@ -1,0 +1,1 @@
+"""Which reply belongs to a request: the script, the step, and random trouble."""

@@ -1,0 +1,189 @@
+"""Cassettes: what a model really said in a run, as scripts that can be played. Pure: takes in, TOML out.
+
+The agent program's requests tell which turn each answer is, in the way in which a play finds its step.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from legion.rehearsal.errors import Unexpected
+from legion.rehearsal.play.conversation import part, position
+from legion.rehearsal.protocol import request
+from legion.rehearsal.protocol.request import ApiPath, IncomingRequest
+from legion.rehearsal.script.script import ScriptedCall, ScriptedUsage, Step
+
+_MARKER = re.compile(r"\s*rehearsal: [a-z0-9][a-z0-9_-]*")
+_BARE = re.compile(r"[A-Za-z0-9_-]+")
+_NOTHING = "(It said nothing.)"
+_SOMEBODY = "/home/ada"
+_USUAL_STOPS = ("end_turn", "tool_use")
+_FILLED = ("cwd",)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RecordedRequest:
+    """One request of an agent program, and what its model said to it."""
+
+    dialect: ApiPath
+    conversation: str
+    agent: str
+    """Of a subagent; empty for the main one."""
+    body: bytes
+    step: Step
+
+
+@dataclass
+class _Conversation:
+    """One conversation: the steps by attempt, by where in it that attempt (or its going on) began, and in order."""
+
+    opening: str
+    parts: dict[tuple[int, int], list[Step]] = field(default_factory=lambda: defaultdict(list))
+
+    def steps(self) -> list[Step]:
+        return [step for (attempt, _), part in sorted(self.parts.items()) for step in _of(attempt, part)]
+
+
+def cassette(name: str, heard: Iterable[RecordedRequest], *, home: str, ticket: Mapping[str, Any]) -> dict[str, str]:
+    """The scripts by name: that of the ticket's agent, and one for each subagent. None where nothing was heard."""
+    lanes: dict[str, _Conversation] = {}
+    for one in heard:
+        _place(lanes, one, home)
+    if "" not in lanes:
+        return {}
+    names = {agent: f"{name}-agent-{number}" for number, agent in enumerate(filter(None, lanes), 1)}
+    openings = {lanes[agent].opening: script for agent, script in names.items()}
+    written = {names[agent]: _marked(lanes[agent].steps(), openings) for agent in names}
+    return {
+        name: to_toml(_marked(lanes[""].steps(), openings), _ticket(ticket, home)),
+        **{script: to_toml(steps) for script, steps in written.items()},
+    }
+
+
+def to_toml(steps: Iterable[Step], ticket: Mapping[str, Any] | None = None) -> str:
+    """A script as its file has it."""
+    lines = [f"fill = {_value(list(_FILLED))}"]
+    if ticket is not None:
+        lines += ["", "[ticket]", *(f"{key} = {_value(value)}" for key, value in ticket.items() if value)]
+    for step in steps:
+        lines += ["", "[[step]]", *(f"{key} = {_value(value)}" for key, value in _table(step).items())]
+    return "\n".join(lines) + "\n"
+
+
+def _place(lanes: dict[str, _Conversation], one: RecordedRequest, home: str) -> None:
+    headers = {"x-claude-code-session-id": one.conversation, "x-claude-code-agent-id": one.agent}
+    try:
+        asked = request.read(headers, one.body, one.dialect)
+    except Unexpected:
+        return
+    if asked.is_side_job:
+        return
+    where = part(asked)
+    lane = lanes.setdefault(asked.agent, _Conversation(opening=_opening(asked)))
+    steps = lane.parts[where.attempt, len(asked.turns) - len(where.since)]
+    number = position(where.since, tuple(steps))
+    # Whoever asks for the same turn again did not get the first answer, or did not use it.
+    del steps[number:]
+    steps.append(_plain(one.step, where.facts.get("cwd", ""), home))
+
+
+def _opening(asked: IncomingRequest) -> str:
+    return asked.turns[0].text if asked.turns else ""
+
+
+def _of(attempt: int, part: list[Step]) -> list[Step]:
+    return [replace(step, attempt=attempt) for step in part]
+
+
+def _plain(step: Step, cwd: str, home: str) -> Step:
+    """Without the paths of the machine on which it was said."""
+
+    def put(value: Any) -> Any:  # noqa: ANN401, what a tool takes is any JSON
+        match value:
+            case str():
+                return _without_home(value.replace(cwd, "{cwd}") if cwd else value, home)
+            case dict():
+                return {key: put(inner) for key, inner in value.items()}
+            case list():
+                return [put(inner) for inner in value]
+            case _:
+                return value
+
+    calls = tuple(ScriptedCall(tool=call.tool, input=put(dict(call.input))) for call in step.calls)
+    say = put(step.say) or ("" if step.think or calls else _NOTHING)
+    return replace(step, think=put(step.think), say=say, calls=calls)
+
+
+def _without_home(text: str, home: str) -> str:
+    return re.sub(rf"{re.escape(home)}(?![\w.-])", _SOMEBODY, text) if len(home) > 1 else text
+
+
+def _marked(steps: list[Step], openings: Mapping[str, str]) -> list[Step]:
+    """A call that began a subagent names that one's script."""
+    return [replace(step, calls=tuple(_marked_call(call, openings) for call in step.calls)) for step in steps]
+
+
+def _marked_call(call: ScriptedCall, openings: Mapping[str, str]) -> ScriptedCall:
+    prompt = call.input.get("prompt")
+    if not isinstance(prompt, str) or not prompt.strip():
+        return call
+    for opening, script in openings.items():
+        if prompt.strip() in opening.replace("\r\n", "\n"):
+            return replace(call, input={**call.input, "prompt": f"{prompt}\n\nrehearsal: {script}"})
+    return call
+
+
+def _ticket(ticket: Mapping[str, Any], home: str) -> dict[str, Any]:
+    """As it is asked for again. What it said to an earlier play would lead this one elsewhere."""
+    return {
+        key: _without_home(_MARKER.sub("", value), home) if isinstance(value, str) else value
+        for key, value in ticket.items()
+    }
+
+
+def _table(step: Step) -> dict[str, Any]:
+    usage = _used(step.usage)
+    told: dict[str, Any] = {
+        "attempt": step.attempt if step.attempt > 1 else None,
+        "think": step.think,
+        "say": step.say,
+        "calls": [{"tool": call.tool, "input": dict(call.input)} for call in step.calls],
+        "stop": "" if step.stop in _USUAL_STOPS else step.stop,
+        "usage": usage,
+    }
+    return {key: value for key, value in told.items() if value}
+
+
+def _used(usage: ScriptedUsage) -> dict[str, int]:
+    return {key: value for key, value in vars(usage).items() if value is not None}
+
+
+def _value(value: Any) -> str:  # noqa: ANN401, what a tool takes is any JSON
+    """In TOML, which has no null: what is null is left out."""
+    match value:
+        case bool():
+            return "true" if value else "false"
+        case str():
+            return _text(value)
+        case dict():
+            inner = ", ".join(f"{_key(key)} = {_value(one)}" for key, one in value.items() if one is not None)
+            return f"{{{inner}}}"
+        case list():
+            return f"[{', '.join(_value(one) for one in value if one is not None)}]"
+        case _:
+            return str(value)
+
+
+def _key(name: str) -> str:
+    return name if _BARE.fullmatch(name) else _text(name)
+
+
+def _text(value: str) -> str:
+    """A text of JSON is one of TOML too, but for one letter and for halves of letters."""
+    whole = value.encode("utf-8", "replace").decode()
+    return json.dumps(whole, ensure_ascii=False).replace("\x7f", "\\u007f")

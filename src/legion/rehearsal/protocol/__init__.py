@@ -1,0 +1,1 @@
+"""The APIs that the scripted model speaks: requests read, answers written."""

@@ -1,0 +1,1 @@
+"""Scripts: their records, their parser, and scripts made of recordings."""

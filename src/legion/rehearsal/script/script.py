@@ -1,0 +1,102 @@
+"""A script: what the model says, step by step. Knows nothing of HTTP, nor of who asks."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+
+class Drop(enum.Enum):
+    """Where the connection breaks."""
+
+    BEFORE = "before"
+    """Instead of an answer."""
+    MID = "mid"
+    """After half of it."""
+
+
+class Window(enum.Enum):
+    """Which of the account's limits is meant; the value is its name in a header."""
+
+    FIVE_HOURS = "5h"
+    SEVEN_DAYS = "7d"
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScriptedCall:
+    """One use of one tool."""
+
+    tool: str
+    input: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScriptedUsage:
+    """Tokens that the answer says it took; None is an estimate from the size of question and answer."""
+
+    input: int | None = None
+    output: int | None = None
+    cache_read: int = 0
+    cache_write: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScriptedLimit:
+    """How much of the account's limit is used, as the headers tell it."""
+
+    resets_in: float
+    utilization: float = 1.0
+    window: Window = Window.FIVE_HOURS
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScriptedTrouble:
+    """What happens instead of the answer, the first `times` times that the step is asked for, or always."""
+
+    status: int | None = None
+    message: str = "rehearsed trouble"
+    drop: Drop | None = None
+    times: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Step:
+    """One turn of the model."""
+
+    think: str = ""
+    say: str = ""
+    calls: tuple[ScriptedCall, ...] = ()
+    stop: str = ""
+    """The stop reason; empty for the one that fits."""
+    expect: str = ""
+    """A regular expression that has to be found in what came before this step."""
+    trouble: ScriptedTrouble | None = None
+    usage: ScriptedUsage = ScriptedUsage()
+    limit: ScriptedLimit | None = None
+    headers: Mapping[str, str] = field(default_factory=dict)
+    delay: float = 0.0
+    """Seconds before the answer begins."""
+    slow: float = 0.0
+    """Seconds between two events of a streamed answer."""
+    attempt: int = 1
+    """The attempt from which on this step is played, in place of those for earlier attempts."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Script:
+    """Steps in order, and what to look for in the briefing."""
+
+    name: str
+    steps: tuple[Step, ...]
+    captures: Mapping[str, str] = field(default_factory=dict)
+    fills: tuple[str, ...] = ("cwd", "ticket", "title", "attempt")
+    """The names that its texts leave open, beside those of its captures."""
+    endless: bool = False
+    """The last step answers everything that comes after it."""
+
+    def steps_of(self, attempt: int) -> tuple[Step, ...]:
+        """The steps written for this attempt, else those of the latest one before it."""
+        known = [step.attempt for step in self.steps if step.attempt <= attempt]
+        return tuple(step for step in self.steps if step.attempt == max(known, default=1))

@@ -1,0 +1,1 @@
+"""Use cases about standing agents: hire, mail, claim, plans."""

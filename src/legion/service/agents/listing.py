@@ -1,0 +1,217 @@
+"""Who stands where, what each is doing, and what waits for it. Read only."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from functools import cached_property
+
+from legion.domain.agents import agent as rules
+from legion.domain.agents.agent import ROOT, Agent, Allowance
+from legion.domain.agents.extra_rights import ExtraRight
+from legion.domain.agents.mail import Message
+from legion.domain.errors import NotAllowed
+from legion.domain.projects import Project
+from legion.domain.rules import Rule
+from legion.domain.runs import Run, agent_seat
+from legion.domain.scheduling.decide import TAKES_A_SLOT, JobKind
+from legion.jobs.agent import extra_rights
+from legion.jobs.agent.mail_prompt import name_of
+from legion.jobs.background.watchdog import doing
+from legion.jobs.context import Context
+from legion.runner.journal import read_tail
+from legion.service.shared.fragments import moment, run_line, usage_line
+from legion.service.shared.model_silence import silence
+from legion.store.board import projects
+from legion.store.database.transactions import ReadTransaction
+from legion.store.staff import agents as store
+from legion.store.staff import mail
+from legion.store.work import claims, runs, usage, watchdog
+from legion.wire.agents import AgentLine, AgentList, AgentPage, Seat
+from legion.wire.mail import MessageLine
+
+_LOOK = 16_000
+"""Bytes at the end of a journal in which the last thing that was done is looked for."""
+_LONGEST_DOING = 80
+_ABOUT_ANYBODY = (ExtraRight.TELL, ExtraRight.INTERRUPT, ExtraRight.FIRE)
+"""Who has one of these sees everybody whom it concerns."""
+
+
+class AgentLines:
+    """Turns agents into lines, looking up once what several lines need."""
+
+    def __init__(self, context: Context, tx: ReadTransaction) -> None:
+        self._context = context
+        self._tx = tx
+        self._now = context.clock()
+        self._turns = {run.agent: run for run in runs.active(tx) if run.agent is not None}
+
+    @cached_property
+    def _means(self) -> Mapping[str, Allowance]:
+        """Looked up only where lines are made: whoever sends a message has no use for it."""
+        return store.all_means(self._tx, self._context.user.standing.top)
+
+    @cached_property
+    def _projects(self) -> Mapping[int, Project]:
+        return {project.id: project for project in projects.all(self._tx)}
+
+    @cached_property
+    def _full(self) -> bool:
+        taken = sum(1 for claim in claims.active(self._tx) if claim.kind in TAKES_A_SLOT)
+        return taken >= self._context.user.daemon.slots
+
+    @cached_property
+    def _waiting(self) -> Mapping[str, int]:
+        return mail.have_mail(self._tx)
+
+    @cached_property
+    def _spent(self) -> Mapping[str, float]:
+        return store.own_spending(self._tx)
+
+    def line(self, agent: Agent) -> AgentLine:
+        project, tools = self._projects.get(agent.project), agent.rights.tools
+        means = self._means.get(agent.id)
+        return AgentLine(
+            id=agent.id,
+            name=agent.name,
+            role=agent.role,
+            parent=agent.parent,
+            project=project.name if project else "",
+            model=agent.model,
+            working=agent.number in self._turns,
+            doing=self._doing(agent),
+            waiting=self._waiting.get(agent.id, 0),
+            hired_at=agent.hired_at,
+            tools=None if tools is None else sorted(tools),
+            budget=agent.rights.budget,
+            left=means.money if means else None,
+            headcount=agent.rights.headcount,
+            depth=agent.rights.depth,
+            spent=self._spent.get(agent.id, 0.0),
+            fired_at=agent.fired_at,
+            delegate=agent.delegates,
+        )
+
+    def turn(self, agent: Agent) -> Run | None:
+        """The one that it is in."""
+        return self._turns.get(agent.number)
+
+    def hindrance(self, agent: Agent) -> str:
+        """Why its next turn does not begin at once; nothing where it does."""
+        project = self._projects.get(agent.project)
+        if project is None:
+            return "its project is gone"
+        if not projects.is_trusted(self._tx, project.id, project.config_hash):
+            return "it waits for `legion trust`"
+        if project.paused:
+            return "it waits for `legion resume`"
+        if agent.held_until is not None and agent.held_until > self._now:
+            return f"it waits for the provider, {moment(agent.held_until, self._now)}"
+        if (hold := self._context.held.get(agent_seat(agent.number))) is not None:
+            return hold.why if hold.rule is Rule.BUDGET else f"it {hold.why}"
+        return "it waits for a free slot" if self._full else ""
+
+    def _doing(self, agent: Agent) -> str:
+        if agent.fired_at is not None:
+            return "fired"
+        rest = self._context.rests.get((JobKind.SERVE, agent.number))
+        if rest is not None and rest.until > self._now:
+            return f"tried again in {rest.until - self._now:.0f} s: {rest.why}"
+        turn = self._turns.get(agent.number)
+        if turn is not None:
+            return self._working(turn)
+        if agent.owes or agent.id in self._waiting:
+            return self.hindrance(agent) or "its turn begins"
+        return "idle"
+
+    def _working(self, turn: Run) -> str:
+        folder = self._context.data.runs / turn.name
+        helps = watchdog.helps(self._tx, [turn.id]).get(turn.id, ())
+        working = f"at work for {self._now - turn.started_at:.0f} s"
+        words = doing(self._context, turn, helps, self._now, working=working)
+        if quiet := silence(folder):
+            return quiet
+        calls = [event.facts for event in read_tail(folder, _LOOK) if event.kind == "called"]
+        if not calls:
+            return words
+        last = " ".join(f"{calls[-1].get('tool')}: {calls[-1].get('input')}".split())
+        return f"{words}, {last[:_LONGEST_DOING]}"
+
+
+def agents(context: Context, caller: str, everybody: bool = False) -> AgentList:
+    """All who stand; for an agent those whom it may tell, and itself. With `everybody` also those who were fired."""
+    with context.store.read() as tx:
+        staff, parents = AgentLines(context, tx), store.parents(tx)
+        everywhere = not extra_rights.rights(context, tx, caller).isdisjoint(_ABOUT_ANYBODY)
+        seen = [
+            agent
+            for agent in (store.every(tx) if everybody else store.standing(tx))
+            if everywhere or caller in (ROOT, agent.id) or rules.may_tell(parents, caller, agent.id)
+        ]
+        return AgentList(you=caller, agents=[staff.line(agent) for agent in seen])
+
+
+def agent(context: Context, caller: str, word: str) -> AgentPage:
+    with context.store.read() as tx:
+        found = store.find(tx, word)
+        parents = store.parents(tx)
+        if caller != ROOT and not rules.may_see(parents, caller, found.id):
+            raise NotAllowed(f"{found.name} is not below you: you see those whom you hired, and whom they hired.")
+        staff = AgentLines(context, tx)
+        line = staff.line(found)
+        reports = [staff.line(report) for report in rules.tree(store.standing(tx)).get(found.id, ())]
+        turns = runs.of_agent(tx, found.number, limit=20)
+        spent = usage.of_runs(tx, [run.id for run in turns])
+        whole = usage.of_agent(tx, found.number)
+        waiting = message_lines(tx, (*mail.offered(tx, found.id), *mail.waiting(tx, found.id)))
+        project = projects.get(tx, found.project)
+    project_context = context.workshop_of(project)
+    tree = project_context.worktrees.path(agent_seat(found.number))
+    return AgentPage(
+        agent=line,
+        task=found.task,
+        worktree=str(tree) if tree.exists() else None,
+        reports=reports,
+        turns=[run_line(run, spent.get(run.id)) for run in turns],
+        mail=waiting,
+        usage=usage_line(whole),
+    )
+
+
+def seat(context: Context, caller: str) -> Seat:
+    """The top of `status`: who the caller is, what waits for it, who reports to it."""
+    with context.store.read() as tx:
+        staff = AgentLines(context, tx)
+        reports = rules.tree(store.standing(tx)).get(caller, ())
+        return Seat(
+            you=caller,
+            name=name_of(caller, store.names(tx)) if caller != ROOT else ROOT,
+            working=caller != ROOT and staff.turn(store.get(tx, caller)) is not None,
+            mail=message_lines(tx, mail.waiting(tx, caller), hide=caller),
+            reports=[staff.line(report) for report in reports],
+        )
+
+
+def message_lines(tx: ReadTransaction, messages: Iterable[Message], *, hide: str = ROOT) -> list[MessageLine]:
+    """What still waits for the agent `hide` is shown to it without its text: it comes with its next turn, once."""
+    names = store.names(tx)
+    return [
+        MessageLine(
+            number=one.number,
+            id=one.id,
+            sender=one.sender,
+            sender_name=ROOT if one.sender == ROOT else names.get(one.sender, one.sender),
+            recipient=one.recipient,
+            recipient_name=ROOT if one.recipient == ROOT else names.get(one.recipient, one.recipient),
+            kind=one.kind.value,
+            text="(begins your next turn)" if _comes_yet(one, hide) else one.text,
+            sent_at=one.sent_at,
+            delivery=one.delivery.value,
+            heard_at=one.heard_at,
+            about=one.about,
+        )
+        for one in messages
+    ]
+
+
+def _comes_yet(message: Message, reader: str) -> bool:
+    return reader != ROOT and message.recipient == reader and message.is_open

@@ -1,0 +1,151 @@
+"""Plans are proposed, approved and rejected: those of agents that were hired with one, and those of tickets."""
+
+from __future__ import annotations
+
+import uuid
+
+from legion.domain.agents import agent as rules
+from legion.domain.agents.agent import ROOT, Agent, Planning
+from legion.domain.agents.mail import MessageKind
+from legion.domain.errors import BadInput, NotAllowed, NotFound, StateConflict
+from legion.domain.events import EventKind
+from legion.domain.questions import APPROVE, REJECT, Question, QuestionKind
+from legion.domain.tickets.ticket import State, Ticket, Unpark
+from legion.jobs.agent import plan_approval
+from legion.jobs.agent.plan_approval import LONGEST_SHOWN, PATIENCE
+from legion.jobs.context import Context
+from legion.service.agents import mail as mailing
+from legion.service.agents.claim import END, standing
+from legion.service.agents.mail import remembered, repeated
+from legion.store.board import plan_approvals, questions, tickets
+from legion.store.database.transactions import Transaction
+from legion.store.staff import agents, mail, ticket_holders
+from legion.wire.agents import Plan, PlanVerdict
+from legion.wire.mail import Sent
+from legion.wire.words import names_a_ticket
+
+
+def propose(context: Context, caller: str, wanted: Plan) -> Sent:
+    """By a standing agent: the plan goes to the one above, who approves it or sends it back."""
+    text = mailing.checked(wanted.text)
+    with context.store.write() as tx:
+        if (first := repeated(tx, caller, wanted.request)) is not None:
+            return Sent(**first)
+        agent = standing(tx, caller)
+        if not plan_approval.reader(tx, agent).only_reads:
+            raise StateConflict("Nobody asked you for a plan: go ahead.")
+        about = ""
+        if agent.only_reads:
+            agents.plan(tx, agent, Planning.PROPOSED)
+        else:
+            ticket = _held(tx, agent)
+            plan_approvals.propose(tx, ticket.id, text)
+            about = f" for ticket {ticket.id}"
+        how = f"`legion approve {agent.name}`, or `legion reject {agent.name} WHY`"
+        words = f"{agent.name} proposes a plan{about}, and only reads until you approve it ({how}).\n\n{text}"
+        message = mail.send(tx, sender=agent.id, recipient=agent.parent, text=words, project=agent.project)
+        if agent.parent == ROOT:
+            _ask_the_person(tx, agent, about, text)
+        answer = Sent(messages=[message.id], to=[agent.parent], message=f"Your plan is proposed. {END}.")
+        remembered(tx, caller, wanted.request, answer)
+    return answer
+
+
+def decide(context: Context, caller: str, wanted: PlanVerdict) -> Sent:
+    """By anybody above, or by who dispatched the ticket. Rejected, the agent gets the reason and plans again."""
+    if not wanted.approve and not wanted.why.strip():
+        raise BadInput("Say why the plan is rejected, so that the next one is better.")
+    with context.store.write() as tx:
+        if (first := repeated(tx, caller, wanted.request)) is not None:
+            return Sent(**first)
+        word = wanted.agent.strip()
+        if names_a_ticket(word):
+            answer = _of_ticket(tx, caller, int(word.removeprefix("#")), wanted)
+        else:
+            answer = _of_agent(tx, caller, word, wanted)
+        remembered(tx, caller, wanted.request, answer)
+    return answer
+
+
+def _of_agent(tx: Transaction, caller: str, word: str, wanted: PlanVerdict) -> Sent:
+    agent = agents.find(tx, word)
+    if agent.fired_at is not None:
+        raise NotFound(f"{agent.name} was fired already.")
+    if not rules.may_command(agents.parents(tx), caller, agent.id):
+        raise NotAllowed(f"You may not approve a plan of {agent.name}: only of those below you.")
+    if not plan_approval.reader(tx, agent).only_reads:
+        raise StateConflict(f"{agent.name} needs no approval: it may work already.")
+    _settle(tx, questions.open_ones(tx, agent=agent.id), wanted)
+    if agent.only_reads:
+        agents.plan(tx, agent, Planning.APPROVED if wanted.approve else Planning.WANTED)
+        kind = EventKind.PLAN_APPROVED if wanted.approve else EventKind.PLAN_REJECTED
+        tx.record(kind, project=agent.project, data={"agent": agent.id, "by": caller, "why": wanted.why})
+    else:
+        plan_approvals.decide(tx, _held(tx, agent).id, approve=wanted.approve, by=caller, why=wanted.why)
+    return _tell(tx, caller, agent, wanted, f"The plan of {agent.name}")
+
+
+def _of_ticket(tx: Transaction, caller: str, number: int, wanted: PlanVerdict) -> Sent:
+    ticket, plan = tickets.get(tx, number), plan_approvals.of_ticket(tx, number)
+    _refuse_foreign(tx, caller, ticket)
+    if plan is None or not plan.only_reads:
+        raise StateConflict(f"Ticket {number} needs no approval: see `legion ticket {number}`.")
+    holding = ticket_holders.of_ticket(tx, number) if ticket.state is State.WORKING else None
+    if plan.stage is not Planning.PROPOSED or (holding is None and ticket.state is not State.PARKED):
+        raise StateConflict(f"Ticket {number} waits for no word about a plan now: see `legion ticket {number}`.")
+    holder = agents.get(tx, holding.agent) if holding is not None else None
+    asked = questions.open_ones(tx, ticket=number)
+    _settle(tx, (*asked, *(questions.open_ones(tx, agent=holder.id) if holder is not None else ())), wanted)
+    plan_approvals.decide(tx, number, approve=wanted.approve, by=caller, why=wanted.why)
+    about = f"The plan of ticket {number}"
+    if holder is not None:
+        return _tell(tx, caller, holder, wanted, about)
+    tickets.move(tx, number, Unpark())
+    return Sent(messages=[], to=[], message=_said(about, wanted))
+
+
+def _refuse_foreign(tx: Transaction, caller: str, ticket: Ticket) -> None:
+    """Whoever dispatched it decides, and everybody above that one."""
+    boss = ticket.spec.dispatcher
+    if caller != ROOT and caller not in (boss, *rules.above(agents.parents(tx), boss)):
+        raise NotAllowed(f"Ticket {ticket.id} was not dispatched by you or below you: ask whoever did.")
+
+
+def _settle(tx: Transaction, asked: tuple[Question, ...], wanted: PlanVerdict) -> None:
+    for question in asked:
+        if question.kind is QuestionKind.PLAN:
+            questions.settle(tx, question.id, APPROVE if wanted.approve else REJECT, wanted.why)
+
+
+def _tell(tx: Transaction, caller: str, agent: Agent, wanted: PlanVerdict, about: str) -> Sent:
+    words = "Your plan is approved: go ahead." if wanted.approve else "Your plan is rejected: make a better one."
+    text = f"{words}\n\n{wanted.why}".strip()
+    message = mail.send(
+        tx, sender=caller, recipient=agent.id, kind=MessageKind.NOTICE, text=text, project=agent.project
+    )
+    return Sent(messages=[message.id], to=[agent.id], message=_said(about, wanted))
+
+
+def _said(about: str, wanted: PlanVerdict) -> str:
+    return f"{about} is {'approved' if wanted.approve else 'rejected'}."
+
+
+def _held(tx: Transaction, agent: Agent) -> Ticket:
+    held = ticket_holders.current(tx, agent.id)
+    assert held is not None, "who only reads for a ticket holds it"
+    return tickets.get(tx, held.ticket)
+
+
+def _ask_the_person(tx: Transaction, agent: Agent, about: str, text: str) -> None:
+    """A new plan takes the place of the one before."""
+    questions.withdraw(tx, agent=agent.id, kind=QuestionKind.PLAN, why="a new plan took its place")
+    questions.ask(
+        tx,
+        key=f"plan:{agent.id}:{uuid.uuid4()}",
+        kind=QuestionKind.PLAN,
+        project=agent.project,
+        agent=agent.id,
+        words=f"{agent.name} proposes a plan{about}, and only reads until it is approved. May it go ahead?",
+        facts={"plan": text[:LONGEST_SHOWN]},
+        deadline=tx.now + PATIENCE,
+    )

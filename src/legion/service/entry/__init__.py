@@ -1,0 +1,1 @@
+"""Who calls, and what that caller may use: people, agents, tools, legion_cc."""

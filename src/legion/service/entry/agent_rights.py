@@ -1,0 +1,240 @@
+"""The service as an agent may use it: its own project's board, its own tickets, and nothing wider than it has itself.
+
+What is not changed here takes the caller itself and asks the rules, or is closed to agents before it is reached.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from legion.config.sections.claude import Answers
+from legion.domain.agents import agent as rules
+from legion.domain.agents.agent import TIERS, Agent, tier_of
+from legion.domain.agents.extra_rights import ExtraRight
+from legion.domain.agents.teams import Crew, TeamStage
+from legion.domain.checks import HELD_OUT
+from legion.domain.errors import NotAllowed
+from legion.domain.projects import Project
+from legion.domain.questions import Question, QuestionKind
+from legion.domain.tickets.spec import ReviewPolicy
+from legion.jobs.agent import extra_rights, plan_approval
+from legion.jobs.context import Context
+from legion.jobs.supervise import usage
+from legion.service import questions as asking
+from legion.service.agents.claim import READS
+from legion.service.facade import Service
+from legion.service.tickets import dispatch as ticket_cases
+from legion.service.tickets.dispatch import Dispatcher
+from legion.store.board import projects, questions, tickets
+from legion.store.database.transactions import ReadTransaction
+from legion.store.staff import agents, ticket_holders
+from legion.store.work import runs
+from legion.wire.agents import HireAgent, Hired
+from legion.wire.callers import Caller
+from legion.wire.projects import Graph, Status, WaitState
+from legion.wire.questions import Answered, AnswerQuestion, Inbox
+from legion.wire.tickets import Acted, Action, Diff, Dispatch, Dispatched, LogText, NewTicket, TicketPage
+
+DRIVER = "claude"
+"""What drives every standing agent, and so whatever it dispatches."""
+
+
+class LimitedService(Service):
+    def __init__(self, service: Service, caller: Caller) -> None:
+        super().__init__(service._context, service._news, daemon=service._daemon, end=service._end)
+        self._caller = caller
+        self._me = caller.id
+
+    def dispatch(self, request: Dispatch) -> Dispatched:
+        context, caller = self._context, self._caller
+        if caller.ticket is not None:
+            raise NotAllowed(
+                "The agent of a ticket dispatches none: finish yours, or say in legion-report what is left."
+            )
+        usage.catch_up(context)
+        with context.store.read() as tx:
+            agent = plan_approval.reader(tx, agents.get(tx, caller.id))
+            drives = ExtraRight.DRIVER in extra_rights.rights(context, tx, agent.id)
+        _refuse_reader(agent)
+        narrowed = [_narrowed(context, agent, new, drives=drives) for new in request.tickets]
+        by = Dispatcher(
+            id=caller.id,
+            tools=agent.rights.tools,
+            allow=lambda tx, wanted: _pay(tx, agent, wanted),
+            narrow=lambda crew, usual: _narrowed_crew(agent, crew, usual),
+        )
+        own = replace(request, cwd=self._project().root, tickets=narrowed, request=self._request(request.request))
+        return ticket_cases.dispatch(context, own, by)
+
+    def hire(self, caller: str, wanted: HireAgent) -> Hired:
+        with self._context.store.read() as tx:
+            _refuse_reader(plan_approval.reader(tx, agents.get(tx, self._caller.id)))
+        return super().hire(caller, wanted)
+
+    def status(self, cwd: str | None, all: bool) -> Status:
+        project = self._project()
+        seen = super().status(project.root, all)
+        return replace(seen, projects=[line for line in seen.projects if line.root == project.root], questions=0)
+
+    def graph(self, cwd: str) -> Graph:
+        return super().graph(self._project().root)
+
+    def wait(self, cwd: str | None, ids: list[int], after_event: int, timeout: float) -> WaitState:
+        for id in ids:
+            self._see(id)
+        return super().wait(self._project().root, ids, after_event, timeout)
+
+    def ticket(self, id: int) -> TicketPage:
+        self._see(id)
+        return _without_held_out(super().ticket(id))
+
+    def log(self, id: int, run: int | None, offset: int) -> LogText:
+        self._see(id)
+        return super().log(id, run, offset)
+
+    def diff(self, id: int) -> Diff:
+        self._see(id)
+        return super().diff(id)
+
+    def stop(self, id: int, action: Action) -> Acted:
+        self._own(id)
+        return super().stop(id, action)
+
+    def retry(self, id: int, action: Action) -> Acted:
+        self._own(id)
+        return super().retry(id, action)
+
+    def inbox(self) -> Inbox:
+        """What those below it ask, where a person lets it answer that."""
+        with self._context.store.read() as tx:
+            return Inbox(questions=asking.lines(tx, [one for one in questions.open_ones(tx) if self._answers(tx, one)]))
+
+    def answer(self, id: int, given: AnswerQuestion) -> Answered:
+        with self._context.store.read() as tx:
+            if not self._answers(tx, questions.get(tx, id)):
+                raise NotAllowed(f"Question {id} is not yours to answer: a person has to.")
+        return super().answer(id, given)
+
+    def _answers(self, tx: ReadTransaction, question: Question) -> bool:
+        """Never its own, and never a permission or money: those are the person's."""
+        below = _household(tx, self._caller.id) - {self._caller.id}
+        allowed = self._context.user.claude.answers is Answers.LEADERS and question.kind is QuestionKind.ASK
+        return allowed and question.agent in below
+
+    def own_tickets(self) -> list[int]:
+        """The live ones that it may stop."""
+        project = self._project()
+        with self._context.store.read() as tx:
+            below = _household(tx, self._caller.id)
+            return [one.id for one in tickets.live(tx, project=project.id) if one.spec.dispatcher in below]
+
+    def refuse_to_speak_for(self, id: int) -> None:
+        """Whoever holds a ticket says how it goes; about others only who dispatched them, or those above."""
+        with self._context.store.read() as tx:
+            held = ticket_holders.of_ticket(tx, id)
+        if held is None or held.agent != self._caller.id:
+            self._own(id)
+
+    def _project(self) -> Project:
+        assert self._caller.run is not None, "an agent's token is of a run"
+        with self._context.store.read() as tx:
+            return projects.get(tx, runs.get(tx, self._caller.run).project)
+
+    def _see(self, id: int) -> None:
+        project = self._project()
+        with self._context.store.read() as tx:
+            if tickets.get(tx, id).project != project.id:
+                raise NotAllowed(f"Ticket {id} is of another project: you see the board of {project.name} alone.")
+
+    def _own(self, id: int) -> None:
+        """Whoever dispatched it, and those above, decide about a ticket."""
+        self._see(id)
+        with self._context.store.read() as tx:
+            if tickets.get(tx, id).spec.dispatcher not in _household(tx, self._caller.id):
+                raise NotAllowed(f"Ticket {id} was not dispatched by you or below you: ask whoever did.")
+
+    def _request(self, id: str) -> str:
+        """Two callers with the same request id mean two requests."""
+        return f"{self._caller.id}:{id}" if id else ""
+
+
+def _without_held_out(page: TicketPage) -> TicketPage:
+    """Agents hear of held-out acceptance when it was red, by their feedback, and not before."""
+    shown = [event for event in page.history if not str(event.data.get("name", "")).startswith(HELD_OUT)]
+    receipts = [receipt for receipt in page.receipts if not receipt.name.startswith(HELD_OUT)]
+    return replace(page, accept=[], receipts=receipts, history=shown)
+
+
+def _household(tx: ReadTransaction, id: str) -> set[str]:
+    """An agent and everybody below it."""
+    return {id, *(agent.id for agent in rules.below(rules.tree(agents.standing(tx)), id))}
+
+
+def _refuse_reader(agent: Agent) -> None:
+    """Whose plan is not approved must not have others do what it may not."""
+    if agent.only_reads:
+        raise NotAllowed(READS)
+
+
+def _narrowed(context: Context, agent: Agent, new: NewTicket, *, drives: bool) -> NewTicket:
+    """The ticket with what it inherits. Raises NotAllowed where it asks for what its dispatcher has not.
+
+    `drives`: the person lets it choose among their drivers.
+    """
+    if new.command or (new.driver and not drives):
+        raise NotAllowed("Only a person chooses the program of a ticket: leave out command and driver.")
+    if new.review == ReviewPolicy.OFF.value:
+        raise NotAllowed("Only a person can say that nobody reads a change: leave out review.")
+    if new.accept:
+        raise NotAllowed("Held-out acceptance is the person's alone: leave out accept.")
+    if new.prove and not (context.sandbox.works and context.user.sandbox.mode.value != "off"):
+        raise NotAllowed("There is no sandbox here, so commands of agents do not run: leave out prove.")
+    if new.checkpoint:
+        return new
+    rights = agent.rights
+    if new.model and TIERS.index(tier_of(new.model, rights.tier)) > TIERS.index(rights.tier):
+        names = ", ".join(tier.value for tier in TIERS[: TIERS.index(rights.tier) + 1])
+        raise NotAllowed(f"You cannot give a model like {new.model}: choose from {names}.")
+    if new.budget is None and rights.budget is not None:
+        raise NotAllowed("Your own budget is limited, so each ticket needs one: say how many dollars it may cost.")
+    return replace(new, driver=new.driver or DRIVER, model=new.model or agent.model)
+
+
+def _narrowed_crew(agent: Agent, crew: Crew, usual: Crew | None) -> Crew:
+    """The project's own team with models that the agent may give; one that it named is refused where it gives more."""
+    if usual is None:
+        own = [replace(stage.role, model=agent.model) if _above(agent, stage) else stage.role for stage in crew.stages]
+        return replace(
+            crew, stages=tuple(replace(stage, role=role) for stage, role in zip(crew.stages, own, strict=True))
+        )
+    there = [stage.key for stage in crew.readers]
+    for stage in usual.readers:
+        if stage.key not in there:
+            raise NotAllowed(
+                f"In this project {stage.role.name} reads every change, and the team {crew.team} has none: "
+                f"choose {usual.team} or leave out team."
+            )
+    for stage in crew.stages:
+        if stage.role.driver or stage.role.provider:
+            raise NotAllowed(
+                f"The role {stage.role.name} of the team {crew.team} names a program or a provider, which only a "
+                "person gives: choose another team."
+            )
+        if _above(agent, stage):
+            raise NotAllowed(
+                f"You cannot give a model like {stage.role.model}, which {stage.role.name} of the team {crew.team} "
+                "has: choose another team."
+            )
+    return crew
+
+
+def _above(agent: Agent, stage: TeamStage) -> bool:
+    model, tier = stage.role.model, agent.rights.tier
+    return bool(model) and TIERS.index(tier_of(model, tier)) > TIERS.index(tier)
+
+
+def _pay(tx: ReadTransaction, agent: Agent, wanted: float) -> None:
+    """The budgets of new tickets come out of what the dispatcher has left to give."""
+    money = agents.all_means(tx)[agent.id].money
+    if money is not None and wanted > money:
+        raise NotAllowed(f"You cannot give {wanted:g} dollars: {money:.2f} are left to give.")

@@ -1,0 +1,98 @@
+"""Where callers are known by their tokens, and each gets the service with no more rights than its own."""
+
+from __future__ import annotations
+
+import threading
+
+from legion.domain.errors import NotAllowed
+from legion.domain.events import EventKind
+from legion.domain.runs import ticket_seat
+from legion.jobs.context import Context
+from legion.service.entry.agent_rights import LimitedService
+from legion.service.entry.legion_cc import LegionCc
+from legion.service.entry.tools.registry import ToolRegistry
+from legion.service.facade import Service
+from legion.service.shared.commit_signal import CommitSignal
+from legion.store.board import projects
+from legion.store.staff import tokens
+from legion.store.work import runs
+from legion.wire.callers import Caller
+from legion.wire.tools import ToolAnswer, ToolCall, Tools
+
+_QUIET = 60.0
+"""Seconds: somebody who tries the same again and again is written down once in this time."""
+_MOST_REMEMBERED = 10_000
+
+UNKNOWN = (
+    "The token is missing or wrong; send the one in the file `token` of the data directory, or as an agent your own."
+)
+
+
+class CallerRegistry:
+    def __init__(self, context: Context, service: Service, news: CommitSignal) -> None:
+        self._context = context
+        self._service = service
+        self._tools = ToolRegistry(context, news)
+        self._told: dict[tuple[str, str], float] = {}
+        self._telling = threading.Lock()
+
+    def known(self, token: str) -> Caller:
+        """Whose token this is. Raises NotAllowed where it opens nothing, or nothing any more."""
+        if not token.startswith(tokens.PREFIX):
+            raise NotAllowed(UNKNOWN)
+        with self._context.store.read() as tx:
+            bearer = tokens.bearer(tx, token)
+        if bearer is None:
+            raise NotAllowed(UNKNOWN)
+        caller = Caller(
+            id=bearer.agent or ticket_seat(bearer.ticket or 0),
+            ticket=bearer.ticket,
+            run=bearer.run,
+        )
+        if bearer.ended:
+            why = f"The token of {caller.id} ended with its run {bearer.run}; it opens nothing any more."
+        elif bearer.revoked:
+            why = f"The token of {caller.id} was revoked; it opens nothing any more."
+        else:
+            return caller
+        self.refused(caller, "any call", why)
+        raise NotAllowed(why)
+
+    def refused(self, caller: Caller, asked: str, why: str) -> None:
+        """Write down what somebody tried. Who repeats it fills no log with it."""
+        now, key = self._context.clock(), (caller.id, asked)
+        with self._telling:
+            if now - self._told.get(key, -_QUIET) < _QUIET:
+                return
+            if len(self._told) >= _MOST_REMEMBERED:
+                self._told.clear()
+            self._told[key] = now
+        data = {"caller": caller.id, "run": caller.run, "asked": asked, "why": why}
+        with self._context.store.write() as tx:
+            project = None if caller.run is None else runs.get(tx, caller.run).project
+            tx.record(EventKind.REFUSED, project=project, ticket=caller.ticket, data=data)
+
+    def acting(self, caller: Caller) -> Service:
+        """The service as this caller may use it."""
+        return self._service if caller.is_person else LimitedService(self._service, caller)
+
+    def tools(self, caller: Caller) -> Tools:
+        return self._tools.listed(caller)
+
+    def call_tool(self, caller: Caller, name: str, wanted: ToolCall, cwd: str) -> ToolAnswer:
+        """What is refused here was tried by a model, and is written down like any other trial."""
+        try:
+            return self._tools.call(self.acting(caller), caller, name, wanted, cwd or self._only_project())
+        except NotAllowed as refusal:
+            self.refused(caller, name, refusal.message)
+            raise
+
+    def orchestrate(self, caller: Caller, cwd: str) -> LegionCc:
+        """The routes of legion_cc, with the caller's rights."""
+        return LegionCc(self._context, self.acting(caller), cwd or self._only_project())
+
+    def _only_project(self) -> str:
+        """A person who has one project need not name it."""
+        with self._context.store.read() as tx:
+            roots = [project.root for project in projects.all(tx)]
+        return roots[0] if len(roots) == 1 else ""

@@ -1,0 +1,219 @@
+"""The orchestrate API of legion_cc, in front of our own use cases: its tools find the routes and shapes they know.
+
+A worker there is a seat with a number; here whoever works on ticket 7 is worker 7. What is `stopped` here is an `error`
+there, and really stopped. The caller's rights hold as everywhere.
+"""
+
+from __future__ import annotations
+
+import re
+
+from legion.domain.agents.teams import SOLO
+from legion.domain.errors import BadInput
+from legion.domain.events import EventKind
+from legion.domain.tickets.ticket import Cause, State, Ticket
+from legion.jobs.context import Context
+from legion.service.entry.agent_rights import LimitedService
+from legion.service.facade import Service
+from legion.service.views import output
+from legion.store import events
+from legion.store.board import tickets
+from legion.store.database.transactions import ReadTransaction
+from legion.wire.orchestrate import (
+    Dependencies,
+    Dependency,
+    OldDispatch,
+    OldDispatched,
+    OldFileChange,
+    OldQueue,
+    OldReport,
+    OldSaid,
+    OldSnapshot,
+    OldStop,
+    OldSubmit,
+    OldSubmitted,
+)
+from legion.wire.projects import Where
+from legion.wire.tickets import Action, Dispatch, NewTicket
+
+_STATES = {
+    State.DRAFT: "queued",
+    State.QUEUED: "queued",
+    State.PARKED: "queued",
+    State.WORKING: "working",
+    State.CHECKING: "working",
+    State.REVIEWING: "working",
+    State.LANDING: "working",
+    State.DONE: "done",
+    State.FAILED: "error",
+    State.STOPPED: "error",
+}
+_TITLE_LETTERS = 37
+_LOG_LINES = 50
+_LONGEST = 2000
+_FILE = re.compile(r"^diff --git a/.* b/(.*)$")
+
+
+class LegionCc:
+    """For one caller and one project."""
+
+    def __init__(self, context: Context, service: Service, cwd: str) -> None:
+        self._context = context
+        self._service = service
+        self._cwd = cwd
+
+    def submit(self, wanted: OldSubmit) -> OldSubmitted:
+        with self._context.store.read() as tx:
+            known = tickets.states_of(tx, wanted.blocked_by or [])
+        for number in wanted.blocked_by or []:
+            if number not in known:
+                raise BadInput(f"blocked_by references unknown ticket id {number}")
+        new = NewTicket(
+            title=wanted.title or _title(wanted.ticket),
+            text=wanted.ticket,
+            context=wanted.context or "",
+            criteria=wanted.criteria or "",
+            plan=wanted.structure_plan or "",
+            after=wanted.blocked_by or [],
+            checkpoint=wanted.is_checkpoint,
+            max_attempts=wanted.max_iterations or None,
+            team="" if wanted.is_checkpoint else _team(wanted.team_mode),
+        )
+        return OldSubmitted(ticket_id=self._dispatch(new))
+
+    def dispatch(self, wanted: OldDispatch) -> OldDispatched:
+        return OldDispatched(ticket_id=self._dispatch(NewTicket(title=_title(wanted.ticket), text=wanted.ticket)))
+
+    def status(self) -> OldQueue:
+        seen = [line.id for line in self._service.status(self._cwd, True).tickets]
+        with self._context.store.read() as tx:
+            shown = [_snapshot(tx, ticket, self._context.clock()) for ticket in tickets.get_many(tx, seen)]
+        names = ("queued", "working", "done", "error")
+        counts = {name: sum(1 for one in shown if one.status == name) for name in names}
+        return OldQueue(tickets=shown, total=len(shown), **counts)
+
+    def report(self, wanted: OldReport) -> OldSaid:
+        """What somebody says about a ticket at work. Only a claim: nothing is done because of it."""
+        with self._context.store.read() as tx:
+            state = tickets.states_of(tx, [wanted.worker_id]).get(wanted.worker_id)
+        if state is not State.WORKING:
+            raise BadInput("worker has no active ticket")
+        if isinstance(self._service, LimitedService):
+            self._service.refuse_to_speak_for(wanted.worker_id)
+        with self._context.store.write() as tx:
+            ticket = tickets.get(tx, wanted.worker_id)
+            data = {"status": wanted.status, "summary": wanted.summary[:_LONGEST]}
+            tx.record(EventKind.TICKET_REPORTED, project=ticket.project, ticket=ticket.id, data=data)
+        return OldSaid(status="ok")
+
+    def stop(self, wanted: OldStop) -> OldSaid:
+        number = wanted.ticket_id if wanted.ticket_id is not None else wanted.worker_id
+        if number is None:
+            raise BadInput("Say what to stop: ticket_id, or worker_id.")
+        if self._service.ticket(number).ticket.state != State.STOPPED.value:
+            self._service.stop(number, Action())
+        return OldSaid(status="stopped")
+
+    def stop_all(self) -> OldSaid:
+        if isinstance(self._service, LimitedService):
+            for number in self._service.own_tickets():
+                self._service.stop(number, Action())
+        else:
+            self._service.stop_all(Where(cwd=self._cwd))
+        return OldSaid(status="all_stopped")
+
+    def deps(self, number: int) -> Dependencies:
+        after = self._service.ticket(number).ticket.after
+        return Dependencies(ticket_id=number, dependencies=[_dependency(self._context, other) for other in after])
+
+    def _dispatch(self, new: NewTicket) -> int:
+        return self._service.dispatch(Dispatch(cwd=self._cwd, tickets=[new])).ids[0]
+
+
+def _team(mode: object) -> str:
+    """As legion_cc writes it: a name, or {"custom": NAME}."""
+    name = mode.get("custom") if isinstance(mode, dict) else mode
+    if name is not None and not isinstance(name, str):
+        raise BadInput("team_mode must be the name of a team.")
+    return name or ""
+
+
+def _title(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= _TITLE_LETTERS else f"{line[:_TITLE_LETTERS]}..."
+
+
+def _snapshot(tx: ReadTransaction, ticket: Ticket, now: float) -> OldSnapshot:
+    spec = ticket.spec
+    return OldSnapshot(
+        id=ticket.id,
+        prompt=spec.text,
+        title=spec.title,
+        context=spec.context,
+        criteria=spec.criteria,
+        status=_STATES[ticket.state],
+        assigned_worker=ticket.id if ticket.state is State.WORKING else None,
+        team_mode=spec.team or SOLO,
+        iteration=ticket.attempt,
+        max_iterations=spec.max_attempts,
+        feedback=ticket.feedback,
+        summary=_summary(tx, ticket),
+        elapsed_secs=int(max(0.0, (ticket.moved_at if ticket.ended else now) - ticket.created_at)),
+        base_commit=ticket.base,
+        blocked_by=list(spec.after),
+        merge_status=_merge_status(tx, ticket),
+        structure_plan=spec.plan,
+        is_checkpoint=spec.checkpoint,
+    )
+
+
+def _summary(tx: ReadTransaction, ticket: Ticket) -> str:
+    said = [event.data for event in events.of_ticket(tx, ticket.id) if event.kind is EventKind.TICKET_REPORTED]
+    return str(said[-1]["summary"]) if said else ticket.reason
+
+
+def _merge_status(tx: ReadTransaction, ticket: Ticket) -> str:
+    if ticket.state is State.DONE:
+        return "skipped" if ticket.spec.checkpoint else "merged"
+    causes = [event.data.get("cause") for event in events.of_ticket(tx, ticket.id) if "cause" in event.data]
+    return "conflict" if causes and causes[-1] == Cause.CONFLICT.value else "pending"
+
+
+def _dependency(context: Context, number: int) -> Dependency:
+    with context.store.read() as tx:
+        ticket = tickets.get(tx, number)
+        summary, merged = _summary(tx, ticket), _merge_status(tx, ticket)
+    changed = output.diff(context, number).text if ticket.change is not None else ""
+    return Dependency(
+        id=number,
+        title=ticket.spec.title,
+        status=_STATES[ticket.state],
+        merge_status=merged,
+        summary=summary,
+        diff_summary=_files(changed),
+        log_tail="\n".join(output.end_of_log(context, number, _LOG_LINES)),
+        is_checkpoint=ticket.spec.checkpoint,
+    )
+
+
+def _files(diff: str) -> list[OldFileChange]:
+    """What a diff says about each file."""
+    found: list[OldFileChange] = []
+    in_text = False
+    for line in diff.splitlines():
+        if (start := _FILE.match(line)) is not None:
+            found.append(OldFileChange(path=start[1], status="modified", additions=0, deletions=0))
+            in_text = False
+        elif not found:
+            continue
+        elif line.startswith("@@"):
+            in_text = True
+        elif not in_text and line.startswith("new file"):
+            found[-1].status = "added"
+        elif not in_text and line.startswith("deleted file"):
+            found[-1].status = "deleted"
+        elif in_text and line.startswith("+"):
+            found[-1].additions += 1
+        elif in_text and line.startswith("-"):
+            found[-1].deletions += 1
+    return found

@@ -1,0 +1,1 @@
+"""Use cases about projects: registration, trust, collect, teams and roles."""

@@ -1,0 +1,329 @@
+"""A repository becomes a project, is trusted, paused, and let go again."""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+from legion.config.files.project import FILE, hash_of, parse
+from legion.config.files.user import worktrees_folder
+from legion.config.guess import legion_toml
+from legion.domain.errors import BadInput, NotAllowed, NotFound, StateConflict
+from legion.domain.events import EventKind
+from legion.domain.projects import ConfigOrigin, Project
+from legion.domain.tickets import board
+from legion.domain.tickets.ticket import State
+from legion.git.core.errors import NotARepository
+from legion.git.hub.repository import TARGET, Hub
+from legion.git.person.inspect import RepositoryFacts, branches, look
+from legion.jobs.context import TRASH, Context, ProjectContext
+from legion.jobs.landing import upstream
+from legion.store.board import projects, tickets
+from legion.store.staff import agents
+from legion.store.work import runs
+from legion.system import files
+from legion.wire.projects import AddProject, Done, ProjectAdded
+
+_OWNER = ".owner"
+"""A file in the folder of worktrees: for a person who wonders, and so that no other Legion takes the folder."""
+_EMPTY_ROOMS = (".pool", ".making")
+
+
+def find(context: Context, cwd: str) -> Project:
+    """The project that a folder belongs to: a checkout of the person's, or one of our worktrees."""
+    found = find_or_none(context, cwd)
+    if found is None:
+        raise NotFound(f"{cwd} is in no Legion project: run `legion init` in a git repository first.")
+    return found
+
+
+def find_or_none(context: Context, cwd: str) -> Project | None:
+    place = Path(cwd)
+    with context.store.read() as tx:
+        known = projects.all(tx)
+    ours = {Path(project.worktrees): project for project in known}
+    checkouts = {Path(project.root): project for project in known}
+    for folder in (place, *place.parents):
+        if folder in ours:
+            return ours[folder]
+        if folder in checkouts and not folder.exists():
+            return checkouts[folder]
+        if (folder / ".git").exists():
+            return checkouts.get(folder) or _by_git(folder, known)
+    return None
+
+
+def _by_git(folder: Path, known: tuple[Project, ...]) -> Project | None:
+    """Another checkout of a known repository, or a repository of its own that happens to lie in one."""
+    try:
+        facts = look(folder)
+    except NotARepository:
+        return None
+    return next((project for project in known if project.common_dir == str(facts.common_dir)), None)
+
+
+def add(context: Context, request: AddProject) -> ProjectAdded:
+    facts = look(Path(request.path))
+    refuse_unfit(facts)
+    with context.store.read() as tx:
+        project = projects.by_common_dir(tx, str(facts.common_dir))
+    root = Path(project.root) if project else facts.root
+    file = root / FILE
+    there = _own_text(file)
+    text = there if there is not None else legion_toml.guess(_names(root), lambda name: _read(root / name)).text
+    parse(text, origin=str(file))
+    _refuse_committed_nonsense(facts)
+    worktrees = (
+        Path(project.worktrees) if project else _nobodys(worktrees_folder(context.user, root), _sign(context, root))
+    )
+    known = project is not None
+    if not request.dry_run:
+        _refuse_unwritable(worktrees)
+        if there is None:
+            _write_config(file, text)
+        try:
+            project = _register(context, project, facts, worktrees, text, trust=there is None)
+        except BaseException:
+            if there is None:
+                file.unlink(missing_ok=True)
+            raise
+    trusted = is_trusted(context, project) if project else there is None
+    return ProjectAdded(
+        name=root.name,
+        root=str(root),
+        branch=project.branch if project else str(facts.branch),
+        hub=str(context.data.project(project.id) / "hub.git") if project else "",
+        worktrees=str(worktrees),
+        config_file=str(file),
+        config_text=text,
+        wrote_config=there is None,
+        trusted=trusted,
+        dry_run=request.dry_run,
+        notes=_notes(facts, there, known=known, trusted=trusted),
+    )
+
+
+def refuse_unfit(facts: RepositoryFacts) -> None:
+    if facts.is_bare:
+        raise BadInput("This is a bare repository: run `legion init` in a checkout of it.")
+    if facts.head is None:
+        raise BadInput(
+            "This repository has no commit yet: make a first one (`git commit`), then run `legion init` again."
+        )
+    if facts.branch is None:
+        raise BadInput(
+            "HEAD is detached here: switch to the branch that work should land on, then run `legion init` again."
+        )
+    if facts.is_shallow:
+        raise BadInput("This is a shallow clone: run `git fetch --unshallow` first, so that agents see its history.")
+    if facts.lfs:
+        raise NotAllowed(
+            "This repository keeps files in Git LFS, which Legion does not handle yet: agents would see pointers only."
+        )
+
+
+def _refuse_committed_nonsense(facts: RepositoryFacts) -> None:
+    """The committed file is the one in force, whatever lies in the checkout."""
+    assert facts.head is not None, "an unfit repository was refused"
+    committed = Hub(facts.common_dir).read_file(facts.head, FILE)
+    if committed is not None:
+        parse(committed.decode("utf-8", "replace"), origin=f"{FILE} as it is committed")
+
+
+def remove(context: Context, cwd: str) -> Done:
+    """Forget the project. Its worktrees and its hub go to the trash, legion.toml stays."""
+    project = find(context, cwd)
+    project_context = context.workshop_of(project)
+    # Where the repository is gone nobody can collect; the hub is kept for a while, and where it lies is said.
+    ahead = _uncollected(context, project_context) if Path(project.common_dir).is_dir() else 0
+    if ahead:
+        them = "1 landed commit is" if ahead == 1 else f"{ahead} landed commits are"
+        raise StateConflict(
+            f"{them} not on {project.branch} yet: run `legion collect` first, or bring all of it over yourself "
+            f"with `git fetch {project_context.hub.path} {TARGET}` and `git merge FETCH_HEAD`."
+        )
+    with context.store.write() as tx:
+        live = tickets.live(tx, project=project.id)
+        in_hand = [ticket.id for ticket in live if ticket.state is not State.QUEUED]
+        in_hand += [run.ticket for run in runs.active(tx) if run.project == project.id and run.ticket is not None]
+        staff = [agent.name for agent in agents.standing(tx) if agent.project == project.id]
+        if staff:
+            raise StateConflict(f"Agents stand here ({', '.join(staff[:5])}): fire them with `legion fire` first.")
+        if in_hand:
+            listed = ", ".join(str(number) for number in sorted(set(in_hand))[:5])
+            raise StateConflict(f"Tickets are still in hand here ({listed}): run `legion stop all` first.")
+        for ticket in reversed(board.topological({ticket.id: ticket.spec.after for ticket in live})):
+            tickets.drop(tx, ticket)
+        current = projects.get(tx, project.id)
+        projects.save(tx, replace(current, removed_at=tx.now), EventKind.PROJECT_REMOVED, {"root": project.root})
+    context.forget(project.id)
+    hub = files.throw_away(project_context.folder, context.data.root / "trash") / project_context.hub.path.name
+    folder = Path(project.worktrees)
+    for place in folder.iterdir() if folder.is_dir() else ():
+        if place != project_context.trash:
+            files.throw_away(place, project_context.trash)
+    return Done(
+        message=f"{project.name} is no Legion project any more.",
+        notes=[
+            f"What agents left in their worktrees lies in {project_context.trash}, the hub in {hub}.",
+            f"{FILE} is yours: delete it if you want.",
+        ],
+    )
+
+
+def set_paused(context: Context, cwd: str, paused: bool) -> Project:
+    project = find(context, cwd)
+    kind = EventKind.PROJECT_PAUSED if paused else EventKind.PROJECT_RESUMED
+    with context.store.write() as tx:
+        current = projects.get(tx, project.id)
+        # Whoever resumes has mended something: what was refused before is looked at again.
+        refused = current.person_refused if paused else None
+        return projects.save(tx, replace(current, paused=paused, person_refused=refused), kind, {})
+
+
+def is_trusted(context: Context, project: Project) -> bool:
+    with context.store.read() as tx:
+        return projects.is_trusted(tx, project.id, project.config_hash)
+
+
+def _register(
+    context: Context, known: Project | None, facts: RepositoryFacts, worktrees: Path, text: str, *, trust: bool
+) -> Project:
+    """Row, hub, target, in this order; each step finds what an interrupted one left."""
+    assert facts.branch is not None, "an unfit repository was refused"
+    branch = facts.branch if known is None or known.branch not in branches(facts.common_dir) else known.branch
+    if known is None:
+        files.write_whole(worktrees / _OWNER, _sign(context, facts.root))
+        with context.store.write() as tx:
+            known = projects.add(
+                tx,
+                name=facts.root.name,
+                root=str(facts.root),
+                common_dir=str(facts.common_dir),
+                branch=branch,
+                worktrees=str(worktrees),
+                config_text=text,
+                config_hash=hash_of(text),
+                config_origin=ConfigOrigin.CHECKOUT,
+                target="",
+            )
+    folder = context.data.project(known.id)
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    hub = Hub.create(facts.common_dir, folder / "hub.git")
+    tip = hub.fetch_person(facts.common_dir, branch)
+    target = hub.start_target(tip)
+    landed = hub.read_file(target, FILE)
+    in_force = landed.decode("utf-8", "replace") if landed is not None else text
+    with context.store.write() as tx:
+        current = projects.get(tx, known.id)
+        ready = replace(
+            current,
+            branch=branch,
+            target=target,
+            config_text=in_force,
+            config_hash=hash_of(in_force),
+            config_origin=ConfigOrigin.TARGET if landed is not None else ConfigOrigin.CHECKOUT,
+            person_tip=tip,
+            person_absorbed=tip if hub.is_ancestor(tip, target) else current.person_absorbed,
+        )
+        if trust:
+            projects.trust(tx, known.id, hash_of(text))
+        return projects.save(tx, ready, EventKind.PROJECT_ADDED, {"root": str(facts.root), "target": target})
+
+
+def _sign(context: Context, root: Path) -> str:
+    return f"Worktrees of {root}, in the care of {context.data.root}\n"
+
+
+def _nobodys(folder: Path, sign: str) -> Path:
+    """The folder, or the next one like it: another Legion, with other data, may have its trees there."""
+    others = (folder.with_name(f"{folder.name}-{number}") for number in range(2, 100))
+    return next((place for place in (folder, *others) if _is_nobodys(place, sign)), folder)
+
+
+def _is_nobodys(folder: Path, sign: str) -> bool:
+    """Empty, or left by a removed project or by an init that was cut off. Where we cannot look, using it says why."""
+    try:
+        # A kill may leave half of the sign.
+        there = {place.name: place for place in folder.iterdir() if not place.name.startswith(f".{_OWNER}.")}
+        there.pop(TRASH, None)
+        owner = there.pop(_OWNER, None)
+        if owner is not None and owner.read_text(errors="replace") != sign:
+            return False
+        return all(name in _EMPTY_ROOMS and not any(place.iterdir()) for name, place in there.items())
+    except OSError:
+        return True
+
+
+def _refuse_unwritable(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        free = shutil.disk_usage(folder).free
+        if not os.access(folder, os.W_OK):
+            raise PermissionError(errno.EACCES, "not writable")
+    except OSError as trouble:
+        raise NotAllowed(
+            f"{folder} cannot be used for worktrees ({trouble.strerror}): set another `folder` under [worktrees] "
+            "in your settings."
+        ) from trouble
+    if free < 50 * 2**20:
+        raise NotAllowed(f"The disk that holds {folder} is full: free some room and try again.")
+
+
+def _write_config(file: Path, text: str) -> None:
+    try:
+        # A link that leads nowhere would have us write wherever the repository says.
+        with file.open("x", encoding="utf-8") as fresh:
+            fresh.write(text)
+    except OSError as trouble:
+        raise NotAllowed(
+            f"{file} cannot be written ({trouble.strerror}): make the folder writable and try again."
+        ) from trouble
+
+
+def _notes(facts: RepositoryFacts, there: str | None, *, known: bool, trusted: bool) -> list[str]:
+    notes = []
+    if known:
+        notes.append("This repository was a project already; nothing was changed but what was missing.")
+    if there is not None and not trusted:
+        notes.append(f"{FILE} was here already: read its commands and run `legion trust` to let Legion run them.")
+    if there is None:
+        notes.append(f"Read {FILE} and commit it; after a change to it run `legion trust`.")
+    if facts.dirty_files:
+        what = "1 file is" if facts.dirty_files == 1 else f"{facts.dirty_files} files are"
+        notes.append(f"{what} not committed; agents see only what is committed.")
+    if facts.submodules:
+        notes.append("Submodules are not checked out in worktrees; their entries stay as they are.")
+    return notes
+
+
+def _names(root: Path) -> list[str]:
+    """The files that say what kind of repository this is: those at the top and one folder below."""
+    return [
+        path.relative_to(root).as_posix() for pattern in ("*", "*/*") for path in root.glob(pattern) if path.is_file()
+    ]
+
+
+def _own_text(file: Path) -> str | None:
+    """What is in the person's legion.toml; None where there is none."""
+    try:
+        if file.is_file():
+            return _read(file)
+    except OSError as trouble:
+        raise NotAllowed(f"{file} cannot be read ({trouble.strerror}): make it readable and try again.") from trouble
+    if file.exists() or file.is_symlink():
+        raise BadInput(f"{file} is no plain file: move it away and try again.")
+    return None
+
+
+def _read(file: Path) -> str:
+    return file.read_text(encoding="utf-8", errors="replace")
+
+
+def _uncollected(context: Context, project_context: ProjectContext) -> int:
+    """Landed commits that the person's branch lacks, also where the two have parted."""
+    tip = upstream.look(context, project_context).person_tip
+    return len(project_context.hub.commits_between(tip, project_context.target)) if tip is not None else 0

@@ -1,0 +1,297 @@
+"""Roles and teams: listed, shown, written."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from legion.config.files import teams as files
+from legion.config.files.teams import DefinitionKind, Definitions, DefinitionSource
+from legion.domain.agents.teams import SOLO, Origin, Role, TeamStage, find_role, find_team, name_fault
+from legion.domain.errors import BadInput, LegionError, NotAllowed, StateConflict
+from legion.jobs.agent import teams
+from legion.jobs.context import Context, ProjectContext
+from legion.jobs.landing import upstream
+from legion.service.projects import registry as project_cases
+from legion.system import files as disk
+from legion.wire.projects import Done
+from legion.wire.teams import DefinitionText, RoleLine, RolePage, Roles, SaveDefinition, TeamLine, TeamPage, Teams
+
+_TEMPLATES = {
+    DefinitionKind.ROLE: """\
+about = ""
+part = "read"    # advise before the work, build, or read the change
+prompt = \"\"\"
+Who it is and what it looks at.
+\"\"\"
+# tools = ["Read", "Glob", "Grep"]
+# model = "opus"
+# provider = ""
+# driver = ""
+""",
+    DefinitionKind.TEAM: """\
+about = ""
+roles = ["tech_lead", "engineer", "qa"]    # who advises, the one who builds, who reads; see `legion role list`
+rounds = 3
+""",
+}
+
+
+def role_list(context: Context, cwd: str | None) -> Roles:
+    project_context = _shop(context, cwd)
+    found = teams.definitions(context, project_context)
+    lines = [_role_line(found, name) for name in _names(found, DefinitionKind.ROLE)]
+    return Roles(roles=lines, untrusted=_untrusted(context, project_context))
+
+
+def team_list(context: Context, cwd: str | None) -> Teams:
+    project_context = _shop(context, cwd)
+    found = teams.definitions(context, project_context)
+    lines = [_team_line(found, name, _usual(project_context)) for name in _names(found, DefinitionKind.TEAM)]
+    return Teams(teams=lines, untrusted=_untrusted(context, project_context))
+
+
+def role_page(context: Context, cwd: str | None, name: str) -> RolePage:
+    """Raises NotFound with the list, and BadInput with line and reason where its file makes no sense."""
+    found = teams.definitions(context, _shop(context, cwd))
+    role = found.role(name)
+    having = [team.name for team in found.teams.values() if name in [entry.partition(":")[0] for entry in team.roles]]
+    return RolePage(role=_role_line(found, name), prompt=role.prompt, teams=sorted(having))
+
+
+def team_page(context: Context, cwd: str | None, name: str) -> TeamPage:
+    project_context = _shop(context, cwd)
+    found = teams.definitions(context, project_context)
+    crew = found.crew(name)
+    return TeamPage(
+        team=_team_line(found, name, _usual(project_context)), stages=[_stage_line(stage) for stage in crew.stages]
+    )
+
+
+def text(context: Context, cwd: str | None, kind: DefinitionKind, name: str, *, new: bool, like: str) -> DefinitionText:
+    """What an editor begins with: the file as it is, a shipped one to be made the person's, or something to fill in."""
+    _refuse_name(kind, name)
+    found = teams.definitions(context, _shop(context, cwd))
+    there = found.texts.get((kind, name))
+    if new:
+        _refuse_present(kind, name, there)
+        begin = _text_of(found, kind, like).text if like else _TEMPLATES[kind]
+        return DefinitionText(name=name, file=str(files.file_of(kind, name)), text=begin)
+    there = _text_of(found, kind, name)
+    _refuse_foreign(kind, there)
+    return DefinitionText(
+        name=name,
+        file=str(files.file_of(kind, name)),
+        text=there.text,
+        fault=found.faults.get((kind, name), ""),
+    )
+
+
+def save(context: Context, kind: DefinitionKind, wanted: SaveDefinition) -> Done:
+    """The old file stays where the new text makes no sense."""
+    _refuse_name(kind, wanted.name)
+    project_context = _shop(context, wanted.cwd)
+    found = teams.definitions(context, project_context)
+    there = found.texts.get((kind, wanted.name))
+    if wanted.new:
+        _refuse_present(kind, wanted.name, there)
+    elif there is None:
+        _text_of(found, kind, wanted.name)
+    else:
+        _refuse_foreign(kind, there)
+    path = files.file_of(kind, wanted.name)
+    one = DefinitionSource(kind=kind, name=wanted.name, text=wanted.text, origin=Origin.PERSON, file=str(path))
+    notes: list[str] = []
+    if kind is DefinitionKind.ROLE:
+        notes = _spoilt(found, files.role_of(one))
+    else:
+        _refuse_wrong_team(found, one)
+    _write(path, wanted.text)
+    return Done(message=f"The {kind.value} {wanted.name} is written to {path}.", notes=notes)
+
+
+def remove(context: Context, cwd: str | None, kind: DefinitionKind, name: str) -> Done:
+    """Only what the person wrote can be removed. What stands below it, a shipped one, counts again."""
+    _refuse_name(kind, name)
+    project_context = _shop(context, cwd)
+    found, path = teams.definitions(context, project_context), files.file_of(kind, name)
+    if not path.exists():
+        there = _text_of(found, kind, name)
+        _refuse_foreign(kind, there)
+        raise NotAllowed(
+            f"The {kind.value} {name} is shipped, so there is nothing of yours to remove: `legion {kind.value} edit "
+            f"{name}` makes it your own."
+        )
+    left = teams.definitions(context, project_context, without=(kind, name))
+    if broken := [
+        team for team in found.teams if _works(found, team) and team in left.teams and not _works(left, team)
+    ]:
+        raise StateConflict(
+            f"The role {name} is needed by {', '.join(broken)}: take it out there first, with `legion team edit "
+            f"{broken[0]}`."
+        )
+    kept = path.with_name(f"{path.name}.removed")
+    _rename(path, kept)
+    again = f"; the {left.texts[kind, name].origin.value} one counts now" if (kind, name) in left.texts else ""
+    return Done(message=f"The {kind.value} {name} is removed{again}. Its text lies in {kept}.")
+
+
+def _works(found: Definitions, team: str) -> bool:
+    try:
+        found.crew(team)
+    except LegionError:
+        return False
+    return True
+
+
+def _shop(context: Context, cwd: str | None) -> ProjectContext | None:
+    project = project_cases.find_or_none(context, cwd) if cwd else None
+    if project is None:
+        return None
+    # Whoever has just committed a definition wants it to count.
+    project_context = context.workshop_of(project)
+    upstream.look(context, project_context)
+    return project_context
+
+
+def _usual(project_context: ProjectContext | None) -> str:
+    return project_context.config.agents.team if project_context is not None else SOLO
+
+
+def _untrusted(context: Context, project_context: ProjectContext | None) -> list[str]:
+    return [one.file for one in teams.untrusted(context, project_context)] if project_context is not None else []
+
+
+def _names(found: Definitions, kind: DefinitionKind) -> list[str]:
+    return sorted({name for other, name in (*found.texts, *found.faults) if other is kind})
+
+
+def _role_line(found: Definitions, name: str) -> RoleLine:
+    if (DefinitionKind.ROLE, name) not in found.faults:
+        return _stage_line(TeamStage(role=found.roles[name], part=found.roles[name].part))
+    origin, file = _place(found, DefinitionKind.ROLE, name)
+    fault = found.faults[DefinitionKind.ROLE, name]
+    return RoleLine(
+        name=name,
+        about="",
+        part="",
+        tools=None,
+        model="",
+        provider="",
+        driver="",
+        origin=origin,
+        file=file,
+        fault=fault,
+    )
+
+
+def _stage_line(stage: TeamStage) -> RoleLine:
+    role = stage.role
+    return RoleLine(
+        name=role.name,
+        about=role.about,
+        part=stage.part.value,
+        tools=None if stage.tools is None else sorted(stage.tools),
+        model=role.model,
+        provider=role.provider,
+        driver=role.driver,
+        origin=role.origin.value,
+        file=role.file,
+    )
+
+
+def _team_line(found: Definitions, name: str, usual: str) -> TeamLine:
+    team = found.teams.get(name)
+    try:
+        found.crew(name)
+        fault = ""
+    except LegionError as wrong:
+        fault = wrong.message
+    origin, file = _place(found, DefinitionKind.TEAM, name)
+    return TeamLine(
+        name=name,
+        about=team.about if team else "",
+        roles=list(team.roles) if team else [],
+        rounds=team.rounds if team else 0,
+        origin=origin,
+        file=file,
+        default=name == usual,
+        fault=fault,
+    )
+
+
+def _place(found: Definitions, kind: DefinitionKind, name: str) -> tuple[str, str]:
+    """Where it is defined; a file that cannot be read is the person's."""
+    one = found.texts.get((kind, name))
+    return (one.origin.value, one.file) if one else (Origin.PERSON.value, str(files.file_of(kind, name)))
+
+
+def _text_of(found: Definitions, kind: DefinitionKind, name: str) -> DefinitionSource:
+    """Raises NotFound with the list."""
+    one = found.texts.get((kind, name))
+    if one is not None:
+        return one
+    if (kind, name) in found.faults:
+        raise BadInput(found.faults[kind, name])
+    find_role(name, found.roles) if kind is DefinitionKind.ROLE else find_team(name, found.teams)
+    raise AssertionError("what is found has a text")
+
+
+def _refuse_name(kind: DefinitionKind, name: str) -> None:
+    if fault := name_fault(name):
+        raise BadInput(f"The name of a {kind.value} {fault}: choose another one.")
+
+
+def _refuse_present(kind: DefinitionKind, name: str, there: DefinitionSource | None) -> None:
+    if there is not None or files.file_of(kind, name).exists():
+        raise StateConflict(
+            f"There is a {kind.value} {name} already: change it with `legion {kind.value} edit {name}`."
+        )
+
+
+def _refuse_foreign(kind: DefinitionKind, there: DefinitionSource) -> None:
+    if there.origin is Origin.REPOSITORY:
+        raise NotAllowed(
+            f"The {kind.value} {there.name} is the repository's: edit {there.file} there, commit it and trust it again."
+        )
+
+
+def _spoilt(found: Definitions, role: Role) -> list[str]:
+    """Teams that have the role and do not work with it any more."""
+    after = replace(
+        found,
+        roles={**found.roles, role.name: role},
+        faults={key: why for key, why in found.faults.items() if key != (DefinitionKind.ROLE, role.name)},
+    )
+    notes = []
+    for team in found.teams.values():
+        if role.name not in [entry.partition(":")[0] for entry in team.roles]:
+            continue
+        try:
+            after.crew(team.name)
+        except LegionError as wrong:
+            notes.append(wrong.message)
+    return notes
+
+
+def _refuse_wrong_team(found: Definitions, one: DefinitionSource) -> None:
+    """Its form, and its roles as they are now."""
+    team = files.team_of(one)
+    others = {key: why for key, why in found.faults.items() if key != (DefinitionKind.TEAM, one.name)}
+    texts = {**found.texts, (DefinitionKind.TEAM, one.name): one}
+    replace(found, teams={**found.teams, one.name: team}, texts=texts, faults=others).crew(one.name)
+
+
+def _write(path: Path, words: str) -> None:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        disk.write_whole(path, words)
+    except OSError as fault:
+        raise NotAllowed(f"{path} cannot be written ({fault.strerror}): make its folder writable.") from fault
+
+
+def _rename(path: Path, kept: Path) -> None:
+    try:
+        path.replace(kept)
+    except OSError as fault:
+        raise NotAllowed(f"{path} cannot be renamed ({fault.strerror}): make its folder writable.") from fault

@@ -1,0 +1,121 @@
+"""No command of a repository runs before the person has seen the file that names it and said yes to its very text."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from legion.config.files.project import FILE, hash_of, parse
+from legion.domain.errors import BadInput, NotFound, StateConflict
+from legion.domain.events import EventKind
+from legion.domain.projects import ConfigOrigin, Project
+from legion.jobs.agent import teams
+from legion.jobs.context import Context
+from legion.service.projects import registry as project_cases
+from legion.store.board import projects
+from legion.wire.projects import Done, Trust, Trustable, TrustText
+
+
+def trustable(context: Context, cwd: str) -> Trustable:
+    """The texts that `trust` is about: as they landed, and as they are in the checkout where that differs."""
+    project = project_cases.find(context, cwd)
+    landed, in_checkout = _landed(context, project), in_the_checkout(project)
+    if landed is None and in_checkout is None:
+        raise NotFound(f"There is no {FILE} to trust: run `legion init` to write one.")
+    texts = [("landed", landed)] if landed is not None else []
+    if in_checkout is not None and in_checkout != landed:
+        texts.append(("checkout", in_checkout))
+    about = [(place, FILE, hash_of(text), text) for place, text in texts]
+    project_context = context.workshop_of(project)
+    theirs = {one.hash: ("checkout", one.file, one.hash, one.text) for one in teams.in_checkout(project_context)}
+    theirs |= {one.hash: ("landed", one.file, one.hash, one.text) for one in teams.repository(project_context)}
+    about += theirs.values()
+    with context.store.read() as tx:
+        return Trustable(
+            texts=[
+                TrustText(
+                    place=place,
+                    file=str(Path(project.root) / file),
+                    hash=hash,
+                    text=text,
+                    trusted=projects.is_trusted(tx, project.id, hash),
+                )
+                for place, file, hash, text in about
+            ]
+        )
+
+
+def trust(context: Context, request: Trust) -> Done:
+    """Trust what the person was shown, by hash. What changed since is refused."""
+    if not request.hashes:
+        raise BadInput("Say which text you trust, by its hash: `legion trust --show` shows what there is.")
+    while (done := _trusted(context, request)) is None:
+        pass
+    return done
+
+
+def _trusted(context: Context, request: Trust) -> Done | None:
+    """None where something landed while we looked: another text may be in force now."""
+    project = project_cases.find(context, request.cwd)
+    there = trustable(context, request.cwd)
+    known = {text.hash for text in there.texts}
+    if unknown := [asked for asked in request.hashes if asked not in known]:
+        raise StateConflict(
+            f"{FILE} changed since it was shown ({unknown[0][:12]} is not there now): look at it again."
+        )
+    meant = [text for text in there.texts if text.hash in request.hashes]
+    config = str(Path(project.root) / FILE)
+    for text in meant:
+        if text.file == config:
+            parse(text.text, origin=f"{FILE} ({text.place})")
+    with context.store.write() as tx:
+        current = projects.get(tx, project.id)
+        if current.target != project.target:
+            return None
+        for text in meant:
+            projects.trust(tx, project.id, text.hash)
+        first = there.texts[0]
+        if first in meant:
+            in_force = replace(
+                current,
+                config_text=first.text,
+                config_hash=first.hash,
+                config_origin=ConfigOrigin.TARGET if first.place == "landed" else ConfigOrigin.CHECKOUT,
+                baseline_commit=None,
+                baseline_verdict=None,
+            )
+            projects.save(tx, in_force, EventKind.PROJECT_TRUSTED, {"hash": first.hash})
+    context.rested()
+    notes = [
+        f"{FILE} in your checkout differs from the landed one; it takes effect when a commit of it has landed."
+        for text in meant
+        if text.place == "checkout" and text.file == config and there.texts[0].place == "landed"
+    ]
+    return Done(message=f"{_what(meant, config)} of {project.name} are trusted.", notes=notes)
+
+
+def _what(meant: list[TrustText], config: str) -> str:
+    files = [Path(text.file).relative_to(Path(config).parent) for text in meant if text.file != config]
+    parts = [f"The commands in {FILE}"] if len(files) < len(meant) else []
+    parts += [f"{'the' if parts else 'The'} definitions in {', '.join(map(str, files))}"] if files else []
+    return " and ".join(parts)
+
+
+def stale(project: Project) -> bool:
+    """The file in the checkout is in force until one is committed, and it is not what was trusted any more."""
+    text = in_the_checkout(project)
+    return project.config_origin is ConfigOrigin.CHECKOUT and text is not None and hash_of(text) != project.config_hash
+
+
+def in_the_checkout(project: Project) -> str | None:
+    """None also where something else lies there, or what cannot be read: the board is shown all the same."""
+    file = Path(project.root) / FILE
+    try:
+        return file.read_text(encoding="utf-8", errors="replace") if file.is_file() else None
+    except OSError:
+        return None
+
+
+def _landed(context: Context, project: Project) -> str | None:
+    landed = context.workshop_of(project).hub.read_file(project.target, FILE)
+    return landed.decode("utf-8", "replace") if landed is not None else None

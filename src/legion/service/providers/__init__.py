@@ -1,0 +1,1 @@
+"""Use cases about model providers: keys, routes, logins, a test request."""

@@ -1,0 +1,349 @@
+"""Model providers: added, listed, removed. Of keys only the place is known here, but for one that we are to keep.
+
+What a person mends here lets every ticket go on that waits for a provider.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import re
+import shutil
+import stat
+import threading
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Protocol
+
+from legion.config.files import providers as config
+from legion.config.files.project import parse
+from legion.config.files.provider_templates import TEMPLATES, ProviderTemplate
+from legion.config.files.providers import ProviderApi, ProviderAuth, ProviderConfig
+from legion.domain.errors import BadInput, LegionError, NotAllowed, NotFound, StateConflict
+from legion.domain.scheduling.usage import ProviderLimit
+from legion.gateway.access.provider import NO_KEY, Provider
+from legion.jobs.agent import model_access
+from legion.jobs.agent.model_access import GatewayAccess, NoModelAccess
+from legion.jobs.agent.spec import agent
+from legion.jobs.context import Context
+from legion.jobs.scheduling import provider_waits
+from legion.jobs.supervise import usage as spending
+from legion.service.projects import registry as project_cases
+from legion.store.work import runs, usage
+from legion.system import files
+from legion.wire.projects import Done
+from legion.wire.providers import AddProvider, LimitLine, ProviderLine, Providers, RemoveProvider
+from legion.wire.tickets import Dispatch
+
+_KEY = re.compile(r"[!-~]{1,16384}")
+_LONG_LIVED = "sk-ant-oat"
+"""How tokens of `claude setup-token` begin."""
+_SERVICE = "legion"
+_ONE_AT_A_TIME = threading.Lock()
+
+
+class _Keyring(Protocol):
+    """What we use of the library."""
+
+    def set_password(self, service_name: str, username: str, password: str) -> None: ...
+
+
+def add(context: Context, wanted: AddProvider) -> Done:
+    """A new provider, or another key, address or way for one that is there."""
+    with _ONE_AT_A_TIME:
+        there = dict(config.load())
+        before = there.get(wanted.name)
+        one = _made(context, wanted, before)
+        there[wanted.name] = one
+        _refuse_unfit(there)
+        if wanted.key:
+            _keep(context, wanted)
+        config.save(there)
+        if one.key_file != str(_kept_file(context, wanted.name)):
+            _forget(context, wanted.name)
+    model_access.bring_variables(context, changed=one.key_env)
+    woken = provider_waits.go_on(context)
+    lacks = [model_access.key_advice(wanted.name, one)] if model_access.key_found(context, one) is False else []
+    lacks += [still] if (still := provider_waits.missing(context)) else []
+    # The provider that was added may be the one that is used, and lack the same.
+    notes = [*dict.fromkeys(lacks), *_woken_notes(woken), *_other_notes(context, wanted.name)]
+    if one.kind is not ProviderApi.ANTHROPIC and not one.model:
+        notes.append("Claude Code asks for Claude's models: add --model with one of this provider's.")
+    what = "added" if before is None else "changed"
+    tip = f"`legion provider test {wanted.name}` tries it."
+    return Done(message=f"Provider {wanted.name} is {what}; {tip}", notes=notes)
+
+
+def remove(context: Context, wanted: RemoveProvider) -> Done:
+    with _ONE_AT_A_TIME:
+        return _remove(context, wanted)
+
+
+def _remove(context: Context, wanted: RemoveProvider) -> Done:
+    there = dict(config.load())
+    if wanted.name not in there:
+        offered = model_access.known(context)
+        if wanted.name in offered:
+            raise StateConflict(
+                f"{wanted.name} comes from {offered[wanted.name].key_env} of your environment: unset that."
+            )
+        raise _unknown(wanted.name, there)
+    with context.store.read() as tx:
+        busy = sorted({run.seat.replace("-", " ") for run in runs.active(tx) if run.access == wanted.name})
+    if busy and not wanted.yes:
+        raise StateConflict(f"Agents work with {wanted.name} now ({', '.join(busy)}): wait for them, or add --yes.")
+    del there[wanted.name]
+    config.save(there)
+    kept = _forget(context, wanted.name)
+    woken = provider_waits.go_on(context)
+    notes = [f"Agents were working with it ({', '.join(busy)}); they get no more answers."] if busy else []
+    notes += ["The key that Legion kept for it is deleted."] if kept else []
+    return Done(message=f"Provider {wanted.name} is removed.", notes=[*notes, *_woken_notes(woken)])
+
+
+def listed(context: Context) -> Providers:
+    spending.catch_up(context)
+    with context.store.read() as tx:
+        limits = usage.limits(tx)
+    chosen = _chosen(context)
+    lines = [
+        ProviderLine(
+            name=name,
+            url=one.url,
+            auth=one.auth.value,
+            key=key_words(context, name, one),
+            found=model_access.key_found(context, one),
+            default=name == chosen,
+            limit=limit_line(limits.get(name)),
+            kind=one.kind.value,
+            model=one.model,
+        )
+        for name, one in model_access.known(context).items()
+    ]
+    return Providers(file=str(config.providers_file()), providers=lines, notes=_choice_notes(context))
+
+
+def dispatch_notes(context: Context, request: Dispatch) -> list[str]:
+    """What keeps new tickets of Claude Code from starting; they wait until it is mended."""
+    settings = parse(project_cases.find(context, request.cwd).config_text, origin="legion.toml")
+    for new in request.tickets:
+        if not new.checkpoint and agent(context, settings, new.command, new.driver).argv is None:
+            missing = provider_waits.missing(context)
+            return [f"{missing} The ticket waits until then."] if missing else []
+    return []
+
+
+def key_words(context: Context, name: str, one: ProviderConfig) -> str:
+    """Where a key comes from. Of a command only the program: its arguments may be private."""
+    if one.key_file:
+        kept = one.key_file == str(_kept_file(context, name))
+        return "kept by Legion" if kept else f"file {one.key_file}"
+    if one.key_env:
+        return f"variable {one.key_env}"
+    if one.key_command:
+        return f"output of {next(iter(one.key_argv), '')}"
+    return "keyring" if one.key_keyring else "none needed"
+
+
+def limit_line(limit: ProviderLimit | None) -> LimitLine | None:
+    if limit is None:
+        return None
+    return LimitLine(
+        at=limit.at,
+        status=limit.status,
+        window=limit.span,
+        utilization=limit.utilization,
+        resets_at=limit.resets_at,
+    )
+
+
+def known(context: Context, name: str) -> ProviderConfig:
+    there = model_access.known(context)
+    if name not in there:
+        raise _unknown(name, there)
+    return there[name]
+
+
+def _unknown(name: str, there: Mapping[str, ProviderConfig]) -> NotFound:
+    names = ", ".join(there) or "none yet"
+    return NotFound(f"There is no provider {name} (there is {names}): see `legion provider list`.")
+
+
+def _made(context: Context, wanted: AddProvider, before: ProviderConfig | None) -> ProviderConfig:
+    """What is wanted, with what stays as it was."""
+    template = TEMPLATES.get(wanted.name)
+    url = wanted.url or (before.url if before else template.url if template else "")
+    if not url:
+        raise BadInput(f"Where is {wanted.name} reached? Add --url with its address, such as https://api.example.com.")
+    usual = before.kind if before else template.kind if template else ProviderApi.ANTHROPIC
+    kind = _kind(wanted.kind) if wanted.kind else usual
+    if wanted.auth:
+        auth = _auth(wanted.auth)
+    elif wanted.key.startswith(_LONG_LIVED):
+        auth = ProviderAuth.OAUTH
+    else:
+        auth = before.auth if before else _usual_auth(kind, template)
+    _refuse_two_keys(wanted)
+    if auth is ProviderAuth.COPILOT and not (wanted.token_url or (before and before.token_url)):
+        raise BadInput("Copilot is reached by a login: `legion provider login copilot`.")
+    made = replace(
+        before or ProviderConfig(url=url),
+        token_url=wanted.token_url or (before.token_url if before else ""),
+        url=url,
+        kind=kind,
+        auth=auth,
+        key_file="",
+        key_env="",
+        key_command="",
+        key_keyring="",
+    )
+    return _with_key(context, wanted, made if wanted.model is None else replace(made, model=wanted.model))
+
+
+def _usual_auth(kind: ProviderApi, template: ProviderTemplate | None) -> ProviderAuth:
+    if template is not None:
+        return template.auth
+    return ProviderAuth.API_KEY if kind is ProviderApi.ANTHROPIC else ProviderAuth.BEARER
+
+
+def _kind(word: str) -> ProviderApi:
+    try:
+        return ProviderApi(word)
+    except ValueError:
+        kinds = ", ".join(kind.value for kind in ProviderApi)
+        raise BadInput(f"{word!r} is no API that Legion speaks: choose one of {kinds}.") from None
+
+
+def _refuse_unfit(there: Mapping[str, ProviderConfig]) -> None:
+    """Names and addresses that the gateway would refuse, also of those that a person wrote by hand."""
+    for name, one in there.items():
+        try:
+            plain = not re.search(r"\s", one.url)
+            Provider(name=name, url=one.url.rstrip("/") if plain else "", key=NO_KEY)
+        except ValueError:
+            raise BadInput(f"The URL of provider {name} is none: write one like https://api.example.com.") from None
+
+
+def _auth(word: str) -> ProviderAuth:
+    try:
+        return ProviderAuth(word)
+    except ValueError:
+        known_ways = ", ".join(way.value for way in ProviderAuth)
+        raise BadInput(f"{word!r} is no way to show a key: choose one of {known_ways}.") from None
+
+
+def _refuse_two_keys(wanted: AddProvider) -> None:
+    places = [wanted.key_file, wanted.key_env, wanted.key_command, wanted.keyring, wanted.no_key]
+    named = sum(bool(place) for place in places)
+    if named > 1 or (wanted.key and named and not wanted.keyring):
+        raise BadInput("A key comes from one place: give only one of the options about it.")
+    if not named and not wanted.key:
+        raise BadInput(f"Where does the key of {wanted.name} come from? Give the key, its place, or --no-key.")
+    if wanted.key and not _KEY.fullmatch(wanted.key):
+        raise BadInput("The key must be one word of plain letters, digits and signs: copy it again.")
+
+
+def _with_key(context: Context, wanted: AddProvider, one: ProviderConfig) -> ProviderConfig:
+    """The provider with the place of its key."""
+    if wanted.keyring:
+        _keyring()
+        return replace(one, key_keyring="yes")
+    if wanted.key:
+        return replace(one, key_file=str(_kept_file(context, wanted.name)))
+    if wanted.key_file:
+        _refuse_open_file(Path(wanted.key_file))
+        return replace(one, key_file=wanted.key_file)
+    if wanted.key_env:
+        return replace(one, key_env=wanted.key_env)
+    if wanted.key_command:
+        made = replace(one, key_command=wanted.key_command)
+        _refuse_command(made)
+        return made
+    return one
+
+
+def _refuse_open_file(path: Path) -> None:
+    try:
+        found = path.stat()
+    except OSError as fault:
+        raise BadInput(f"The key file {path} cannot be read ({fault.strerror}): write the key there first.") from None
+    if not stat.S_ISREG(found.st_mode) or found.st_uid != os.geteuid() or stat.S_IMODE(found.st_mode) & 0o077:
+        raise NotAllowed(f"The key file {path} must be yours and closed to others: run `chmod 600 {path}`.")
+
+
+def _refuse_command(one: ProviderConfig) -> None:
+    try:
+        program = next(iter(one.key_argv), "")
+    except ValueError:
+        raise BadInput("The key command has quotes that do not close: mend it.") from None
+    if shutil.which(program) is None:
+        raise BadInput(f"The program {program!r} of the key command is not on PATH: install it or name its full path.")
+
+
+def _kept_file(context: Context, name: str) -> Path:
+    return context.data.keys / name
+
+
+def _keep(context: Context, wanted: AddProvider) -> None:
+    if wanted.keyring:
+        try:
+            _keyring().set_password(_SERVICE, wanted.name, wanted.key)
+        except Exception:  # backends of any kind raise what they like, and it may hold the key
+            raise NotAllowed("The keyring cannot be opened by the daemon: unlock it, or leave out --keyring.") from None
+        return
+    context.data.keys.mkdir(exist_ok=True, mode=0o700)
+    files.write_whole(_kept_file(context, wanted.name), f"{wanted.key}\n")
+
+
+def _forget(context: Context, name: str) -> bool:
+    """Delete the key in our own folder. What lies in a keyring is the person's."""
+    there = _kept_file(context, name).exists()
+    _kept_file(context, name).unlink(missing_ok=True)
+    return there
+
+
+def _keyring() -> _Keyring:
+    try:
+        # An optional extra, slow to import, and needed by few.
+        found: _Keyring = importlib.import_module("keyring")
+    except ImportError:
+        raise NotAllowed(
+            'The keyring needs another library: run `pip install "legionary[keyring]"`, or leave out --keyring.'
+        ) from None
+    return found
+
+
+def _chosen(context: Context) -> str:
+    try:
+        way = model_access.choose(context)
+    except LegionError:
+        return ""
+    return way.provider if isinstance(way, GatewayAccess) else ""
+
+
+def _choice_notes(context: Context) -> list[str]:
+    """Why Claude Code would not start now, where there are providers."""
+    if not model_access.known(context):
+        return []
+    try:
+        model_access.choose(context)
+    except NoModelAccess as missing:
+        return [missing.message]
+    return []
+
+
+def _other_notes(context: Context, name: str) -> list[str]:
+    """That agents go on with another provider than the one that was added."""
+    used = _chosen(context)
+    if used in ("", name):
+        return []
+    return [f'Agents use {used}: write `provider = "{name}"` under [claude] in {context.user.origin} to use {name}.']
+
+
+def _woken_notes(woken: list[int]) -> list[str]:
+    return [f"Work goes on that waited for a provider: {_tickets(woken)}."] if woken else []
+
+
+def _tickets(ids: list[int]) -> str:
+    return f"ticket {ids[0]}" if len(ids) == 1 else f"tickets {', '.join(str(id) for id in ids)}"

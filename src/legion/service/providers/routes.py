@@ -1,0 +1,125 @@
+"""Which models are asked where: routes set, listed, removed, and what each provider says it has."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import threading
+import uuid
+from dataclasses import replace
+from urllib.parse import urlsplit
+
+from legion.config.files import routes as config
+from legion.config.files.routes import RouteConfig
+from legion.domain.errors import BadInput, NotFound
+from legion.gateway import lifecycle
+from legion.gateway.files.passes import Pass, grant, revoke
+from legion.jobs.agent import model_access
+from legion.jobs.context import Context
+from legion.service.providers import catalog
+from legion.service.providers.probe import said
+from legion.wire.projects import Done
+from legion.wire.providers import Models, ModelsOf, RemoveRoute, RouteLine, Routes, SetRoute
+
+_PATIENCE = 30.0
+_DEAREST = 1e6
+_ONE_AT_A_TIME = threading.Lock()
+
+
+def listed(context: Context) -> Routes:
+    lines = [
+        RouteLine(
+            model=one.model,
+            provider=one.provider,
+            to=[target.words for target in one.to],
+            agent=one.agent,
+            role=one.role,
+            team=one.team,
+            most_usd=one.most_usd,
+        )
+        for one in config.load()
+    ]
+    return Routes(file=str(config.routes_file()), routes=lines)
+
+
+def set_route(context: Context, wanted: SetRoute) -> Done:
+    """A new route goes before all others; one that is there keeps its place."""
+    if not wanted.model or not wanted.to:
+        raise BadInput("A route needs a model and a provider to ask: `legion route set 'claude-haiku-*' ollama`.")
+    if wanted.most_usd is not None and not 0 <= wanted.most_usd < _DEAREST:
+        raise BadInput("--most-usd must be dollars for a million tokens, such as 5.")
+    made = RouteConfig(
+        model=wanted.model,
+        provider=wanted.provider,
+        agent=wanted.agent,
+        role=wanted.role,
+        team=wanted.team,
+        most_usd=wanted.most_usd,
+        to=tuple(config.target(words) for words in wanted.to),
+    )
+    for name in (*(target.provider for target in made.to), *filter(None, (made.provider,))):
+        catalog.known(context, name)
+    with _ONE_AT_A_TIME:
+        there = config.load()
+        if any(one.about == made.about for one in there):
+            config.save(tuple(made if one.about == made.about else one for one in there))
+        else:
+            config.save((made, *there))
+    model_access.tell_gateway(context)
+    places = ", then ".join(target.words for target in made.to)
+    return Done(message=f"{made.model} is asked for at {places}.", notes=[])
+
+
+def remove_route(context: Context, wanted: RemoveRoute) -> Done:
+    gone = RouteConfig(
+        model=wanted.model, provider=wanted.provider, agent=wanted.agent, role=wanted.role, team=wanted.team, to=()
+    )
+    with _ONE_AT_A_TIME:
+        there = config.load()
+        left = tuple(one for one in there if one.about != gone.about)
+        if len(left) == len(there):
+            raise NotFound(f"There is no route for {wanted.model}: see `legion route list`.")
+        config.save(left)
+    model_access.tell_gateway(context)
+    return Done(message=f"The route for {wanted.model} is removed.", notes=[])
+
+
+def models(context: Context, name: str = "") -> Models:
+    """What the providers say they have, asked through the gateway, which alone has their keys."""
+    names = [name] if name else list(model_access.known(context))
+    for one in names:
+        catalog.known(context, one)
+    folder = model_access.tell_gateway(context)
+    address = lifecycle.ensure(folder, context.user.daemon.gateway_port)
+    found = []
+    for one in names:
+        run = f"models-{uuid.uuid4()}"
+        token = grant(folder, Pass(run=run, ticket=0, project=0, agent="", provider=one))
+        try:
+            found.append(replace(_ask(address.url, token), provider=one))
+        finally:
+            revoke(folder, run)
+    return Models(providers=found)
+
+
+def _ask(url: str, token: str) -> ModelsOf:
+    connection = http.client.HTTPConnection(urlsplit(url).netloc, timeout=_PATIENCE)
+    headers = {"authorization": f"Bearer {token}", "anthropic-version": "2023-06-01"}
+    try:
+        connection.request("GET", "/v1/models?limit=1000", headers=headers)
+        answer = connection.getresponse()
+        body = answer.read()
+    except (OSError, http.client.HTTPException) as fault:
+        return _no_models(f"the gateway could not be asked ({fault})")
+    finally:
+        connection.close()
+    if answer.status != 200:
+        return _no_models(f"it answered {answer.status}: {said(body)}")
+    try:
+        return ModelsOf(provider="", models=sorted(str(one["id"]) for one in json.loads(body)["data"]))
+    except (ValueError, KeyError, TypeError):
+        return _no_models(f"what it answered is no list of models: {said(body)}")
+
+
+def _no_models(why: str) -> ModelsOf:
+    return ModelsOf(provider="", models=[], trouble=why)

@@ -1,0 +1,195 @@
+"""Questions to a person: which wait, what the person answers, and what that brings about."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from legion.config.files import permission_rules
+from legion.domain.agents.agent import ROOT
+from legion.domain.errors import BadInput, StateConflict
+from legion.domain.questions import (
+    ALWAYS,
+    APPROVE,
+    BACK,
+    LAND,
+    LEAVE,
+    MORE,
+    NO,
+    RETRY,
+    YES,
+    Question,
+    QuestionKind,
+    SettledBy,
+    chosen,
+)
+from legion.domain.tickets.attempts import has_attempts
+from legion.jobs.context import Context
+from legion.jobs.supervise import questions as asking
+from legion.jobs.supervise import usage
+from legion.service.agents import hire, mail, plan_approval
+from legion.service.agents.mail import GO_ON
+from legion.service.tickets import dispatch as ticket_cases
+from legion.store.board import projects, questions, tickets
+from legion.store.database.transactions import ReadTransaction, Transaction
+from legion.store.staff import agents
+from legion.wire.agents import PlanVerdict
+from legion.wire.questions import Answered, AnswerQuestion, Inbox, QuestionLine
+
+_GONE = "its agent had gone"
+
+
+def inbox(context: Context) -> Inbox:
+    asking.settle_overdue(context)
+    with context.store.read() as tx:
+        return Inbox(questions=lines(tx, questions.open_ones(tx)))
+
+
+def lines(tx: ReadTransaction, waiting: Iterable[Question]) -> list[QuestionLine]:
+    shown = tuple(waiting)
+    on_board = tickets.states_of(tx, {one.ticket for one in shown if one.ticket is not None})
+    titles = {ticket.id: ticket.spec.title for ticket in tickets.get_many(tx, on_board)}
+    names = {project.id: project.name for project in projects.all(tx)}
+    people = agents.names(tx) if any(one.agent for one in shown) else {}
+    return [
+        QuestionLine(
+            id=one.id,
+            project=names.get(one.project, ""),
+            ticket=one.ticket,
+            title=titles.get(one.ticket or 0, ""),
+            words=one.words,
+            asked_at=one.asked_at,
+            deadline=one.deadline,
+            kind=one.kind.value,
+            agent=one.agent,
+            name=people.get(one.agent, ""),
+            facts=dict(one.facts),
+            choices=list(one.choices),
+            default=one.fallback,
+        )
+        for one in shown
+    ]
+
+
+def answer(context: Context, question_id: int, given: AnswerQuestion) -> Answered:
+    """Whoever is first settles it: a person here, the run's own journal, or the deadline."""
+    asking.settle_overdue(context)
+    with context.store.read() as tx:
+        question = questions.get(tx, question_id)
+    choice = chosen(question, _said(given))
+    why = given.why.strip()
+    if question.settled_at is not None:
+        raise StateConflict(_settled(question))
+    if question.kind in (QuestionKind.PERMISSION, QuestionKind.CHANGE) and choice != NO and why:
+        raise BadInput(
+            f"Words go with a no only: answer `legion answer {question.id} {choice}`, and say more with `legion tell`."
+        )
+    if question.kind is QuestionKind.REVIEW and choice != BACK and why:
+        raise BadInput(f"Words go with `{BACK}` only: answer `legion answer {question.id} {choice}`.")
+    if question.kind is QuestionKind.PERMISSION:
+        return _answer_permission(context, question, choice, why)
+    if question.kind is QuestionKind.PLAN:
+        about = question.agent or str(question.ticket)
+        said = plan_approval.decide(context, ROOT, PlanVerdict(agent=about, approve=choice == APPROVE, why=why)).message
+        return Answered(question=question_id, ticket=question.ticket, allowed=None, choice=choice, message=said)
+    if question.kind is QuestionKind.BUDGET:
+        usage.catch_up(context)
+    with context.store.write() as tx:
+        settled = _settle(tx, question, choice, why)
+        mail.let_go_on(tx, settled)
+        hire.give_more(context, tx, settled)
+        name = agents.get(tx, settled.agent).name if settled.agent else ""
+    message = _consequence(context, settled, name)
+    return Answered(question=question_id, ticket=question.ticket, allowed=None, choice=choice, message=message)
+
+
+def _said(given: AnswerQuestion) -> str:
+    if given.allowed is None:
+        return given.choice
+    if given.choice:
+        raise BadInput("Answer with a choice or with allowed, not with both.")
+    return YES if given.allowed else NO
+
+
+def _answer_permission(context: Context, question: Question, choice: str, why: str) -> Answered:
+    allowed = choice != NO
+    if choice == ALWAYS:
+        permission_rules.add(question.facts["rule"])
+    # The journal's word on it is written down after ours, and finds it settled, so ours keeps its reason.
+    with context.store.write() as tx:
+        current = questions.get(tx, question.id)
+        if current.settled_at is not None:
+            raise StateConflict(_settled(current))
+        reached = asking.permit(context, question, allowed=allowed, why=why)
+        allowed, why = (allowed, why) if reached else (False, _GONE)
+        by = SettledBy.PERSON if reached else SettledBy.END
+        questions.settle(tx, question.id, choice if reached else NO, why, by=by)
+    who = _asker(question)
+    if not reached:
+        message = f"{who} has gone and hears no answer any more: the question counts as a no."
+    elif choice == ALWAYS:
+        message = (
+            f"{who} goes ahead, and {question.facts['rule']} is allowed from now on ({permission_rules.rules_file()})."
+        )
+    elif allowed:
+        message = f"{who} goes ahead."
+    else:
+        message = f"{who} may not, and looks for another way."
+    return Answered(
+        question=question.id,
+        ticket=question.ticket,
+        allowed=allowed,
+        choice=choice if reached else NO,
+        message=message,
+    )
+
+
+def _settle(tx: Transaction, question: Question, choice: str, why: str) -> Question:
+    current = questions.get(tx, question.id)
+    if current.settled_at is not None:
+        raise StateConflict(_settled(current))
+    return asking.settle(tx, question, choice, why)
+
+
+def _consequence(context: Context, settled: Question, name: str) -> str:
+    """What the answer brings about, in one sentence."""
+    who = name or _asker(settled)
+    match settled.kind, settled.choice:
+        case (QuestionKind.BUDGET, choice) if choice == MORE and settled.ticket is not None:
+            return ticket_cases.resume(context, settled.ticket).message
+        case (QuestionKind.BUDGET, choice) if choice == MORE and not settled.agent:
+            return f"There is ${settled.facts['usd']} more to spend, and what waited goes on."
+        case (QuestionKind.CONFLICT, choice) if choice == RETRY and settled.ticket is not None:
+            return ticket_cases.retry(context, settled.ticket, settled.why).message
+        case (QuestionKind.CHANGE, choice) if choice == YES:
+            return f"Ticket {settled.ticket} goes on with its change."
+        case (QuestionKind.CHANGE, _) if settled.ticket is not None:
+            return _refused(context, settled.ticket)
+        case (QuestionKind.ATTEMPTS, choice):
+            return f"Ticket {settled.ticket} {'is tried again' if choice == YES else 'has failed'}."
+        case (QuestionKind.CONFLICT, _) if settled.agent and settled.choice != GO_ON:
+            return f"{who} is told so where it tries again."
+        case (QuestionKind.REVIEW, choice):
+            words = {LAND: "lands as it is", BACK: "goes back to its agent, who hears why"}
+            return f"Ticket {settled.ticket} {words.get(choice, 'is stopped')}."
+        case (_, choice) if choice == LEAVE:
+            return "It stays as it is."
+        case _:
+            return f"{who} gets this answer."
+
+
+def _refused(context: Context, ticket: int) -> str:
+    with context.store.read() as tx:
+        may_try = has_attempts(tickets.get(tx, ticket))
+    if may_try:
+        return f"Ticket {ticket} goes back to its agent, who hears why."
+    return f"Ticket {ticket} fails, since it has no attempt left: `legion retry {ticket}` gives it one."
+
+
+def _asker(question: Question) -> str:
+    return f"Agent {question.agent}" if question.agent else f"The agent of ticket {question.ticket}"
+
+
+def _settled(question: Question) -> str:
+    why = f", {question.why}" if question.why else ""
+    where = f": see `legion ticket {question.ticket}`" if question.ticket is not None else ""
+    return f"Question {question.id} is settled already ({question.choice or 'without an answer'}{why}){where}."

@@ -1,0 +1,52 @@
+"""Telling those who wait that something happened, without polling."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+from legion.store import events
+from legion.store.database.transactions import Store
+
+
+class CommitSignal:
+    """Wakes waiters after every commit that brought events."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._condition = threading.Condition()
+        self._count = 0
+        self._closed = False
+        store.on_commit(self._tell)
+
+    def _tell(self) -> None:
+        with self._condition:
+            self._count += 1
+            self._condition.notify_all()
+
+    def close(self) -> None:
+        """Let every waiter go: the daemon ends."""
+        with self._condition:
+            self._closed = True
+            self._condition.notify_all()
+
+    def last(self) -> int:
+        with self._store.read() as tx:
+            return events.last(tx)
+
+    def wait(self, after: int, timeout: float) -> bool:
+        """Whether an event later than `after` exists, waiting for one at most `timeout` seconds."""
+        deadline = time.monotonic() + timeout
+        while True:
+            with self._condition:
+                seen = self._count
+            if self.last() > after:
+                return True
+            if not self._changed(seen, deadline):
+                return False
+
+    def _changed(self, seen: int, deadline: float) -> bool:
+        with self._condition:
+            left = deadline - time.monotonic()
+            self._condition.wait_for(lambda: self._count != seen or self._closed, max(0.0, left))
+            return self._count != seen and not self._closed

@@ -1,0 +1,1 @@
+"""Use cases about tickets: dispatch and the actions on them."""

@@ -1,0 +1,119 @@
+"""Who works on new tickets: their teams with all roles filled in, and what those bring along."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from legion.config.base.settings import NAME
+from legion.config.files.project import ProjectConfig
+from legion.config.files.teams import DefinitionKind
+from legion.domain.agents.teams import Crew, RolePart, TeamStage
+from legion.domain.errors import BadInput, LegionError
+from legion.domain.runs import Run
+from legion.domain.tickets import ladder
+from legion.domain.tickets.ticket import Ticket
+from legion.jobs.agent import teams
+from legion.jobs.agent.spec import NoProgram, agent
+from legion.jobs.context import Context, ProjectContext
+from legion.store.board import advice
+from legion.store.board import crews as stored
+from legion.wire.teams import AdviceLine, CrewLine, StageLine
+from legion.wire.tickets import NewTicket
+
+_MOST_LABELS = 20
+
+
+def chosen(context: Context, project_context: ProjectContext, new: NewTicket) -> Crew | None:
+    """None for a checkpoint, on which nobody works. Raises what is wrong, with the name of the ticket."""
+    shown = new.key or " ".join(new.title.split())[:40]
+    if new.checkpoint and new.team:
+        raise BadInput(f"Ticket {shown!r} is a checkpoint, which has no agent: leave out team.")
+    if len(new.labels) > _MOST_LABELS or not all(NAME.fullmatch(label) for label in new.labels):
+        raise BadInput(
+            f"Ticket {shown!r}: a label has at most 40 letters, digits, dots, dashes and underscores, "
+            f"and a ticket at most {_MOST_LABELS} of them."
+        )
+    if new.checkpoint:
+        return None
+    crew = teams.crew(context, project_context, new.team)
+    _refuse_no_program(context, project_context.config, crew)
+    return crew
+
+
+def usual(context: Context, project_context: ProjectContext) -> Crew:
+    """The project's default."""
+    return teams.crew(context, project_context, "")
+
+
+def fitted(context: Context, new: NewTicket, crew: Crew | None, *, by_a_person: bool) -> NewTicket:
+    """The ticket with what the one who builds brings along, unless the ticket itself says it."""
+    if crew is None:
+        return new
+    # The ladder of a label leads to models that an agent may not give.
+    ladders = dict(context.user.models.by_label) if by_a_person else {}
+    label = ladder.label_of(new.labels, ladders)
+    role = crew.builder.role
+    plain = bool(new.command)
+    return replace(
+        new,
+        team=crew.team,
+        model=new.model or (ladders[label][0] if label else role.model),
+        driver=new.driver or ("" if plain else role.driver),
+    )
+
+
+def notes(context: Context, project_context: ProjectContext, crews: list[Crew | None]) -> list[str]:
+    """Definitions of the repository that would count for these, were they trusted."""
+    there = [crew for crew in crews if crew is not None]
+    names = {(DefinitionKind.TEAM, crew.team) for crew in there}
+    names |= {(DefinitionKind.ROLE, stage.role.name) for crew in there for stage in crew.stages}
+    return [
+        f"{one.file} does not count before you trust it: read it and run `legion trust`."
+        for one in teams.untrusted(context, project_context)
+        if (one.kind, one.name) in names
+    ]
+
+
+def line(context: Context, project_context: ProjectContext, ticket: Ticket, all_runs: Sequence[Run]) -> CrewLine | None:
+    """For the ticket's page. None where no team works on it."""
+    if not ticket.spec.crew:
+        return None
+    crew = teams.of_ticket(context, ticket)
+    with context.store.read() as tx:
+        said = advice.of_ticket(tx, ticket.id)
+    return CrewLine(
+        team=crew.team,
+        stages=[_stage(stage, ticket, all_runs) for stage in crew.stages],
+        advice=[
+            AdviceLine(role=one.role, run=one.run, turn=one.turn, text=one.text, given_at=one.given_at) for one in said
+        ],
+        changed="" if ticket.ended or ticket.spec.dispatcher else _changed(context, project_context, ticket),
+    )
+
+
+def _stage(stage: TeamStage, ticket: Ticket, all_runs: Sequence[Run]) -> StageLine:
+    builds = stage.part is RolePart.BUILD
+    mine = [run.id for run in all_runs if run.role == ("" if builds else stage.key)]
+    model = ticket.spec.model if builds else stage.role.model
+    return StageLine(role=stage.key, part=stage.part.value, model=model, runs=mine)
+
+
+def _changed(context: Context, project_context: ProjectContext, ticket: Ticket) -> str:
+    try:
+        now = teams.crew(context, project_context, ticket.spec.team)
+    except LegionError as gone:
+        return gone.message
+    if stored.digest(now) == ticket.spec.crew:
+        return ""
+    return "its definition was changed since; this ticket keeps the one that it was dispatched with"
+
+
+def _refuse_no_program(context: Context, config: ProjectConfig, crew: Crew) -> None:
+    for stage in crew.stages:
+        if not stage.role.driver:
+            continue
+        try:
+            agent(context, config, "", stage.role.driver)
+        except NoProgram as missing:
+            raise BadInput(f"The role {stage.role.name} in {stage.role.file}: {missing.message}") from missing

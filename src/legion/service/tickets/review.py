@@ -1,0 +1,126 @@
+"""A person has a change read, or sends it back; and what readers said, for a ticket's page."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from legion.domain.agents.teams import REVIEWER
+from legion.domain.errors import StateConflict
+from legion.domain.questions import QuestionKind
+from legion.domain.review.verdicts import OVERRULED, ReviewRequest
+from legion.domain.rules import Rule
+from legion.domain.tickets.ticket import AskReview, ParkReason, State, Ticket, Unpark
+from legion.jobs.attempts import review_rounds
+from legion.jobs.context import Context
+from legion.service.tickets import dispatch as cases
+from legion.store.board import questions, tickets, verdicts
+from legion.store.database.transactions import Transaction
+from legion.wire.reviews import CriterionLine, FindingLine, ReviewLine
+from legion.wire.tickets import Acted
+
+_WHY = "a person asked for it"
+_IN_HAND = (State.CHECKING, State.REVIEWING, State.LANDING)
+
+
+def review(context: Context, ticket_id: int) -> Acted:
+    """Whatever the policy says. What has landed stays landed, and what is about to land waits."""
+    with context.store.write() as tx:
+        ticket = cases.in_our_care(tx, ticket_id)
+        cases.refuse_mid_landing(tx, ticket)
+        said = _have_read(tx, ticket)
+    return Acted(tickets=[ticket_id], message=f"{said}: see `legion ticket {ticket_id}`.")
+
+
+def _have_read(tx: Transaction, ticket: Ticket) -> str:
+    match ticket.state:
+        case State.DONE if ticket.change is not None:
+            verdicts.ask(tx, ticket, REVIEWER, binding=False, why=_WHY)
+            return f"What landed of ticket {ticket.id} is being read; nothing moves"
+        case State.REVIEWING:
+            raise StateConflict(f"Ticket {ticket.id} is being read already: see `legion ticket {ticket.id}`.")
+        case State.CHECKING if ticket.change is not None:
+            verdicts.ask(tx, ticket, REVIEWER, binding=True, why=_WHY)
+            return f"Ticket {ticket.id} is read when its proofs are green"
+        case State.LANDING:
+            tickets.move(tx, ticket.id, AskReview((REVIEWER,), _WHY), rule=Rule.PERSON)
+            return f"Ticket {ticket.id} is being read, and waits for that"
+        case State.PARKED if ticket.parked is not None and ticket.parked.reason is ParkReason.QUESTION:
+            return _read_parked(tx, ticket, ticket.parked.back_to)
+    raise _nothing(ticket, "to read")
+
+
+def _read_parked(tx: Transaction, ticket: Ticket, back_to: State) -> str:
+    if back_to not in (State.CHECKING, State.REVIEWING) or ticket.change is None:
+        raise _nothing(ticket, "to read")
+    verdicts.ask(tx, ticket, REVIEWER, binding=True, why=_WHY)
+    if back_to is State.CHECKING:
+        return f"Ticket {ticket.id} is read when its question is answered"
+    questions.withdraw(tx, ticket=ticket.id, kind=QuestionKind.REVIEW, why="it is read once more")
+    tickets.move(tx, ticket.id, Unpark(), rule=Rule.PERSON)
+    return f"Ticket {ticket.id} is read once more"
+
+
+def bounce(context: Context, ticket_id: int, words: str) -> Acted:
+    """Back to its agent, with a person's words and whatever readers found."""
+    with context.store.write() as tx:
+        ticket = cases.in_our_care(tx, ticket_id)
+        cases.refuse_mid_landing(tx, ticket)
+        if ticket.state is State.DONE:
+            raise StateConflict(f"Ticket {ticket_id} has landed: `legion undo {ticket_id}` takes it back.")
+        stands = ticket.parked.back_to if ticket.parked is not None else ticket.state
+        if stands not in _IN_HAND or ticket.change is None or ticket.spec.undoes is not None:
+            raise _nothing(ticket, "to send back")
+        if ticket.state is State.PARKED:
+            ticket = tickets.move(tx, ticket_id, Unpark(), rule=Rule.PERSON)
+        questions.withdraw(
+            tx, ticket=ticket_id, kind=QuestionKind.CHANGE, why=words.strip() or "the person sent it back"
+        )
+        tickets.move(tx, ticket_id, review_rounds.sent_back(tx, ticket, words.strip()), rule=Rule.PERSON)
+        active = cases.active_runs(tx, ticket_id)
+    cases.end_runs(context, active)
+    return Acted(tickets=[ticket_id], message=f"Ticket {ticket_id} goes back to its agent, who hears why.")
+
+
+def _nothing(ticket: Ticket, what: str) -> StateConflict:
+    hints = {
+        State.WORKING: f"say it with `legion tell {ticket.id}`",
+        State.FAILED: f"`legion retry {ticket.id} --feedback ...` takes it up again",
+        State.STOPPED: f"`legion retry {ticket.id} --feedback ...` takes it up again",
+    }
+    hint = hints.get(ticket.state, f"see `legion ticket {ticket.id}`")
+    return StateConflict(f"Ticket {ticket.id} is {ticket.state.value} and has no change {what}: {hint}.")
+
+
+def lines(ticket: Ticket, readings: Iterable[ReviewRequest]) -> list[ReviewLine]:
+    """Given ones, and those that are still to come: who was to read a change that is gone never will."""
+    there = ticket.change is not None and ticket.state in (*_IN_HAND, State.PARKED, State.DONE)
+    current = ticket.change.commit if there and ticket.change is not None else ""
+    return [_line(reading) for reading in readings if reading.given_at is not None or reading.commit == current]
+
+
+def _line(reading: ReviewRequest) -> ReviewLine:
+    verdict = reading.verdict
+    ruling = verdict.ruling.value if verdict is not None else "none" if reading.given_at is not None else ""
+    return ReviewLine(
+        reader=reading.reader,
+        round=reading.round,
+        attempt=reading.attempt,
+        commit=reading.commit,
+        binding=reading.binding,
+        why=reading.why,
+        asked_at=reading.asked_at,
+        given_at=reading.given_at,
+        verdict=ruling,
+        complaint=reading.complaint if verdict is None else "",
+        summary=verdict.summary if verdict is not None else "",
+        findings=[
+            FindingLine(id=one.id, weight=one.weight.value, file=one.file, line=one.line, text=one.text)
+            for one in (verdict.findings if verdict is not None else ())
+        ],
+        criteria=[
+            CriterionLine(number=one.number, met=one.met, why=one.why)
+            for one in (verdict.criteria if verdict is not None else ())
+        ],
+        notes=list(reading.notes),
+        overruled=OVERRULED in reading.notes,
+    )

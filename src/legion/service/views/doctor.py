@@ -1,0 +1,245 @@
+"""Is everything there that Legion needs? Each finding says what is, and what to do where it is not well."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+from legion.config.files.user import CLAUDE
+from legion.config.sections.machine import SandboxMode
+from legion.domain.errors import LegionError, NotFound
+from legion.domain.landing.conflicts import score
+from legion.domain.runs import agent_seat, seated
+from legion.gateway import lifecycle
+from legion.gateway.files.folder import GatewayFolder
+from legion.git.core import command as git
+from legion.git.core.errors import GitProblem
+from legion.jobs.agent import claude, model_access
+from legion.jobs.agent.model_access import OwnLogin
+from legion.jobs.context import Context
+from legion.jobs.workspace.save import worktree_name
+from legion.service.projects import registry as project_cases
+from legion.service.providers import catalog
+from legion.service.shared.fragments import moment
+from legion.service.views import pages
+from legion.store import events
+from legion.store.board import tickets
+from legion.store.staff import agents
+from legion.wire.projects import Doctor, DoctorFinding
+
+_MOST_EVENTS = 20_000
+_LOW_DISK = 2 * 2**30
+_NOT_NEEDED = "not needed: your driver is another one"
+
+
+def doctor(context: Context, cwd: str | None) -> Doctor:
+    findings = [_git(), _sandbox(context), _store(context), _settings(context), _disk("data folder", context.data.root)]
+    findings += [_driver(name, driver.argv[0]) for name, driver in sorted(context.user.drivers.items())]
+    findings += _replaced(context)
+    project = project_cases.find_or_none(context, cwd) if cwd else None
+    driver = context.workshop_of(project).config.agents.driver if project is not None else ""
+    findings += _claude(context, needed=_is_claude(context, driver))
+    if project is not None:
+        findings += _project(context, project.id)
+    return Doctor(ok=all(finding.ok for finding in findings), findings=findings)
+
+
+def _git() -> DoctorFinding:
+    try:
+        found = ".".join(str(part) for part in git.version())
+    except GitProblem as problem:
+        return DoctorFinding(name="git", ok=False, detail=str(problem), advice="install or update git")
+    return DoctorFinding(name="git", ok=True, detail=found)
+
+
+def _sandbox(context: Context) -> DoctorFinding:
+    state, mode = context.sandbox, context.user.sandbox.mode
+    if mode is SandboxMode.OFF:
+        return DoctorFinding(
+            name="sandbox", ok=True, detail="switched off in your settings: agents can reach all that you can"
+        )
+    if state.works:
+        return DoctorFinding(name="sandbox", ok=True, detail=state.why)
+    advice = "install bubblewrap (Debian: apt install bubblewrap)"
+    return DoctorFinding(name="sandbox", ok=False, detail=f"none holds here: {state.why}", advice=advice)
+
+
+def _store(context: Context) -> DoctorFinding:
+    with context.store.read() as tx:
+        return DoctorFinding(name="store", ok=True, detail=f"{context.store.place}, {events.last(tx)} events")
+
+
+def _settings(context: Context) -> DoctorFinding:
+    user = context.user
+    if context.settings.complaint:
+        return DoctorFinding(name="settings", ok=False, detail=context.settings.complaint, advice="mend the file")
+    there = Path(user.origin).exists() if user.origin else False
+    return DoctorFinding(name="settings", ok=True, detail=f"{user.origin}{'' if there else ' (not there; defaults)'}")
+
+
+def _disk(name: str, place: Path) -> DoctorFinding:
+    there = next(folder for folder in (place, *place.parents) if folder.exists())
+    free = shutil.disk_usage(there).free
+    detail = f"{free / 2**30:.1f} GB free at {place}"
+    return DoctorFinding(
+        name=name, ok=free > _LOW_DISK, detail=detail, advice="" if free > _LOW_DISK else "free some room"
+    )
+
+
+def _driver(name: str, program: str) -> DoctorFinding:
+    found = shutil.which(program)
+    detail = found or f"{program} is not on PATH"
+    return DoctorFinding(
+        name=f"driver {name}", ok=found is not None, detail=detail, advice="" if found else f"install {program}"
+    )
+
+
+def _replaced(context: Context) -> list[DoctorFinding]:
+    """A driver of the person's own under the name of the one that is always there: allowed, and easily unmeant."""
+    if CLAUDE not in context.user.drivers:
+        return []
+    return [
+        DoctorFinding(
+            name="Claude Code replaced",
+            ok=True,
+            detail=f"your [drivers.{CLAUDE}] is a plain program: no gateway, no budget, no conversation, no questions",
+            advice=f"rename it to use both, or remove it and set `default_driver` to `{CLAUDE}`",
+        )
+    ]
+
+
+def _is_claude(context: Context, driver: str) -> bool:
+    """Whether tickets that name no driver get Claude Code."""
+    try:
+        return context.user.driver(driver) is None
+    except NotFound:
+        return False
+
+
+def _claude(context: Context, *, needed: bool) -> list[DoctorFinding]:
+    """The program, its way to a model, and what lies on that way. Where nobody needs it, nothing of it is wrong."""
+    return [_program(context, needed), _model(context, needed), _gateway(context), *_limits(context)]
+
+
+def _program(context: Context, needed: bool) -> DoctorFinding:
+    try:
+        found = claude.find_program(context)
+    except LegionError as missing:
+        if not needed:
+            return DoctorFinding(name="Claude Code", ok=True, detail=f"none that can be used, and {_NOT_NEEDED}")
+        return DoctorFinding(name="Claude Code", ok=False, detail="none that can be used", advice=missing.message)
+    whose = "the one that Legion brings" if found.bundled else "yours"
+    over = f"Yours is not used: {found.passed_over}" if found.passed_over else ""
+    return DoctorFinding(name="Claude Code", ok=True, detail=f"{found.version}, {whose}, {found.path}", advice=over)
+
+
+def _model(context: Context, needed: bool) -> DoctorFinding:
+    try:
+        way = model_access.choose(context)
+    except LegionError as missing:
+        if not needed:
+            return DoctorFinding(name="model", ok=True, detail=_NOT_NEEDED)
+        return DoctorFinding(name="model", ok=False, detail="Claude Code has no way to one", advice=missing.message)
+    if isinstance(way, OwnLogin):
+        return DoctorFinding(
+            name="model",
+            ok=True,
+            detail=f"by your own Claude login, which agents can read, {way.credentials}",
+            advice="`legion provider add anthropic` gives them a way to it without the key",
+        )
+    (line,) = [line for line in catalog.listed(context).providers if line.name == way.provider]
+    missing_key = line.found is False
+    return DoctorFinding(
+        name="model",
+        ok=not missing_key or not needed,
+        detail=f"by provider {line.name} at {line.url}; its key: {line.key}{', which is not there' * missing_key}",
+        advice=model_access.key_advice(line.name, catalog.known(context, line.name)) if missing_key else "",
+    )
+
+
+def _gateway(context: Context) -> DoctorFinding:
+    found = lifecycle.address(GatewayFolder(context.data.gateway))
+    detail = f"{found.url}, pid {found.pid}, version {found.release}" if found else "starts with the first agent"
+    return DoctorFinding(name="gateway", ok=True, detail=detail)
+
+
+def _limits(context: Context) -> list[DoctorFinding]:
+    """What providers said last; a limit is never a fault."""
+    findings = []
+    try:
+        lines = catalog.listed(context).providers
+    except LegionError:
+        # A file that cannot be read is told of above.
+        return []
+    for line in lines:
+        if line.limit is not None:
+            used = "" if line.limit.utilization is None else f"{line.limit.utilization:.0%} used "
+            window = f"of {line.limit.window} " if line.limit.window else ""
+            resets = moment(line.limit.resets_at, context.clock())
+            said = f"{used}{window}".strip() or f"answered {line.limit.status}"
+            detail = f"{said}{f', resets {resets}' if resets else ''}"
+            findings.append(DoctorFinding(name=f"limit of {line.name}", ok=True, detail=detail))
+    return findings
+
+
+def _project(context: Context, project_id: int) -> list[DoctorFinding]:
+    project_context = context.workshop(project_id)
+    project = project_context.project
+    trusted = project_cases.is_trusted(context, project)
+    checks = ", ".join(check.name for check in project_context.config.checks)
+    with context.store.read() as tx:
+        known = {worktree_name(ticket.id) for ticket in tickets.live(tx, project=project_id)}
+        ended = {worktree_name(ticket.id) for ticket in tickets.recent(tx, project_id, limit=1000)}
+        staff = {agent_seat(agent.number) for agent in agents.standing(tx)} | agents.gone(tx, project_id)
+        flaky = pages.flaky(context, tx, project_id)
+        away = tickets.landed(tx, project_id, noted=True)
+        seen_early = score(events.newest(tx, project=project_id, limit=_MOST_EVENTS))
+    # Who reads a change has a tree of its own beside the ticket's.
+    readers = {
+        name
+        for name in project_context.worktrees.names()
+        if (found := seated(name)) and worktree_name(found[1]) in known | ended
+    }
+    strangers = project_context.worktrees.orphans(known | ended | staff | readers)
+    return [
+        DoctorFinding(
+            name="legion.toml",
+            ok=trusted,
+            detail=f"from the {project.config_origin.value}, {'trusted' if trusted else 'not trusted'}",
+            advice="" if trusted else "read it and run `legion trust`",
+        ),
+        DoctorFinding(
+            name="checks",
+            ok=bool(checks),
+            detail=checks or "none: landed tickets will show `unchecked`",
+            advice="" if checks else "add [checks.test] to legion.toml",
+        ),
+        DoctorFinding(
+            name="flaky checks",
+            ok=not flaky,
+            detail=", ".join(f"{command} ({times})" for command, times in flaky.items()) or "none",
+            advice="mend them: each time they cost another run" if flaky else "",
+        ),
+        DoctorFinding(
+            name="conflicts seen early",
+            ok=True,
+            detail=f"{seen_early.predicted}: {seen_early.came_true} came true, {seen_early.settled} settled in time; "
+            f"{seen_early.unforeseen} came unforeseen",
+        ),
+        DoctorFinding(
+            name="landed and gone",
+            # The person may have meant it.
+            ok=True,
+            detail=", ".join(f"ticket {one.id} ({one.landed[:9] if one.landed else ''})" for one in away) or "none",
+            advice="the target went back with your branch: merge their commits, dispatch again, or `legion drop`"
+            if away
+            else "",
+        ),
+        _disk("worktrees", Path(project.worktrees)),
+        DoctorFinding(
+            name="worktrees of no ticket",
+            ok=not strangers,
+            detail=", ".join(strangers) or "none",
+            advice="look into them, then delete them yourself" if strangers else "",
+        ),
+    ]

@@ -1,0 +1,43 @@
+"""How the place is in which a ticket's agent works: slot, ports, sizes, what `up` and `down` said. Read only."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from legion.domain.runs import Run
+from legion.jobs.context import Context
+from legion.jobs.workspace import environment, quota, slots
+from legion.jobs.workspace.environment import HookRun
+from legion.wire.tickets import CommandLine, EnvironmentLine
+
+_MOST_FILES = 100_000
+"""Counted for a page that somebody waits for."""
+
+
+def environment_line(context: Context, latest: Run | None, worktree: str | None) -> EnvironmentLine | None:
+    """The place of the latest run; None before the first one."""
+    if latest is None:
+        return None
+    slot = slots.held(context, latest)
+    record = environment.read_record(context, latest)
+    temp = slots.temp(context, latest.seat)
+    tree_size = quota.measure((Path(worktree),) if worktree else (), most=_MOST_FILES)
+    temp_size = quota.measure((temp,), most=_MOST_FILES)
+    return EnvironmentLine(
+        run=latest.id,
+        slot=slot.number if slot else None,
+        ports=list(slot.ports) if slot else [],
+        listening=list(slots.listening(slot.ports)) if slot else [],
+        temp=str(temp) if temp.exists() else None,
+        temp_bytes=temp_size.bytes,
+        worktree_bytes=tree_size.bytes,
+        all_counted=tree_size.whole and temp_size.whole,
+        limit_bytes=quota.limit(context, latest),
+        up=_command_line(record.up_result),
+        down=_command_line(record.down_result),
+        notes=list(record.notes),
+    )
+
+
+def _command_line(ran: HookRun | None) -> CommandLine | None:
+    return None if ran is None else CommandLine(command=ran.command, ok=ran.ok, how=ran.how, tail=ran.tail)

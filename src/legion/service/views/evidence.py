@@ -1,0 +1,123 @@
+"""What stands behind a ticket, for its page: which criterion is proven by what, and what was found in its change."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from legion.domain.checks import HELD_OUT, Receipt
+from legion.domain.events import Event, EventKind
+from legion.domain.review.path_patterns import matches
+from legion.domain.review.protected_files import deciding
+from legion.domain.review.verdicts import ReviewRequest
+from legion.domain.tickets import evidence
+from legion.domain.tickets.evidence import Backing
+from legion.domain.tickets.ticket import State, Ticket
+from legion.jobs.checks import approvals
+from legion.jobs.context import ProjectContext
+from legion.store.board import receipts as store
+from legion.store.database.transactions import ReadTransaction
+from legion.wire.tickets import EvidenceLine, ReversalLine, UnprovenLine, WeakeningLine
+
+
+def weakened(project_context: ProjectContext, ticket: Ticket) -> list[WeakeningLine]:
+    """Signs that its change makes tests weaker, whether or not it was allowed to touch them."""
+    if ticket.change is None or project_context.project.removed_at is not None:
+        return []
+    return [
+        WeakeningLine(sign=one.sign.value, path=one.path, line=one.line, words=one.words)
+        for one in approvals.found_weak(project_context, ticket, ticket.change)
+    ]
+
+
+def lines(
+    project_context: ProjectContext,
+    ticket: Ticket,
+    history: Sequence[Event],
+    receipts: Sequence[Receipt],
+    read: Sequence[ReviewRequest],
+    changed: Sequence[str],
+) -> list[EvidenceLine]:
+    """`receipts` are all that the page shows, `read` what readers said about its changes, `changed` its paths."""
+    checks = {check.name: check.command for check in project_context.config.checks}
+    there = ticket.spec.checkpoint and ticket.landed is not None and project_context.project.removed_at is None
+    tree = project_context.hub.tree_of(ticket.landed) if there and ticket.landed else ""
+    landed_on = _landed_on(ticket, history, receipts, tree)
+    since = _attempt_began(history)
+    tried = reversal(history)
+    idle = tried.idle if tried else []
+    fresh = [receipt for receipt in receipts if receipt.made_at >= since]
+    return [
+        EvidenceLine(
+            criterion=one.words,
+            backing=one.backing.value,
+            by=one.by,
+            commit=one.receipt.commit if one.receipt else None,
+            idle=one.by in idle,
+            own=one.backing is not Backing.READ and _wrote(changed, one.by),
+        )
+        for one in evidence.weigh(
+            ticket.spec.criteria, ticket.spec.bound, checks, fresh, landed_on, _seen(ticket, read)
+        )
+    ]
+
+
+def _wrote(changed: Sequence[str], command: str) -> bool:
+    named = deciding([command])
+    return any(matches(path, named, any_case=True) for path in changed)
+
+
+def _seen(ticket: Ticket, read: Sequence[ReviewRequest]) -> dict[int, str]:
+    """What the last reader of the present change that says so saw, by the criterion's place."""
+    given = [one for one in read if ticket.change is not None and one.commit == ticket.change.commit and one.verdict]
+    said = [(one.reader, judged) for one in given if one.verdict is not None for judged in one.verdict.criteria]
+    last = {judged.number - 1: (reader, judged) for reader, judged in said}
+    return {place: f"{reader}: {judged.why or 'met'}" for place, (reader, judged) in last.items() if judged.met}
+
+
+def reversal(history: Sequence[Event]) -> ReversalLine | None:
+    """What is known of the latest attempt's change."""
+    since = _attempt_began(history)
+    found = [event.data for event in history if event.kind is EventKind.REVERSED and event.at >= since]
+    if not found:
+        return None
+    told: Any = found[-1]
+    return ReversalLine(
+        idle=list(told["idle"]),
+        unproven=[UnprovenLine(**one) for one in told["unproven"]],
+        tried=told["tried"],
+        left=told["left"],
+    )
+
+
+def confirmed(tx: ReadTransaction, project_context: ProjectContext, ticket: Ticket) -> tuple[Receipt, ...]:
+    """What a checkpoint stands on: receipts of its commands on the files that it looked at, whoever had them run."""
+    if not ticket.spec.checkpoint or ticket.landed is None or project_context.project.removed_at is not None:
+        return ()
+    tree = project_context.hub.tree_of(ticket.landed)
+    commands = {*(check.command for check in project_context.config.checks), *ticket.spec.proofs}
+    names = {f"{HELD_OUT}{name}" for name in ticket.spec.acceptance}
+    return tuple(
+        receipt
+        for receipt in store.for_tree(tx, ticket.project, tree)
+        if receipt.command in commands or receipt.name in names
+    )
+
+
+def _landed_on(
+    ticket: Ticket, history: Sequence[Event], receipts: Sequence[Receipt], tree: str
+) -> list[Receipt] | None:
+    """The receipts that let it land, or confirmed it; None before."""
+    if ticket.state is not State.DONE:
+        return None
+    if ticket.spec.checkpoint:
+        return [receipt for receipt in receipts if receipt.tree == tree]
+    named = [event.data.get("receipts") for event in history if event.kind is EventKind.LANDED]
+    ids = {number for numbers in named if isinstance(numbers, list) for number in numbers}
+    return [receipt for receipt in receipts if receipt.id in ids]
+
+
+def _attempt_began(history: Sequence[Event]) -> float:
+    """What ran on an earlier change says nothing about this one."""
+    began = [event.at for event in history if event.kind is EventKind.RUN_STARTED and not event.data.get("role")]
+    return max(began, default=0.0)

@@ -1,0 +1,104 @@
+"""What an agent printed and what it changed, also while it works."""
+
+from __future__ import annotations
+
+from codecs import getincrementaldecoder
+from os import SEEK_END
+
+from legion.domain.errors import NotFound
+from legion.domain.tickets.ticket import State, Ticket
+from legion.git.trees.snapshots import snapshot
+from legion.jobs.context import Context
+from legion.jobs.run.job import run_dir
+from legion.jobs.workspace.save import AUTHOR, worktree_name
+from legion.runner.spec import RunFolder
+from legion.store.board import tickets
+from legion.store.work import runs
+from legion.wire.tickets import Diff, LogText
+
+_MOST = 512 * 1024
+_END = 16 * 1024
+
+
+def log(context: Context, ticket_id: int, run_id: int | None, offset: int) -> LogText:
+    """A piece of the output of one run, the latest if none is named."""
+    with context.store.read() as tx:
+        ticket = tickets.get(tx, ticket_id)
+        all_runs = runs.of_ticket(tx, ticket_id)
+    if run_id is None:
+        run = all_runs[-1] if all_runs else None
+    else:
+        run = next((run for run in all_runs if run.id == run_id), None)
+        if run is None:
+            raise NotFound(f"Ticket {ticket_id} has no run {run_id}: see `legion ticket {ticket_id}`.")
+    if run is None:
+        return LogText(ticket=ticket_id, run=None, offset=0, next_offset=0, text="", ended=ticket.ended)
+    try:
+        with RunFolder(run_dir(context, run)).output.open("rb") as file:
+            file.seek(offset)
+            piece = file.read(_MOST)
+            more = bool(file.read(1))
+    except FileNotFoundError:
+        piece, more = b"", False
+    if more:
+        piece = piece[: piece.rfind(b"\n") + 1] or piece
+    ended = run.ended_at is not None and not more
+    # The last letter may be half written: the next piece begins with it.
+    decoder = getincrementaldecoder("utf-8")("replace")
+    text = decoder.decode(piece, final=ended)
+    half, _ = decoder.getstate()
+    return LogText(
+        ticket=ticket_id,
+        run=run.id,
+        offset=offset,
+        next_offset=offset + len(piece) - len(half),
+        text=text,
+        ended=ended,
+    )
+
+
+def end_of_log(context: Context, ticket_id: int, lines: int) -> list[str]:
+    """The last lines of the latest run."""
+    with context.store.read() as tx:
+        run = runs.latest(tx, ticket_id)
+    if run is None:
+        return []
+    try:
+        with RunFolder(run_dir(context, run)).output.open("rb") as file:
+            file.seek(max(0, file.seek(0, SEEK_END) - _END))
+            return file.read().decode("utf-8", "replace").splitlines()[-lines:]
+    except FileNotFoundError:
+        return []
+
+
+def diff(context: Context, ticket_id: int) -> Diff:
+    """What the ticket changes: its proposed change, or the tree of its running agent as it is now."""
+    with context.store.read() as tx:
+        ticket = tickets.get(tx, ticket_id)
+    project_context = context.workshop(ticket.project)
+    if project_context.project.removed_at is not None:
+        raise NotFound(f"The project of ticket {ticket_id} was removed, and its changes with it.")
+    if ticket.change is not None:
+        head, base, live = ticket.change.commit, ticket.change.base, False
+    else:
+        head, base, live = _current_tree(context, ticket)
+    return Diff(ticket=ticket_id, base=base, head=head, text=project_context.hub.diff(base, head), live=live)
+
+
+def _current_tree(context: Context, ticket: Ticket) -> tuple[str, str, bool]:
+    project_context = context.workshop(ticket.project)
+    tree = project_context.worktrees.path(worktree_name(ticket.id))
+    if ticket.spec.checkpoint:
+        raise NotFound(f"Ticket {ticket.id} is a checkpoint, which changes nothing: see `legion ticket {ticket.id}`.")
+    if ticket.base is None or not tree.exists():
+        raise NotFound(f"Ticket {ticket.id} has changed nothing yet: it is {ticket.state.value}.")
+    shot = snapshot(
+        project_context.hub,
+        tree,
+        project_context.folder / "looks" / worktree_name(ticket.id),
+        parent=ticket.base,
+        message="a look at a tree in work",
+        author=AUTHOR,
+        when=int(ticket.moved_at),
+    )
+    return shot.commit, ticket.base, ticket.state is State.WORKING

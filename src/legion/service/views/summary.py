@@ -1,0 +1,67 @@
+"""`legion done`: what came of a stretch of work. Read only."""
+
+from __future__ import annotations
+
+from legion.domain.events import EventKind
+from legion.domain.scheduling.usage import UsageBy, report, summed
+from legion.domain.tickets.ticket import Cause, ParkReason, State, Ticket
+from legion.jobs.context import Context
+from legion.jobs.supervise.usage import day_of
+from legion.service.projects import registry as project_cases
+from legion.service.views import pages
+from legion.service.views import usage as usage_cases
+from legion.service.views.ticket_line import TicketLines
+from legion.store import events
+from legion.store.board import questions, tickets
+from legion.store.work import usage
+from legion.wire.stretch import WorkSummary
+
+_MOST = 2000
+_HOUR = 3600.0
+_FOR_A_PERSON = (ParkReason.QUESTION, ParkReason.BUDGET, ParkReason.PROVIDER, ParkReason.RED_BASELINE)
+
+
+def stretch(context: Context, cwd: str, hours: float | None) -> WorkSummary:
+    """Since the person last collected, or for so many hours."""
+    project = project_cases.find(context, cwd)
+    now = context.clock()
+    with context.store.read() as tx:
+        collected = events.latest(tx, project.id, EventKind.COLLECTED)
+        if hours is not None:
+            since, because = now - hours * _HOUR, f"the last {hours:g} hours"
+        elif collected is not None:
+            since, because = collected.at, "since you collected last"
+        else:
+            since, because = project.created_at, "since `legion init`"
+        live = tickets.live(tx, project=project.id)
+        ended = [one for one in tickets.recent(tx, project.id, limit=_MOST) if one.moved_at >= since]
+        asking = {question.ticket for question in questions.open_ones(tx)}
+        waiting = [one for one in live if one.id in asking or _waits(one)]
+        lines = TicketLines(context, tx, [*live, *ended])
+        moves = events.since(tx, project.id, EventKind.TICKET_MOVED, since)
+        work = [one for one in usage.work(tx, project.id) if one.started_at >= since]
+        spent = usage.spending(tx, project.id)
+    back = [event.data for event in moves if event.data.get("cause") and event.data.get("step") == "tryagain"]
+    by_state = {
+        state: [lines.line(one) for one in ended if one.state is state]
+        for state in (State.DONE, State.FAILED, State.STOPPED)
+    }
+    shares = report(UsageBy.TICKET, work, spent, now=now, day_of=day_of)
+    return WorkSummary(
+        project=project.name,
+        since=since,
+        because=because,
+        landed=by_state[State.DONE],
+        failed=by_state[State.FAILED],
+        stopped=by_state[State.STOPPED],
+        waiting=[lines.line(one) for one in waiting],
+        open=len(live),
+        to_collect=pages.ahead(context, project),
+        usage=usage_cases.share_line(summed(shares)),
+        sent_back=len(back),
+        conflicts=sum(1 for data in back if data["cause"] == Cause.CONFLICT.value),
+    )
+
+
+def _waits(ticket: Ticket) -> bool:
+    return ticket.parked is not None and ticket.parked.reason in _FOR_A_PERSON

@@ -1,0 +1,217 @@
+"""A ticket's line on the board: its state, and in a sentence what it does or waits for."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+
+from legion.config.files.project import parse
+from legion.domain.agents.agent import STANDING
+from legion.domain.agents.teams import RolePart
+from legion.domain.errors import LegionError
+from legion.domain.landing.conflicts import AT_WORK, Overlap, PredictedConflict, overlapping
+from legion.domain.projects import Project
+from legion.domain.questions import Question, QuestionKind
+from legion.domain.rules import Rule
+from legion.domain.runs import Run
+from legion.domain.scheduling.admission import HoldReason
+from legion.domain.scheduling.decide import JobKind
+from legion.domain.tickets import board, ladder
+from legion.domain.tickets.evidence import unproven
+from legion.domain.tickets.ticket import Parked, ParkReason, State, Ticket
+from legion.jobs.background.watchdog import doing
+from legion.jobs.context import Backoff, Context
+from legion.jobs.landing import queue
+from legion.jobs.run.job import run_dir
+from legion.service.shared.fragments import moment
+from legion.service.shared.model_silence import silence
+from legion.store.board import projects, questions, tickets
+from legion.store.database.transactions import ReadTransaction
+from legion.store.staff import agents, ticket_holders
+from legion.store.work import runs, watchdog
+from legion.wire.tickets import TicketLine
+
+
+class TicketLines:
+    """Turns tickets into lines, looking up once what several lines need."""
+
+    def __init__(self, context: Context, tx: ReadTransaction, shown: Collection[Ticket]) -> None:
+        self._context = context
+        self._now = context.clock()
+        self._rests = resting(context)
+        self._projects = {project.id: project for project in projects.all(tx)}
+        self._trusted = {
+            project.id: projects.is_trusted(tx, project.id, project.config_hash) for project in self._projects.values()
+        }
+        self._active = {run.ticket: run for run in runs.active(tx)}
+        self._helps = watchdog.helps(tx, [run.id for run in self._active.values()])
+        self._asking = {question.ticket: question for question in questions.open_ones(tx)}
+        names = agents.names(tx)
+        self._holders = {ticket: names.get(id, id) for ticket, id in ticket_holders.holders(tx).items()}
+        waited_for = {other for ticket in shown for other in ticket.spec.after if not ticket.ended}
+        self._states = tickets.states_of(tx, sorted(waited_for))
+        self._criteria = tickets.criteria(tx, [ticket.id for ticket in shown if ticket.state is State.DONE])
+        declared = any(ticket.spec.files and ticket.state is State.QUEUED for ticket in shown)
+        landing = {ticket.project for ticket in shown if ticket.state is State.LANDING}
+        self._places = _places(context, tx, landing.intersection(self._projects))
+        self._at_work = [one for one in tickets.live(tx) if one.state in AT_WORK] if declared else []
+
+    def line(self, ticket: Ticket) -> TicketLine:
+        spec = ticket.spec
+        held_up = board.held_up_by(spec.after, self._states) if not ticket.ended else ()
+        project = self._projects.get(ticket.project)
+        return TicketLine(
+            id=ticket.id,
+            project=project.name if project else "",
+            title=spec.title,
+            state=ticket.state.value,
+            after=list(spec.after),
+            attempt=ticket.attempt,
+            max_attempts=ticket.spared - ticket.skipped + spec.max_attempts * (1 + ladder.place(ticket)),
+            checkpoint=spec.checkpoint,
+            epic=spec.epic,
+            priority=spec.priority,
+            reason=ticket.reason,
+            unchecked=ticket.unchecked,
+            unproven=unproven(self._criteria.get(ticket.id, ""), spec.bound),
+            held_up_by=list(held_up),
+            created_at=ticket.created_at,
+            moved_at=ticket.moved_at,
+            doing=self._doing(ticket, held_up),
+            parked_until=ticket.parked.until if ticket.parked else None,
+            question=self._asking[ticket.id].id if ticket.id in self._asking else None,
+            undoes=spec.undoes,
+            conflicts_with=[clash.theirs for clash in clashes_of(self._context, ticket)],
+        )
+
+    def _doing(self, ticket: Ticket, held_up: tuple[int, ...]) -> str:
+        job = _JOBS.get(ticket.state)
+        if job is not None and (rest := self._rests.get((job, ticket.id))) is not None:
+            return told(rest, self._now)
+        match ticket.state:
+            case State.QUEUED:
+                return self._waiting(ticket, held_up)
+            case State.WORKING if ticket.id in self._asking:
+                return _asks(self._asking[ticket.id])
+            case State.WORKING if ticket.id in self._holders:
+                return f"held by {self._holders[ticket.id]}"
+            case State.WORKING:
+                return self._working(self._active.get(ticket.id))
+            case State.CHECKING:
+                return "checks of the landed code" if ticket.spec.checkpoint else "its proofs run"
+            case State.REVIEWING:
+                return self._reading(ticket, self._active.get(ticket.id))
+            case State.LANDING:
+                return self._context.aboard.get(ticket.id) or self._places.get(ticket.id, "in the merge queue")
+            case State.DONE if ticket.unchecked and not ticket.reason:
+                return "landed unchecked"
+            case State.PARKED if ticket.parked is not None:
+                return self._parked(ticket.id, ticket.parked)
+            case _:
+                return ""
+
+    def _parked(self, ticket: int, parked: Parked) -> str:
+        if parked.reason is ParkReason.LIMIT:
+            return f"waits for the provider, goes on by itself {moment(parked.until, self._now)}".rstrip()
+        if parked.reason is ParkReason.QUESTION and ticket in self._asking:
+            first, *others = self._asking[ticket].choices or ("'your words'",)
+            return f"asks you: `legion answer {self._asking[ticket].id} {first}`{_or(others)}"
+        return ""
+
+    def _working(self, run: Run | None) -> str:
+        if run is None:
+            return "agent starts"
+        # Only an agent with a way to a model tells of it in its journal.
+        quiet = silence(run_dir(self._context, run)) if run.access else ""
+        who = f"{run.role} advises" if run.part is RolePart.ADVISE else "agent at work"
+        working = f"{who} for {self._now - run.started_at:.0f} s"
+        return quiet or doing(self._context, run, self._helps.get(run.id, ()), self._now, working=working)
+
+    def _reading(self, ticket: Ticket, run: Run | None) -> str:
+        if run is None or not run.role:
+            hold = self._context.held.get(ticket.id)
+            return f"{hold.why}{self._goes_on(hold)}" if hold is not None else "waits for somebody to read it"
+        return f"{run.role} reads it for {self._now - run.started_at:.0f} s"
+
+    def _waiting(self, ticket: Ticket, held_up: tuple[int, ...]) -> str:
+        project = self._projects.get(ticket.project)
+        if held_up:
+            return f"held up by {_numbers(held_up)}"
+        waits = [other for other in ticket.spec.after if self._states.get(other, State.DONE) is not State.DONE]
+        if waits:
+            return f"waits for {_numbers(waits)}"
+        if project and not self._trusted[project.id]:
+            return "waits for `legion trust`"
+        if project and project.paused:
+            return "waits for `legion resume`"
+        if project and project.person_waiting:
+            return "waits while your own commits are checked"
+        if project and (same := self._same_files(project, ticket)):
+            return f"waits for {_numbers(same)}, at work on the same files"
+        if (hold := self._context.held.get(ticket.id)) is not None:
+            return f"{hold.why}{self._goes_on(hold)}"
+        if ticket.id in self._active:
+            return "its last run is being stopped"
+        if ticket.spec.driver == STANDING:
+            return "waits until a standing agent claims it"
+        return "waits for a free slot"
+
+    def _goes_on(self, hold: HoldReason) -> str:
+        when = moment(hold.until, self._now) if hold.rule is not Rule.ONE_BY_ONE else ""
+        return f"; goes on {when}" if when else ""
+
+    def _same_files(self, project: Project, ticket: Ticket) -> tuple[int, ...]:
+        if parse(project.config_text, origin=project.name).conflicts.overlap is not Overlap.RULE:
+            return ()
+        return overlapping(ticket, [one for one in self._at_work if one.project == project.id])
+
+
+def _places(context: Context, tx: ReadTransaction, wanted: Iterable[int]) -> dict[int, str]:
+    """Where each change of these projects stands that waits for landing and is in no test."""
+    places: dict[int, str] = {}
+    for project in wanted:
+        try:
+            waiting = queue.standing(context, tx, project, tickets.live(tx, project=project))
+        except LegionError:
+            # A hub that cannot be read is told by the job that needs it; the board is shown all the same.
+            continue
+        free = [one for one in waiting if one.ticket not in context.aboard]
+        for place, one in enumerate(free, 1):
+            size = "1 line" if one.lines == 1 else f"{one.lines} lines"
+            first = f", its turn since others passed it by {one.passed} times" if one.overdue else ""
+            places[one.ticket] = f"in the merge queue, place {place} of {len(free)}, {size}{first}"
+    return places
+
+
+def _asks(question: Question) -> str:
+    if question.kind is QuestionKind.PERMISSION:
+        return f"its agent asks you: `legion answer {question.id} yes` or no"
+    return f"its agent asks you: `legion inbox` has question {question.id}"
+
+
+_JOBS = {State.WORKING: JobKind.RUN, State.CHECKING: JobKind.CHECK, State.REVIEWING: JobKind.REVIEW}
+
+
+def _or(choices: Sequence[str]) -> str:
+    *before, last = choices or ("",)
+    return f", {', '.join(before)} or {last}" if before else f" or {last}" if last else ""
+
+
+def resting(context: Context) -> dict[tuple[JobKind, int], Backoff]:
+    """The jobs that would go on if they could."""
+    return {job: rest for job, rest in list(context.rests.items()) if rest.until > context.clock()}
+
+
+def told(rest: Backoff, now: float) -> str:
+    return f"tried again in {rest.until - now:.0f} s: {rest.why}"
+
+
+def clashes_of(context: Context, ticket: Ticket) -> list[PredictedConflict]:
+    """What was foreseen of it, while that can still come true."""
+    if ticket.state not in AT_WORK:
+        return []
+    known = context.clashes.get(ticket.project, ())
+    return [clash.seen_from(ticket.id) for clash in known if ticket.id in clash.pair]
+
+
+def _numbers(ids: Iterable[int]) -> str:
+    return ", ".join(str(number) for number in ids)

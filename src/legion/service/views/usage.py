@@ -1,0 +1,65 @@
+"""What work costs: the report behind `legion usage`. Read only."""
+
+from __future__ import annotations
+
+from legion.domain.errors import BadInput
+from legion.domain.scheduling.usage import Usage, UsageBy, UsageSlice, report, summed
+from legion.jobs.context import Context
+from legion.jobs.supervise.usage import day_of
+from legion.service.projects import registry as project_cases
+from legion.store.work import usage
+from legion.wire.tickets import UsageLine
+from legion.wire.usage import UsageReport, UsageShare
+
+
+def usage_report(context: Context, cwd: str | None, by: str) -> UsageReport:
+    """Of the project, or of all of them where the folder belongs to none."""
+    here = project_cases.find_or_none(context, cwd) if cwd else None
+    cut = _cut(by)
+    with context.store.read() as tx:
+        work = usage.work(tx, here.id if here else None)
+        spending = usage.spending(tx, here.id if here else None)
+    titles = {str(one.ticket): one.title for one in work} if cut is UsageBy.TICKET else {}
+    shares = report(cut, work, spending, now=context.clock(), day_of=day_of)
+    return UsageReport(
+        by=cut.value,
+        project=here.name if here else None,
+        total=share_line(summed(shares)),
+        shares=[share_line(share, titles.get(share.key, "")) for share in shares],
+    )
+
+
+def _cut(word: str) -> UsageBy:
+    try:
+        return UsageBy(word)
+    except ValueError:
+        known = ", ".join(by.value for by in UsageBy)
+        raise BadInput(f"Usage is not cut by {word!r}: choose one of {known}.") from None
+
+
+def share_line(share: UsageSlice, title: str = "") -> UsageShare:
+    return UsageShare(
+        key=share.key,
+        title=title,
+        usage=_sums(share.usage),
+        seconds=share.seconds,
+        runs=share.runs,
+        landed=share.landed,
+        usd_per_landed=share.usd_per_landed,
+        wasted=_sums(share.wasted),
+        wasted_seconds=share.wasted_seconds,
+        wasted_runs=share.wasted_runs,
+    )
+
+
+def _sums(spent: Usage) -> UsageLine:
+    return UsageLine(
+        requests=spent.requests,
+        failed=spent.failed,
+        input=spent.input,
+        output=spent.output,
+        cache_read=spent.cache_read,
+        cache_write=spent.cache_write,
+        usd=spent.usd,
+        unpriced=spent.unpriced,
+    )

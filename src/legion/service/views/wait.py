@@ -1,0 +1,110 @@
+"""Waiting until tickets are settled: ended, or in need of a person."""
+
+from __future__ import annotations
+
+import time
+
+from legion.domain.projects import Project
+from legion.domain.rules import Rule
+from legion.domain.scheduling.decide import JobKind
+from legion.domain.tickets import board
+from legion.domain.tickets.ticket import ENDED, ParkReason, State, Ticket
+from legion.jobs.context import Context
+from legion.service.projects import registry as project_cases
+from legion.service.shared.commit_signal import CommitSignal
+from legion.service.views.ticket_line import TicketLines
+from legion.store import events
+from legion.store.board import projects, tickets
+from legion.store.database.transactions import ReadTransaction
+from legion.wire.projects import WaitState
+
+_LONGEST = 25.0
+_RECENT = 200
+_BREATH, _LONGEST_BREATH = 9, 0.1
+"""Whoever comes back after every event costs at most a tenth of a processor."""
+_HOLDS_FOR_A_PERSON = (Rule.BUDGET, Rule.PERSON_IS_BUSY)
+_HELD = (State.QUEUED, State.REVIEWING)
+_LONG_REST = 8.0
+"""Seconds: the fourth rest in a row."""
+_NEEDS_A_PERSON = (
+    ParkReason.PAUSED,
+    ParkReason.RED_BASELINE,
+    ParkReason.QUESTION,
+    ParkReason.BUDGET,
+    ParkReason.PROVIDER,
+)
+
+
+def wait(
+    context: Context, news: CommitSignal, cwd: str | None, ids: list[int], after_event: int, timeout: float
+) -> WaitState:
+    """Answers when all are settled, when something happened after `after_event`, or when the time is up."""
+    deadline = time.monotonic() + min(timeout, _LONGEST)
+    project = project_cases.find(context, cwd).id if cwd and not ids else None
+    while True:
+        began = time.monotonic()
+        state = _state(context, project, ids)
+        if state.settled:
+            return state
+        if state.last_event > after_event:
+            time.sleep(min(_BREATH * (time.monotonic() - began), _LONGEST_BREATH))
+            return state
+        if not news.wait(state.last_event, deadline - time.monotonic()):
+            return state
+
+
+def _state(context: Context, project: int | None, ids: list[int]) -> WaitState:
+    with context.store.read() as tx:
+        wanted = tickets.get_many(tx, ids) if ids else _unresolved(tx, project)
+        stuck = _stuck(context, tx, wanted)
+        lines = TicketLines(context, tx, wanted)
+        return WaitState(
+            settled=all(ticket.ended or ticket.id in stuck for ticket in wanted),
+            tickets=[lines.line(ticket) for ticket in wanted],
+            stuck=sorted(stuck),
+            last_event=events.last(tx),
+        )
+
+
+def _unresolved(tx: ReadTransaction, project: int | None) -> tuple[Ticket, ...]:
+    """The living and the failed: one that failed before somebody began to wait must not pass for success."""
+    ended = tickets.recent(tx, project, limit=_RECENT)
+    return (*tickets.live(tx, project=project), *(ticket for ticket in ended if ticket.state is State.FAILED))
+
+
+def _stuck(context: Context, tx: ReadTransaction, wanted: tuple[Ticket, ...]) -> set[int]:
+    """Who will not end by itself, and so nobody should wait for."""
+    live = {ticket.id: ticket for ticket in tickets.live(tx)}
+    edges = {number: list(ticket.spec.after) for number, ticket in live.items()}
+    states = {number: ticket.state for number, ticket in live.items()}
+    ended = tickets.states_of(tx, sorted({other for after in edges.values() for other in after} - set(live)))
+    cared_for = projects.all(tx)
+    standing = {project.id for project in cared_for if _stands_still(context, tx, project)}
+    paused = {project.id for project in cared_for if project.paused}
+    blocked = {number for number, ticket in live.items() if _needs_a_person(context, ticket, standing)}
+    blocked |= {number for number, ticket in live.items() if ticket.state is State.QUEUED and ticket.project in paused}
+    seen_as = {number: State.STOPPED if number in blocked else state for number, state in states.items()}
+    hopeless = board.hopeless(edges, {**ended, **seen_as}) | blocked
+    return {ticket.id for ticket in wanted if ticket.id in hopeless and ticket.state not in ENDED}
+
+
+def _needs_a_person(context: Context, ticket: Ticket, standing: set[int]) -> bool:
+    hold = context.held.get(ticket.id)
+    if ticket.state in _HELD and hold is not None and hold.rule in _HOLDS_FOR_A_PERSON:
+        return True
+    if ticket.parked is not None:
+        return ticket.parked.reason in _NEEDS_A_PERSON
+    kind = {State.CHECKING: JobKind.CHECK, State.REVIEWING: JobKind.REVIEW}.get(ticket.state, JobKind.RUN)
+    return ticket.project in standing or _keeps_breaking(context, kind, ticket.id)
+
+
+def _stands_still(context: Context, tx: ReadTransaction, project: Project) -> bool:
+    """Nothing moves in it before a person did something: it is not trusted, or its merge queue cannot work."""
+    untrusted = not projects.is_trusted(tx, project.id, project.config_hash)
+    return untrusted or _keeps_breaking(context, JobKind.LAND, project.id)
+
+
+def _keeps_breaking(context: Context, kind: JobKind, subject: int) -> bool:
+    """A job that broke several times in a row is tried again, but nobody should wait for it without a word."""
+    rest = context.rests.get((kind, subject))
+    return rest is not None and rest.length >= _LONG_REST

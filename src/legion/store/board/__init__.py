@@ -1,0 +1,1 @@
+"""Rows of the board: projects, tickets, questions, verdicts, receipts, landings."""

@@ -1,0 +1,75 @@
+"""Crews: teams as they were when tickets were dispatched to them. Kept once, however many tickets have the same."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import Any
+
+from sqlalchemy import insert, select
+
+from legion.domain.agents.teams import PLAIN, Crew, Origin, Role, RolePart, TeamStage
+from legion.store.database import schema
+from legion.store.database.transactions import ReadTransaction, Transaction
+
+_TABLE = schema.crews.c
+
+
+def keep(tx: Transaction, crew: Crew) -> str:
+    """Its digest, by which a ticket names it."""
+    mine = digest(crew)
+    if tx.execute(select(_TABLE.digest).where(_TABLE.digest == mine)).one_or_none() is None:
+        tx.execute(insert(schema.crews), [{"digest": mine, "body": _body(crew)}])
+    return mine
+
+
+def digest(crew: Crew) -> str:
+    """The same for the same team with the same roles, and for no other."""
+    return hashlib.sha256(json.dumps(_body(crew), sort_keys=True).encode("utf-8", "replace")).hexdigest()
+
+
+def get(tx: ReadTransaction, digest: str) -> Crew:
+    """One plain agent, where a ticket names none."""
+    row = tx.execute(select(_TABLE.body).where(_TABLE.digest == digest)).one_or_none() if digest else None
+    return PLAIN if row is None else _crew(row.body)
+
+
+def _body(crew: Crew) -> dict[str, Any]:
+    return {"team": crew.team, "rounds": crew.rounds, "stages": [_stage_body(stage) for stage in crew.stages]}
+
+
+def _stage_body(stage: TeamStage) -> dict[str, Any]:
+    role = stage.role
+    return {
+        "name": role.name,
+        "part": stage.part.value,
+        "own_part": role.part.value,
+        "prompt": role.prompt,
+        "about": role.about,
+        "tools": None if role.tools is None else sorted(role.tools),
+        "model": role.model,
+        "provider": role.provider,
+        "driver": role.driver,
+        "origin": role.origin.value,
+        "file": role.file,
+    }
+
+
+def _crew(body: dict[str, Any]) -> Crew:
+    return Crew(team=body["team"], rounds=body["rounds"], stages=tuple(_stage(one) for one in body["stages"]))
+
+
+def _stage(body: dict[str, Any]) -> TeamStage:
+    role = Role(
+        name=body["name"],
+        part=RolePart(body["own_part"]),
+        prompt=body["prompt"],
+        about=body["about"],
+        tools=None if body["tools"] is None else frozenset(body["tools"]),
+        model=body["model"],
+        provider=body["provider"],
+        driver=body["driver"],
+        origin=Origin(body["origin"]),
+        file=body["file"],
+    )
+    return TeamStage(role=role, part=RolePart(body["part"]))

@@ -1,0 +1,51 @@
+"""Plans of tickets: which tickets need one, what was proposed, and what was said about it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from sqlalchemy import insert, select, update
+
+from legion.domain.agents.agent import Planning
+from legion.domain.events import EventKind
+from legion.domain.tickets.plan_approval import TicketPlan
+from legion.store.database import schema
+from legion.store.database.transactions import ReadTransaction, Transaction
+
+_TABLE = schema.plans.c
+
+
+def want(tx: Transaction, ticket: int) -> None:
+    """Its agent may only read until a plan is approved."""
+    values = {"ticket": ticket, "stage": Planning.WANTED, "text": "", "decided_by": "", "decided_at": None, "why": ""}
+    tx.execute(insert(schema.plans), [values])
+
+
+def of_ticket(tx: ReadTransaction, ticket: int) -> TicketPlan | None:
+    """None where nobody asked for one."""
+    row = tx.execute(select(schema.plans).where(_TABLE.ticket == ticket)).one_or_none()
+    return None if row is None else TicketPlan(**row._mapping)
+
+
+def proposed(tx: ReadTransaction, dispatcher: str) -> tuple[int, ...]:
+    """The tickets of an agent whose plans wait for a word."""
+    of_them = schema.tickets.c
+    found = (
+        select(_TABLE.ticket)
+        .join(schema.tickets, of_them.id == _TABLE.ticket)
+        .where(_TABLE.stage == Planning.PROPOSED, of_them.dispatcher == dispatcher)
+    )
+    return tuple(tx.execute(found.order_by(_TABLE.ticket)).scalars())
+
+
+def propose(tx: Transaction, ticket: int, text: str) -> None:
+    tx.execute(update(schema.plans).where(_TABLE.ticket == ticket).values(stage=Planning.PROPOSED, text=text))
+
+
+def decide(tx: Transaction, ticket: int, *, approve: bool, by: str, why: str) -> None:
+    stage = Planning.APPROVED if approve else Planning.WANTED
+    values: Mapping[str, object] = {"stage": stage, "decided_by": by, "decided_at": tx.now, "why": why}
+    tx.execute(update(schema.plans).where(_TABLE.ticket == ticket).values(values))
+    project = tx.execute(select(schema.tickets.c.project).where(schema.tickets.c.id == ticket)).scalar_one()
+    kind = EventKind.PLAN_APPROVED if approve else EventKind.PLAN_REJECTED
+    tx.record(kind, project=project, ticket=ticket, data={"by": by, "why": why})

@@ -1,0 +1,106 @@
+"""Projects and the trust in their commands."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, replace
+
+from sqlalchemy import insert, select, update
+
+from legion.domain.errors import NotFound, StateConflict
+from legion.domain.events import EventKind
+from legion.domain.projects import ConfigOrigin, Project
+from legion.store.database import schema
+from legion.store.database.transactions import ReadTransaction, Transaction
+
+_TABLE = schema.projects.c
+_IN_CARE = select(schema.projects).where(_TABLE.removed_at.is_(None), _TABLE.target != "").order_by(_TABLE.id)
+
+
+def add(
+    tx: Transaction,
+    *,
+    name: str,
+    root: str,
+    common_dir: str,
+    branch: str,
+    worktrees: str,
+    config_text: str,
+    config_hash: str,
+    config_origin: ConfigOrigin,
+    target: str,
+    person_tip: str | None = None,
+    person_absorbed: str | None = None,
+) -> Project:
+    if by_common_dir(tx, common_dir) is not None:
+        raise StateConflict(f"The repository at {root} is a project already: use it as it is.")
+    project = Project(
+        id=tx.next("project"),
+        name=name,
+        root=root,
+        common_dir=common_dir,
+        branch=branch,
+        worktrees=worktrees,
+        config_text=config_text,
+        config_hash=config_hash,
+        config_origin=config_origin,
+        target=target,
+        person_tip=person_tip,
+        person_absorbed=person_absorbed,
+        created_at=tx.now,
+    )
+    tx.execute(insert(schema.projects), [asdict(project)])
+    tx.record(EventKind.PROJECT_ADDED, project=project.id, data={"name": name, "root": root, "branch": branch})
+    return get(tx, project.id)
+
+
+def get(tx: ReadTransaction, project: int) -> Project:
+    """Also a removed one: its tickets still name it."""
+    found = tx.execute(select(schema.projects).where(_TABLE.id == project)).one_or_none()
+    if found is None:
+        raise NotFound(f"There is no project {project}: see `legion status`.")
+    return Project(**found._mapping)
+
+
+def by_common_dir(tx: ReadTransaction, common_dir: str) -> Project | None:
+    found = tx.execute(select(schema.projects).where(_TABLE.common_dir == common_dir, _TABLE.removed_at.is_(None)))
+    row = found.one_or_none()
+    return None if row is None else Project(**row._mapping)
+
+
+def all(tx: ReadTransaction) -> tuple[Project, ...]:
+    """Those in our care, oldest first. One whose hub could not be made yet is not among them."""
+    return tuple(Project(**row._mapping) for row in tx.execute(_IN_CARE))
+
+
+def save(
+    tx: Transaction, project: Project, kind: EventKind | None = None, data: Mapping[str, object] | None = None
+) -> Project:
+    """Write the record as it is now. Raises Conflict when somebody changed it since it was read.
+
+    `kind` is the event that tells of it; None for what nobody needs to read about later.
+    """
+    saved = replace(project, version=project.version + 1)
+    # Setting the id, even to what it is, makes SQLite look through everything that refers to it.
+    values = {name: value for name, value in asdict(saved).items() if name != "id"}
+    mine = update(schema.projects).where(_TABLE.id == project.id, _TABLE.version == project.version)
+    if tx.execute(mine.values(values)).rowcount != 1:
+        raise StateConflict(f"Project {project.name} was changed by somebody else meanwhile: look at it again.")
+    if kind is not None:
+        tx.record(kind, project=project.id, data=data)
+    tx.tell()
+    return saved
+
+
+def trust(tx: Transaction, project: int, config_hash: str) -> None:
+    """The person trusts the commands in the legion.toml with this hash. Said twice it changes nothing."""
+    if is_trusted(tx, project, config_hash):
+        return
+    tx.execute(insert(schema.trusted), [{"project": project, "hash": config_hash, "at": tx.now}])
+    tx.record(EventKind.PROJECT_TRUSTED, project=project, data={"hash": config_hash})
+
+
+def is_trusted(tx: ReadTransaction, project: int, config_hash: str) -> bool:
+    table = schema.trusted.c
+    found = select(table.hash).where(table.project == project, table.hash == config_hash)
+    return tx.execute(found).one_or_none() is not None

@@ -1,0 +1,144 @@
+"""Questions that wait for a person, and what became of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, replace
+from typing import Any
+
+from sqlalchemy import Row, func, insert, select, update
+
+from legion.domain.errors import NotFound, StateConflict
+from legion.domain.events import EventKind
+from legion.domain.questions import CHOICES, FALLBACKS, MORE, Question, QuestionKind, SettledBy
+from legion.domain.scheduling.budgets import scope_of
+from legion.store.database import schema
+from legion.store.database.transactions import ReadTransaction, Transaction
+
+_TABLE = schema.questions.c
+
+
+def ask(
+    tx: Transaction,
+    *,
+    key: str,
+    kind: QuestionKind,
+    project: int,
+    words: str,
+    deadline: float,
+    agent: str = "",
+    ticket: int | None = None,
+    run: int | None = None,
+    facts: Mapping[str, str] | None = None,
+    choices: Sequence[str] | None = None,
+    fallback: str | None = None,
+) -> Question:
+    """Write the question down. The same key again is the same question."""
+    known = by_key(tx, key)
+    if known is not None:
+        return known
+    question = Question(
+        id=tx.next("question"),
+        key=key,
+        kind=kind,
+        project=project,
+        agent=agent,
+        ticket=ticket,
+        run=run,
+        words=words,
+        facts=dict(facts or {}),
+        choices=CHOICES[kind] if choices is None else tuple(choices),
+        fallback=FALLBACKS[kind] if fallback is None else fallback,
+        asked_at=tx.now,
+        deadline=deadline,
+    )
+    tx.execute(insert(schema.questions), [asdict(question)])
+    data = {"question": question.id, "kind": kind.value, "agent": agent, "words": words, "deadline": deadline}
+    tx.record(EventKind.QUESTION_ASKED, project=project, ticket=ticket, data=data)
+    return question
+
+
+def settle(tx: Transaction, question: int, choice: str, why: str = "", *, by: SettledBy = SettledBy.PERSON) -> Question:
+    """A question is settled once."""
+    before = get(tx, question)
+    if before.settled_at is not None:
+        raise StateConflict(f"Question {question} was settled already ({before.choice or 'no answer'}).")
+    values = {"settled_at": tx.now, "settled_by": by, "choice": choice, "why": why}
+    tx.execute(update(schema.questions).where(_TABLE.id == question).values(values))
+    settled = replace(before, settled_at=tx.now, settled_by=by, choice=choice, why=why)
+    data: dict[str, object] = {"question": question, "choice": choice, "why": why, "by": by.value}
+    if before.kind is QuestionKind.PERMISSION:
+        data["allowed"] = settled.allowed
+    tx.record(EventKind.QUESTION_SETTLED, project=before.project, ticket=before.ticket, data=data)
+    return settled
+
+
+def withdraw(
+    tx: Transaction,
+    *,
+    why: str,
+    ticket: int | None = None,
+    agent: str = "",
+    kind: QuestionKind | None = None,
+    but: Sequence[QuestionKind] = (),
+) -> None:
+    """Those of a ticket or an agent that nobody needs an answer to any more."""
+    for question in open_ones(tx, ticket=ticket, agent=agent):
+        if kind in (None, question.kind) and question.kind not in but:
+            settle(tx, question.id, question.fallback, why, by=SettledBy.END)
+
+
+def get(tx: ReadTransaction, question: int) -> Question:
+    row = tx.execute(select(schema.questions).where(_TABLE.id == question)).one_or_none()
+    if row is None:
+        raise NotFound(f"There is no question {question}: see `legion inbox`.")
+    return _question(row)
+
+
+def by_key(tx: ReadTransaction, key: str) -> Question | None:
+    row = tx.execute(select(schema.questions).where(_TABLE.key == key)).one_or_none()
+    return None if row is None else _question(row)
+
+
+def latest_of(tx: ReadTransaction, words: str, *, agent: str = "", ticket: int | None = None) -> Question | None:
+    """The last time that this asker asked this."""
+    same = (_TABLE.words == words, _TABLE.agent == agent, _TABLE.kind == QuestionKind.ASK)
+    found = select(schema.questions).where(*same).order_by(_TABLE.id.desc()).limit(1)
+    found = found.where(_TABLE.ticket.is_(None) if ticket is None else _TABLE.ticket == ticket)
+    row = tx.execute(found).one_or_none()
+    return None if row is None else _question(row)
+
+
+def last_said(tx: ReadTransaction, ticket: int, kind: QuestionKind) -> float:
+    """When a person last settled such a question about the ticket; 0 where nobody has."""
+    mine = (_TABLE.ticket == ticket, _TABLE.kind == kind, _TABLE.settled_by == SettledBy.PERSON)
+    last: float = tx.execute(select(func.coalesce(func.max(_TABLE.settled_at), 0.0)).where(*mine)).scalar_one()
+    return last
+
+
+def open_ones(
+    tx: ReadTransaction, *, run: int | None = None, ticket: int | None = None, agent: str = ""
+) -> tuple[Question, ...]:
+    """Those that still wait, oldest first."""
+    found = select(schema.questions).where(_TABLE.settled_at.is_(None)).order_by(_TABLE.id)
+    if run is not None:
+        found = found.where(_TABLE.run == run)
+    if ticket is not None:
+        found = found.where(_TABLE.ticket == ticket)
+    if agent:
+        found = found.where(_TABLE.agent == agent)
+    return tuple(_question(row) for row in tx.execute(found))
+
+
+def more_money(tx: ReadTransaction) -> dict[str, float]:
+    """What the person gave to budgets of many beside the settings, by their scopes."""
+    about = (_TABLE.kind == QuestionKind.BUDGET, _TABLE.ticket.is_(None), _TABLE.agent == "", _TABLE.choice == MORE)
+    given: dict[str, float] = {}
+    for row in tx.execute(select(_TABLE.key, _TABLE.facts).where(*about)):
+        scope = scope_of(row.key)
+        given[scope] = given.get(scope, 0.0) + float(row.facts["usd"])
+    return given
+
+
+def _question(row: Row[Any]) -> Question:
+    return Question(**{**row._mapping, "choices": tuple(row.choices)})

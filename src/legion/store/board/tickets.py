@@ -1,0 +1,413 @@
+"""Tickets: what was asked for, where it stands, and the edges between tickets.
+
+Lists (`live`, `recent`) leave out the four long texts of the wish; `get`, `get_many` and `move` bring everything.
+No function here costs more because many tickets have ended, but `edges` and `counts`, which are about all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from typing import Any
+
+from sqlalchemy import Row, Select, bindparam, func, insert, literal_column, select, update
+
+from legion.domain.errors import NotFound, StateConflict
+from legion.domain.events import EventKind
+from legion.domain.questions import QuestionKind
+from legion.domain.rules import Rule, rule_of
+from legion.domain.tickets import ticket as rules
+from legion.domain.tickets.evidence import Bound
+from legion.domain.tickets.spec import TicketSpec
+from legion.domain.tickets.ticket import (
+    AskReview,
+    Cause,
+    Change,
+    Fail,
+    Park,
+    Parked,
+    ParkReason,
+    Prove,
+    State,
+    Step,
+    Stop,
+    Submit,
+    Ticket,
+    TryAgain,
+    Unpark,
+    stored_name,
+)
+from legion.store.board import questions, verdicts
+from legion.store.database import schema
+from legion.store.database.transactions import ReadTransaction, Transaction
+
+_TABLE = schema.tickets.c
+_TEXTS = schema.wishes.c
+_LIVE = _TABLE.live == literal_column("1")
+"""Spelt as in the partial index: a bound value would hide the index from the planner."""
+_ENDED = _TABLE.live == literal_column("0")
+_ON_BOARD = _TABLE.dropped_at.is_(None)
+_CARED_FOR = _TABLE.project.in_(select(schema.projects.c.id).where(schema.projects.c.removed_at.is_(None)))
+"""Tickets of projects that were removed are history: nobody can do anything with them."""
+_MAY_BE_DROPPED = rules.ENDED | {State.DRAFT, State.QUEUED}
+_WHOLE: Select[Any] = (
+    select(schema.tickets, _TEXTS.text, _TEXTS.context, _TEXTS.criteria, _TEXTS.plan)
+    .select_from(schema.tickets.join(schema.wishes, _TEXTS.ticket == _TABLE.id))
+    .where(_ON_BOARD)
+)
+_ONE = _WHOLE.where(_TABLE.id == bindparam("wanted"))
+_ALL_LIVE = select(schema.tickets).where(_LIVE).order_by(_TABLE.id)
+_AT_ONCE = 500
+"""How many ids one statement names."""
+_PATIENCE = 7 * 86_400.0
+"""Seconds that a question about a ticket waits, which costs nothing as long as it does."""
+_MOST_FEEDBACK = 2000
+_ABOUT_THE_CHANGE = (QuestionKind.CHANGE, QuestionKind.REVIEW)
+
+
+def create(tx: Transaction, project: int, spec: TicketSpec, *, rule: Rule | None = None) -> Ticket:
+    """Write the wish down and ask for it. What it comes after must exist. `rule` says why, where nobody asked."""
+    draft = Ticket(id=tx.next("ticket"), project=project, spec=spec, created_at=tx.now)
+    ticket = rules.move(draft, Submit(), tx.now)
+    texts = {
+        "ticket": ticket.id,
+        "text": spec.text,
+        "context": spec.context,
+        "criteria": spec.criteria,
+        "plan": spec.plan,
+    }
+    tx.execute(insert(schema.tickets), [_wish_values(ticket) | _moving_values(ticket)])
+    tx.execute(insert(schema.wishes), [texts])
+    if spec.after:
+        tx.execute(insert(schema.edges), [{"ticket": ticket.id, "after": other} for other in set(spec.after)])
+    data: dict[str, object] = {"title": spec.title, "after": list(spec.after), "state": ticket.state.value}
+    if rule is not None:
+        data["rule"] = rule.value
+    tx.record(EventKind.TICKET_CREATED, project=project, ticket=ticket.id, data=data)
+    return get(tx, ticket.id)
+
+
+def get(tx: ReadTransaction, ticket: int) -> Ticket:
+    row = tx.execute(_ONE, {"wanted": ticket}).one_or_none()
+    if row is None:
+        raise NotFound(f"There is no ticket {ticket}: see `legion status`.")
+    return _ticket(row)
+
+
+def get_many(tx: ReadTransaction, ids: Iterable[int]) -> tuple[Ticket, ...]:
+    """In the order asked for. Raises NotFound for the first that is not there."""
+    asked = tuple(ids)
+    found: dict[int, Ticket] = {}
+    for some in _pieces(asked):
+        found |= {row.id: _ticket(row) for row in tx.execute(_WHOLE.where(_TABLE.id.in_(some)))}
+    for ticket in asked:
+        if ticket not in found:
+            raise NotFound(f"There is no ticket {ticket}: see `legion status`.")
+    return tuple(found[ticket] for ticket in asked)
+
+
+def criteria(tx: ReadTransaction, ids: Iterable[int]) -> dict[int, str]:
+    """Of tickets that were read without their long texts."""
+    found: dict[int, str] = {}
+    for some in _pieces(tuple(ids)):
+        rows = tx.execute(select(_TEXTS.ticket, _TEXTS.criteria).where(_TEXTS.ticket.in_(some)))
+        found |= {row.ticket: row.criteria for row in rows}
+    return found
+
+
+def move(
+    tx: Transaction, ticket: int, step: Step, *, expected_version: int | None = None, rule: Rule | None = None
+) -> Ticket:
+    """Take the step. Raises Conflict where the rules forbid it or somebody was faster than `expected_version`.
+
+    `rule` says why, where the step alone does not.
+    """
+    before = get(tx, ticket)
+    if expected_version is not None and before.version != expected_version:
+        raise StateConflict(f"Ticket {ticket} has moved on to {before.state.value} meanwhile: look at it again.")
+    moved = rules.move(before, step, tx.now)
+    mine = update(schema.tickets).where(_TABLE.id == ticket, _TABLE.version == before.version)
+    if tx.execute(mine.values(_moving_values(moved))).rowcount != 1:
+        raise StateConflict(f"Ticket {ticket} was moved by somebody else meanwhile: look at it again.")
+    data = {
+        "step": stored_name(step),
+        "from": before.state.value,
+        "to": moved.state.value,
+        "attempt": moved.attempt,
+        "reason": moved.reason,
+        "rule": (rule or rule_of(step)).value,
+        **({"cause": step.cause.value} if isinstance(step, TryAgain | Fail) else {}),
+    }
+    tx.record(EventKind.TICKET_MOVED, project=moved.project, ticket=ticket, data=data)
+    _ask_the_person(tx, before, moved, step)
+    if isinstance(step, AskReview | Prove):
+        for reader in step.readers:
+            verdicts.ask(tx, moved, reader, binding=isinstance(step, AskReview), why=step.why)
+    return moved
+
+
+def _ask_the_person(tx: Transaction, before: Ticket, moved: Ticket, step: Step) -> None:
+    """What only a person can settle becomes a question with the move that leads there, and goes with the next one."""
+    if before.state in (State.PARKED, State.FAILED):
+        # Whoever is only woken comes back to the question about its change, and that still stands.
+        still = _ABOUT_THE_CHANGE if isinstance(step, Unpark) else ()
+        questions.withdraw(tx, ticket=moved.id, why="the ticket went on by other means", but=still)
+    elif isinstance(step, Stop | Fail):
+        # What a run asks ends with the run.
+        for kind in _ABOUT_THE_CHANGE:
+            questions.withdraw(tx, ticket=moved.id, kind=kind, why=f"the ticket is {moved.state.value}")
+    elif isinstance(step, TryAgain):
+        questions.withdraw(tx, ticket=moved.id, kind=QuestionKind.REVIEW, why="the ticket was sent back")
+    if isinstance(step, Park) and step.reason is ParkReason.BUDGET:
+        kind, words = QuestionKind.BUDGET, "It has spent its budget and is not done. Shall it get as much again?"
+    elif isinstance(step, Fail) and step.cause is Cause.CONFLICT and moved.spec.undoes is None:
+        kind, words = (
+            QuestionKind.CONFLICT,
+            "Its agent could not solve the conflicts with what landed. Shall it try again?",
+        )
+    else:
+        return
+    questions.ask(
+        tx,
+        key=f"{kind.value}:{moved.id}:{moved.version}",
+        kind=kind,
+        project=moved.project,
+        ticket=moved.id,
+        words=words,
+        facts={"why": moved.reason, **({"feedback": moved.feedback[:_MOST_FEEDBACK]} if moved.feedback else {})},
+        deadline=tx.now + _PATIENCE,
+    )
+
+
+def live(tx: ReadTransaction, project: int | None = None) -> tuple[Ticket, ...]:
+    """All that have neither ended nor been dropped, oldest first, without their long texts."""
+    found = _ALL_LIVE if project is None else _ALL_LIVE.where(_TABLE.project == project)
+    return tuple(_ticket(row) for row in tx.execute(found))
+
+
+def how_many_live(tx: ReadTransaction, project: int) -> int:
+    found = select(func.count().label("many")).select_from(schema.tickets).where(_LIVE, _TABLE.project == project)
+    return int(tx.execute(found).one().many)
+
+
+def recent(
+    tx: ReadTransaction, project: int | None, limit: int, before: Ticket | None = None, state: State | None = None
+) -> tuple[Ticket, ...]:
+    """Those that ended last, newest first, without their long texts; `before` is the last one of the page before.
+
+    `state`: only those that ended so.
+    """
+    found = select(schema.tickets).where(_ENDED, _ON_BOARD).order_by(_TABLE.moved_at.desc(), _TABLE.id.desc())
+    found = found.where(_CARED_FOR if project is None else _TABLE.project == project)
+    if state is not None:
+        found = found.where(_TABLE.state == state)
+    if before is not None:
+        # The first condition is what the index can use, the second what is meant.
+        found = found.where(_TABLE.moved_at <= before.moved_at)
+        found = found.where((_TABLE.moved_at < before.moved_at) | (_TABLE.id < before.id))
+    return tuple(_ticket(row) for row in tx.execute(found.limit(limit)))
+
+
+def states_of(tx: ReadTransaction, ids: Iterable[int]) -> dict[int, State]:
+    """Dropped and unknown ones are left out."""
+    states: dict[int, State] = {}
+    for some in _pieces(ids):
+        found = tx.execute(select(_TABLE.id, _TABLE.state).where(_TABLE.id.in_(some), _ON_BOARD))
+        states |= {row.id: row.state for row in found}
+    return states
+
+
+def dropped(tx: ReadTransaction, ids: Iterable[int]) -> set[int]:
+    """Those that were taken off the board."""
+    gone: set[int] = set()
+    for some in _pieces(ids):
+        gone |= set(tx.execute(select(_TABLE.id).where(_TABLE.id.in_(some), ~_ON_BOARD)).scalars())
+    return gone
+
+
+def counts(tx: ReadTransaction, project: int | None = None) -> dict[State, int]:
+    """How many tickets are in each state; states without any are left out."""
+    found = select(_TABLE.state, func.count().label("many")).where(_ON_BOARD).group_by(_TABLE.state)
+    found = found.where(_CARED_FOR if project is None else _TABLE.project == project)
+    return {row.state: row.many for row in tx.execute(found)}
+
+
+def edges(tx: ReadTransaction, project: int) -> dict[int, tuple[int, ...]]:
+    """What every ticket of the board comes after."""
+    found = select(_TABLE.id, _TABLE.after).where(_TABLE.project == project, _ON_BOARD).order_by(_TABLE.id)
+    return {row.id: tuple(row.after) for row in tx.execute(found)}
+
+
+def dependants(tx: ReadTransaction, ticket: int) -> tuple[int, ...]:
+    """The live tickets that come after this one."""
+    later = schema.edges.c
+    found = select(_TABLE.id).join(schema.edges, later.ticket == _TABLE.id).where(later.after == ticket, _LIVE)
+    return tuple(tx.execute(found.order_by(_TABLE.id)).scalars())
+
+
+def undoing(tx: ReadTransaction, ticket: int) -> tuple[Ticket, ...]:
+    """Those on the board that take this one back, oldest first, without their long texts."""
+    found = select(schema.tickets).where(_TABLE.undoes == ticket, _ON_BOARD).order_by(_TABLE.id)
+    return tuple(_ticket(row) for row in tx.execute(found))
+
+
+def landed(tx: ReadTransaction, project: int, *, noted: bool) -> tuple[Ticket, ...]:
+    """Those whose change has landed there, oldest first, without their long texts: with or without a note."""
+    mine = (_TABLE.project == project, _TABLE.state == State.DONE, _ON_BOARD)
+    found = select(schema.tickets).where(*mine, _TABLE.reason != "" if noted else _TABLE.reason == "")
+    return tuple(_ticket(row) for row in tx.execute(found.order_by(_TABLE.id)) if not row.checkpoint)
+
+
+def note(tx: Transaction, ticket: int, reason: str) -> None:
+    """What a person has to know of a ticket that has ended. It is no move: nothing begins or ends by it."""
+    tx.execute(update(schema.tickets).where(_TABLE.id == ticket).values(reason=reason))
+
+
+def come_after(tx: Transaction, ticket: int, other: int) -> None:
+    """One more that must have landed before. Who adds it sees that no circle comes of it."""
+    before = get(tx, ticket)
+    values = {"after": [*before.spec.after, other]}
+    tx.execute(update(schema.tickets).where(_TABLE.id == ticket).values(values))
+    tx.execute(insert(schema.edges), [{"ticket": ticket, "after": other}])
+
+
+def drop(tx: Transaction, ticket: int) -> None:
+    """Take it off the board. Refused while it is in hand or a live ticket comes after it."""
+    dropped = get(tx, ticket)
+    if dropped.state not in _MAY_BE_DROPPED:
+        raise StateConflict(f"Ticket {ticket} is {dropped.state.value}: stop it first with `legion stop {ticket}`.")
+    waiting = dependants(tx, ticket)
+    if waiting:
+        listed = ", ".join(str(other) for other in waiting)
+        raise StateConflict(f"Ticket {ticket} is waited for by {listed}: drop those first.")
+    values = {"dropped_at": tx.now, "live": False, "version": dropped.version + 1}
+    tx.execute(update(schema.tickets).where(_TABLE.id == ticket).values(values))
+    questions.withdraw(tx, ticket=ticket, why="the ticket was dropped")
+    tx.record(EventKind.TICKET_DROPPED, project=dropped.project, ticket=ticket, data={"title": dropped.spec.title})
+
+
+def _pieces(ids: Iterable[int]) -> Iterator[list[int]]:
+    rest = iter(sorted(set(ids)))
+    while some := list(islice(rest, _AT_ONCE)):
+        yield some
+
+
+def _wish_values(ticket: Ticket) -> dict[str, Any]:
+    """What never changes after dispatch."""
+    spec = ticket.spec
+    return {
+        "id": ticket.id,
+        "project": ticket.project,
+        "created_at": ticket.created_at,
+        "title": spec.title,
+        "after": spec.after,
+        "files": spec.files,
+        "proofs": spec.proofs,
+        "bound": [[one.criterion, one.by] for one in spec.bound],
+        "acceptance": spec.acceptance,
+        "climbs": spec.climbs,
+        "checkpoint": spec.checkpoint,
+        "epic": spec.epic,
+        "priority": spec.priority,
+        "driver": spec.driver,
+        "command": spec.command,
+        "model": spec.model,
+        "max_attempts": spec.max_attempts,
+        "asks": spec.asks,
+        "budget": spec.budget,
+        "dispatcher": spec.dispatcher,
+        "tools": spec.tools,
+        "undoes": spec.undoes,
+        "team": spec.team,
+        "crew": spec.crew,
+        "labels": spec.labels,
+        "review": spec.review,
+    }
+
+
+def _moving_values(ticket: Ticket) -> dict[str, Any]:
+    """What a step may change."""
+    return {
+        "version": ticket.version,
+        "state": ticket.state,
+        "live": not ticket.ended,
+        "attempt": ticket.attempt,
+        "interrupted": ticket.interrupted,
+        "spared": ticket.spared,
+        "skipped": ticket.skipped,
+        "base": ticket.base,
+        "plant": ticket.plant,
+        "feedback": ticket.feedback,
+        "reason": ticket.reason,
+        "parked": None if ticket.parked is None else _parked_json(ticket.parked),
+        "change_base": None if ticket.change is None else ticket.change.base,
+        "change_commit": None if ticket.change is None else ticket.change.commit,
+        "landed": ticket.landed,
+        "unchecked": ticket.unchecked,
+        "moved_at": ticket.moved_at,
+    }
+
+
+def _parked_json(parked: Parked) -> dict[str, object]:
+    return {
+        "reason": parked.reason.value,
+        "detail": parked.detail,
+        "back_to": parked.back_to.value,
+        "until": parked.until,
+    }
+
+
+def _parked(data: dict[str, Any]) -> Parked:
+    reason, back_to = ParkReason(data["reason"]), State(data["back_to"])
+    return Parked(reason=reason, detail=data["detail"], back_to=back_to, until=data["until"])
+
+
+def _ticket(row: Row[Any]) -> Ticket:
+    """From a row of tickets, with the long texts where the statement asked for them."""
+    texts = {name: row._mapping.get(name, "") for name in ("text", "context", "criteria", "plan")}
+    return Ticket(
+        id=row.id,
+        project=row.project,
+        spec=TicketSpec(
+            title=row.title,
+            after=tuple(row.after),
+            files=tuple(row.files),
+            proofs=tuple(row.proofs),
+            bound=tuple(Bound(criterion=criterion, by=by) for criterion, by in row.bound),
+            acceptance=tuple(row.acceptance),
+            climbs=row.climbs,
+            checkpoint=row.checkpoint,
+            epic=row.epic,
+            priority=row.priority,
+            driver=row.driver,
+            command=row.command,
+            model=row.model,
+            max_attempts=row.max_attempts,
+            asks=row.asks,
+            budget=row.budget,
+            dispatcher=row.dispatcher,
+            tools=None if row.tools is None else tuple(row.tools),
+            undoes=row.undoes,
+            team=row.team,
+            crew=row.crew,
+            labels=tuple(row.labels),
+            review=row.review,
+            **texts,
+        ),
+        state=row.state,
+        attempt=row.attempt,
+        interrupted=row.interrupted,
+        spared=row.spared,
+        skipped=row.skipped,
+        base=row.base,
+        plant=row.plant,
+        feedback=row.feedback,
+        reason=row.reason,
+        parked=None if row.parked is None else _parked(row.parked),
+        change=None if row.change_commit is None else Change(base=row.change_base, commit=row.change_commit),
+        landed=row.landed,
+        unchecked=row.unchecked,
+        version=row.version,
+        created_at=row.created_at,
+        moved_at=row.moved_at,
+    )

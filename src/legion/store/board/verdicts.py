@@ -1,0 +1,155 @@
+"""What readers are asked to read, and what they said about it. A verdict is given once and never changed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, replace
+from typing import Any
+
+from sqlalchemy import ColumnElement, Row, func, insert, select, update
+
+from legion.domain.errors import NotFound, StateConflict
+from legion.domain.events import EventKind
+from legion.domain.review.verdicts import CriterionVerdict, Finding, ReviewRequest, Ruling, Severity, Verdict
+from legion.domain.tickets.ticket import State, Ticket
+from legion.store.database import schema
+from legion.store.database.transactions import ReadTransaction, Transaction
+
+_TABLE = schema.verdicts.c
+_OPEN = _TABLE.given_at.is_(None)
+
+
+def ask(tx: Transaction, ticket: Ticket, reader: str, *, binding: bool, why: str = "") -> ReviewRequest:
+    """Have the ticket's change read. Who is to read it already is not asked twice, but may be waited for from now."""
+    assert ticket.change is not None, "there is nothing to read without a change"
+    base, commit = ticket.change.base, ticket.change.commit
+    mine = (_TABLE.ticket == ticket.id, _TABLE.reader == reader)
+    same = tx.execute(select(schema.verdicts).where(*mine, _TABLE.commit_id == commit, _OPEN)).one_or_none()
+    if same is not None:
+        tx.execute(update(schema.verdicts).where(_TABLE.id == same.id).values(binding=same.binding or binding))
+        return get(tx, same.id)
+    given = (_TABLE.verdict.is_not(None), ~_OPEN)
+    before: int = tx.execute(select(func.count()).where(*mine, *given)).scalar_one()
+    reading = ReviewRequest(
+        id=tx.next("verdict"),
+        project=ticket.project,
+        ticket=ticket.id,
+        attempt=ticket.attempt,
+        reader=reader,
+        round=before + 1,
+        base=base,
+        commit=commit,
+        binding=binding,
+        why=why,
+        asked_at=tx.now,
+    )
+    tx.execute(insert(schema.verdicts), [_values(reading)])
+    data = {"reader": reader, "round": reading.round, "commit": commit, "binding": binding, "why": why}
+    tx.record(EventKind.REVIEW_ASKED, project=ticket.project, ticket=ticket.id, data=data)
+    return reading
+
+
+def refuse(tx: Transaction, reading: int, complaint: str) -> ReviewRequest:
+    """An answer came that cannot be used."""
+    before = _still_open(tx, reading)
+    values = {"refused": before.refused + 1, "complaint": complaint}
+    tx.execute(update(schema.verdicts).where(_TABLE.id == reading).values(values))
+    return get(tx, reading)
+
+
+def give(tx: Transaction, reading: int, verdict: Verdict | None, notes: tuple[str, ...] = ()) -> ReviewRequest:
+    """The verdict as it counts; None where none came that could be used, and nobody asks again."""
+    before = _still_open(tx, reading)
+    given = replace(before, given_at=tx.now, verdict=verdict, notes=notes)
+    values = {name: _values(given)[name] for name in ("given_at", "verdict", "notes")}
+    tx.execute(update(schema.verdicts).where(_TABLE.id == reading).values(values))
+    data: dict[str, object] = {"reader": given.reader, "round": given.round, "commit": given.commit}
+    if verdict is None:
+        data |= {"verdict": "none", "why": given.complaint}
+    else:
+        weights = [finding.weight for finding in verdict.findings]
+        data |= {"verdict": verdict.ruling.value, "summary": verdict.summary, "notes": list(notes)}
+        data |= {weight.value: weights.count(weight) for weight in Severity}
+    tx.record(EventKind.REVIEW_GIVEN, project=given.project, ticket=given.ticket, data=data)
+    return given
+
+
+def get(tx: ReadTransaction, reading: int) -> ReviewRequest:
+    row = tx.execute(select(schema.verdicts).where(_TABLE.id == reading)).one_or_none()
+    if row is None:
+        raise NotFound(f"There is no reading {reading}: see `legion ticket N`.")
+    return _reading(row)
+
+
+def of_ticket(tx: ReadTransaction, ticket: int) -> tuple[ReviewRequest, ...]:
+    """Oldest first."""
+    return _found(tx, _TABLE.ticket == ticket)
+
+
+def said_by(tx: ReadTransaction, ticket: int, reader: str) -> tuple[ReviewRequest, ...]:
+    """Those in which this reader gave a verdict, oldest first."""
+    return _found(tx, _TABLE.ticket == ticket, _TABLE.reader == reader, ~_OPEN, _TABLE.verdict.is_not(None))
+
+
+def pending(tx: ReadTransaction, ticket: Ticket) -> tuple[ReviewRequest, ...]:
+    """Those of its present change that are still to be given, the first to be read first."""
+    if ticket.change is None:
+        return ()
+    return _found(tx, _TABLE.ticket == ticket.id, _TABLE.commit_id == ticket.change.commit, _OPEN)
+
+
+def read_aside(tx: ReadTransaction) -> Mapping[int, int]:
+    """Tickets whose present change is to be read while they go on, or after they have landed, and their projects."""
+    wanted = {(row.ticket, row.commit_id) for row in tx.execute(select(_TABLE.ticket, _TABLE.commit_id).where(_OPEN))}
+    if not wanted:
+        return {}
+    ticket = schema.tickets.c
+    there = (ticket.id.in_({number for number, _ in wanted}), ticket.dropped_at.is_(None))
+    found = tx.execute(select(ticket.id, ticket.project, ticket.state, ticket.change_commit).where(*there))
+    aside = (State.LANDING, State.DONE)
+    return {row.id: row.project for row in found if row.state in aside and (row.id, row.change_commit) in wanted}
+
+
+def _still_open(tx: ReadTransaction, reading: int) -> ReviewRequest:
+    found = get(tx, reading)
+    if found.given_at is not None:
+        raise StateConflict(f"Reading {reading} of ticket {found.ticket} was given already: look at it again.")
+    return found
+
+
+def _found(tx: ReadTransaction, *conditions: ColumnElement[bool]) -> tuple[ReviewRequest, ...]:
+    return tuple(_reading(row) for row in tx.execute(select(schema.verdicts).where(*conditions).order_by(_TABLE.id)))
+
+
+def _values(reading: ReviewRequest) -> dict[str, Any]:
+    facts = {
+        name: getattr(reading, name) for name in ReviewRequest.__dataclass_fields__ if name not in ("commit", "verdict")
+    }
+    verdict = None if reading.verdict is None else _json(reading.verdict)
+    return facts | {"commit_id": reading.commit, "verdict": verdict, "notes": list(reading.notes)}
+
+
+def _json(verdict: Verdict) -> dict[str, Any]:
+    findings = [asdict(finding) | {"weight": finding.weight.value} for finding in verdict.findings]
+    return asdict(verdict) | {"ruling": verdict.ruling.value, "findings": findings}
+
+
+def _reading(row: Row[Any]) -> ReviewRequest:
+    facts = dict(row._mapping)
+    commit, verdict = facts.pop("commit_id"), facts.pop("verdict")
+    return ReviewRequest(
+        **{**facts, "notes": tuple(facts["notes"])},
+        commit=commit,
+        verdict=None if verdict is None else _verdict(verdict),
+    )
+
+
+def _verdict(facts: Mapping[str, Any]) -> Verdict:
+    return Verdict(
+        ruling=Ruling(facts["ruling"]),
+        summary=facts["summary"],
+        read=tuple(facts["read"]),
+        findings=tuple(Finding(**{**one, "weight": Severity(one["weight"])}) for one in facts["findings"]),
+        settled=tuple(facts["settled"]),
+        criteria=tuple(CriterionVerdict(**one) for one in facts["criteria"]),
+    )

@@ -1,0 +1,300 @@
+"""The board as plain records, to be kept outside the database, and a database made of them again.
+
+A record is a file of JSON: one per ticket with all that belongs to it and happened to it, one per question, receipt,
+landing and agent, and a head that says of which moment they are. Rows are told by their columns, so what a migration
+adds travels along by itself; a board of an older schema is put into tables of that schema and migrated like any other.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+from sqlalchemy import Row, Table, column, insert, select, table, text, update
+from sqlalchemy.exc import DBAPIError
+
+from legion.domain.events import EventKind
+from legion.store import events
+from legion.store.database import schema
+from legion.store.database.errors import StoreBroken
+from legion.store.database.migrations import SHIPPED
+from legion.store.database.transactions import ReadTransaction, Store, Transaction, database_file
+
+FORMAT = 1
+"""The layout of the files. The schema has a number of its own."""
+HEAD = "board.json"
+SCHEMA = SHIPPED[-1].number
+
+NUMBERED = {"questions": "id", "receipts": "id", "landings": "id", "agents": "number"}
+"""Tables with a file per row, and the column that names it."""
+IN_THE_HEAD = frozenset({"projects", "trusted", "counters", "crews"})
+LEFT_OUT = {
+    "usage": "what was spent, but for what the gateway's ledger still tells",
+    "readings": "",
+    "limits": "",
+    "mail": "mail of agents",
+    "calls": "",
+    "requests": "",
+    "tokens": "the tokens of agents at work",
+    "claims": "",
+    "holdings": "which agent had taken which ticket",
+    "watches": "",
+    "helps": "",
+}
+"""What no board holds, and how a person is told so; nothing where nobody misses it."""
+LOST = (
+    "projects that were removed",
+    "what happened to no ticket in particular",
+    *(words for words in LEFT_OUT.values() if words),
+)
+_HEADS_ONLY = {"receipts": {"tail": "", "output": ""}}
+"""Long texts that stay behind, and what stands there instead."""
+OF_TICKET = tuple(
+    one for name, one in schema.metadata.tables.items() if "ticket" in one.c and name not in NUMBERED.keys() | LEFT_OUT
+)
+"""Tables whose rows stand in the file of their ticket: its texts, its edges, its runs, its events."""
+_AT_ONCE = 500
+_SHELF = 100
+"""Files in a folder, so that a change rewrites only small trees."""
+
+Files = dict[str, bytes]
+
+
+@dataclass(frozen=True, kw_only=True)
+class BoardHead:
+    """Of which moment of which project a board is."""
+
+    format: int
+    schema: int
+    event: int
+    at: float
+    """When it was true."""
+    project: int
+    name: str
+    created_at: float
+
+    @classmethod
+    def read(cls, content: bytes) -> BoardHead:
+        """Raises ValueError where it is none."""
+        told = json.loads(content)
+        try:
+            project = told["project"]
+            return cls(
+                format=int(told["format"]),
+                schema=int(told["schema"]),
+                event=int(told["event"]),
+                at=float(told["at"]),
+                project=int(project["id"]),
+                name=str(project["name"]),
+                created_at=float(project["created_at"]),
+            )
+        except (KeyError, TypeError) as wrong:
+            raise ValueError(f"its {HEAD} lacks {wrong}") from wrong
+
+
+def files(tx: ReadTransaction, project: int, after: int | None = None) -> Files:
+    """The project's board as it is now: all of it, or what may have changed since event `after`."""
+    found = {HEAD: _head(tx, project)}
+    changed = None if after is None else _changed(tx, project, after)
+    found |= _tickets(tx, project, None if changed is None else changed["tickets"])
+    for name, key in NUMBERED.items():
+        found |= _numbered(tx, project, schema.metadata.tables[name], key, None if changed is None else changed[name])
+    return found
+
+
+def astir(tx: ReadTransaction, after: int) -> frozenset[int]:
+    """The projects whose boards may have changed since event `after`: of some things no event tells."""
+    runs, landings = schema.runs.c, schema.landings.c
+    places = (
+        select(runs.project).where(runs.ended_at.is_(None)),
+        select(landings.project).where(landings.closed_at.is_(None)),
+        select(schema.agents.c.project).distinct(),
+    )
+    silent = {project for place in places for project in tx.execute(place).scalars()}
+    return frozenset(silent | {project for project in events.concerned(tx, after) if project is not None})
+
+
+def path(kind: str, number: int) -> str:
+    return f"{kind}/{number // _SHELF}/{number}.json"
+
+
+def _head(tx: ReadTransaction, project: int) -> bytes:
+    counters = {row.name: row.value for row in tx.execute(select(schema.counters))}
+    row = tx.execute(select(schema.projects).where(schema.projects.c.id == project)).one()
+    trusted = tx.execute(select(schema.trusted).where(schema.trusted.c.project == project))
+    return _json(
+        {
+            "format": FORMAT,
+            "schema": SCHEMA,
+            "event": counters["event"],
+            "at": tx.now,
+            "counters": counters,
+            "project": _record(row),
+            "trusted": sorted((_record(one) for one in trusted), key=lambda one: str(one["hash"])),
+            "crews": [_record(one) for one in tx.execute(select(schema.crews).order_by(schema.crews.c.digest))],
+        }
+    )
+
+
+def _changed(tx: ReadTransaction, project: int, after: int) -> dict[str, set[int]]:
+    """Numbers by table. Agents are few and change without a word, so all of them are looked at."""
+    happened, runs = schema.events.c, schema.runs.c
+    found: dict[str, set[int]] = {"tickets": set(), "questions": set(), "receipts": set(), "landings": set()}
+    for row in tx.execute(select(schema.events).where(happened.n > after, happened.project == project)):
+        if row.ticket is not None:
+            found["tickets"].add(row.ticket)
+        if row.kind in (EventKind.QUESTION_ASKED, EventKind.QUESTION_SETTLED):
+            found["questions"].add(row.data["question"])
+        elif row.kind is EventKind.RECEIPT:
+            found["receipts"].add(row.data["receipt"])
+    at_work = select(runs.ticket).where(runs.ended_at.is_(None), runs.project == project, runs.ticket.is_not(None))
+    found["tickets"] |= set(tx.execute(at_work).scalars())
+    landings = schema.landings.c
+    of_late = select(landings.id).where(landings.project == project).order_by(landings.id.desc()).limit(_SHELF)
+    found["landings"] |= set(tx.execute(of_late).scalars())
+    fleet = select(schema.agents.c.number).where(schema.agents.c.project == project)
+    return {**found, "agents": set(tx.execute(fleet).scalars())}
+
+
+def _tickets(tx: ReadTransaction, project: int, wanted: set[int] | None) -> Files:
+    mine = schema.tickets.c
+    if wanted is None:
+        wanted = set(tx.execute(select(mine.id).where(mine.project == project)).scalars())
+    found: Files = {}
+    for some in _pieces(wanted):
+        told: dict[int, dict[str, Any]] = {
+            row.id: {"ticket": _record(row)} for row in tx.execute(select(schema.tickets).where(mine.id.in_(some)))
+        }
+        for one in OF_TICKET:
+            order = [one.c[key.name] for key in one.primary_key]
+            for row in tx.execute(select(one).where(one.c.ticket.in_(some)).order_by(*order)):
+                told[row.ticket].setdefault(one.name, []).append(_record(row))
+        found |= {path("tickets", number): _json(one) for number, one in told.items()}
+    return found
+
+
+def _numbered(tx: ReadTransaction, project: int, one: Table, key: str, wanted: set[int] | None) -> Files:
+    less = _HEADS_ONLY.get(one.name, {})
+    found: Files = {}
+    if wanted is None:
+        wanted = set(tx.execute(select(one.c[key]).where(one.c.project == project)).scalars())
+    for some in _pieces(wanted):
+        for row in tx.execute(select(one).where(one.c[key].in_(some))):
+            found[path(one.name, getattr(row, key))] = _json({**_record(row), **less})
+    return found
+
+
+def _record(row: Row[Any]) -> dict[str, object]:
+    return {name: value.value if isinstance(value, Enum) else value for name, value in row._mapping.items()}
+
+
+def _json(record: object) -> bytes:
+    return json.dumps(record, indent=1, sort_keys=True).encode() + b"\n"
+
+
+def _pieces(numbers: Iterable[int]) -> Iterable[list[int]]:
+    ordered = sorted(numbers)
+    return (ordered[start : start + _AT_ONCE] for start in range(0, len(ordered), _AT_ONCE))
+
+
+def restore(store: Store, boards: Sequence[Mapping[str, bytes]]) -> None:
+    """Fill an empty database with these. Raises ValueError where one is not what it seems to be."""
+    try:
+        _restore(store, [{name: json.loads(content) for name, content in one.items()} for one in boards])
+    except (KeyError, TypeError, AttributeError, DBAPIError) as wrong:
+        raise ValueError(" ".join(str(wrong).split())[:200]) from wrong
+
+
+def _restore(store: Store, read: Sequence[Mapping[str, Any]]) -> None:
+    for number in sorted({one[HEAD]["schema"] for one in read}):
+        store.migrate([step for step in SHIPPED if step.number <= number])
+        with store.write() as tx:
+            for one in read:
+                if one[HEAD]["schema"] == number:
+                    _put(tx, one)
+    store.migrate()
+    with store.write() as tx:
+        for one in read:
+            for name, value in one[HEAD]["counters"].items():
+                raise_counter(tx, name, value)
+
+
+def raise_counter(tx: Transaction, name: str, value: int) -> None:
+    """Numbers up to here were given away."""
+    mine = schema.counters.c
+    tx.execute(update(schema.counters).where(mine.name == name, mine.value < value).values(value=value))
+
+
+class BoardCondition(Enum):
+    LOST = "lost"
+    """There is no file."""
+    DAMAGED = "damaged"
+    EMPTY = "empty"
+    """It never held a project."""
+    SOUND = "sound"
+
+
+def condition(url: str) -> BoardCondition:
+    """How the database is, without changing it."""
+    file = database_file(url)
+    if file is not None and not file.exists():
+        return BoardCondition.LOST
+    store = Store(url)
+    try:
+        with store.read() as tx:
+            if file is not None and [row[0] for row in tx.execute(text("PRAGMA quick_check(1)"))] != ["ok"]:
+                return BoardCondition.DAMAGED
+        return BoardCondition.EMPTY if is_empty(store) else BoardCondition.SOUND
+    except StoreBroken:
+        return BoardCondition.DAMAGED
+    except DBAPIError:
+        # What is not even a fault of the file: the table is not there.
+        return BoardCondition.EMPTY
+    finally:
+        store.close()
+
+
+def is_empty(store: Store) -> bool:
+    """Whether no project was ever written into it."""
+    with store.read() as tx:
+        return tx.execute(select(schema.projects.c.id).limit(1)).one_or_none() is None
+
+
+def _put(tx: Transaction, board: Mapping[str, Any]) -> None:
+    """In the order in which rows refer to each other."""
+    head = board[HEAD]
+    _insert(tx, "projects", [head["project"]])
+    _insert(tx, "trusted", head["trusted"])
+    if crews := head.get("crews"):
+        # Projects share them, and every board has all.
+        there = set(tx.execute(select(schema.crews.c.digest)).scalars())
+        _insert(tx, "crews", [one for one in crews if one["digest"] not in there])
+    by_kind: dict[str, list[Any]] = {}
+    for name, record in board.items():
+        if name != HEAD:
+            by_kind.setdefault(name.partition("/")[0], []).append(record)
+    whole = by_kind.pop("tickets", [])
+    _insert(tx, "agents", by_kind.pop("agents", []))
+    _insert(tx, "tickets", [one["ticket"] for one in whole])
+    # Runs first: others refer to them.
+    for name in sorted({name for one in whole for name in one} - {"ticket"}, key=lambda name: (name != "runs", name)):
+        _insert(tx, name, [row for one in whole for row in one.get(name, ())])
+    for name, records in by_kind.items():
+        _insert(tx, name, records)
+
+
+def _insert(tx: Transaction, name: str, rows: Sequence[Mapping[str, object]]) -> None:
+    """By the names that the rows bring: the tables may be older than those that this release describes."""
+    for row in rows[:1]:
+        values = [{key: _raw(value) for key, value in one.items()} for one in rows]
+        tx.execute(insert(table(name, *(column(key) for key in row))), values)
+
+
+def _raw(value: object) -> object:
+    """As it lies in a column: flags are 0 and 1, lists and mappings are JSON."""
+    if isinstance(value, bool):
+        return int(value)
+    return json.dumps(value) if isinstance(value, list | dict) else value

@@ -1,0 +1,1 @@
+"""The database itself: transactions, tables, columns, errors."""

@@ -1,0 +1,57 @@
+"""How our values lie in columns: texts, JSON, flags and enums, the same in both databases."""
+
+from __future__ import annotations
+
+import json
+from enum import Enum
+from typing import Any
+
+from sqlalchemy import Dialect, Integer, Text, TypeDecorator
+from sqlalchemy import Enum as SqlEnum
+
+
+class AnyText(TypeDecorator[str]):
+    """Any text a program may print. What no database can hold (NUL, half characters) becomes a visible mark."""
+
+    impl = Text
+    cache_ok = True
+
+    def process_bind_param(self, value: str | None, dialect: Dialect) -> str | None:
+        return None if value is None else clean(value)
+
+
+class Json(TypeDecorator[Any]):
+    impl = Text
+    cache_ok = True
+
+    def process_bind_param(self, value: object, dialect: Dialect) -> str | None:
+        return None if value is None else json.dumps(value)
+
+    def process_result_value(self, value: str | None, dialect: Dialect) -> object:
+        return None if value is None else json.loads(value)
+
+
+class Flag(TypeDecorator[bool]):
+    """True and false as 1 and 0, so that one SQL text does for both databases."""
+
+    impl = Integer
+    cache_ok = True
+
+    def process_bind_param(self, value: bool | None, dialect: Dialect) -> int | None:
+        return None if value is None else int(value)
+
+    def process_result_value(self, value: int | None, dialect: Dialect) -> bool | None:
+        return None if value is None else bool(value)
+
+
+def clean(value: str) -> str:
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        value = value.encode(errors="replace").decode()
+    return value.replace("\x00", "\N{REPLACEMENT CHARACTER}")
+
+
+def one_of(kind: type[Enum]) -> SqlEnum:
+    """An enum by its value, not by its name."""
+    return SqlEnum(kind, native_enum=False, length=None, values_callable=lambda members: [m.value for m in members])

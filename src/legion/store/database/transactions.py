@@ -1,0 +1,271 @@
+"""Opening the database and its transactions.
+
+One writer at a time on both databases: SQLite begins with BEGIN IMMEDIATE, Postgres locks the event counter's row
+first. So what a writer has read stays true until it commits, and event numbers have no gaps and follow the commits.
+Readers see one moment and hold nobody up. This file knows no tables but the counters and the events.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sqlite3
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import (
+    URL,
+    Connection,
+    Engine,
+    Executable,
+    bindparam,
+    create_engine,
+    event,
+    insert,
+    make_url,
+    select,
+    update,
+)
+from sqlalchemy.engine import CursorResult
+from sqlalchemy.engine.interfaces import DBAPIConnection
+from sqlalchemy.exc import ArgumentError, DBAPIError
+from sqlalchemy.exc import TimeoutError as NoConnection
+
+from legion.domain.events import EventKind
+from legion.store.database import errors, migrations, schema
+from legion.system import crash
+from legion.system.crash import Point
+
+PATIENCE = 30.0
+"""Seconds to wait for the one who writes."""
+
+# Making a statement takes longer than running it, so those that every change needs are made once.
+_COUNTER = schema.counters.c
+_NEXT = (
+    update(schema.counters)
+    .where(_COUNTER.name == bindparam("counter"))
+    .values(value=_COUNTER.value + 1)
+    .returning(_COUNTER.value)
+)
+_RECORD = insert(schema.events)
+
+
+class ReadTransaction:
+    """One moment of the database."""
+
+    def __init__(self, connection: Connection, now: float) -> None:
+        self._connection = connection
+        self.now = now
+        """The time of everything that happens in this transaction."""
+
+    def execute(
+        self, statement: Executable, values: Mapping[str, Any] | Sequence[Mapping[str, Any]] | None = None
+    ) -> CursorResult[Any]:
+        return self._connection.execute(statement, values)
+
+
+class Transaction(ReadTransaction):
+    """The right to write: all of it happens, with its events, or nothing."""
+
+    def __init__(self, connection: Connection, now: float) -> None:
+        super().__init__(connection, now)
+        self.tells = False
+        """Whether those who wait for news are told after the commit."""
+
+    def next(self, counter: str) -> int:
+        """The next number of this counter; a rollback gives it back."""
+        number: int = self.execute(_NEXT, {"counter": counter}).scalar_one()
+        return number
+
+    def record(
+        self,
+        kind: EventKind,
+        *,
+        project: int | None = None,
+        ticket: int | None = None,
+        data: Mapping[str, object] | None = None,
+    ) -> int:
+        """Write down what happened. Answers with the event's number."""
+        number = self.next("event")
+        row = {
+            "n": number,
+            "at": self.now,
+            "kind": kind,
+            "project": project,
+            "ticket": ticket,
+            "data": dict(data or {}),
+        }
+        self.execute(_RECORD, row)
+        self.tell()
+        return number
+
+    def tell(self) -> None:
+        """There is something to look at after the commit, even without an event."""
+        self.tells = True
+
+
+class Store:
+    """The database behind a URL. Many threads may use it; a process that forks opens its own."""
+
+    def __init__(self, url: str, *, clock: Callable[[], float] = time.time, patience: float = PATIENCE) -> None:
+        parsed = _parse(url)
+        self.place = parsed.database or "" if _is_sqlite(parsed) else parsed.render_as_string(hide_password=True)
+        """The database as errors name it: the file, or the URL without its password."""
+        self._clock = clock
+        self._writer = _open(parsed, writing=True, patience=patience)
+        self._reader = _open(parsed, writing=False, patience=patience)
+        self._listeners: tuple[Callable[[], None], ...] = ()
+        self._listening = threading.Lock()
+        self._inside = threading.local()
+
+    def migrate(self, steps: Sequence[migrations.Migration] = migrations.SHIPPED) -> tuple[migrations.Migration, ...]:
+        """Bring the tables up to date; says which steps that took."""
+        with self._said_plainly():
+            return migrations.apply(self._writer, steps, self.place, self._clock())
+
+    @contextmanager
+    def write(self) -> Iterator[Transaction]:
+        """Commits at the end of the block, or leaves nothing when the block raises."""
+        if getattr(self._inside, "writing", False):
+            raise RuntimeError("write() inside write(): pass the transaction on instead.")
+        self._inside.writing = True
+        try:
+            with self._said_plainly(), self._writer.begin() as connection:
+                _become_the_writer(connection)
+                transaction = Transaction(connection, self._clock())
+                yield transaction
+                crash.reach(Point.STORE_WRITE_BEFORE_COMMIT)
+        finally:
+            self._inside.writing = False
+        crash.reach(Point.STORE_WRITE_AFTER_COMMIT)
+        if transaction.tells:
+            self.tell()
+
+    @contextmanager
+    def read(self) -> Iterator[ReadTransaction]:
+        with self._said_plainly(), self._reader.begin() as connection:
+            yield ReadTransaction(connection, self._clock())
+
+    def on_commit(self, listener: Callable[[], None]) -> None:
+        """Call it after every commit that brought news, in the thread that wrote: it must be quick and thread-safe."""
+        with self._listening:
+            self._listeners = (*self._listeners, listener)
+
+    def tell(self) -> None:
+        """Have everybody look, as after a commit: something outside the store has changed."""
+        for listener in self._listeners:
+            listener()
+
+    def close(self) -> None:
+        self._reader.dispose()
+        self._writer.dispose()
+
+    @contextmanager
+    def _said_plainly(self) -> Iterator[None]:
+        try:
+            yield
+        except NoConnection as error:
+            raise errors.busy(self.place) from error
+        except DBAPIError as error:
+            plain = errors.translate(error, self.place)
+            if plain is None:
+                raise
+            raise plain from error
+
+
+def sqlite_url(file: Path) -> str:
+    return URL.create("sqlite", database=str(file)).render_as_string()
+
+
+def database_file(url: str) -> Path | None:
+    """The file behind a URL; None where it names a server."""
+    parsed = _parse(url)
+    return Path(parsed.database or "") if _is_sqlite(parsed) else None
+
+
+def _is_sqlite(url: URL) -> bool:
+    return url.get_backend_name() == "sqlite"
+
+
+def _parse(url: str) -> URL:
+    try:
+        parsed = make_url(url)
+    except (ArgumentError, ValueError):
+        raise errors.UnknownDatabase(
+            "This is no database URL: use sqlite:///FILE or postgresql://USER@HOST/NAME."
+        ) from None
+    backend = parsed.drivername.partition("+")[0]
+    if backend == "sqlite" and parsed.database not in (None, "", ":memory:"):
+        return parsed.set(drivername="sqlite")
+    if backend in ("postgres", "postgresql"):
+        return parsed.set(drivername="postgresql+psycopg")
+    raise errors.UnknownDatabase(
+        f"Legion cannot keep its data in {backend}: use sqlite:///FILE or postgresql://USER@HOST/NAME."
+        if backend != "sqlite"
+        else "Legion keeps its data in a file, and this URL names none: use sqlite:///FILE."
+    )
+
+
+def _open(url: URL, *, writing: bool, patience: float) -> Engine:
+    """One connection for the writer, since there is only one at a time, and some for the readers."""
+    size: dict[str, Any] = {"pool_size": 1, "max_overflow": 0} if writing else {"pool_size": 4, "max_overflow": 12}
+    try:
+        engine = create_engine(url, pool_timeout=patience, pool_pre_ping=not _is_sqlite(url), **size)
+    except ModuleNotFoundError:
+        raise errors.UnknownDatabase("Postgres needs one more package: install legionary[postgres].") from None
+    if _is_sqlite(url):
+        _keep_private(url)
+        _listen_sqlite(engine, writing=writing, patience=patience)
+    else:
+        _listen_postgres(engine, patience=patience)
+        if not writing:
+            engine = engine.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
+    return engine
+
+
+def _keep_private(url: URL) -> None:
+    """The folder may be one that others can read; SQLite gives its side files the rights of the file."""
+    if url.database:
+        # What is wrong with the file is told by whoever opens it.
+        with contextlib.suppress(OSError):
+            os.close(os.open(url.database, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+            Path(url.database).chmod(0o600)
+
+
+def _listen_sqlite(engine: Engine, *, writing: bool, patience: float) -> None:
+    def connected(connection: sqlite3.Connection, _record: object) -> None:
+        connection.isolation_level = None  # we say BEGIN ourselves
+        connection.execute(f"PRAGMA busy_timeout = {int(patience * 1000)}")
+        connection.execute("PRAGMA foreign_keys = ON")
+        if writing:
+            connection.execute("PRAGMA journal_mode = WAL")
+            connection.execute("PRAGMA synchronous = FULL")  # NORMAL may lose the last commits at a power cut
+        else:
+            connection.execute("PRAGMA query_only = ON")
+
+    def begun(connection: Connection) -> None:
+        connection.exec_driver_sql("BEGIN IMMEDIATE" if writing else "BEGIN")
+
+    event.listen(engine, "connect", connected)
+    event.listen(engine, "begin", begun)
+
+
+def _listen_postgres(engine: Engine, *, patience: float) -> None:
+    def connected(connection: DBAPIConnection, _record: object) -> None:
+        cursor = connection.cursor()
+        cursor.execute(f"SET lock_timeout = {int(patience * 1000)}")
+        cursor.execute("SET synchronous_commit = on")
+        cursor.close()
+        connection.commit()
+
+    event.listen(engine, "connect", connected)
+
+
+def _become_the_writer(connection: Connection) -> None:
+    """Wait for the others. A statement of its own: what is read after it sees everything they committed."""
+    if connection.dialect.name == "postgresql":
+        connection.execute(select(schema.counters).where(schema.counters.c.name == "event").with_for_update())

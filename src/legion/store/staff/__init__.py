@@ -1,0 +1,1 @@
+"""Rows about standing agents: agents, mail, claimed tickets, tokens."""

@@ -1,0 +1,244 @@
+"""Agents that stand and stood: who hired whom, what each may use, and what is left to give."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, replace
+from typing import Any
+
+from sqlalchemy import Row, func, insert, select, update
+
+from legion.domain.agents import agent as rules
+from legion.domain.agents.agent import ROOT, Agent, Allowance, Planning, Rights
+from legion.domain.errors import NotFound, StateConflict
+from legion.domain.events import EventKind
+from legion.domain.runs import agent_seat
+from legion.store.board import questions
+from legion.store.database import schema
+from legion.store.database.transactions import ReadTransaction, Transaction
+from legion.store.work import usage
+
+_TABLE = schema.agents.c
+_STANDING = _TABLE.fired_at.is_(None)
+_SHORTEST_PREFIX = 4
+
+
+def hire(
+    tx: Transaction,
+    *,
+    project: int,
+    parent: str,
+    name: str,
+    role: str,
+    task: str,
+    model: str,
+    rights: Rights,
+    plan: Planning = Planning.NONE,
+    delegates: bool = False,
+) -> Agent:
+    """A new one, idle and without mail. The caller has asked the rules what it may have."""
+    number = tx.next("agent")
+    agent = Agent(
+        number=number,
+        id=str(uuid.uuid4()),
+        project=project,
+        parent=parent,
+        name=name or f"agent-{number}",
+        role=role,
+        task=task,
+        model=model,
+        rights=rights,
+        hired_at=tx.now,
+        plan=plan,
+        hirer=parent,
+        delegates=delegates,
+    )
+    if tx.execute(select(_TABLE.id).where(_STANDING, _TABLE.name == agent.name)).first() is not None:
+        raise StateConflict(f"There is an agent called {agent.name} already: choose another name.")
+    tx.execute(insert(schema.agents), [_values(agent)])
+    data = {"agent": agent.id, "name": agent.name, "parent": parent, "role": role}
+    tx.record(EventKind.AGENT_HIRED, project=project, data=data)
+    return agent
+
+
+def fire(tx: Transaction, agent: Agent, by: str) -> Agent:
+    """It gets no turn any more. Its reports and its mail are the caller's to see to."""
+    tx.execute(update(schema.agents).where(_TABLE.number == agent.number).values(fired_at=tx.now))
+    questions.withdraw(tx, agent=agent.id, why="its agent was fired")
+    tx.record(EventKind.AGENT_FIRED, project=agent.project, data={"agent": agent.id, "name": agent.name, "by": by})
+    return replace(agent, fired_at=tx.now)
+
+
+def adopt(tx: Transaction, agent: Agent, parent: str) -> Agent:
+    tx.execute(update(schema.agents).where(_TABLE.number == agent.number).values(parent=parent))
+    tx.record(
+        EventKind.AGENT_ADOPTED, project=agent.project, data={"agent": agent.id, "name": agent.name, "parent": parent}
+    )
+    return rules.adopted(agent, parent)
+
+
+def hold(tx: Transaction, agent: Agent, *, owes: bool, until: float | None = None, why: str = "") -> None:
+    """Whether it has to go on by itself, and not before when."""
+    values = {"owes": owes, "held_until": until, "held_why": why}
+    tx.execute(update(schema.agents).where(_TABLE.number == agent.number).values(values))
+
+
+def plan(tx: Transaction, agent: Agent, to: Planning) -> None:
+    tx.execute(update(schema.agents).where(_TABLE.number == agent.number).values(plan=to))
+
+
+def give(tx: Transaction, agent: Agent, budget: float) -> None:
+    """So many dollars for itself and everybody below it, from now on. The caller has asked what its parent can give."""
+    tx.execute(update(schema.agents).where(_TABLE.number == agent.number).values(budget=budget))
+
+
+def ask_to_leave(tx: Transaction, agent: Agent, message: str) -> None:
+    """By this message; none: it has answered."""
+    tx.execute(update(schema.agents).where(_TABLE.number == agent.number).values(leaving=message))
+
+
+def let_go_on(tx: Transaction) -> None:
+    """A person has mended something: nobody waits for a provider any longer than it takes to ask it."""
+    held = update(schema.agents).where(_STANDING, _TABLE.held_until.is_not(None)).values(held_until=None)
+    if tx.execute(held).rowcount:
+        tx.tell()
+
+
+def plant(tx: Transaction, agent: Agent, base: str) -> Agent:
+    """Its worktree begins with this commit."""
+    tx.execute(update(schema.agents).where(_TABLE.number == agent.number).values(base=base))
+    return replace(agent, base=base)
+
+
+def get(tx: ReadTransaction, id: str) -> Agent:
+    row = tx.execute(select(schema.agents).where(_TABLE.id == id)).one_or_none()
+    if row is None:
+        raise NotFound(f"There is no agent {id}: see `legion agents`.")
+    return _agent(row)
+
+
+def numbered(tx: ReadTransaction, number: int) -> Agent:
+    row = tx.execute(select(schema.agents).where(_TABLE.number == number)).one_or_none()
+    if row is None:
+        raise NotFound(f"There is no agent number {number}: see `legion agents`.")
+    return _agent(row)
+
+
+def find(tx: ReadTransaction, word: str) -> Agent:
+    """By its id, the beginning of it, or its name; those who stand before those who stood."""
+    exact = select(schema.agents).where((_TABLE.id == word) | (_TABLE.name == word)).order_by(_TABLE.number.desc())
+    found = [_agent(row) for row in tx.execute(exact)]
+    if not found and len(word) >= _SHORTEST_PREFIX:
+        begins = func.substr(_TABLE.id, 1, len(word)) == word.lower()
+        found = [_agent(row) for row in tx.execute(select(schema.agents).where(begins))]
+        if len(found) > 1:
+            raise StateConflict(f"{len(found)} agents have ids that begin with {word}: write more of it.")
+    standing = [agent for agent in found if agent.fired_at is None]
+    if not found:
+        raise NotFound(f"There is no agent {word}: see `legion agents`.")
+    return (standing or found)[0]
+
+
+def standing(tx: ReadTransaction) -> tuple[Agent, ...]:
+    """In the order of their hire."""
+    found = select(schema.agents).where(_STANDING).order_by(_TABLE.number)
+    return tuple(_agent(row) for row in tx.execute(found))
+
+
+def every(tx: ReadTransaction) -> tuple[Agent, ...]:
+    """Also those who were fired, in the order of their hire."""
+    return tuple(_agent(row) for row in tx.execute(select(schema.agents).order_by(_TABLE.number)))
+
+
+def gone(tx: ReadTransaction, project: int) -> frozenset[str]:
+    """The seats of those who were fired and whose last turn has ended."""
+    at_work = select(schema.runs.c.agent).where(schema.runs.c.ended_at.is_(None), schema.runs.c.agent.is_not(None))
+    found = select(_TABLE.number).where(~_STANDING, _TABLE.project == project, _TABLE.number.not_in(at_work))
+    return frozenset(agent_seat(number) for number in tx.execute(found).scalars())
+
+
+def parents(tx: ReadTransaction) -> Mapping[str, str]:
+    """The parent of everybody who stands."""
+    return {row.id: row.parent for row in tx.execute(select(_TABLE.id, _TABLE.parent).where(_STANDING))}
+
+
+def names(tx: ReadTransaction) -> Mapping[str, str]:
+    """Of all that ever stood, by id."""
+    return {row.id: row.name for row in tx.execute(select(_TABLE.id, _TABLE.name))}
+
+
+def roles(tx: ReadTransaction) -> Mapping[str, str]:
+    """Of all that ever stood, by id."""
+    return {row.id: row.role for row in tx.execute(select(_TABLE.id, _TABLE.role))}
+
+
+def hirers(tx: ReadTransaction) -> Mapping[str, str]:
+    """Who hired whom, of all that ever stood."""
+    found = tx.execute(select(_TABLE.id, _TABLE.parent, _TABLE.hirer))
+    return {row.id: row.hirer or row.parent for row in found}
+
+
+def own_spending(tx: ReadTransaction) -> Mapping[str, float]:
+    """What each has spent itself, in dollars, those who were fired included."""
+    spent, runs = schema.usage.c, schema.runs.c
+    found = (
+        select(runs.conversation, func.sum(spent.usd).label("usd"))
+        .join(schema.runs, runs.id == spent.run)
+        .where(runs.agent.is_not(None))
+        .group_by(runs.conversation)
+    )
+    return {row.conversation: row.usd for row in tx.execute(found)}
+
+
+def all_means(tx: ReadTransaction, top: Rights = rules.TOP) -> Mapping[str, Allowance]:
+    """What everybody who stands can still give, and the person, who has `top`."""
+    all_of_them = every(tx)
+    own = own_spending(tx)
+    reports = rules.tree(all_of_them)
+    taken = usage.taken_by_dispatchers(tx)
+    spent = {agent.id: own.get(agent.id, 0.0) + taken.get(agent.id, 0.0) for agent in all_of_them}
+    spent[ROOT] = 0.0
+    for agent in reversed(_from_the_top(all_of_them)):
+        if agent.fired_at is not None:
+            spent[agent.parent] += spent[agent.id]
+    rights = {agent.id: agent.rights for agent in all_of_them if agent.fired_at is None} | {ROOT: top}
+    return {
+        id: rules.means(
+            mine,
+            spent=spent[id],
+            reserved=sum(report.rights.budget or 0.0 for report in reports.get(id, ())),
+            heads=sum(1 for _ in rules.below(reports, id)),
+        )
+        for id, mine in rights.items()
+    }
+
+
+def _from_the_top(all_of_them: Iterable[Agent]) -> list[Agent]:
+    """Parents before their reports, the fired among them. Whoever was adopted is older than its new parent, perhaps."""
+    reports: dict[str, list[Agent]] = {}
+    for agent in all_of_them:
+        reports.setdefault(agent.parent, []).append(agent)
+    found: list[Agent] = []
+    row = reports.get(ROOT, [])
+    while row:
+        found += row
+        row = [report for agent in row for report in reports.get(agent.id, ())]
+    return found
+
+
+def _values(agent: Agent) -> dict[str, Any]:
+    facts = asdict(agent)
+    rights = facts.pop("rights")
+    tools = agent.rights.tools
+    return {**facts, **rights, "tools": None if tools is None else sorted(tools)}
+
+
+def _agent(row: Row[Any]) -> Agent:
+    facts = dict(row._mapping)
+    tools = facts.pop("tools")
+    rights = Rights(
+        tools=None if tools is None else frozenset(tools),
+        **{name: facts.pop(name) for name in ("budget", "headcount", "depth", "tier")},
+    )
+    return Agent(**facts, rights=rights)

@@ -1,0 +1,143 @@
+"""Mail: every message is written once, and moves by the rules of `legion.domain.agents.mail`."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import asdict
+from typing import Any
+
+from sqlalchemy import ColumnElement, Row, Select, func, insert, literal_column, select, update
+
+from legion.domain.agents import mail as rules
+from legion.domain.agents.mail import Delivery, Message, MessageKind
+from legion.domain.events import EventKind
+from legion.store.database import schema
+from legion.store.database.transactions import ReadTransaction, Transaction
+
+_TABLE = schema.mail.c
+_OPEN: ColumnElement[bool] = literal_column("delivery IN ('waiting', 'offered')")
+"""Spelt as in the partial index: bound values would hide the index from the planner."""
+_EVENTS = {Delivery.HEARD: EventKind.MAIL_HEARD, Delivery.RETURNED: EventKind.MAIL_RETURNED}
+_SEND = insert(schema.mail)
+_SHOWN = 200
+"""Characters of a message that its event holds."""
+
+
+def send(
+    tx: Transaction,
+    *,
+    sender: str,
+    recipient: str,
+    text: str,
+    kind: MessageKind = MessageKind.TELL,
+    about: str = "",
+    project: int | None = None,
+) -> Message:
+    message = Message(
+        number=tx.next("mail"),
+        id=str(uuid.uuid4()),
+        sender=sender,
+        recipient=recipient,
+        kind=kind,
+        text=text,
+        sent_at=tx.now,
+        about=about,
+    )
+    tx.execute(_SEND, [asdict(message)])
+    data = {"message": message.id, "from": sender, "to": recipient, "kind": kind.value, "text": text[:_SHOWN]}
+    tx.record(EventKind.MAIL_SENT, project=project, data=data)
+    return message
+
+
+def move(tx: Transaction, message: Message, to: Delivery, *, batch: str = "") -> Message:
+    """One step on. Raises Conflict where the rules forbid it."""
+    moved = rules.moved(message, to, now=tx.now, batch=batch)
+    values = {"delivery": moved.delivery, "batch": moved.batch, "heard_at": moved.heard_at}
+    tx.execute(update(schema.mail).where(_TABLE.number == message.number).values(values))
+    if to in _EVENTS:
+        data = {"message": message.id, "from": message.sender, "to": message.recipient}
+        tx.record(_EVENTS[to], data=data)
+    return moved
+
+
+def offer(tx: Transaction, recipient: str, batch: str) -> tuple[Message, ...]:
+    """Drain the mailbox into one prompt, as far as that holds it."""
+    return tuple(
+        move(tx, message, Delivery.OFFERED, batch=batch) for message in rules.next_batch(waiting(tx, recipient))
+    )
+
+
+def offer_now(tx: Transaction, message: Message) -> tuple[Message, ...]:
+    """This one in the turn that its recipient is in, behind all that the same sender has waiting: order is kept."""
+    before = [one for one in waiting(tx, message.recipient) if one.sender == message.sender]
+    return tuple(move(tx, one, Delivery.OFFERED, batch=message.id) for one in before)
+
+
+def get(tx: ReadTransaction, id: str) -> Message | None:
+    row = tx.execute(select(schema.mail).where(_TABLE.id == id)).one_or_none()
+    return None if row is None else _message(row)
+
+
+def waiting(tx: ReadTransaction, recipient: str) -> tuple[Message, ...]:
+    return _all(tx, _open_of(recipient).where(_TABLE.delivery == Delivery.WAITING))
+
+
+def offered(tx: ReadTransaction, recipient: str) -> tuple[Message, ...]:
+    return _all(tx, _open_of(recipient).where(_TABLE.delivery == Delivery.OFFERED))
+
+
+def of_batch(tx: ReadTransaction, recipient: str, batch: str) -> tuple[Message, ...]:
+    """What a prompt holds, whether it was heard by now or not."""
+    found = select(schema.mail).where(_TABLE.recipient == recipient, _TABLE.batch == batch).order_by(_TABLE.number)
+    return _all(tx, found)
+
+
+def have_mail(tx: ReadTransaction) -> Mapping[str, int]:
+    """How many messages wait, by recipient; those without any are left out."""
+    found = (
+        select(_TABLE.recipient, func.count().label("many"))
+        .where(_OPEN, _TABLE.delivery == Delivery.WAITING)
+        .group_by(_TABLE.recipient)
+    )
+    return {row.recipient: row.many for row in tx.execute(found)}
+
+
+def about(tx: ReadTransaction, agents: Collection[str], *, limit: int) -> tuple[Message, ...]:
+    """The last messages to or from these, oldest first."""
+    mine = _TABLE.recipient.in_(agents) | _TABLE.sender.in_(agents)
+    return _all(tx, select(schema.mail).where(mine).order_by(_TABLE.number.desc()).limit(limit))[::-1]
+
+
+def dead(tx: ReadTransaction, senders: Collection[str] | None, *, limit: int) -> tuple[Message, ...]:
+    """Messages that came back, oldest first; None: of everybody."""
+    found = select(schema.mail).where(_TABLE.delivery == Delivery.RETURNED)
+    if senders is not None:
+        found = found.where(_TABLE.sender.in_(senders))
+    return _all(tx, found.order_by(_TABLE.number.desc()).limit(limit))[::-1]
+
+
+def between(tx: ReadTransaction, one: str, other: str, *, limit: int) -> tuple[Message, ...]:
+    """The last messages of a pair, oldest first."""
+    there = (_TABLE.sender == one) & (_TABLE.recipient == other)
+    back = (_TABLE.sender == other) & (_TABLE.recipient == one)
+    return _all(tx, select(schema.mail).where(there | back).order_by(_TABLE.number.desc()).limit(limit))[::-1]
+
+
+def read(tx: Transaction, messages: Iterable[Message]) -> None:
+    """The person has seen them."""
+    for message in messages:
+        if message.delivery is Delivery.WAITING:
+            move(tx, message, Delivery.HEARD)
+
+
+def _open_of(recipient: str) -> Select[Any]:
+    return select(schema.mail).where(_TABLE.recipient == recipient, _OPEN).order_by(_TABLE.number)
+
+
+def _all(tx: ReadTransaction, found: Select[Any]) -> tuple[Message, ...]:
+    return tuple(_message(row) for row in tx.execute(found))
+
+
+def _message(row: Row[Any]) -> Message:
+    return Message(**row._mapping)

@@ -1,0 +1,64 @@
+"""Which standing agent has claimed which ticket. One writer at a time, so no two claim the same."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+
+from sqlalchemy import delete, insert, select, update
+
+from legion.domain.agents.claimed_tickets import ClaimedTicket
+from legion.domain.tickets.ticket import State
+from legion.store.database import schema
+from legion.store.database.transactions import ReadTransaction, Transaction
+
+_TABLE = schema.holdings.c
+
+
+def hold(tx: Transaction, ticket: int, agent: str) -> ClaimedTicket:
+    """From now on it is this agent's, whoever had it before."""
+    drop(tx, ticket)
+    number = tx.next("holding")
+    holding = ClaimedTicket(ticket=ticket, number=number, agent=agent, planted=False, submitted=False, since=tx.now)
+    tx.execute(insert(schema.holdings), [asdict(holding)])
+    return holding
+
+
+def drop(tx: Transaction, ticket: int) -> None:
+    tx.execute(delete(schema.holdings).where(_TABLE.ticket == ticket))
+
+
+def note(tx: Transaction, ticket: int, *, planted: bool | None = None, submitted: bool | None = None) -> None:
+    values = {"planted": planted, "submitted": submitted}
+    told = {name: value for name, value in values.items() if value is not None}
+    tx.execute(update(schema.holdings).where(_TABLE.ticket == ticket).values(told))
+
+
+def of_ticket(tx: ReadTransaction, ticket: int) -> ClaimedTicket | None:
+    row = tx.execute(select(schema.holdings).where(_TABLE.ticket == ticket)).one_or_none()
+    return None if row is None else ClaimedTicket(**row._mapping)
+
+
+def current(tx: ReadTransaction, agent: str) -> ClaimedTicket | None:
+    """The one that the agent works on: nobody stopped it, and it is in no queue."""
+    tickets = schema.tickets.c
+    found = (
+        select(schema.holdings)
+        .join(schema.tickets, tickets.id == _TABLE.ticket)
+        .where(_TABLE.agent == agent, tickets.state == State.WORKING)
+        .order_by(_TABLE.number.desc())
+        .limit(1)
+    )
+    row = tx.execute(found).one_or_none()
+    return None if row is None else ClaimedTicket(**row._mapping)
+
+
+def tickets(tx: ReadTransaction) -> frozenset[int]:
+    """All that are claimed and have not ended."""
+    live = schema.tickets.c
+    found = select(_TABLE.ticket).join(schema.tickets, live.id == _TABLE.ticket).where(live.live == True)  # noqa: E712
+    return frozenset(tx.execute(found).scalars())
+
+
+def holders(tx: ReadTransaction) -> dict[int, str]:
+    """The agent of each claimed ticket."""
+    return {row.ticket: row.agent for row in tx.execute(select(_TABLE.ticket, _TABLE.agent))}

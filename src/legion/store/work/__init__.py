@@ -1,0 +1,1 @@
+"""Rows about the work: runs, claims, usage, the scheduler's snapshot."""

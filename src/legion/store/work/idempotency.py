@@ -1,0 +1,37 @@
+"""Requests that were answered before, so that a repeated one gets the first answer and changes nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from sqlalchemy import insert, select
+
+from legion.store.database import schema
+from legion.store.database.transactions import ReadTransaction, Transaction
+
+
+def remember(tx: Transaction, project: int, request: str, answer: Mapping[str, Any]) -> None:
+    tx.execute(
+        insert(schema.requests), [{"project": project, "request": request, "answer": dict(answer), "at": tx.now}]
+    )
+
+
+def recall(tx: ReadTransaction, project: int, request: str) -> dict[str, Any] | None:
+    """The first answer; None where the request is new."""
+    table = schema.requests.c
+    found = select(table.answer).where(table.project == project, table.request == request)
+    answer: dict[str, Any] | None = tx.execute(found).scalar_one_or_none()
+    return answer
+
+
+def remember_call(tx: Transaction, caller: str, request: str, answer: Mapping[str, Any]) -> None:
+    """As `remember`, for what an agent or the person asks about agents."""
+    tx.execute(insert(schema.calls), [{"caller": caller, "request": request, "answer": dict(answer), "at": tx.now}])
+
+
+def recall_call(tx: ReadTransaction, caller: str, request: str) -> dict[str, Any] | None:
+    table = schema.calls.c
+    found = select(table.answer).where(table.caller == caller, table.request == request)
+    answer: dict[str, Any] | None = tx.execute(found).scalar_one_or_none()
+    return answer

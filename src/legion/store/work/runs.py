@@ -1,0 +1,149 @@
+"""Runs: who worked on a ticket or took a turn, when, and how it ended."""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import asdict, replace
+
+from sqlalchemy import func, insert, select, update
+
+from legion.domain.agents.agent import Agent
+from legion.domain.agents.teams import RolePart
+from legion.domain.errors import NotFound, StateConflict
+from legion.domain.events import EventKind
+from legion.domain.runs import Outcome, Run
+from legion.store.database import schema
+from legion.store.database.transactions import ReadTransaction, Transaction
+from legion.store.work import rewinds
+
+_TABLE = schema.runs.c
+_ACTIVE = select(schema.runs).where(_TABLE.ended_at.is_(None)).order_by(_TABLE.id)
+
+
+def start(tx: Transaction, ticket: int, attempt: int, role: str = "", part: RolePart = RolePart.BUILD) -> Run:
+    """A new run of this attempt. Its generation counts how often the attempt was lost before.
+
+    Each role has a conversation of its own.
+    """
+    same = (_TABLE.ticket == ticket, _TABLE.attempt == attempt, _TABLE.role == role)
+    lost: int = tx.execute(select(func.count()).where(*same, _TABLE.outcome == Outcome.LOST)).scalar_one()
+    generation = 1 + lost
+    before = latest(tx, ticket, role)
+    rewound = rewinds.after_run(tx, before.id) if before is not None else None
+    carried_on = rewound.conversation if rewound is not None else before.conversation if before is not None else ""
+    run = Run(
+        id=tx.next("run"),
+        project=_project(tx, ticket),
+        ticket=ticket,
+        role=role,
+        part=part,
+        attempt=attempt,
+        generation=generation,
+        started_at=tx.now,
+        conversation=carried_on or str(uuid.uuid4()),
+    )
+    tx.execute(insert(schema.runs), [asdict(run)])
+    data = {"run": run.id, "attempt": attempt, "generation": generation, **({"role": role} if role else {})}
+    tx.record(EventKind.RUN_STARTED, project=run.project, ticket=ticket, data=data)
+    return run
+
+
+def start_turn(tx: Transaction, agent: Agent, prompt: str) -> Run:
+    """A turn of a standing agent. Its generation counts how many before it were lost in a row."""
+    lost = 0
+    for before in reversed(of_agent(tx, agent.number)):
+        if before.outcome is not Outcome.LOST:
+            break
+        lost += 1
+    run = Run(
+        id=tx.next("run"),
+        project=agent.project,
+        agent=agent.number,
+        generation=1 + lost,
+        started_at=tx.now,
+        conversation=agent.id,
+        prompt=prompt,
+    )
+    tx.execute(insert(schema.runs), [asdict(run)])
+    data = {"run": run.id, "agent": agent.id, "name": agent.name, "generation": run.generation}
+    tx.record(EventKind.RUN_STARTED, project=run.project, data=data)
+    return run
+
+
+def end(tx: Transaction, run: int, outcome: Outcome, detail: str = "", saved: str | None = None) -> Run:
+    """Write down how it ended. A run ends once."""
+    before = get(tx, run)
+    if before.outcome is not None:
+        raise StateConflict(f"Run {run} has ended already ({before.outcome.value}): look at it again.")
+    values = {"ended_at": tx.now, "outcome": outcome, "detail": detail, "saved": saved}
+    tx.execute(update(schema.runs).where(_TABLE.id == run).values(values))
+    ended = replace(before, ended_at=tx.now, outcome=outcome, detail=detail, saved=saved)
+    whose = {"attempt": ended.attempt} if ended.agent is None else {"agent": ended.conversation}
+    role = {"role": ended.role} if ended.role else {}
+    data = {"run": run, **whose, **role, "outcome": outcome.value, "detail": detail, "saved": saved}
+    tx.record(EventKind.RUN_ENDED, project=ended.project, ticket=ended.ticket, data=data)
+    return ended
+
+
+def note_access(tx: Transaction, run: int, access: str) -> None:
+    """Write down how it reaches its model."""
+    tx.execute(update(schema.runs).where(_TABLE.id == run).values(access=access))
+
+
+def get(tx: ReadTransaction, run: int) -> Run:
+    row = tx.execute(select(schema.runs).where(_TABLE.id == run)).one_or_none()
+    if row is None:
+        raise NotFound(f"There is no run {run}: see `legion ticket N`.")
+    return Run(**row._mapping)
+
+
+def of_ticket(tx: ReadTransaction, ticket: int, role: str | None = None) -> tuple[Run, ...]:
+    """Oldest first; of one role, the builder's being empty, or of all."""
+    found = select(schema.runs).where(_TABLE.ticket == ticket).order_by(_TABLE.id)
+    if role is not None:
+        found = found.where(_TABLE.role == role)
+    return tuple(Run(**row._mapping) for row in tx.execute(found))
+
+
+def of_agent(tx: ReadTransaction, agent: int, *, limit: int | None = 50) -> tuple[Run, ...]:
+    """The last ones, oldest first; all of them without a limit."""
+    found = select(schema.runs).where(_TABLE.agent == agent).order_by(_TABLE.id.desc()).limit(limit)
+    return tuple(Run(**row._mapping) for row in tx.execute(found))[::-1]
+
+
+def of_seat(tx: ReadTransaction, run: Run) -> tuple[Run, ...]:
+    """All of the same ticket and role, or the last ones of the same agent, oldest first."""
+    return of_ticket(tx, run.ticket, run.role) if run.ticket is not None else of_agent(tx, run.agent or 0)
+
+
+def latest(tx: ReadTransaction, ticket: int, role: str = "") -> Run | None:
+    """The last one of who builds, unless another role is named."""
+    mine = (_TABLE.ticket == ticket, _TABLE.role == role)
+    found = select(schema.runs).where(*mine).order_by(_TABLE.id.desc()).limit(1)
+    row = tx.execute(found).one_or_none()
+    return None if row is None else Run(**row._mapping)
+
+
+def at_work(tx: ReadTransaction, ticket: int) -> Run | None:
+    """The last one of who builds or advises: what the run job is about."""
+    mine = (_TABLE.ticket == ticket, _TABLE.part != RolePart.READ)
+    row = tx.execute(select(schema.runs).where(*mine).order_by(_TABLE.id.desc()).limit(1)).one_or_none()
+    return None if row is None else Run(**row._mapping)
+
+
+def active_of(tx: ReadTransaction, ticket: int) -> tuple[Run, ...]:
+    """The ticket's runs of which no end is known, whoever's they are."""
+    return tuple(run for run in active(tx) if run.ticket == ticket)
+
+
+def active(tx: ReadTransaction) -> tuple[Run, ...]:
+    """Those of which no end is known, oldest first."""
+    return tuple(Run(**row._mapping) for row in tx.execute(_ACTIVE))
+
+
+def _project(tx: ReadTransaction, ticket: int) -> int:
+    table = schema.tickets.c
+    project: int | None = tx.execute(select(table.project).where(table.id == ticket)).scalar_one_or_none()
+    if project is None:
+        raise NotFound(f"There is no ticket {ticket}: see `legion status`.")
+    return project

@@ -1,0 +1,204 @@
+"""What runs spent, as the gateway's ledger or the program itself told, and what providers said about their limits.
+
+The position in the ledger moves in the transaction that writes down what was read, so every line counts once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from sqlalchemy import Row, func, insert, select, update
+
+from legion.domain.scheduling.budgets import EpicSpending
+from legion.domain.scheduling.usage import AttemptFate, ProviderLimit, RunUsage, Spending, Usage, fate, total
+from legion.domain.tickets.ticket import State
+from legion.store.database import schema
+from legion.store.database.transactions import ReadTransaction, Transaction
+
+_TABLE = schema.usage.c
+_COUNTS = tuple(Usage.__dataclass_fields__)
+
+
+def add(tx: Transaction, spending: Iterable[Spending]) -> None:
+    """Add to what is known of the same run, provider, model and day."""
+    for one in spending:
+        same = (
+            _TABLE.run == one.run,
+            _TABLE.provider == one.provider,
+            _TABLE.model == one.model,
+            _TABLE.day == one.day,
+        )
+        row = tx.execute(select(schema.usage).where(*same)).one_or_none()
+        if row is None:
+            facts = {"run": one.run, "provider": one.provider, "model": one.model, "day": one.day}
+            tx.execute(insert(schema.usage), [facts | _values(one.usage)])
+        else:
+            tx.execute(update(schema.usage).where(*same).values(_values(_usage(row) + one.usage)))
+
+
+def put(tx: Transaction, one: Spending) -> None:
+    """In the place of what is known of the same run, provider, model and day."""
+    facts = {"run": one.run, "provider": one.provider, "model": one.model, "day": one.day}
+    same = [schema.usage.c[name] == value for name, value in facts.items()]
+    if tx.execute(update(schema.usage).where(*same).values(_values(one.usage))).rowcount == 0:
+        tx.execute(insert(schema.usage), [facts | _values(one.usage)])
+
+
+def of_conversation(tx: ReadTransaction, conversation: str, provider: str) -> tuple[Spending, ...]:
+    """What all runs of a conversation spent at one provider, by model and day."""
+    runs = select(schema.runs.c.id).where(schema.runs.c.conversation == conversation)
+    found = select(schema.usage).where(_TABLE.run.in_(runs), _TABLE.provider == provider)
+    return tuple(_spending(row) for row in tx.execute(found))
+
+
+def of_runs(tx: ReadTransaction, runs: Iterable[int]) -> Mapping[int, Usage]:
+    """What each run spent in all; runs that spent nothing are left out."""
+    found: dict[int, Usage] = {}
+    for row in tx.execute(select(schema.usage).where(_TABLE.run.in_(tuple(runs)))):
+        found[row.run] = found.get(row.run, Usage()) + _usage(row)
+    return found
+
+
+def of_ticket(tx: ReadTransaction, ticket: int) -> Usage:
+    """What all runs of a ticket spent."""
+    runs = select(schema.runs.c.id).where(schema.runs.c.ticket == ticket)
+    return total(_usage(row) for row in tx.execute(select(schema.usage).where(_TABLE.run.in_(runs))))
+
+
+def of_tickets(tx: ReadTransaction, project: int | None) -> Usage:
+    """What all tickets of a project spent, or those of all; dropped ones too: their money is gone."""
+    runs = select(schema.runs.c.id).where(schema.runs.c.ticket.is_not(None))
+    if project is not None:
+        runs = runs.where(schema.runs.c.project == project)
+    sums = [func.sum(_TABLE[name]).label(name) for name in _COUNTS]
+    row = tx.execute(select(*sums).where(_TABLE.run.in_(runs))).one()
+    # A sum of nothing is null, and one database sums whole numbers to decimals.
+    kinds = {name: type(getattr(Usage(), name)) for name in _COUNTS}
+    return Usage(**{name: kind(row._mapping[name] or 0) for name, kind in kinds.items()})
+
+
+def of_agent(tx: ReadTransaction, agent: int) -> Usage:
+    """What all turns of an agent spent."""
+    runs = select(schema.runs.c.id).where(schema.runs.c.agent == agent)
+    return total(_usage(row) for row in tx.execute(select(schema.usage).where(_TABLE.run.in_(runs))))
+
+
+def taken_by_dispatchers(tx: ReadTransaction) -> Mapping[str, float]:
+    """Dollars that tickets took from their dispatchers: budgets while they live, and then what they really cost."""
+    tickets, runs = schema.tickets.c, schema.runs.c
+    spent = (
+        select(runs.ticket, func.sum(_TABLE.usd).label("usd"))
+        .join(schema.runs, runs.id == _TABLE.run)
+        .join(schema.tickets, tickets.id == runs.ticket)
+        .where(tickets.dispatcher != "")
+        .group_by(runs.ticket)
+        .subquery()
+    )
+    found = (
+        select(tickets.dispatcher, tickets.live, tickets.budget, spent.c.usd)
+        .outerjoin(spent, spent.c.ticket == tickets.id)
+        .where(tickets.dispatcher != "")
+    )
+    taken: dict[str, float] = {}
+    for row in tx.execute(found):
+        now = row.usd or 0.0
+        cost = max(now, row.budget or 0.0) if row.live else now
+        taken[row.dispatcher] = taken.get(row.dispatcher, 0.0) + cost
+    return taken
+
+
+def work(tx: ReadTransaction, project: int | None = None) -> tuple[RunUsage, ...]:
+    """Every run and turn, those of dropped tickets and fired agents included: their money is gone too."""
+    table, ticket = schema.runs.c, schema.tickets.c
+    found = select(
+        table.id, table.ticket, table.role, table.attempt, table.started_at, table.ended_at,
+        ticket.title, ticket.epic, ticket.state, ticket.live, ticket.attempt.label("latest"),
+        schema.agents.c.name,
+    ).select_from(
+        schema.runs.outerjoin(schema.tickets, ticket.id == table.ticket)
+        .outerjoin(schema.agents, schema.agents.c.number == table.agent)
+    )  # fmt: skip
+    # No agent works on a ticket that takes another back.
+    found = found.where(ticket.undoes.is_(None))
+    if project is not None:
+        found = found.where(table.project == project)
+    return tuple(_work(row) for row in tx.execute(found.order_by(table.id)))
+
+
+def _work(row: Row[Any]) -> RunUsage:
+    run = {"run": row.id, "started_at": row.started_at, "ended_at": row.ended_at}
+    if row.ticket is None:
+        return RunUsage(**run, ticket=None, title="", epic="", agent=row.name, fate=AttemptFate.NONE)
+    became = fate(attempt=row.attempt, latest=row.latest, done=row.state is State.DONE, live=row.live)
+    # Who advises or reads is an agent of its own.
+    agent = f"{row.role or 'agent'} of ticket {row.ticket}"
+    return RunUsage(**run, ticket=row.ticket, title=row.title, epic=row.epic, agent=agent, fate=became)
+
+
+def spending(tx: ReadTransaction, project: int | None = None) -> tuple[Spending, ...]:
+    """What every run spent, by model and day."""
+    found = select(schema.usage)
+    if project is not None:
+        found = found.where(_TABLE.run.in_(select(schema.runs.c.id).where(schema.runs.c.project == project)))
+    return tuple(
+        _spending(row) for row in tx.execute(found.order_by(_TABLE.run, _TABLE.provider, _TABLE.model, _TABLE.day))
+    )
+
+
+def spent(tx: ReadTransaction) -> tuple[EpicSpending, ...]:
+    """What was spent in all, by project, epic and day. Turns of standing agents are of no epic."""
+    ticket, run = schema.tickets.c, schema.runs.c
+    found = (
+        select(run.project, ticket.epic, _TABLE.day, func.sum(_TABLE.usd).label("usd"))
+        .select_from(
+            schema.usage.join(schema.runs, run.id == _TABLE.run).outerjoin(schema.tickets, ticket.id == run.ticket)
+        )
+        .group_by(run.project, ticket.epic, _TABLE.day)
+    )
+    return tuple(
+        EpicSpending(project=row.project, epic=row.epic or "", day=row.day, usd=row.usd) for row in tx.execute(found)
+    )
+
+
+def read_up_to(tx: ReadTransaction, source: str) -> tuple[str, int]:
+    """Up to where a source was read: a file's name and a place in it."""
+    row = tx.execute(select(schema.readings).where(schema.readings.c.source == source)).one_or_none()
+    return ("", 0) if row is None else (row.file, row.place)
+
+
+def have_read(tx: Transaction, source: str, file: str, place: int) -> None:
+    mine = update(schema.readings).where(schema.readings.c.source == source).values(file=file, place=place)
+    if tx.execute(mine).rowcount == 0:
+        tx.execute(insert(schema.readings), [{"source": source, "file": file, "place": place}])
+
+
+def note_limit(tx: Transaction, limit: ProviderLimit) -> None:
+    """The last word of each provider counts."""
+    facts = {
+        "at": limit.at,
+        "status": limit.status,
+        "span": limit.span,
+        "utilization": limit.utilization,
+        "resets_at": limit.resets_at,
+    }
+    same = schema.limits.c.provider == limit.provider
+    if tx.execute(update(schema.limits).where(same).values(facts)).rowcount == 0:
+        tx.execute(insert(schema.limits), [{"provider": limit.provider, **facts}])
+
+
+def limits(tx: ReadTransaction) -> Mapping[str, ProviderLimit]:
+    """What each provider said last."""
+    return {row.provider: ProviderLimit(**row._mapping) for row in tx.execute(select(schema.limits))}
+
+
+def _spending(row: Row[Any]) -> Spending:
+    return Spending(run=row.run, provider=row.provider, model=row.model, day=row.day, usage=_usage(row))
+
+
+def _values(usage: Usage) -> dict[str, Any]:
+    return {name: getattr(usage, name) for name in _COUNTS}
+
+
+def _usage(row: Row[Any]) -> Usage:
+    return Usage(**{name: row._mapping[name] for name in _COUNTS})

@@ -1,0 +1,63 @@
+"""What is known of live runs between two looks, and the steps that were taken where one did not get on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import asdict
+
+from sqlalchemy import delete, insert, select, update
+
+from legion.domain.events import EventKind
+from legion.domain.runs import Run
+from legion.domain.watchdog.diagnosis import Intervention, WatchdogStep
+from legion.domain.watchdog.observation import Observation
+from legion.store.database import schema
+from legion.store.database.transactions import ReadTransaction, Transaction
+
+_WATCHES = schema.watches.c
+_HELPS = schema.helps.c
+
+
+def watches(tx: ReadTransaction, runs: Iterable[int]) -> dict[int, Observation]:
+    found = select(schema.watches).where(_WATCHES.run.in_(list(runs)))
+    return {row.run: Observation(**row._mapping) for row in tx.execute(found)}
+
+
+def keep(tx: Transaction, watch: Observation) -> None:
+    tx.execute(delete(schema.watches).where(_WATCHES.run == watch.run))
+    tx.execute(insert(schema.watches), [asdict(watch)])
+
+
+def helps(tx: ReadTransaction, runs: Iterable[int]) -> dict[int, tuple[Intervention, ...]]:
+    """The steps of each run, oldest first; a run without any is left out."""
+    found = select(schema.helps).where(_HELPS.run.in_(list(runs))).order_by(_HELPS.run, _HELPS.number)
+    by_run: dict[int, tuple[Intervention, ...]] = {}
+    for row in tx.execute(found):
+        by_run[row.run] = (*by_run.get(row.run, ()), Intervention(**row._mapping))
+    return by_run
+
+
+def note(tx: Transaction, run: Run, wanted: Intervention) -> Intervention:
+    """Write down that the step is to be taken, with its event. What is numbered twice is refused by the table."""
+    tx.execute(insert(schema.helps), [asdict(wanted)])
+    data: dict[str, object] = {
+        "run": run.id,
+        "step": wanted.action.value,
+        "why": wanted.why,
+        "rule": wanted.rule.value,
+        **({"agent": run.conversation} if run.agent is not None else {}),
+    }
+    tx.record(EventKind.HELPED, project=run.project, ticket=run.ticket, data=data)
+    return wanted
+
+
+def taken(tx: Transaction, one: Intervention, *, after: int) -> None:
+    """The step has reached the run, behind this event of its journal."""
+    mine = update(schema.helps).where(_HELPS.run == one.run, _HELPS.number == one.number)
+    tx.execute(mine.values(taken_at=tx.now, after=after))
+
+
+def ended_by(tx: ReadTransaction, run: int) -> Intervention | None:
+    """The step that ended the run, if one did."""
+    last = helps(tx, [run]).get(run, ())[-1:]
+    return last[0] if last and last[0].action is WatchdogStep.END else None

@@ -1,0 +1,71 @@
+"""When a change looks risky, and how often readers may send it back."""
+
+from __future__ import annotations
+
+import pytest
+
+from legion.domain.review.policy import LARGE, ChangeScope, risks, rounds
+from legion.domain.review.verdicts import Finding, ReviewRequest, Ruling, Severity, Verdict
+from legion.domain.tickets.spec import TicketSpec
+from legion.domain.tickets.ticket import State, Ticket
+
+PLAIN = {"paths": ("a.py",), "lines": 3}
+SIGNS = [
+    ({}, ""),
+    ({"lines": LARGE}, ""),
+    ({"lines": LARGE + 1}, "it changes 401 lines"),
+    ({"paths": ("core/x.py", "a.py")}, "it touches what is always read (core/x.py)"),
+    ({"protected": ("a", "b", "c", "d")}, "it touches protected files (a, b, c, ...)"),
+    ({"weakened": ("t.py",)}, "tests look weaker (t.py)"),
+    ({"unproven": 1}, "one criterion has no proof"),
+    ({"unproven": 2}, "2 criteria have no proof"),
+]
+
+
+@pytest.mark.parametrize(("facts", "why"), SIGNS)
+def test_each_risk_is_said(facts: dict[str, object], why: str):
+    touch = ChangeScope(**{**PLAIN, **facts})  # type: ignore[arg-type]
+    assert risks(touch, ["core/**"]) == ((why,) if why else ())
+
+
+NO = Verdict(
+    ruling=Ruling.CHANGES,
+    summary="No.",
+    read=(),
+    findings=(Finding(weight=Severity.BLOCKING, file="a.py", line=1, text="No."),),
+)
+YES = Verdict(ruling=Ruling.APPROVE, summary="Yes.", read=())
+
+
+def reading(attempt: int, verdict: Verdict | None = NO, *, binding: bool = True, reader: str = "qa") -> ReviewRequest:
+    return ReviewRequest(
+        id=attempt,
+        project=1,
+        ticket=7,
+        attempt=attempt,
+        reader=reader,
+        round=attempt,
+        base="b",
+        commit="c",
+        binding=binding,
+        given_at=float(attempt),
+        verdict=verdict,
+    )
+
+
+def ticket(attempt: int, spared: int = 0) -> Ticket:
+    spec = TicketSpec(title="", text="", max_attempts=3)
+    return Ticket(id=7, project=1, spec=spec, state=State.REVIEWING, attempt=attempt, spared=spared)
+
+
+def test_rounds_count_what_was_sent_back_by_all_readers_together():
+    read = [reading(1), reading(2, reader="lead"), reading(3, YES), reading(3, None), reading(3, binding=False)]
+    assert rounds(ticket(3), read) == 2
+    assert rounds(ticket(3), [*read, reading(2), reading(1, reader="qa")]) == 2, "one round has several readers"
+
+
+def test_rounds_begin_anew_with_the_next_rung_a_retry_and_a_persons_word():
+    read = [reading(1), reading(2), reading(3), reading(4)]
+    assert rounds(ticket(4), read) == 1
+    assert rounds(ticket(4, spared=2), read) == 2
+    assert rounds(ticket(3), read, since=1.5) == 3 - 1 + 1
