@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from legion.drivers.claude.state_timing import StateTiming
-from tests.drivers.test_camera import Studio
+from tests.drivers.test_tree_states import Studio
 
 
 class Ear:

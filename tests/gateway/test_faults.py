@@ -17,7 +17,7 @@ from legion.gateway.dialects.messages import AnswerFailed, ModelAnswer, RequestI
 from legion.gateway.dialects.registry import Dialect, writer
 from tests.gateway.dialects.bodies import CLAUDE_CODE
 from tests.gateway.gateways import BODY, Running
-from tests.gateway.test_translating import PAIRS, STREAMS, ask, read
+from tests.gateway.test_translate import PAIRS, STREAMS, ask, read
 from tests.gateway.upstream import PATIENCE, Exchange, Upstream
 
 BUSY = b'{"type":"error","error":{"type":"overloaded_error","message":"busy"}}'

@@ -13,7 +13,7 @@ from legion.gateway.recording import tape
 from legion.gateway.recording.recorder import redacted
 from legion.gateway.recording.tape import RecordedExchange
 from tests.gateway.gateways import Running, eventually
-from tests.gateway.test_translating import PAIRS, PATHS, STREAMS, ask, streaming
+from tests.gateway.test_translate import PAIRS, PATHS, STREAMS, ask, streaming
 from tests.gateway.upstream import Upstream
 
 KEY = "plain-key-that-looks-like-nothing"

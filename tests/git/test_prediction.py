@@ -10,7 +10,7 @@ from legion.domain.landing.conflicts import ConflictSpan
 from legion.git.merge.prediction import OpenChange, Prediction
 from tests.git.conftest import LINES
 from tests.git.making import Grounds, change
-from tests.git.test_merging import edited
+from tests.git.test_candidates import edited
 
 
 def standing(grounds: Grounds, id: int, base: str | None = None) -> OpenChange:
