@@ -1,8 +1,8 @@
-"""How a Python repository is prepared and tested, as far as its files tell.
+"""Guesses how a Python repository is prepared and tested, from its files.
 
-Worktrees move, and what setup made in one may be used in another. So the environment lies in the tree, is entered by
-`.venv/bin/python -m` (scripts hold absolute paths), and the project is never installed as editable: the tests would
-silently import the code of another tree. PYTHONPATH brings a `src` folder in instead.
+Worktrees move, and what setup made in one may be used in another. So the environment is inside the tree, is entered by
+`.venv/bin/python -m` (scripts contain absolute paths), and the project is never installed as editable: the tests would
+silently import the code of another tree. PYTHONPATH includes a `src` folder instead.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def python(files: Folder) -> ProjectPart | None:
 
 
 def _wants_pytest(files: Folder, requirements: tuple[str, ...]) -> bool:
-    """Whether pytest is named anywhere, or the tests are no unittest classes."""
+    """Is pytest named anywhere, or are the tests no unittest classes?"""
     if files.like("pytest.ini", "conftest.py", "tests/**/conftest.py"):
         return True
     if any("pytest" in files.read(name) for name in (*_MARKERS, *requirements)):
@@ -59,7 +59,7 @@ def _wants_pytest(files: Folder, requirements: tuple[str, ...]) -> bool:
 
 
 def _test_command(files: Folder, with_pytest: bool) -> str:
-    """What follows the interpreter; empty where there are no tests."""
+    """The arguments of the interpreter; empty where there are no tests."""
     if with_pytest:
         return "-m pytest -q" if files.like(*_TESTS, "tests/**/*.py", "test/**/*.py") else ""
     if not files.like(*_TESTS):
@@ -73,7 +73,7 @@ def _test_command(files: Folder, with_pytest: bool) -> str:
 
 
 def _locked(files: Folder) -> _Setup | None:
-    """The tool whose lock file is there installs exactly what it says."""
+    """The tool whose lock file exists installs exactly what it lists."""
     project = files.toml("pyproject.toml")
     if "uv.lock" in files:
         groups = "".join(f" --extra {name}" for name in _extras(project)) + "".join(
@@ -111,14 +111,14 @@ def _with_pip(files: Folder, requirements: tuple[str, ...], with_pytest: bool) -
 
 
 def _needs(project: object, extras: list[str]) -> list[str]:
-    """What pyproject.toml lists, with these extras."""
+    """The requirements of pyproject.toml, with these extras."""
     named = table(table(project).get("project"))
     optional = table(named.get("optional-dependencies"))
     return [*words(named.get("dependencies")), *(need for name in extras for need in words(optional.get(name)))]
 
 
 def _extras(project: object) -> list[str]:
-    """The optional dependencies that the tests need: those with pytest, else the first that sounds like it."""
+    """The optional dependencies that the tests need: those with pytest, else the first with a fitting name."""
     optional = table(table(table(project).get("project")).get("optional-dependencies"))
     named = [name for name in _EXTRAS if name in optional]
     return [name for name in named if _has_pytest(optional[name])] or named[:1]
