@@ -7,7 +7,7 @@ import os
 import pytest
 
 from legion.git.core.errors import NotARepository
-from legion.git.person.inspect import look
+from legion.git.person.inspect import file_names, look
 from tests.git.making import Person, photograph, program
 
 
@@ -98,3 +98,13 @@ def test_looking_runs_no_filter(person: Person, tmp_path):
     person.write("README.md", "# B project\n")
     assert look(person.path).dirty_files == 1
     assert not proof.exists()
+
+
+def test_the_files_of_a_checkout_are_listed_at_any_depth_without_ignored_ones(person: Person):
+    person.write(".gitignore", "made/\n")
+    person.write("src/package/inner/core.py", "")
+    person.write("made/by-setup.txt", "")
+    names = file_names(person.path)
+    assert "src/package/inner/core.py" in names
+    assert "made/by-setup.txt" not in names
+    assert file_names(person.path, most=1) == names[:1]

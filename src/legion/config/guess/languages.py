@@ -40,14 +40,14 @@ def _node_tool(files: Folder, package: object) -> tuple[str, str | None, str]:
     """The package manager, its lock file, and the command that installs exactly what that lists."""
     named = str(table(package).get("packageManager", ""))
     lock = files.first("pnpm-lock.yaml")
-    if lock or named.startswith("pnpm"):
+    if (lock or named.startswith("pnpm")) and files.has("pnpm"):
         return "pnpm", lock, "pnpm install --frozen-lockfile" if lock else "pnpm install"
     lock = files.first("yarn.lock")
-    if lock or named.startswith("yarn"):
+    if (lock or named.startswith("yarn")) and files.has("yarn"):
         modern = ".yarnrc.yml" in files or bool(re.match(r"yarn@[2-9]", named))
         return "yarn", lock, "yarn install --immutable" if modern else "yarn install --frozen-lockfile"
     lock = files.first("bun.lock", "bun.lockb")
-    if lock or named.startswith("bun"):
+    if (lock or named.startswith("bun")) and files.has("bun"):
         return "bun", lock, "bun install --frozen-lockfile" if lock else "bun install"
     lock = files.first("package-lock.json", "npm-shrinkwrap.json")
     return "npm", lock, f"npm {'ci' if lock else 'install --no-package-lock'} --no-audit --no-fund"

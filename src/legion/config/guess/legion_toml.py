@@ -26,9 +26,11 @@ class Guess:
     """A complete legion.toml."""
 
 
-def guess(names: Iterable[str], read: Callable[[str], str]) -> Guess:
-    """`names` are the repository's files as git lists them; `read` gives one's content and may fail with OSError."""
-    root = Folder(tuple(names), read)
+def guess(names: Iterable[str], read: Callable[[str], str], has: Callable[[str], bool] = lambda program: True) -> Guess:
+    """`names` are the repository's files as git lists them; `read` returns one's content and may raise OSError; `has`
+    tells whether a program is installed: a tool that is missing is not guessed where another can do the job.
+    """
+    root = Folder(tuple(names), read, has)
     parts = _parts(root) or _parts_below(root)
     kinds = list(dict.fromkeys(part.kind for part in parts))
     kind = " and ".join(filter(None, [", ".join(kinds[:-1]), *kinds[-1:]]))

@@ -2,7 +2,8 @@
 
 Worktrees move, and what setup made in one may be used in another. So the environment is inside the tree, is entered by
 `.venv/bin/python -m` (scripts contain absolute paths), and the project is never installed as editable: the tests would
-silently import the code of another tree. PYTHONPATH includes a `src` folder instead.
+silently import the code of another tree. PYTHONPATH puts a `src` folder before the installed copy, by its full path:
+tests start programs in other folders.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ def python(files: Folder) -> ProjectPart | None:
     with_pytest = _wants_pytest(files, requirements)
     setup = _locked(files) or _with_pip(files, requirements, with_pytest)
     program = ".venv/bin/python" if setup else "python3"
-    path = "PYTHONPATH=src " if files.like("src/**/*.py") else ""
+    path = 'PYTHONPATH="$PWD/src" ' if files.like("src/**/*.py") else ""
     command = _test_command(files, with_pytest)
     return ProjectPart(
         kind="Python",
@@ -73,19 +74,19 @@ def _test_command(files: Folder, with_pytest: bool) -> str:
 
 
 def _locked(files: Folder) -> _Setup | None:
-    """The tool whose lock file exists installs exactly what it lists."""
+    """The tool whose lock file exists installs exactly what it lists, if the tool is installed."""
     project = files.toml("pyproject.toml")
-    if "uv.lock" in files:
+    if "uv.lock" in files and files.has("uv"):
         groups = "".join(f" --extra {name}" for name in _extras(project)) + "".join(
             f" --group {name}" for name in _groups(project) if name != "dev"
         )
         return _Setup(f"uv sync --frozen --no-editable{groups}", ("uv.lock", "pyproject.toml"))
-    if "poetry.lock" in files:
+    if "poetry.lock" in files and files.has("poetry"):
         run = "POETRY_VIRTUALENVS_IN_PROJECT=true poetry install --no-interaction --no-root"
         return _Setup(run + "".join(f" --extras {name}" for name in _extras(project)), ("poetry.lock",))
-    if "pdm.lock" in files:
+    if "pdm.lock" in files and files.has("pdm"):
         return _Setup("pdm sync --no-self", ("pdm.lock",))
-    if "Pipfile.lock" in files:
+    if "Pipfile.lock" in files and files.has("pipenv"):
         return _Setup("PIPENV_VENV_IN_PROJECT=1 pipenv sync --dev", ("Pipfile.lock",))
     return None
 

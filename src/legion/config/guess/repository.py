@@ -27,6 +27,8 @@ class Folder:
 
     names: tuple[str, ...]
     reader: Callable[[str], str]
+    has: Callable[[str], bool] = lambda program: True
+    """Is this program installed?"""
 
     def __contains__(self, name: str) -> bool:
         return name in self.names
@@ -67,7 +69,7 @@ class Folder:
     def inside(self, folder: str) -> Folder:
         prefix = f"{folder}/"
         names = tuple(name.removeprefix(prefix) for name in self.names if name.startswith(prefix))
-        return Folder(names, lambda name: self.reader(prefix + name))
+        return Folder(names, lambda name: self.reader(prefix + name), self.has)
 
 
 def keep_out_of_git(files: Folder, folder: str) -> str:

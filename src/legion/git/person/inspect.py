@@ -122,6 +122,15 @@ def _uses_lfs(git_dir: Path) -> bool:
     return found.code == 0
 
 
+def file_names(root: Path, most: int = 50_000) -> tuple[str, ...]:
+    """Tracked and new files of a checkout, without ignored ones; the first `most` of them."""
+    git_dir, _, _, _ = find(root)
+    listed = git(
+        "ls-files", "-z", "--cached", "--others", "--exclude-standard", git_dir=git_dir, work_tree=root, cwd=root
+    )
+    return tuple(name.decode("utf-8", "surrogateescape") for name in fields(listed.stdout)[:most])
+
+
 def branches(common_dir: Path) -> frozenset[str]:
     """The names of all branches."""
     listed = git("for-each-ref", "--format=%(refname:lstrip=2)", "refs/heads/", git_dir=common_dir)

@@ -6,6 +6,7 @@ import errno
 import os
 import shutil
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 from legion.config.files.project import FILE, hash_of, parse
@@ -18,7 +19,7 @@ from legion.domain.tickets import board
 from legion.domain.tickets.ticket import State
 from legion.git.core.errors import NotARepository
 from legion.git.hub.repository import TARGET, Hub
-from legion.git.person.inspect import RepositoryFacts, branches, look
+from legion.git.person.inspect import RepositoryFacts, branches, file_names, look
 from legion.jobs.context import TRASH, Context, ProjectContext
 from legion.jobs.landing import upstream
 from legion.store.board import projects, tickets
@@ -73,7 +74,7 @@ def add(context: Context, request: AddProject) -> ProjectAdded:
     root = Path(project.root) if project else facts.root
     file = root / FILE
     there = _own_text(file)
-    text = there if there is not None else legion_toml.guess(_names(root), lambda name: _read(root / name)).text
+    text = there if there is not None else _guessed(root)
     parse(text, origin=str(file))
     _refuse_committed_nonsense(facts)
     worktrees = (
@@ -300,11 +301,10 @@ def _notes(facts: RepositoryFacts, there: str | None, *, known: bool, trusted: b
     return notes
 
 
-def _names(root: Path) -> list[str]:
-    """The files that say what kind of repository this is: those at the top and one folder below."""
-    return [
-        path.relative_to(root).as_posix() for pattern in ("*", "*/*") for path in root.glob(pattern) if path.is_file()
-    ]
+def _guessed(root: Path) -> str:
+    """A legion.toml for this checkout, from its files and the programs on this machine."""
+    installed = cache(lambda program: shutil.which(program) is not None)
+    return legion_toml.guess(file_names(root), lambda name: _read(root / name), installed).text
 
 
 def _own_text(file: Path) -> str | None:
