@@ -70,7 +70,7 @@ def test_a_flood_of_refusals_leaves_few_lines_and_none_is_uncounted(tmp_path):
 def test_what_was_counted_is_told_when_its_minute_is_over():
     now = [0.0]
     counting = Refusals(lambda: now[0])
-    sort = RefusalGroup(status=401, trouble=RequestError.NO_PASS)
+    sort = RefusalGroup(status=401, error=RequestError.NO_PASS)
     told = sum(counting.is_told(sort) for _ in range(100))
     assert counting.rest() == []
     now[0] = MINUTE

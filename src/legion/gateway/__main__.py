@@ -24,7 +24,7 @@ def main() -> int:
     given = words.parse_args()
     with imports.uncollected():
         # Here, because nearly all of the time of a start is imports.
-        from legion.gateway.http.server import ServerOptions, say, serve  # noqa: PLC0415
+        from legion.gateway.http.server import ServerOptions, report_start, serve  # noqa: PLC0415
     if given.ready is not None and _unheard(given.ready):
         # Whoever started us is gone, and perhaps the folder with them: nothing is made anew.
         return 0
@@ -40,10 +40,10 @@ def main() -> int:
     )
     try:
         serve(spec)
-    except LegionError as trouble:
-        say(spec.ready, f"error: {trouble.message}")
-        sys.stderr.write(f"{trouble.message}\n")
-        return trouble.exit_code
+    except LegionError as error:
+        report_start(spec.ready, f"error: {error.message}")
+        sys.stderr.write(f"{error.message}\n")
+        return error.exit_code
     return 0
 
 

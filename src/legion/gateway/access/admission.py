@@ -14,8 +14,7 @@ from legion.gateway.access.routing import GatewayRouteTarget, parse_routes, rout
 from legion.gateway.accounting.ledger import RequestError
 from legion.gateway.accounting.meter import Meter
 from legion.gateway.dialects.registry import Dialect
-from legion.gateway.files.cached_file import CachedFile
-from legion.gateway.files.folder import Damaged, GatewayFolder
+from legion.gateway.files.folder import CachedFile, Damaged, GatewayFolder
 from legion.gateway.files.passes import Granted, Pass, parse_pass, pass_file
 from legion.gateway.json_text import Json
 
@@ -60,7 +59,7 @@ _WAYS = (
 )
 
 
-def route_of(method: str, path: str) -> Endpoint:
+def endpoint_of(method: str, path: str) -> Endpoint:
     for way in _WAYS:
         if way.path.fullmatch(path):
             if method in way.methods:
@@ -83,9 +82,9 @@ def token_of(headers: Mapping[str, str]) -> str:
 
 
 class Admission:
-    def __init__(self, folder: GatewayFolder, book: Meter) -> None:
+    def __init__(self, folder: GatewayFolder, meter: Meter) -> None:
         self._folder = folder
-        self._book = book
+        self._meter = meter
         self._passes: dict[str, CachedFile[Granted]] = {}
         self._providers = CachedFile(folder.providers, parse_providers)
         self._routes = CachedFile(folder.routes, parse_routes)
@@ -119,7 +118,7 @@ class Admission:
             )
         if pass_.budget_usd is None or route is Endpoint.COUNT_TOKENS:
             return
-        spent = pass_.spent_usd + self._book.spent(pass_.run)
+        spent = pass_.spent_usd + self._meter.spent(pass_.run)
         if spent >= pass_.budget_usd:
             raise Refused(
                 400,
@@ -130,7 +129,7 @@ class Admission:
 
     def admit_price(self, pass_: Pass, model: str) -> None:
         """Raises Refused where a budget could not be kept, since nobody knows what the model costs."""
-        if pass_.budget_usd is not None and not self._book.has_price(model):
+        if pass_.budget_usd is not None and not self._meter.has_price(model):
             raise Refused(
                 400,
                 ErrorKind.INVALID,
@@ -175,7 +174,7 @@ class Admission:
 
     def _is_within(self, target: GatewayRouteTarget, model: str, most_usd: float) -> bool:
         provider = self.provider(target.provider)
-        return self._book.is_within(provider.model_for(target.model or model), most_usd)
+        return self._meter.is_within(provider.model_for(target.model or model), most_usd)
 
 
 def _names(allowed: str, model: str) -> bool:

@@ -31,12 +31,12 @@ _NO_USE = {"x-should-retry": "false"}
 class Refused(Exception):
     """The request ends here, with this status and one sentence."""
 
-    def __init__(self, status: int, kind: ErrorKind, sentence: str, trouble: RequestError | None = None) -> None:
+    def __init__(self, status: int, kind: ErrorKind, sentence: str, error: RequestError | None = None) -> None:
         super().__init__(sentence)
         self.status = status
         self.kind = kind
         self.sentence = sentence
-        self.trouble = trouble or (RequestError.BAD_REQUEST if status < 500 else None)
+        self.error = error or (RequestError.BAD_REQUEST if status < 500 else None)
         """None where the provider has its own word for it."""
 
     def answer(self, dialect: Dialect = Dialect.ANTHROPIC) -> web.Response:

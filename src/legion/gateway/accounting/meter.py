@@ -27,8 +27,8 @@ from legion.gateway.accounting.ledger import (
 )
 from legion.gateway.accounting.limits import REFUSED
 from legion.gateway.accounting.prices import PriceList
-from legion.gateway.accounting.refusals import MINUTE, RefusalGroup, Refusals, told
-from legion.gateway.counting.counters import Seen, Telling
+from legion.gateway.accounting.refusals import MINUTE, RefusalGroup, Refusals, refusal_entry
+from legion.gateway.counting.counters import AnswerSummary, HasSummary
 from legion.gateway.files.folder import GatewayFolder
 from legion.gateway.files.passes import Pass, granted
 from legion.gateway.json_text import dumps
@@ -49,20 +49,20 @@ class RequestRecord:
     """Who was asked in the end; empty: the pass's own."""
     model: str = ""
     status: int = 0
-    counter: Telling | None = None
-    trouble: RequestError | None = None
+    counter: HasSummary | None = None
+    error: RequestError | None = None
     refused: RequestError | None = None
     """Why the gateway itself said no."""
     cut: bool = False
-    listener: StreamRecorder | None = None
+    recorder: StreamRecorder | None = None
     """Of a run that is recorded."""
     began: float = field(default_factory=time.monotonic)
     opened_at: float = field(default_factory=time.time)
     first: float | None = None
 
     @property
-    def seen(self) -> Seen:
-        return self.counter.seen if self.counter is not None else Seen()
+    def summary(self) -> AnswerSummary:
+        return self.counter.summary if self.counter is not None else AnswerSummary()
 
 
 class Meter:
@@ -115,38 +115,38 @@ class Meter:
         return price is not None and price <= most_usd
 
     def open(self, pass_: Pass) -> RequestRecord:
-        account = RequestRecord(pass_=pass_)
-        self._open[pass_.run].add(account)
+        record = RequestRecord(pass_=pass_)
+        self._open[pass_.run].add(record)
         self._activity.changed()
-        return account
+        return record
 
     def _open_since(self) -> dict[str, float]:
         return {run: min(one.opened_at for one in open_) for run, open_ in self._open.items() if open_}
 
-    def close(self, account: RequestRecord) -> None:
+    def close(self, record: RequestRecord) -> None:
         """The request has ended, in whatever way. Safe to repeat."""
-        open_ = self._open.get(account.pass_.run, set())
-        if account not in open_:
+        open_ = self._open.get(record.pass_.run, set())
+        if record not in open_:
             return
-        open_.discard(account)
+        open_.discard(record)
         if not open_:
-            del self._open[account.pass_.run]
+            del self._open[record.pass_.run]
         self._activity.changed()
-        if account.refused is not None and not self._tells(
-            RefusalGroup(status=account.status, trouble=account.refused, run=account.pass_.run)
+        if record.refused is not None and not self._tells(
+            RefusalGroup(status=record.status, error=record.refused, run=record.pass_.run)
         ):
             return
-        entry = self._entry(account)
+        entry = self._entry(record)
         self._spent[entry.run] += entry.usd or 0.0
         self._write_soon(entry)
 
-    def refuse(self, status: int, trouble: RequestError | None, run: str = "") -> None:
+    def refuse(self, status: int, error: RequestError | None, run: str = "") -> None:
         """Somebody was turned away; without a run before we knew who it is."""
-        if trouble is None:
+        if error is None:
             return
-        sort = RefusalGroup(status=status, trouble=trouble, run=run)
+        sort = RefusalGroup(status=status, error=error, run=run)
         if self._tells(sort):
-            self._write_soon(told(sort))
+            self._write_soon(refusal_entry(sort))
 
     def note(self, limit: LimitEntry) -> None:
         self._write_soon(limit)
@@ -180,9 +180,9 @@ class Meter:
         else:
             self._complained = False
 
-    def _entry(self, account: RequestRecord) -> RequestEntry:
-        pass_, seen, now = account.pass_, account.seen, time.monotonic()
-        usage = seen.usage
+    def _entry(self, record: RequestRecord) -> RequestEntry:
+        pass_, summary, now = record.pass_, record.summary, time.monotonic()
+        usage = summary.usage
         return RequestEntry(
             id=str(uuid.uuid4()),
             at=round(time.time(), 3),
@@ -190,25 +190,25 @@ class Meter:
             ticket=pass_.ticket,
             project=pass_.project,
             agent=pass_.agent,
-            provider=account.provider or pass_.provider,
-            model=seen.model or account.model,
-            status=account.status,
+            provider=record.provider or pass_.provider,
+            model=summary.model or record.model,
+            status=record.status,
             input=usage.input,
             output=usage.output,
             cache_read=usage.cache_read,
             cache_write=usage.cache_write,
-            usd=self._cost(account),
-            ms=round((now - account.began) * 1000),
-            first_ms=None if account.first is None else round((account.first - account.began) * 1000),
-            cut=account.cut,
-            error=account.trouble.value if account.trouble is not None else seen.error,
+            usd=self._cost(record),
+            ms=round((now - record.began) * 1000),
+            first_ms=None if record.first is None else round((record.first - record.began) * 1000),
+            cut=record.cut,
+            error=record.error.value if record.error is not None else summary.error,
         )
 
-    def _cost(self, account: RequestRecord) -> float | None:
-        prices, seen = self._prices.current(), account.seen
+    def _cost(self, record: RequestRecord) -> float | None:
+        prices, summary = self._prices.current(), record.summary
         # The answer's own name is the surer one; where it has no price, the one that was asked for may have.
-        known = seen.model if seen.model and prices.knows(seen.model) else account.model
-        cost = prices.cost(known, seen.usage)
+        known = summary.model if summary.model and prices.knows(summary.model) else record.model
+        cost = prices.cost(known, summary.usage)
         return None if cost is None else round(cost, 9)
 
     def _tells(self, sort: RefusalGroup) -> bool:

@@ -12,7 +12,7 @@ from typing import Any
 
 from legion.domain.errors import BadInput
 from legion.gateway.counting.counters import TokenCounts
-from legion.gateway.files.cached_file import CachedFile
+from legion.gateway.files.folder import CachedFile
 
 log = logging.getLogger("legion.gateway")
 

@@ -19,7 +19,7 @@ class RefusalGroup:
     """What is counted together."""
 
     status: int
-    trouble: RequestError
+    error: RequestError
     run: str = ""
     """Empty where nobody knows who asked."""
 
@@ -53,14 +53,14 @@ class Refusals:
         """What was counted in minutes that are over; each of them begins anew."""
         over = [sort for sort, minute in self._minutes.items() if all_of_it or minute.ends <= self._now()]
         counted = [(sort, self._minutes.pop(sort).untold) for sort in over]
-        return [told(sort, times) for sort, times in counted if times]
+        return [refusal_entry(sort, times) for sort, times in counted if times]
 
     @property
     def is_empty(self) -> bool:
         return not self._minutes
 
 
-def told(sort: RefusalGroup, times: int = 1) -> RefusalEntry:
+def refusal_entry(sort: RefusalGroup, times: int = 1) -> RefusalEntry:
     return RefusalEntry(
-        at=round(time.time(), 3), run=sort.run, status=sort.status, reason=sort.trouble.value, times=times
+        at=round(time.time(), 3), run=sort.run, status=sort.status, reason=sort.error.value, times=times
     )

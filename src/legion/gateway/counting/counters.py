@@ -30,27 +30,27 @@ class TokenCounts:
     """How many of the writes last an hour."""
 
 
-NOTHING = TokenCounts()
+NO_TOKENS = TokenCounts()
 
 
 @dataclass
-class Seen:
+class AnswerSummary:
     """What an answer has told so far."""
 
-    usage: TokenCounts = NOTHING
+    usage: TokenCounts = NO_TOKENS
     model: str = ""
     error: str = ""
     """The provider's own word for what went wrong; never its text, which may repeat the key."""
     complete: bool = False
 
 
-class Telling(Protocol):
+class HasSummary(Protocol):
     """Knows what an answer has told so far."""
 
-    seen: Seen
+    summary: AnswerSummary
 
 
-class Counter(Telling, Protocol):
+class Counter(HasSummary, Protocol):
     def feed(self, piece: bytes) -> None: ...
 
     def end(self) -> None:
@@ -62,7 +62,7 @@ class StreamCounter:
     """Server-sent events."""
 
     def __init__(self) -> None:
-        self.seen = Seen()
+        self.summary = AnswerSummary()
         self._rest = b""
 
     def feed(self, piece: bytes) -> None:
@@ -85,20 +85,20 @@ class StreamCounter:
             return
         match event.get("type"):
             case "message_start":
-                _message(self.seen, event.get("message"))
+                _message(self.summary, event.get("message"))
             case "message_delta":
-                _count(self.seen, event.get("usage"))
+                _count(self.summary, event.get("usage"))
             case "message_stop":
-                self.seen.complete = True
+                self.summary.complete = True
             case "error":
-                note_error(self.seen, event.get("error"))
+                note_error(self.summary, event.get("error"))
 
 
 class BodyCounter:
     """One JSON document: a whole message, or an error."""
 
     def __init__(self) -> None:
-        self.seen = Seen()
+        self.summary = AnswerSummary()
         self._pieces: list[bytes] = []
         self._size = 0
 
@@ -108,16 +108,16 @@ class BodyCounter:
             self._pieces.append(piece)
 
     def end(self) -> None:
-        self.seen.complete = True
+        self.summary.complete = True
         if self._size > _LONGEST_BODY:
             return
         document = parse(b"".join(self._pieces))
         if document is None:
             return
         if document.get("type") == "error":
-            note_error(self.seen, document.get("error"))
+            note_error(self.summary, document.get("error"))
         else:
-            _message(self.seen, document)
+            _message(self.summary, document)
 
 
 def _lines_with(word: bytes, data: bytes, end: int) -> Iterator[int]:
@@ -137,15 +137,15 @@ def parse(text: bytes) -> dict[str, Any] | None:
     return document if isinstance(document, dict) else None
 
 
-def _message(seen: Seen, message: object) -> None:
+def _message(summary: AnswerSummary, message: object) -> None:
     if isinstance(message, dict):
         if isinstance(message.get("model"), str):
-            seen.model = message["model"]
-        _count(seen, message.get("usage"))
+            summary.model = message["model"]
+        _count(summary, message.get("usage"))
 
 
-def _count(seen: Seen, usage: object) -> None:
-    seen.usage = anthropic_usage(usage, seen.usage)
+def _count(summary: AnswerSummary, usage: object) -> None:
+    summary.usage = anthropic_usage(usage, summary.usage)
 
 
 def anthropic_usage(usage: object, old: TokenCounts) -> TokenCounts:
@@ -170,6 +170,6 @@ def number(value: object) -> int:
     return value if isinstance(value, int) and value > 0 else 0
 
 
-def note_error(seen: Seen, error: object) -> None:
+def note_error(summary: AnswerSummary, error: object) -> None:
     kind = error.get("type") if isinstance(error, dict) else None
-    seen.error = kind if isinstance(kind, str) and _WORD.fullmatch(kind) else "unknown_error"
+    summary.error = kind if isinstance(kind, str) and _WORD.fullmatch(kind) else "unknown_error"

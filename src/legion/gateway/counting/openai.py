@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from legion.gateway.counting.counters import NOTHING, Seen, TokenCounts, note_error, number, parse
+from legion.gateway.counting.counters import NO_TOKENS, AnswerSummary, TokenCounts, note_error, number, parse
 
 _LONGEST_LINE = 4 << 20
 _LONGEST_BODY = 32 << 20
 
 
-def chat_usage(usage: object, old: TokenCounts = NOTHING) -> TokenCounts:
+def chat_usage(usage: object, old: TokenCounts = NO_TOKENS) -> TokenCounts:
     """What was read from a cache is in the prompt's count too, so it is taken out there."""
     return _usage(usage, old, "prompt_tokens", "completion_tokens", "prompt_tokens_details")
 
 
-def responses_usage(usage: object, old: TokenCounts = NOTHING) -> TokenCounts:
+def responses_usage(usage: object, old: TokenCounts = NO_TOKENS) -> TokenCounts:
     return _usage(usage, old, "input_tokens", "output_tokens", "input_tokens_details")
 
 
@@ -35,7 +35,7 @@ class OpenAIStreamCounter:
     """Server-sent events of either dialect."""
 
     def __init__(self) -> None:
-        self.seen = Seen()
+        self.summary = AnswerSummary()
         self._rest = b""
 
     def feed(self, piece: bytes) -> None:
@@ -51,24 +51,24 @@ class OpenAIStreamCounter:
 
     def _read(self, data: bytes) -> None:
         if data == b"[DONE]":
-            self.seen.complete = True
+            self.summary.complete = True
             return
         facts = parse(data)
         if facts is None:
             return
         kind = facts.get("type")
         if isinstance(kind, str) and kind.startswith("response."):
-            _whole(self.seen, facts.get("response"))
-            self.seen.complete = self.seen.complete or kind in ("response.completed", "response.incomplete")
+            _whole(self.summary, facts.get("response"))
+            self.summary.complete = self.summary.complete or kind in ("response.completed", "response.incomplete")
         else:
-            _whole(self.seen, facts)
+            _whole(self.summary, facts)
 
 
 class OpenAIBodyCounter:
     """One JSON document of either dialect."""
 
     def __init__(self) -> None:
-        self.seen = Seen()
+        self.summary = AnswerSummary()
         self._body = bytearray()
 
     def feed(self, piece: bytes) -> None:
@@ -76,21 +76,21 @@ class OpenAIBodyCounter:
             self._body += piece
 
     def end(self) -> None:
-        self.seen.complete = True
+        self.summary.complete = True
         if len(self._body) <= _LONGEST_BODY:
-            _whole(self.seen, parse(bytes(self._body)))
+            _whole(self.summary, parse(bytes(self._body)))
 
 
-def _whole(seen: Seen, facts: object) -> None:
+def _whole(summary: AnswerSummary, facts: object) -> None:
     if not isinstance(facts, dict):
         return
     if isinstance(facts.get("model"), str):
-        seen.model = facts["model"]
+        summary.model = facts["model"]
     usage = facts.get("usage")
     if isinstance(usage, dict):
-        seen.usage = chat_usage(usage) if "prompt_tokens" in usage else responses_usage(usage)
+        summary.usage = chat_usage(usage) if "prompt_tokens" in usage else responses_usage(usage)
     if isinstance(facts.get("error"), dict):
-        note_error(seen, facts["error"])
+        note_error(summary, facts["error"])
 
 
 class UsageHider:

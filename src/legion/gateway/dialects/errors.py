@@ -91,7 +91,7 @@ def status_for_openai(fault: ModelError) -> int:
     return _WORDS[fault.kind].openai_status
 
 
-def word(fault: ModelError) -> str:
+def ledger_name(fault: ModelError) -> str:
     """For the ledger: never the text, which may repeat a key."""
     return _WORDS[fault.kind].anthropic
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import Enum
 
-from legion.gateway.counting.counters import NOTHING, TokenCounts
+from legion.gateway.counting.counters import NO_TOKENS, TokenCounts
 from legion.gateway.json_text import Json
 
 
@@ -17,7 +17,7 @@ class ModelFailed(Exception):
 
     def __init__(self, fault: ModelError) -> None:
         super().__init__(fault.message)
-        self.fault = fault
+        self.error = fault
 
 
 class ChatRole(Enum):
@@ -73,8 +73,8 @@ class ThinkingPart:
     """What the model thought. Without a seal nobody takes it back, so it is then dropped whole."""
 
     text: str = ""
-    seal: str = ""
-    """Who made it and what proves it: see `seals`."""
+    signature: str = ""
+    """Who made it and what proves it: see `signatures`."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -97,7 +97,7 @@ class ToolResultPart:
 
 
 Part = TextPart | ImagePart | DocumentPart | ThinkingPart | ToolCallPart | ToolResultPart
-Said = TextPart | ThinkingPart | ToolCallPart
+AnswerPart = TextPart | ThinkingPart | ToolCallPart
 """What a model can say."""
 
 
@@ -163,11 +163,11 @@ class ModelRequest:
 class ModelAnswer:
     id: str
     model: str
-    parts: tuple[Said, ...]
+    parts: tuple[AnswerPart, ...]
     stop: StopReason
     sequence: str | None = None
     """The text that stopped it, with Stop.SEQUENCE."""
-    usage: TokenCounts = NOTHING
+    usage: TokenCounts = NO_TOKENS
 
 
 class PartKind(Enum):
@@ -182,7 +182,7 @@ class PartKind(Enum):
 class AnswerBegun:
     id: str
     model: str
-    usage: TokenCounts = NOTHING
+    usage: TokenCounts = NO_TOKENS
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -200,9 +200,9 @@ class PartGrew:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class PartSealed:
+class PartSigned:
     index: int
-    seal: str
+    signature: str
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -214,7 +214,7 @@ class PartEnded:
 class AnswerEnded:
     stop: StopReason
     sequence: str | None = None
-    usage: TokenCounts = NOTHING
+    usage: TokenCounts = NO_TOKENS
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -248,10 +248,10 @@ class ModelError:
 class AnswerFailed:
     """The stream ends with an error."""
 
-    fault: ModelError
+    error: ModelError
 
 
-Event = AnswerBegun | PartBegun | PartGrew | PartSealed | PartEnded | AnswerEnded | KeepAlive | AnswerFailed
+Event = AnswerBegun | PartBegun | PartGrew | PartSigned | PartEnded | AnswerEnded | KeepAlive | AnswerFailed
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

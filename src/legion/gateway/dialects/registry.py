@@ -15,6 +15,7 @@ from legion.gateway.dialects.chat import answer as chat_answer
 from legion.gateway.dialects.chat import request as chat_request
 from legion.gateway.dialects.chat import stream as chat_stream
 from legion.gateway.dialects.collect import events_of
+from legion.gateway.dialects.common import original_names
 from legion.gateway.dialects.messages import (
     AnswerEnded,
     AnswerFailed,
@@ -26,7 +27,6 @@ from legion.gateway.dialects.messages import (
     PartGrew,
     RequestInfo,
 )
-from legion.gateway.dialects.names import shortened
 from legion.gateway.dialects.responses import answer as responses_answer
 from legion.gateway.dialects.responses import request as responses_request
 from legion.gateway.dialects.responses import stream as responses_stream
@@ -121,12 +121,12 @@ def write_request(dialect: Dialect, request: ModelRequest) -> Json:
         raise UnreadableMessage(f"a part of it is of another kind ({_told(fault)})") from None
 
 
-def asked(request: ModelRequest, at: int) -> RequestInfo:
+def request_info(request: ModelRequest, at: int) -> RequestInfo:
     """What is needed of a request when its answer comes."""
     return RequestInfo(
         model=request.model,
         free=frozenset(tool.name for tool in request.tools if tool.schema is None),
-        names=shortened(request.tools),
+        names=original_names(request.tools),
         count_stream=request.count_stream,
         at=at,
     )
@@ -149,7 +149,7 @@ def write_answer(dialect: Dialect, answer: ModelAnswer, asked: RequestInfo) -> J
     return _DIALECTS[dialect].write_answer(answer, asked)
 
 
-def write_fault(dialect: Dialect, fault: ModelError) -> tuple[int, Json]:
+def write_error(dialect: Dialect, fault: ModelError) -> tuple[int, Json]:
     """Status and body."""
     words = _DIALECTS[dialect]
     return words.status(fault), words.write_fault(fault)
@@ -178,7 +178,7 @@ class StreamReader:
             events += self._read(lambda _: [_DONE], b"")
         if not self.over:
             self.over = True
-            events.append(broken("the provider's answer broke off"))
+            events.append(broken_off("the provider's answer broke off"))
         return events
 
     def _read(self, split: Callable[[bytes], list[bytes]], piece: bytes) -> list[Event]:
@@ -198,7 +198,7 @@ class StreamReader:
                     break
         except (UnreadableMessage, *_MISFIT) as fault:
             self.over = True
-            events.append(broken(f"the provider sent what cannot be read ({_told(fault)})"))
+            events.append(broken_off(f"the provider sent what cannot be read ({_told(fault)})"))
         return events
 
     def _one(self, data: bytes) -> list[Event]:
@@ -207,8 +207,8 @@ class StreamReader:
         return self._reader.read(loads(data))
 
 
-def broken(sentence: str) -> AnswerFailed:
-    return AnswerFailed(fault=ModelError(kind=ModelErrorKind.API, message=f"legion: {sentence}; try again."))
+def broken_off(sentence: str) -> AnswerFailed:
+    return AnswerFailed(error=ModelError(kind=ModelErrorKind.API, message=f"legion: {sentence}; try again."))
 
 
 def _told(fault: Exception) -> str:

@@ -19,7 +19,7 @@ from legion.gateway.dialects.messages import (
     PartBegun,
     PartEnded,
     PartGrew,
-    PartSealed,
+    PartSigned,
     TextPart,
     ThinkingPart,
     ToolCallPart,
@@ -39,8 +39,8 @@ class Shape:
         match event:
             case PartGrew():
                 self.grow(event)
-            case PartSealed():
-                self._is_open(event.index, event.seal)
+            case PartSigned():
+                self._is_open(event.index, event.signature)
             case PartBegun():
                 if not self._begun or event.index != self._parts:
                     raise UnreadableMessage("a part begins twice or too early")
@@ -92,7 +92,7 @@ def _check_part(part: Part) -> None:
         case TextPart():
             _are_texts(part.text)
         case ThinkingPart():
-            _are_texts(part.text, part.seal)
+            _are_texts(part.text, part.signature)
         case ToolCallPart():
             _are_texts(part.id, part.name, part.input)
         case ImagePart():

@@ -28,9 +28,9 @@ def is_control(path: str) -> bool:
 
 
 class Control:
-    def __init__(self, admission: Admission, book: Meter) -> None:
+    def __init__(self, admission: Admission, meter: Meter) -> None:
         self._admission = admission
-        self._book = book
+        self._meter = meter
         self._models: dict[str, str] = {}
         """By run; forgotten when the gateway ends."""
 
@@ -46,13 +46,13 @@ class Control:
             case _:
                 raise Refused(404, ErrorKind.NOT_FOUND, _NOTHING_HERE, RequestError.NO_SUCH_PATH)
 
-    def applied(self, pass_: Pass, came: Incoming) -> Incoming:
+    def applied(self, pass_: Pass, incoming: Incoming) -> Incoming:
         """The request with the model that its run has chosen."""
         model = self._models.get(pass_.run)
-        if model is None or came.facts is None or came.route is Endpoint.MODELS:
-            return came
-        facts = {**came.facts, "model": model}
-        return replace(came, facts=facts, body=dumps(facts))
+        if model is None or incoming.facts is None or incoming.route is Endpoint.MODELS:
+            return incoming
+        facts = {**incoming.facts, "model": model}
+        return replace(incoming, facts=facts, body=dumps(facts))
 
     def _status(self, pass_: Pass) -> Json:
         provider = self._admission.provider(pass_.provider)
@@ -65,7 +65,7 @@ class Control:
             "run": pass_.run,
             "ticket": pass_.ticket,
             "budget_usd": pass_.budget_usd,
-            "spent_usd": round(pass_.spent_usd + self._book.spent(pass_.run), 6),
+            "spent_usd": round(pass_.spent_usd + self._meter.spent(pass_.run), 6),
         }
 
     def _providers(self, pass_: Pass) -> Json:

@@ -20,7 +20,7 @@ from legion.gateway.access.token_exchange import Exchange
 from legion.gateway.accounting.ledger import RequestError
 from legion.gateway.accounting.limits import REFUSED, seconds_until_reset
 from legion.gateway.accounting.meter import RequestRecord
-from legion.gateway.dialects import seals
+from legion.gateway.dialects import signatures
 from legion.gateway.dialects.registry import Dialect
 from legion.gateway.http import estimates, translate
 from legion.gateway.http.forward import Forwarder, Outgoing
@@ -54,7 +54,7 @@ class Incoming:
         return model_of(self.facts)
 
 
-def incoming(route: Endpoint, request: web.BaseRequest, body: bytes) -> Incoming:
+def read_incoming(route: Endpoint, request: web.BaseRequest, body: bytes) -> Incoming:
     facts = None
     if body:
         try:
@@ -94,49 +94,49 @@ class ProviderDispatch:
         self._gates = RateGates()
         self.chooser = Chooser()
 
-    async def lead(self, request: web.BaseRequest, came: Incoming, account: RequestRecord) -> web.StreamResponse:
-        conversation = came.conversation or account.pass_.agent
-        targets = self.chooser.order(self._admission.targets(account.pass_, came.model), conversation)
+    async def lead(self, request: web.BaseRequest, incoming: Incoming, record: RequestRecord) -> web.StreamResponse:
+        conversation = incoming.conversation or record.pass_.agent
+        targets = self.chooser.order(self._admission.targets(record.pass_, incoming.model), conversation)
         for target in targets[:-1]:
             try:
-                return await self._try(request, came, target, conversation, account, final=False)
+                return await self._try(request, incoming, target, conversation, record, final=False)
             except _TryNextProvider:
                 continue
-        return await self._try(request, came, targets[-1], conversation, account, final=True)
+        return await self._try(request, incoming, targets[-1], conversation, record, final=True)
 
     async def _try(
         self,
         request: web.BaseRequest,
-        came: Incoming,
+        incoming: Incoming,
         target: GatewayRouteTarget,
         conversation: str,
-        account: RequestRecord,
+        record: RequestRecord,
         *,
         final: bool,
     ) -> web.StreamResponse:
         provider = self._admission.provider(target.provider)
-        model = provider.model_for(target.model or came.model)
-        account.provider, account.model = provider.name, model
-        if came.route not in (Endpoint.MODELS, Endpoint.COUNT_TOKENS):
-            self._admission.admit_price(account.pass_, model)
+        model = provider.model_for(target.model or incoming.model)
+        record.provider, record.model = provider.name, model
+        if incoming.route not in (Endpoint.MODELS, Endpoint.COUNT_TOKENS):
+            self._admission.admit_price(record.pass_, model)
         key = await self._key(provider)
-        if account.listener is not None:
-            account.listener.secrets.add(key or "")
-        if came.route is Endpoint.COUNT_TOKENS and provider.kind is not ProviderDialect.ANTHROPIC:
-            account.status = 200
-            return json_answer(200, estimates.count_tokens(translate.request_of(Dialect.ANTHROPIC, came.facts)))
-        outgoing, translation = _prepared(came, provider, model, key, conversation)
+        if record.recorder is not None:
+            record.recorder.secrets.add(key or "")
+        if incoming.route is Endpoint.COUNT_TOKENS and provider.kind is not ProviderDialect.ANTHROPIC:
+            record.status = 200
+            return json_answer(200, estimates.count_tokens(translate.request_of(Dialect.ANTHROPIC, incoming.facts)))
+        outgoing, translation = _prepared(incoming, provider, model, key, conversation)
         async with self._gates.through(provider):
             upstream = await self._ask(outgoing, final=final)
             try:
                 if upstream.status in _ELSEWHERE or upstream.status >= 500:
                     self.chooser.failed(provider.name, seconds_until_reset(upstream.headers, upstream.status))
                     if not final:
-                        self._forwarder.tell_limit(upstream, outgoing, account)
+                        self._forwarder.tell_limit(upstream, outgoing, record)
                         raise _TryNextProvider
                 elif upstream.status < 400:
                     self.chooser.answered(target, conversation)
-                return await self._pass_back(request, upstream, outgoing, translation, account)
+                return await self._pass_back(request, upstream, outgoing, translation, record)
             finally:
                 # What was not read to its end cannot be used again, and the provider learns that nobody listens.
                 upstream.close()
@@ -159,7 +159,7 @@ class ProviderDispatch:
         try:
             return await self._forwarder.ask(outgoing)
         except Refused as refused:
-            if refused.trouble in _UNANSWERED:
+            if refused.error in _UNANSWERED:
                 self.chooser.failed(outgoing.provider.name)
                 if not final:
                     raise _TryNextProvider from None
@@ -171,35 +171,35 @@ class ProviderDispatch:
         upstream: aiohttp.ClientResponse,
         outgoing: Outgoing,
         translation: Translation | None,
-        account: RequestRecord,
+        record: RequestRecord,
     ) -> web.StreamResponse:
         if translation is not None:
-            return await self._translator.pass_back(request, upstream, outgoing, translation, account)
+            return await self._translator.pass_back(request, upstream, outgoing, translation, record)
         if (
             outgoing.path == "/v1/models"
             and outgoing.provider.kind is not ProviderDialect.ANTHROPIC
             and upstream.status == 200
         ):
-            account.status = 200
+            record.status = 200
             return json_answer(200, estimates.models_list(await upstream.read()))
-        return await self._forwarder.pass_back(request, upstream, outgoing, account)
+        return await self._forwarder.pass_back(request, upstream, outgoing, record)
 
 
 def _prepared(
-    came: Incoming, provider: Provider, model: str, key: str | None, conversation: str
+    incoming: Incoming, provider: Provider, model: str, key: str | None, conversation: str
 ) -> tuple[Outgoing, Translation | None]:
     """As it came where the provider speaks the caller's dialect, else translated."""
-    path = came.path
-    if came.route is Endpoint.MODELS:
+    path = incoming.path
+    if incoming.route is Endpoint.MODELS:
         path = path if provider.kind is ProviderDialect.ANTHROPIC else path.partition("?")[0]
-    elif came.route.dialect.value != provider.kind.value:
-        request = replace(translate.request_of(came.route.dialect, came.facts), model=model)
-        return translate.outgoing(request, came.route.dialect, provider, key, conversation)
-    body, hides = _own_body(came, provider, model)
+    elif incoming.route.dialect.value != provider.kind.value:
+        request = replace(translate.request_of(incoming.route.dialect, incoming.facts), model=model)
+        return translate.outgoing(request, incoming.route.dialect, provider, key, conversation)
+    body, hides = _own_body(incoming, provider, model)
     going = Outgoing(
-        method=came.method,
+        method=incoming.method,
         path=path,
-        headers=came.headers,
+        headers=incoming.headers,
         body=body,
         provider=provider,
         key=key,
@@ -208,17 +208,17 @@ def _prepared(
     return going, None
 
 
-def _own_body(came: Incoming, provider: Provider, model: str) -> tuple[bytes, bool]:
+def _own_body(incoming: Incoming, provider: Provider, model: str) -> tuple[bytes, bool]:
     """The caller's own bytes, but for another name of the model, foreign thoughts, and a count that we need."""
-    facts, changed, hides = came.facts, False, False
-    if facts is None or came.route is Endpoint.MODELS:
-        return came.body, False
-    if model != came.model:
+    facts, changed, hides = incoming.facts, False, False
+    if facts is None or incoming.route is Endpoint.MODELS:
+        return incoming.body, False
+    if model != incoming.model:
         facts, changed = {**facts, "model": model}, True
-    if provider.kind is ProviderDialect.ANTHROPIC and seals.has_foreign(facts):
-        facts, changed = seals.without_foreign(facts), True
-    if came.route is Endpoint.CHAT and facts.get("stream") is True:
+    if provider.kind is ProviderDialect.ANTHROPIC and signatures.has_foreign(facts):
+        facts, changed = signatures.without_foreign(facts), True
+    if incoming.route is Endpoint.CHAT and facts.get("stream") is True:
         options = facts.get("stream_options") or {}
         if isinstance(options, dict) and options.get("include_usage") is not True:
             facts, changed, hides = {**facts, "stream_options": {**options, "include_usage": True}}, True, True
-    return (dumps(facts), hides) if changed else (came.body, False)
+    return (dumps(facts), hides) if changed else (incoming.body, False)

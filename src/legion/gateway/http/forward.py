@@ -60,9 +60,9 @@ class Outgoing:
 class UpstreamBroken(Exception):
     """The provider's answer broke off."""
 
-    def __init__(self, trouble: RequestError) -> None:
-        super().__init__(trouble.value)
-        self.trouble = trouble
+    def __init__(self, error: RequestError) -> None:
+        super().__init__(error.value)
+        self.error = error
 
 
 def new_session(idle: float) -> aiohttp.ClientSession:
@@ -113,18 +113,18 @@ class Forwarder:
             ) from None
 
     async def pass_back(
-        self, request: web.BaseRequest, upstream: aiohttp.ClientResponse, outgoing: Outgoing, account: RequestRecord
+        self, request: web.BaseRequest, upstream: aiohttp.ClientResponse, outgoing: Outgoing, record: RequestRecord
     ) -> web.StreamResponse:
         """The answer, sent to its end as it comes."""
-        account.status = upstream.status
-        headers = [*_response_headers(upstream, outgoing.key), *self.tell_limit(upstream, outgoing, account)]
+        record.status = upstream.status
+        headers = [*_response_headers(upstream, outgoing.key), *self.tell_limit(upstream, outgoing, record)]
         counter = _counter(upstream, outgoing.provider.kind)
         if counter is None:
-            account.trouble = RequestError.UNREADABLE
-        account.counter = counter
-        if account.listener is not None:
-            account.listener.streamed = upstream.content_type == _EVENTS
-        answer = begun_answer(upstream, upstream.status, headers)
+            record.error = RequestError.UNREADABLE
+        record.counter = counter
+        if record.recorder is not None:
+            record.recorder.streamed = upstream.content_type == _EVENTS
+        answer = new_answer(upstream, upstream.status, headers)
         read = pieces(upstream.content)
         if upstream.status >= 400:
             read = without_key(read, outgoing.key)
@@ -133,8 +133,8 @@ class Forwarder:
         try:
             await answer.prepare(request)
             async for piece in read:
-                if account.first is None:
-                    account.first = time.monotonic()
+                if record.first is None:
+                    record.first = time.monotonic()
                 said = piece if hiding is None else hiding.feed(piece)
                 if upstream.content.at_eof():
                     # It leaves together with the end mark.
@@ -143,25 +143,25 @@ class Forwarder:
                     await answer.write(said)
                 if counter is not None:
                     counter.feed(piece)
-                if account.listener is not None:
-                    account.listener.hear(piece)
+                if record.recorder is not None:
+                    record.recorder.hear(piece)
         except UpstreamBroken as broken:
-            _cut(request, account, broken.trouble)
+            _cut(request, record, broken.error)
             return answer
         if counter is not None:
             counter.end()
-            if not account.seen.complete and not account.seen.error:
-                account.cut, account.trouble = True, RequestError.UNFINISHED
+            if not record.summary.complete and not record.summary.error:
+                record.cut, record.error = True, RequestError.UNFINISHED
         await answer.write_eof(last if hiding is None else last + hiding.rest)
         return answer
 
-    def tell_limit(self, upstream: aiohttp.ClientResponse, outgoing: Outgoing, account: RequestRecord) -> Headers:
+    def tell_limit(self, upstream: aiohttp.ClientResponse, outgoing: Outgoing, record: RequestRecord) -> Headers:
         """What the answer says of limits is noted; and the caller is told when to come back, if only we can say."""
         limit = limit_of(
             upstream.headers,
             upstream.status,
             at=round(time.time(), 3),
-            run=account.pass_.run,
+            run=record.pass_.run,
             provider=outgoing.provider.name,
         )
         if limit is None:
@@ -186,15 +186,15 @@ def _reason(fault: Exception) -> str:
             return f"it sent no proper answer ({type(fault).__name__})"
 
 
-def begun_answer(upstream: aiohttp.ClientResponse, status: int, headers: Headers) -> web.StreamResponse:
+def new_answer(upstream: aiohttp.ClientResponse, status: int, headers: Headers) -> web.StreamResponse:
     """An answer to the caller, of which nothing was sent yet. Where the body is not yet there, the head goes ahead."""
     kind = _AtOnce if upstream.content.total_bytes else web.StreamResponse
     return kind(status=status, headers=headers)
 
 
-def _cut(request: web.BaseRequest, account: RequestRecord, trouble: RequestError) -> None:
+def _cut(request: web.BaseRequest, record: RequestRecord, error: RequestError) -> None:
     """End as the provider did: without the end mark, so that the caller sees a torn answer and not a short one."""
-    account.cut, account.trouble = True, trouble
+    record.cut, record.error = True, error
     if request.transport is not None:
         request.transport.close()
 

@@ -20,7 +20,7 @@ from aiohttp import web
 from legion import __version__
 from legion.domain.errors import NotAllowed, Retryable, StateConflict
 from legion.gateway.access import answers
-from legion.gateway.access.admission import Admission, Endpoint, route_of, token_of
+from legion.gateway.access.admission import Admission, Endpoint, endpoint_of, token_of
 from legion.gateway.access.answers import ErrorKind, Refused
 from legion.gateway.access.keys import Keys
 from legion.gateway.access.token_exchange import Exchange
@@ -33,9 +33,9 @@ from legion.gateway.files.address import GatewayAddress, announce, last_port, ow
 from legion.gateway.files.folder import GatewayFolder
 from legion.gateway.files.passes import Pass
 from legion.gateway.http.control import Control, is_control
-from legion.gateway.http.dispatch import ProviderDispatch, incoming
+from legion.gateway.http.dispatch import ProviderDispatch, read_incoming
 from legion.gateway.http.forward import LONGEST_HEADER, Forwarder, new_session
-from legion.gateway.recording.recorder import keep, listener
+from legion.gateway.recording.recorder import new_recorder, save
 from legion.system import files, kernel, ports
 from legion.system.paths import user_config_file
 
@@ -64,12 +64,12 @@ class ServerOptions:
 class Gateway:
     """Answers requests."""
 
-    def __init__(self, folder: GatewayFolder, book: Meter, admission: Admission, leading: ProviderDispatch) -> None:
+    def __init__(self, folder: GatewayFolder, meter: Meter, admission: Admission, leading: ProviderDispatch) -> None:
         self._folder = folder
-        self._book = book
+        self._meter = meter
         self._admission = admission
         self._leading = leading
-        self._control = Control(admission, book)
+        self._control = Control(admission, meter)
         self._tasks: set[asyncio.Task[object]] = set()
 
     async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
@@ -105,53 +105,55 @@ class Gateway:
         if path in ("/", "/health") and request.method in ("GET", "HEAD"):
             return answers.healthy(__version__)
         try:
-            route = None if is_control(path) else route_of(request.method, path)
+            route = None if is_control(path) else endpoint_of(request.method, path)
             pass_ = self._admission.caller(request.headers)
         except Refused as refused:
-            self._book.refuse(refused.status, refused.trouble)
+            self._meter.refuse(refused.status, refused.error)
             raise
         if route is None:
             return await self._controlled(request, path, pass_)
-        account = self._book.open(pass_)
+        record = self._meter.open(pass_)
         try:
             body = await _body(request)
-            came = self._control.applied(account.pass_, incoming(route, request, body))
-            account.model = came.model
-            self._admission.admit(route, account.pass_, came.model)
+            incoming = self._control.applied(record.pass_, read_incoming(route, request, body))
+            record.model = incoming.model
+            self._admission.admit(route, record.pass_, incoming.model)
             if pass_.recorded and route in _RECORDED:
-                account.listener = listener(pass_.run, route.dialect, came.conversation, request.headers, came.body)
-                account.listener.secrets.add(token_of(request.headers))
-            return await self._leading.lead(request, came, account)
+                record.recorder = new_recorder(
+                    pass_.run, route.dialect, incoming.conversation, request.headers, incoming.body
+                )
+                record.recorder.secrets.add(token_of(request.headers))
+            return await self._leading.lead(request, incoming, record)
         except Refused as refused:
-            account.status, account.trouble = refused.status, refused.trouble
-            account.refused = refused.trouble if refused.status < 500 else None
+            record.status, record.error = refused.status, refused.error
+            record.refused = refused.error if refused.status < 500 else None
             raise
         except (asyncio.CancelledError, ConnectionError):
             gone = request.transport is None or request.transport.is_closing()
             # Some hang up as soon as they have heard the last event, before the stream has ended.
-            if not (gone and account.seen.complete):
-                account.cut, account.trouble = True, RequestError.CALLER_GONE if gone else RequestError.ENDED
+            if not (gone and record.summary.complete):
+                record.cut, record.error = True, RequestError.CALLER_GONE if gone else RequestError.ENDED
             raise
         except Exception:  # raised again: the account only says that it broke
-            account.cut, account.trouble = True, RequestError.BROKEN
+            record.cut, record.error = True, RequestError.BROKEN
             raise
         finally:
-            self._book.close(account)
-            if account.listener is not None and not account.cut:
-                keep(self._folder, account.listener)
+            self._meter.close(record)
+            if record.recorder is not None and not record.cut:
+                save(self._folder, record.recorder)
 
     async def _controlled(self, request: web.BaseRequest, path: str, pass_: Pass) -> web.StreamResponse:
         try:
             return self._control.answer(request.method, path, pass_, await _body(request))
         except Refused as refused:
-            self._book.refuse(refused.status, refused.trouble, pass_.run)
+            self._meter.refuse(refused.status, refused.error, pass_.run)
             raise
 
 
 def _dialect(request: web.BaseRequest) -> Dialect:
     """In which an error is told."""
     try:
-        return route_of("POST", request.raw_path.partition("?")[0]).dialect
+        return endpoint_of("POST", request.raw_path.partition("?")[0]).dialect
     except Refused:
         return Dialect.ANTHROPIC
 
@@ -179,16 +181,16 @@ def serve(spec: ServerOptions) -> None:
     gc.set_threshold(_OBJECTS_BETWEEN_SEARCHES)
     with _taken(spec.folder):
         withdraw(spec.folder)
-        book = Meter(spec.folder, PriceList(user_config_file().with_name("prices.toml")))
-        book.resume()
+        meter = Meter(spec.folder, PriceList(user_config_file().with_name("prices.toml")))
+        meter.resume()
         listener = _listen(last_port(spec.folder, spec.port), spec.port)
         try:
-            asyncio.run(_run(spec, book, listener))
+            asyncio.run(_run(spec, meter, listener))
         finally:
-            book.end()
+            meter.end()
 
 
-async def _run(spec: ServerOptions, book: Meter, listener: socket.socket) -> None:
+async def _run(spec: ServerOptions, meter: Meter, listener: socket.socket) -> None:
     ended = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, ended.set)
@@ -196,13 +198,13 @@ async def _run(spec: ServerOptions, book: Meter, listener: socket.socket) -> Non
 
     def note(limit: LimitEntry) -> None:
         if novelty.is_new(limit):
-            book.note(limit)
+            meter.note(limit)
 
     async with new_session(spec.idle) as session:
-        admission = Admission(spec.folder, book)
+        admission = Admission(spec.folder, meter)
         gateway = Gateway(
             spec.folder,
-            book,
+            meter,
             admission,
             ProviderDispatch(admission, Keys(), Exchange(session), Forwarder(session, note)),
         )
@@ -226,7 +228,7 @@ async def _run(spec: ServerOptions, book: Meter, listener: socket.socket) -> Non
         )
         announce(spec.folder, address, asked=spec.port)
         log.info("The gateway listens at %s.", address.url)
-        if not say(spec.ready, "ready"):
+        if not report_start(spec.ready, "ready"):
             # Whoever wanted us is gone, and may have ended all of it meanwhile: nobody would know of us.
             ended.set()
         await ended.wait()
@@ -238,7 +240,7 @@ async def _run(spec: ServerOptions, book: Meter, listener: socket.socket) -> Non
         await runner.cleanup()
 
 
-def say(ready: int | None, word: str) -> bool:
+def report_start(ready: int | None, word: str) -> bool:
     """Tell whoever started us, once. False if nobody is there to hear it."""
     if ready is None:
         return True

@@ -18,9 +18,9 @@ from legion.gateway.access.answers import ErrorKind, Refused, json_answer
 from legion.gateway.access.provider import Provider, ProviderDialect
 from legion.gateway.accounting.ledger import RequestError
 from legion.gateway.accounting.meter import RequestRecord
-from legion.gateway.counting.counters import Seen
+from legion.gateway.counting.counters import AnswerSummary
 from legion.gateway.dialects import errors, registry
-from legion.gateway.dialects.collect import events_of, gathered
+from legion.gateway.dialects.collect import collect_answer, events_of
 from legion.gateway.dialects.messages import (
     AnswerBegun,
     AnswerEnded,
@@ -34,7 +34,7 @@ from legion.gateway.dialects.messages import (
     RequestInfo,
 )
 from legion.gateway.dialects.registry import Dialect, EventWriter, StreamReader
-from legion.gateway.http.forward import Forwarder, Headers, Outgoing, UpstreamBroken, begun_answer, pieces, without_key
+from legion.gateway.http.forward import Forwarder, Headers, Outgoing, UpstreamBroken, new_answer, pieces, without_key
 from legion.gateway.json_text import Json, UnreadableMessage, dumps, loads
 
 _PATHS = {
@@ -67,16 +67,16 @@ class EventCounter:
     """What translated events tell."""
 
     def __init__(self, model: str) -> None:
-        self.seen = Seen(model=model)
+        self.summary = AnswerSummary(model=model)
 
     def note(self, event: Event) -> None:
         match event:
             case AnswerBegun():
-                self.seen.usage = event.usage
+                self.summary.usage = event.usage
             case AnswerEnded():
-                self.seen.usage, self.seen.complete = event.usage, True
+                self.summary.usage, self.summary.complete = event.usage, True
             case AnswerFailed():
-                self.seen.error = errors.word(event.fault)
+                self.summary.error = errors.ledger_name(event.error)
 
 
 def request_of(dialect: Dialect, facts: Json | None) -> ModelRequest:
@@ -111,7 +111,7 @@ def outgoing(
         provider=provider,
         key=key,
     )
-    asked = registry.asked(request, int(time.time()))
+    asked = registry.request_info(request, int(time.time()))
     return going, Translation(caller=caller, provider=theirs, stream=request.stream, asked=asked)
 
 
@@ -125,22 +125,22 @@ class Translator:
         upstream: aiohttp.ClientResponse,
         going: Outgoing,
         translation: Translation,
-        account: RequestRecord,
+        record: RequestRecord,
     ) -> web.StreamResponse:
         """The answer, sent to its end as it comes. Raises Refused as long as nothing of it was sent."""
-        account.status = upstream.status
-        counter = account.counter = EventCounter(account.model)
+        record.status = upstream.status
+        counter = record.counter = EventCounter(record.model)
         headers = [(name, value) for name, value in upstream.headers.items() if name.lower() in _TOLD]
-        headers += self._forwarder.tell_limit(upstream, going, account)
+        headers += self._forwarder.tell_limit(upstream, going, record)
         if upstream.status != 200:
             return await _error(upstream, going, translation, counter, headers)
         streamed = upstream.content_type == "text/event-stream"
         if streamed and translation.stream:
-            return await _Stream(request, upstream, translation, account, counter).run(headers)
+            return await _Stream(request, upstream, translation, record, counter).run(headers)
         answer = await _whole(upstream, going, translation, counter, streamed=streamed)
-        account.first = time.monotonic()
-        if account.listener is not None:
-            account.listener.answer = answer
+        record.first = time.monotonic()
+        if record.recorder is not None:
+            record.recorder.answer = answer
         if translation.stream:
             return await _as_stream(request, answer, translation, counter, headers)
         for event in (
@@ -159,12 +159,12 @@ class _Stream:
         request: web.BaseRequest,
         upstream: aiohttp.ClientResponse,
         translation: Translation,
-        account: RequestRecord,
+        record: RequestRecord,
         counter: EventCounter,
     ) -> None:
         self._request = request
         self._upstream = upstream
-        self._account = account
+        self._account = record
         self._counter = counter
         self._reader = StreamReader(translation.provider, translation.asked)
         self._writer: EventWriter = registry.writer(translation.caller, translation.asked)
@@ -172,7 +172,7 @@ class _Stream:
         self._pulse: asyncio.TimerHandle | None = None
 
     async def run(self, headers: Headers) -> web.StreamResponse:
-        answer = begun_answer(self._upstream, 200, [*headers, *_STREAMED])
+        answer = new_answer(self._upstream, 200, [*headers, *_STREAMED])
         await answer.prepare(self._request)
         loop = asyncio.get_running_loop()
         last = b""
@@ -193,18 +193,18 @@ class _Stream:
             else:
                 last = self._said(self._reader.end())
         except UpstreamBroken as broken:
-            self._account.trouble = broken.trouble
-            last = self._said([registry.broken("the provider's answer broke off")])
+            self._account.error = broken.error
+            last = self._said([registry.broken_off("the provider's answer broke off")])
         finally:
             if self._pulse is not None:
                 self._pulse.cancel()
-        self._account.cut = not self._counter.seen.complete
+        self._account.cut = not self._counter.summary.complete
         await answer.write_eof(last)
         return answer
 
     def _said(self, events: list[Event]) -> bytes:
-        if self._account.listener is not None:
-            self._account.listener.note(events)
+        if self._account.recorder is not None:
+            self._account.recorder.note(events)
         for event in events:
             self._counter.note(event)
             self._begun = self._begun or isinstance(event, AnswerBegun)
@@ -257,8 +257,8 @@ async def _error(
             said = _document(whole)
     # A provider that sends us elsewhere, or says nothing at all, has failed.
     fault = errors.read(said, upstream.status if upstream.status >= 400 else 502)
-    counter.seen.error = errors.word(fault)
-    status, body = registry.write_fault(translation.caller, fault)
+    counter.summary.error = errors.ledger_name(fault)
+    status, body = registry.write_error(translation.caller, fault)
     return json_answer(status, body, dict(headers))
 
 
@@ -286,15 +286,15 @@ async def _whole(
                 raise Refused(502, ErrorKind.API, f"the answer of provider {name} has no end.", RequestError.BROKEN)
     except UpstreamBroken as broken:
         sentence = f"the answer of provider {name} broke off; try again."
-        raise Refused(502, ErrorKind.API, sentence, broken.trouble) from None
+        raise Refused(502, ErrorKind.API, sentence, broken.error) from None
     try:
         if streamed:
             reader = StreamReader(translation.provider, translation.asked)
-            return gathered([*reader.feed(bytes(body)), *reader.end()])
+            return collect_answer([*reader.feed(bytes(body)), *reader.end()])
         return registry.read_answer(translation.provider, loads(bytes(body)), translation.asked)
     except ModelFailed as failed:
-        counter.seen.error = errors.word(failed.fault)
-        raise Refused(502, ErrorKind.API, f"provider {name} failed: {failed.fault.message}") from None
+        counter.summary.error = errors.ledger_name(failed.error)
+        raise Refused(502, ErrorKind.API, f"provider {name} failed: {failed.error.message}") from None
     except UnreadableMessage as fault:
         raise Refused(
             502, ErrorKind.API, f"the answer of provider {name} cannot be read: {fault}.", RequestError.UNREADABLE

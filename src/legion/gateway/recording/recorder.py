@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from legion.gateway.dialects import registry
-from legion.gateway.dialects.collect import gathered
+from legion.gateway.dialects.collect import collect_answer
 from legion.gateway.dialects.messages import (
     Event,
     ModelAnswer,
@@ -84,28 +84,30 @@ class StreamRecorder:
             if self.answer is not None:
                 return self.answer
             if self._events:
-                return gathered(self._events)
+                return collect_answer(self._events)
             heard = b"".join(self._pieces)
             if not heard or self._size > _LONGEST_ANSWER:
                 return None
             if self.streamed:
                 reader = StreamReader(self.dialect, RequestInfo())
-                return gathered([*reader.feed(heard), *reader.end()])
+                return collect_answer([*reader.feed(heard), *reader.end()])
             return registry.read_answer(self.dialect, loads(heard), RequestInfo())
         except (ModelFailed, UnreadableMessage):
             return None
 
 
-def listener(run: str, dialect: Dialect, conversation: str, headers: Mapping[str, str], body: bytes) -> StreamRecorder:
+def new_recorder(
+    run: str, dialect: Dialect, conversation: str, headers: Mapping[str, str], body: bytes
+) -> StreamRecorder:
     return StreamRecorder(run=run, dialect=dialect, conversation=conversation, agent=headers.get(_AGENT, ""), body=body)
 
 
-def keep(folder: GatewayFolder, heard: StreamRecorder) -> None:
+def save(folder: GatewayFolder, heard: StreamRecorder) -> None:
     """Put it on the run's tape."""
     answer = heard.whole()
     if answer is None:
         return
-    line = redacted(dumps(facts_of(_take(heard, answer))).decode(), heard.secrets).encode() + b"\n"
+    line = redact(dumps(facts_of(_take(heard, answer))).decode(), heard.secrets).encode() + b"\n"
     try:
         folder.tapes.mkdir(exist_ok=True, mode=0o700)
         path = folder.tapes / f"{heard.run}.jsonl"
@@ -119,7 +121,7 @@ def keep(folder: GatewayFolder, heard: StreamRecorder) -> None:
         log.error("A recording cannot be written (%s): make room in %s.", fault.strerror, folder.tapes)
 
 
-def redacted(text: str, secrets: Iterable[str]) -> str:
+def redact(text: str, secrets: Iterable[str]) -> str:
     """A text of JSON without them, and without what looks like one."""
     for secret in secrets:
         if secret:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import orjson
 
-from legion.gateway.dialects import models, seals
+from legion.gateway.dialects import signatures
+from legion.gateway.dialects.common import call_id, input_of, schema_of, thinks_adaptively
 from legion.gateway.dialects.messages import (
     ChatMessage,
     ChatRole,
@@ -21,8 +22,6 @@ from legion.gateway.dialects.messages import (
     ToolDefinition,
     ToolResultPart,
 )
-from legion.gateway.dialects.names import call_id
-from legion.gateway.dialects.tools import input_of, schema_of
 from legion.gateway.json_text import Json
 
 _BILLING = "x-anthropic-billing-header"
@@ -85,9 +84,9 @@ def _part(block: Json) -> Part | None:
                 call=block["tool_use_id"], content=_result(block.get("content")), failed=block.get("is_error") is True
             )
         case "thinking":
-            return ThinkingPart(text=block["thinking"], seal=block.get("signature") or "")
+            return ThinkingPart(text=block["thinking"], signature=block.get("signature") or "")
         case "redacted_thinking":
-            return ThinkingPart(seal=seals.of_redacted(block["data"]))
+            return ThinkingPart(signature=signatures.of_redacted(block["data"]))
         case _:
             return None
 
@@ -218,7 +217,7 @@ def _written_thinking(request: ModelRequest, longest: int) -> Json:
         or _lacks_thoughts(request.messages)
     ):
         return {}
-    if models.thinks_adaptively(request.model):
+    if thinks_adaptively(request.model):
         return {"thinking": {"type": "adaptive"}, "output_config": {"effort": request.effort.value}}
     budget = min(_BUDGETS[request.effort], longest - 1024)
     return {"thinking": {"type": "enabled", "budget_tokens": budget}} if budget >= 1024 else {}
@@ -227,8 +226,8 @@ def _written_thinking(request: ModelRequest, longest: int) -> Json:
 def _lacks_thoughts(messages: tuple[ChatMessage, ...]) -> bool:
     for message in reversed(messages):
         if message.role is ChatRole.ASSISTANT:
-            first = next((part for part in message.parts if not isinstance(part, ThinkingPart) or part.seal), None)
-            return not (isinstance(first, ThinkingPart) and seals.is_anthropic(first.seal))
+            first = next((part for part in message.parts if not isinstance(part, ThinkingPart) or part.signature), None)
+            return not (isinstance(first, ThinkingPart) and signatures.is_anthropic(first.signature))
         if any(not isinstance(part, ToolResultPart) for part in message.parts):
             return False
     return False
@@ -275,12 +274,12 @@ def _written(part: Part) -> Json | None:
 
 
 def _written_thought(part: ThinkingPart) -> Json | None:
-    if not seals.is_anthropic(part.seal):
+    if not signatures.is_anthropic(part.signature):
         return None
-    data = seals.to_redacted(part.seal)
+    data = signatures.to_redacted(part.signature)
     if data is not None:
         return {"type": "redacted_thinking", "data": data}
-    return {"type": "thinking", "thinking": part.text, "signature": part.seal}
+    return {"type": "thinking", "thinking": part.text, "signature": part.signature}
 
 
 def _source(url: str) -> Json:

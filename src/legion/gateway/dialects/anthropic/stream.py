@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from legion.gateway.counting.counters import NOTHING, TokenCounts, anthropic_usage
-from legion.gateway.dialects import errors, seals
+from legion.gateway.counting.counters import NO_TOKENS, TokenCounts, anthropic_usage
+from legion.gateway.dialects import errors, signatures
 from legion.gateway.dialects.anthropic.answer import STOP_WORDS, STOPS, usage_words
 from legion.gateway.dialects.messages import (
     AnswerBegun,
@@ -15,7 +15,7 @@ from legion.gateway.dialects.messages import (
     PartEnded,
     PartGrew,
     PartKind,
-    PartSealed,
+    PartSigned,
     RequestInfo,
     StopReason,
 )
@@ -30,7 +30,7 @@ class AnthropicReader:
     """One event's data at a time. Blocks that only Anthropic's servers understand are left out."""
 
     def __init__(self, asked: RequestInfo) -> None:
-        self._usage = NOTHING
+        self._usage = NO_TOKENS
         self._stop = StopReason.END
         self._sequence: str | None = None
         self._skipped: set[int] = set()
@@ -60,7 +60,7 @@ class AnthropicReader:
             case "message_stop":
                 return [AnswerEnded(stop=self._stop, sequence=self._sequence, usage=self._usage)]
             case "error":
-                return [AnswerFailed(fault=errors.read(facts))]
+                return [AnswerFailed(error=errors.read(facts))]
             case "ping":
                 return [KeepAlive()]
             case _:
@@ -79,8 +79,8 @@ class AnthropicReader:
             case "thinking":
                 return [PartBegun(index=index, kind=PartKind.THINKING)]
             case "redacted_thinking":
-                seal = seals.of_redacted(block["data"])
-                return [PartBegun(index=index, kind=PartKind.THINKING), PartSealed(index=index, seal=seal)]
+                signature = signatures.of_redacted(block["data"])
+                return [PartBegun(index=index, kind=PartKind.THINKING), PartSigned(index=index, signature=signature)]
             case _:
                 return [PartBegun(index=index, kind=PartKind.CALL, id=block["id"], name=block["name"])]
 
@@ -91,7 +91,7 @@ class AnthropicReader:
         if kind in _GROWTH:
             text = delta[_GROWTH[kind]]
             return [PartGrew(index, text)] if text else []
-        return [PartSealed(index=index, seal=delta["signature"])] if kind == "signature_delta" else []
+        return [PartSigned(index=index, signature=delta["signature"])] if kind == "signature_delta" else []
 
 
 class AnthropicWriter:
@@ -108,7 +108,7 @@ class AnthropicWriter:
                 return _said("content_block_start", index=event.index, content_block=_opening(event))
             case PartEnded():
                 return _said("content_block_stop", index=event.index)
-            case PartSealed():
+            case PartSigned():
                 return self._seal(event)
             case AnswerBegun():
                 return _said("message_start", message=_message(event))
@@ -119,7 +119,7 @@ class AnthropicWriter:
             case KeepAlive():
                 return _said("ping")
             case AnswerFailed():
-                return sse(dumps(errors.anthropic(event.fault)), "error")
+                return sse(dumps(errors.anthropic(event.error)), "error")
 
     def _growth(self, event: PartGrew) -> bytes:
         match self._kinds[event.index]:
@@ -131,8 +131,8 @@ class AnthropicWriter:
                 delta = {"type": "input_json_delta", "partial_json": event.text}
         return _said("content_block_delta", index=event.index, delta=delta)
 
-    def _seal(self, event: PartSealed) -> bytes:
-        delta = {"type": "signature_delta", "signature": event.seal}
+    def _seal(self, event: PartSigned) -> bytes:
+        delta = {"type": "signature_delta", "signature": event.signature}
         return _said("content_block_delta", index=event.index, delta=delta)
 
 

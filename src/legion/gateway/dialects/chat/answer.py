@@ -7,11 +7,11 @@ from collections.abc import Iterator
 
 from legion.gateway.counting.counters import TokenCounts
 from legion.gateway.counting.openai import chat_usage
-from legion.gateway.dialects import seals
+from legion.gateway.dialects import signatures
 from legion.gateway.dialects.messages import (
+    AnswerPart,
     ModelAnswer,
     RequestInfo,
-    Said,
     StopReason,
     TextPart,
     ThinkingPart,
@@ -59,10 +59,10 @@ def read(facts: Json, asked: RequestInfo) -> ModelAnswer:
     )
 
 
-def _parts(message: Json, asked: RequestInfo) -> Iterator[Said]:
+def _parts(message: Json, asked: RequestInfo) -> Iterator[AnswerPart]:
     thought = message.get("reasoning_content") or message.get("reasoning")
     if isinstance(thought, str) and thought:
-        yield ThinkingPart(text=thought, seal=seals.CHAT)
+        yield ThinkingPart(text=thought, signature=signatures.CHAT)
     text = message.get("content") or message.get("refusal")
     if isinstance(text, str) and text:
         yield TextPart(text=text)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import uuid
 
-from legion.gateway.counting.counters import NOTHING
+from legion.gateway.counting.counters import NO_TOKENS
 from legion.gateway.counting.openai import chat_usage
-from legion.gateway.dialects import errors, seals
+from legion.gateway.dialects import errors, signatures
 from legion.gateway.dialects.chat.answer import STOP_WORDS, new_call_id, stop_of, usage_words
 from legion.gateway.dialects.messages import (
     AnswerBegun,
@@ -18,7 +18,7 @@ from legion.gateway.dialects.messages import (
     PartEnded,
     PartGrew,
     PartKind,
-    PartSealed,
+    PartSigned,
     RequestInfo,
 )
 from legion.gateway.dialects.sse import event as sse
@@ -40,14 +40,14 @@ class ChatReader:
         self._speaking: tuple[PartKind, int] | None = None
         self._calls: dict[int, int] = {}
         self._open_calls: list[int] = []
-        self._usage = NOTHING
+        self._usage = NO_TOKENS
         self._finish: object = None
         self._ended = False
 
     def read(self, facts: Json) -> list[Event]:
         if facts.get("error"):
             self._ended = True
-            return [AnswerFailed(fault=errors.read(facts))]
+            return [AnswerFailed(error=errors.read(facts))]
         events: list[Event] = []
         if "usage" in facts:
             self._usage = chat_usage(facts["usage"], self._usage)
@@ -127,7 +127,7 @@ class ChatReader:
         if self._speaking is not None:
             kind, index = self._speaking
             if kind is PartKind.THINKING:
-                events.append(PartSealed(index=index, seal=seals.CHAT))
+                events.append(PartSigned(index=index, signature=signatures.CHAT))
             events.append(PartEnded(index=index))
             self._speaking = None
 
@@ -166,8 +166,8 @@ class ChatWriter:
             case KeepAlive():
                 return b": waiting\n\n"
             case AnswerFailed():
-                return sse(dumps(errors.openai(event.fault)))
-            case PartSealed() | PartEnded():
+                return sse(dumps(errors.openai(event.error)))
+            case PartSigned() | PartEnded():
                 return b""
 
     def _part(self, event: PartBegun) -> bytes:

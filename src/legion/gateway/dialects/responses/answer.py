@@ -7,18 +7,18 @@ from collections.abc import Iterator
 
 from legion.gateway.counting.counters import TokenCounts
 from legion.gateway.counting.openai import responses_usage
-from legion.gateway.dialects import errors, seals
+from legion.gateway.dialects import errors, signatures
+from legion.gateway.dialects.common import free_text, wrap_text
 from legion.gateway.dialects.messages import (
+    AnswerPart,
     ModelAnswer,
     ModelFailed,
     RequestInfo,
-    Said,
     StopReason,
     TextPart,
     ThinkingPart,
     ToolCallPart,
 )
-from legion.gateway.dialects.tools import free_text, wrapped
 from legion.gateway.json_text import Json
 
 _REASONS = {"max_output_tokens": StopReason.LENGTH, "content_filter": StopReason.REFUSAL}
@@ -34,7 +34,7 @@ def stop_of(facts: Json, has_calls: bool) -> StopReason:
 def seal_of(item: Json) -> str:
     """Empty for a thought that cannot be brought back."""
     content = item.get("encrypted_content")
-    return seals.of_responses(item.get("id") or "", content) if content else ""
+    return signatures.of_responses(item.get("id") or "", content) if content else ""
 
 
 def read(facts: Json, asked: RequestInfo) -> ModelAnswer:
@@ -50,7 +50,7 @@ def read(facts: Json, asked: RequestInfo) -> ModelAnswer:
     )
 
 
-def _parts(item: Json, asked: RequestInfo) -> Iterator[Said]:
+def _parts(item: Json, asked: RequestInfo) -> Iterator[AnswerPart]:
     match item["type"]:
         case "message":
             for one in item["content"]:
@@ -59,14 +59,14 @@ def _parts(item: Json, asked: RequestInfo) -> Iterator[Said]:
                     yield TextPart(text=text)
         case "reasoning":
             said = [*(item.get("summary") or ()), *(item.get("content") or ())]
-            yield ThinkingPart(text="\n\n".join(one["text"] for one in said), seal=seal_of(item))
+            yield ThinkingPart(text="\n\n".join(one["text"] for one in said), signature=seal_of(item))
         case "function_call":
             name: str = item["name"]
             yield ToolCallPart(
                 id=item["call_id"], name=asked.names.get(name, name), input=item.get("arguments") or "{}"
             )
         case "custom_tool_call":
-            yield ToolCallPart(id=item["call_id"], name=item["name"], input=wrapped(item["input"]))
+            yield ToolCallPart(id=item["call_id"], name=item["name"], input=wrap_text(item["input"]))
 
 
 def write(answer: ModelAnswer, asked: RequestInfo) -> Json:
@@ -96,7 +96,7 @@ def head(id: str, model: str, asked: RequestInfo) -> Json:
     }
 
 
-def written(part: Said, asked: RequestInfo, id: str = "") -> Json:
+def written(part: AnswerPart, asked: RequestInfo, id: str = "") -> Json:
     """A finished item."""
     match part:
         case TextPart():
@@ -126,10 +126,10 @@ def written(part: Said, asked: RequestInfo, id: str = "") -> Json:
 
 def _carried(part: ThinkingPart) -> str | None:
     """What the caller brings back to us unread."""
-    known = seals.to_responses(part.seal)
+    known = signatures.to_responses(part.signature)
     if known is not None:
         return known[1]
-    return seals.packed(part.text, part.seal) if seals.is_anthropic(part.seal) else None
+    return signatures.packed(part.text, part.signature) if signatures.is_anthropic(part.signature) else None
 
 
 def new_id(prefix: str) -> str:

@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from legion.gateway.dialects import models, seals
+from legion.gateway.dialects import signatures
+from legion.gateway.dialects.common import (
+    CHOICE_NAMES,
+    CHOICES,
+    EFFORTS,
+    schema_of,
+    short_name,
+    takes_effort,
+    wrap_text,
+)
 from legion.gateway.dialects.messages import (
     ChatMessage,
     ChatRole,
@@ -20,9 +29,6 @@ from legion.gateway.dialects.messages import (
     ToolDefinition,
     ToolResultPart,
 )
-from legion.gateway.dialects.names import short
-from legion.gateway.dialects.openai import CHOICE_WORDS, CHOICES, EFFORTS
-from legion.gateway.dialects.tools import schema_of, wrapped
 from legion.gateway.json_text import Json, UnreadableMessage
 
 _ROLES = {
@@ -88,7 +94,7 @@ def _item(item: Json) -> tuple[ChatRole, list[Part]]:
             return ChatRole.ASSISTANT, [call]
         case "custom_tool_call":
             return ChatRole.ASSISTANT, [
-                ToolCallPart(id=item["call_id"], name=item["name"], input=wrapped(item["input"]))
+                ToolCallPart(id=item["call_id"], name=item["name"], input=wrap_text(item["input"]))
             ]
         case "function_call_output" | "custom_tool_call_output":
             return ChatRole.USER, [ToolResultPart(call=item["call_id"], content=_content(item["output"]))]
@@ -122,11 +128,11 @@ def _part(facts: Json) -> TextPart | ImagePart | DocumentPart | None:
 
 def _thought(item: Json) -> ThinkingPart:
     content = item.get("encrypted_content") or ""
-    ours = seals.unpacked(content)
+    ours = signatures.unpacked(content)
     if ours is not None:
-        return ThinkingPart(text=ours[0], seal=ours[1])
+        return ThinkingPart(text=ours[0], signature=ours[1])
     text = "\n\n".join(one["text"] for one in item.get("summary") or ())
-    return ThinkingPart(text=text, seal=seals.of_responses(item.get("id") or "", content) if content else "")
+    return ThinkingPart(text=text, signature=signatures.of_responses(item.get("id") or "", content) if content else "")
 
 
 def _tool(facts: Json) -> ToolDefinition:
@@ -165,12 +171,12 @@ def write(request: ModelRequest) -> Json:
         facts["instructions"] = "\n\n".join(one.text for one in request.system)
     if request.tools:
         facts["tools"] = [_written_tool(tool) for tool in request.tools]
-        word = CHOICE_WORDS.get(request.choice)
-        facts["tool_choice"] = word or {"type": "function", "name": short(request.chosen)}
+        word = CHOICE_NAMES.get(request.choice)
+        facts["tool_choice"] = word or {"type": "function", "name": short_name(request.chosen)}
         facts["parallel_tool_calls"] = request.parallel
     if request.longest is not None:
         facts["max_output_tokens"] = max(request.longest, 16)
-    if models.reasons(request.model):
+    if takes_effort(request.model):
         facts["include"] = ["reasoning.encrypted_content"]
         facts |= {} if request.effort is None else {"reasoning": {"effort": request.effort.value, "summary": "auto"}}
     else:
@@ -191,7 +197,7 @@ def _written_format(wanted: OutputFormat) -> Json:
 
 def _written_tool(tool: ToolDefinition) -> Json:
     # Left out, it would be strict, and most schemas are not made for that.
-    facts: Json = {"type": "function", "name": short(tool.name), "strict": tool.strict is True}
+    facts: Json = {"type": "function", "name": short_name(tool.name), "strict": tool.strict is True}
     facts["parameters"] = schema_of(tool)
     return facts | ({"description": tool.description} if tool.description else {})
 
@@ -220,10 +226,10 @@ def _message(role: ChatRole, content: list[Json]) -> Json:
 def _written_item(part: Part) -> Json | None:
     match part:
         case ToolCallPart():
-            return {"type": "function_call", "call_id": part.id, "name": short(part.name), "arguments": part.input}
+            return {"type": "function_call", "call_id": part.id, "name": short_name(part.name), "arguments": part.input}
         case ToolResultPart():
             return {"type": "function_call_output", "call_id": part.call, "output": _output(part)}
-        case ThinkingPart() if (known := seals.to_responses(part.seal)) is not None:
+        case ThinkingPart() if (known := signatures.to_responses(part.signature)) is not None:
             summary = [{"type": "summary_text", "text": part.text}] if part.text else []
             return {"type": "reasoning", "id": known[0], "summary": summary, "encrypted_content": known[1]}
         case _:

@@ -10,15 +10,15 @@ from legion.gateway.dialects.messages import (
     AnswerBegun,
     AnswerEnded,
     AnswerFailed,
+    AnswerPart,
     Event,
     KeepAlive,
     PartBegun,
     PartEnded,
     PartGrew,
     PartKind,
-    PartSealed,
+    PartSigned,
     RequestInfo,
-    Said,
     StopReason,
     TextPart,
     ThinkingPart,
@@ -64,9 +64,9 @@ class ResponsesReader:
             case "response.completed" | "response.incomplete" | "response.done":
                 return self._end(facts["response"])
             case "response.failed":
-                return [AnswerFailed(fault=errors.read({"error": facts["response"].get("error")}))]
+                return [AnswerFailed(error=errors.read({"error": facts["response"].get("error")}))]
             case "error":
-                return [AnswerFailed(fault=errors.read(facts if "error" in facts else {"error": facts}))]
+                return [AnswerFailed(error=errors.read(facts if "error" in facts else {"error": facts}))]
             case "keepalive" | "ping":
                 return [KeepAlive()]
             case _:
@@ -125,8 +125,8 @@ class ResponsesReader:
                 if place not in self._grown:
                     events += self._grow(place, PartKind.CALL, item.get("arguments") or "")
             case "reasoning":
-                if seal := seal_of(item):
-                    events.append(PartSealed(index=self._parts[place], seal=seal))
+                if signature := seal_of(item):
+                    events.append(PartSigned(index=self._parts[place], signature=signature))
             case "message":
                 return self._close_message(facts, item)
         return events + self._close(place)
@@ -153,15 +153,15 @@ class _Growing:
     begun: PartBegun
     id: str
     text: str = ""
-    seal: str = ""
+    signature: str = ""
 
     @property
-    def said(self) -> Said:
+    def said(self) -> AnswerPart:
         match self.begun.kind:
             case PartKind.TEXT:
                 return TextPart(text=self.text)
             case PartKind.THINKING:
-                return ThinkingPart(text=self.text, seal=self.seal)
+                return ThinkingPart(text=self.text, signature=self.signature)
             case PartKind.CALL:
                 return ToolCallPart(id=self.begun.id, name=self.begun.name, input=self.text or "{}")
 
@@ -185,8 +185,8 @@ class ResponsesWriter:
                 return self._growth(event)
             case PartBegun():
                 return self._part(event)
-            case PartSealed():
-                self._growing[event.index].seal = event.seal
+            case PartSigned():
+                self._growing[event.index].signature = event.signature
                 return b""
             case PartEnded():
                 return self._part_end(event.index)
@@ -201,7 +201,7 @@ class ResponsesWriter:
             case KeepAlive():
                 return b": waiting\n\n"
             case AnswerFailed():
-                error = errors.openai(event.fault)["error"]
+                error = errors.openai(event.error)["error"]
                 told = {"code": error["code"] or error["type"], "message": error["message"]}
                 return self._said("response.failed", response={**self._head, "status": "failed", "error": told})
 

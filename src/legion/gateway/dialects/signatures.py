@@ -25,11 +25,11 @@ def of_responses(id: str, content: str) -> str:
     return f"{_RESPONSES}{id}:{content}"
 
 
-def to_responses(seal: str) -> tuple[str, str] | None:
+def to_responses(signature: str) -> tuple[str, str] | None:
     """Id and encrypted content, if the seal is of the Responses API."""
-    if not seal.startswith(_RESPONSES):
+    if not signature.startswith(_RESPONSES):
         return None
-    id, _, content = seal.removeprefix(_RESPONSES).partition(":")
+    id, _, content = signature.removeprefix(_RESPONSES).partition(":")
     return id, content
 
 
@@ -37,18 +37,18 @@ def of_redacted(data: str) -> str:
     return f"{_REDACTED}{data}"
 
 
-def to_redacted(seal: str) -> str | None:
-    return seal.removeprefix(_REDACTED) if seal.startswith(_REDACTED) else None
+def to_redacted(signature: str) -> str | None:
+    return signature.removeprefix(_REDACTED) if signature.startswith(_REDACTED) else None
 
 
-def is_anthropic(seal: str) -> bool:
+def is_anthropic(signature: str) -> bool:
     """Anthropic would take it back."""
-    return bool(seal) and not seal.startswith(_FOREIGN)
+    return bool(signature) and not signature.startswith(_FOREIGN)
 
 
-def packed(text: str, seal: str) -> str:
+def packed(text: str, signature: str) -> str:
     """A thought of Anthropic's with its seal, for a caller who brings back only an encrypted content."""
-    return _ANTHROPIC + base64.b64encode(orjson.dumps([text, seal])).decode()
+    return _ANTHROPIC + base64.b64encode(orjson.dumps([text, signature])).decode()
 
 
 def unpacked(content: str) -> tuple[str, str] | None:
@@ -56,10 +56,10 @@ def unpacked(content: str) -> tuple[str, str] | None:
     if not content.startswith(_ANTHROPIC):
         return None
     try:
-        text, seal = orjson.loads(base64.b64decode(content.removeprefix(_ANTHROPIC), validate=True))
+        text, signature = orjson.loads(base64.b64decode(content.removeprefix(_ANTHROPIC), validate=True))
     except (binascii.Error, ValueError):
         return None
-    return str(text), str(seal)
+    return str(text), str(signature)
 
 
 def has_foreign(facts: Json) -> bool:
@@ -96,5 +96,5 @@ def _without(message: object) -> object:
 def _is_foreign(block: object) -> bool:
     if not isinstance(block, dict) or block.get("type") != "thinking":
         return False
-    seal = block.get("signature")
-    return isinstance(seal, str) and seal.startswith(_FOREIGN)
+    signature = block.get("signature")
+    return isinstance(signature, str) and signature.startswith(_FOREIGN)
