@@ -90,7 +90,7 @@ def test_damaged_lines_and_those_of_a_later_release_are_passed_over(folder):
 
 def test_a_long_ledger_is_read_in_parts(folder):
     line = encode(entry())
-    number = ledger._AT_ONCE // len(line) + 10
+    number = ledger._MAX_READ // len(line) + 10
     write(folder, "2026-11-14", *[line] * number)
     assert len(read(folder, LedgerPosition())[0]) < number
     assert len(everything(folder)) == number

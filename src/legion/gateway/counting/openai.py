@@ -1,15 +1,15 @@
-"""Reads usage out of answers in OpenAI's dialects while they pass by. Knows nothing of prices, runs or sockets."""
+"""Counters that read usage from OpenAI's answers, Chat Completions and Responses, as they pass."""
 
 from __future__ import annotations
 
 from legion.gateway.counting.counters import NO_TOKENS, AnswerSummary, TokenCounts, note_error, number, parse
 
-_LONGEST_LINE = 4 << 20
-_LONGEST_BODY = 32 << 20
+_MAX_LINE = 4 << 20
+_MAX_BODY = 32 << 20
 
 
 def chat_usage(usage: object, old: TokenCounts = NO_TOKENS) -> TokenCounts:
-    """What was read from a cache is in the prompt's count too, so it is taken out there."""
+    """OpenAI counts cached tokens as part of the prompt; here they are counted apart."""
     return _usage(usage, old, "prompt_tokens", "completion_tokens", "prompt_tokens_details")
 
 
@@ -20,9 +20,9 @@ def responses_usage(usage: object, old: TokenCounts = NO_TOKENS) -> TokenCounts:
 def _usage(usage: object, old: TokenCounts, read: str, written: str, details: str) -> TokenCounts:
     if not isinstance(usage, dict):
         return old
-    closer = usage.get(details)
-    closer = closer if isinstance(closer, dict) else {}
-    cached, stored = number(closer.get("cached_tokens")), number(closer.get("cache_write_tokens"))
+    parts = usage.get(details)
+    parts = parts if isinstance(parts, dict) else {}
+    cached, stored = number(parts.get("cached_tokens")), number(parts.get("cache_write_tokens"))
     return TokenCounts(
         input=max(0, number(usage.get(read)) - cached - stored),
         output=number(usage.get(written)),
@@ -40,7 +40,7 @@ class OpenAIStreamCounter:
 
     def feed(self, piece: bytes) -> None:
         *lines, self._rest = (self._rest + piece).split(b"\n")
-        if len(self._rest) > _LONGEST_LINE:
+        if len(self._rest) > _MAX_LINE:
             self._rest = b""
         for line in lines:
             if line.startswith(b"data:") and (b'"usage"' in line or b'"error"' in line or b"[DONE]" in line):
@@ -58,10 +58,10 @@ class OpenAIStreamCounter:
             return
         kind = facts.get("type")
         if isinstance(kind, str) and kind.startswith("response."):
-            _whole(self.summary, facts.get("response"))
+            _note(self.summary, facts.get("response"))
             self.summary.complete = self.summary.complete or kind in ("response.completed", "response.incomplete")
         else:
-            _whole(self.summary, facts)
+            _note(self.summary, facts)
 
 
 class OpenAIBodyCounter:
@@ -72,16 +72,16 @@ class OpenAIBodyCounter:
         self._body = bytearray()
 
     def feed(self, piece: bytes) -> None:
-        if len(self._body) <= _LONGEST_BODY:
+        if len(self._body) <= _MAX_BODY:
             self._body += piece
 
     def end(self) -> None:
         self.summary.complete = True
-        if len(self._body) <= _LONGEST_BODY:
-            _whole(self.summary, parse(bytes(self._body)))
+        if len(self._body) <= _MAX_BODY:
+            _note(self.summary, parse(bytes(self._body)))
 
 
-def _whole(summary: AnswerSummary, facts: object) -> None:
+def _note(summary: AnswerSummary, facts: object) -> None:
     if not isinstance(facts, dict):
         return
     if isinstance(facts.get("model"), str):
@@ -94,17 +94,17 @@ def _whole(summary: AnswerSummary, facts: object) -> None:
 
 
 class UsageHider:
-    """Takes the event out that tells only of usage, for callers of Chat Completions who did not ask for it."""
+    """Removes the event that holds only usage, for callers of Chat Completions that did not ask for it."""
 
     def __init__(self) -> None:
         self.rest = b""
 
     def feed(self, piece: bytes) -> bytes:
         *events, self.rest = (self.rest + piece).split(b"\n\n")
-        return b"".join(event + b"\n\n" for event in events if not _tells_only_usage(event))
+        return b"".join(event + b"\n\n" for event in events if not _is_only_usage(event))
 
 
-def _tells_only_usage(event: bytes) -> bool:
+def _is_only_usage(event: bytes) -> bool:
     if b'"usage"' not in event:
         return False
     facts = parse(event.removeprefix(b"data:"))

@@ -1,4 +1,4 @@
-"""A streamed answer as a whole one, and back: for providers that answer otherwise than they were asked."""
+"""Converts a streamed answer into a complete one and back, for providers that do not answer as they were asked."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def events_of(answer: ModelAnswer) -> Iterator[Event]:
 
 
 def collect_answer(events: Iterable[Event]) -> ModelAnswer:
-    """Raises ModelFailed where the stream ends with an error, and Unreadable where it has no end."""
+    """The complete answer. Raises ModelFailed where the stream ends with an error, UnreadableMessage without an end."""
     parts: dict[int, AnswerPart] = {}
     answer = ModelAnswer(id="", model="", parts=(), stop=StopReason.END)
     for event in events:
@@ -64,8 +64,8 @@ def collect_answer(events: Iterable[Event]) -> ModelAnswer:
             case AnswerFailed():
                 raise ModelFailed(event.error)
             case AnswerEnded():
-                said = tuple(parts[index] for index in sorted(parts))
-                return replace(answer, parts=said, stop=event.stop, sequence=event.sequence, usage=event.usage)
+                in_order = tuple(parts[index] for index in sorted(parts))
+                return replace(answer, parts=in_order, stop=event.stop, sequence=event.sequence, usage=event.usage)
             case PartEnded() | KeepAlive():
                 pass
     raise UnreadableMessage("the stream broke off")

@@ -1,4 +1,4 @@
-"""Whole answers in the words of Anthropic's Messages API, read and written."""
+"""Reads and writes complete answers of Anthropic's Messages API."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ STOPS = {
     "refusal": StopReason.REFUSAL,
     "pause_turn": StopReason.PAUSE,
 }
-STOP_WORDS = {
+STOP_NAMES = {
     StopReason.END: "end_turn",
     StopReason.CALLS: "tool_use",
     StopReason.LENGTH: "max_tokens",
@@ -70,9 +70,9 @@ def write(answer: ModelAnswer, asked: RequestInfo) -> Json:
         "role": "assistant",
         "model": answer.model,
         "content": [_block(part) for part in answer.parts],
-        "stop_reason": STOP_WORDS[answer.stop],
+        "stop_reason": STOP_NAMES[answer.stop],
         "stop_sequence": answer.sequence,
-        "usage": usage_words(answer.usage),
+        "usage": usage_facts(answer.usage),
     }
 
 
@@ -89,8 +89,8 @@ def _block(part: AnswerPart) -> Json:
             return {"type": "tool_use", "id": part.id, "name": part.name, "input": input_of(part)}
 
 
-def usage_words(usage: TokenCounts) -> Json:
-    """Whole: some programs refuse a thinner one."""
+def usage_facts(usage: TokenCounts) -> Json:
+    """All fields: some programs refuse a usage without them."""
     return {
         "input_tokens": usage.input,
         "cache_creation_input_tokens": usage.cache_write,

@@ -1,10 +1,10 @@
-"""Streamed answers in the words of Anthropic's Messages API, read and written."""
+"""Reads and writes streamed answers of Anthropic's Messages API."""
 
 from __future__ import annotations
 
 from legion.gateway.counting.counters import NO_TOKENS, TokenCounts, anthropic_usage
 from legion.gateway.dialects import errors, signatures
-from legion.gateway.dialects.anthropic.answer import STOP_WORDS, STOPS, usage_words
+from legion.gateway.dialects.anthropic.answer import STOP_NAMES, STOPS, usage_facts
 from legion.gateway.dialects.messages import (
     AnswerBegun,
     AnswerEnded,
@@ -27,7 +27,7 @@ _GROWTH = {"text_delta": "text", "thinking_delta": "thinking", "input_json_delta
 
 
 class AnthropicReader:
-    """One event's data at a time. Blocks that only Anthropic's servers understand are left out."""
+    """Reads one event at a time. Blocks that only Anthropic's servers understand are left out."""
 
     def __init__(self, asked: RequestInfo) -> None:
         self._usage = NO_TOKENS
@@ -35,7 +35,7 @@ class AnthropicReader:
         self._sequence: str | None = None
         self._skipped: set[int] = set()
         self._open: dict[int, int] = {}
-        """From the provider's index to ours, which has no gaps. What is not in it has not begun, or has ended."""
+        """Maps the provider's index of an open part to ours, which has no gaps."""
         self._begun = 0
 
     def read(self, facts: Json) -> list[Event]:
@@ -105,19 +105,19 @@ class AnthropicWriter:
                 return self._growth(event)
             case PartBegun():
                 self._kinds[event.index] = event.kind
-                return _said("content_block_start", index=event.index, content_block=_opening(event))
+                return _event("content_block_start", index=event.index, content_block=_opening(event))
             case PartEnded():
-                return _said("content_block_stop", index=event.index)
+                return _event("content_block_stop", index=event.index)
             case PartSigned():
-                return self._seal(event)
+                return self._signature(event)
             case AnswerBegun():
-                return _said("message_start", message=_message(event))
+                return _event("message_start", message=_message(event))
             case AnswerEnded():
-                ending = {"stop_reason": STOP_WORDS[event.stop], "stop_sequence": event.sequence}
-                usage = usage_words(event.usage)
-                return _said("message_delta", delta=ending, usage=usage) + _said("message_stop")
+                ending = {"stop_reason": STOP_NAMES[event.stop], "stop_sequence": event.sequence}
+                usage = usage_facts(event.usage)
+                return _event("message_delta", delta=ending, usage=usage) + _event("message_stop")
             case KeepAlive():
-                return _said("ping")
+                return _event("ping")
             case AnswerFailed():
                 return sse(dumps(errors.anthropic(event.error)), "error")
 
@@ -129,11 +129,11 @@ class AnthropicWriter:
                 delta = {"type": "thinking_delta", "thinking": event.text}
             case PartKind.CALL:
                 delta = {"type": "input_json_delta", "partial_json": event.text}
-        return _said("content_block_delta", index=event.index, delta=delta)
+        return _event("content_block_delta", index=event.index, delta=delta)
 
-    def _seal(self, event: PartSigned) -> bytes:
+    def _signature(self, event: PartSigned) -> bytes:
         delta = {"type": "signature_delta", "signature": event.signature}
-        return _said("content_block_delta", index=event.index, delta=delta)
+        return _event("content_block_delta", index=event.index, delta=delta)
 
 
 def _opening(event: PartBegun) -> Json:
@@ -156,11 +156,11 @@ def _message(event: AnswerBegun) -> Json:
         "content": [],
         "stop_reason": None,
         "stop_sequence": None,
-        "usage": usage_words(
+        "usage": usage_facts(
             TokenCounts(input=usage.input, cache_read=usage.cache_read, cache_write=usage.cache_write)
         ),
     }
 
 
-def _said(kind: str, **facts: object) -> bytes:
+def _event(kind: str, **facts: object) -> bytes:
     return sse(dumps({"type": kind, **facts}), kind)

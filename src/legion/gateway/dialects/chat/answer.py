@@ -1,4 +1,4 @@
-"""Whole answers in the words of OpenAI's Chat Completions API, read and written."""
+"""Reads and writes complete answers of OpenAI's Chat Completions API."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ STOPS = {
     "length": StopReason.LENGTH,
     "content_filter": StopReason.REFUSAL,
 }
-STOP_WORDS = {
+STOP_NAMES = {
     StopReason.END: "stop",
     StopReason.CALLS: "tool_calls",
     StopReason.LENGTH: "length",
@@ -37,13 +37,13 @@ STOP_WORDS = {
 
 
 def new_call_id() -> str:
-    """For providers that give none."""
+    """For providers that send no id."""
     return f"call_{uuid.uuid4().hex[:24]}"
 
 
-def stop_of(word: object, has_calls: bool) -> StopReason:
+def stop_of(name: object, has_calls: bool) -> StopReason:
     """Some providers end with `stop` although they called tools."""
-    stop = STOPS.get(word, StopReason.END) if isinstance(word, str) else StopReason.END
+    stop = STOPS.get(name, StopReason.END) if isinstance(name, str) else StopReason.END
     return StopReason.CALLS if has_calls and stop is StopReason.END else stop
 
 
@@ -88,12 +88,12 @@ def write(answer: ModelAnswer, asked: RequestInfo) -> Json:
         "object": "chat.completion",
         "created": asked.at,
         "model": answer.model,
-        "choices": [{"index": 0, "message": message, "logprobs": None, "finish_reason": STOP_WORDS[answer.stop]}],
-        "usage": usage_words(answer.usage),
+        "choices": [{"index": 0, "message": message, "logprobs": None, "finish_reason": STOP_NAMES[answer.stop]}],
+        "usage": usage_facts(answer.usage),
     }
 
 
-def usage_words(usage: TokenCounts) -> Json:
+def usage_facts(usage: TokenCounts) -> Json:
     prompt = usage.input + usage.cache_read + usage.cache_write
     return {
         "prompt_tokens": prompt,

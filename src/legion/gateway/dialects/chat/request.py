@@ -1,4 +1,4 @@
-"""Requests in the words of OpenAI's Chat Completions API, read and written."""
+"""Reads and writes requests of OpenAI's Chat Completions API."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from legion.gateway.dialects.messages import (
 )
 from legion.gateway.json_text import Json
 
-_MOST_STOPS = 4
+_MAX_STOPS = 4
 
 
 def read(facts: Json) -> ModelRequest:
@@ -47,7 +47,7 @@ def read(facts: Json) -> ModelRequest:
         choice=choice,
         chosen=chosen,
         parallel=facts.get("parallel_tool_calls") is not False,
-        longest=facts.get("max_completion_tokens") or facts.get("max_tokens"),
+        max_tokens=facts.get("max_completion_tokens") or facts.get("max_tokens"),
         temperature=facts.get("temperature"),
         top_p=facts.get("top_p"),
         stops=(stops,) if isinstance(stops, str) else tuple(stops),
@@ -65,7 +65,7 @@ def _message(facts: Json) -> ChatMessage:
         case "system" | "developer":
             return ChatMessage(role=ChatRole.SYSTEM, parts=_content(facts.get("content")))
         case "assistant":
-            return ChatMessage(role=ChatRole.ASSISTANT, parts=tuple(_said(facts)))
+            return ChatMessage(role=ChatRole.ASSISTANT, parts=tuple(_assistant_parts(facts)))
         case "tool" | "function":
             result = ToolResultPart(call=facts["tool_call_id"], content=_content(facts.get("content")))
             return ChatMessage(role=ChatRole.USER, parts=(result,))
@@ -94,7 +94,7 @@ def _part(facts: Json) -> TextPart | ImagePart | DocumentPart | None:
             return None
 
 
-def _said(facts: Json) -> Iterator[Part]:
+def _assistant_parts(facts: Json) -> Iterator[Part]:
     thought = facts.get("reasoning_content") or facts.get("reasoning")
     if isinstance(thought, str) and thought:
         yield ThinkingPart(text=thought, signature=signatures.CHAT)
@@ -137,8 +137,8 @@ def write(request: ModelRequest) -> Json:
     if request.stream:
         facts["stream_options"] = {"include_usage": True}
     thinks = takes_effort(request.model)
-    if request.longest is not None:
-        facts["max_completion_tokens" if thinks else "max_tokens"] = request.longest
+    if request.max_tokens is not None:
+        facts["max_completion_tokens" if thinks else "max_tokens"] = request.max_tokens
     if request.tools:
         facts["tools"] = [_written_tool(tool) for tool in request.tools]
         facts["tool_choice"] = CHOICE_NAMES.get(request.choice) or {
@@ -152,7 +152,7 @@ def write(request: ModelRequest) -> Json:
     sampled = {} if thinks else {"temperature": request.temperature, "top_p": request.top_p}
     facts |= {name: value for name, value in sampled.items() if value is not None}
     if request.stops and not thinks:
-        facts["stop"] = list(request.stops[:_MOST_STOPS])
+        facts["stop"] = list(request.stops[:_MAX_STOPS])
     if request.format is not None:
         facts["response_format"] = _written_format(request.format)
     if request.conversation:
@@ -221,7 +221,7 @@ def _written_turn(message: ChatMessage) -> list[Json]:
 
 
 def _written_others(message: ChatMessage, marked: bool) -> list[Json]:
-    """Results first, each a message of its own; what is no text in them comes after, with everything else."""
+    """Results first, one message each; images and documents in them come after, with everything else."""
     results = [part for part in message.parts if isinstance(part, ToolResultPart)]
     written: list[Json] = [{"role": "tool", "tool_call_id": one.call, "content": _result_text(one)} for one in results]
     shown: list[Part] = []

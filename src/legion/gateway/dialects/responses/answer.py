@@ -1,4 +1,4 @@
-"""Whole answers in the words of OpenAI's Responses API, read and written."""
+"""Reads and writes complete answers of OpenAI's Responses API."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from legion.gateway.dialects.messages import (
 from legion.gateway.json_text import Json
 
 _REASONS = {"max_output_tokens": StopReason.LENGTH, "content_filter": StopReason.REFUSAL}
-_INCOMPLETE = {stop: word for word, stop in _REASONS.items()}
+_INCOMPLETE = {stop: name for name, stop in _REASONS.items()}
 
 
 def stop_of(facts: Json, has_calls: bool) -> StopReason:
@@ -31,8 +31,8 @@ def stop_of(facts: Json, has_calls: bool) -> StopReason:
     return StopReason.CALLS if has_calls else StopReason.END
 
 
-def seal_of(item: Json) -> str:
-    """Empty for a thought that cannot be brought back."""
+def signature_of(item: Json) -> str:
+    """Empty for thinking without encrypted content, which the provider does not accept back."""
     content = item.get("encrypted_content")
     return signatures.of_responses(item.get("id") or "", content) if content else ""
 
@@ -59,7 +59,7 @@ def _parts(item: Json, asked: RequestInfo) -> Iterator[AnswerPart]:
                     yield TextPart(text=text)
         case "reasoning":
             said = [*(item.get("summary") or ()), *(item.get("content") or ())]
-            yield ThinkingPart(text="\n\n".join(one["text"] for one in said), signature=seal_of(item))
+            yield ThinkingPart(text="\n\n".join(one["text"] for one in said), signature=signature_of(item))
         case "function_call":
             name: str = item["name"]
             yield ToolCallPart(
@@ -76,7 +76,7 @@ def write(answer: ModelAnswer, asked: RequestInfo) -> Json:
         "status": "completed" if reason is None else "incomplete",
         "incomplete_details": None if reason is None else {"reason": reason},
         "output": [written(part, asked) for part in answer.parts],
-        "usage": usage_words(answer.usage),
+        "usage": usage_facts(answer.usage),
     }
 
 
@@ -97,7 +97,7 @@ def head(id: str, model: str, asked: RequestInfo) -> Json:
 
 
 def written(part: AnswerPart, asked: RequestInfo, id: str = "") -> Json:
-    """A finished item."""
+    """A complete item."""
     match part:
         case TextPart():
             content = {"type": "output_text", "text": part.text, "annotations": []}
@@ -125,7 +125,7 @@ def written(part: AnswerPart, asked: RequestInfo, id: str = "") -> Json:
 
 
 def _carried(part: ThinkingPart) -> str | None:
-    """What the caller brings back to us unread."""
+    """The encrypted content, which the caller sends back unread."""
     known = signatures.to_responses(part.signature)
     if known is not None:
         return known[1]
@@ -136,7 +136,7 @@ def new_id(prefix: str) -> str:
     return f"{prefix}_{uuid.uuid4().hex}"
 
 
-def usage_words(usage: TokenCounts) -> Json:
+def usage_facts(usage: TokenCounts) -> Json:
     read = usage.input + usage.cache_read + usage.cache_write
     return {
         "input_tokens": read,
