@@ -1,6 +1,6 @@
-"""Seals: what proves to a provider that a thought is its model's own, in a form that other dialects carry unread.
+"""Signatures of thinking: proofs that a thinking block is the provider's own, in a form that other dialects can carry.
 
-A seal without our mark is a signature of Anthropic's. Others say whose they are, so that they go back only there.
+A signature without a prefix of ours is Anthropic's. The others name their dialect, so that they return only there.
 """
 
 from __future__ import annotations
@@ -16,20 +16,20 @@ _RESPONSES = "legion-responses:"
 _ANTHROPIC = "legion-anthropic:"
 _REDACTED = "legion-redacted:"
 CHAT = "legion-chat:"
-"""On thoughts that came without any proof, and go back as they are to whoever speaks that dialect."""
+"""Marks thinking that came without a signature, from Chat Completions, and may return only there."""
 _FOREIGN = (_RESPONSES, _ANTHROPIC, CHAT)
-_SILENCE = {"type": "text", "text": "(thinking)"}
+_PLACEHOLDER = {"type": "text", "text": "(thinking)"}
 
 
 def of_responses(id: str, content: str) -> str:
     return f"{_RESPONSES}{id}:{content}"
 
 
-def to_responses(seal: str) -> tuple[str, str] | None:
-    """Id and encrypted content, if the seal is of the Responses API."""
-    if not seal.startswith(_RESPONSES):
+def to_responses(signature: str) -> tuple[str, str] | None:
+    """Id and encrypted content, if the signature is from the Responses API."""
+    if not signature.startswith(_RESPONSES):
         return None
-    id, _, content = seal.removeprefix(_RESPONSES).partition(":")
+    id, _, content = signature.removeprefix(_RESPONSES).partition(":")
     return id, content
 
 
@@ -37,33 +37,33 @@ def of_redacted(data: str) -> str:
     return f"{_REDACTED}{data}"
 
 
-def to_redacted(seal: str) -> str | None:
-    return seal.removeprefix(_REDACTED) if seal.startswith(_REDACTED) else None
+def to_redacted(signature: str) -> str | None:
+    return signature.removeprefix(_REDACTED) if signature.startswith(_REDACTED) else None
 
 
-def is_anthropic(seal: str) -> bool:
-    """Anthropic would take it back."""
-    return bool(seal) and not seal.startswith(_FOREIGN)
+def is_anthropic(signature: str) -> bool:
+    """Whether Anthropic accepts it."""
+    return bool(signature) and not signature.startswith(_FOREIGN)
 
 
-def packed(text: str, seal: str) -> str:
-    """A thought of Anthropic's with its seal, for a caller who brings back only an encrypted content."""
-    return _ANTHROPIC + base64.b64encode(orjson.dumps([text, seal])).decode()
+def packed(text: str, signature: str) -> str:
+    """Thinking of Anthropic's with its signature, for a caller that returns only the encrypted content."""
+    return _ANTHROPIC + base64.b64encode(orjson.dumps([text, signature])).decode()
 
 
 def unpacked(content: str) -> tuple[str, str] | None:
-    """Text and seal, if we packed it."""
+    """Text and signature, if `packed` made it."""
     if not content.startswith(_ANTHROPIC):
         return None
     try:
-        text, seal = orjson.loads(base64.b64decode(content.removeprefix(_ANTHROPIC), validate=True))
+        text, signature = orjson.loads(base64.b64decode(content.removeprefix(_ANTHROPIC), validate=True))
     except (binascii.Error, ValueError):
         return None
-    return str(text), str(seal)
+    return str(text), str(signature)
 
 
 def has_foreign(facts: Json) -> bool:
-    """Whether a request in Anthropic's words holds thoughts that Anthropic would refuse."""
+    """Whether a request in Anthropic's dialect holds thinking that Anthropic would refuse."""
     messages = facts.get("messages")
     if not isinstance(messages, list):
         return False
@@ -76,7 +76,7 @@ def has_foreign(facts: Json) -> bool:
 
 
 def without_foreign(facts: Json) -> Json:
-    """The request without them."""
+    """The request without that thinking."""
     return {**facts, "messages": [_without(one) for one in facts["messages"]]}
 
 
@@ -90,11 +90,11 @@ def _without(message: object) -> object:
     kept = [block for block in blocks if not _is_foreign(block)]
     if len(kept) == len(blocks) or not isinstance(message, dict):
         return message
-    return {**message, "content": kept or [_SILENCE]}
+    return {**message, "content": kept or [_PLACEHOLDER]}
 
 
 def _is_foreign(block: object) -> bool:
     if not isinstance(block, dict) or block.get("type") != "thinking":
         return False
-    seal = block.get("signature")
-    return isinstance(seal, str) and seal.startswith(_FOREIGN)
+    signature = block.get("signature")
+    return isinstance(signature, str) and signature.startswith(_FOREIGN)
