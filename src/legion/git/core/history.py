@@ -170,7 +170,7 @@ class History:
         """All tags, one `id name` line each, sorted by name. Read from git's files: every start of work asks for it."""
         # In this order, since packing writes the packed file before it removes a loose one.
         loose = _loose_refs(self.path, "refs/tags")
-        found = {name: id for id, name in _packed_refs(self.path) if name.startswith(b"refs/tags/")} | loose
+        found = dict(_packed_tags(self.path)) | loose
         return b"".join(b"%b %b\n" % (found[name], name) for name in sorted(found))
 
     def count_files(self, commit: str) -> int:
@@ -182,16 +182,20 @@ class History:
         return sum(-(-int(size) // 4096) * 4096 for size in fields(answer.stdout) if size.isdigit())
 
 
-def _packed_refs(git_dir: Path) -> Iterator[tuple[bytes, bytes]]:
-    """(id, name) of each; what an annotated tag points at stands on a line of its own and is passed over."""
+def _packed_tags(git_dir: Path) -> Iterator[tuple[bytes, bytes]]:
+    """(name, id) of each. The commit of an annotated tag is on a line of its own (`^id`) and is skipped."""
     try:
-        lines = (git_dir / "packed-refs").read_bytes().splitlines()
+        content = (git_dir / "packed-refs").read_bytes()
     except FileNotFoundError:
         return
-    for line in lines:
-        if not line.startswith((b"#", b"^")):
-            id, _, name = line.partition(b" ")
-            yield id, name
+    # The refs of ended tickets come before the tags and become many thousands; only what follows them is parsed.
+    first = content.find(b" refs/tags/")
+    if first < 0:
+        return
+    for line in content[content.rfind(b"\n", 0, first) + 1 :].splitlines():
+        id, _, name = line.partition(b" ")
+        if name.startswith(b"refs/tags/"):
+            yield name, id
 
 
 def _loose_refs(git_dir: Path, below: str) -> dict[bytes, bytes]:
