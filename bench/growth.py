@@ -1,4 +1,4 @@
-"""Cost of a ticket as the number of finished tickets grows: every ticket is really driven, by an agent that is cheap."""
+"""Cost of a ticket as the number of finished tickets grows: every ticket is really driven, by a cheap agent."""
 
 from __future__ import annotations
 
@@ -79,8 +79,8 @@ def _block(project: Project, first: int, group: CpuGroup, beat: Pace, own: float
     loose = sum(1 for _ in (project.hub / "objects").glob("[0-9a-f][0-9a-f]/*"))
     refs = sum(1 for ref in (project.hub / "refs").rglob("*") if ref.is_file())
     say(
-        f"{first + _BLOCK:6} finished: {one.cpu * 1000:6.1f} ms per ticket (raw {used * 1000:.1f}, pace {slower:.2f}x), "
-        f"{packs} packs, {loose} loose objects, {refs} loose refs, daemon {one.memory:.0f} MB"
+        f"{first + _BLOCK:6} finished: {one.cpu * 1000:6.1f} ms per ticket (raw {used * 1000:.1f}, "
+        f"pace {slower:.2f}x), {packs} packs, {loose} loose objects, {refs} loose refs, daemon {one.memory:.0f} MB"
     )
     return one
 

@@ -124,7 +124,7 @@ def _own_commits(context: Context, project_context: ProjectContext, base: str, t
     """The agent's own commits, read inside its sandbox, since its .git may say anything. None if there are none."""
     if is_at(tree, base):
         return None
-    walls = sandbox.sandbox(context, project_context, writable=(), readable=(tree,))
+    walls = sandbox.sandbox(context, project_context, writable=(), readable=(tree,), small=True)
 
     def run_sandboxed(argv: Sequence[str]) -> FinishedProcess:
         env = sandbox.environment(context, {})
