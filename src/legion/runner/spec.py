@@ -95,7 +95,7 @@ class RunFolder:
 
     @property
     def session(self) -> Path:
-        """Pid and start time of the process that became the program or its sandbox, written before it did."""
+        """Pid and start time of the process that became the program or its sandbox."""
         return self.path / "session"
 
     @property

@@ -32,7 +32,6 @@ log = logging.getLogger(__name__)
 
 _EVERY = 600.0
 _QUIET = 1.0
-_PACK_EVERY = 3600.0
 _DAY = 86_400.0
 
 
@@ -48,7 +47,6 @@ class Housekeeper:
         self._watchman = Watchdog(context)
         self._rests: dict[int, tuple[float, float]] = {}
         """By project: how long it is left alone after trouble, and until when."""
-        self._packed: dict[int, float] = {}
         self._seen = 0
         """The last event that was looked at."""
         self._round_at = 0.0
@@ -119,9 +117,7 @@ class Housekeeper:
         try:
             project_context = self.context.workshop_of(project)
             tidy(self.context, project_context)
-            if now - self._packed.setdefault(project.id, now) > _PACK_EVERY:
-                project_context.hub.tidy()
-                self._packed[project.id] = now
+            project_context.hub.tidy_if_crowded()
             self._rests.pop(project.id, None)
             self._owed.discard(project.id)
         except Exception as trouble:  # the next round may work, and nobody else tidies up

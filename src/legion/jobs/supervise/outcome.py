@@ -145,7 +145,10 @@ def judge_change(
     private = undeclared(changed, environment.kept_out(context, project_context), ())
     if private:
         return next_try(ticket, f"it changed protected files ({some(private)})", feedback.touched_protected(private))
-    if _PLANTED_MARKER.search(project_context.hub.diff(ticket.base, saved.commit)):
+    # The patch for programs has every added line, by a process that has run already; renames matter only where it hits.
+    if _PLANTED_MARKER.search(project_context.hub.patch(ticket.base, saved.commit)) and _PLANTED_MARKER.search(
+        project_context.hub.diff(ticket.base, saved.commit)
+    ):
         told = feedback.left_markers(_marked(project_context, ticket.base, saved.commit))
         return next_try(ticket, "it left conflict markers in the tree", told)
     return Propose(Change(base=ticket.base, commit=saved.commit))

@@ -18,6 +18,7 @@ from legion.domain.projects import ConfigOrigin, Project
 from legion.domain.tickets import board
 from legion.domain.tickets.ticket import State
 from legion.git.core.errors import NotARepository
+from legion.git.core.history import History
 from legion.git.hub.repository import TARGET, Hub
 from legion.git.person.inspect import RepositoryFacts, branches, file_names, look
 from legion.jobs.context import TRASH, Context, ProjectContext
@@ -160,7 +161,7 @@ def refuse_unfit(facts: RepositoryFacts) -> None:
 def _refuse_committed_nonsense(facts: RepositoryFacts) -> None:
     """The committed file is the one in force, whatever lies in the checkout."""
     assert facts.head is not None, "an unfit repository was refused"
-    committed = Hub(facts.common_dir).read_file(facts.head, FILE)
+    committed = History(facts.common_dir).read_file(facts.head, FILE)
     if committed is not None:
         parse(committed.decode("utf-8", "replace"), origin=f"{FILE} as it is committed")
 
