@@ -14,9 +14,10 @@ import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 import legion
 from legion.runner import control, tree
@@ -203,20 +204,29 @@ class Launcher:
             return self._server is not None and self._server.lives()
 
 
+class ServerProcess(Protocol):
+    """What the launcher needs of the process that it started."""
+
+    def kill(self) -> None: ...
+
+    def wait(self) -> int: ...
+
+
+def start_server(argv: Sequence[str], env: Mapping[str, str], handle: int) -> ServerProcess:
+    """Start the fork server as a session of its own that inherits nothing but this handle."""
+    return subprocess.Popen(
+        argv, cwd="/", env=env, stdin=subprocess.DEVNULL, pass_fds=(handle,), start_new_session=True
+    )
+
+
 class _ForkServer:
     """One fork server process and our end of its socket."""
 
     def __init__(self) -> None:
         self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:
-            self._process = subprocess.Popen(
-                [*_python("legion.runner.forkserver"), str(theirs.fileno())],
-                cwd="/",
-                env=_environment(),
-                stdin=subprocess.DEVNULL,
-                pass_fds=(theirs.fileno(),),
-                start_new_session=True,
-            )
+            argv = [*_python("legion.runner.forkserver"), str(theirs.fileno())]
+            self._process = start_server(argv, _environment(), theirs.fileno())
 
     def ask(self, run_dir: Path, starter: int) -> None:
         socket.send_fds(self._socket, [os.fsencode(run_dir.absolute())], [starter])
