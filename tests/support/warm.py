@@ -25,7 +25,7 @@ ROOT = Path(__file__).parents[2]
 LONGEST = 1 << 17
 """Bytes: an environment and a few words fit."""
 
-_ROOM = " " * 4096
+ROOM = " " * 4096
 """Where forked programs write their own command lines."""
 _READ_AT_START = ("PYTHON", "LC_", "LANG", "TZ", "LD_", "GLIBC_", "MALLOC_")
 """Variables that an interpreter and its libraries look at only once begin so."""
@@ -75,7 +75,7 @@ class Warm:
         self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "tests.support.warm_process", str(theirs.fileno()), _ROOM],
+                [sys.executable, "-m", "tests.support.warm_process", str(theirs.fileno()), ROOM],
                 cwd=ROOT,
                 env=self._env,
                 stdin=subprocess.DEVNULL,
