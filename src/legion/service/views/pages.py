@@ -82,7 +82,10 @@ def _project_line(context: Context, tx: ReadTransaction, project: Project) -> Pr
         baseline = project.baseline_verdict.value if project.baseline_known and project.baseline_verdict else "unknown"
     notes = []
     if not Path(project.common_dir).is_dir():
-        notes.append(f"its repository is gone: bring it back, or `legion init --remove {shlex.quote(project.root)}`")
+        notes.append(
+            f"its repository is gone: if you moved it, run `legion init` there; if you deleted it, "
+            f"`legion init --remove {shlex.quote(project.root)}`"
+        )
     if not trusted:
         notes.append("legion.toml is not trusted: read it and run `legion trust`")
     elif trust.stale(project):
