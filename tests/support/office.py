@@ -127,6 +127,8 @@ def office(folder: Path, user: UserConfig | None = None, config: str = CHECK) ->
     port = listener.getsockname()[1]
     url = f"http://127.0.0.1:{port}"
     with wired(user or UserConfig(), data, url) as (context, news, _conductor, _keeper):
+        # No run starts here, and a fork server that is left alone imports every driver.
+        context.launcher.close()
         line = DaemonLine(pid=os.getpid(), url=url, version="", data_dir="", started_at=time.time(), sandbox="")
         service = Service(context, news, daemon=line, end=lambda: None)
         app = make_app(CallerRegistry(context, service, news), token=PERSONS, hosts=("127.0.0.1", "localhost"))

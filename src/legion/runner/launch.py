@@ -14,9 +14,10 @@ import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 import legion
 from legion.drivers.registry import DriverName
@@ -205,6 +206,19 @@ class Launcher:
             return self._server is not None and self._server.lives()
 
 
+class ServerProcess(Protocol):
+    """What the launcher needs of the process that it started."""
+
+    def kill(self) -> None: ...
+
+    def wait(self) -> int: ...
+
+
+def start_server(argv: Sequence[str], env: Mapping[str, str], handles: Sequence[int]) -> ServerProcess:
+    """Start the fork server as a session of its own that inherits nothing but these handles."""
+    return subprocess.Popen(argv, cwd="/", env=env, stdin=subprocess.DEVNULL, pass_fds=handles, start_new_session=True)
+
+
 class _ForkServer:
     """One fork server and our ends of its sockets: one for plain programs, one for drivers that need an SDK."""
 
@@ -213,14 +227,8 @@ class _ForkServer:
         self._agents, agents = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with programs, agents:
             handles = programs.fileno(), agents.fileno()
-            self._process = subprocess.Popen(
-                [*_python("legion.runner.forkserver"), *map(str, handles)],
-                cwd="/",
-                env=_environment(),
-                stdin=subprocess.DEVNULL,
-                pass_fds=handles,
-                start_new_session=True,
-            )
+            argv = [*_python("legion.runner.forkserver"), *map(str, handles)]
+            self._process = start_server(argv, _environment(), handles)
 
     def ask(self, run_dir: Path, starter: int, driver: DriverName) -> None:
         requests = self._programs if driver is DriverName.COMMAND else self._agents
