@@ -6,15 +6,15 @@ RUN := $(VENV)/run.stamp
 DEV := $(VENV)/dev.stamp
 CHECKED := src tests $(wildcard bench)
 PYTEST := $(BIN)/pytest -n 3
-# Tests start hundreds of daemons. Where Python may write no compiled files (PYTHONDONTWRITEBYTECODE) each would compile anew.
+# Tests start hundreds of daemons. Where Python may write no compiled files (PYTHONDONTWRITEBYTECODE) each would compile again.
 COMPILE := $(BIN)/python -m compileall -q src
 # One for the whole of a run, so that a test that is repeated is in its sample again.
 LEGION_SEED ?= $(shell awk 'BEGIN { srand(); print int(1 + rand() * 999999) }')
 export LEGION_SEED := $(LEGION_SEED)
 # Else every process of every test compiles what it imports once more.
 unexport PYTHONDONTWRITEBYTECODE
-# As in the merge queue: what was red is repeated once, alone, before anyone is blamed. What is green then is flaky, and said.
-AGAIN := { echo "Repeating what was red, one test at a time. What is green now is flaky: mend it too."; \
+# As in the merge queue: what was red is repeated once, alone, before a change is blamed. What is green then is reported as flaky.
+AGAIN := { echo "Repeating what was red, one test at a time. What is green now is flaky: fix it too."; \
 	$(BIN)/pytest -v -n 0 --last-failed --last-failed-no-failures none; }
 
 .DEFAULT_GOAL := help
@@ -37,7 +37,7 @@ check: $(DEV) ## format, lint, types, import layers
 	$(BIN)/ruff check $(CHECKED)
 	$(BIN)/mypy $(CHECKED)
 	$(BIN)/lint-imports --no-cache
-	$(BIN)/pytest -q tests/house/test_shape.py tests/house/test_imports.py tests/house/test_tracked_files.py
+	$(BIN)/pytest -q tests/house/test_shape.py tests/house/test_imports.py tests/house/test_language.py tests/house/test_tracked_files.py
 
 soak: $(DEV) ## every test, the long loops in full
 	@tools/system-packages.sh bubblewrap postgresql
@@ -49,7 +49,7 @@ bench: $(DEV) ## measure, side by side with the plain way
 	@$(COMPILE)
 	@$(BIN)/python -m bench
 
-lock: $(DEV) ## choose the dependencies' versions anew; nothing younger than a week
+lock: $(DEV) ## choose new versions of the dependencies; nothing younger than a week
 	@tools/lock.sh $(BIN)/uv
 
 clean: ## take away what make made
