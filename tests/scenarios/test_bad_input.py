@@ -75,8 +75,8 @@ UNFIT = [
     (detached, USAGE, "HEAD is detached here: switch to the branch"),
     (shallow, USAGE, "shallow clone: run `git fetch --unshallow` first"),
     (large_files, NOT_ALLOWED, "keeps files in Git LFS"),
-    (a_folder_for_a_file, USAGE, "legion.toml is no plain file: move it away and try again"),
-    (a_link_to_nowhere, USAGE, "legion.toml is no plain file: move it away and try again"),
+    (a_folder_for_a_file, USAGE, "legion.toml is not a regular file: move it away and try again"),
+    (a_link_to_nowhere, USAGE, "legion.toml is not a regular file: move it away and try again"),
 ]
 
 

@@ -96,7 +96,7 @@ def test_work_lands_while_the_repository_is_away_and_one_that_stays_away_can_be_
     client = project.squad.client
     project.until(ticket, "done")
     (line,) = [one for one in client.status(None).projects if one.root == str(root)]
-    assert line.notes == [f"its repository is gone: bring it back, or `legion init --remove {root}`"]
+    assert line.notes == [f"its repository is missing: restore it, or run `legion init --remove {root}`"]
     assert project.squad.cli("init", "--remove", str(root), cwd=root.parent).returncode == 0
     assert str(root) not in [one.root for one in client.status(None).projects]
     away.rename(root)
