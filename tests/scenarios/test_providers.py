@@ -154,7 +154,7 @@ def test_the_place_of_a_key_is_said_and_whether_something_is_there(here: Company
         (("two", "--url", "http://x", "--key-env", "A", "--no-key"), "", 2, "one place"),
         (("two", "--url", "http://x", "--key-file", "/nowhere/key"), "", 2, "write the key there first"),
         (("two", "--url", "http://x", "--key-command", "no-such-program x"), "", 2, "not on PATH"),
-        (("two", "--url", "http://x", "--key-command", "a 'b"), "", 2, "quotes"),
+        (("two", "--url", "http://x", "--key-command", "a 'b"), "", 2, "quote"),
         (("two", "--url", "http://x\n[three]", "--no-key"), "", 2, ""),
         (("two", "--url", "http://x", "--auth", "magic", "--no-key"), "", 2, "oauth"),
     ],
