@@ -7,7 +7,7 @@ DEV := $(VENV)/dev.stamp
 CHECKED := src tests $(wildcard bench)
 # Worksteal keeps tests of a file together, so that each file's fixtures are made once.
 PYTEST := $(BIN)/pytest -n $(shell tools/test-workers.sh) --dist worksteal
-# Tests start hundreds of daemons. Where Python may write no compiled files (PYTHONDONTWRITEBYTECODE) each would compile anew.
+# Tests start hundreds of daemons. Where Python may write no compiled files (PYTHONDONTWRITEBYTECODE) each would compile again.
 COMPILE := $(BIN)/python -m compileall -q src
 # One for the whole of a run, so that a test that is repeated is in its sample again.
 LEGION_SEED ?= $(shell awk 'BEGIN { srand(); print int(1 + rand() * 999999) }')
@@ -47,7 +47,7 @@ check: $(DEV) ## format, lint, types, import layers
 	$(BIN)/ruff check $(CHECKED)
 	$(BIN)/mypy $(CHECKED)
 	$(BIN)/lint-imports --no-cache
-	$(BIN)/pytest -q tests/house/test_shape.py tests/house/test_imports.py tests/house/test_tracked_files.py
+	$(BIN)/pytest -q tests/house/test_shape.py tests/house/test_imports.py tests/house/test_language.py tests/house/test_tracked_files.py
 
 soak: $(DEV) ## every test, the long loops in full
 	@tools/system-packages.sh bubblewrap postgresql
@@ -59,7 +59,7 @@ bench: $(DEV) ## measure, side by side with the plain way
 	@$(COMPILE)
 	@$(BIN)/python -m bench
 
-lock: $(DEV) ## choose the dependencies' versions anew; nothing younger than a week
+lock: $(DEV) ## choose new versions of the dependencies; nothing younger than a week
 	@tools/lock.sh $(BIN)/uv
 
 clean: ## take away what make made

@@ -148,7 +148,7 @@ def test_a_chain_of_ten_thousand_tickets_is_drawn():
 def test_what_goes_on_by_itself_waits_and_what_does_not_needs_the_person():
     service = StandIn()
     limited = "the provider does not serve for now: API Error: 529"
-    waits = "waits for the provider, goes on by itself in 40 s"
+    waits = "waits for the provider, resumes by itself in 40 s"
     service.put(1, "Limited", "parked", parked_until=3000.0, doing=waits, reason=limited)
     service.put(2, "Hasty", "parked", parked_until=3000.0, reason="exit code 1; it rests 4 s")
     service.put(3, "Paused", "parked", reason="paused by a person")

@@ -17,7 +17,7 @@ DOCUMENTS = [path for path in project_files() if path.suffix == ".md"]
 # The changelog also tells of what is gone.
 GUIDES = [path for path in DOCUMENTS if path.name != "CHANGELOG.md"]
 # The others name paths of the reader's own projects.
-MAPS = [path for path in DOCUMENTS if path.name in ("ARCHITECTURE.md", "CONTRIBUTING.md")]
+MAPS = [path for path in DOCUMENTS if path.name in ("ARCHITECTURE.md", "CONTRIBUTING.md", "decisions.md")]
 
 LINK = re.compile(r"\]\((?!https?:|mailto:|#)([^)#\s]+)[^)]*\)")
 TARGET = re.compile(r"(?:`|^\s*(?:\$ )?)make ([a-z]+)", re.MULTILINE)
@@ -96,6 +96,12 @@ def test_the_guide_for_contributors_names_every_room():
     rooms = {path.name for path in SOURCE.iterdir() if (path / "__init__.py").exists()}
     table = set(re.findall(r"`src/legion/([a-z]+)/", (ROOT / "CONTRIBUTING.md").read_text()))
     assert table == rooms
+
+
+def test_the_code_map_has_one_line_for_every_room_and_its_rooms():
+    folders = [path.parent.relative_to(SOURCE) for path in SOURCE.rglob("__init__.py")]
+    rooms = sorted(str(folder) for folder in folders if 1 <= len(folder.parts) <= 2 and folder.name != "migrations")
+    assert sorted(re.findall(r"^\| `([a-z_/]+)` \|", (ROOT / "ARCHITECTURE.md").read_text(), re.MULTILINE)) == rooms
 
 
 def test_the_changelog_starts_with_what_is_not_released_yet():

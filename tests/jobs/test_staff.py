@@ -170,7 +170,7 @@ def test_two_that_only_answer_each_other_are_stopped_with_one_question_until_the
     asking.answer(office.context, question.id, AnswerQuestion(choice="go on"))
     told = mailing.read(office.context, ROOT, ReadMail(agent=question.agent, all=True)).messages
     assert [one.text for one in told if one.kind == "notice"] == [
-        "You may go on with each other: say again what you wanted to say."
+        "You may continue with each other: send your last message again."
     ]
     assert talk(PING_PONG * 3) in (PING_PONG, PING_PONG - 1)
     mailing.tell(office.context, ROOT, NewMessage(to=hired[0], text="the person is heard all the same"))

@@ -9,7 +9,7 @@ import pytest
 
 from legion.domain.scheduling.usage import Spending, Usage
 from legion.domain.tickets.ticket import Fail, Start
-from legion.service.views import pages
+from legion.service.views import status
 from legion.store.board import tickets
 from legion.store.work import runs, usage
 from legion.wire.projects import DaemonLine
@@ -40,8 +40,8 @@ def test_what_failed_is_listed_and_its_money_counts_however_much_has_ended_since
     with office.context.store.write() as tx:
         for _ in range(60):
             land(tx, add_ticket(tx, office.project).id)
-    told = pages.status(office.context, DAEMON, str(office.root), False)
-    assert failed in [ticket.id for ticket in told.tickets]
-    assert len(told.tickets) + told.omitted == sum(told.counts.values())
-    assert told.usage is not None
-    assert told.usage.usd == 2.5
+    shown = status.status(office.context, DAEMON, str(office.root), False)
+    assert failed in [ticket.id for ticket in shown.tickets]
+    assert len(shown.tickets) + shown.omitted == sum(shown.counts.values())
+    assert shown.usage is not None
+    assert shown.usage.usd == 2.5

@@ -82,8 +82,8 @@ UNFIT = [
     (shallow, USAGE, "shallow clone: run `git fetch --unshallow` first"),
     (large_files, NOT_ALLOWED, "keeps files in Git LFS"),
     (encrypted, NOT_ALLOWED, "git filter 'git-crypt'"),
-    (a_folder_for_a_file, USAGE, "legion.toml is no plain file: move it away and try again"),
-    (a_link_to_nowhere, USAGE, "legion.toml is no plain file: move it away and try again"),
+    (a_folder_for_a_file, USAGE, "legion.toml is not a regular file: move it away and try again"),
+    (a_link_to_nowhere, USAGE, "legion.toml is not a regular file: move it away and try again"),
 ]
 
 

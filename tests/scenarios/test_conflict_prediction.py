@@ -43,7 +43,7 @@ def test_who_will_conflict_is_on_the_board_before_it_happens_and_counted_when_it
     assert set(project.states().values()) == {"done"}
     assert not project.ticket(two).clashes
     found = {one.name: one.detail for one in project.squad.client.doctor(project.cwd).findings}
-    assert found["conflicts seen early"].startswith("1: 1 came true")
+    assert found["conflicts seen early"].startswith("1: 1 happened")
 
 
 def test_what_parts_again_is_said_to_be_gone(make: Callable[..., Project], gates: Callable[[], Gate]):

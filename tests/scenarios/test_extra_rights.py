@@ -44,7 +44,7 @@ def stranger(here: Office) -> Iterator[Employee]:
 
 def test_a_role_that_the_person_opened_writes_to_everybody(here: Office, stranger: Employee):
     plain, herald = here.hire("plain"), here.hire("herald", role=" herald")
-    with pytest.raises(NotAllowed, match="write to those above and below you"):
+    with pytest.raises(NotAllowed, match="write to agents above and below you"):
         plain.legion.tell_agent(NewMessage(to=stranger.id, text="hello"))
     assert stranger.name not in [one.name for one in plain.legion.agents(False).agents]
     assert stranger.name in [one.name for one in herald.legion.agents(False).agents]
@@ -58,11 +58,11 @@ def test_a_role_that_the_person_opened_writes_to_everybody(here: Office, strange
 def test_nobody_hires_somebody_who_may_more_than_itself(here: Office, stranger: Employee):
     boss = here.hire("mole-owner")
     mole = here.hire("mole", boss, role="herald")
-    with pytest.raises(NotAllowed, match="write to those above and below you"):
+    with pytest.raises(NotAllowed, match="write to agents above and below you"):
         mole.legion.tell_agent(NewMessage(to=stranger.id, text="hello"))
     # Not even when it reports to the person, because its parent is gone.
     here.person.fire(FireAgent(id=boss.id))
-    with pytest.raises(NotAllowed, match="write to those above and below you"):
+    with pytest.raises(NotAllowed, match="write to agents above and below you"):
         mole.legion.tell_agent(NewMessage(to=stranger.id, text="hello"))
 
 
@@ -77,7 +77,7 @@ def test_a_warden_interrupts_and_fires_everybody_but_those_above_it(here: Office
     other = here.hire("victim")
     assert below.use("legion-fire", agent="victim").data["message"].startswith("Fired: ")
     told = [one for one in here.person.mail(ReadMail(agent="root", all=True)).messages if one.sender == other.id]
-    assert told[-1].text == "victim, who reported to you, was fired."
+    assert told[-1].text == "victim, which reported to you, was fired."
     with pytest.raises(NotAllowed, match="was revoked"):
         other.legion.agents(False)
 

@@ -136,7 +136,7 @@ def test_adding_a_provider_says_what_is_still_missing_and_wakes_nobody_in_vain(h
     assert "Work goes on" not in said
     assert outcomes(here, ticket) == ["refused"]
     said = here.told("provider", "add", "rehearsal", "--key-stdin", stdin=KEY)
-    assert f"Work goes on that waited for a provider: ticket {ticket}" in said
+    assert f"Work that waited for a provider resumes: ticket {ticket}" in said
     here.project.until(ticket, "done")
 
 

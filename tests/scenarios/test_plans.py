@@ -115,7 +115,7 @@ def test_only_who_dispatched_it_and_those_above_decide_and_when_they_are_gone_th
     below, peer = desk.hire("below", middle), desk.hire("peer", boss)
     numbers = [middle.use("legion-dispatch", title="t", text="x", plan_first=True).data["ticket"] for _ in range(2)]
     for number in numbers:
-        with pytest.raises(StateConflict, match="waits for no word"):
+        with pytest.raises(StateConflict, match="has no plan that waits for approval"):
             middle.legion.decide_plan(PlanVerdict(agent=str(number), approve=True))
         desk.propose(number, "I do this.")
     for who in (stranger, below, peer):

@@ -46,7 +46,7 @@ def test_a_deleted_assertion_stops_and_a_yes_lets_it_land(project: Project):
     shown = project.squad.cli("ticket", str(ticket), cwd=project.repository.root).stdout
     assert f"legion answer {one.id} yes" in shown
     assert "Tests look weaker" in shown
-    assert "goes on with its change" in answer(project, one, True)
+    assert "continues with its change" in answer(project, one, True)
     page = project.until(ticket, "done")
     assert project.landed("a.txt") == "1\n"
     assert [(found.sign, found.path) for found in page.weakened] == [("fewer assertions", "tests/test_total.py")]

@@ -58,20 +58,20 @@ def test_a_question_is_shown_everywhere_and_a_yes_lets_the_tool_run(here: Compan
     status = here.told("status")
     assert "1 question waits for you: legion inbox" in status
     assert f"legion answer {question.id}" in status.partition("Needs you")[2].partition("At work")[0]
-    assert "goes ahead" in here.told("answer", str(question.id), "yes")
+    assert "continues" in here.told("answer", str(question.id), "yes")
     page = here.project.until(ticket, "done")
     assert (here.squad.folder / "gates" / "yes.txt").read_text() == "asked"
     assert here.project.landed("yes.txt") == "done\n"
     assert page.questions == []
     again = here.cli("answer", str(question.id), "no")
-    assert (again.returncode, f"Question {question.id} is settled already (yes)" in again.stderr) == (5, True)
+    assert (again.returncode, f"Question {question.id} is already settled (yes)" in again.stderr) == (5, True)
     assert here.told("inbox") == "No question waits for you.\n"
 
 
 def test_a_no_is_heard_with_its_reason_and_the_agent_goes_on(here: Company):
     ticket = asking(here, "no")
     question = the_question(here, ticket)
-    assert "may not" in here.told("answer", str(question.id), "no", "Stay in your tree.")
+    assert "gets the no" in here.told("answer", str(question.id), "no", "Stay in your tree.")
     here.project.until(ticket, "done")
     assert not (here.squad.folder / "gates" / "no.txt").exists()
     returned = [event.facts for event in here.journal(ticket) if event.kind == "returned"]
@@ -87,7 +87,7 @@ def test_a_stopped_ticket_asks_nothing_any_more(here: Company):
     here.project.until_idle(ticket)
     assert of(here, ticket) == []
     late = here.cli("answer", str(question.id), "yes")
-    assert (late.returncode, "settled already (no, its run ended first)" in late.stderr) == (5, True)
+    assert (late.returncode, "already settled (no, its run ended first)" in late.stderr) == (5, True)
 
 
 def test_without_leave_to_ask_it_is_denied_at_once(here: Company):
@@ -117,7 +117,7 @@ def test_words_with_a_yes_are_refused_and_the_question_still_waits(here: Company
     assert (perhaps.returncode, "choose one of yes, no" in perhaps.stderr) == (2, True)
     refused = here.cli("answer", str(question.id), "yes", "but carefully")
     assert (refused.returncode, refused.stdout, refused.stderr.count("\n")) == (2, "", 1)
-    assert refused.stderr.startswith("Words go with a no only")
+    assert refused.stderr.startswith("Only a no takes a text")
     assert [one.id for one in of(here, ticket)] == [question.id]
     here.told("answer", str(question.id), "no")
     here.project.until(ticket, "done")

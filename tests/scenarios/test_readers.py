@@ -163,7 +163,7 @@ def test_a_reader_that_loops_for_ever_ends_in_one_question_and_land_lands_it(off
 def test_back_sends_it_back_with_the_persons_words(office: Office):
     ticket = looping(office, "words")
     one = office.question(ticket)
-    with pytest.raises(BadInput, match="Words go with `back` only"):
+    with pytest.raises(BadInput, match="Only `back` takes a text"):
         office.squad.client.answer(one.id, AnswerQuestion(choice="land", why="Once more, with feeling."))
     assert f"legion answer {one.id} back 'another way ...'" in office.page(ticket)
     office.squad.client.answer(one.id, AnswerQuestion(choice="back", why="Once more, with feeling."))

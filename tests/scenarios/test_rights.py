@@ -96,7 +96,7 @@ def test_siblings_can_write_to_each_other_and_do_nothing_else_to_each_other(here
         ("legion-fire", {"agent": boss.id}),
         ("legion-fire", {"agent": one.id}),
     ):
-        with pytest.raises(NotAllowed, match="only those below you"):
+        with pytest.raises(NotAllowed, match="only agents below you"):
             one.use(tool, **arguments)
     with pytest.raises(NotAllowed):
         one.legion.mail(ReadMail(agent=other.id))
@@ -113,7 +113,7 @@ def test_who_is_in_nobodys_tree_is_out_of_reach(here: Office, boss: Employee):
         boss.legion.tell_agent(NewMessage(to=below.id, text="work for me"))
     with pytest.raises(NotAllowed, match="not below you"):
         boss.legion.agent(below.id)
-    with pytest.raises(NotAllowed, match="only those below you"):
+    with pytest.raises(NotAllowed, match="only agents below you"):
         boss.legion.fire(FireAgent(id=below.id))
 
 

@@ -41,11 +41,11 @@ def finding(here: Company, name: str) -> str:
 
 def test_doctor_says_that_a_driver_of_the_persons_own_replaces_claude_code(here: Company):
     assert finding(here, "Claude Code replaced") == ""
-    assert finding(here, "model").startswith("False Claude Code has no way to one")
+    assert finding(here, "model").startswith("False Claude Code has no access to one")
     with settings(here, "[sandbox]", '[drivers.claude]\nrun = "cat"\n[sandbox]'):
         assert "your [drivers.claude] is a plain program: no gateway" in finding(here, "Claude Code replaced")
-        assert finding(here, "model").strip() == "True not needed: your driver is another one"
-        assert "not needed: your driver is another one" in here.told("doctor")
+        assert finding(here, "model").strip() == "True not needed: you use another driver"
+        assert "not needed: you use another driver" in here.told("doctor")
         refused = here.cli("dispatch", "-t", "x", "--driver", "claude", "--budget", "2")
         assert (refused.returncode, "a plain program as its agent cannot keep" in refused.stderr) == (2, True)
 
@@ -53,7 +53,7 @@ def test_doctor_says_that_a_driver_of_the_persons_own_replaces_claude_code(here:
 def test_doctor_asks_nothing_of_those_who_use_another_driver(here: Company):
     with settings(here, "[sandbox]", '[drivers.own]\nrun = "cat"\n[sandbox]'):
         assert finding(here, "Claude Code replaced") == ""
-        assert finding(here, "model").strip() == "True not needed: your driver is another one"
+        assert finding(here, "model").strip() == "True not needed: you use another driver"
 
 
 def test_status_says_that_the_sandbox_is_switched_off(here: Company):

@@ -116,7 +116,7 @@ def test_a_limit_is_no_failure_and_everybody_says_when_work_goes_on(here: Compan
     assert [run.outcome for run in page.runs] == ["limited"]
     status = here.told("status")
     assert (
-        f"#{ticket}  play limited  waits for the provider, goes on by itself in" in status.partition("\nWaiting\n")[2]
+        f"#{ticket}  play limited  waits for the provider, resumes by itself in" in status.partition("\nWaiting\n")[2]
     )
     assert "it goes on by itself" in here.told("ticket", str(ticket))
     until_seen(here.squad, lambda: here.squad.client.providers().providers[0].limit is not None, "the limit")

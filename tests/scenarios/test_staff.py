@@ -86,7 +86,7 @@ def test_a_manager_hires_two_who_write_to_each_other_and_the_results_come_up_the
     assert saved is not None
     assert here.project.hub_git("show", f"{saved}:draft.txt") == "draft\n"
     assert not (here.project.worktrees / "agent-2").exists()
-    assert "who reported to you, was fired" in " ".join(staff.conversation("boss"))
+    assert "which reported to you, was fired" in " ".join(staff.conversation("boss"))
     staff.check()
     gate.close()
 
@@ -224,7 +224,7 @@ def test_a_spent_budget_ends_the_turn_and_what_was_written_is_saved(here: Compan
     # Its program may count the refusal as words of the model: then the script is further than it was.
     assert staff.results("spender")[1] in ("Done.", "Noted.")
     assert 0.5 < (staff.lines()["spender"].left or 0.0) <= 1.0
-    assert "dollars more: go on." in " ".join(staff.conversation("spender"))
+    assert "dollars more: continue." in " ".join(staff.conversation("spender"))
     assert here.squad.client.inbox().questions == []
     staff.check()
     staff.fire("spender")

@@ -161,7 +161,7 @@ def test_unknown_names_are_refused_with_the_list(firm: Firm):
     code, said = firm.cli("team", "remove", "ghosts")
     assert code == 0
     kept = firm.squad.settings.parent / "teams/ghosts.toml.removed"
-    assert said == f"The team ghosts is removed. Its text lies in {kept}.\n"
+    assert said == f"The team ghosts is removed. Its text is kept in {kept}.\n"
     assert "There is no team 'ghosts'" in firm.cli("team", "remove", "ghosts")[1]
 
 
@@ -169,11 +169,11 @@ def test_a_role_that_a_team_needs_is_not_removed_and_a_shipped_one_comes_back(fi
     firm.role("needed", "read", "{}")
     firm.write("team", "needing", 'roles = ["engineer", "needed"]')
     code, said = firm.cli("role", "remove", "needed")
-    assert (code, "is needed by needing: take it out there first" in said) == (5, True)
+    assert (code, "is needed by needing: remove it there first" in said) == (5, True)
     assert firm.cli("team", "remove", "needing")[0] == 0
     assert firm.cli("role", "remove", "needed")[0] == 0
     code, said = firm.cli("role", "remove", "qa")
-    assert (code, "is shipped, so there is nothing of yours to remove" in said) == (4, True)
+    assert (code, "is shipped and cannot be removed" in said) == (4, True)
     firm.write("role", "qa", "nonsense")
     assert "; the shipped one counts now." in firm.cli("role", "remove", "qa")[1]
     assert firm.cli("role", "show", "qa")[0] == 0

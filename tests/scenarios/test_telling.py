@@ -94,7 +94,7 @@ def test_words_reach_the_agent_between_two_steps_of_the_same_run(here: Company, 
     until(telling, lambda: "the table is called users" in transcript(here, ticket))
     gate.open()
     said, _ = telling.communicate(timeout=PATIENCE)
-    assert (telling.returncode, said) == (0, f"The agent of ticket {ticket} has heard it.\n")
+    assert (telling.returncode, said) == (0, f"The agent of ticket {ticket} has received it.\n")
     page = here.project.until(ticket, "done")
     assert len(page.runs) == 1
     assert here.project.landed("told.txt") == "heard\n"
@@ -115,7 +115,7 @@ def test_words_for_a_ticket_whose_adviser_works_reach_who_builds_too(here: Compa
     telling = start(here, "tell", str(ticket), "It must be blue.")
     until(telling, lambda: "It must be blue" in transcript(here, ticket, "adviser"))
     gate.open()
-    assert telling.communicate(timeout=PATIENCE)[0] == f"The agent of ticket {ticket} has heard it.\n"
+    assert telling.communicate(timeout=PATIENCE)[0] == f"The agent of ticket {ticket} has received it.\n"
     page = here.project.until(ticket, "done")
     assert [run.role for run in page.runs] == ["adviser", ""]
     assert here.project.landed("colour.txt") == "blue\n"
@@ -124,7 +124,7 @@ def test_words_for_a_ticket_whose_adviser_works_reach_who_builds_too(here: Compa
 def test_an_interruption_with_words_ends_the_step_and_the_run_goes_on(here: Company, gate: Gate):
     ticket = waiting(here, "turned", gate, "look at the tests first")
     done = here.cli("interrupt", str(ticket), "Stop that and look at the tests first.")
-    assert (done.returncode, "has heard it" in done.stdout) == (0, True)
+    assert (done.returncode, "has received it" in done.stdout) == (0, True)
     page = here.project.until(ticket, "done")
     assert [run.outcome for run in page.runs] == ["finished"]
     assert here.project.landed("turned.txt") == "heard\n"
@@ -182,7 +182,7 @@ def test_words_that_a_kill_cut_off_are_said_when_the_ticket_goes_on(here: Compan
     until(telling, lambda: "the colour is green" in transcript(here, ticket))
     Victims(here).kill(Who.RUNNER, ticket)
     said, _ = telling.communicate(timeout=PATIENCE)
-    assert "ended before it heard this; if the ticket goes on, it is told then" in said
+    assert "ended before it received this; if the ticket continues, its next run gets it" in said
     page = here.project.until(ticket, "done")
     assert [run.outcome for run in page.runs] == ["lost", "finished"]
     assert here.project.landed("cut.txt") == "heard\n"

@@ -25,12 +25,13 @@ from legion.service.projects import trust as trusting
 from legion.service.providers import catalog, login, probe
 from legion.service.providers import routes as routing
 from legion.service.shared.commit_signal import CommitSignal
+from legion.service.shared.fragments import event_line
 from legion.service.tickets import dispatch as tickets
 from legion.service.tickets import record
 from legion.service.tickets import review as reviewing
 from legion.service.tickets import rewind as rewinding
 from legion.service.tickets import undo as undoing
-from legion.service.views import doctor, history, output, pages, summary, usage
+from legion.service.views import doctor, history, output, status, summary, ticket_page, usage
 from legion.service.views import wait as waiting
 from legion.store import events
 from legion.store.board import projects as stored_projects
@@ -120,12 +121,12 @@ class Service:
 
     def status(self, cwd: str | None, all: bool) -> Status:
         spending.catch_up(self._context)
-        seen = pages.status(self._context, self._daemon, cwd, all)
+        seen = status.status(self._context, self._daemon, cwd, all)
         return replace(seen, seat=listing.seat(self._context, self._me))
 
     def ticket(self, id: int) -> TicketPage:
         spending.catch_up(self._context)
-        return pages.ticket_page(self._context, id)
+        return ticket_page.ticket_page(self._context, id)
 
     def log(self, id: int, run: int | None, offset: int) -> LogText:
         return output.log(self._context, id, run, offset)
@@ -134,7 +135,7 @@ class Service:
         return output.diff(self._context, id)
 
     def graph(self, cwd: str) -> Graph:
-        return pages.graph(self._context, cwd)
+        return status.graph(self._context, cwd)
 
     def usage(self, cwd: str | None, by: str) -> UsageReport:
         spending.catch_up(self._context)
@@ -346,7 +347,7 @@ class Service:
         with self._context.store.read() as tx:
             found = events.after(tx, after, project=project, ticket=ticket, limit=limit)
             names = {one.id: one.name for one in stored_projects.all(tx)}
-        return [pages.event_line(event, names) for event in found]
+        return [event_line(event, names) for event in found]
 
     def wait_for_event(self, after: int, timeout: float) -> bool:
         return self._news.wait(after, timeout)

@@ -1,4 +1,4 @@
-"""Questions to a person: which wait, what the person answers, and what that brings about."""
+"""The inbox of questions to a person, and the effects of an answer."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from legion.store.staff import agents
 from legion.wire.agents import PlanVerdict
 from legion.wire.questions import Answered, AnswerQuestion, Inbox, QuestionLine
 
-_GONE = "its agent had gone"
+_GONE = "its agent had ended"
 
 
 def inbox(context: Context) -> Inbox:
@@ -71,42 +71,43 @@ def lines(tx: ReadTransaction, waiting: Iterable[Question]) -> list[QuestionLine
 
 
 def answer(context: Context, question_id: int, given: AnswerQuestion) -> Answered:
-    """Whoever is first settles it: a person here, the run's own journal, or the deadline."""
+    """Settle a question. The first of three counts: a person here, the run's own journal, or the deadline."""
     asking.settle_overdue(context)
     with context.store.read() as tx:
         question = questions.get(tx, question_id)
-    choice = chosen(question, _said(given))
+    choice = chosen(question, _choice(given))
     why = given.why.strip()
     if question.settled_at is not None:
         raise StateConflict(_settled(question))
     if question.kind in (QuestionKind.PERMISSION, QuestionKind.CHANGE) and choice != NO and why:
         raise BadInput(
-            f"Words go with a no only: answer `legion answer {question.id} {choice}`, and say more with `legion tell`."
+            f"Only a no takes a text: run `legion answer {question.id} {choice}`, and send the text with `legion tell`."
         )
     if question.kind is QuestionKind.REVIEW and choice != BACK and why:
-        raise BadInput(f"Words go with `{BACK}` only: answer `legion answer {question.id} {choice}`.")
+        raise BadInput(f"Only `{BACK}` takes a text: run `legion answer {question.id} {choice}`.")
     if question.kind is QuestionKind.PERMISSION:
         return _answer_permission(context, question, choice, why)
     if question.kind is QuestionKind.PLAN:
         about = question.agent or str(question.ticket)
-        said = plan_approval.decide(context, ROOT, PlanVerdict(agent=about, approve=choice == APPROVE, why=why)).message
-        return Answered(question=question_id, ticket=question.ticket, allowed=None, choice=choice, message=said)
+        verdict = PlanVerdict(agent=about, approve=choice == APPROVE, why=why)
+        message = plan_approval.decide(context, ROOT, verdict).message
+        return Answered(question=question_id, ticket=question.ticket, allowed=None, choice=choice, message=message)
     if question.kind is QuestionKind.BUDGET:
         usage.catch_up(context)
     with context.store.write() as tx:
         settled = _settle(tx, question, choice, why)
-        mail.let_go_on(tx, settled)
+        mail.allow_conversation(tx, settled)
         hire.give_more(context, tx, settled)
         name = agents.get(tx, settled.agent).name if settled.agent else ""
     message = _consequence(context, settled, name)
     return Answered(question=question_id, ticket=question.ticket, allowed=None, choice=choice, message=message)
 
 
-def _said(given: AnswerQuestion) -> str:
+def _choice(given: AnswerQuestion) -> str:
     if given.allowed is None:
         return given.choice
     if given.choice:
-        raise BadInput("Answer with a choice or with allowed, not with both.")
+        raise BadInput("Answer with `choice` or with `allowed`, not with both.")
     return YES if given.allowed else NO
 
 
@@ -114,7 +115,7 @@ def _answer_permission(context: Context, question: Question, choice: str, why: s
     allowed = choice != NO
     if choice == ALWAYS:
         permission_rules.add(question.facts["rule"])
-    # The journal's word on it is written down after ours, and finds it settled, so ours keeps its reason.
+    # The run's journal reports the answer after this transaction and finds it settled, so this reason is kept.
     with context.store.write() as tx:
         current = questions.get(tx, question.id)
         if current.settled_at is not None:
@@ -123,17 +124,17 @@ def _answer_permission(context: Context, question: Question, choice: str, why: s
         allowed, why = (allowed, why) if reached else (False, _GONE)
         by = SettledBy.PERSON if reached else SettledBy.END
         questions.settle(tx, question.id, choice if reached else NO, why, by=by)
-    who = _asker(question)
+    asker = _asker(question)
     if not reached:
-        message = f"{who} has gone and hears no answer any more: the question counts as a no."
+        message = f"{asker} has ended and cannot receive an answer: the question counts as a no."
     elif choice == ALWAYS:
         message = (
-            f"{who} goes ahead, and {question.facts['rule']} is allowed from now on ({permission_rules.rules_file()})."
+            f"{asker} continues, and {question.facts['rule']} is allowed from now on ({permission_rules.rules_file()})."
         )
     elif allowed:
-        message = f"{who} goes ahead."
+        message = f"{asker} continues."
     else:
-        message = f"{who} may not, and looks for another way."
+        message = f"{asker} gets the no, and tries another way."
     return Answered(
         question=question.id,
         ticket=question.ticket,
@@ -151,37 +152,37 @@ def _settle(tx: Transaction, question: Question, choice: str, why: str) -> Quest
 
 
 def _consequence(context: Context, settled: Question, name: str) -> str:
-    """What the answer brings about, in one sentence."""
-    who = name or _asker(settled)
+    """The effect of the answer, in one sentence."""
+    asker = name or _asker(settled)
     match settled.kind, settled.choice:
         case (QuestionKind.BUDGET, choice) if choice == MORE and settled.ticket is not None:
             return ticket_cases.resume(context, settled.ticket).message
         case (QuestionKind.BUDGET, choice) if choice == MORE and not settled.agent:
-            return f"There is ${settled.facts['usd']} more to spend, and what waited goes on."
+            return f"There is ${settled.facts['usd']} more to spend, and waiting work resumes."
         case (QuestionKind.CONFLICT, choice) if choice == RETRY and settled.ticket is not None:
             return ticket_cases.retry(context, settled.ticket, settled.why).message
         case (QuestionKind.CHANGE, choice) if choice == YES:
-            return f"Ticket {settled.ticket} goes on with its change."
+            return f"Ticket {settled.ticket} continues with its change."
         case (QuestionKind.CHANGE, _) if settled.ticket is not None:
             return _refused(context, settled.ticket)
         case (QuestionKind.ATTEMPTS, choice):
             return f"Ticket {settled.ticket} {'is tried again' if choice == YES else 'has failed'}."
         case (QuestionKind.CONFLICT, _) if settled.agent and settled.choice != GO_ON:
-            return f"{who} is told so where it tries again."
+            return f"{asker} gets this answer if it tries again."
         case (QuestionKind.REVIEW, choice):
-            words = {LAND: "lands as it is", BACK: "goes back to its agent, who hears why"}
-            return f"Ticket {settled.ticket} {words.get(choice, 'is stopped')}."
+            effects = {LAND: "lands as it is", BACK: "goes back to its agent, with your text"}
+            return f"Ticket {settled.ticket} {effects.get(choice, 'is stopped')}."
         case (_, choice) if choice == LEAVE:
             return "It stays as it is."
         case _:
-            return f"{who} gets this answer."
+            return f"{asker} gets this answer."
 
 
 def _refused(context: Context, ticket: int) -> str:
     with context.store.read() as tx:
         may_try = has_attempts(tickets.get(tx, ticket))
     if may_try:
-        return f"Ticket {ticket} goes back to its agent, who hears why."
+        return f"Ticket {ticket} goes back to its agent, with your answer."
     return f"Ticket {ticket} fails, since it has no attempt left: `legion retry {ticket}` gives it one."
 
 
@@ -192,4 +193,4 @@ def _asker(question: Question) -> str:
 def _settled(question: Question) -> str:
     why = f", {question.why}" if question.why else ""
     where = f": see `legion ticket {question.ticket}`" if question.ticket is not None else ""
-    return f"Question {question.id} is settled already ({question.choice or 'without an answer'}{why}){where}."
+    return f"Question {question.id} is already settled ({question.choice or 'without an answer'}{why}){where}."

@@ -1,4 +1,4 @@
-"""Standing agents work from the board: they claim tickets and submit them, or let them go."""
+"""Standing agents claim tickets from the board, and submit or release them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ READS = "You may only read until your plan is approved: propose it with legion-p
 
 
 def claim(context: Context, caller: str, wanted: ClaimTicket) -> Claimed:
-    """The next ready ticket, or a certain one. Two never get the same: there is one writer at a time."""
+    """Claim the next ready ticket, or a given one. No two agents get the same: there is one writer at a time."""
     with context.store.write() as tx:
         if (first := repeated(tx, caller, wanted.request)) is not None:
             return Claimed(**first)
@@ -33,7 +33,7 @@ def claim(context: Context, caller: str, wanted: ClaimTicket) -> Claimed:
             raise NotAllowed(READS)
         held = ticket_holders.current(tx, agent.id)
         if held is not None:
-            raise StateConflict(f"You hold ticket {held.ticket}: submit it first, or let it go.")
+            raise StateConflict(f"You hold ticket {held.ticket}: submit it first, or release it.")
         ready = [ticket for ticket in _ready(tx, agent.project) if _fits(agent, ticket)]
         if wanted.ticket:
             ready = [ticket for ticket in ready if ticket.id == wanted.ticket]
@@ -46,14 +46,14 @@ def claim(context: Context, caller: str, wanted: ClaimTicket) -> Claimed:
         else:
             claimed_tickets.take(tx, agent, tickets.get(tx, ready[0].id))
             title = ready[0].spec.title
-            message = f"Ticket {ready[0].id} is yours. {END}: the next one begins with its briefing, in a fresh tree."
+            message = f"Ticket {ready[0].id} is yours. {END}: the next one starts with its briefing, in a fresh tree."
             answer = Claimed(ticket=ready[0].id, title=title, message=message)
         remembered(tx, caller, wanted.request, answer)
     return answer
 
 
 def submit(context: Context, caller: str, wanted: SubmitTicket) -> Claimed:
-    """What lies in its tree at the end of this turn is the ticket's change; or the ticket goes back to the board."""
+    """Make the tree at the end of this turn the ticket's change, or return the ticket to the board."""
     with context.store.write() as tx:
         if (first := repeated(tx, caller, wanted.request)) is not None:
             return Claimed(**first)
@@ -65,13 +65,13 @@ def submit(context: Context, caller: str, wanted: SubmitTicket) -> Claimed:
             raise StateConflict("You hold no ticket: claim one first.")
         title = tickets.get(tx, held.ticket).spec.title
         if wanted.let_go:
-            claimed_tickets.leave(tx, agent, wanted.why or f"{agent.name} let it go")
+            claimed_tickets.leave(tx, agent, wanted.why or f"{agent.name} released it")
             message = f"Ticket {held.ticket} is back on the board."
         elif not held.planted:
-            raise StateConflict(f"Ticket {held.ticket} begins with your next turn: end this one first.")
+            raise StateConflict(f"Ticket {held.ticket} starts with your next turn: end this one first.")
         else:
             ticket_holders.note(tx, held.ticket, submitted=True)
-            message = f"{END}: what lies in your folder then is the change of ticket {held.ticket}."
+            message = f"{END}: your folder then holds the change of ticket {held.ticket}."
         answer = Claimed(ticket=held.ticket, title=title, message=message)
         remembered(tx, caller, wanted.request, answer)
     return answer
@@ -79,7 +79,9 @@ def submit(context: Context, caller: str, wanted: SubmitTicket) -> Claimed:
 
 def standing(tx: Transaction, caller: str) -> Agent:
     if caller == ROOT:
-        raise BadInput("Tickets are claimed by standing agents: hire one, and tell it to work from the board.")
+        raise BadInput(
+            "Only standing agents claim tickets: hire one with `legion hire`, and ask it to work from the board."
+        )
     agent = agents.get(tx, caller)
     if agent.fired_at is not None:
         raise NotAllowed("You were fired.")
@@ -87,8 +89,8 @@ def standing(tx: Transaction, caller: str) -> Agent:
 
 
 def _fits(agent: Agent, ticket: Ticket) -> bool:
-    """Nobody works on a ticket with more than whoever dispatched it may give, nor in place of a program that a person
-    chose."""
+    """No agent with more tools than the ticket's dispatcher may give, and no ticket for which a person chose another
+    program."""
     if ticket.spec.driver not in ("", STANDING, CLAUDE):
         return False
     given, mine = ticket.spec.tools, agent.rights.tools
@@ -96,7 +98,7 @@ def _fits(agent: Agent, ticket: Ticket) -> bool:
 
 
 def _ready(tx: Transaction, project_id: int) -> list[Ticket]:
-    """Those that wait for a standing agent first, then what waits for a free slot; by priority and age."""
+    """Tickets for standing agents first, then those that wait for a free slot; by priority and age."""
     project = projects.get(tx, project_id)
     if project.paused or project.person_waiting or not projects.is_trusted(tx, project.id, project.config_hash):
         return []

@@ -1,4 +1,4 @@
-"""Agents are hired, interrupted and fired, by a person or by an agent above them."""
+"""Hire, interrupt and fire standing agents, for a person or for an agent above them."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _STOP_GRACE = 5.0
 
 
 def hire(context: Context, caller: str, wanted: HireAgent) -> Hired:
-    """Answers at once; its first turn begins with its task as soon as there is room."""
+    """Return at once; the first turn starts with the task as soon as there is a free slot."""
     _refuse_unfit(wanted)
     task = mailing.checked(wanted.task)
     spending.catch_up(context)
@@ -51,7 +51,7 @@ def hire(context: Context, caller: str, wanted: HireAgent) -> Hired:
             return Hired(**first)
         means, parents = agents.all_means(tx, context.user.standing.top), agents.parents(tx)
         if caller not in means:
-            raise NotAllowed("You were fired, and hire nobody any more.")
+            raise NotAllowed("You were fired: you can no longer hire.")
         if caller != ROOT and plan_approval.reader(tx, agents.get(tx, caller)).only_reads:
             raise NotAllowed(READS)
         offer = HireTerms(
@@ -83,7 +83,7 @@ def hire(context: Context, caller: str, wanted: HireAgent) -> Hired:
 
 
 def interrupt(context: Context, caller: str, wanted: InterruptAgent) -> Sent:
-    """Ctrl-C for the turn that it is in. With words it goes on with them; without it idles."""
+    """Interrupt the current turn. With a text the agent continues with it; without one it idles."""
     with context.store.write() as tx:
         if (first := repeated(tx, caller, wanted.request)) is not None:
             return Sent(**first)
@@ -97,25 +97,27 @@ def interrupt(context: Context, caller: str, wanted: InterruptAgent) -> Sent:
         if not wanted.text.strip():
             batch: tuple[Message, ...] = ()
             if caller != agent.parent:
-                words = f"{agent.name}, who reports to you, was interrupted and idles; tell it how to go on."
-                mail.send(tx, sender=agent.id, recipient=agent.parent, kind=MessageKind.NOTICE, text=words)
+                notice = (
+                    f"{agent.name}, which reports to you, was interrupted and idles: send it a message to continue."
+                )
+                mail.send(tx, sender=agent.id, recipient=agent.parent, kind=MessageKind.NOTICE, text=notice)
             sent = Sent(messages=[], to=[agent.id], message=f"{agent.name} is interrupted and idles.")
         else:
             text = mailing.checked(wanted.text)
             message = mail.send(tx, sender=caller, recipient=agent.id, text=text, project=agent.project)
             batch = mail.offer_now(tx, message) if turn is not None else ()
-            sent = Sent(messages=[message.id], to=[agent.id], message=mailing.words(agent, staff, now=True))
+            sent = Sent(messages=[message.id], to=[agent.id], message=mailing.delivery_message(agent, staff, now=True))
         remembered(tx, caller, wanted.request, sent)
     if turn is None:
         return sent
     if batch:
-        return mailing.say(context, agent, turn, batch, launch.interrupt)
+        return mailing.deliver_now(context, agent, turn, batch, launch.interrupt)
     launch.interrupt(context.data.runs / turn.name)
     return sent
 
 
 def fire(context: Context, caller: str, wanted: FireAgent) -> Fired:
-    """It gets no turn any more. Its work is saved, open mail goes back, its reports go to its parent or with it."""
+    """Fire an agent. Its work is saved, open mail returns to the senders, its reports go to its parent or with it."""
     with context.store.write() as tx:
         if (first := repeated(tx, caller, wanted.request)) is not None:
             return Fired(**first)
@@ -127,36 +129,36 @@ def fire(context: Context, caller: str, wanted: FireAgent) -> Fired:
         gone = dismiss(tx, agent, by=caller, subtree=wanted.subtree, in_a_turn=in_a_turn)
         turns = [(one, staff.turn(one)) for one in gone.fired]
         if caller != agent.parent:
-            words = f"{agent.name}, who reported to you, was fired."
-            mail.send(tx, sender=agent.id, recipient=agent.parent, kind=MessageKind.NOTICE, text=words)
+            notice = f"{agent.name}, which reported to you, was fired."
+            mail.send(tx, sender=agent.id, recipient=agent.parent, kind=MessageKind.NOTICE, text=notice)
         answer = _fired(agent, gone)
         remembered(tx, caller, wanted.request, answer)
     for one, turn in turns:
-        _clear_away(context, one, turn)
+        _discard_tree(context, one, turn)
     narrow_pass(context, agent.parent)
     return answer
 
 
 def give_more(context: Context, tx: Transaction, settled: Question) -> None:
-    """A person gives a standing agent as much again, out of what its parent has left. Raises Conflict for too much."""
+    """Give an agent its budget again, out of what its parent has left. Raises StateConflict if that is too little."""
     if settled.kind is not QuestionKind.BUDGET or not settled.agent or settled.choice != MORE:
         return
     agent = agents.get(tx, settled.agent)
     budget, left = agent.rights.budget or 0.0, agents.all_means(tx, context.user.standing.top)[agent.parent].money
-    # The request that crossed the line may have cost more than was left.
+    # The request that exceeded the budget may have cost more than was left.
     raised = max(budget, usage.of_agent(tx, agent.number).usd) + budget
     if left is not None and left < raised - budget:
         raise StateConflict(
-            f"{agent.name} would need {raised - budget:.2f} dollars more, and whoever hired it has {left:.2f} left: "
-            "give that one more first, or fire some."
+            f"{agent.name} would need {raised - budget:.2f} dollars more, and its parent has {left:.2f} left: "
+            "give the parent more first, or fire some of its reports."
         )
     agents.give(tx, agent, raised)
-    text = f"You have {budget:.2f} dollars more: go on.\n\n{settled.why}".strip()
+    text = f"You have {budget:.2f} dollars more: continue.\n\n{settled.why}".strip()
     mail.send(tx, sender=ROOT, recipient=agent.id, kind=MessageKind.NOTICE, text=text, project=agent.project)
 
 
 def narrow_pass(context: Context, parent: str) -> None:
-    """What it has given away, a parent in the middle of its turn cannot spend itself any more."""
+    """Lower the running turn's budget of a parent by what it has given away."""
     if parent == ROOT:
         return
     with context.store.read() as tx:
@@ -168,8 +170,8 @@ def narrow_pass(context: Context, parent: str) -> None:
         lower(GatewayFolder(context.data.gateway), turn.name, spent + money)
 
 
-def _clear_away(context: Context, agent: Agent, turn: Run | None) -> None:
-    """The job of a turn that is under way saves and clears away; else the end of the last turn has saved already."""
+def _discard_tree(context: Context, agent: Agent, turn: Run | None) -> None:
+    """Stop a running turn, whose job then saves and discards the tree; without one, discard it here: it is saved."""
     if turn is not None:
         launch.stop(context.data.runs / turn.name, grace=_STOP_GRACE)
         return
@@ -177,12 +179,12 @@ def _clear_away(context: Context, agent: Agent, turn: Run | None) -> None:
 
 
 def _below(context: Context, tx: Transaction, caller: str, word: str, right: ExtraRight) -> Agent:
-    """Somebody below, or whom the person's settings open to the caller."""
+    """The agent, if it is below the caller or if the person's settings open this right to the caller."""
     agent = agents.find(tx, word)
     if agent.fired_at is not None:
         raise NotFound(f"{agent.name} was fired already.")
     if not commands(agents.parents(tx), caller, agent.id, extra_rights.rights(context, tx, caller), right):
-        raise NotAllowed(f"You may not {right.value} {agent.name}: only those below you.")
+        raise NotAllowed(f"You may not {right.value} {agent.name}: only agents below you.")
     return agent
 
 
@@ -191,30 +193,30 @@ def _own_project(context: Context, caller: str, cwd: str) -> Project:
         own = projects.get(tx, agents.get(tx, caller).project)
     other = project_cases.find_or_none(context, cwd) if cwd else None
     if other is not None and other.id != own.id:
-        raise NotAllowed(f"You hire in your own project, {own.name}: leave the folder out.")
+        raise NotAllowed(f"You hire in your own project, {own.name}: leave out the folder.")
     return own
 
 
 def _refuse_unfit(wanted: HireAgent) -> None:
     if not wanted.task.strip():
-        raise BadInput("An agent needs a task: say what it is for, or give - to read it from stdin.")
+        raise BadInput("An agent needs a task: describe it, or give - to read it from stdin.")
     if wanted.name and (not _NAME.fullmatch(wanted.name) or wanted.name == ROOT):
         raise BadInput(
-            f"{wanted.name[:60]!r} is no name for an agent: a letter, then letters, digits, '.', '_' and '-'."
+            f"{wanted.name[:60]!r} is not a name for an agent: use a letter, then letters, digits, '.', '_' and '-'."
         )
     if len(wanted.role) > _LONGEST_ROLE:
         raise BadInput(f"A role has at most {_LONGEST_ROLE:,} letters: put the rest into the task.")
     if wanted.tools is not None and not all(tool.strip() for tool in wanted.tools):
-        raise BadInput("A tool has no name: give names such as Read,Bash, or leave --tools out.")
+        raise BadInput("A tool has no name: give names such as Read,Bash, or leave out --tools.")
     if wanted.budget is not None and not 0 < wanted.budget <= MOST_BUDGET:
         raise BadInput(f"A budget is more than 0 dollars, at most {MOST_BUDGET:,.0f}: choose one, or leave it out.")
 
 
 def _notes(context: Context, tx: ReadTransaction, new: Agent) -> list[str]:
-    """What a person should know who waits for its first turn."""
+    """Reasons why the first turn may not start yet."""
     notes = []
-    if why := AgentLines(context, tx).hindrance(new):
-        notes.append(f"{new.name} does not begin yet: {why}.")
+    if why := AgentLines(context, tx).why_waiting(new):
+        notes.append(f"{new.name} does not start yet: {why}.")
     try:
         model_access.choose(context)
     except NoModelAccess as missing:
@@ -240,29 +242,31 @@ def _hired(new: Agent, notes: list[str]) -> Hired:
 
 def _ask(tx: Transaction, caller: str, agent: Agent, wanted: FireAgent) -> Fired:
     if wanted.subtree:
-        raise BadInput("One at a time is asked to leave: leave --subtree out, or fire them.")
+        raise BadInput("--ask is for one agent: leave out --subtree, or leave out --ask.")
     asked = mail.send(
         tx, sender=caller, recipient=agent.id, kind=MessageKind.NOTICE, text=dismissal.ASKED, project=agent.project
     )
     agents.ask_to_leave(tx, agent, asked.id)
-    message = f"{agent.name} is asked to leave: it ends its turn and goes, or you get a message that says why not."
+    message = (
+        f"{agent.name} is asked to leave: it ends its turn and leaves, or sends you a message with its reason to stay."
+    )
     answer = Fired(fired=[], adopted=[], returned=0, message=message)
     remembered(tx, caller, wanted.request, answer)
     return answer
 
 
 def _fired(agent: Agent, gone: Dismissal) -> Fired:
-    words = [f"Fired: {agent.id}"]
+    parts = [f"Fired: {agent.id}"]
     if len(gone.fired) > 1:
-        words.append(f"and {len(gone.fired) - 1} below")
+        parts.append(f"and {len(gone.fired) - 1} below")
     if gone.adopted:
         adopted = ", ".join(one.name for one in gone.adopted)
-        words.append(f"{adopted} now {'reports' if len(gone.adopted) == 1 else 'report'} to {agent.parent}")
+        parts.append(f"{adopted} now {'reports' if len(gone.adopted) == 1 else 'report'} to {agent.parent}")
     if gone.returned:
-        words.append("1 message went back" if gone.returned == 1 else f"{gone.returned} messages went back")
+        parts.append("1 message returned" if gone.returned == 1 else f"{gone.returned} messages returned")
     return Fired(
         fired=[one.id for one in gone.fired],
         adopted=[one.id for one in gone.adopted],
         returned=gone.returned,
-        message="; ".join(words),
+        message="; ".join(parts),
     )

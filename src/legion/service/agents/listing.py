@@ -1,4 +1,4 @@
-"""Who stands where, what each is doing, and what waits for it. Read only."""
+"""Lists and pages of standing agents: position in the tree, activity, waiting mail. Read only."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ from legion.store.work import claims, runs, usage, watchdog
 from legion.wire.agents import AgentLine, AgentList, AgentPage, Seat
 from legion.wire.mail import MessageLine
 
-_LOOK = 16_000
-"""Bytes at the end of a journal in which the last thing that was done is looked for."""
+_TAIL = 16_000
+"""Bytes at the end of a journal that are searched for the last call."""
 _LONGEST_DOING = 80
-_ABOUT_ANYBODY = (ExtraRight.TELL, ExtraRight.INTERRUPT, ExtraRight.FIRE)
-"""Who has one of these sees everybody whom it concerns."""
+_ABOUT_ALL = (ExtraRight.TELL, ExtraRight.INTERRUPT, ExtraRight.FIRE)
+"""An agent with one of these rights sees all agents."""
 
 
 class AgentLines:
-    """Turns agents into lines, looking up once what several lines need."""
+    """Formats agents as lines, and loads what several lines need only once."""
 
     def __init__(self, context: Context, tx: ReadTransaction) -> None:
         self._context = context
@@ -47,7 +47,7 @@ class AgentLines:
 
     @cached_property
     def _means(self) -> Mapping[str, Allowance]:
-        """Looked up only where lines are made: whoever sends a message has no use for it."""
+        """Loaded only for lines: sending a message does not need it."""
         return store.all_means(self._tx, self._context.user.standing.top)
 
     @cached_property
@@ -92,11 +92,11 @@ class AgentLines:
         )
 
     def turn(self, agent: Agent) -> Run | None:
-        """The one that it is in."""
+        """The running turn."""
         return self._turns.get(agent.number)
 
-    def hindrance(self, agent: Agent) -> str:
-        """Why its next turn does not begin at once; nothing where it does."""
+    def why_waiting(self, agent: Agent) -> str:
+        """The reason why its next turn does not start at once; empty if it does."""
         project = self._projects.get(agent.project)
         if project is None:
             return "its project is gone"
@@ -113,38 +113,38 @@ class AgentLines:
     def _doing(self, agent: Agent) -> str:
         if agent.fired_at is not None:
             return "fired"
-        rest = self._context.rests.get((JobKind.SERVE, agent.number))
-        if rest is not None and rest.until > self._now:
-            return f"tried again in {rest.until - self._now:.0f} s: {rest.why}"
+        backoff = self._context.rests.get((JobKind.SERVE, agent.number))
+        if backoff is not None and backoff.until > self._now:
+            return f"tried again in {backoff.until - self._now:.0f} s: {backoff.why}"
         turn = self._turns.get(agent.number)
         if turn is not None:
             return self._working(turn)
         if agent.owes or agent.id in self._waiting:
-            return self.hindrance(agent) or "its turn begins"
+            return self.why_waiting(agent) or "its turn starts"
         return "idle"
 
     def _working(self, turn: Run) -> str:
         folder = self._context.data.runs / turn.name
         helps = watchdog.helps(self._tx, [turn.id]).get(turn.id, ())
         working = f"at work for {self._now - turn.started_at:.0f} s"
-        words = doing(self._context, turn, helps, self._now, working=working)
+        text = doing(self._context, turn, helps, self._now, working=working)
         if quiet := silence(folder):
             return quiet
-        calls = [event.facts for event in read_tail(folder, _LOOK) if event.kind == "called"]
+        calls = [event.facts for event in read_tail(folder, _TAIL) if event.kind == "called"]
         if not calls:
-            return words
+            return text
         last = " ".join(f"{calls[-1].get('tool')}: {calls[-1].get('input')}".split())
-        return f"{words}, {last[:_LONGEST_DOING]}"
+        return f"{text}, {last[:_LONGEST_DOING]}"
 
 
-def agents(context: Context, caller: str, everybody: bool = False) -> AgentList:
-    """All who stand; for an agent those whom it may tell, and itself. With `everybody` also those who were fired."""
+def agents(context: Context, caller: str, fired: bool = False) -> AgentList:
+    """All agents; for an agent itself and those that it may write to. With `fired` also those that were fired."""
     with context.store.read() as tx:
         staff, parents = AgentLines(context, tx), store.parents(tx)
-        everywhere = not extra_rights.rights(context, tx, caller).isdisjoint(_ABOUT_ANYBODY)
+        everywhere = not extra_rights.rights(context, tx, caller).isdisjoint(_ABOUT_ALL)
         seen = [
             agent
-            for agent in (store.every(tx) if everybody else store.standing(tx))
+            for agent in (store.every(tx) if fired else store.standing(tx))
             if everywhere or caller in (ROOT, agent.id) or rules.may_tell(parents, caller, agent.id)
         ]
         return AgentList(you=caller, agents=[staff.line(agent) for agent in seen])
@@ -155,13 +155,13 @@ def agent(context: Context, caller: str, word: str) -> AgentPage:
         found = store.find(tx, word)
         parents = store.parents(tx)
         if caller != ROOT and not rules.may_see(parents, caller, found.id):
-            raise NotAllowed(f"{found.name} is not below you: you see those whom you hired, and whom they hired.")
+            raise NotAllowed(f"{found.name} is not below you: you see only agents below you.")
         staff = AgentLines(context, tx)
         line = staff.line(found)
         reports = [staff.line(report) for report in rules.tree(store.standing(tx)).get(found.id, ())]
         turns = runs.of_agent(tx, found.number, limit=20)
         spent = usage.of_runs(tx, [run.id for run in turns])
-        whole = usage.of_agent(tx, found.number)
+        spent_in_all = usage.of_agent(tx, found.number)
         waiting = message_lines(tx, (*mail.offered(tx, found.id), *mail.waiting(tx, found.id)))
         project = projects.get(tx, found.project)
     project_context = context.workshop_of(project)
@@ -173,12 +173,12 @@ def agent(context: Context, caller: str, word: str) -> AgentPage:
         reports=reports,
         turns=[run_line(run, spent.get(run.id)) for run in turns],
         mail=waiting,
-        usage=usage_line(whole),
+        usage=usage_line(spent_in_all),
     )
 
 
 def seat(context: Context, caller: str) -> Seat:
-    """The top of `status`: who the caller is, what waits for it, who reports to it."""
+    """The top of `status`: the caller, its waiting mail, its reports."""
     with context.store.read() as tx:
         staff = AgentLines(context, tx)
         reports = rules.tree(store.standing(tx)).get(caller, ())
@@ -192,7 +192,7 @@ def seat(context: Context, caller: str) -> Seat:
 
 
 def message_lines(tx: ReadTransaction, messages: Iterable[Message], *, hide: str = ROOT) -> list[MessageLine]:
-    """What still waits for the agent `hide` is shown to it without its text: it comes with its next turn, once."""
+    """Messages that still wait for the agent `hide` are shown without their text: its next turn delivers them, once."""
     names = store.names(tx)
     return [
         MessageLine(
@@ -203,7 +203,7 @@ def message_lines(tx: ReadTransaction, messages: Iterable[Message], *, hide: str
             recipient=one.recipient,
             recipient_name=ROOT if one.recipient == ROOT else names.get(one.recipient, one.recipient),
             kind=one.kind.value,
-            text="(begins your next turn)" if _comes_yet(one, hide) else one.text,
+            text="(arrives with your next turn)" if _is_undelivered(one, hide) else one.text,
             sent_at=one.sent_at,
             delivery=one.delivery.value,
             heard_at=one.heard_at,
@@ -213,5 +213,5 @@ def message_lines(tx: ReadTransaction, messages: Iterable[Message], *, hide: str
     ]
 
 
-def _comes_yet(message: Message, reader: str) -> bool:
+def _is_undelivered(message: Message, reader: str) -> bool:
     return reader != ROOT and message.recipient == reader and message.is_open

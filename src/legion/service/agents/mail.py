@@ -1,4 +1,4 @@
-"""Messages: to one, to many, and what became of them."""
+"""Send messages to standing agents and to the person, and read them."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ GO_ON, _STOP = "go on", "stop"
 
 
 def tell(context: Context, caller: str, letter: NewMessage) -> Sent:
-    """It waits in the mailbox, or is said in the turn that the agent is in. Written down before anybody is told."""
+    """Store the message first; then it waits in the mailbox, or is delivered in the running turn."""
     text, batch = checked(letter.text), tuple[Message, ...]()
-    _refuse_quarrel(context, caller, letter.to)
+    _refuse_ping_pong(context, caller, letter.to)
     with context.store.write() as tx:
         if (first := repeated(tx, caller, letter.request)) is not None:
             return Sent(**first)
@@ -47,42 +47,42 @@ def tell(context: Context, caller: str, letter: NewMessage) -> Sent:
             turn = staff.turn(agent)
             message = mail.send(tx, sender=caller, recipient=agent.id, text=text, project=agent.project)
             batch = mail.offer_now(tx, message) if letter.now and turn is not None else ()
-            sent = Sent(messages=[message.id], to=[agent.id], message=words(agent, staff, now=letter.now))
+            sent = Sent(messages=[message.id], to=[agent.id], message=delivery_message(agent, staff, now=letter.now))
         remembered(tx, caller, letter.request, sent)
     if turn is None or not batch:
         return sent
-    return say(context, agent, turn, batch, launch.tell)
+    return deliver_now(context, agent, turn, batch, launch.tell)
 
 
-def say(
+def deliver_now(
     context: Context, agent: Agent, turn: Run, batch: tuple[Message, ...], way: Callable[[Path, str, str], bool]
 ) -> Sent:
-    """The last of these in the turn that the agent is in, with what had to be said before it.
+    """Deliver the last message of the batch in the running turn, after those that were sent before it.
 
-    Waits a while for the agent to hear it. Unheard, it waits for the next turn.
+    Waits a while for the delivery. A message that was not delivered waits for the next turn.
     """
     folder = context.data.runs / turn.name
-    whole = mail_prompt.long_ones(context.workshop(agent.project), turn.seat)
+    long_ones = mail_prompt.long_ones(context.workshop(agent.project), turn.seat)
     with context.store.read() as tx:
         names = agents.names(tx)
     name = batch[-1].id
-    reached = way(folder, name, "\n\n".join(mail_prompt.framed(agent, names, one, whole) for one in batch))
-    heard = telling.heard(folder, name, telling.PATIENCE) if reached else False
+    reached = way(folder, name, "\n\n".join(mail_prompt.framed(agent, names, one, long_ones) for one in batch))
+    delivered = telling.wait_for_delivery(folder, name, telling.PATIENCE) if reached else False
     if not reached:
         with context.store.write() as tx:
             for one in mail.of_batch(tx, agent.id, name):
                 if one.delivery is Delivery.OFFERED:
                     mail.move(tx, one, Delivery.WAITING)
-    said = {
-        True: f"{agent.name} has heard it.",
-        False: f"{agent.name} did not hear it in this turn: it begins the next one.",
-        None: f"{agent.name} hears it after what it is doing now.",
+    texts = {
+        True: f"{agent.name} has received it.",
+        False: f"{agent.name} did not receive it in this turn: it arrives with the next one.",
+        None: f"{agent.name} receives it after its present step.",
     }
-    return Sent(messages=[name], to=[agent.id], heard=heard, message=said[heard])
+    return Sent(messages=[name], to=[agent.id], heard=delivered, message=texts[delivered])
 
 
 def broadcast(context: Context, caller: str, wanted: Broadcast) -> Sent:
-    """To everybody below the caller, or below one of those (and to that one)."""
+    """Send to all agents below the caller, or to one of them and all below it."""
     text = checked(wanted.text)
     with context.store.write() as tx:
         if (first := repeated(tx, caller, wanted.request)) is not None:
@@ -91,25 +91,25 @@ def broadcast(context: Context, caller: str, wanted: Broadcast) -> Sent:
         if wanted.subtree:
             top = addressee(context, tx, caller, wanted.subtree)
             if not rules.may_command(agents.parents(tx), caller, top.id):
-                raise NotAllowed(f"{top.name} is not below you: broadcast to those whom you hired.")
-            listeners = [top, *rules.below(reports, top.id)]
+                raise NotAllowed(f"{top.name} is not below you: broadcast only to agents below you.")
+            recipients = [top, *rules.below(reports, top.id)]
         else:
-            listeners = list(rules.below(reports, caller))
-        if not listeners:
-            raise StateConflict("Nobody stands below you: hire somebody with `legion hire`.")
-        sent = [mail.send(tx, sender=caller, recipient=one.id, text=text, project=one.project) for one in listeners]
+            recipients = list(rules.below(reports, caller))
+        if not recipients:
+            raise StateConflict("You have no agents below you: hire one with `legion hire`.")
+        sent = [mail.send(tx, sender=caller, recipient=one.id, text=text, project=one.project) for one in recipients]
         count = "1 agent" if len(sent) == 1 else f"{len(sent)} agents"
         answer = Sent(
             messages=[one.id for one in sent],
-            to=[one.id for one in listeners],
-            message=f"Message sent to {count}: {', '.join(one.name for one in listeners)}",
+            to=[one.id for one in recipients],
+            message=f"Message sent to {count}: {', '.join(one.name for one in recipients)}",
         )
         remembered(tx, caller, wanted.request, answer)
     return answer
 
 
 def read(context: Context, caller: str, wanted: ReadMail) -> Mail:
-    """The caller's own mail, or that of somebody below. What the person reads here is read."""
+    """The caller's own mail, or that of an agent below it. What the person reads here counts as read."""
     with context.store.write() as tx:
         parents = agents.parents(tx)
         if wanted.dead:
@@ -123,7 +123,7 @@ def read(context: Context, caller: str, wanted: ReadMail) -> Mail:
         elif wanted.agent == ROOT:
             whose = ROOT
         if whose != caller and caller != ROOT and not rules.may_see(parents, caller, whose):
-            raise NotAllowed("You read your own mail and that of those below you.")
+            raise NotAllowed("You may read only your own mail and that of agents below you.")
         found = mail.about(tx, [whose], limit=_SHOWN) if wanted.all else mail.waiting(tx, whose)
         if not wanted.all:
             found = (*mail.offered(tx, whose), *found)
@@ -133,8 +133,8 @@ def read(context: Context, caller: str, wanted: ReadMail) -> Mail:
     return Mail(messages=lines)
 
 
-def _refuse_quarrel(context: Context, caller: str, to: str) -> None:
-    """Two agents that do nothing but answer each other go on only when the person says so, who is asked once."""
+def _refuse_ping_pong(context: Context, caller: str, to: str) -> None:
+    """Two agents that only answer each other may continue only if the person allows it, who is asked once."""
     if ROOT in (caller, to):
         return
     with context.store.write() as tx:
@@ -163,39 +163,41 @@ def _refuse_quarrel(context: Context, caller: str, to: str) -> None:
         )
     what = f"You and {agent.name} have only answered each other for {len(talk)} messages"
     if question.settled_at is not None:
-        raise StateConflict(f"{what}, and nobody said that this should go on: end your turn, and report instead.")
-    raise StateConflict(f"{what}: the person is asked whether that goes on (question {question.id}). End your turn.")
+        raise StateConflict(f"{what}, and the person did not allow it to continue: end your turn, and report instead.")
+    raise StateConflict(
+        f"{what}: the person is asked whether that may continue (question {question.id}). End your turn."
+    )
 
 
-def let_go_on(tx: Transaction, settled: Question) -> None:
-    """Whoever was stopped in a quarrel hears that the person lets it go on: what it wanted to say was not sent."""
+def allow_conversation(tx: Transaction, settled: Question) -> None:
+    """Notify the agent that was stopped that the two may continue: its last message was not sent."""
     if settled.kind is QuestionKind.CONFLICT and settled.agent and settled.choice == GO_ON:
-        text = f"You may go on with each other: say again what you wanted to say.\n\n{settled.why}".strip()
+        text = f"You may continue with each other: send your last message again.\n\n{settled.why}".strip()
         mail.send(tx, sender=ROOT, recipient=settled.agent, kind=MessageKind.NOTICE, text=text, project=settled.project)
 
 
 def addressee(context: Context, tx: Transaction, caller: str, word: str) -> Agent:
-    """Somebody who stands and whom the caller may tell something. Raises NotFound or NotAllowed."""
+    """The agent, if the caller may write to it. Raises NotFound or NotAllowed."""
     agent = agents.find(tx, word)
     if agent.fired_at is not None:
-        raise NotFound(f"{agent.name} was fired: see `legion agents` for those who stand.")
+        raise NotFound(f"{agent.name} was fired: `legion agents` lists the others.")
     if agent.id == caller:
-        raise BadInput("That is you yourself: name somebody else.")
+        raise BadInput("That is you yourself: name another agent.")
     if not tells(agents.parents(tx), caller, agent.id, extra_rights.rights(context, tx, caller)):
-        raise NotAllowed(f"You may not write to {agent.name}: write to those above and below you, and to your peers.")
+        raise NotAllowed(f"You may not write to {agent.name}: write to agents above and below you, and to your peers.")
     return agent
 
 
 def checked(text: str) -> str:
     if not text.strip():
-        raise BadInput("There is nothing to tell: give a message, or - to read it from stdin.")
+        raise BadInput("The message is empty: give a text, or - to read it from stdin.")
     if len(text) > LONGEST:
-        raise BadInput(f"A message has at most {LONGEST:,} letters: put long material into the repository.")
+        raise BadInput(f"A message has at most {LONGEST:,} characters: put long material into the repository.")
     return text
 
 
 def repeated(tx: Transaction, caller: str, request: str) -> dict[str, Any] | None:
-    """The first answer, where this very request was answered before."""
+    """The first answer, if the same request was answered before."""
     return idempotency.recall_call(tx, caller, request) if request else None
 
 
@@ -211,9 +213,9 @@ def _to_person(tx: Transaction, caller: str, text: str) -> Sent:
     return Sent(messages=[message.id], to=[ROOT], message="The message is in the person's mailbox.")
 
 
-def words(agent: Agent, staff: AgentLines, *, now: bool) -> str:
+def delivery_message(agent: Agent, staff: AgentLines, *, now: bool) -> str:
     if staff.turn(agent) is not None:
-        hint = "" if now else "; --now reaches it in this one"
-        return f"Message queued for {agent.id}: it is working, and hears it in its next turn{hint}"
-    why = staff.hindrance(agent)
+        hint = "" if now else "; --now delivers it in this one"
+        return f"Message queued for {agent.id}: it is working, and receives it with its next turn{hint}"
+    why = staff.why_waiting(agent)
     return f"Message queued for {agent.id}: {why}" if why else f"Message delivered to {agent.id} (now working)"

@@ -1,4 +1,4 @@
-"""Plans are proposed, approved and rejected: those of agents that were hired with one, and those of tickets."""
+"""Propose, approve and reject plans of standing agents and of tickets."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ from legion.wire.words import names_a_ticket
 
 
 def propose(context: Context, caller: str, wanted: Plan) -> Sent:
-    """By a standing agent: the plan goes to the one above, who approves it or sends it back."""
+    """Send a standing agent's plan to its parent, which approves or rejects it."""
     text = mailing.checked(wanted.text)
     with context.store.write() as tx:
         if (first := repeated(tx, caller, wanted.request)) is not None:
             return Sent(**first)
         agent = standing(tx, caller)
         if not plan_approval.reader(tx, agent).only_reads:
-            raise StateConflict("Nobody asked you for a plan: go ahead.")
+            raise StateConflict("You need no plan: start working.")
         about = ""
         if agent.only_reads:
             agents.plan(tx, agent, Planning.PROPOSED)
@@ -42,8 +42,8 @@ def propose(context: Context, caller: str, wanted: Plan) -> Sent:
             plan_approvals.propose(tx, ticket.id, text)
             about = f" for ticket {ticket.id}"
         how = f"`legion approve {agent.name}`, or `legion reject {agent.name} WHY`"
-        words = f"{agent.name} proposes a plan{about}, and only reads until you approve it ({how}).\n\n{text}"
-        message = mail.send(tx, sender=agent.id, recipient=agent.parent, text=words, project=agent.project)
+        letter = f"{agent.name} proposes a plan{about}, and only reads until you approve it ({how}).\n\n{text}"
+        message = mail.send(tx, sender=agent.id, recipient=agent.parent, text=letter, project=agent.project)
         if agent.parent == ROOT:
             _ask_the_person(tx, agent, about, text)
         answer = Sent(messages=[message.id], to=[agent.parent], message=f"Your plan is proposed. {END}.")
@@ -52,9 +52,9 @@ def propose(context: Context, caller: str, wanted: Plan) -> Sent:
 
 
 def decide(context: Context, caller: str, wanted: PlanVerdict) -> Sent:
-    """By anybody above, or by who dispatched the ticket. Rejected, the agent gets the reason and plans again."""
+    """Approve or reject a plan, for an agent above or the ticket's dispatcher. A rejected agent gets the reason."""
     if not wanted.approve and not wanted.why.strip():
-        raise BadInput("Say why the plan is rejected, so that the next one is better.")
+        raise BadInput("A rejection needs a reason, so that the next plan is better: add it.")
     with context.store.write() as tx:
         if (first := repeated(tx, caller, wanted.request)) is not None:
             return Sent(**first)
@@ -72,7 +72,7 @@ def _of_agent(tx: Transaction, caller: str, word: str, wanted: PlanVerdict) -> S
     if agent.fired_at is not None:
         raise NotFound(f"{agent.name} was fired already.")
     if not rules.may_command(agents.parents(tx), caller, agent.id):
-        raise NotAllowed(f"You may not approve a plan of {agent.name}: only of those below you.")
+        raise NotAllowed(f"You may not approve a plan of {agent.name}: only of agents below you.")
     if not plan_approval.reader(tx, agent).only_reads:
         raise StateConflict(f"{agent.name} needs no approval: it may work already.")
     _settle(tx, questions.open_ones(tx, agent=agent.id), wanted)
@@ -82,7 +82,7 @@ def _of_agent(tx: Transaction, caller: str, word: str, wanted: PlanVerdict) -> S
         tx.record(kind, project=agent.project, data={"agent": agent.id, "by": caller, "why": wanted.why})
     else:
         plan_approvals.decide(tx, _held(tx, agent).id, approve=wanted.approve, by=caller, why=wanted.why)
-    return _tell(tx, caller, agent, wanted, f"The plan of {agent.name}")
+    return _notify(tx, caller, agent, wanted, f"The plan of {agent.name}")
 
 
 def _of_ticket(tx: Transaction, caller: str, number: int, wanted: PlanVerdict) -> Sent:
@@ -92,23 +92,25 @@ def _of_ticket(tx: Transaction, caller: str, number: int, wanted: PlanVerdict) -
         raise StateConflict(f"Ticket {number} needs no approval: see `legion ticket {number}`.")
     holding = ticket_holders.of_ticket(tx, number) if ticket.state is State.WORKING else None
     if plan.stage is not Planning.PROPOSED or (holding is None and ticket.state is not State.PARKED):
-        raise StateConflict(f"Ticket {number} waits for no word about a plan now: see `legion ticket {number}`.")
+        raise StateConflict(f"Ticket {number} has no plan that waits for approval: see `legion ticket {number}`.")
     holder = agents.get(tx, holding.agent) if holding is not None else None
     asked = questions.open_ones(tx, ticket=number)
     _settle(tx, (*asked, *(questions.open_ones(tx, agent=holder.id) if holder is not None else ())), wanted)
     plan_approvals.decide(tx, number, approve=wanted.approve, by=caller, why=wanted.why)
     about = f"The plan of ticket {number}"
     if holder is not None:
-        return _tell(tx, caller, holder, wanted, about)
+        return _notify(tx, caller, holder, wanted, about)
     tickets.move(tx, number, Unpark())
-    return Sent(messages=[], to=[], message=_said(about, wanted))
+    return Sent(messages=[], to=[], message=_verdict_message(about, wanted))
 
 
 def _refuse_foreign(tx: Transaction, caller: str, ticket: Ticket) -> None:
-    """Whoever dispatched it decides, and everybody above that one."""
+    """Only its dispatcher decides, and the agents above the dispatcher."""
     boss = ticket.spec.dispatcher
     if caller != ROOT and caller not in (boss, *rules.above(agents.parents(tx), boss)):
-        raise NotAllowed(f"Ticket {ticket.id} was not dispatched by you or below you: ask whoever did.")
+        raise NotAllowed(
+            f"Ticket {ticket.id} was not dispatched by you or below you: leave the decision to its dispatcher."
+        )
 
 
 def _settle(tx: Transaction, asked: tuple[Question, ...], wanted: PlanVerdict) -> None:
@@ -117,27 +119,27 @@ def _settle(tx: Transaction, asked: tuple[Question, ...], wanted: PlanVerdict) -
             questions.settle(tx, question.id, APPROVE if wanted.approve else REJECT, wanted.why)
 
 
-def _tell(tx: Transaction, caller: str, agent: Agent, wanted: PlanVerdict, about: str) -> Sent:
-    words = "Your plan is approved: go ahead." if wanted.approve else "Your plan is rejected: make a better one."
-    text = f"{words}\n\n{wanted.why}".strip()
+def _notify(tx: Transaction, caller: str, agent: Agent, wanted: PlanVerdict, about: str) -> Sent:
+    verdict = "Your plan is approved: go ahead." if wanted.approve else "Your plan is rejected: make a better one."
+    text = f"{verdict}\n\n{wanted.why}".strip()
     message = mail.send(
         tx, sender=caller, recipient=agent.id, kind=MessageKind.NOTICE, text=text, project=agent.project
     )
-    return Sent(messages=[message.id], to=[agent.id], message=_said(about, wanted))
+    return Sent(messages=[message.id], to=[agent.id], message=_verdict_message(about, wanted))
 
 
-def _said(about: str, wanted: PlanVerdict) -> str:
+def _verdict_message(about: str, wanted: PlanVerdict) -> str:
     return f"{about} is {'approved' if wanted.approve else 'rejected'}."
 
 
 def _held(tx: Transaction, agent: Agent) -> Ticket:
     held = ticket_holders.current(tx, agent.id)
-    assert held is not None, "who only reads for a ticket holds it"
+    assert held is not None, "an agent that only reads for a ticket holds it"
     return tickets.get(tx, held.ticket)
 
 
 def _ask_the_person(tx: Transaction, agent: Agent, about: str, text: str) -> None:
-    """A new plan takes the place of the one before."""
+    """The new plan replaces the question about the last one."""
     questions.withdraw(tx, agent=agent.id, kind=QuestionKind.PLAN, why="a new plan took its place")
     questions.ask(
         tx,

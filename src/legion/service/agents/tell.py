@@ -1,4 +1,4 @@
-"""Words for an agent at work, and a hand on its shoulder. Whether it heard them is in its run's journal."""
+"""Send a message to the running agent of a ticket, or interrupt it. Its run's journal shows the delivery."""
 
 from __future__ import annotations
 
@@ -21,112 +21,114 @@ from legion.store.work import runs
 from legion.wire.questions import MessageText, Told
 
 PATIENCE = 30.0
-"""Seconds: an agent hears between two of its steps, and one may be a long command."""
+"""Seconds. An agent receives messages between two of its steps, and a step may be a long command."""
 _LONGEST = 100_000
 
 
-def tell(context: Context, ticket_id: int, words: MessageText, *, patience: float = PATIENCE) -> Told:
-    """In the run that it is in; waits a while for the agent to hear it."""
-    if not words.text.strip():
-        raise BadInput("There is nothing to tell: give a message, or - to read it from stdin.")
-    _refuse_long(words.text)
+def tell(context: Context, ticket_id: int, message: MessageText, *, patience: float = PATIENCE) -> Told:
+    """Send it to the running agent and wait a while for the delivery."""
+    if not message.text.strip():
+        raise BadInput("The message is empty: give a text, or - to read it from stdin.")
+    _refuse_long(message.text)
     run, folder = _at_work(context, ticket_id)
     id = str(uuid.uuid4())
-    if not launch.tell(folder, id, words.text):
+    if not launch.tell(folder, id, message.text):
         raise _gone(ticket_id)
-    was_heard = heard(folder, id, patience)
-    return Told(ticket=ticket_id, run=run.id, heard=was_heard, message=_words_of(ticket_id, was_heard))
+    delivered = wait_for_delivery(folder, id, patience)
+    return Told(ticket=ticket_id, run=run.id, heard=delivered, message=_delivery_message(ticket_id, delivered))
 
 
-def interrupt(context: Context, ticket_id: int, words: MessageText, *, patience: float = PATIENCE) -> Told:
-    """Ctrl-C, and words to go on with. Without any the run ends, and its ticket is paused."""
-    _refuse_long(words.text)
+def interrupt(context: Context, ticket_id: int, message: MessageText, *, patience: float = PATIENCE) -> Told:
+    """Interrupt the agent, which then continues with the text. Without one the run ends and the ticket is paused."""
+    _refuse_long(message.text)
     run, folder = _at_work(context, ticket_id)
-    id, text = str(uuid.uuid4()), words.text.strip()
+    id, text = str(uuid.uuid4()), message.text.strip()
     if not launch.interrupt(folder, id, text):
         raise _gone(ticket_id)
     if not text:
         return Told(ticket=ticket_id, run=run.id, heard=None, message=_interrupted(folder, ticket_id, patience))
-    was_heard = heard(folder, id, patience)
-    return Told(ticket=ticket_id, run=run.id, heard=was_heard, message=_words_of(ticket_id, was_heard))
+    delivered = wait_for_delivery(folder, id, patience)
+    return Told(ticket=ticket_id, run=run.id, heard=delivered, message=_delivery_message(ticket_id, delivered))
 
 
 def _at_work(context: Context, ticket_id: int) -> tuple[Run, Path]:
-    """Its running agent, if that is one that listens."""
+    """Its running agent, if that one can receive messages."""
     with context.store.read() as tx:
         ticket = tickets.get(tx, ticket_id)
         run = runs.at_work(tx, ticket_id)
     if ticket.state is not State.WORKING or run is None or run.ended_at is not None:
         held = ticket.state in (State.CHECKING, State.REVIEWING, State.LANDING)
         hint = (
-            f"`legion bounce {ticket_id} ...` sends it back with words" if held else f"see `legion ticket {ticket_id}`"
+            f"`legion bounce {ticket_id} ...` sends it back with a message"
+            if held
+            else f"see `legion ticket {ticket_id}`"
         )
         raise StateConflict(f"No agent works on ticket {ticket_id}, which is {ticket.state.value}: {hint}.")
     folder = run_dir(context, run)
     try:
         driver = read_spec(folder).driver
     except RunnerError:
-        raise StateConflict(f"The agent of ticket {ticket_id} has not begun yet: try again in a moment.") from None
+        raise StateConflict(f"The agent of ticket {ticket_id} has not started yet: try again in a moment.") from None
     if driver is DriverName.COMMAND:
         raise StateConflict(
-            f"The agent of ticket {ticket_id} is a plain program, which hears nothing while it works: `legion stop "
+            f"The agent of ticket {ticket_id} is a plain program, which receives no messages: use `legion stop "
             f"{ticket_id}`, then `legion retry {ticket_id} --feedback ...`."
         )
     return run, folder
 
 
-def heard(folder: Path, id: str, patience: float) -> bool | None:
-    """True or False once the journal says so; None where it says nothing in time."""
+def wait_for_delivery(folder: Path, id: str, patience: float) -> bool | None:
+    """True or False once the journal shows it; None if it does not in time."""
     deadline = time.monotonic() + patience
     with contextlib.suppress(OSError), control.connect(folder, patience) as connection:
         control.send(connection, "follow")
-        # The answer to `follow` comes first, so no bell is missed between a look and the next one.
+        # The answer to `follow` comes first, so no signal is missed between two reads of the journal.
         while (left := deadline - time.monotonic()) > 0:
             connection.settimeout(left)
             if not connection.recv(4096):
-                # Its runner has ended, or was killed: what is not heard by now was not heard at all.
+                # The runner has ended or was killed: what is not delivered by now never will be.
                 launch.wait(folder)
-                return _look(folder, id) or False
-            if (found := _look(folder, id)) is not None:
+                return _delivered(folder, id) or False
+            if (found := _delivered(folder, id)) is not None:
                 return found
-    return _look(folder, id)
+    return _delivered(folder, id)
 
 
 def _interrupted(folder: Path, ticket_id: int, patience: float) -> str:
-    """Said once the run has come to its end, which is when its connection closes."""
+    """Wait for the end of the run, which closes the connection, and describe the result."""
     deadline = time.monotonic() + patience
     with contextlib.suppress(OSError), control.connect(folder, patience) as connection:
         control.send(connection, "follow")
         while (left := deadline - time.monotonic()) > 0:
             connection.settimeout(left)
             if not connection.recv(4096):
-                return f"The agent of ticket {ticket_id} is interrupted: `legion resume {ticket_id}` lets it go on."
+                return f"The agent of ticket {ticket_id} is interrupted: `legion resume {ticket_id}` continues it."
     return f"The agent of ticket {ticket_id} is asked to end: see `legion ticket {ticket_id}`."
 
 
-def _look(folder: Path, id: str) -> bool | None:
+def _delivered(folder: Path, id: str) -> bool | None:
     for event in read_journal(folder):
         if event.kind in ("heard", "not-heard") and event.facts.get("id") == id:
             return event.kind == "heard"
     return None
 
 
-def _words_of(ticket_id: int, heard: bool | None) -> str:
-    match heard:
+def _delivery_message(ticket_id: int, delivered: bool | None) -> str:
+    match delivered:
         case True:
-            return f"The agent of ticket {ticket_id} has heard it."
+            return f"The agent of ticket {ticket_id} has received it."
         case False:
             return (
-                f"The agent of ticket {ticket_id} ended before it heard this; if the ticket goes on, it is told then: "
-                f"see `legion ticket {ticket_id}`."
+                f"The agent of ticket {ticket_id} ended before it received this; "
+                f"if the ticket continues, its next run gets it: see `legion ticket {ticket_id}`."
             )
         case _:
-            return f"The agent of ticket {ticket_id} hears it after what it is doing now: see `legion log {ticket_id}`."
+            return f"The agent of ticket {ticket_id} receives it after its present step: see `legion log {ticket_id}`."
 
 
 def _refuse_long(text: str) -> None:
     if len(text) > _LONGEST:
-        raise BadInput(f"A message has at most {_LONGEST:,} letters: put long material into the repository.")
+        raise BadInput(f"A message has at most {_LONGEST:,} characters: put long material into the repository.")
 
 
 def _gone(ticket_id: int) -> StateConflict:

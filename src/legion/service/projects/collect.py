@@ -1,4 +1,4 @@
-"""Bringing landed work into the person's own branch: the only thing that writes to their repository."""
+"""Brings landed work into the person's branch. Nothing else writes to their repository."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ def collect(context: Context, cwd: str) -> CollectResult:
     upstream.look(context, project_context)
     with context.store.write() as tx:
         tx.record(EventKind.COLLECTED, project=project.id, data={"old": done.old, "new": done.new})
-    said = (
+    message = (
         f"{project.branch} has {commits} new commit{'s' if commits != 1 else ''}."
         if commits
-        else f"{project.branch} holds all landed work already."
+        else f"{project.branch} already contains all landed work."
     )
     return CollectResult(
-        branch=project.branch, old=done.old, new=done.new, commits=commits, files=done.files, message=said
+        branch=project.branch, old=done.old, new=done.new, commits=commits, files=done.files, message=message
     )

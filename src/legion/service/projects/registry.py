@@ -1,4 +1,4 @@
-"""A repository becomes a project, is trusted, paused, and let go again."""
+"""Projects: find one by folder, add, pause, resume and remove it."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ from legion.system import files
 from legion.wire.projects import AddProject, Done, ProjectAdded
 
 _OWNER = ".owner"
-"""A file in the folder of worktrees: for a person who wonders, and so that no other Legion takes the folder."""
-_EMPTY_ROOMS = (".pool", ".making")
+"""A file in the folder of worktrees that names the owner, so that no other Legion uses the folder."""
+_EMPTY_FOLDERS = (".pool", ".making")
 
 
 def find(context: Context, cwd: str) -> Project:
@@ -59,7 +59,7 @@ def find_or_none(context: Context, cwd: str) -> Project | None:
 
 
 def _by_git(folder: Path, known: tuple[Project, ...]) -> Project | None:
-    """Another checkout of a known repository, or a repository of its own that happens to lie in one."""
+    """The project of another checkout of a known repository; None for a separate repository inside one."""
     try:
         facts = look(folder)
     except NotARepository:
@@ -80,9 +80,11 @@ def add(context: Context, request: AddProject) -> ProjectAdded:
     there = _own_text(file)
     text = there if there is not None else _guessed(root)
     parse(text, origin=str(file))
-    _refuse_committed_nonsense(facts)
+    _refuse_invalid_committed_file(facts)
     worktrees = (
-        Path(project.worktrees) if project else _nobodys(worktrees_folder(context.user, root), _sign(context, root))
+        Path(project.worktrees)
+        if project
+        else _free_folder(worktrees_folder(context.user, root), _owner_text(context, root))
     )
     known = project is not None
     if not request.dry_run:
@@ -118,7 +120,7 @@ def _moved_from(context: Context, facts: RepositoryFacts) -> Project | None:
     """The project whose repository was here before it was moved: its folder is gone, and this one has its commits."""
     with context.store.read() as tx:
         gone = [project for project in projects.all(tx) if not Path(project.common_dir).exists()]
-    here = Hub(facts.common_dir)
+    here = History(facts.common_dir)
     candidates = [
         project for project in gone if project.person_tip and here.resolve(project.person_tip)
     ]
@@ -158,8 +160,8 @@ def refuse_unfit(facts: RepositoryFacts) -> None:
         )
 
 
-def _refuse_committed_nonsense(facts: RepositoryFacts) -> None:
-    """The committed file is the one in force, whatever lies in the checkout."""
+def _refuse_invalid_committed_file(facts: RepositoryFacts) -> None:
+    """The committed file is in force, whatever the checkout contains."""
     assert facts.head is not None, "an unfit repository was refused"
     committed = History(facts.common_dir).read_file(facts.head, FILE)
     if committed is not None:
@@ -167,27 +169,29 @@ def _refuse_committed_nonsense(facts: RepositoryFacts) -> None:
 
 
 def remove(context: Context, cwd: str) -> Done:
-    """Forget the project. Its worktrees and its hub go to the trash, legion.toml stays."""
+    """Remove the project. Its worktrees and its hub go to the trash, legion.toml stays."""
     project = find(context, cwd)
     project_context = context.workshop_of(project)
-    # Where the repository is gone nobody can collect; the hub is kept for a while, and where it lies is said.
+    # Without the repository nothing can be collected; the answer names the trash, which keeps the hub for a while.
     ahead = _uncollected(context, project_context) if Path(project.common_dir).is_dir() else 0
     if ahead:
         them = "1 landed commit is" if ahead == 1 else f"{ahead} landed commits are"
         raise StateConflict(
-            f"{them} not on {project.branch} yet: run `legion collect` first, or bring all of it over yourself "
+            f"{them} not on {project.branch} yet: run `legion collect` first, or merge it yourself "
             f"with `git fetch {project_context.hub.path} {TARGET}` and `git merge FETCH_HEAD`."
         )
     with context.store.write() as tx:
         live = tickets.live(tx, project=project.id)
-        in_hand = [ticket.id for ticket in live if ticket.state is not State.QUEUED]
-        in_hand += [run.ticket for run in runs.active(tx) if run.project == project.id and run.ticket is not None]
+        started = [ticket.id for ticket in live if ticket.state is not State.QUEUED]
+        started += [run.ticket for run in runs.active(tx) if run.project == project.id and run.ticket is not None]
         staff = [agent.name for agent in agents.standing(tx) if agent.project == project.id]
         if staff:
-            raise StateConflict(f"Agents stand here ({', '.join(staff[:5])}): fire them with `legion fire` first.")
-        if in_hand:
-            listed = ", ".join(str(number) for number in sorted(set(in_hand))[:5])
-            raise StateConflict(f"Tickets are still in hand here ({listed}): run `legion stop all` first.")
+            raise StateConflict(
+                f"The project has standing agents ({', '.join(staff[:5])}): fire them with `legion fire` first."
+            )
+        if started:
+            listed = ", ".join(str(number) for number in sorted(set(started))[:5])
+            raise StateConflict(f"Tickets are still running here ({listed}): run `legion stop all` first.")
         for ticket in reversed(board.topological({ticket.id: ticket.spec.after for ticket in live})):
             tickets.drop(tx, ticket)
         current = projects.get(tx, project.id)
@@ -199,10 +203,10 @@ def remove(context: Context, cwd: str) -> Done:
         if place != project_context.trash:
             files.throw_away(place, project_context.trash)
     return Done(
-        message=f"{project.name} is no Legion project any more.",
+        message=f"{project.name} is no longer a Legion project.",
         notes=[
-            f"What agents left in their worktrees lies in {project_context.trash}, the hub in {hub}.",
-            f"{FILE} is yours: delete it if you want.",
+            f"The agents' worktrees are in {project_context.trash}, the hub is in {hub}.",
+            f"{FILE} stays: delete it if you want.",
         ],
     )
 
@@ -212,7 +216,7 @@ def set_paused(context: Context, cwd: str, paused: bool) -> Project:
     kind = EventKind.PROJECT_PAUSED if paused else EventKind.PROJECT_RESUMED
     with context.store.write() as tx:
         current = projects.get(tx, project.id)
-        # Whoever resumes has mended something: what was refused before is looked at again.
+        # A person who resumes has fixed something: commits that were refused are tried again.
         refused = current.person_refused if paused else None
         return projects.save(tx, replace(current, paused=paused, person_refused=refused), kind, {})
 
@@ -225,11 +229,11 @@ def is_trusted(context: Context, project: Project) -> bool:
 def _register(
     context: Context, known: Project | None, facts: RepositoryFacts, worktrees: Path, text: str, *, trust: bool
 ) -> Project:
-    """Row, hub, target, in this order; each step finds what an interrupted one left."""
+    """Create row, hub and target, in this order. Each step continues what an interrupted one left."""
     assert facts.branch is not None, "an unfit repository was refused"
     branch = facts.branch if known is None or known.branch not in branches(facts.common_dir) else known.branch
     if known is None:
-        files.write_whole(worktrees / _OWNER, _sign(context, facts.root))
+        files.write_whole(worktrees / _OWNER, _owner_text(context, facts.root))
         with context.store.write() as tx:
             known = projects.add(
                 tx,
@@ -267,26 +271,26 @@ def _register(
         return projects.save(tx, ready, EventKind.PROJECT_ADDED, {"root": str(facts.root), "target": target})
 
 
-def _sign(context: Context, root: Path) -> str:
+def _owner_text(context: Context, root: Path) -> str:
     return f"Worktrees of {root}, in the care of {context.data.root}\n"
 
 
-def _nobodys(folder: Path, sign: str) -> Path:
-    """The folder, or the next one like it: another Legion, with other data, may have its trees there."""
+def _free_folder(folder: Path, owner_text: str) -> Path:
+    """The folder, or the next free one with a number: another Legion, with other data, may use it for its trees."""
     others = (folder.with_name(f"{folder.name}-{number}") for number in range(2, 100))
-    return next((place for place in (folder, *others) if _is_nobodys(place, sign)), folder)
+    return next((place for place in (folder, *others) if _is_free(place, owner_text)), folder)
 
 
-def _is_nobodys(folder: Path, sign: str) -> bool:
-    """Empty, or left by a removed project or by an init that was cut off. Where we cannot look, using it says why."""
+def _is_free(folder: Path, owner_text: str) -> bool:
+    """Empty, or left by a removed project or an interrupted init. If it cannot be read, the first use reports why."""
     try:
-        # A kill may leave half of the sign.
+        # A kill may leave a temporary file of the owner file.
         there = {place.name: place for place in folder.iterdir() if not place.name.startswith(f".{_OWNER}.")}
         there.pop(TRASH, None)
         owner = there.pop(_OWNER, None)
-        if owner is not None and owner.read_text(errors="replace") != sign:
+        if owner is not None and owner.read_text(errors="replace") != owner_text:
             return False
-        return all(name in _EMPTY_ROOMS and not any(place.iterdir()) for name, place in there.items())
+        return all(name in _EMPTY_FOLDERS and not any(place.iterdir()) for name, place in there.items())
     except OSError:
         return True
 
@@ -303,12 +307,12 @@ def _refuse_unwritable(folder: Path) -> None:
             "in your settings."
         ) from trouble
     if free < 50 * 2**20:
-        raise NotAllowed(f"The disk that holds {folder} is full: free some room and try again.")
+        raise NotAllowed(f"The disk that holds {folder} is full: free some space and try again.")
 
 
 def _write_config(file: Path, text: str) -> None:
     try:
-        # A link that leads nowhere would have us write wherever the repository says.
+        # Through a dangling link the repository would choose where Legion writes.
         with file.open("x", encoding="utf-8") as fresh:
             fresh.write(text)
     except OSError as trouble:
@@ -320,9 +324,9 @@ def _write_config(file: Path, text: str) -> None:
 def _notes(facts: RepositoryFacts, there: str | None, *, known: bool, trusted: bool) -> list[str]:
     notes = []
     if known:
-        notes.append("This repository was a project already; nothing was changed but what was missing.")
+        notes.append("This repository was a project already; only missing parts were added.")
     if there is not None and not trusted:
-        notes.append(f"{FILE} was here already: read its commands and run `legion trust` to let Legion run them.")
+        notes.append(f"{FILE} existed already: read its commands and run `legion trust` to allow them.")
     if there is None:
         notes.append(f"Read {FILE} and commit it; after a change to it run `legion trust`.")
     if facts.dirty_files:
@@ -340,14 +344,14 @@ def _guessed(root: Path) -> str:
 
 
 def _own_text(file: Path) -> str | None:
-    """What is in the person's legion.toml; None where there is none."""
+    """The text of the person's legion.toml; None if there is none."""
     try:
         if file.is_file():
             return _read(file)
     except OSError as trouble:
         raise NotAllowed(f"{file} cannot be read ({trouble.strerror}): make it readable and try again.") from trouble
     if file.exists() or file.is_symlink():
-        raise BadInput(f"{file} is no plain file: move it away and try again.")
+        raise BadInput(f"{file} is not a regular file: move it away and try again.")
     return None
 
 
@@ -356,6 +360,6 @@ def _read(file: Path) -> str:
 
 
 def _uncollected(context: Context, project_context: ProjectContext) -> int:
-    """Landed commits that the person's branch lacks, also where the two have parted."""
+    """The number of landed commits that the person's branch lacks, also after the two diverged."""
     tip = upstream.look(context, project_context).person_tip
     return len(project_context.hub.commits_between(tip, project_context.target)) if tip is not None else 0

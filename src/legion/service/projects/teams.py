@@ -1,4 +1,4 @@
-"""Roles and teams: listed, shown, written."""
+"""List, show, write and remove roles and teams."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _TEMPLATES = {
 about = ""
 part = "read"    # advise before the work, build, or read the change
 prompt = \"\"\"
-Who it is and what it looks at.
+The role, and what it checks.
 \"\"\"
 # tools = ["Read", "Glob", "Grep"]
 # model = "opus"
@@ -31,52 +31,53 @@ Who it is and what it looks at.
 """,
     DefinitionKind.TEAM: """\
 about = ""
-roles = ["tech_lead", "engineer", "qa"]    # who advises, the one who builds, who reads; see `legion role list`
+roles = ["tech_lead", "engineer", "qa"]    # advisors, the builder, reviewers; see `legion role list`
 rounds = 3
 """,
 }
 
 
 def role_list(context: Context, cwd: str | None) -> Roles:
-    project_context = _shop(context, cwd)
+    project_context = _project_context(context, cwd)
     found = teams.definitions(context, project_context)
     lines = [_role_line(found, name) for name in _names(found, DefinitionKind.ROLE)]
     return Roles(roles=lines, untrusted=_untrusted(context, project_context))
 
 
 def team_list(context: Context, cwd: str | None) -> Teams:
-    project_context = _shop(context, cwd)
+    project_context = _project_context(context, cwd)
     found = teams.definitions(context, project_context)
-    lines = [_team_line(found, name, _usual(project_context)) for name in _names(found, DefinitionKind.TEAM)]
+    lines = [_team_line(found, name, _default_team(project_context)) for name in _names(found, DefinitionKind.TEAM)]
     return Teams(teams=lines, untrusted=_untrusted(context, project_context))
 
 
 def role_page(context: Context, cwd: str | None, name: str) -> RolePage:
-    """Raises NotFound with the list, and BadInput with line and reason where its file makes no sense."""
-    found = teams.definitions(context, _shop(context, cwd))
+    """Raises NotFound with the list of roles, and BadInput with line and reason if its file is not valid."""
+    found = teams.definitions(context, _project_context(context, cwd))
     role = found.role(name)
     having = [team.name for team in found.teams.values() if name in [entry.partition(":")[0] for entry in team.roles]]
     return RolePage(role=_role_line(found, name), prompt=role.prompt, teams=sorted(having))
 
 
 def team_page(context: Context, cwd: str | None, name: str) -> TeamPage:
-    project_context = _shop(context, cwd)
+    project_context = _project_context(context, cwd)
     found = teams.definitions(context, project_context)
     crew = found.crew(name)
     return TeamPage(
-        team=_team_line(found, name, _usual(project_context)), stages=[_stage_line(stage) for stage in crew.stages]
+        team=_team_line(found, name, _default_team(project_context)),
+        stages=[_stage_line(stage) for stage in crew.stages],
     )
 
 
 def text(context: Context, cwd: str | None, kind: DefinitionKind, name: str, *, new: bool, like: str) -> DefinitionText:
-    """What an editor begins with: the file as it is, a shipped one to be made the person's, or something to fill in."""
+    """The text that an editor starts with: the present file, a copy of a shipped one, or a template."""
     _refuse_name(kind, name)
-    found = teams.definitions(context, _shop(context, cwd))
+    found = teams.definitions(context, _project_context(context, cwd))
     there = found.texts.get((kind, name))
     if new:
         _refuse_present(kind, name, there)
-        begin = _text_of(found, kind, like).text if like else _TEMPLATES[kind]
-        return DefinitionText(name=name, file=str(files.file_of(kind, name)), text=begin)
+        start = _text_of(found, kind, like).text if like else _TEMPLATES[kind]
+        return DefinitionText(name=name, file=str(files.file_of(kind, name)), text=start)
     there = _text_of(found, kind, name)
     _refuse_foreign(kind, there)
     return DefinitionText(
@@ -88,9 +89,9 @@ def text(context: Context, cwd: str | None, kind: DefinitionKind, name: str, *, 
 
 
 def save(context: Context, kind: DefinitionKind, wanted: SaveDefinition) -> Done:
-    """The old file stays where the new text makes no sense."""
+    """Write the text. The old file stays if the new text is not valid."""
     _refuse_name(kind, wanted.name)
-    project_context = _shop(context, wanted.cwd)
+    project_context = _project_context(context, wanted.cwd)
     found = teams.definitions(context, project_context)
     there = found.texts.get((kind, wanted.name))
     if wanted.new:
@@ -103,7 +104,7 @@ def save(context: Context, kind: DefinitionKind, wanted: SaveDefinition) -> Done
     one = DefinitionSource(kind=kind, name=wanted.name, text=wanted.text, origin=Origin.PERSON, file=str(path))
     notes: list[str] = []
     if kind is DefinitionKind.ROLE:
-        notes = _spoilt(found, files.role_of(one))
+        notes = _broken_teams(found, files.role_of(one))
     else:
         _refuse_wrong_team(found, one)
     _write(path, wanted.text)
@@ -111,29 +112,29 @@ def save(context: Context, kind: DefinitionKind, wanted: SaveDefinition) -> Done
 
 
 def remove(context: Context, cwd: str | None, kind: DefinitionKind, name: str) -> Done:
-    """Only what the person wrote can be removed. What stands below it, a shipped one, counts again."""
+    """Remove a file of the person's. A shipped one of the same name counts again."""
     _refuse_name(kind, name)
-    project_context = _shop(context, cwd)
+    project_context = _project_context(context, cwd)
     found, path = teams.definitions(context, project_context), files.file_of(kind, name)
     if not path.exists():
         there = _text_of(found, kind, name)
         _refuse_foreign(kind, there)
         raise NotAllowed(
-            f"The {kind.value} {name} is shipped, so there is nothing of yours to remove: `legion {kind.value} edit "
-            f"{name}` makes it your own."
+            f"The {kind.value} {name} is shipped and cannot be removed: `legion {kind.value} edit "
+            f"{name}` makes a copy of your own."
         )
     left = teams.definitions(context, project_context, without=(kind, name))
     if broken := [
         team for team in found.teams if _works(found, team) and team in left.teams and not _works(left, team)
     ]:
         raise StateConflict(
-            f"The role {name} is needed by {', '.join(broken)}: take it out there first, with `legion team edit "
+            f"The role {name} is needed by {', '.join(broken)}: remove it there first, with `legion team edit "
             f"{broken[0]}`."
         )
     kept = path.with_name(f"{path.name}.removed")
     _rename(path, kept)
     again = f"; the {left.texts[kind, name].origin.value} one counts now" if (kind, name) in left.texts else ""
-    return Done(message=f"The {kind.value} {name} is removed{again}. Its text lies in {kept}.")
+    return Done(message=f"The {kind.value} {name} is removed{again}. Its text is kept in {kept}.")
 
 
 def _works(found: Definitions, team: str) -> bool:
@@ -144,17 +145,17 @@ def _works(found: Definitions, team: str) -> bool:
     return True
 
 
-def _shop(context: Context, cwd: str | None) -> ProjectContext | None:
+def _project_context(context: Context, cwd: str | None) -> ProjectContext | None:
     project = project_cases.find_or_none(context, cwd) if cwd else None
     if project is None:
         return None
-    # Whoever has just committed a definition wants it to count.
+    # Include definitions that the person has just committed.
     project_context = context.workshop_of(project)
     upstream.look(context, project_context)
     return project_context
 
 
-def _usual(project_context: ProjectContext | None) -> str:
+def _default_team(project_context: ProjectContext | None) -> str:
     return project_context.config.agents.team if project_context is not None else SOLO
 
 
@@ -221,20 +222,20 @@ def _team_line(found: Definitions, name: str, usual: str) -> TeamLine:
 
 
 def _place(found: Definitions, kind: DefinitionKind, name: str) -> tuple[str, str]:
-    """Where it is defined; a file that cannot be read is the person's."""
+    """Origin and file of a definition; a file that cannot be read is the person's."""
     one = found.texts.get((kind, name))
     return (one.origin.value, one.file) if one else (Origin.PERSON.value, str(files.file_of(kind, name)))
 
 
 def _text_of(found: Definitions, kind: DefinitionKind, name: str) -> DefinitionSource:
-    """Raises NotFound with the list."""
+    """Raises NotFound with the list of names."""
     one = found.texts.get((kind, name))
     if one is not None:
         return one
     if (kind, name) in found.faults:
         raise BadInput(found.faults[kind, name])
     find_role(name, found.roles) if kind is DefinitionKind.ROLE else find_team(name, found.teams)
-    raise AssertionError("what is found has a text")
+    raise AssertionError("an existing definition has a text")
 
 
 def _refuse_name(kind: DefinitionKind, name: str) -> None:
@@ -252,12 +253,13 @@ def _refuse_present(kind: DefinitionKind, name: str, there: DefinitionSource | N
 def _refuse_foreign(kind: DefinitionKind, there: DefinitionSource) -> None:
     if there.origin is Origin.REPOSITORY:
         raise NotAllowed(
-            f"The {kind.value} {there.name} is the repository's: edit {there.file} there, commit it and trust it again."
+            f"The {kind.value} {there.name} belongs to the repository: edit {there.file} there, commit it and run "
+            "`legion trust`."
         )
 
 
-def _spoilt(found: Definitions, role: Role) -> list[str]:
-    """Teams that have the role and do not work with it any more."""
+def _broken_teams(found: Definitions, role: Role) -> list[str]:
+    """What is wrong with each team that has the role and is no longer valid with it."""
     after = replace(
         found,
         roles={**found.roles, role.name: role},
@@ -275,17 +277,17 @@ def _spoilt(found: Definitions, role: Role) -> list[str]:
 
 
 def _refuse_wrong_team(found: Definitions, one: DefinitionSource) -> None:
-    """Its form, and its roles as they are now."""
+    """Check its format, and its roles as they are now."""
     team = files.team_of(one)
     others = {key: why for key, why in found.faults.items() if key != (DefinitionKind.TEAM, one.name)}
     texts = {**found.texts, (DefinitionKind.TEAM, one.name): one}
     replace(found, teams={**found.teams, one.name: team}, texts=texts, faults=others).crew(one.name)
 
 
-def _write(path: Path, words: str) -> None:
+def _write(path: Path, text: str) -> None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        disk.write_whole(path, words)
+        disk.write_whole(path, text)
     except OSError as fault:
         raise NotAllowed(f"{path} cannot be written ({fault.strerror}): make its folder writable.") from fault
 

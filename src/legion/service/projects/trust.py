@@ -1,4 +1,4 @@
-"""No command of a repository runs before the person has seen the file that names it and said yes to its very text."""
+"""Trust in a repository's commands: the person approves the exact text that names them, by its hash."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from legion.wire.projects import Done, Trust, Trustable, TrustText
 
 
 def trustable(context: Context, cwd: str) -> Trustable:
-    """The texts that `trust` is about: as they landed, and as they are in the checkout where that differs."""
+    """The texts that can be trusted: as landed, and as in the checkout if that differs."""
     project = project_cases.find(context, cwd)
     landed, in_checkout = _landed(context, project), in_the_checkout(project)
     if landed is None and in_checkout is None:
@@ -46,22 +46,22 @@ def trustable(context: Context, cwd: str) -> Trustable:
 
 
 def trust(context: Context, request: Trust) -> Done:
-    """Trust what the person was shown, by hash. What changed since is refused."""
+    """Trust the texts that the person was shown, by hash. A text that changed since is refused."""
     if not request.hashes:
-        raise BadInput("Say which text you trust, by its hash: `legion trust --show` shows what there is.")
+        raise BadInput("Name the trusted text by its hash: `legion trust --show` lists them.")
     while (done := _trusted(context, request)) is None:
         pass
     return done
 
 
 def _trusted(context: Context, request: Trust) -> Done | None:
-    """None where something landed while we looked: another text may be in force now."""
+    """None if something landed meanwhile: another text may be in force now."""
     project = project_cases.find(context, request.cwd)
     there = trustable(context, request.cwd)
     known = {text.hash for text in there.texts}
     if unknown := [asked for asked in request.hashes if asked not in known]:
         raise StateConflict(
-            f"{FILE} changed since it was shown ({unknown[0][:12]} is not there now): look at it again."
+            f"{FILE} changed since it was shown ({unknown[0][:12]} no longer exists): run `legion trust` again."
         )
     meant = [text for text in there.texts if text.hash in request.hashes]
     config = str(Path(project.root) / FILE)
@@ -87,7 +87,7 @@ def _trusted(context: Context, request: Trust) -> Done | None:
             projects.save(tx, in_force, EventKind.PROJECT_TRUSTED, {"hash": first.hash})
     context.rested()
     notes = [
-        f"{FILE} in your checkout differs from the landed one; it takes effect when a commit of it has landed."
+        f"{FILE} in your checkout differs from the landed one; it takes effect when it has landed."
         for text in meant
         if text.place == "checkout" and text.file == config and there.texts[0].place == "landed"
     ]
@@ -102,13 +102,13 @@ def _what(meant: list[TrustText], config: str) -> str:
 
 
 def stale(project: Project) -> bool:
-    """The file in the checkout is in force until one is committed, and it is not what was trusted any more."""
+    """The file in the checkout is in force because none is committed, and it changed since it was trusted."""
     text = in_the_checkout(project)
     return project.config_origin is ConfigOrigin.CHECKOUT and text is not None and hash_of(text) != project.config_hash
 
 
 def in_the_checkout(project: Project) -> str | None:
-    """None also where something else lies there, or what cannot be read: the board is shown all the same."""
+    """None also if it is no regular file or cannot be read: the board is shown all the same."""
     file = Path(project.root) / FILE
     try:
         return file.read_text(encoding="utf-8", errors="replace") if file.is_file() else None

@@ -1,6 +1,7 @@
-"""Model providers: added, listed, removed. Of keys only the place is known here, but for one that we are to keep.
+"""Add, list and remove model providers.
 
-What a person mends here lets every ticket go on that waits for a provider.
+Only the places of keys are known here, except a new key that Legion is to keep. A change here resumes the tickets that
+wait for a provider.
 """
 
 from __future__ import annotations
@@ -38,23 +39,23 @@ from legion.wire.tickets import Dispatch
 
 _KEY = re.compile(r"[!-~]{1,16384}")
 _LONG_LIVED = "sk-ant-oat"
-"""How tokens of `claude setup-token` begin."""
+"""The prefix of tokens of `claude setup-token`."""
 _SERVICE = "legion"
 _ONE_AT_A_TIME = threading.Lock()
 
 
 class _Keyring(Protocol):
-    """What we use of the library."""
+    """The part of the library that is used here."""
 
     def set_password(self, service_name: str, username: str, password: str) -> None: ...
 
 
 def add(context: Context, wanted: AddProvider) -> Done:
-    """A new provider, or another key, address or way for one that is there."""
+    """Add a provider, or change the key, address or API of an existing one."""
     with _ONE_AT_A_TIME:
         there = dict(config.load())
         before = there.get(wanted.name)
-        one = _made(context, wanted, before)
+        one = _merged(context, wanted, before)
         there[wanted.name] = one
         _refuse_unfit(there)
         if wanted.key:
@@ -64,14 +65,14 @@ def add(context: Context, wanted: AddProvider) -> Done:
             _forget(context, wanted.name)
     model_access.bring_variables(context, changed=one.key_env)
     woken = provider_waits.go_on(context)
-    lacks = [model_access.key_advice(wanted.name, one)] if model_access.key_found(context, one) is False else []
-    lacks += [still] if (still := provider_waits.missing(context)) else []
-    # The provider that was added may be the one that is used, and lack the same.
-    notes = [*dict.fromkeys(lacks), *_woken_notes(woken), *_other_notes(context, wanted.name)]
+    missing = [model_access.key_advice(wanted.name, one)] if model_access.key_found(context, one) is False else []
+    missing += [still] if (still := provider_waits.missing(context)) else []
+    # Both texts are the same if the added provider is the one in use.
+    notes = [*dict.fromkeys(missing), *_woken_notes(woken), *_other_notes(context, wanted.name)]
     if one.kind is not ProviderApi.ANTHROPIC and not one.model:
-        notes.append("Claude Code asks for Claude's models: add --model with one of this provider's.")
+        notes.append("Claude Code requests Claude's models: add --model with a model of this provider.")
     what = "added" if before is None else "changed"
-    tip = f"`legion provider test {wanted.name}` tries it."
+    tip = f"`legion provider test {wanted.name}` tests it."
     return Done(message=f"Provider {wanted.name} is {what}; {tip}", notes=notes)
 
 
@@ -86,18 +87,18 @@ def _remove(context: Context, wanted: RemoveProvider) -> Done:
         offered = model_access.known(context)
         if wanted.name in offered:
             raise StateConflict(
-                f"{wanted.name} comes from {offered[wanted.name].key_env} of your environment: unset that."
+                f"{wanted.name} comes from {offered[wanted.name].key_env} in your environment: unset that variable."
             )
         raise _unknown(wanted.name, there)
     with context.store.read() as tx:
         busy = sorted({run.seat.replace("-", " ") for run in runs.active(tx) if run.access == wanted.name})
     if busy and not wanted.yes:
-        raise StateConflict(f"Agents work with {wanted.name} now ({', '.join(busy)}): wait for them, or add --yes.")
+        raise StateConflict(f"Agents are using {wanted.name} ({', '.join(busy)}): wait for them, or add --yes.")
     del there[wanted.name]
     config.save(there)
     kept = _forget(context, wanted.name)
     woken = provider_waits.go_on(context)
-    notes = [f"Agents were working with it ({', '.join(busy)}); they get no more answers."] if busy else []
+    notes = [f"Agents were using it ({', '.join(busy)}); they get no more answers."] if busy else []
     notes += ["The key that Legion kept for it is deleted."] if kept else []
     return Done(message=f"Provider {wanted.name} is removed.", notes=[*notes, *_woken_notes(woken)])
 
@@ -112,7 +113,7 @@ def listed(context: Context) -> Providers:
             name=name,
             url=one.url,
             auth=one.auth.value,
-            key=key_words(context, name, one),
+            key=describe_key(context, name, one),
             found=model_access.key_found(context, one),
             default=name == chosen,
             limit=limit_line(limits.get(name)),
@@ -125,7 +126,7 @@ def listed(context: Context) -> Providers:
 
 
 def dispatch_notes(context: Context, request: Dispatch) -> list[str]:
-    """What keeps new tickets of Claude Code from starting; they wait until it is mended."""
+    """What keeps new tickets for Claude Code from starting; they wait until it is fixed."""
     settings = parse(project_cases.find(context, request.cwd).config_text, origin="legion.toml")
     for new in request.tickets:
         if not new.checkpoint and agent(context, settings, new.command, new.driver).argv is None:
@@ -134,8 +135,8 @@ def dispatch_notes(context: Context, request: Dispatch) -> list[str]:
     return []
 
 
-def key_words(context: Context, name: str, one: ProviderConfig) -> str:
-    """Where a key comes from. Of a command only the program: its arguments may be private."""
+def describe_key(context: Context, name: str, one: ProviderConfig) -> str:
+    """The place of a key. Of a command only the program is named: its arguments may be private."""
     if one.key_file:
         kept = one.key_file == str(_kept_file(context, name))
         return "kept by Legion" if kept else f"file {one.key_file}"
@@ -167,15 +168,15 @@ def known(context: Context, name: str) -> ProviderConfig:
 
 def _unknown(name: str, there: Mapping[str, ProviderConfig]) -> NotFound:
     names = ", ".join(there) or "none yet"
-    return NotFound(f"There is no provider {name} (there is {names}): see `legion provider list`.")
+    return NotFound(f"There is no provider {name} (existing: {names}): see `legion provider list`.")
 
 
-def _made(context: Context, wanted: AddProvider, before: ProviderConfig | None) -> ProviderConfig:
-    """What is wanted, with what stays as it was."""
+def _merged(context: Context, wanted: AddProvider, before: ProviderConfig | None) -> ProviderConfig:
+    """The provider as before, with the wanted changes."""
     template = TEMPLATES.get(wanted.name)
     url = wanted.url or (before.url if before else template.url if template else "")
     if not url:
-        raise BadInput(f"Where is {wanted.name} reached? Add --url with its address, such as https://api.example.com.")
+        raise BadInput(f"Provider {wanted.name} needs an address: add --url, such as --url https://api.example.com.")
     usual = before.kind if before else template.kind if template else ProviderApi.ANTHROPIC
     kind = _kind(wanted.kind) if wanted.kind else usual
     if wanted.auth:
@@ -186,7 +187,7 @@ def _made(context: Context, wanted: AddProvider, before: ProviderConfig | None) 
         auth = before.auth if before else _usual_auth(kind, template)
     _refuse_two_keys(wanted)
     if auth is ProviderAuth.COPILOT and not (wanted.token_url or (before and before.token_url)):
-        raise BadInput("Copilot is reached by a login: `legion provider login copilot`.")
+        raise BadInput("Copilot needs a login: run `legion provider login copilot`.")
     made = replace(
         before or ProviderConfig(url=url),
         token_url=wanted.token_url or (before.token_url if before else ""),
@@ -212,17 +213,19 @@ def _kind(word: str) -> ProviderApi:
         return ProviderApi(word)
     except ValueError:
         kinds = ", ".join(kind.value for kind in ProviderApi)
-        raise BadInput(f"{word!r} is no API that Legion speaks: choose one of {kinds}.") from None
+        raise BadInput(f"Legion does not speak the API {word!r}: choose one of {kinds}.") from None
 
 
 def _refuse_unfit(there: Mapping[str, ProviderConfig]) -> None:
-    """Names and addresses that the gateway would refuse, also of those that a person wrote by hand."""
+    """Refuse names and addresses that the gateway would refuse, also those written by hand."""
     for name, one in there.items():
         try:
             plain = not re.search(r"\s", one.url)
             Provider(name=name, url=one.url.rstrip("/") if plain else "", key=NO_KEY)
         except ValueError:
-            raise BadInput(f"The URL of provider {name} is none: write one like https://api.example.com.") from None
+            raise BadInput(
+                f"The URL of provider {name} is not valid: write one like https://api.example.com."
+            ) from None
 
 
 def _auth(word: str) -> ProviderAuth:
@@ -230,7 +233,7 @@ def _auth(word: str) -> ProviderAuth:
         return ProviderAuth(word)
     except ValueError:
         known_ways = ", ".join(way.value for way in ProviderAuth)
-        raise BadInput(f"{word!r} is no way to show a key: choose one of {known_ways}.") from None
+        raise BadInput(f"There is no --auth {word!r}: choose one of {known_ways}.") from None
 
 
 def _refuse_two_keys(wanted: AddProvider) -> None:
@@ -239,9 +242,9 @@ def _refuse_two_keys(wanted: AddProvider) -> None:
     if named > 1 or (wanted.key and named and not wanted.keyring):
         raise BadInput("A key comes from one place: give only one of the options about it.")
     if not named and not wanted.key:
-        raise BadInput(f"Where does the key of {wanted.name} come from? Give the key, its place, or --no-key.")
+        raise BadInput(f"The key of {wanted.name} is missing: give the key, its place, or --no-key.")
     if wanted.key and not _KEY.fullmatch(wanted.key):
-        raise BadInput("The key must be one word of plain letters, digits and signs: copy it again.")
+        raise BadInput("The key must be one word of ASCII letters, digits and signs: copy it again.")
 
 
 def _with_key(context: Context, wanted: AddProvider, one: ProviderConfig) -> ProviderConfig:
@@ -276,7 +279,7 @@ def _refuse_command(one: ProviderConfig) -> None:
     try:
         program = next(iter(one.key_argv), "")
     except ValueError:
-        raise BadInput("The key command has quotes that do not close: mend it.") from None
+        raise BadInput("The key command has an unclosed quote: close it.") from None
     if shutil.which(program) is None:
         raise BadInput(f"The program {program!r} of the key command is not on PATH: install it or name its full path.")
 
@@ -289,7 +292,7 @@ def _keep(context: Context, wanted: AddProvider) -> None:
     if wanted.keyring:
         try:
             _keyring().set_password(_SERVICE, wanted.name, wanted.key)
-        except Exception:  # backends of any kind raise what they like, and it may hold the key
+        except Exception:  # backends raise errors of any type, and they may contain the key
             raise NotAllowed("The keyring cannot be opened by the daemon: unlock it, or leave out --keyring.") from None
         return
     context.data.keys.mkdir(exist_ok=True, mode=0o700)
@@ -297,7 +300,7 @@ def _keep(context: Context, wanted: AddProvider) -> None:
 
 
 def _forget(context: Context, name: str) -> bool:
-    """Delete the key in our own folder. What lies in a keyring is the person's."""
+    """Delete the key in our own folder. A key in a keyring belongs to the person."""
     there = _kept_file(context, name).exists()
     _kept_file(context, name).unlink(missing_ok=True)
     return there
@@ -305,7 +308,7 @@ def _forget(context: Context, name: str) -> bool:
 
 def _keyring() -> _Keyring:
     try:
-        # An optional extra, slow to import, and needed by few.
+        # An optional extra that is slow to import and rarely needed.
         found: _Keyring = importlib.import_module("keyring")
     except ImportError:
         raise NotAllowed(
@@ -323,7 +326,7 @@ def _chosen(context: Context) -> str:
 
 
 def _choice_notes(context: Context) -> list[str]:
-    """Why Claude Code would not start now, where there are providers."""
+    """Why Claude Code would not start now although there are providers."""
     if not model_access.known(context):
         return []
     try:
@@ -334,7 +337,7 @@ def _choice_notes(context: Context) -> list[str]:
 
 
 def _other_notes(context: Context, name: str) -> list[str]:
-    """That agents go on with another provider than the one that was added."""
+    """A note if agents use another provider than the one that was added."""
     used = _chosen(context)
     if used in ("", name):
         return []
@@ -342,7 +345,7 @@ def _other_notes(context: Context, name: str) -> list[str]:
 
 
 def _woken_notes(woken: list[int]) -> list[str]:
-    return [f"Work goes on that waited for a provider: {_tickets(woken)}."] if woken else []
+    return [f"Work that waited for a provider resumes: {_tickets(woken)}."] if woken else []
 
 
 def _tickets(ids: list[int]) -> str:

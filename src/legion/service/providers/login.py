@@ -1,6 +1,6 @@
-"""`legion provider login copilot`: GitHub's device flow. The person confirms a code in a browser, and we are let in.
+"""GitHub's device flow for `legion provider login copilot`: the person confirms a code in a browser.
 
-Nothing of it is official, so nothing happens before the person has said that they know.
+GitHub does not offer this officially, so it needs the person's consent first.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from legion.wire.providers import AddProvider, BeginLogin, FinishLogin, LoginBeg
 
 NAME = "copilot"
 WARNING = (
-    "GitHub offers Copilot to its own editors and to nobody else: this way in is unofficial, may end any day, and "
-    "accounts were suspended for it. Add --unofficial if you want it all the same."
+    "GitHub offers Copilot only to its own editors: this login is unofficial, may stop working any day, and "
+    "accounts were suspended for it. Add --unofficial to use it all the same."
 )
 _GITHUB = "https://github.com"
 _PATIENCE = 30.0
-_LONGEST_LOOK = 10.0
+_LONGEST_WAIT = 10.0
 """Seconds that one call waits for the person."""
 _SLOWER = 5.0
 _GRANT = "urn:ietf:params:oauth:grant-type:device_code"
@@ -46,11 +46,11 @@ class _Pending:
     model: str
     until: float
     interval: float
-    next_look: float
+    next_poll: float
 
 
 _pending: dict[str, _Pending] = {}
-"""In memory alone: a login that a restart interrupts is begun again."""
+"""In memory only: a login that a restart interrupts has to be started again."""
 
 
 def begin(context: Context, wanted: BeginLogin) -> LoginBegun:
@@ -64,7 +64,7 @@ def begin(context: Context, wanted: BeginLogin) -> LoginBegun:
         code, shown, where = str(answer["device_code"]), str(answer["user_code"]), str(answer["verification_uri"])
         lasts, interval = float(answer["expires_in"]), float(answer.get("interval", _SLOWER))
     except (KeyError, TypeError, ValueError):
-        raise LegionError(f"{github} does not offer this login: look at the address.") from None
+        raise LegionError(f"{github} does not offer this login: check the address.") from None
     now = time.monotonic()
     id = str(uuid.uuid4())
     with _ONE_AT_A_TIME:
@@ -78,35 +78,35 @@ def begin(context: Context, wanted: BeginLogin) -> LoginBegun:
             model=wanted.model,
             until=now + lasts,
             interval=interval,
-            next_look=now + interval,
+            next_poll=now + interval,
         )
     return LoginBegun(id=id, code=shown, url=where, seconds=lasts)
 
 
 def finish(context: Context, wanted: FinishLogin) -> LoginState:
-    """Waits a while for the person; ask again until it is done. Raises where it cannot be any more."""
+    """Wait a while for the person; the client asks again until it is done. Raises if it can no longer succeed."""
     pending = _pending.get(wanted.id)
     if pending is None:
-        raise NotFound("This login is over: begin it again.")
-    deadline = time.monotonic() + _LONGEST_LOOK
+        raise NotFound("This login has ended: start it again.")
+    deadline = time.monotonic() + _LONGEST_WAIT
     while (now := time.monotonic()) < deadline:
         if now > pending.until:
-            raise _over(wanted.id, "The code was not confirmed in time: begin the login again.")
-        time.sleep(max(0.0, min(pending.next_look, deadline) - now))
-        if time.monotonic() < pending.next_look:
+            raise _over(wanted.id, "The code was not confirmed in time: start the login again.")
+        time.sleep(max(0.0, min(pending.next_poll, deadline) - now))
+        if time.monotonic() < pending.next_poll:
             break
-        token = _look(wanted.id, pending)
+        token = _poll(wanted.id, pending)
         if token:
             _pending.pop(wanted.id, None)
-            return _let_in(context, pending, token)
+            return _add_provider(context, pending, token)
     return LoginState(done=False, message="", notes=[])
 
 
-def _look(id: str, pending: _Pending) -> str:
-    """The lasting token, or nothing yet."""
-    words = {"client_id": COPILOT_CLIENT, "device_code": pending.device_code, "grant_type": _GRANT}
-    answer = _post(f"{pending.github}/login/oauth/access_token", words)
-    pending.next_look = time.monotonic() + pending.interval
+def _poll(id: str, pending: _Pending) -> str:
+    """The long-lived token; empty as long as the person has not confirmed."""
+    form = {"client_id": COPILOT_CLIENT, "device_code": pending.device_code, "grant_type": _GRANT}
+    answer = _post(f"{pending.github}/login/oauth/access_token", form)
+    pending.next_poll = time.monotonic() + pending.interval
     token = answer.get("access_token")
     if isinstance(token, str) and token:
         return token
@@ -115,15 +115,15 @@ def _look(id: str, pending: _Pending) -> str:
             return ""
         case "slow_down":
             pending.interval += _SLOWER
-            pending.next_look += _SLOWER
+            pending.next_poll += _SLOWER
             return ""
         case "access_denied":
             raise _over(id, "The login was declined in the browser: nothing was changed.")
         case _:
-            raise _over(id, "The code is no longer good: begin the login again.")
+            raise _over(id, "The code has expired: start the login again.")
 
 
-def _let_in(context: Context, pending: _Pending, token: str) -> LoginState:
+def _add_provider(context: Context, pending: _Pending, token: str) -> LoginState:
     done = catalog.add(
         context,
         AddProvider(name=NAME, url=pending.url, model=pending.model or None, key=token, token_url=pending.token_url),
@@ -139,13 +139,13 @@ def _over(id: str, sentence: str) -> LegionError:
 def _address(url: str) -> str:
     parts = urllib.parse.urlsplit(url)
     if parts.scheme not in ("http", "https") or not parts.hostname or parts.username or parts.query or parts.fragment:
-        raise BadInput(f"{url!r} is no address: write one like https://github.com.")
+        raise BadInput(f"{url!r} is not an address: write one like https://github.com.")
     return url.rstrip("/")
 
 
-def _post(url: str, words: dict[str, str]) -> dict[str, Any]:
+def _post(url: str, form: dict[str, str]) -> dict[str, Any]:
     headers = {"accept": "application/json", "content-type": "application/x-www-form-urlencoded"}
-    request = urllib.request.Request(url, urllib.parse.urlencode(words).encode(), headers)
+    request = urllib.request.Request(url, urllib.parse.urlencode(form).encode(), headers)
     host = urllib.parse.urlsplit(url).hostname
     try:
         with urllib.request.urlopen(request, timeout=_PATIENCE) as answer:
@@ -153,5 +153,5 @@ def _post(url: str, words: dict[str, str]) -> dict[str, Any]:
     except urllib.error.HTTPError as refused:
         raise LegionError(f"{host} refuses the login ({refused.code}): try again later.") from None
     except (OSError, ValueError):
-        raise LegionError(f"{host} cannot be asked for a login: look at your network.") from None
+        raise LegionError(f"{host} cannot be reached: check your network.") from None
     return found if isinstance(found, dict) else {}

@@ -1,6 +1,6 @@
-"""`legion provider test`: one tiny real request through the gateway, and what came back in one sentence.
+"""The test of `legion provider test`: one tiny real request through the gateway, and the result in one sentence.
 
-The key stays with the gateway: we ask it as an agent would, with a pass of our own that ends with the answer.
+The key stays in the gateway. The request uses a pass, as an agent's does; the pass ends with the answer.
 """
 
 from __future__ import annotations
@@ -27,19 +27,19 @@ _SHORT_NAME = re.compile(r"[a-z]*(\[\w+\])?")
 """Claude Code's own names for models (`opus`, `sonnet[1m]`), which no provider knows."""
 _PATIENCE = 60.0
 _LONGEST = 300
-_OWN_WORDS = "legion: "
-"""How the gateway begins what it says itself."""
+_FROM_GATEWAY = "legion: "
+"""The prefix of errors that the gateway itself reports."""
 _UNREACHABLE = re.compile(r"provider \S+ unreachable: (.*?)(; try again)?")
 
 
 @dataclass(frozen=True, kw_only=True)
 class _ProbeAnswer:
     status: int
-    said: str
+    error: str
 
 
 def try_out(context: Context, wanted: TryProvider) -> ProviderAnswer:
-    """Where it goes well, tickets that wait for a provider go on."""
+    """Send the request. If it succeeds, tickets that wait for a provider resume."""
     one = catalog.known(context, wanted.name)
     model = wanted.model or one.model or _settings_model(context) or _SMALL_MODEL
     folder = model_access.tell_gateway(context)
@@ -55,7 +55,7 @@ def try_out(context: Context, wanted: TryProvider) -> ProviderAnswer:
     ok = answer.status == 200
     message = f"{wanted.name} answers for {model} in {ms} ms." if ok else _trouble(wanted.name, model, answer)
     if ok and (woken := provider_waits.go_on(context)):
-        message += f" Waiting tickets go on: {', '.join(map(str, woken))}."
+        message += f" Waiting tickets resume: {', '.join(map(str, woken))}."
     return ProviderAnswer(provider=wanted.name, ok=ok, model=model, ms=ms, message=message)
 
 
@@ -65,7 +65,7 @@ def _settings_model(context: Context) -> str:
 
 
 def _ask(url: str, token: str, model: str, one: ProviderConfig) -> _ProbeAnswer:
-    """Counting tokens costs nothing; where a provider cannot, it answers with few tokens."""
+    """Count tokens, which costs nothing; a provider that cannot count answers with a few tokens."""
     question = {"model": model, "messages": [{"role": "user", "content": "hi"}]}
     if one.kind is not ProviderApi.ANTHROPIC:
         return _post(url, "/v1/messages", token, {**question, "max_tokens": 16}, one.auth)
@@ -90,41 +90,41 @@ def _post(url: str, path: str, token: str, body: object, auth: ProviderAuth) -> 
         body = answer.read()
         if skipped := answer.getheader("x-legion-skipped"):
             # Another provider of a route answered instead.
-            return _ProbeAnswer(status=502, said=f"{_OWN_WORDS}skipped: {skipped}; see its key and its limits.")
-        return _ProbeAnswer(status=answer.status, said=said(body))
+            return _ProbeAnswer(status=502, error=f"{_FROM_GATEWAY}skipped: {skipped}; check its key and its limits.")
+        return _ProbeAnswer(status=answer.status, error=error_text(body))
     except TimeoutError:
-        return _ProbeAnswer(status=504, said=f"{_OWN_WORDS}no answer came in {_PATIENCE:g} s.")
+        return _ProbeAnswer(status=504, error=f"{_FROM_GATEWAY}no answer came in {_PATIENCE:g} s.")
     except (OSError, http.client.HTTPException) as fault:
-        return _ProbeAnswer(status=502, said=f"{_OWN_WORDS}the gateway could not be asked ({fault}).")
+        return _ProbeAnswer(status=502, error=f"{_FROM_GATEWAY}the gateway did not answer ({fault}).")
     finally:
         connection.close()
 
 
-def said(body: bytes) -> str:
-    """The words of an error in Anthropic's shape, else the beginning of whatever came."""
+def error_text(body: bytes) -> str:
+    """The message of an error in Anthropic's format, else the first part of the body."""
     try:
         document = json.loads(body)
-        words = document["error"]["message"]
+        message = document["error"]["message"]
     except (ValueError, KeyError, TypeError):
-        words = body[: 4 * _LONGEST].decode("utf-8", "replace")
-    plain = " ".join(str(words).split())
+        message = body[: 4 * _LONGEST].decode("utf-8", "replace")
+    plain = " ".join(str(message).split())
     return plain if len(plain) <= _LONGEST else f"{plain[:_LONGEST]}..."
 
 
 def _trouble(name: str, model: str, answer: _ProbeAnswer) -> str:
-    theirs = answer.said.rstrip(".")
-    if theirs.startswith(_OWN_WORDS):
-        words = theirs.removeprefix(_OWN_WORDS)
-        if unreachable := _UNREACHABLE.fullmatch(words):
-            return f"{name} cannot be reached ({unreachable[1]}): look at its URL and at your network."
-        return f"{words[:1].upper()}{words[1:]}."
-    told = f"({answer.status}: {theirs})" if theirs else f"({answer.status})"
+    theirs = answer.error.rstrip(".")
+    if theirs.startswith(_FROM_GATEWAY):
+        text = theirs.removeprefix(_FROM_GATEWAY)
+        if unreachable := _UNREACHABLE.fullmatch(text):
+            return f"{name} cannot be reached ({unreachable[1]}): check its URL and your network."
+        return f"{text[:1].upper()}{text[1:]}."
+    detail = f"({answer.status}: {theirs})" if theirs else f"({answer.status})"
     match answer.status:
         case 401 | 403:
-            return f"{name} does not take the key {told}: give another with `legion provider add {name}`."
+            return f"{name} does not accept the key {detail}: give another with `legion provider add {name}`."
         case 404:
-            return f"{name} does not know the model {model} {told}: name another with --model, or mend its URL."
+            return f"{name} does not know the model {model} {detail}: name another with --model, or fix its URL."
         case 429 | 529:
-            return f"{name} takes the key and has no more to give for now {told}: try again later."
+            return f"{name} accepts the key but is at its limit {detail}: try again later."
         case _:
-            return f"{name} answered with an error {told}: look at its URL, and at its own pages about trouble."
+            return f"{name} answered with an error {detail}: check its URL, and the provider's status page."

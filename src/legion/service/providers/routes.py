@@ -1,4 +1,4 @@
-"""Which models are asked where: routes set, listed, removed, and what each provider says it has."""
+"""Set, list and remove routes of models to providers, and list the models of each provider."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from legion.gateway.files.passes import Pass, grant, revoke
 from legion.jobs.agent import model_access
 from legion.jobs.context import Context
 from legion.service.providers import catalog
-from legion.service.providers.probe import said
+from legion.service.providers.probe import error_text
 from legion.wire.projects import Done
 from legion.wire.providers import Models, ModelsOf, RemoveRoute, RouteLine, Routes, SetRoute
 
@@ -43,9 +43,9 @@ def listed(context: Context) -> Routes:
 
 
 def set_route(context: Context, wanted: SetRoute) -> Done:
-    """A new route goes before all others; one that is there keeps its place."""
+    """A new route is tried before all others; an existing one keeps its place."""
     if not wanted.model or not wanted.to:
-        raise BadInput("A route needs a model and a provider to ask: `legion route set 'claude-haiku-*' ollama`.")
+        raise BadInput("A route needs a model and a provider: `legion route set 'claude-haiku-*' ollama`.")
     if wanted.most_usd is not None and not 0 <= wanted.most_usd < _DEAREST:
         raise BadInput("--most-usd must be dollars for a million tokens, such as 5.")
     made = RouteConfig(
@@ -55,7 +55,7 @@ def set_route(context: Context, wanted: SetRoute) -> Done:
         role=wanted.role,
         team=wanted.team,
         most_usd=wanted.most_usd,
-        to=tuple(config.target(words) for words in wanted.to),
+        to=tuple(config.target(text) for text in wanted.to),
     )
     for name in (*(target.provider for target in made.to), *filter(None, (made.provider,))):
         catalog.known(context, name)
@@ -67,7 +67,7 @@ def set_route(context: Context, wanted: SetRoute) -> Done:
             config.save((made, *there))
     model_access.tell_gateway(context)
     places = ", then ".join(target.words for target in made.to)
-    return Done(message=f"{made.model} is asked for at {places}.", notes=[])
+    return Done(message=f"{made.model} is requested from {places}.", notes=[])
 
 
 def remove_route(context: Context, wanted: RemoveRoute) -> Done:
@@ -85,7 +85,7 @@ def remove_route(context: Context, wanted: RemoveRoute) -> Done:
 
 
 def models(context: Context, name: str = "") -> Models:
-    """What the providers say they have, asked through the gateway, which alone has their keys."""
+    """The models that the providers list, requested through the gateway, which alone has their keys."""
     names = [name] if name else list(model_access.known(context))
     for one in names:
         catalog.known(context, one)
@@ -110,15 +110,15 @@ def _ask(url: str, token: str) -> ModelsOf:
         answer = connection.getresponse()
         body = answer.read()
     except (OSError, http.client.HTTPException) as fault:
-        return _no_models(f"the gateway could not be asked ({fault})")
+        return _no_models(f"the gateway did not answer ({fault})")
     finally:
         connection.close()
     if answer.status != 200:
-        return _no_models(f"it answered {answer.status}: {said(body)}")
+        return _no_models(f"it answered {answer.status}: {error_text(body)}")
     try:
         return ModelsOf(provider="", models=sorted(str(one["id"]) for one in json.loads(body)["data"]))
     except (ValueError, KeyError, TypeError):
-        return _no_models(f"what it answered is no list of models: {said(body)}")
+        return _no_models(f"its answer is not a list of models: {error_text(body)}")
 
 
 def _no_models(why: str) -> ModelsOf:

@@ -1,1 +1,1 @@
-"""Pieces that several use cases share."""
+"""Parts that several use cases share."""

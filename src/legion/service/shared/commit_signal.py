@@ -1,4 +1,4 @@
-"""Telling those who wait that something happened, without polling."""
+"""A signal after every commit, so that requests can wait for events without polling."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from legion.store.database.transactions import Store
 
 
 class CommitSignal:
-    """Wakes waiters after every commit that brought events."""
+    """Wakes the waiting threads after every commit that recorded events."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
         self._condition = threading.Condition()
         self._count = 0
         self._closed = False
-        store.on_commit(self._tell)
+        store.on_commit(self._notify)
 
-    def _tell(self) -> None:
+    def _notify(self) -> None:
         with self._condition:
             self._count += 1
             self._condition.notify_all()
 
     def close(self) -> None:
-        """Let every waiter go: the daemon ends."""
+        """Wake every waiting thread, because the daemon ends."""
         with self._condition:
             self._closed = True
             self._condition.notify_all()
@@ -35,7 +35,7 @@ class CommitSignal:
             return events.last(tx)
 
     def wait(self, after: int, timeout: float) -> bool:
-        """Whether an event later than `after` exists, waiting for one at most `timeout` seconds."""
+        """Wait at most `timeout` seconds for an event later than `after`; return whether there is one."""
         deadline = time.monotonic() + timeout
         while True:
             with self._condition:

@@ -1,16 +1,18 @@
-"""Pieces that several screens show: a moment, what was spent, a run."""
+"""Pieces that several pages show: a time, usage, a run, an event."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime
 
+from legion.domain.events import Event
 from legion.domain.runs import Run
 from legion.domain.scheduling.usage import Usage
-from legion.wire.tickets import RunLine, UsageLine
+from legion.wire.tickets import EventLine, RunLine, UsageLine
 
 
 def moment(until: float | None, now: float) -> str:
-    """In the words of a person who looks at a clock."""
+    """A time as people say it: "in 20 s", "at 14:30"; empty for None."""
     if until is None:
         return ""
     seconds = until - now
@@ -25,7 +27,7 @@ def moment(until: float | None, now: float) -> str:
 
 
 def usage_line(spent: Usage | None) -> UsageLine | None:
-    """None where nothing was counted."""
+    """None if no request was counted."""
     if spent is None or not spent.requests:
         return None
     return UsageLine(
@@ -53,4 +55,15 @@ def run_line(run: Run, spent: Usage | None = None) -> RunLine:
         access=run.access,
         role=run.role,
         usage=usage_line(spent),
+    )
+
+
+def event_line(event: Event, names: Mapping[int, str]) -> EventLine:
+    return EventLine(
+        n=event.n,
+        at=event.at,
+        kind=event.kind.value,
+        project=names.get(event.project) if event.project is not None else None,
+        ticket=event.ticket,
+        data=dict(event.data),
     )

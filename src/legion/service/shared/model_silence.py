@@ -1,4 +1,4 @@
-"""Whether the model of a working agent answers, by the end of its run's journal. Knows nothing of tickets."""
+"""Detects from a run's journal that its model does not answer."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from pathlib import Path
 from legion.runner.journal import JournalEvent, read_tail
 
 _TAIL = 16 * 1024
-"""Bytes: everybody who looks at the board reads this much of every run, and a retry takes a hundred."""
+"""Bytes. Every request for the board reads this much of every run; a journal entry about a retry takes a hundred."""
 _ANSWERS = frozenset({"said", "thought", "called", "result"})
 
 
 def silence(run_dir: Path) -> str:
-    """In a few words, where the model was asked in vain since it last said something; else nothing."""
+    """A short text if the model failed to answer since its last reply; else an empty one."""
     asked, why = 0, ""
     for event in reversed(read_tail(run_dir, _TAIL)):
         if event.kind in _ANSWERS:
@@ -27,6 +27,6 @@ def silence(run_dir: Path) -> str:
 
 
 def _why(retry: JournalEvent) -> str:
-    """The status of the answer; a provider that cannot be reached has none."""
+    """The HTTP status, if there was an answer at all."""
     status = retry.facts.get("status")
     return f" ({status})" if isinstance(status, int) else ""

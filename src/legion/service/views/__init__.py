@@ -1,1 +1,1 @@
-"""What people look at. Read only."""
+"""Pages that people read: status, ticket page, history, usage, doctor. Nothing here writes."""

@@ -1,4 +1,4 @@
-"""Is everything there that Legion needs? Each finding says what is, and what to do where it is not well."""
+"""The checks of `legion doctor`: what works on this machine, and how to fix what does not."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from legion.jobs.workspace.save import worktree_name
 from legion.service.projects import registry as project_cases
 from legion.service.providers import catalog
 from legion.service.shared.fragments import moment
-from legion.service.views import pages
+from legion.service.views.status import flaky as flaky_checks
 from legion.store import events
 from legion.store.board import tickets
 from legion.store.staff import agents
@@ -29,7 +29,7 @@ from legion.wire.projects import Doctor, DoctorFinding
 
 _MOST_EVENTS = 20_000
 _LOW_DISK = 2 * 2**30
-_NOT_NEEDED = "not needed: your driver is another one"
+_NOT_NEEDED = "not needed: you use another driver"
 
 
 def doctor(context: Context, cwd: str | None) -> Doctor:
@@ -56,12 +56,12 @@ def _sandbox(context: Context) -> DoctorFinding:
     state, mode = context.sandbox, context.user.sandbox.mode
     if mode is SandboxMode.OFF:
         return DoctorFinding(
-            name="sandbox", ok=True, detail="switched off in your settings: agents can reach all that you can"
+            name="sandbox", ok=True, detail="switched off in your settings: agents can reach everything that you can"
         )
     if state.works:
         return DoctorFinding(name="sandbox", ok=True, detail=state.why)
     advice = "install bubblewrap (Debian: apt install bubblewrap)"
-    return DoctorFinding(name="sandbox", ok=False, detail=f"none holds here: {state.why}", advice=advice)
+    return DoctorFinding(name="sandbox", ok=False, detail=f"none works here: {state.why}", advice=advice)
 
 
 def _store(context: Context) -> DoctorFinding:
@@ -72,9 +72,11 @@ def _store(context: Context) -> DoctorFinding:
 def _settings(context: Context) -> DoctorFinding:
     user = context.user
     if context.settings.complaint:
-        return DoctorFinding(name="settings", ok=False, detail=context.settings.complaint, advice="mend the file")
+        return DoctorFinding(name="settings", ok=False, detail=context.settings.complaint, advice="fix the file")
     there = Path(user.origin).exists() if user.origin else False
-    return DoctorFinding(name="settings", ok=True, detail=f"{user.origin}{'' if there else ' (not there; defaults)'}")
+    return DoctorFinding(
+        name="settings", ok=True, detail=f"{user.origin}{'' if there else ' (missing; defaults apply)'}"
+    )
 
 
 def _disk(name: str, place: Path) -> DoctorFinding:
@@ -82,7 +84,7 @@ def _disk(name: str, place: Path) -> DoctorFinding:
     free = shutil.disk_usage(there).free
     detail = f"{free / 2**30:.1f} GB free at {place}"
     return DoctorFinding(
-        name=name, ok=free > _LOW_DISK, detail=detail, advice="" if free > _LOW_DISK else "free some room"
+        name=name, ok=free > _LOW_DISK, detail=detail, advice="" if free > _LOW_DISK else "free some space"
     )
 
 
@@ -95,7 +97,7 @@ def _driver(name: str, program: str) -> DoctorFinding:
 
 
 def _replaced(context: Context) -> list[DoctorFinding]:
-    """A driver of the person's own under the name of the one that is always there: allowed, and easily unmeant."""
+    """A driver of the person's own named like the built-in one: allowed, but easily a mistake."""
     if CLAUDE not in context.user.drivers:
         return []
     return [
@@ -117,7 +119,7 @@ def _is_claude(context: Context, driver: str) -> bool:
 
 
 def _claude(context: Context, *, needed: bool) -> list[DoctorFinding]:
-    """The program, its way to a model, and what lies on that way. Where nobody needs it, nothing of it is wrong."""
+    """The program, its access to a model, the gateway, limits. Nothing is wrong if no ticket needs Claude Code."""
     return [_program(context, needed), _model(context, needed), _gateway(context), *_limits(context)]
 
 
@@ -128,7 +130,7 @@ def _program(context: Context, needed: bool) -> DoctorFinding:
         if not needed:
             return DoctorFinding(name="Claude Code", ok=True, detail=f"none that can be used, and {_NOT_NEEDED}")
         return DoctorFinding(name="Claude Code", ok=False, detail="none that can be used", advice=missing.message)
-    whose = "the one that Legion brings" if found.bundled else "yours"
+    whose = "bundled with Legion" if found.bundled else "yours"
     over = f"Yours is not used: {found.passed_over}" if found.passed_over else ""
     return DoctorFinding(name="Claude Code", ok=True, detail=f"{found.version}, {whose}, {found.path}", advice=over)
 
@@ -139,20 +141,20 @@ def _model(context: Context, needed: bool) -> DoctorFinding:
     except LegionError as missing:
         if not needed:
             return DoctorFinding(name="model", ok=True, detail=_NOT_NEEDED)
-        return DoctorFinding(name="model", ok=False, detail="Claude Code has no way to one", advice=missing.message)
+        return DoctorFinding(name="model", ok=False, detail="Claude Code has no access to one", advice=missing.message)
     if isinstance(way, OwnLogin):
         return DoctorFinding(
             name="model",
             ok=True,
             detail=f"by your own Claude login, which agents can read, {way.credentials}",
-            advice="`legion provider add anthropic` gives them a way to it without the key",
+            advice="`legion provider add anthropic` gives them access without the key",
         )
     (line,) = [line for line in catalog.listed(context).providers if line.name == way.provider]
     missing_key = line.found is False
     return DoctorFinding(
         name="model",
         ok=not missing_key or not needed,
-        detail=f"by provider {line.name} at {line.url}; its key: {line.key}{', which is not there' * missing_key}",
+        detail=f"by provider {line.name} at {line.url}; its key: {line.key}{', which is missing' * missing_key}",
         advice=model_access.key_advice(line.name, catalog.known(context, line.name)) if missing_key else "",
     )
 
@@ -164,20 +166,20 @@ def _gateway(context: Context) -> DoctorFinding:
 
 
 def _limits(context: Context) -> list[DoctorFinding]:
-    """What providers said last; a limit is never a fault."""
+    """The limits that providers reported last. A limit is never a fault."""
     findings = []
     try:
         lines = catalog.listed(context).providers
     except LegionError:
-        # A file that cannot be read is told of above.
+        # The finding about the model reports a file that cannot be read.
         return []
     for line in lines:
         if line.limit is not None:
             used = "" if line.limit.utilization is None else f"{line.limit.utilization:.0%} used "
             window = f"of {line.limit.window} " if line.limit.window else ""
             resets = moment(line.limit.resets_at, context.clock())
-            said = f"{used}{window}".strip() or f"answered {line.limit.status}"
-            detail = f"{said}{f', resets {resets}' if resets else ''}"
+            state = f"{used}{window}".strip() or f"answered {line.limit.status}"
+            detail = f"{state}{f', resets {resets}' if resets else ''}"
             findings.append(DoctorFinding(name=f"limit of {line.name}", ok=True, detail=detail))
     return findings
 
@@ -191,16 +193,16 @@ def _project(context: Context, project_id: int) -> list[DoctorFinding]:
         known = {worktree_name(ticket.id) for ticket in tickets.live(tx, project=project_id)}
         ended = {worktree_name(ticket.id) for ticket in tickets.recent(tx, project_id, limit=1000)}
         staff = {agent_seat(agent.number) for agent in agents.standing(tx)} | agents.gone(tx, project_id)
-        flaky = pages.flaky(context, tx, project_id)
-        away = tickets.landed(tx, project_id, noted=True)
-        seen_early = score(events.newest(tx, project=project_id, limit=_MOST_EVENTS))
-    # Who reads a change has a tree of its own beside the ticket's.
-    readers = {
+        flaky = flaky_checks(context, tx, project_id)
+        removed = tickets.landed(tx, project_id, noted=True)
+        predicted = score(events.newest(tx, project=project_id, limit=_MOST_EVENTS))
+    # A reviewer has its own tree next to the ticket's.
+    reviewers = {
         name
         for name in project_context.worktrees.names()
         if (found := seated(name)) and worktree_name(found[1]) in known | ended
     }
-    strangers = project_context.worktrees.orphans(known | ended | staff | readers)
+    unknown = project_context.worktrees.orphans(known | ended | staff | reviewers)
     return [
         DoctorFinding(
             name="legion.toml",
@@ -218,28 +220,28 @@ def _project(context: Context, project_id: int) -> list[DoctorFinding]:
             name="flaky checks",
             ok=not flaky,
             detail=", ".join(f"{command} ({times})" for command, times in flaky.items()) or "none",
-            advice="mend them: each time they cost another run" if flaky else "",
+            advice="fix them: every flaky result costs another run" if flaky else "",
         ),
         DoctorFinding(
             name="conflicts seen early",
             ok=True,
-            detail=f"{seen_early.predicted}: {seen_early.came_true} came true, {seen_early.settled} settled in time; "
-            f"{seen_early.unforeseen} came unforeseen",
+            detail=f"{predicted.predicted}: {predicted.came_true} happened, {predicted.settled} were resolved in time; "
+            f"{predicted.unforeseen} came without a prediction",
         ),
         DoctorFinding(
             name="landed and gone",
-            # The person may have meant it.
+            # The person may have removed it on purpose.
             ok=True,
-            detail=", ".join(f"ticket {one.id} ({one.landed[:9] if one.landed else ''})" for one in away) or "none",
+            detail=", ".join(f"ticket {one.id} ({one.landed[:9] if one.landed else ''})" for one in removed) or "none",
             advice="the target went back with your branch: merge their commits, dispatch again, or `legion drop`"
-            if away
+            if removed
             else "",
         ),
         _disk("worktrees", Path(project.worktrees)),
         DoctorFinding(
             name="worktrees of no ticket",
-            ok=not strangers,
-            detail=", ".join(strangers) or "none",
-            advice="look into them, then delete them yourself" if strangers else "",
+            ok=not unknown,
+            detail=", ".join(unknown) or "none",
+            advice="check their contents, then delete them yourself" if unknown else "",
         ),
     ]

@@ -1,4 +1,4 @@
-"""How the place is in which a ticket's agent works: slot, ports, sizes, what `up` and `down` said. Read only."""
+"""The environment of a ticket's latest run: slot, ports, sizes, results of `up` and `down`. Read only."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from legion.jobs.workspace.environment import HookRun
 from legion.wire.tickets import CommandLine, EnvironmentLine
 
 _MOST_FILES = 100_000
-"""Counted for a page that somebody waits for."""
+"""More are not counted, because a person waits for the page."""
 
 
 def environment_line(context: Context, latest: Run | None, worktree: str | None) -> EnvironmentLine | None:
-    """The place of the latest run; None before the first one."""
+    """None before the first run."""
     if latest is None:
         return None
     slot = slots.held(context, latest)

@@ -1,4 +1,4 @@
-"""What stands behind a ticket, for its page: which criterion is proven by what, and what was found in its change."""
+"""The evidence on a ticket's page: what proves each criterion, weakened tests, proof by reversal."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from legion.wire.tickets import EvidenceLine, ReversalLine, UnprovenLine, Weaken
 
 
 def weakened(project_context: ProjectContext, ticket: Ticket) -> list[WeakeningLine]:
-    """Signs that its change makes tests weaker, whether or not it was allowed to touch them."""
+    """Signs that its change weakens tests, whether or not it was allowed to touch them."""
     if ticket.change is None or project_context.project.removed_at is not None:
         return []
     return [
@@ -38,12 +38,12 @@ def lines(
     read: Sequence[ReviewRequest],
     changed: Sequence[str],
 ) -> list[EvidenceLine]:
-    """`receipts` are all that the page shows, `read` what readers said about its changes, `changed` its paths."""
+    """`receipts` are all that the page shows, `read` the reviews of its changes, `changed` its paths."""
     checks = {check.name: check.command for check in project_context.config.checks}
     there = ticket.spec.checkpoint and ticket.landed is not None and project_context.project.removed_at is None
     tree = project_context.hub.tree_of(ticket.landed) if there and ticket.landed else ""
     landed_on = _landed_on(ticket, history, receipts, tree)
-    since = _attempt_began(history)
+    since = _attempt_started(history)
     tried = reversal(history)
     idle = tried.idle if tried else []
     fresh = [receipt for receipt in receipts if receipt.made_at >= since]
@@ -54,44 +54,44 @@ def lines(
             by=one.by,
             commit=one.receipt.commit if one.receipt else None,
             idle=one.by in idle,
-            own=one.backing is not Backing.READ and _wrote(changed, one.by),
+            own=one.backing is not Backing.READ and _changed_the_proof(changed, one.by),
         )
         for one in evidence.weigh(
-            ticket.spec.criteria, ticket.spec.bound, checks, fresh, landed_on, _seen(ticket, read)
+            ticket.spec.criteria, ticket.spec.bound, checks, fresh, landed_on, _reviewed(ticket, read)
         )
     ]
 
 
-def _wrote(changed: Sequence[str], command: str) -> bool:
+def _changed_the_proof(changed: Sequence[str], command: str) -> bool:
     named = deciding([command])
     return any(matches(path, named, any_case=True) for path in changed)
 
 
-def _seen(ticket: Ticket, read: Sequence[ReviewRequest]) -> dict[int, str]:
-    """What the last reader of the present change that says so saw, by the criterion's place."""
+def _reviewed(ticket: Ticket, read: Sequence[ReviewRequest]) -> dict[int, str]:
+    """By a criterion's index, what the last reviewer of the present change wrote if it found the criterion met."""
     given = [one for one in read if ticket.change is not None and one.commit == ticket.change.commit and one.verdict]
-    said = [(one.reader, judged) for one in given if one.verdict is not None for judged in one.verdict.criteria]
-    last = {judged.number - 1: (reader, judged) for reader, judged in said}
+    judgements = [(one.reader, judged) for one in given if one.verdict is not None for judged in one.verdict.criteria]
+    last = {judged.number - 1: (reader, judged) for reader, judged in judgements}
     return {place: f"{reader}: {judged.why or 'met'}" for place, (reader, judged) in last.items() if judged.met}
 
 
 def reversal(history: Sequence[Event]) -> ReversalLine | None:
-    """What is known of the latest attempt's change."""
-    since = _attempt_began(history)
+    """The result for the latest attempt's change; None if there is none."""
+    since = _attempt_started(history)
     found = [event.data for event in history if event.kind is EventKind.REVERSED and event.at >= since]
     if not found:
         return None
-    told: Any = found[-1]
+    data: Any = found[-1]
     return ReversalLine(
-        idle=list(told["idle"]),
-        unproven=[UnprovenLine(**one) for one in told["unproven"]],
-        tried=told["tried"],
-        left=told["left"],
+        idle=list(data["idle"]),
+        unproven=[UnprovenLine(**one) for one in data["unproven"]],
+        tried=data["tried"],
+        left=data["left"],
     )
 
 
 def confirmed(tx: ReadTransaction, project_context: ProjectContext, ticket: Ticket) -> tuple[Receipt, ...]:
-    """What a checkpoint stands on: receipts of its commands on the files that it looked at, whoever had them run."""
+    """The receipts that a done checkpoint is based on: of its commands on its tree, from any ticket."""
     if not ticket.spec.checkpoint or ticket.landed is None or project_context.project.removed_at is not None:
         return ()
     tree = project_context.hub.tree_of(ticket.landed)
@@ -107,7 +107,7 @@ def confirmed(tx: ReadTransaction, project_context: ProjectContext, ticket: Tick
 def _landed_on(
     ticket: Ticket, history: Sequence[Event], receipts: Sequence[Receipt], tree: str
 ) -> list[Receipt] | None:
-    """The receipts that let it land, or confirmed it; None before."""
+    """The receipts with which it landed, or with which a checkpoint is done; None before."""
     if ticket.state is not State.DONE:
         return None
     if ticket.spec.checkpoint:
@@ -117,7 +117,7 @@ def _landed_on(
     return [receipt for receipt in receipts if receipt.id in ids]
 
 
-def _attempt_began(history: Sequence[Event]) -> float:
-    """What ran on an earlier change says nothing about this one."""
+def _attempt_started(history: Sequence[Event]) -> float:
+    """When the latest attempt started: older results are about an earlier change."""
     began = [event.at for event in history if event.kind is EventKind.RUN_STARTED and not event.data.get("role")]
     return max(began, default=0.0)

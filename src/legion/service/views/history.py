@@ -1,4 +1,4 @@
-"""What happened: the daemon's events and, for a ticket, the journals of its runs between them. Read only."""
+"""The log of `legion events`: the daemon's events merged with the journals of a ticket's runs. Read only."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ from legion.wire.words import clash, clashing
 _MOST = 20_000
 _LONGEST = 200
 _OF_ALL = (EventKind.PACE,)
-"""What concerns every project: its account is at a limit."""
+"""Events that concern every project: an account is at a limit."""
 _WHY = {rule.value: words for rule, words in WORDS.items()}
 _CURSOR = re.compile(r"(\d{1,18}):(\d{1,18}):(\d{1,18})")
 
 
 @dataclass(frozen=True)
 class _Cursor:
-    """Up to where somebody has read: events, and the journal of the latest run."""
+    """The position up to which a client has read: events, and the journal of the latest run."""
 
     event: int = 0
     run: int = 0
@@ -41,7 +41,7 @@ class _Cursor:
     def read(text: str) -> _Cursor:
         found = _CURSOR.fullmatch(text)
         if text and found is None:
-            raise BadInput(f"{text[:40]!r} is no place in the events: use the `cursor` of an earlier answer.")
+            raise BadInput(f"{text[:40]!r} is not a cursor: use the `cursor` of an earlier answer.")
         return _Cursor(*(int(part) for part in found.groups())) if found else _Cursor()
 
     def __str__(self) -> str:
@@ -49,7 +49,7 @@ class _Cursor:
 
 
 def history(context: Context, cwd: str | None, ticket: int | None, run: int | None, after: str, last: int) -> Events:
-    """Of a ticket, of one run, or of a project; of all projects where the folder belongs to none."""
+    """The log of a ticket, a run or a project; of all projects if the folder belongs to none."""
     cursor = _Cursor.read(after)
     here = project_cases.find_or_none(context, cwd) if cwd and ticket is None and run is None else None
     project = here.id if here else None
@@ -61,7 +61,7 @@ def history(context: Context, cwd: str | None, ticket: int | None, run: int | No
             tickets.get(tx, ticket)
             mine = _runs(runs.of_ticket(tx, ticket), ticket, run)
         elif run is not None:
-            # A ticket's, or a turn of a standing agent.
+            # A run of a ticket, or a turn of a standing agent.
             mine = (runs.get(tx, run),)
             project, ticket = mine[0].project, mine[0].ticket
         found = events.newest(
@@ -104,11 +104,11 @@ def _event(event: Event, names: Mapping[int, str]) -> HistoryLine:
         project=names.get(event.project) if event.project is not None else None,
         ticket=event.ticket,
         run=run if isinstance(run, int) else None,
-        words=said(event),
+        words=_format_event(event),
         rule=rule,
         why=_WHY.get(rule, ""),
         data=dict(event.data),
-        # What a run of a ticket left is saved at its end.
+        # The tree of a ticket's run is saved at its end.
         rewind=str(run)
         if event.kind is EventKind.RUN_ENDED and event.ticket is not None and event.data.get("saved")
         else "",
@@ -116,7 +116,7 @@ def _event(event: Event, names: Mapping[int, str]) -> HistoryLine:
 
 
 def _moments(context: Context, run: Run) -> frozenset[int]:
-    """Lines of its journal that the ticket can go back to."""
+    """Lines of its journal that the ticket can be rewound to."""
     return frozenset(one.line for one in rewind_points.moments(context, context.workshop(run.project), run))
 
 
@@ -137,73 +137,73 @@ def _journal(entry: JournalEvent, run: Run, moments: frozenset[int]) -> HistoryL
     )
 
 
-def said(event: Event) -> str:
+def _format_event(event: Event) -> str:
     """The event in one line."""
     data = event.data
 
-    def told(*names: str) -> str:
+    def fields(*names: str) -> str:
         return ", ".join(str(data[name]) for name in names if data.get(name))
 
     match event.kind:
         case EventKind.PROJECT_ADDED:
-            at = f"ready at {told('target')[:9]}" if data.get("target") else f"on branch {told('branch')}"
-            words = f"{told('root')} is a project, {at}"
+            at = f"ready at {fields('target')[:9]}" if data.get("target") else f"on branch {fields('branch')}"
+            text = f"{fields('root')} is a project, {at}"
         case EventKind.PROJECT_TRUSTED:
-            words = f"the text {told('hash')[:12]} is trusted"
+            text = f"the text {fields('hash')[:12]} is trusted"
         case EventKind.COLLECTED:
             moved = data.get("old") != data.get("new")
-            words = f"your branch went from {told('old')[:9]} to {told('new')[:9]}" if moved else "nothing was new"
+            text = f"your branch went from {fields('old')[:9]} to {fields('new')[:9]}" if moved else "nothing was new"
         case EventKind.WARNING:
-            words = f"{told('job')}: {told('why')}" if data.get("why") else _facts(data)
+            text = f"{fields('job')}: {fields('why')}" if data.get("why") else _facts(data)
         case EventKind.CLASH_SEEN:
-            words = f"will conflict with {clash(data)}"
+            text = f"will conflict with {clash(data)}"
         case EventKind.CLASH_GONE:
-            words = f"will not conflict with {clashing(data)} any more"
+            text = f"will no longer conflict with {clashing(data)}"
         case EventKind.TICKET_CREATED:
-            words = f"asked for: {told('title')}"
+            text = f"dispatched: {fields('title')}"
         case EventKind.TICKET_MOVED:
-            reason = f": {told('reason')}" if data.get("reason") else ""
-            words = f"{told('from')} -> {told('to')}, attempt {data.get('attempt', 0)}{reason}"
+            reason = f": {fields('reason')}" if data.get("reason") else ""
+            text = f"{fields('from')} -> {fields('to')}, attempt {data.get('attempt', 0)}{reason}"
         case EventKind.RUN_STARTED:
-            whose = f"attempt {told('attempt')}" if data.get("attempt") else f"a turn of {told('name')}"
-            words = ", ".join(filter(None, (f"run {told('run')} starts", whose, told("role"))))
+            whose = f"attempt {fields('attempt')}" if data.get("attempt") else f"a turn of {fields('name')}"
+            text = ", ".join(filter(None, (f"run {fields('run')} starts", whose, fields("role"))))
         case EventKind.RUN_ENDED:
-            words = f"run {told('run')} ended: {told('outcome', 'detail')}"
+            text = f"run {fields('run')} ended: {fields('outcome', 'detail')}"
         case EventKind.REVIEW_ASKED:
-            words = f"{told('reader')} is to read {told('commit')[:9]}: {told('why')}"
+            text = f"{fields('reader')} will review {fields('commit')[:9]}: {fields('why')}"
         case EventKind.REVIEW_GIVEN:
-            words = f"{told('reader')} on {told('commit')[:9]}, {told('verdict')}: {told('summary', 'why')}"
+            text = f"{fields('reader')} on {fields('commit')[:9]}, {fields('verdict')}: {fields('summary', 'why')}"
         case EventKind.REWOUND:
-            words = f"goes back to {told('moment')}; `--to {told('run')}` is what it had"
+            text = f"rewound to {fields('moment')}; `--to {fields('run')}` restores what it had"
         case EventKind.REBUILT:
-            words = f"the board came back from the hub, as it was at event {told('event')}"
+            text = f"the board was restored from the hub, as of event {fields('event')}"
         case EventKind.RECEIPT:
-            words = f"check {told('name')} is {told('verdict')} after {data.get('duration', 0):.1f} s"
+            text = f"check {fields('name')} is {fields('verdict')} after {data.get('duration', 0):.1f} s"
         case EventKind.LANDED:
-            words = f"landed as {told('commit')[:9]}, tested with {told('tested')[:9]}"
+            text = f"landed as {fields('commit')[:9]}, tested with {fields('tested')[:9]}"
         case EventKind.BATCH:
-            words = _tries(data)
+            text = _batch(data)
         case EventKind.BATCH_SIZE:
-            words = f"{told('why')}: the next batch may hold {_count(data.get('to'), 'change')}, not {told('from')}"
+            text = f"{fields('why')}: the next batch may hold {_count(data.get('to'), 'change')}, not {fields('from')}"
         case EventKind.LEFT_BEHIND:
-            words = f"{told('why')}: it is at {told('target')[:9]}"
+            text = f"{fields('why')}: it is at {fields('target')[:9]}"
         case EventKind.BROUGHT_BACK:
-            words = f"in the target again, which is at {told('target')[:9]}"
+            text = f"in the target again, which is at {fields('target')[:9]}"
         case EventKind.PACE:
-            why = f": {told('why')}" if data.get("why") else ""
-            words = f"{told('provider')} was {told('from')} and is {told('to')}{why}"
+            why = f": {fields('why')}" if data.get("why") else ""
+            text = f"{fields('provider')} was {fields('from')} and is {fields('to')}{why}"
         case EventKind.SENT_BACK:
-            words = f"sent back: {told('why')}"
+            text = f"sent back: {fields('why')}"
         case EventKind.TARGET_MOVED:
-            words = f"the target is at {told('commit')[:9]} ({_numbers(data.get('tickets'))})"
+            text = f"the target is at {fields('commit')[:9]} ({_numbers(data.get('tickets'))})"
         case EventKind.PERSON_SEEN:
-            left = f" and left {told('left')[:9]}, which the hub keeps" if data.get("left") else ""
-            words = f"your branch is at {told('tip')[:9]}{left}"
+            left = f" and left {fields('left')[:9]}, which the hub keeps" if data.get("left") else ""
+            text = f"your branch is at {fields('tip')[:9]}{left}"
         case EventKind.ABSORBED:
-            words = f"the target holds your {told('tip')[:9]}"
+            text = f"the target holds your {fields('tip')[:9]}"
         case _:
-            words = _facts({name: value for name, value in data.items() if name != "rule"})
-    return _short(words)
+            text = _facts({name: value for name, value in data.items() if name != "rule"})
+    return _short(text)
 
 
 def _numbers(ids: object) -> str:
@@ -211,14 +211,15 @@ def _numbers(ids: object) -> str:
     return ", ".join(listed) or "your own commits"
 
 
-def _tries(data: Mapping[str, object]) -> str:
+def _batch(data: Mapping[str, object]) -> str:
     ids, lines, more = data.get("tickets"), data.get("lines"), data.get("waiting")
     if not isinstance(ids, list) or not isinstance(lines, list):
         return ""
     overdue = data.get("overdue")
-    passed = overdue if isinstance(overdue, list) else []
+    overtaken = overdue if isinstance(overdue, list) else []
     sizes = [
-        f"{_count(many, 'line')}{', passed by' if id in passed else ''}" for id, many in zip(ids, lines, strict=False)
+        f"{_count(many, 'line')}{', overtaken' if id in overtaken else ''}"
+        for id, many in zip(ids, lines, strict=False)
     ]
     listed = ", ".join(f"#{id} ({size})" for id, size in zip(ids, sizes, strict=False))
     return f"tries {listed}{' together' if len(ids) > 1 else ''}{f'; {more} more wait' if more else ''}"

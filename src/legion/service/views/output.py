@@ -1,4 +1,4 @@
-"""What an agent printed and what it changed, also while it works."""
+"""The output and the changes of an agent, also while it works: `legion log` and `legion diff`."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _END = 16 * 1024
 
 
 def log(context: Context, ticket_id: int, run_id: int | None, offset: int) -> LogText:
-    """A piece of the output of one run, the latest if none is named."""
+    """A part of the output of one run, by default the latest."""
     with context.store.read() as tx:
         ticket = tickets.get(tx, ticket_id)
         all_runs = runs.of_ticket(tx, ticket_id)
@@ -43,7 +43,7 @@ def log(context: Context, ticket_id: int, run_id: int | None, offset: int) -> Lo
     if more:
         piece = piece[: piece.rfind(b"\n") + 1] or piece
     ended = run.ended_at is not None and not more
-    # The last letter may be half written: the next piece begins with it.
+    # The last character may be incomplete: then the next piece starts with it.
     decoder = getincrementaldecoder("utf-8")("replace")
     text = decoder.decode(piece, final=ended)
     half, _ = decoder.getstate()
@@ -72,7 +72,7 @@ def end_of_log(context: Context, ticket_id: int, lines: int) -> list[str]:
 
 
 def diff(context: Context, ticket_id: int) -> Diff:
-    """What the ticket changes: its proposed change, or the tree of its running agent as it is now."""
+    """The proposed change of the ticket, or the present tree of its running agent."""
     with context.store.read() as tx:
         ticket = tickets.get(tx, ticket_id)
     project_context = context.workshop(ticket.project)
@@ -97,7 +97,7 @@ def _current_tree(context: Context, ticket: Ticket) -> tuple[str, str, bool]:
         tree,
         project_context.folder / "looks" / worktree_name(ticket.id),
         parent=ticket.base,
-        message="a look at a tree in work",
+        message="the present state of a worktree",
         author=AUTHOR,
         when=int(ticket.moved_at),
     )

@@ -1,4 +1,4 @@
-"""`legion done`: what came of a stretch of work. Read only."""
+"""The summary of `legion done`: what landed, failed and waits since the last collect. Read only."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from legion.domain.tickets.ticket import Cause, ParkReason, State, Ticket
 from legion.jobs.context import Context
 from legion.jobs.supervise.usage import day_of
 from legion.service.projects import registry as project_cases
-from legion.service.views import pages
 from legion.service.views import usage as usage_cases
+from legion.service.views.status import ahead
 from legion.service.views.ticket_line import TicketLines
 from legion.store import events
 from legion.store.board import questions, tickets
@@ -22,7 +22,7 @@ _FOR_A_PERSON = (ParkReason.QUESTION, ParkReason.BUDGET, ParkReason.PROVIDER, Pa
 
 
 def stretch(context: Context, cwd: str, hours: float | None) -> WorkSummary:
-    """Since the person last collected, or for so many hours."""
+    """Summarize the work since the person last collected, or of the last `hours`."""
     project = project_cases.find(context, cwd)
     now = context.clock()
     with context.store.read() as tx:
@@ -56,7 +56,7 @@ def stretch(context: Context, cwd: str, hours: float | None) -> WorkSummary:
         stopped=by_state[State.STOPPED],
         waiting=[lines.line(one) for one in waiting],
         open=len(live),
-        to_collect=pages.ahead(context, project),
+        to_collect=ahead(context, project),
         usage=usage_cases.share_line(summed(shares)),
         sent_back=len(back),
         conflicts=sum(1 for data in back if data["cause"] == Cause.CONFLICT.value),

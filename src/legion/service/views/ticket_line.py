@@ -1,4 +1,4 @@
-"""A ticket's line on the board: its state, and in a sentence what it does or waits for."""
+"""A ticket's line on the board: its state, and in one sentence what it does or waits for."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ from legion.wire.tickets import TicketLine
 
 
 class TicketLines:
-    """Turns tickets into lines, looking up once what several lines need."""
+    """Formats tickets as lines, and loads what several lines need only once."""
 
     def __init__(self, context: Context, tx: ReadTransaction, shown: Collection[Ticket]) -> None:
         self._context = context
         self._now = context.clock()
-        self._rests = resting(context)
+        self._backoffs = pending_backoffs(context)
         self._projects = {project.id: project for project in projects.all(tx)}
         self._trusted = {
             project.id: projects.is_trusted(tx, project.id, project.config_hash) for project in self._projects.values()
@@ -80,13 +80,13 @@ class TicketLines:
             parked_until=ticket.parked.until if ticket.parked else None,
             question=self._asking[ticket.id].id if ticket.id in self._asking else None,
             undoes=spec.undoes,
-            conflicts_with=[clash.theirs for clash in clashes_of(self._context, ticket)],
+            conflicts_with=[conflict.theirs for conflict in predicted_conflicts(self._context, ticket)],
         )
 
     def _doing(self, ticket: Ticket, held_up: tuple[int, ...]) -> str:
         job = _JOBS.get(ticket.state)
-        if job is not None and (rest := self._rests.get((job, ticket.id))) is not None:
-            return told(rest, self._now)
+        if job is not None and (backoff := self._backoffs.get((job, ticket.id))) is not None:
+            return describe_backoff(backoff, self._now)
         match ticket.state:
             case State.QUEUED:
                 return self._waiting(ticket, held_up)
@@ -99,7 +99,7 @@ class TicketLines:
             case State.CHECKING:
                 return "checks of the landed code" if ticket.spec.checkpoint else "its proofs run"
             case State.REVIEWING:
-                return self._reading(ticket, self._active.get(ticket.id))
+                return self._reviewing(ticket, self._active.get(ticket.id))
             case State.LANDING:
                 return self._context.aboard.get(ticket.id) or self._places.get(ticket.id, "in the merge queue")
             case State.DONE if ticket.unchecked and not ticket.reason:
@@ -111,25 +111,25 @@ class TicketLines:
 
     def _parked(self, ticket: int, parked: Parked) -> str:
         if parked.reason is ParkReason.LIMIT:
-            return f"waits for the provider, goes on by itself {moment(parked.until, self._now)}".rstrip()
+            return f"waits for the provider, resumes by itself {moment(parked.until, self._now)}".rstrip()
         if parked.reason is ParkReason.QUESTION and ticket in self._asking:
-            first, *others = self._asking[ticket].choices or ("'your words'",)
+            first, *others = self._asking[ticket].choices or ("'your text'",)
             return f"asks you: `legion answer {self._asking[ticket].id} {first}`{_or(others)}"
         return ""
 
     def _working(self, run: Run | None) -> str:
         if run is None:
             return "agent starts"
-        # Only an agent with a way to a model tells of it in its journal.
+        # Only the journal of an agent with access to a model shows whether it answers.
         quiet = silence(run_dir(self._context, run)) if run.access else ""
-        who = f"{run.role} advises" if run.part is RolePart.ADVISE else "agent at work"
-        working = f"{who} for {self._now - run.started_at:.0f} s"
+        activity = f"{run.role} advises" if run.part is RolePart.ADVISE else "agent at work"
+        working = f"{activity} for {self._now - run.started_at:.0f} s"
         return quiet or doing(self._context, run, self._helps.get(run.id, ()), self._now, working=working)
 
-    def _reading(self, ticket: Ticket, run: Run | None) -> str:
+    def _reviewing(self, ticket: Ticket, run: Run | None) -> str:
         if run is None or not run.role:
             hold = self._context.held.get(ticket.id)
-            return f"{hold.why}{self._goes_on(hold)}" if hold is not None else "waits for somebody to read it"
+            return f"{hold.why}{self._resumes(hold)}" if hold is not None else "waits for a reviewer"
         return f"{run.role} reads it for {self._now - run.started_at:.0f} s"
 
     def _waiting(self, ticket: Ticket, held_up: tuple[int, ...]) -> str:
@@ -148,16 +148,16 @@ class TicketLines:
         if project and (same := self._same_files(project, ticket)):
             return f"waits for {_numbers(same)}, at work on the same files"
         if (hold := self._context.held.get(ticket.id)) is not None:
-            return f"{hold.why}{self._goes_on(hold)}"
+            return f"{hold.why}{self._resumes(hold)}"
         if ticket.id in self._active:
             return "its last run is being stopped"
         if ticket.spec.driver == STANDING:
             return "waits until a standing agent claims it"
         return "waits for a free slot"
 
-    def _goes_on(self, hold: HoldReason) -> str:
+    def _resumes(self, hold: HoldReason) -> str:
         when = moment(hold.until, self._now) if hold.rule is not Rule.ONE_BY_ONE else ""
-        return f"; goes on {when}" if when else ""
+        return f"; resumes {when}" if when else ""
 
     def _same_files(self, project: Project, ticket: Ticket) -> tuple[int, ...]:
         if parse(project.config_text, origin=project.name).conflicts.overlap is not Overlap.RULE:
@@ -166,18 +166,18 @@ class TicketLines:
 
 
 def _places(context: Context, tx: ReadTransaction, wanted: Iterable[int]) -> dict[int, str]:
-    """Where each change of these projects stands that waits for landing and is in no test."""
+    """The position in the merge queue of each change of these projects that waits to land and is not being tested."""
     places: dict[int, str] = {}
     for project in wanted:
         try:
             waiting = queue.standing(context, tx, project, tickets.live(tx, project=project))
         except LegionError:
-            # A hub that cannot be read is told by the job that needs it; the board is shown all the same.
+            # The job that needs the hub reports that it cannot be read; the board is shown all the same.
             continue
         free = [one for one in waiting if one.ticket not in context.aboard]
         for place, one in enumerate(free, 1):
             size = "1 line" if one.lines == 1 else f"{one.lines} lines"
-            first = f", its turn since others passed it by {one.passed} times" if one.overdue else ""
+            first = f", first because it was overtaken {one.passed} times" if one.overdue else ""
             places[one.ticket] = f"in the merge queue, place {place} of {len(free)}, {size}{first}"
     return places
 
@@ -196,21 +196,21 @@ def _or(choices: Sequence[str]) -> str:
     return f", {', '.join(before)} or {last}" if before else f" or {last}" if last else ""
 
 
-def resting(context: Context) -> dict[tuple[JobKind, int], Backoff]:
-    """The jobs that would go on if they could."""
-    return {job: rest for job, rest in list(context.rests.items()) if rest.until > context.clock()}
+def pending_backoffs(context: Context) -> dict[tuple[JobKind, int], Backoff]:
+    """Jobs that failed and wait for their next try."""
+    return {job: backoff for job, backoff in list(context.rests.items()) if backoff.until > context.clock()}
 
 
-def told(rest: Backoff, now: float) -> str:
-    return f"tried again in {rest.until - now:.0f} s: {rest.why}"
+def describe_backoff(backoff: Backoff, now: float) -> str:
+    return f"tried again in {backoff.until - now:.0f} s: {backoff.why}"
 
 
-def clashes_of(context: Context, ticket: Ticket) -> list[PredictedConflict]:
-    """What was foreseen of it, while that can still come true."""
+def predicted_conflicts(context: Context, ticket: Ticket) -> list[PredictedConflict]:
+    """Predicted conflicts of the ticket, as long as they can still happen."""
     if ticket.state not in AT_WORK:
         return []
     known = context.clashes.get(ticket.project, ())
-    return [clash.seen_from(ticket.id) for clash in known if ticket.id in clash.pair]
+    return [conflict.seen_from(ticket.id) for conflict in known if ticket.id in conflict.pair]
 
 
 def _numbers(ids: Iterable[int]) -> str:

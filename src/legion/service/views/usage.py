@@ -1,4 +1,4 @@
-"""What work costs: the report behind `legion usage`. Read only."""
+"""The report of `legion usage`: tokens, money and time by ticket, model, day and so on. Read only."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from legion.wire.usage import UsageReport, UsageShare
 
 
 def usage_report(context: Context, cwd: str | None, by: str) -> UsageReport:
-    """Of the project, or of all of them where the folder belongs to none."""
+    """The usage of the folder's project, or of all projects if the folder belongs to none."""
     here = project_cases.find_or_none(context, cwd) if cwd else None
     cut = _cut(by)
     with context.store.read() as tx:
@@ -34,7 +34,7 @@ def _cut(word: str) -> UsageBy:
         return UsageBy(word)
     except ValueError:
         known = ", ".join(by.value for by in UsageBy)
-        raise BadInput(f"Usage is not cut by {word!r}: choose one of {known}.") from None
+        raise BadInput(f"There is no usage by {word!r}: choose one of {known}.") from None
 
 
 def share_line(share: UsageSlice, title: str = "") -> UsageShare:

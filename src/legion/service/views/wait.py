@@ -1,4 +1,4 @@
-"""Waiting until tickets are settled: ended, or in need of a person."""
+"""Waits until tickets have ended or need a person: the request behind `legion wait`."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from legion.wire.projects import WaitState
 
 _LONGEST = 25.0
 _RECENT = 200
-_BREATH, _LONGEST_BREATH = 9, 0.1
-"""Whoever comes back after every event costs at most a tenth of a processor."""
+_PAUSE_FACTOR, _LONGEST_PAUSE = 9, 0.1
+"""A client that asks again after every event then costs at most a tenth of a processor."""
 _HOLDS_FOR_A_PERSON = (Rule.BUDGET, Rule.PERSON_IS_BUSY)
 _HELD = (State.QUEUED, State.REVIEWING)
-_LONG_REST = 8.0
-"""Seconds: the fourth rest in a row."""
+_LONG_BACKOFF = 8.0
+"""Seconds: the backoff after the fourth failure in a row."""
 _NEEDS_A_PERSON = (
     ParkReason.PAUSED,
     ParkReason.RED_BASELINE,
@@ -38,7 +38,7 @@ _NEEDS_A_PERSON = (
 def wait(
     context: Context, news: CommitSignal, cwd: str | None, ids: list[int], after_event: int, timeout: float
 ) -> WaitState:
-    """Answers when all are settled, when something happened after `after_event`, or when the time is up."""
+    """Return when all are settled, when an event follows `after_event`, or when the time is up."""
     deadline = time.monotonic() + min(timeout, _LONGEST)
     project = project_cases.find(context, cwd).id if cwd and not ids else None
     while True:
@@ -47,7 +47,7 @@ def wait(
         if state.settled:
             return state
         if state.last_event > after_event:
-            time.sleep(min(_BREATH * (time.monotonic() - began), _LONGEST_BREATH))
+            time.sleep(min(_PAUSE_FACTOR * (time.monotonic() - began), _LONGEST_PAUSE))
             return state
         if not news.wait(state.last_event, deadline - time.monotonic()):
             return state
@@ -67,44 +67,44 @@ def _state(context: Context, project: int | None, ids: list[int]) -> WaitState:
 
 
 def _unresolved(tx: ReadTransaction, project: int | None) -> tuple[Ticket, ...]:
-    """The living and the failed: one that failed before somebody began to wait must not pass for success."""
+    """The live and the failed tickets: one that failed before the wait started must not count as success."""
     ended = tickets.recent(tx, project, limit=_RECENT)
     return (*tickets.live(tx, project=project), *(ticket for ticket in ended if ticket.state is State.FAILED))
 
 
 def _stuck(context: Context, tx: ReadTransaction, wanted: tuple[Ticket, ...]) -> set[int]:
-    """Who will not end by itself, and so nobody should wait for."""
+    """Tickets that will not end without a person, so that waiting for them is useless."""
     live = {ticket.id: ticket for ticket in tickets.live(tx)}
     edges = {number: list(ticket.spec.after) for number, ticket in live.items()}
     states = {number: ticket.state for number, ticket in live.items()}
     ended = tickets.states_of(tx, sorted({other for after in edges.values() for other in after} - set(live)))
-    cared_for = projects.all(tx)
-    standing = {project.id for project in cared_for if _stands_still(context, tx, project)}
-    paused = {project.id for project in cared_for if project.paused}
-    blocked = {number for number, ticket in live.items() if _needs_a_person(context, ticket, standing)}
+    known = projects.all(tx)
+    blocked_projects = {project.id for project in known if _is_blocked(context, tx, project)}
+    paused = {project.id for project in known if project.paused}
+    blocked = {number for number, ticket in live.items() if _needs_a_person(context, ticket, blocked_projects)}
     blocked |= {number for number, ticket in live.items() if ticket.state is State.QUEUED and ticket.project in paused}
     seen_as = {number: State.STOPPED if number in blocked else state for number, state in states.items()}
     hopeless = board.hopeless(edges, {**ended, **seen_as}) | blocked
     return {ticket.id for ticket in wanted if ticket.id in hopeless and ticket.state not in ENDED}
 
 
-def _needs_a_person(context: Context, ticket: Ticket, standing: set[int]) -> bool:
+def _needs_a_person(context: Context, ticket: Ticket, blocked_projects: set[int]) -> bool:
     hold = context.held.get(ticket.id)
     if ticket.state in _HELD and hold is not None and hold.rule in _HOLDS_FOR_A_PERSON:
         return True
     if ticket.parked is not None:
         return ticket.parked.reason in _NEEDS_A_PERSON
     kind = {State.CHECKING: JobKind.CHECK, State.REVIEWING: JobKind.REVIEW}.get(ticket.state, JobKind.RUN)
-    return ticket.project in standing or _keeps_breaking(context, kind, ticket.id)
+    return ticket.project in blocked_projects or _keeps_breaking(context, kind, ticket.id)
 
 
-def _stands_still(context: Context, tx: ReadTransaction, project: Project) -> bool:
-    """Nothing moves in it before a person did something: it is not trusted, or its merge queue cannot work."""
+def _is_blocked(context: Context, tx: ReadTransaction, project: Project) -> bool:
+    """Nothing moves in it until a person acts: it is not trusted, or its merge queue fails again and again."""
     untrusted = not projects.is_trusted(tx, project.id, project.config_hash)
     return untrusted or _keeps_breaking(context, JobKind.LAND, project.id)
 
 
 def _keeps_breaking(context: Context, kind: JobKind, subject: int) -> bool:
-    """A job that broke several times in a row is tried again, but nobody should wait for it without a word."""
-    rest = context.rests.get((kind, subject))
-    return rest is not None and rest.length >= _LONG_REST
+    """The job is retried, but it failed several times in a row, so the waiting client should know."""
+    backoff = context.rests.get((kind, subject))
+    return backoff is not None and backoff.length >= _LONG_BACKOFF

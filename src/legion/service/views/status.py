@@ -1,0 +1,143 @@
+"""The board of a project as `legion status` and `legion graph` show it. Read only."""
+
+from __future__ import annotations
+
+import shlex
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+
+from legion.config.sections.machine import SandboxMode
+from legion.domain.events import EventKind
+from legion.domain.projects import Project
+from legion.domain.scheduling.decide import JobKind
+from legion.domain.tickets import board
+from legion.domain.tickets.ticket import State
+from legion.jobs.context import Context
+from legion.service.projects import registry as project_cases
+from legion.service.projects import trust
+from legion.service.shared.fragments import usage_line
+from legion.service.views.ticket_line import TicketLines, describe_backoff, pending_backoffs
+from legion.store import events
+from legion.store.board import projects, questions, tickets
+from legion.store.database.transactions import ReadTransaction
+from legion.store.work import usage
+from legion.wire.projects import DaemonLine, Graph, ProjectLine, Status
+
+_RECENT = 50
+"""Ended tickets that `legion status` lists without --all."""
+
+
+def status(context: Context, daemon: DaemonLine, cwd: str | None, everything: bool) -> Status:
+    here = project_cases.find_or_none(context, cwd) if cwd else None
+    with context.store.read() as tx:
+        known = projects.all(tx)
+        wanted = here.id if here else None
+        live = tickets.live(tx, project=wanted)
+        counts = tickets.counts(tx, wanted)
+        ended_count = sum(count for state, count in counts.items() if state in _ENDED)
+        ended = {one.id: one for one in tickets.recent(tx, wanted, limit=ended_count if everything else _RECENT)}
+        # A failed ticket waits for a person, however many have ended since.
+        ended |= {one.id: one for one in tickets.recent(tx, wanted, limit=_RECENT, state=State.FAILED)}
+        shown = sorted([*live, *ended.values()], key=lambda ticket: ticket.id)
+        lines = TicketLines(context, tx, shown)
+        return Status(
+            daemon=_with_sandbox_setting(context, daemon),
+            project=_project_line(context, tx, here) if here else None,
+            projects=[_project_line(context, tx, project) for project in known],
+            counts={state.value: count for state, count in counts.items()},
+            tickets=[lines.line(ticket) for ticket in shown],
+            omitted=max(0, ended_count - len(ended)),
+            last_event=events.last(tx),
+            questions=len(questions.open_ones(tx)),
+            usage=usage_line(usage.of_tickets(tx, wanted)),
+        )
+
+
+def _with_sandbox_setting(context: Context, daemon: DaemonLine) -> DaemonLine:
+    """The sandbox was probed at the start; the settings may have switched it off since."""
+    if context.user.sandbox.mode is SandboxMode.OFF:
+        return replace(daemon, sandbox="off, by your settings", sandbox_missing=False)
+    return daemon
+
+
+_ENDED = (State.DONE, State.FAILED, State.STOPPED)
+
+
+def _project_line(context: Context, tx: ReadTransaction, project: Project) -> ProjectLine:
+    trusted = projects.is_trusted(tx, project.id, project.config_hash)
+    project_context = context.workshop_of(project)
+    baseline = "none"
+    if project_context.config.checks:
+        baseline = project.baseline_verdict.value if project.baseline_known and project.baseline_verdict else "unknown"
+    notes = []
+    if not Path(project.common_dir).is_dir():
+        notes.append(
+            "its repository is missing: if you moved it, run `legion init` there; if you deleted it, "
+            f"`legion init --remove {shlex.quote(project.root)}`"
+        )
+    if not trusted:
+        notes.append("legion.toml is not trusted: read it and run `legion trust`")
+    elif trust.stale(project):
+        notes.append("legion.toml changed since you trusted it and is not in force: run `legion trust`")
+    if project.person_refused is not None and project.person_refused == project.person_tip:
+        why = events.latest(tx, project.id, EventKind.NOT_ABSORBED)
+        detail = f"{why.data['why']}; {why.data['remedy']}" if why else ""
+        notes.append(f"your commit {project.person_refused[:8]} is not in the target: {detail}")
+    if project.baseline_red:
+        notes.append("the target itself fails its checks; no ticket is blamed for it")
+    for command, times in flaky(context, tx, project.id).items():
+        notes.append(f"the check `{command}` is flaky: red, then green on the same tree ({times})")
+    for kind, work in ((JobKind.LAND, "landing"), (JobKind.BASELINE, "checking the target")):
+        backoff = pending_backoffs(context).get((kind, project.id))
+        if backoff is not None:
+            notes.append(f"{work} is {describe_backoff(backoff, context.clock())}")
+    return ProjectLine(
+        name=project.name,
+        root=project.root,
+        branch=project.branch,
+        paused=project.paused,
+        trusted=trusted,
+        target=project.target,
+        baseline=baseline,
+        ahead=ahead(context, project),
+        notes=notes,
+    )
+
+
+def ahead(context: Context, project: Project) -> int:
+    """The number of landed commits that the person's branch lacks."""
+    if not project.person_absorbed or not project.target or project.person_absorbed == project.target:
+        return 0
+    hub = context.workshop_of(project).hub
+    return len(hub.commits_between(project.person_tip or project.person_absorbed, project.target))
+
+
+_FLAKY_DAYS = 7
+
+
+def flaky(context: Context, tx: ReadTransaction, project: int) -> dict[str, str]:
+    """Checks that were both red and green on the same tree in the last days, and how often."""
+    found = events.since(tx, project, EventKind.FLAKY, context.clock() - _FLAKY_DAYS * 86_400)
+    counted = Counter(str(event.data["command"]) for event in found)
+    return {
+        command: f"{'once' if count == 1 else f'{count} times'} in {_FLAKY_DAYS} days"
+        for command, count in counted.items()
+    }
+
+
+def graph(context: Context, cwd: str) -> Graph:
+    """All live tickets of a project and the last ended ones, with their dependencies."""
+    project = project_cases.find(context, cwd)
+    with context.store.read() as tx:
+        live = tickets.live(tx, project=project.id)
+        shown = {ticket.id: ticket for ticket in (*live, *tickets.recent(tx, project.id, limit=_RECENT))}
+        lines = TicketLines(context, tx, shown.values())
+    edges = {number: [other for other in ticket.spec.after if other in shown] for number, ticket in shown.items()}
+    cost = {number: 0.0 if ticket.state is State.DONE else 1.0 for number, ticket in shown.items()}
+    return Graph(
+        tickets=[lines.line(ticket) for _, ticket in sorted(shown.items())],
+        edges=[[number, other] for number, after in sorted(edges.items()) for other in after],
+        waves=board.waves(edges),
+        critical_path=board.critical_path(edges, cost),
+    )

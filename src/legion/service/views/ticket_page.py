@@ -1,0 +1,144 @@
+"""The page of one ticket, as `legion ticket` shows it. Read only."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from legion.domain.agents.agent import Planning
+from legion.domain.checks import Receipt
+from legion.domain.events import Event, EventKind
+from legion.domain.scheduling.usage import total
+from legion.domain.tickets.ticket import Ticket
+from legion.jobs.context import Context, ProjectContext
+from legion.jobs.workspace.save import worktree_name
+from legion.service import questions as asking
+from legion.service.shared.fragments import event_line, run_line, usage_line
+from legion.service.tickets import crews, review
+from legion.service.views import evidence
+from legion.service.views.environment import environment_line
+from legion.service.views.ticket_line import TicketLines, predicted_conflicts
+from legion.store import events
+from legion.store.board import plan_approvals, projects, questions, receipts, tickets, verdicts
+from legion.store.work import runs, usage
+from legion.wire.tickets import PredictedConflictLine, ReceiptLine, TicketPage
+
+
+def ticket_page(context: Context, ticket_id: int) -> TicketPage:
+    with context.store.read() as tx:
+        ticket = tickets.get(tx, ticket_id)
+        project_context = context.workshop_of(projects.get(tx, ticket.project))
+        line = TicketLines(context, tx, [ticket]).line(ticket)
+        all_runs = runs.of_ticket(tx, ticket_id)
+        proofs = receipts.of_ticket(tx, ticket_id)
+        history = events.of_ticket(tx, ticket_id)
+        named = receipts.get_many(tx, _named_receipts(history))
+        confirmed = evidence.confirmed(tx, project_context, ticket)
+        names = {project.id: project.name for project in projects.all(tx)}
+        spent = usage.of_runs(tx, [run.id for run in all_runs])
+        asked = [question for question in questions.open_ones(tx) if question.ticket == ticket_id]
+        waiting = asking.lines(tx, asked)
+        read = verdicts.of_ticket(tx, ticket_id)
+        undone_by = [other.id for other in tickets.undoing(tx, ticket_id)]
+        plan = plan_approvals.of_ticket(tx, ticket_id)
+    latest = next((run for run in reversed(all_runs) if not run.role), None)
+    spec, change = ticket.spec, ticket.change
+    worktree, changed = _on_disk(project_context, ticket)
+    return TicketPage(
+        ticket=line,
+        text=spec.text,
+        context=spec.context,
+        criteria=spec.criteria,
+        plan=spec.plan,
+        files=list(spec.files),
+        prove=list(spec.proofs),
+        driver=spec.driver,
+        command=spec.command,
+        model=spec.model,
+        feedback=ticket.feedback,
+        cause=_cause(history),
+        parked_until=ticket.parked.until if ticket.parked else None,
+        base=ticket.base,
+        change=change.commit if change else None,
+        landed=ticket.landed,
+        worktree=worktree,
+        runs=[run_line(run, spent.get(run.id)) for run in all_runs],
+        receipts=[_receipt_line(context, receipt) for receipt in _without_repeats((*proofs, *named, *confirmed))],
+        history=[event_line(event, names) for event in history],
+        changed_files=changed,
+        environment=environment_line(context, latest, worktree),
+        conversation=latest.conversation if latest and latest.access else "",
+        access=latest.access if latest else "",
+        usage=usage_line(total(spent.values())),
+        budget=spec.budget,
+        ask=spec.asks,
+        planning=(plan.stage if plan is not None else Planning.NONE).value,
+        proposal=plan.text if plan is not None else "",
+        questions=waiting,
+        undone_by=undone_by,
+        clashes=_conflict_lines(context, ticket),
+        weakened=evidence.weakened(project_context, ticket),
+        accept=list(spec.acceptance),
+        labels=list(spec.labels),
+        crew=crews.line(context, project_context, ticket, all_runs),
+        reversal=evidence.reversal(history),
+        reviews=review.lines(ticket, read),
+        evidence=evidence.lines(
+            project_context, ticket, history, _without_repeats((*proofs, *named, *confirmed)), read, changed
+        ),
+    )
+
+
+def _conflict_lines(context: Context, ticket: Ticket) -> list[PredictedConflictLine]:
+    return [
+        PredictedConflictLine(
+            ticket=conflict.theirs,
+            path=place.path,
+            first=place.mine[0],
+            last=place.mine[1],
+            their_first=place.theirs[0],
+            their_last=place.theirs[1],
+        )
+        for conflict in predicted_conflicts(context, ticket)
+        for place in conflict.places
+    ]
+
+
+def _on_disk(project_context: ProjectContext, ticket: Ticket) -> tuple[str | None, list[str]]:
+    """Its worktree and the paths that its change touches. A removed project has neither."""
+    if project_context.project.removed_at is not None:
+        return None, []
+    tree = project_context.worktrees.path(worktree_name(ticket.id))
+    change = ticket.change
+    changed = project_context.hub.changed_files(change.base, change.commit) if change else ()
+    return (str(tree) if tree.exists() else None), [file.path for file in changed]
+
+
+def _cause(history: Iterable[Event]) -> str:
+    """The cause of its last move, if that sent it back or ended it."""
+    moves = [event.data for event in history if event.kind is EventKind.TICKET_MOVED]
+    return str(moves[-1].get("cause", "")) if moves else ""
+
+
+def _named_receipts(history: Iterable[Event]) -> list[int]:
+    """The receipts with which the merge queue sent it back or landed it."""
+    listed = [event.data.get("receipts") for event in history]
+    return [number for numbers in listed if isinstance(numbers, list) for number in numbers]
+
+
+def _without_repeats(all_receipts: Iterable[Receipt]) -> list[Receipt]:
+    return sorted({receipt.id: receipt for receipt in all_receipts}.values(), key=lambda receipt: receipt.id)
+
+
+def _receipt_line(context: Context, receipt: Receipt) -> ReceiptLine:
+    return ReceiptLine(
+        name=receipt.name,
+        command=receipt.command,
+        commit=receipt.commit,
+        tree=receipt.tree,
+        verdict=receipt.verdict.value,
+        exit_code=receipt.exit_code,
+        duration=receipt.duration,
+        made_at=receipt.made_at,
+        tail=receipt.tail,
+        output=str(context.data.root / receipt.output) if receipt.output else "",
+    )
