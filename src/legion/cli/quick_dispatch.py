@@ -10,6 +10,7 @@ import os
 import sys
 
 from legion import __version__
+from legion.cli.base.dispatch_options import OPTIONS
 from legion.cli.base.texts import checked, short_title
 from legion.client.http import DaemonAddress, DaemonConnection, NotRunning, Unanswered
 from legion.wire.errors import BadInput, LegionError
@@ -19,11 +20,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
-_SHORT = {"-t": "--title", "-c": "--context", "-k": "--criteria", "-p": "--plan"}
-_TEXTS = ("--title", "--context", "--criteria", "--plan", "--epic", "--driver", "--command", "--model")
-_LISTS = ("--files", "--prove")
-_FLAGS = ("--checkpoint", "--ask", "--plan-first")
-_NUMBERS = {"--priority": (-1000, 1000), "--max-attempts": (1, 20)}
 _DIGITS = 9
 
 
@@ -53,8 +49,8 @@ def dispatch(words: Sequence[str]) -> int | None:
 
 
 def read(words: Sequence[str]) -> dict[str, Any] | None:
-    """The ticket that these words behind `dispatch` ask for, in the wire's fields; None where they are not plain."""
-    told: dict[str, Any] = {}
+    """The ticket that these arguments of `dispatch` describe, in the wire's fields; None where they are not plain."""
+    ticket: dict[str, Any] = {}
     texts: list[str] = []
     left = [checked(word, "It") for word in reversed(words)]
     while left:
@@ -62,47 +58,39 @@ def read(words: Sequence[str]) -> dict[str, Any] | None:
         option, equals, value = word.partition("=")
         if not word.startswith("-"):
             texts.append(word)
-        elif word in _FLAGS:
-            told[_field(word)] = True
+        elif word in OPTIONS and OPTIONS[word][1] == "flag":
+            ticket[OPTIONS[word][0]] = True
         elif not equals and left and not left[-1].startswith("-"):
-            if not _take(told, _SHORT.get(word, word), left.pop()):
+            if not _take(ticket, word, left.pop()):
                 return None
-        elif not equals or not _take(told, option, value):
+        elif not equals or not option.startswith("--") or not _take(ticket, option, value):
             return None
     if len(texts) > 1:
         return None
-    told["text"] = "".join(texts)
-    told["title"] = told.get("title") or short_title(told["text"])
-    return told
+    ticket["text"] = "".join(texts)
+    ticket["title"] = ticket.get("title") or short_title(ticket["text"])
+    return ticket
 
 
-def _take(told: dict[str, Any], option: str, value: str) -> bool:
-    """Put the option's value with what was told; False where only the whole command knows what to do."""
-    if option in _TEXTS:
-        told[_field(option)] = value
-    elif option in _LISTS:
-        told.setdefault(_field(option), []).append(value)
-    elif option in _NUMBERS:
-        least, most = _NUMBERS[option]
-        if not _is_number(value) or not least <= int(value) <= most:
-            return False
-        told[_field(option)] = int(value)
-    elif option == "--budget":
-        if not _is_number(value.replace(".", "", 1)):
-            return False
-        told["budget"] = float(value)
-    elif option == "--after":
-        numbers = value.split(",")
-        if not all(_is_number(number) and int(number) > 0 for number in numbers):
-            return False
-        told["after"] = list(dict.fromkeys([*told.get("after", []), *map(int, numbers)]))
-    else:
+def _take(ticket: dict[str, Any], option: str, value: str) -> bool:
+    """Put the option's value into the ticket; False where only the complete command knows what to do."""
+    name, kind, limits = OPTIONS.get(option) or ("", "", ())
+    if kind == "text":
+        ticket[name] = value
+        return not limits or value in limits
+    if kind == "texts":
+        ticket.setdefault(name, []).append(value)
+        return True
+    numbers = value.split(",") if kind == "tickets" else [value.replace(".", "", 1) if kind == "amount" else value]
+    if kind not in ("tickets", "whole", "amount") or not all(map(_is_number, numbers)):
         return False
-    return True
-
-
-def _field(option: str) -> str:
-    return option.lstrip("-").replace("-", "_")
+    if kind == "tickets":
+        ticket[name] = list(dict.fromkeys([*ticket.get(name, []), *map(int, numbers)]))
+        return 0 not in ticket[name]
+    ticket[name] = int(value) if kind == "whole" else float(value)
+    least, most = map(int, limits)
+    # Zero is left to the complete command: for an amount the lower limit is not included.
+    return bool(least <= ticket[name] <= most and (ticket[name] or kind == "whole"))
 
 
 def _is_number(word: str) -> bool:
@@ -141,11 +129,11 @@ def _tell(made: dict[str, Any], line: DaemonConnection, *, tip: bool) -> None:
 
     from legion.cli.base.command import CommandCall
     from legion.cli.base.output import Screen
-    from legion.cli.tickets.dispatch import tell
+    from legion.cli.tickets.dispatch import report
     from legion.client.legion import Legion
     from legion.wire.tickets import Dispatched
 
     legion = Legion(line.address, line)
     call = CommandCall(json=False, data_dir=Path(), screen=Screen.of(sys.stdout, plain=True))
     call.mention_version(legion)
-    tell(call, legion.understood(Dispatched, made), tip=tip)
+    report(call, legion.understood(Dispatched, made), tip=tip)

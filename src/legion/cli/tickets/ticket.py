@@ -30,7 +30,17 @@ from legion.cli.base.states import state_cell, verdict_cell
 from legion.cli.board.inbox import question_lines
 from legion.cli.board.status import about, dollars
 from legion.cli.tickets import reviews
-from legion.wire.tickets import CommandLine, EnvironmentLine, EventLine, ReceiptLine, RunLine, TicketPage, UsageLine
+from legion.wire.ticket_fields import TicketField
+from legion.wire.tickets import (
+    TICKET_FIELDS,
+    CommandLine,
+    EnvironmentLine,
+    EventLine,
+    ReceiptLine,
+    RunLine,
+    TicketPage,
+    UsageLine,
+)
 from legion.wire.words import clash, clashing
 
 SHORT = 8
@@ -80,15 +90,9 @@ def _head(page: TicketPage, screen: Screen, full: bool) -> Iterator[str]:
     if below:
         yield from screen.paragraph(below, most_lines=None if full else 3)
     facts = [
-        ("after", numbers(line.after)),
-        ("epic", harmless(line.epic)),
-        ("labels", harmless(", ".join(page.labels))),
-        ("priority", str(line.priority) if line.priority else ""),
+        *((field.rule.label, _field_text(page, field)) for field in TICKET_FIELDS.values() if field.rule.label),
         ("kind", "checkpoint" if line.checkpoint else ""),
         ("agent", harmless(" ".join(word for word in (page.driver, page.command, page.model) if word))),
-        ("may touch", harmless(", ".join(page.files))),
-        ("proofs", harmless(" ; ".join(page.prove))),
-        ("acceptance", harmless(", ".join(page.accept))),
         ("worktree", harmless(page.worktree or "")),
         ("change", f"{page.change[:9]} on {page.base[:9]}" if page.change and page.base else ""),
         ("landed", page.landed[:9] if page.landed else ""),
@@ -101,6 +105,16 @@ def _head(page: TicketPage, screen: Screen, full: bool) -> Iterator[str]:
         ("budget", _budget(page)),
     ]
     yield from screen.table([[Cell(name, Colour.DIM), Cell(value)] for name, value in facts if value])
+
+
+def _field_text(page: TicketPage, field: TicketField) -> str:
+    """The value of a ticket's field on one line; empty for its default."""
+    value = getattr(page if hasattr(page, field.name) else page.ticket, field.name)
+    if value == field.default:
+        return ""
+    if isinstance(value, list):
+        return harmless((" ; " if field.name == "prove" else ", ").join(map(str, value)))
+    return harmless(str(value))
 
 
 def _fits(screen: Screen, state: Cell, said: str) -> bool:

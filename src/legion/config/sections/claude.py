@@ -10,9 +10,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from legion.config.base.settings import choice, number, text, texts, whole
-
-MOST_BUDGET = 100_000.0
-"""Dollars; a larger figure is a slip of the finger."""
+from legion.domain.tickets.spec import MOST_BUDGET
 
 
 class Permissions(Enum):

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from legion.config.base.settings import NAME
 from legion.config.files.project import ProjectConfig
 from legion.config.files.teams import DefinitionKind
 from legion.domain.agents.teams import Crew, RolePart, TeamStage
@@ -21,19 +20,14 @@ from legion.store.board import crews as stored
 from legion.wire.teams import AdviceLine, CrewLine, StageLine
 from legion.wire.tickets import NewTicket
 
-_MOST_LABELS = 20
+
+def shown_name(new: NewTicket) -> str:
+    """A new ticket's name for messages: it has no number yet."""
+    return new.key or " ".join(new.title.split())[:40] or "without a title"
 
 
 def chosen(context: Context, project_context: ProjectContext, new: NewTicket) -> Crew | None:
-    """None for a checkpoint, on which nobody works. Raises what is wrong, with the name of the ticket."""
-    shown = new.key or " ".join(new.title.split())[:40]
-    if new.checkpoint and new.team:
-        raise BadInput(f"Ticket {shown!r} is a checkpoint, which has no agent: leave out team.")
-    if len(new.labels) > _MOST_LABELS or not all(NAME.fullmatch(label) for label in new.labels):
-        raise BadInput(
-            f"Ticket {shown!r}: a label has at most 40 letters, digits, dots, dashes and underscores, "
-            f"and a ticket at most {_MOST_LABELS} of them."
-        )
+    """The team that works on the ticket; None for a checkpoint, which has no agent."""
     if new.checkpoint:
         return None
     crew = teams.crew(context, project_context, new.team)

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
+from typing import Any, TypeVar
 
 from legion.config.files.project import ProjectConfig, parse
-from legion.config.sections.claude import MOST_BUDGET
 from legion.domain.agents.agent import STANDING
 from legion.domain.agents.teams import Crew, RolePart
 from legion.domain.errors import BadInput, Retryable, StateConflict
 from legion.domain.projects import Project
-from legion.domain.review.path_patterns import glob_fault
 from legion.domain.rules import Rule
 from legion.domain.runs import Run, seated
 from legion.domain.scheduling.decide import JobKind
@@ -33,10 +32,14 @@ from legion.store.board import crews as stored_crews
 from legion.store.board import landings, plan_approvals, projects, tickets
 from legion.store.database.transactions import ReadTransaction, Transaction
 from legion.store.work import idempotency, runs
-from legion.wire.tickets import Acted, Dispatch, Dispatched, NewTicket
+from legion.wire.ticket_fields import AgentNeed
+from legion.wire.tickets import TICKET_FIELDS, Acted, Dispatch, Dispatched, NewTicket
 
-_LONGEST_TITLE = 300
 _STOP_GRACE = 1.0
+_DERIVED = {"title", "after", "max_attempts", "review"}
+_TAKEN_OVER = {field.name for field in fields(TicketSpec)} & set(TICKET_FIELDS) - _DERIVED
+"""Fields that a ticket's spec has as the request has them."""
+_Item = TypeVar("_Item")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,6 +66,8 @@ def dispatch(context: Context, request: Dispatch, by: Dispatcher | None = None) 
     config = parse(project.config_text, origin="legion.toml")
     keys = _keys(request.tickets)
     _refuse_circles(request.tickets, keys)
+    for new in request.tickets:
+        _refuse_faults(new)
     teams = [_team(context, project_context, new, by) for new in request.tickets]
     fitted = [
         crews.fitted(context, new, crew, by_a_person=by is None)
@@ -215,41 +220,39 @@ def _refuse_circles(new: list[NewTicket], keys: dict[str, int]) -> None:
     board.refuse_cycles(by_position, names)
 
 
-def _refuse_unfit(context: Context, config: ProjectConfig, root: Path, new: NewTicket) -> None:
-    shown = new.key or " ".join(new.title.split())[:40] or "without a title"
+def _refuse_faults(new: NewTicket) -> None:
+    """Raise BadInput for the first field whose value is not allowed."""
+    shown = crews.shown_name(new)
     if not new.title.strip():
         raise BadInput("A ticket needs a title or a text: say what should be changed.")
-    if len(new.title) > _LONGEST_TITLE:
-        raise BadInput(
-            f"The title {shown!r}... has {len(new.title)} characters: keep it under {_LONGEST_TITLE}, use the text."
-        )
-    if new.max_attempts is not None and not 1 <= new.max_attempts <= 20:
-        raise BadInput(f"Ticket {shown!r} asks for {new.max_attempts} attempts: choose 1 to 20.")
-    if new.budget is not None and not 0 < new.budget <= MOST_BUDGET:
-        raise BadInput(
-            f"Ticket {shown!r} has a budget of {new.budget:g} dollars: choose more than 0, at most {MOST_BUDGET:,}."
-        )
-    for glob in new.files:
-        if fault := glob_fault(glob):
-            raise BadInput(f"Ticket {shown!r}: the pattern {glob!r} {fault}.")
-    if any(not command.strip() for command in new.prove):
-        raise BadInput(f"Ticket {shown!r} has an empty proof: give a command or leave it out.")
+    for name, field in TICKET_FIELDS.items():
+        if fault := field.fault(getattr(new, name)):
+            raise BadInput(f"Ticket {shown!r}: {field.shown_name} {fault}.")
+    if new.checkpoint and (unfit := _given(new, AgentNeed.AGENT, AgentNeed.TALKING)):
+        raise BadInput(f"Ticket {shown!r}: a checkpoint has no agent. Remove {unfit}.")
+
+
+def _refuse_unfit(context: Context, config: ProjectConfig, root: Path, new: NewTicket) -> None:
+    """Raise BadInput for what the project, the settings or the agent's program cannot do."""
+    shown = crews.shown_name(new)
     _refuse_unknown_checks(config, new, shown)
     _refuse_acceptance(context, root, new, shown)
-    if new.review and new.review not in [policy.value for policy in ReviewPolicy]:
-        known = ", ".join(policy.value for policy in ReviewPolicy)
-        raise BadInput(f"Ticket {shown!r} asks for the review {new.review[:40]!r}: choose one of {known}.")
     if new.checkpoint:
-        if new.command or new.driver or new.model or new.ask or new.plan_first or new.budget is not None:
-            unfit = "command, driver, model, ask, plan_first and budget"
-            raise BadInput(f"Ticket {shown!r} is a checkpoint, which has no agent: leave out {unfit}.")
         return
     try:
         chosen = agent(context, config, new.command, new.driver)
     except NoProgram as missing:
         raise BadInput(f"Ticket {shown!r}: {missing.message}") from missing
-    if chosen.argv is not None:
-        _refuse_promises(new, shown)
+    if chosen.argv is not None and (unfit := _given(new, AgentNeed.TALKING)):
+        raise BadInput(
+            f"Ticket {shown!r}: {unfit} needs a driver that can talk. Remove {unfit} or choose --driver claude."
+        )
+
+
+def _given(new: NewTicket, *needs: AgentNeed) -> str:
+    """The first field that was given and needs such an agent, by its option; empty where there is none."""
+    given = (field for name, field in TICKET_FIELDS.items() if getattr(new, name) != field.default)
+    return next((field.shown_name for field in given if field.rule.needs in needs), "")
 
 
 def _refuse_unknown_checks(config: ProjectConfig, new: NewTicket, shown: str) -> None:
@@ -283,18 +286,6 @@ def _refuse_acceptance(context: Context, root: Path, new: NewTicket, shown: str)
             raise BadInput(
                 f"Ticket {shown!r}: agents can read the folder {folder} of acceptance {name!r}: move it elsewhere."
             )
-
-
-def _refuse_promises(new: NewTicket, shown: str) -> None:
-    """What only the driver of Claude Code keeps must not be taken for kept."""
-    if new.budget is not None:
-        raise BadInput(f"Ticket {shown!r} has a budget, which a plain program as its agent cannot keep: leave it out.")
-    if new.ask:
-        raise BadInput(f"Ticket {shown!r} may ask you, which a plain program as its agent cannot: leave that out.")
-    if new.plan_first:
-        raise BadInput(
-            f"Ticket {shown!r} wants a plan first, and nobody can keep a plain program from writing: leave that out."
-        )
 
 
 def _mentioned(request: Dispatch) -> list[int]:
@@ -332,40 +323,40 @@ def _create(
     for position in board.topological(edges):
         ticket = new[position]
         after = [*ticket.after, *(ids[keys[key]] for key in ticket.after_keys)]
-        proofs, bound = bind(ticket.criteria, ticket.prove)
-        spec = TicketSpec(
-            title=" ".join(ticket.title.split()),
-            text=ticket.text,
-            context=ticket.context,
-            criteria=ticket.criteria,
-            plan=ticket.plan,
-            after=tuple(dict.fromkeys(after)),
-            files=tuple(ticket.files),
-            proofs=proofs,
-            bound=bound,
-            acceptance=tuple(dict.fromkeys(ticket.accept)),
-            checkpoint=ticket.checkpoint,
-            epic=ticket.epic,
-            priority=ticket.priority,
-            driver=ticket.driver,
-            command=ticket.command,
-            model=ticket.model,
-            max_attempts=ticket.max_attempts or config.agents.attempts,
-            # The ladder leads to models that an agent may not give.
-            climbs=by is None and _climbs(context, config, ticket),
-            asks=ticket.ask,
-            budget=ticket.budget,
-            review=ReviewPolicy(ticket.review) if ticket.review else None,
-            dispatcher="" if by is None else by.id,
-            tools=None if by is None or by.tools is None else tuple(sorted(by.tools)),
-            team=ticket.team,
-            crew=kept[position],
-            labels=tuple(dict.fromkeys(ticket.labels)),
-        )
+        spec = _spec(context, config, ticket, after, kept[position], by)
         ids[position] = tickets.create(tx, project.id, spec).id
         if ticket.plan_first:
             plan_approvals.want(tx, ids[position])
     return ids
+
+
+def _spec(
+    context: Context, config: ProjectConfig, new: NewTicket, after: list[int], crew: str, by: Dispatcher | None
+) -> TicketSpec:
+    """The ticket as it is stored. Fields that are not named here are taken as they are, lists without repeats."""
+    proofs, bound = bind(new.criteria, new.prove)
+    taken_over: dict[str, Any] = {name: getattr(new, name) for name in _TAKEN_OVER}
+    taken_over |= {name: _distinct(value) for name, value in taken_over.items() if isinstance(value, list)}
+    return TicketSpec(
+        title=" ".join(new.title.split()),
+        after=_distinct(after),
+        proofs=proofs,
+        bound=bound,
+        acceptance=_distinct(new.accept),
+        max_attempts=new.max_attempts or config.agents.attempts,
+        # The ladder leads to models that an agent may not give.
+        climbs=by is None and _climbs(context, config, new),
+        asks=new.ask,
+        review=ReviewPolicy(new.review) if new.review else None,
+        dispatcher="" if by is None else by.id,
+        tools=None if by is None or by.tools is None else tuple(sorted(by.tools)),
+        crew=crew,
+        **taken_over,
+    )
+
+
+def _distinct(values: Iterable[_Item]) -> tuple[_Item, ...]:
+    return tuple(dict.fromkeys(values))
 
 
 def _notes(context: Context, tx: Transaction, project: Project) -> list[str]:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import shlex
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
+from typing import Any
 
 from legion.config.sections.machine import SandboxMode
 from legion.domain.agents.agent import Planning
@@ -16,6 +17,7 @@ from legion.domain.projects import Project
 from legion.domain.scheduling.decide import JobKind
 from legion.domain.scheduling.usage import total
 from legion.domain.tickets import board
+from legion.domain.tickets.spec import TicketSpec
 from legion.domain.tickets.ticket import State, Ticket
 from legion.jobs.context import Context
 from legion.jobs.workspace.save import worktree_name
@@ -32,10 +34,12 @@ from legion.store.board import plan_approvals, projects, questions, receipts, ti
 from legion.store.database.transactions import ReadTransaction
 from legion.store.work import runs, usage
 from legion.wire.projects import DaemonLine, Graph, ProjectLine, Status
-from legion.wire.tickets import EventLine, PredictedConflictLine, ReceiptLine, TicketPage
+from legion.wire.tickets import TICKET_FIELDS, EventLine, PredictedConflictLine, ReceiptLine, TicketPage
 
 _RECENT = 50
 """Ended tickets that a plain status lists."""
+_SHARED = set(TICKET_FIELDS).intersection(*({field.name for field in fields(one)} for one in (TicketPage, TicketSpec)))
+"""Fields of a new ticket that its page shows under the same name."""
 
 
 def status(context: Context, daemon: DaemonLine, cwd: str | None, everything: bool) -> Status:
@@ -133,6 +137,11 @@ def flaky(context: Context, tx: ReadTransaction, project: int) -> dict[str, str]
     }
 
 
+def _like_named(spec: TicketSpec) -> dict[str, Any]:
+    values = {name: getattr(spec, name) for name in _SHARED}.items()
+    return {name: list(value) if isinstance(value, tuple) else value for name, value in values}
+
+
 def ticket_page(context: Context, ticket_id: int) -> TicketPage:
     with context.store.read() as tx:
         ticket = tickets.get(tx, ticket_id)
@@ -155,15 +164,8 @@ def ticket_page(context: Context, ticket_id: int) -> TicketPage:
     worktree, changed = _on_disk(context, ticket)
     return TicketPage(
         ticket=line,
-        text=spec.text,
-        context=spec.context,
-        criteria=spec.criteria,
-        plan=spec.plan,
-        files=list(spec.files),
+        **_like_named(spec),
         prove=list(spec.proofs),
-        driver=spec.driver,
-        command=spec.command,
-        model=spec.model,
         feedback=ticket.feedback,
         cause=_cause(history),
         parked_until=ticket.parked.until if ticket.parked else None,
@@ -179,7 +181,6 @@ def ticket_page(context: Context, ticket_id: int) -> TicketPage:
         conversation=latest.conversation if latest and latest.access else "",
         access=latest.access if latest else "",
         usage=usage_line(total(spent.values())),
-        budget=spec.budget,
         ask=spec.asks,
         planning=(plan.stage if plan is not None else Planning.NONE).value,
         proposal=plan.text if plan is not None else "",
@@ -188,7 +189,6 @@ def ticket_page(context: Context, ticket_id: int) -> TicketPage:
         clashes=_clash_lines(context, ticket),
         weakened=evidence.weakened(project_context, ticket),
         accept=list(spec.acceptance),
-        labels=list(spec.labels),
         crew=crews.line(context, project_context, ticket, all_runs),
         reversal=evidence.reversal(history),
         reviews=review.lines(ticket, read),
