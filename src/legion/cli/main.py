@@ -1,4 +1,4 @@
-"""Where the command starts. `legion version` is answered before anything else is imported."""
+"""Entry point of the command. It answers `legion version` before it imports anything else."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import sys
 
 def main() -> None:
     words = sys.argv[1:]
-    _open_what_is_closed()
+    _replace_closed_streams()
     try:
         if words in (["version"], ["--version"], ["-V"]):
             from legion import __version__
@@ -24,7 +24,7 @@ def main() -> None:
 
 
 def _run(words: list[str]) -> int:
-    """An agent waits for `dispatch`, so in its plain form that is asked for before the rest is imported."""
+    """Agents wait for `dispatch`, so its plain form runs before the other modules are imported."""
     if words[:1] == ["dispatch"] and "_LEGION_COMPLETE" not in os.environ:
         from legion.cli.quick_dispatch import dispatch
 
@@ -36,8 +36,8 @@ def _run(words: list[str]) -> int:
     return run(words)
 
 
-def _open_what_is_closed() -> None:
-    """A stream that the caller closed is None in Python; what goes there is lost, and the rest still works."""
+def _replace_closed_streams() -> None:
+    """Replace closed streams, which are None in Python, by the null device, so that writing to them does not fail."""
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, mode))  # noqa: PTH123, SIM115

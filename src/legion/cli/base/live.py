@@ -1,4 +1,4 @@
-"""A screen that redraws itself when something happens, and leaves the terminal as it found it."""
+"""A live screen that is redrawn on events and restores the terminal, and retries while the daemon restarts."""
 
 from __future__ import annotations
 
@@ -23,30 +23,30 @@ from legion.wire.projects import Status
 Result = TypeVar("Result")
 
 AWAY = 30.0
-"""Seconds that we wait for a daemon that went away; a restart takes two."""
+"""Seconds to wait for a daemon that went away; a restart takes two."""
 IDLE = 5.0
-"""Seconds after which a screen is drawn anew although nothing happened: times go on."""
+"""Seconds after which the screen is redrawn without an event, because it shows times."""
 BREATH = 0.1
-"""Events that follow each other faster than this are drawn together."""
+"""Seconds within which events are drawn together."""
 
 
 def lasting(call: CommandCall, ask: Callable[[Legion], Result]) -> Result:
-    """Ask; where the daemon is away for a moment, wait until it is back."""
+    """Send a request; if the daemon is away, retry until it is back."""
     try:
         return ask(call.legion())
     except NotRunning:
-        call.say("Legion went away; waiting for it to come back.")
+        call.say("Legion went away; waiting until it is back.")
     deadline = time.monotonic() + AWAY
     while time.monotonic() < deadline:
         try:
             return ask(call.again())
         except NotRunning:
             select.select([], [], [], 0.25)
-    raise NotRunning("Legion is down; `legion up` starts it, and asking again goes on from there.")
+    raise NotRunning("Legion is down; run `legion up`, then this command again.")
 
 
 def follow_status(call: CommandCall, all_tickets: bool, screen_of: Callable[[Status, Screen], list[str]]) -> None:
-    """Until interrupted."""
+    """Redraw the status until interrupted."""
     tty = call.screen.tty and not call.json
     with _full_screen() if tty else _nothing():
         before = ""
@@ -70,16 +70,16 @@ def follow_status(call: CommandCall, all_tickets: bool, screen_of: Callable[[Sta
 
 
 class _Bell:
-    """Rings when an event happened or the daemon went away."""
+    """Signals that an event happened or the daemon went away."""
 
     def __init__(self, call: CommandCall) -> None:
         self._call = call
-        # An interrupt in the middle of a Queue's own code would leave its lock as nobody expects it.
+        # A signal handler that raises inside queue.Queue would leave its lock held; SimpleQueue is implemented in C.
         self._rings: queue.SimpleQueue[None] = queue.SimpleQueue()
         self._listener: threading.Thread | None = None
 
     def listen(self, after: int) -> None:
-        """Goes on by itself; called again it does something only where the line was lost."""
+        """Follow events in a thread; a second call only replaces a thread whose connection was lost."""
         if self._listener is None or not self._listener.is_alive():
             self._listener = threading.Thread(target=self._follow, args=(self._call.legion(), after), daemon=True)
             self._listener.start()

@@ -1,4 +1,4 @@
-"""How a ticket's state looks: a symbol and a word, never colour alone."""
+"""The symbol, colour and group of each ticket state. Colour alone never carries meaning."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from legion.cli.base.output import Cell, Colour, Screen
 
 
 class Group(Enum):
-    """The order in which a person wants to see tickets."""
+    """Groups of the status screen, in order."""
 
     NEEDS_YOU = "Needs you"
     AT_WORK = "At work"
@@ -38,7 +38,7 @@ LOOKS: dict[str, Look] = {
     "stopped": Look("■", "#", Colour.YELLOW, Group.ENDED),
 }
 _UNKNOWN = Look("?", "?", Colour.NONE, Group.WAITING)
-"""A newer daemon may have states that we do not know."""
+"""For states of a newer daemon."""
 
 
 def look(state: str) -> Look:
