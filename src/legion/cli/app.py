@@ -27,11 +27,9 @@ SECTIONS: dict[str, dict[str, CommandEntry]] = {
         "provider": CommandEntry("models.provider", "provider", "Providers of your models, and their keys."),
         "route": CommandEntry("models.route", "route", "Which provider answers for which model."),
         "models": CommandEntry("models.route", "models", "The models that your providers have."),
-        "demo": CommandEntry("system.demo", "demo", "Watch a complete run on a scratch repository."),
+        "demo": CommandEntry("system.program", "demo", "Watch a complete run on a scratch repository."),
         "record": CommandEntry("tickets.record", "record", "Record model answers, to replay a run."),
-        "rehearse": CommandEntry(
-            "models.rehearse", "rehearse", "Run a plan with scripted replies: nothing is spent."
-        ),
+        "rehearse": CommandEntry("models.rehearse", "rehearse", "Run a plan with scripted replies: nothing is spent."),
     },
     "Ask for work": {
         "dispatch": CommandEntry("tickets.dispatch", "dispatch", "Create a ticket, or many from a plan file."),
@@ -80,9 +78,9 @@ SECTIONS: dict[str, dict[str, CommandEntry]] = {
         "serve": CommandEntry("system.daemon", "serve", "Run it in the foreground."),
         "doctor": CommandEntry("project.doctor", "doctor", "Check this machine, the daemon and the project."),
         "config": CommandEntry("project.doctor", "config", "The settings in force, and their origin."),
-        "mcp": CommandEntry("system.mcp", "mcp", "The address of Legion's tools for your programs."),
-        "completion": CommandEntry("system.completion", "completion", "Complete commands with the Tab key."),
-        "version": CommandEntry("system.version", "version", "The version of this program."),
+        "mcp": CommandEntry("system.program", "mcp", "The address of Legion's tools for your programs."),
+        "completion": CommandEntry("system.program", "completion", "Complete commands with the Tab key."),
+        "version": CommandEntry("system.program", "version", "The version of this program."),
     },
 }
 ENTRIES = {name: entry for section in SECTIONS.values() for name, entry in section.items()}
@@ -135,7 +133,7 @@ class LazyGroup(click.Group):
 def cli(ctx: click.Context, json: bool, data_dir: Path | None, no_color: bool, version: bool) -> None:
     """Legion turns goals into landed code with many coding agents, each in its own worktree, checked and merged."""
     if version:
-        ctx.invoke(importlib.import_module("legion.cli.system.version").version, json=json)
+        ctx.invoke(importlib.import_module("legion.cli.system.program").version, json=json)
     elif ctx.invoked_subcommand is None:
         click.echo(ctx.get_help())
     ctx.obj = {"json": json, "data_dir": data_dir, "no_color": no_color}

@@ -7,33 +7,33 @@ import sys
 
 
 def main() -> None:
-    words = sys.argv[1:]
+    arguments = sys.argv[1:]
     _replace_closed_streams()
     try:
-        if words in (["version"], ["--version"], ["-V"]):
+        if arguments in (["version"], ["--version"], ["-V"]):
             from legion import __version__
 
             sys.stdout.write(f"legion {__version__}\n")
             code = 0
         else:
-            code = _run(words)
+            code = _run(arguments)
     except KeyboardInterrupt:
         sys.stderr.write("Interrupted.\n")
         code = 130
     sys.exit(code)
 
 
-def _run(words: list[str]) -> int:
+def _run(arguments: list[str]) -> int:
     """Agents wait for `dispatch`, so its plain form runs before the other modules are imported."""
-    if words[:1] == ["dispatch"] and "_LEGION_COMPLETE" not in os.environ:
+    if arguments[:1] == ["dispatch"] and "_LEGION_COMPLETE" not in os.environ:
         from legion.cli.quick_dispatch import dispatch
 
-        code = dispatch(words[1:])
+        code = dispatch(arguments[1:])
         if code is not None:
             return code
     from legion.cli.run import run
 
-    return run(words)
+    return run(arguments)
 
 
 def _replace_closed_streams() -> None:

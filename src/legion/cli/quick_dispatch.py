@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 _DIGITS = 9
 
 
-def dispatch(words: Sequence[str]) -> int | None:
+def dispatch(arguments: Sequence[str]) -> int | None:
     """The exit code, or None where nothing was done and the complete command has to run."""
     try:
-        ticket = read(words)
+        ticket = read(arguments)
         cwd = os.getcwd()  # noqa: PTH109  # importing pathlib takes longer than all of this
     except (BadInput, FileNotFoundError):
         return None
@@ -48,11 +48,11 @@ def dispatch(words: Sequence[str]) -> int | None:
     return 0
 
 
-def read(words: Sequence[str]) -> dict[str, Any] | None:
+def read(arguments: Sequence[str]) -> dict[str, Any] | None:
     """The ticket that these arguments of `dispatch` describe, in the wire's fields; None where they are not plain."""
     ticket: dict[str, Any] = {}
     texts: list[str] = []
-    left = [checked(word, "It") for word in reversed(words)]
+    left = [checked(word, "It") for word in reversed(arguments)]
     while left:
         word = left.pop()
         option, equals, value = word.partition("=")

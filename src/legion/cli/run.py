@@ -20,8 +20,8 @@ COMPLETE = "_LEGION_COMPLETE"
 INTERRUPTED = 130
 
 
-def run(words: Sequence[str]) -> int:
-    """The exit code of `legion WORDS...`."""
+def run(arguments: Sequence[str]) -> int:
+    """The exit code of `legion ARGUMENTS...`."""
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             # A character that the terminal cannot show must not end the command.
@@ -30,7 +30,7 @@ def run(words: Sequence[str]) -> int:
     if instruction:
         return shell_complete(cli, {}, "legion", COMPLETE, instruction)
     try:
-        code = _invoke(words)
+        code = _invoke(arguments)
         sys.stdout.flush()
     except (KeyboardInterrupt, click.Abort):
         sys.stderr.write("Interrupted.\n")
@@ -39,23 +39,24 @@ def run(words: Sequence[str]) -> int:
         close_quietly()
         return 0
     except click.ClickException as error:
-        return _print_error(words, BadInput(_sentence(error)))
+        return _print_error(arguments, BadInput(_sentence(error)))
     except LegionError as error:
-        return _print_error(words, error)
+        return _print_error(arguments, error)
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""
-        return _print_error(words, LegionError(f"The system refused: {where}{error.strerror or error}."))
+        return _print_error(arguments, LegionError(f"The system refused: {where}{error.strerror or error}."))
     except Exception as error:  # the last resort: print a sentence instead of a traceback
         if os.environ.get("LEGION_DEBUG"):
             raise
         kind = type(error).__name__
-        return _print_error(words, LegionError(f"This is a bug in Legion ({kind}: {error}); run it with LEGION_DEBUG=1 to see where."))
+        message = f"This is a bug in Legion ({kind}: {error}); run it with LEGION_DEBUG=1 to see where."
+        return _print_error(arguments, LegionError(message))
     return code
 
 
-def _invoke(words: Sequence[str]) -> int:
+def _invoke(arguments: Sequence[str]) -> int:
     try:
-        with cli.make_context("legion", list(words)) as context:
+        with cli.make_context("legion", list(arguments)) as context:
             result = cli.invoke(context)
     except click.exceptions.Exit as ended:
         return ended.exit_code
@@ -72,9 +73,9 @@ def _sentence(error: click.ClickException) -> str:
     return f"{message}; see `{context.command_path} --help`."
 
 
-def _print_error(words: Sequence[str], error: LegionError) -> int:
+def _print_error(arguments: Sequence[str], error: LegionError) -> int:
     try:
-        if _wants_json(words):
+        if _wants_json(arguments):
             sys.stdout.write(json.dumps(vars(problem_of(error))) + "\n")
             sys.stdout.flush()
         else:
@@ -85,9 +86,9 @@ def _print_error(words: Sequence[str], error: LegionError) -> int:
     return error.exit_code
 
 
-def _wants_json(words: Sequence[str]) -> bool:
+def _wants_json(arguments: Sequence[str]) -> bool:
     """Also for arguments that could not be parsed."""
-    meant = list(words)
+    meant = list(arguments)
     if "--" in meant:
         meant = meant[: meant.index("--")]
     return "--json" in meant

@@ -22,21 +22,21 @@ from legion.wire.projects import Status
 
 Result = TypeVar("Result")
 
-AWAY = 30.0
+RECONNECT_SECONDS = 30.0
 """Seconds to wait for a daemon that went away; a restart takes two."""
-IDLE = 5.0
+REDRAW_SECONDS = 5.0
 """Seconds after which the screen is redrawn without an event, because it shows times."""
-BREATH = 0.1
+COALESCE_SECONDS = 0.1
 """Seconds within which events are drawn together."""
 
 
-def lasting(call: CommandCall, ask: Callable[[Legion], Result]) -> Result:
+def with_retry(call: CommandCall, ask: Callable[[Legion], Result]) -> Result:
     """Send a request; if the daemon is away, retry until it is back."""
     try:
         return ask(call.legion())
     except NotRunning:
         call.say("Legion went away; waiting until it is back.")
-    deadline = time.monotonic() + AWAY
+    deadline = time.monotonic() + RECONNECT_SECONDS
     while time.monotonic() < deadline:
         try:
             return ask(call.again())
@@ -50,10 +50,10 @@ def follow_status(call: CommandCall, all_tickets: bool, screen_of: Callable[[Sta
     tty = call.screen.tty and not call.json
     with _full_screen() if tty else _nothing():
         before = ""
-        bell = _Bell(call)
+        changes = _EventSignal(call)
         while True:
-            now = lasting(call, lambda legion: legion.status(call.cwd, all_tickets))
-            bell.listen(now.last_event)
+            now = with_retry(call, lambda legion: legion.status(call.cwd, all_tickets))
+            changes.listen(now.last_event)
             if call.json:
                 shown = as_json(now, indent=False)
             else:
@@ -66,16 +66,16 @@ def follow_status(call: CommandCall, all_tickets: bool, screen_of: Callable[[Sta
             elif shown != before:
                 call.out(shown)
             before = shown
-            bell.wait(IDLE if tty else None)
+            changes.wait(REDRAW_SECONDS if tty else None)
 
 
-class _Bell:
+class _EventSignal:
     """Signals that an event happened or the daemon went away."""
 
     def __init__(self, call: CommandCall) -> None:
         self._call = call
         # A signal handler that raises inside queue.Queue would leave its lock held; SimpleQueue is implemented in C.
-        self._rings: queue.SimpleQueue[None] = queue.SimpleQueue()
+        self._changes: queue.SimpleQueue[None] = queue.SimpleQueue()
         self._listener: threading.Thread | None = None
 
     def listen(self, after: int) -> None:
@@ -86,21 +86,21 @@ class _Bell:
 
     def wait(self, seconds: float | None) -> None:
         try:
-            self._rings.get(timeout=seconds)
+            self._changes.get(timeout=seconds)
         except queue.Empty:
             return
-        select.select([], [], [], BREATH)
-        while not self._rings.empty():
-            self._rings.get_nowait()
+        select.select([], [], [], COALESCE_SECONDS)
+        while not self._changes.empty():
+            self._changes.get_nowait()
 
     def _follow(self, legion: Legion, after: int) -> None:
         try:
             for event in legion.events(after):
                 if event is not None:
-                    self._rings.put(None)
+                    self._changes.put(None)
         except LegionError:
             pass
-        self._rings.put(None)
+        self._changes.put(None)
 
 
 @contextmanager

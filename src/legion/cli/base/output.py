@@ -97,10 +97,10 @@ class Screen:
     def cut(self, text: str, columns: int) -> str:
         return cut(text, columns, "…" if self.unicode else "~")
 
-    def table(self, rows: Sequence[Sequence[Cell]], *, indent: int = 2, gap: int = 2, whole: bool = False) -> list[str]:
+    def table(self, rows: Sequence[Sequence[Cell]], *, indent: int = 2, gap: int = 2, uncut: bool = False) -> list[str]:
         """Aligned columns. The widest columns are cut first where the screen is too narrow.
 
-        With `whole`, a cell that was cut is repeated completely below its row.
+        With `uncut`, a cell that was cut is repeated completely below its row.
         """
         if not rows:
             return []
@@ -118,7 +118,7 @@ class Screen:
                 cells += [Cell(text, cell.colour), Cell(" " * (size - width(text) + gap))]
             shown = self.line(*cells[:-1], indent=indent)
             lines.append(shown)
-            for cell in row if whole else ():
+            for cell in row if uncut else ():
                 lines += [] if cell.text in shown else self.paragraph(cell.text, indent=indent + 4)
         return lines
 
@@ -225,14 +225,14 @@ def _fitting(word: str, columns: int) -> str:
 
 def duration(seconds: float) -> str:
     """12s, 3m 04s, 2h 05m, 3d 04h."""
-    whole = max(0, int(seconds))
-    if whole < 60:
-        return f"{whole}s"
-    if whole < 3600:
-        return f"{whole // 60}m {whole % 60:02}s"
-    if whole < 86400:
-        return f"{whole // 3600}h {whole % 3600 // 60:02}m"
-    return f"{whole // 86400}d {whole % 86400 // 3600:02}h"
+    total = max(0, int(seconds))
+    if total < 60:
+        return f"{total}s"
+    if total < 3600:
+        return f"{total // 60}m {total % 60:02}s"
+    if total < 86400:
+        return f"{total // 3600}h {total % 3600 // 60:02}m"
+    return f"{total // 86400}d {total % 86400 // 3600:02}h"
 
 
 def fine_duration(seconds: float) -> str:

@@ -89,8 +89,8 @@ class TicketNumbers(click.ParamType[list[int]]):
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> list[int]:
         if isinstance(value, list):
             return value
-        words = [word.strip() for word in str(value).split(",")]
-        return [TICKET.convert(word, param, ctx) for word in words if word]
+        parts = [word.strip() for word in str(value).split(",")]
+        return [TICKET.convert(word, param, ctx) for word in parts if word]
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
         """Completes the last number and keeps those before it."""

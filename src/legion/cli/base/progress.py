@@ -15,14 +15,14 @@ from legion.cli.base.output import duration
 def progress(what: str) -> Iterator[None]:
     """Print what is being done after one second; on a terminal, count the seconds."""
     done = threading.Event()
-    began = time.monotonic()
+    started = time.monotonic()
     tty = sys.stderr.isatty()
 
     def show() -> None:
         shown = False
         while not done.wait(1.0):
             if tty:
-                sys.stderr.write(f"\r{what} ({duration(time.monotonic() - began)})")
+                sys.stderr.write(f"\r{what} ({duration(time.monotonic() - started)})")
                 sys.stderr.flush()
             elif not shown:
                 sys.stderr.write(f"{what} ...\n")

@@ -8,13 +8,13 @@ from collections.abc import Callable, Iterator
 import click
 
 from legion.cli.base.command import CommandCall, as_json, command
-from legion.cli.base.live import lasting
+from legion.cli.base.live import with_retry
 from legion.cli.base.output import Cell, Colour, Screen, clock, harmless
 from legion.cli.base.parameters import TICKET
 from legion.client.legion import Legion
 from legion.wire.history import Events, HistoryLine
 
-GLANCE = 0.5
+POLL_SECONDS = 0.5
 """Seconds between two reads of a run's journal: the daemon streams events but not journals."""
 
 
@@ -22,7 +22,9 @@ GLANCE = 0.5
     "events", example="legion events\nlegion events 12 -f\nlegion events 12 --run 3 --json\nlegion events --run 40"
 )
 @click.argument("id", metavar="[N]", type=TICKET, required=False)
-@click.option("--run", type=click.IntRange(min=1), metavar="R", help="Only this run, of the ticket or of a standing agent.")
+@click.option(
+    "--run", type=click.IntRange(min=1), metavar="R", help="Only this run, of the ticket or of a standing agent."
+)
 @click.option(
     "--last",
     type=click.IntRange(0, 100_000),
@@ -40,14 +42,14 @@ def events(call: CommandCall, id: int | None, run: int | None, last: int | None,
         raise click.UsageError("--follow with --run needs a ticket; add its number, as in legion events 12 --run 3 -f")
     shown = last if last is not None else 100 if id is None and run is None else 0
     cwd = call.cwd
-    found = lasting(call, lambda legion: legion.history(cwd, ticket=id, run=run, last=shown))
+    found = with_retry(call, lambda legion: legion.history(cwd, ticket=id, run=run, last=shown))
     if call.json:
         call.out(as_json(found, indent=call.screen.tty and not follow))
     else:
         _print(call, found, id)
     while follow:
         over = _wait_for_news(call, cwd, id, found)
-        found = lasting(call, _since(cwd, id, run, found.cursor))
+        found = with_retry(call, _since(cwd, id, run, found.cursor))
         if found.lines:
             if call.json:
                 call.out(as_json(found, indent=False))
@@ -70,9 +72,9 @@ def _wait_for_news(call: CommandCall, cwd: str, id: int | None, found: Events) -
             if event is not None:
                 break
         return False
-    state = lasting(call, lambda legion: legion.wait(None, [id], after_event=after, timeout=GLANCE))
+    state = with_retry(call, lambda legion: legion.wait(None, [id], after_event=after, timeout=POLL_SECONDS))
     if state.settled:
-        select.select([], [], [], GLANCE)
+        select.select([], [], [], POLL_SECONDS)
     return state.settled
 
 
@@ -82,7 +84,8 @@ def _in_a_project(call: CommandCall, cwd: str) -> bool:
 
 def _print(call: CommandCall, found: Events, id: int | None) -> None:
     if found.omitted:
-        call.say(f"{found.omitted} older events are not shown; `legion events{f' {id}' if id else ''} --last 0` shows them.")
+        every = f"legion events{f' {id}' if id else ''} --last 0"
+        call.say(f"{found.omitted} older events are not shown; `{every}` shows them.")
     for line in _lines(found, call.screen, id):
         call.out(line)
 

@@ -8,7 +8,7 @@ import click
 
 from legion.cli.base.command import CommandCall, command
 from legion.cli.base.output import Cell, Colour, Screen, harmless, numbers, width
-from legion.cli.base.states import look, symbol
+from legion.cli.base.states import style_of, symbol
 from legion.cli.board.status import about
 from legion.wire.projects import Graph
 from legion.wire.tickets import TicketLine
@@ -110,11 +110,11 @@ def _node(ticket: TicketLine, before: str, also: list[int], board: Graph, screen
     state = harmless(ticket.state)
     return screen.line(
         Cell(before, Colour.DIM),
-        Cell(f"{symbol(screen, state)} ", look(state).colour),
+        Cell(f"{symbol(screen, state)} ", style_of(state).colour),
         Cell(f"#{ticket.id} ", Colour.BOLD),
         Cell(f"{_mark(screen)} " if chain else "", Colour.YELLOW),
         Cell(screen.cut(harmless(ticket.title), max(16, screen.width // 2))),
-        Cell(f"  {state}", look(state).colour),
+        Cell(f"  {state}", style_of(state).colour),
         Cell(f"  {', '.join(notes)}" if notes else "", Colour.DIM),
     )
 

@@ -9,7 +9,7 @@ import click
 
 from legion.cli.base.command import CommandCall, command
 from legion.cli.base.output import Cell, Colour, Screen, count, duration, harmless, numbers
-from legion.cli.base.states import LOOKS, Group, look, state_cell, symbol
+from legion.cli.base.states import STYLES, Group, state_cell, style_of, symbol
 from legion.cli.base.texts import checked
 from legion.wire.projects import ProjectLine, Status
 from legion.wire.tickets import TicketLine
@@ -86,10 +86,10 @@ def _project_line(project: ProjectLine, screen: Screen) -> str:
 def _counts(status: Status, screen: Screen) -> list[str]:
     cells: list[Cell] = []
     for state, number in sorted(
-        status.counts.items(), key=lambda pair: list(LOOKS).index(pair[0]) if pair[0] in LOOKS else 99
+        status.counts.items(), key=lambda pair: list(STYLES).index(pair[0]) if pair[0] in STYLES else 99
     ):
         if number:
-            cells.append(Cell(f"{symbol(screen, state)} {number} {harmless(state)}   ", look(state).colour))
+            cells.append(Cell(f"{symbol(screen, state)} {number} {harmless(state)}   ", style_of(state).colour))
     if status.usage is not None:
         cells.append(Cell(f"{dollars(status.usage.usd)} spent", Colour.DIM))
     return [screen.line(*cells, indent=2), ""] if cells else []
@@ -105,9 +105,9 @@ def group_of(ticket: TicketLine) -> Group:
         return Group.NEEDS_YOU
     if ticket.parked_until is not None:
         return Group.WAITING
-    if ticket.held_up_by and look(ticket.state).group is Group.WAITING:
+    if ticket.held_up_by and style_of(ticket.state).group is Group.WAITING:
         return Group.NEEDS_YOU
-    return look(ticket.state).group
+    return style_of(ticket.state).group
 
 
 def _groups(status: Status, screen: Screen, room: int | None) -> list[str]:

@@ -70,7 +70,7 @@ def _option(field: TicketField) -> Callable[[Callable[..., None]], Callable[...,
 
 
 @command("dispatch", example=_EXAMPLE)
-@click.argument("words", nargs=-1, metavar="[WORKER] [TEXT]")
+@click.argument("arguments", nargs=-1, metavar="[WORKER] [TEXT]")
 @_ticket_options
 @click.option(
     "--from",
@@ -79,7 +79,7 @@ def _option(field: TicketField) -> Callable[[Callable[..., None]], Callable[...,
     shell_complete=files,
     help="A TOML file with many tickets, all or none; - is stdin.",
 )
-def dispatch(call: CommandCall, plan_file: str | None, words: tuple[str, ...], **options: Any) -> None:  # noqa: ANN401
+def dispatch(call: CommandCall, plan_file: str | None, arguments: tuple[str, ...], **options: Any) -> None:  # noqa: ANN401
     """Create a ticket, or many from a plan file.
 
     TEXT says what you want; - reads it from stdin. Prints one line `Ticket ID: N` per ticket.
@@ -88,11 +88,11 @@ def dispatch(call: CommandCall, plan_file: str | None, words: tuple[str, ...], *
     WORKER is a number that legion_cc's callers pass first. It has no effect: the next free agent takes the ticket.
     """
     if plan_file is not None:
-        if words or any(options.values()):
+        if arguments or any(options.values()):
             raise BadInput("--from takes everything from the plan file; remove TEXT and the other options.")
         tickets = read_plan(_plan_text(plan_file), "The plan" if plan_file == "-" else plan_file)
     else:
-        tickets = [one_ticket(words, options)]
+        tickets = [one_ticket(arguments, options)]
     wanted = Dispatch(cwd=call.cwd, tickets=tickets, request=os.urandom(16).hex())
     made = call.legion().dispatch(wanted)
     report(call, made, tip=plan_file is None and not (options["context"] or options["criteria"]))
@@ -107,9 +107,9 @@ def report(call: CommandCall, made: Dispatched, *, tip: bool) -> None:
         call.say("Tip: -c says what the agent should know, -k when it is done; both make a good change likelier.")
 
 
-def one_ticket(words: tuple[str, ...], options: dict[str, Any]) -> NewTicket:
+def one_ticket(arguments: tuple[str, ...], options: dict[str, Any]) -> NewTicket:
     """The ticket that the arguments and options describe, as click has converted them."""
-    worker, text = _arguments(words)
+    worker, text = _arguments(arguments)
     fields = {name: _field_value(TICKET_FIELDS[name].kind, value) for name, value in options.items()}
     for name, value in fields.items():
         for item in value if isinstance(value, list) else [value]:
@@ -135,11 +135,11 @@ def _field_value(kind: FieldKind, value: Any) -> Any:  # noqa: ANN401
             return value
 
 
-def _arguments(words: tuple[str, ...]) -> tuple[int | None, str | None]:
+def _arguments(arguments: tuple[str, ...]) -> tuple[int | None, str | None]:
     """The worker and the text."""
-    if len(words) < 2:
-        return None, words[0] if words else None
-    worker, *texts = words
+    if len(arguments) < 2:
+        return None, arguments[0] if arguments else None
+    worker, *texts = arguments
     if len(texts) > 1 or not (worker.isascii() and worker.isdigit()):
         raise BadInput("TEXT must be one argument; put it in quotes, as in legion dispatch 'Add a page to log in.'")
     number = int(worker[:20])

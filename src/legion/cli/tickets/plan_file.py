@@ -25,7 +25,7 @@ KEYS = tuple(TICKET_FIELDS)
 
 
 def read_plan(text: str, origin: str) -> list[NewTicket]:
-    """The tickets of a plan, or one sentence about the first thing that is wrong with it."""
+    """The tickets of a plan. Raises BadInput for the first fault."""
     try:
         plan = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -63,7 +63,7 @@ def _keys(tables: list[object], origin: str) -> list[str]:
 
 def _ticket(table: object, where: str, keys: list[str]) -> NewTicket:
     if not isinstance(table, dict):
-        raise BadInput(f"{where} is no table; write [[ticket]] and its fields below.")
+        raise BadInput(f"{where} is not a table; write [[ticket]] and its fields below.")
     for name in table:
         if name not in KEYS:
             near = difflib.get_close_matches(name, KEYS, 1)
