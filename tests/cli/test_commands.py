@@ -327,7 +327,7 @@ def test_an_empty_diff_is_said_and_not_shown(legion, service: StandIn):
     service.put(1)
     service.diff_text = ""
     ended = legion("diff", "1")
-    assert (ended.code, ended.out, ended.err) == (0, "", "It has no change.\n")
+    assert (ended.code, ended.out, ended.err) == (0, "", "The ticket has no change.\n")
 
 
 def test_trust_shows_what_is_new_and_trusts_exactly_that(legion, service: StandIn):

@@ -95,5 +95,5 @@ def test_a_ticket_that_rests_or_waits_for_the_provider_does_not_need_the_person(
     assert f"#{ticket}  hasty" in shown.partition("Waiting")[2]
     first, *_, last = [run.id for run in project.ticket(ticket).runs]
     logged = project.squad.cli("log", str(ticket), cwd=project.repository.root)
-    assert f"This is run {last}; before it came {first}, " in logged.stderr
+    assert f"This is run {last}; earlier ones are {first}, " in logged.stderr
     project.stop(ticket)
