@@ -23,11 +23,11 @@ def office(tmp_path: Path) -> Iterator[Office]:
 @pytest.mark.parametrize(
     ("many", "landing", "said"),
     [
-        (0, (), "Nothing was in hand."),
+        (0, (), "No open tickets."),
         (1, (), "1 ticket is stopped."),
         (2, (), "2 tickets are stopped."),
-        (2, (2,), "1 ticket is stopped. Ticket 2 was not stopped: what reaches the target at this moment lands"),
-        (2, (1, 2), "Tickets 1, 2 were not stopped: what reaches the target at this moment lands; `legion undo N`"),
+        (2, (2,), "1 ticket is stopped. Ticket 2 was not stopped: a ticket that is just landing cannot be"),
+        (2, (1, 2), "Tickets 1, 2 were not stopped: a ticket that is just landing cannot be; `legion undo N`"),
     ],
 )
 def test_what_lands_at_this_moment_is_named(office: Office, many: int, landing: tuple[int, ...], said: str):

@@ -11,6 +11,7 @@ import pytest
 
 from legion.config.files.user import UserConfig
 from legion.config.sections.claude import Answers, ClaudeSettings
+from legion.domain.agents.tools import DESCRIPTIONS, Tool
 from legion.domain.events import EventKind
 from legion.domain.questions import QuestionKind
 from legion.domain.tickets.ticket import Park, ParkReason, Start
@@ -231,6 +232,12 @@ def test_the_agent_of_a_ticket_reports_and_asks_and_does_nothing_else(here: Offi
 def test_what_a_model_says_wrong_is_answered_with_what_to_say(boss: Employee, tool, arguments, words):
     with pytest.raises(BadInput, match=words):
         boss.use(tool, **arguments)
+
+
+def test_dispatch_takes_the_worker_of_legion_cc_and_models_do_not_read_of_it(boss: Employee):
+    ticket = boss.use("legion-dispatch", title="t", text="x", worker_id=2).data["ticket"]
+    assert boss.use("legion-check", ticket=ticket).data["title"] == "t"
+    assert "worker_id" not in DESCRIPTIONS[Tool.DISPATCH].schema()["properties"]
 
 
 def test_an_unknown_tool_is_answered_with_those_that_there_are(boss: Employee):

@@ -121,9 +121,7 @@ def _moved_from(context: Context, facts: RepositoryFacts) -> Project | None:
     with context.store.read() as tx:
         gone = [project for project in projects.all(tx) if not Path(project.common_dir).exists()]
     here = History(facts.common_dir)
-    candidates = [
-        project for project in gone if project.person_tip and here.resolve(project.person_tip)
-    ]
+    candidates = [project for project in gone if project.person_tip and here.resolve(project.person_tip)]
     return candidates[0] if len(candidates) == 1 else None
 
 

@@ -28,22 +28,8 @@ _MARKS = {"done": "OK", "working": "..", "checking": "..", "reviewing": "..", "l
 
 
 def dispatch(call: ToolRequest) -> Data:
-    new = NewTicket(
-        title=call.text("title"),
-        text=call.text("text"),
-        context=call.text("context"),
-        criteria=call.text("criteria"),
-        plan=call.text("plan"),
-        after=[int(number) for number in call.arguments.get("after") or []],
-        files=call.texts("files"),
-        prove=call.texts("prove"),
-        checkpoint=call.flag("checkpoint"),
-        model=call.text("model"),
-        team=call.text("team"),
-        budget=call.amount("budget"),
-        driver=call.text("driver"),
-        plan_first=call.flag("plan_first"),
-    )
+    # The tool's parameters are named like the fields, and their types were checked.
+    new = NewTicket(**{**call.arguments, "budget": call.amount("budget")})
     made = call.service.dispatch(Dispatch(cwd=call.cwd, tickets=[new], request=call.request))
     return {"ticket": made.ids[0], **({"notes": made.notes} if made.notes else {})}
 
