@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import psutil
@@ -43,6 +44,7 @@ def test_a_forked_daemon_is_where_a_plain_one_is(forked: Squad, tmp_path: Path):
     (tmp_path / "plain").mkdir()
     with squad(tmp_path / "plain", launch=PLAIN) as plain:
         assert isinstance(plain.process, subprocess.Popen)
+        assert isinstance(forked.process, Forked)
         assert standing(forked) == standing(plain)
         assert shown(forked.process.pid, forked) == shown(plain.process.pid, plain)
         assert forked.log.splitlines()[0].startswith("Starting Legion service")
@@ -53,11 +55,11 @@ def test_the_fork_server_that_is_forked_with_its_daemon_is_where_an_execd_one_is
     with squad(tmp_path / "plain", launch=PLAIN) as plain:
         ours, theirs = forked.fork_server(), plain.fork_server()
         for one, server in ((forked, ours), (plain, theirs)):
-            until_seen(one, lambda pid=server.pid: ignores_deaths(pid), "a fork server that listens")
+            until_seen(one, partial(ignores_deaths, server.pid), "a fork server that listens")
         assert standing(forked, ours) == standing(plain, theirs)
         assert [os.getsid(one.pid) for one in (ours, theirs)] == [ours.pid, theirs.pid]
-        assert shown(ours.pid, forked)[:-1] == shown(theirs.pid, plain)[:-1]
-        assert [len(handles(one.pid)) for one in (ours, theirs)] == [1, 1]
+        assert shown(ours.pid, forked)[:-2] == shown(theirs.pid, plain)[:-2]
+        assert [len(handles(one.pid)) for one in (ours, theirs)] == [2, 2]
 
 
 def test_a_killed_fork_server_that_was_forked_is_replaced_by_an_execd_one(forked: Squad, tmp_path: Path):

@@ -96,10 +96,8 @@ def test_work_lands_while_the_repository_is_away_and_one_that_stays_away_can_be_
     client = project.squad.client
     project.until(ticket, "done")
     (line,) = [one for one in client.status(None).projects if one.root == str(root)]
-    assert line.notes == [
-        "its repository is missing: if you moved it, run `legion init` there; "
-        f"if you deleted it, `legion init --remove {root}`"
-    ]
+    moved = "its repository is missing: if you moved it, run `legion init` there"
+    assert line.notes == [f"{moved}; if you deleted it, `legion init --remove {root}`"]
     taken_over = project.squad.cli("init", str(away), cwd=root.parent)
     assert f"moved here from {root}" in taken_over.stderr + taken_over.stdout
     assert project.squad.cli("collect", cwd=away).returncode == 0

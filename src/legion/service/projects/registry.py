@@ -153,8 +153,8 @@ def refuse_unfit(facts: RepositoryFacts) -> None:
     if facts.filters:
         raise NotAllowed(
             f"This repository stores files through the git filter {facts.filters[0]!r} (see its .gitattributes), which "
-            "Legion never runs: agents would see the stored form, and plain text could land. Remove the filter, or keep "
-            "its files in another repository."
+            "Legion never runs: agents would see the stored form, and plain text could land. Remove the filter, or "
+            "keep its files in another repository."
         )
 
 
