@@ -98,10 +98,10 @@ def test_small_ones_go_first_until_newcomers_have_passed_a_big_one_by(yard: Yard
 def test_a_batch_is_told_in_its_order_where_others_wait(yard: Yard):
     queue = MergeQueue(yard.context, 1)
     big = yard.enters(40)
-    queue.tell(yard.project_context, whole(yard, big), ())
+    queue.record_batch(yard.project_context, whole(yard, big), ())
     assert yard.said(EventKind.BATCH) == []
     small, aside = yard.enters(1), yard.enters(5)
-    queue.tell(yard.project_context, whole(yard, small), {aside})
+    queue.record_batch(yard.project_context, whole(yard, small), {aside})
     (told,) = yard.said(EventKind.BATCH)
     assert told["tickets"] == [small]
     assert told["lines"] == [1]
@@ -127,8 +127,9 @@ def test_what_was_learned_survives_a_restart_and_bows_to_the_settings(yard: Yard
     assert said == {"from": most, "to": 3, "why": words, "rule": "batch-learns"}
     again = MergeQueue(yard.context, 1)
     assert again.room(yard.project_context) == 3
+    project_context = yard.project_context
     with yard.context.store.read() as tx:
-        assert [one.id for one in again.first(yard.project_context, tx, tickets.live(tx, project=1))] == ids[:3]
+        assert [one.id for one in again.first(project_context, tx, tickets.live(tx, project=1))] == ids[:3]
     narrow = replace(
         yard.project_context,
         config=replace(yard.project_context.config, landing=replace(yard.project_context.config.landing, batch=2)),

@@ -19,6 +19,19 @@ def next_try(
     return Fail(f"gave up after {tries_of(ticket)}: {reason}", feedback, ground, cause, why=reason)
 
 
+MOST_FORGIVEN = 20
+"""Conflicts of one ticket that cost no attempt, so that a ticket that never wins ends at last."""
+
+
+def next_try_after_conflict(ticket: Ticket, reason: str, feedback: str, ground: StartPoint) -> TryAgain | Fail:
+    """The next attempt after a conflict with what landed meanwhile. That is not the agent's fault: it costs no
+    attempt.
+    """
+    if ticket.skipped > -MOST_FORGIVEN:
+        return TryAgain(reason, feedback, ground, Cause.CONFLICT, skips=-1)
+    return next_try(ticket, reason, feedback, ground, Cause.CONFLICT)
+
+
 def tries_of(ticket: Ticket) -> str:
     """How many attempts were made since a person last asked for it."""
     made = ticket.attempt - ticket.spared

@@ -117,7 +117,9 @@ class Ticket:
     spared: int = 0
     """Attempts that count no more, because a person asked for a retry after them."""
     skipped: int = 0
-    """Attempts that count and were never made: the ladder left a rung before they were used up."""
+    """Attempts that count and were never made (escalation left a rung early), less those that do not count
+    (conflicts).
+    """
     base: str | None = None
     """The commit that its worktree stands on."""
     plant: str | None = None
@@ -216,7 +218,7 @@ class TryAgain:
     ground: StartPoint | None = None
     cause: Cause = Cause.ATTEMPT
     skips: int = 0
-    """Attempts that it passes over."""
+    """Attempts that it passes over; -1: this attempt does not count."""
 
 
 @dataclass(frozen=True)

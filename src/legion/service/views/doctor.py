@@ -37,10 +37,14 @@ def doctor(context: Context, cwd: str | None) -> Doctor:
     findings += [_driver(name, driver.argv[0]) for name, driver in sorted(context.user.drivers.items())]
     findings += _replaced(context)
     project = project_cases.find_or_none(context, cwd) if cwd else None
-    driver = context.workshop_of(project).config.agents.driver if project is not None else ""
+    unreadable = pages.unreadable_settings(project) if project is not None else ""
+    readable = project if not unreadable else None
+    driver = context.workshop_of(readable).config.agents.driver if readable is not None else ""
     findings += _claude(context, needed=_is_claude(context, driver))
-    if project is not None:
-        findings += _project(context, project.id)
+    if unreadable:
+        findings.append(DoctorFinding(name="legion.toml", ok=False, detail="nothing runs by it", advice=unreadable))
+    if readable is not None:
+        findings += _project(context, readable.id)
     return Doctor(ok=all(finding.ok for finding in findings), findings=findings)
 
 

@@ -8,9 +8,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
+from legion.config.files.project import parse
 from legion.config.sections.machine import SandboxMode
 from legion.domain.agents.agent import Planning
 from legion.domain.checks import Receipt
+from legion.domain.errors import BadInput
 from legion.domain.events import Event, EventKind
 from legion.domain.projects import Project
 from legion.domain.scheduling.decide import JobKind
@@ -76,13 +78,15 @@ _ENDED = (State.DONE, State.FAILED, State.STOPPED)
 
 def _project_line(context: Context, tx: ReadTransaction, project: Project) -> ProjectLine:
     trusted = projects.is_trusted(tx, project.id, project.config_hash)
-    project_context = context.workshop_of(project)
+    unreadable = unreadable_settings(project)
     baseline = "none"
-    if project_context.config.checks:
+    if not unreadable and context.workshop_of(project).config.checks:
         baseline = project.baseline_verdict.value if project.baseline_known and project.baseline_verdict else "unknown"
     notes = []
     if not Path(project.common_dir).is_dir():
         notes.append(f"its repository is gone: bring it back, or `legion init --remove {shlex.quote(project.root)}`")
+    if unreadable:
+        notes.append(f"nothing of it runs: {unreadable}")
     if not trusted:
         notes.append("legion.toml is not trusted: read it and run `legion trust`")
     elif trust.stale(project):
@@ -112,11 +116,21 @@ def _project_line(context: Context, tx: ReadTransaction, project: Project) -> Pr
     )
 
 
+def unreadable_settings(project: Project) -> str:
+    """What is wrong with its stored legion.toml and how to fix it; empty for one that can be parsed."""
+    try:
+        parse(project.config_text)
+    except BadInput as wrong:
+        fix = "fix the file in your checkout and run `legion trust`"
+        return f"its legion.toml cannot be read ({wrong.message.rstrip('.')}): {fix}"
+    return ""
+
+
 def ahead(context: Context, project: Project) -> int:
     """Landed commits that the person's branch lacks."""
     if not project.person_absorbed or not project.target or project.person_absorbed == project.target:
         return 0
-    hub = context.workshop_of(project).hub
+    hub = context.hub(project.id)
     return len(hub.commits_between(project.person_tip or project.person_absorbed, project.target))
 
 
@@ -136,7 +150,7 @@ def flaky(context: Context, tx: ReadTransaction, project: int) -> dict[str, str]
 def ticket_page(context: Context, ticket_id: int) -> TicketPage:
     with context.store.read() as tx:
         ticket = tickets.get(tx, ticket_id)
-        project_context = context.workshop(ticket.project)
+        project_context = context.workshop_of(projects.get(tx, ticket.project))
         line = TicketLines(context, tx, [ticket]).line(ticket)
         all_runs = runs.of_ticket(tx, ticket_id)
         proofs = receipts.of_ticket(tx, ticket_id)

@@ -89,7 +89,7 @@ def _stuck(context: Context, tx: ReadTransaction, wanted: tuple[Ticket, ...]) ->
 
 
 def _needs_a_person(context: Context, ticket: Ticket, standing: set[int]) -> bool:
-    hold = context.held.get(ticket.id)
+    hold = context.live.scheduler.holds.get(ticket.id)
     if ticket.state in _HELD and hold is not None and hold.rule in _HOLDS_FOR_A_PERSON:
         return True
     if ticket.parked is not None:
@@ -106,5 +106,5 @@ def _stands_still(context: Context, tx: ReadTransaction, project: Project) -> bo
 
 def _keeps_breaking(context: Context, kind: JobKind, subject: int) -> bool:
     """A job that broke several times in a row is tried again, but nobody should wait for it without a word."""
-    rest = context.rests.get((kind, subject))
+    rest = context.live.scheduler.backoffs.get((kind, subject))
     return rest is not None and rest.length >= _LONG_REST
