@@ -12,10 +12,10 @@ from legion.domain.landing.queue import PATIENCE, QueueEntry, ordered, overtaken
 
 
 def waiting(
-    ticket: int, *, lines: int = 1, priority: int = 0, since: float | None = None, overtaken: int = 0
+    ticket: int, *, lines: int = 1, priority: int = 0, since: float | None = None, overtaken: int = 0, lost: int = 0
 ) -> QueueEntry:
     came = float(ticket) if since is None else since
-    return QueueEntry(ticket=ticket, priority=priority, since=came, lines=lines, overtaken=overtaken)
+    return QueueEntry(ticket=ticket, priority=priority, since=came, lines=lines, overtaken=overtaken, lost=lost)
 
 
 def numbers(queue: Sequence[QueueEntry]) -> list[int]:
@@ -35,6 +35,17 @@ def test_priority_comes_first_then_who_was_overtaken_then_size_then_age_then_num
     ]
     assert numbers(ordered(queue)) == [6, 5, 3, 4, 2, 1, 8, 7]
     assert ordered([]) == ()
+
+
+def test_who_lost_a_conflict_goes_first_and_who_lost_most_often_before_the_others():
+    queue = [
+        waiting(1),
+        waiting(2, lines=900, lost=1),
+        waiting(3, lines=900, lost=3),
+        waiting(4, lines=900, overtaken=PATIENCE),
+        waiting(5, lines=900, priority=1),
+    ]
+    assert numbers(ordered(queue)) == [5, 3, 2, 4, 1]
 
 
 ALL_KINDS = [

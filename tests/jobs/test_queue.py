@@ -10,7 +10,8 @@ import pytest
 
 from legion.domain.events import EventKind
 from legion.domain.landing.queue import PATIENCE
-from legion.domain.tickets.ticket import Change, Land, Propose, Prove, Start, Stop, Ticket
+from legion.domain.tickets.attempts import next_try_after_conflict
+from legion.domain.tickets.ticket import Change, Land, Propose, Prove, Retry, Start, StartPoint, Stop, Ticket
 from legion.git.hub.repository import Hub
 from legion.jobs.context import ProjectContext
 from legion.jobs.landing.queue import MergeQueue, standing
@@ -149,3 +150,21 @@ def test_who_left_the_queue_is_in_no_batch(yard: Yard):
     with yard.context.store.write() as tx:
         tickets.move(tx, gone, Stop())
     assert yard.order() == [stays]
+
+
+def test_a_change_that_lost_a_conflict_lands_before_smaller_ones_until_a_person_takes_it_up_again(yard: Yard):
+    loser = yard.enters(40)
+    with yard.context.store.write() as tx:
+        lost = tickets.get(tx, loser)
+        ground = StartPoint(base=yard.changes[40].base, tree="t")
+        tickets.move(tx, loser, next_try_after_conflict(lost, "it conflicts", "", ground))
+        for step in (Start(yard.changes[40].base), Propose(yard.changes[40]), Prove()):
+            tickets.move(tx, loser, step)
+    other = yard.enters(1)
+    assert yard.order() == [loser, other]
+    with yard.context.store.write() as tx:
+        tickets.move(tx, loser, Stop())
+        tickets.move(tx, loser, Retry())
+        for step in (Start(yard.changes[40].base), Propose(yard.changes[40]), Prove()):
+            tickets.move(tx, loser, step)
+    assert yard.order() == [other, loser]

@@ -257,6 +257,8 @@ class Fail:
     """Why the last attempt did not make it, where nothing but more attempts is missing."""
     leaves: bool = False
     """No further attempt in this conversation could help, though there may be some left."""
+    asks: bool = False
+    """No further attempt at all could help before a person has said more, though there may be some left."""
 
 
 @dataclass(frozen=True)
