@@ -57,7 +57,7 @@ def test_a_full_disk_under_the_worktrees_is_said_loses_nothing_and_work_goes_on_
         project.until(first, "done")
         filler = fill(disk)
         tickets = project.dispatch_all([big(n) for n in range(3)])
-        full = f"the disk that holds {disk}/ada-legion is full; free some room"
+        full = f"the disk that holds {disk}/ada-legion is full; free some space"
         until_seen(legion, lambda: full in said(project), full)
         filler.unlink()
         project.until_settled(*tickets)

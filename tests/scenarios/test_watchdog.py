@@ -114,7 +114,7 @@ def test_who_heeds_nothing_is_interrupted_then_replaced_by_fresh_eyes_then_by_an
     assert "next: fresh eyes" in back[0]
     assert "next: the next model of the ladder: opus" in back[1]
     (question,) = [one for one in here.squad.client.inbox().questions if one.ticket == ticket]
-    assert "3 attempts did not make it, the last because it made the same call" in question.words
+    assert "3 attempts did not succeed, the last because it made the same call" in question.words
     advised = [words for words in told(here, ticket) if words.startswith("You were interrupted by Legion")]
     assert len(advised) == 3
     here.squad.client.answer(question.id, AnswerQuestion(allowed=False))

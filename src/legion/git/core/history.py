@@ -181,6 +181,13 @@ class History:
                 _CHANGES.pop(next(iter(_CHANGES), key), None)
         return found
 
+    def commits_changing(self, path: str, changes: Iterable[tuple[str, str]]) -> frozenset[str]:
+        """The heads of those (base, head) between which the file at `path` differs, with one process."""
+        words = ("diff-tree", "--stdin", "-r", "--no-renames", "--no-ext-diff", "--no-textconv", "--name-only")
+        asked = tuple(changes)
+        told = self._git(*words, "--", path, stdin="".join(f"{head} {base}\n" for base, head in asked).encode()).text
+        return frozenset(head for _, head in asked) & frozenset(told.splitlines())
+
     def diff(self, base: str, head: str) -> str:
         """The difference as people read it."""
         words = ("diff", "--no-color", "--no-ext-diff", "--no-textconv", "--find-renames")

@@ -226,7 +226,8 @@ def _conclude(
 ) -> None:
     """Run, verdict, ticket and claim change together. A person who took the ticket away meanwhile is not overruled."""
     with context.store.read() as tx:
-        most = reviewers.rounds(context, project_context, tickets.get(tx, claim.subject))
+        ticket = tickets.get(tx, claim.subject)
+    most = reviewers.rounds(context, project_context, ticket)
     crash.reach(Point.REVIEW_BEFORE_CONCLUDE)
     with context.store.write() as tx:
         if not claims.still_mine(tx, claim):

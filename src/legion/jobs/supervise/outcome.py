@@ -15,7 +15,7 @@ from legion.domain.review import diffs
 from legion.domain.review.path_patterns import undeclared
 from legion.domain.runs import MOST_GENERATIONS, Outcome, Run
 from legion.domain.scheduling.limit_waits import apart, wakes_at
-from legion.domain.tickets.attempts import AT_ONCE, next_try, rest
+from legion.domain.tickets.attempts import AT_ONCE, next_try, next_try_after_no_change, rest
 from legion.domain.tickets.ticket import Change, Fail, Park, ParkReason, Propose, Resume, Step, Ticket, TryAgain
 from legion.domain.watchdog.diagnosis import Intervention
 from legion.drivers import EndKind as Ending
@@ -140,7 +140,9 @@ def judge_change(
     if saved.tree == project_context.hub.tree_of(ticket.base):
         but = f" but what [setup] made ({some(saved.left_out)})" if saved.left_out else ""
         denied = f" ({detail})" if "denied" in detail else ""
-        return next_try(ticket, f"it changed nothing{but}{denied}", feedback.changed_nothing(saved.left_out, denied))
+        told = feedback.changed_nothing(saved.left_out, denied)
+        again = _changed_nothing_before(context, project_context, ticket)
+        return next_try_after_no_change(ticket, f"it changed nothing{but}{denied}", told, again=again)
     changed = [change.path for change in project_context.hub.changed_files(ticket.base, saved.commit)]
     private = undeclared(changed, environment.kept_out(context, project_context), ())
     if private:
@@ -152,6 +154,16 @@ def judge_change(
         told = feedback.left_markers(_marked(project_context, ticket.base, saved.commit))
         return next_try(ticket, "it left conflict markers in the tree", told)
     return Propose(Change(base=ticket.base, commit=saved.commit))
+
+
+def _changed_nothing_before(context: Context, project_context: ProjectContext, ticket: Ticket) -> bool:
+    """Whether the attempt before this one left the tree of its base, too."""
+    if ticket.base is None or ticket.attempt - ticket.spared < 2:
+        return False
+    with context.store.read() as tx:
+        earlier = [run.saved for run in runs.of_ticket(tx, ticket.id, role="") if run.attempt == ticket.attempt - 1]
+    last = next((commit for commit in reversed(earlier) if commit is not None), None)
+    return last is not None and project_context.hub.tree_of(last) == project_context.hub.tree_of(ticket.base)
 
 
 def _marked(project_context: ProjectContext, base: str, commit: str) -> list[str]:

@@ -25,6 +25,7 @@ from legion.jobs.context import Context, ProjectContext
 from legion.jobs.landing import upstream
 from legion.jobs.run.job import run_dir
 from legion.runner import launch
+from legion.runner.spec import RunnerError
 from legion.service.projects import registry as project_cases
 from legion.service.projects import trust
 from legion.service.tickets import crews
@@ -382,9 +383,17 @@ def active_runs(tx: ReadTransaction, ticket_id: int) -> tuple[Run, ...]:
 
 
 def end_runs(context: Context, active: Iterable[Run]) -> None:
+    """Ask every runner to stop. One that does not answer is named at the end, and asked again by the job that waits."""
+    silent: list[RunnerError] = []
     for run in active:
-        context.rests.pop((JobKind.REVIEW if run.part is RolePart.READ else JobKind.RUN, run.ticket or 0), None)
-        launch.stop(run_dir(context, run), grace=_STOP_GRACE)
+        kind = JobKind.REVIEW if run.part is RolePart.READ else JobKind.RUN
+        context.live.scheduler.backoffs.remove([(kind, run.ticket or 0)])
+        try:
+            launch.stop(run_dir(context, run), grace=_STOP_GRACE)
+        except RunnerError as error:
+            silent.append(error)
+    if silent:
+        raise RunnerError(" ".join(error.message for error in silent))
 
 
 def _mid_landing(tx: ReadTransaction, project: int) -> set[int]:
