@@ -13,7 +13,7 @@ from bench.report import ROUNDS, Report
 from legion.domain.projects import ConfigOrigin
 from legion.domain.tickets.spec import TicketSpec
 from legion.domain.tickets.ticket import Stop
-from legion.drivers.claude.tree_states import StateRecorder, StateStore
+from legion.drivers.tree_states import StateRecorder, StateStore
 from legion.git.hub import states
 from legion.git.hub.board_ref import BoardRef
 from legion.git.hub.repository import Hub

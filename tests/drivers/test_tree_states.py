@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from legion.drivers.claude.tree_states import StateRecorder, StateStore, TreeState
+from legion.drivers.tree_states import StateRecorder, StateStore, TreeState
 from legion.git.hub import states
 from legion.git.hub.objects import Signature
 from legion.git.hub.repository import Hub

@@ -234,11 +234,11 @@ BAD_PLANS = {
     "a strange glob": ('[[ticket]]\ntitle = "a"\ncommand = "true"\nfiles = ["../up"]\n', "../up"),
     "a budget for a plain program": (
         '[[ticket]]\ntitle = "a"\ncommand = "true"\nbudget = 2\n',
-        "Ticket 'a' has a budget, which a plain program as its agent cannot keep: leave it out.",
+        "Ticket 'a': --budget needs a driver that can keep a budget. Remove --budget or choose --driver claude.",
     ),
     "questions of a plain program": (
         '[[ticket]]\ntitle = "a"\ncommand = "true"\nask = true\n',
-        "Ticket 'a' may ask you, which a plain program as its agent cannot: leave that out.",
+        "Ticket 'a': --ask needs a driver that can talk. Remove --ask or choose --driver claude.",
     ),
     "a budget for a checkpoint": (
         '[[ticket]]\ntitle = "a"\ncheckpoint = true\nbudget = 2\n',

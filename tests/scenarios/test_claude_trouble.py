@@ -71,7 +71,7 @@ def goes_on(here: Company, ticket: int) -> None:
     assert [event.facts["resumed"] for event in here.journal(ticket) if event.kind == "conversation"] == [False, True]
 
 
-KEY_REFUSED = "see `legion provider test`: mend it, then `legion resume"
+KEY_REFUSED = "see `legion provider test`: fix it, then `legion resume"
 TROUBLES = {
     "storm": ("status = 529", "limited", "does not serve for now: API Error: 529"),
     "broken": ("status = 500", "limited", "does not serve for now: API Error: 500"),

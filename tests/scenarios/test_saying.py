@@ -47,7 +47,7 @@ def test_doctor_says_that_a_driver_of_the_persons_own_replaces_claude_code(here:
         assert finding(here, "model").strip() == "True not needed: your driver is another one"
         assert "not needed: your driver is another one" in here.told("doctor")
         refused = here.cli("dispatch", "-t", "x", "--driver", "claude", "--budget", "2")
-        assert (refused.returncode, "a plain program as its agent cannot keep" in refused.stderr) == (2, True)
+        assert (refused.returncode, "--budget needs a driver that can keep a budget" in refused.stderr) == (2, True)
 
 
 def test_doctor_asks_nothing_of_those_who_use_another_driver(here: Company):

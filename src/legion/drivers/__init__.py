@@ -62,6 +62,8 @@ class Ending:
     message: str
     until: float | None = None
     """When a limit ends, in seconds since 1970, where that is known."""
+    denied: tuple[str, ...] = ()
+    """The tools that the agent was denied, each once."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -14,7 +14,6 @@ import sys
 from pathlib import Path
 
 from legion.drivers import registry
-from legion.drivers.registry import DriverName
 from legion.runner import tree
 from legion.runner.host import become
 from legion.runner.spec import RunnerError, read_spec
@@ -42,7 +41,7 @@ def main(handle: int) -> None:
                 return
             (starter,) = handles
             run_dir = Path(os.fsdecode(message))
-            if not warm and _driver(run_dir) is not DriverName.COMMAND:
+            if not warm and _is_heavy(run_dir):
                 warm = _warm()
             if os.fork() == 0:
                 asks.close()
@@ -56,12 +55,12 @@ def _warm() -> bool:
     return True
 
 
-def _driver(run_dir: Path) -> DriverName:
-    """What the run wants; a spec that cannot be read is its runner's to complain about."""
+def _is_heavy(run_dir: Path) -> bool:
+    """Whether the run's driver has a library to import; a spec that cannot be read is reported by its runner."""
     try:
-        return read_spec(run_dir).driver
+        return read_spec(run_dir).profile.heavy
     except RunnerError:
-        return DriverName.COMMAND
+        return False
 
 
 if __name__ == "__main__":

@@ -20,7 +20,7 @@ from claude_agent_sdk import McpSdkServerConfig
 from mcp.server import Server
 from mcp.types import CallToolRequestParams, CallToolResult, ListToolsResult, TextContent, Tool
 
-from legion.drivers.claude.options import ToolLink, ToolText
+from legion.drivers.profile import ToolLink, ToolText
 
 _PAUSES = (0.1, 0.2, 0.5, 1.0, 2.0)
 """Seconds between two tries; the last one counts until there is a daemon again."""

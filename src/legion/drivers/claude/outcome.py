@@ -120,7 +120,8 @@ def _api_error(heard: SessionFacts, final: FinalResult) -> Ending:
 
 
 def _ending(heard: SessionFacts, outcome: EndKind, message: str, until: float | None = None) -> Ending:
-    return Ending(outcome=outcome, exit_code=heard.exit_code, message=message, until=until)
+    denied = tuple(dict.fromkeys(heard.final.denials)) if heard.final is not None else ()
+    return Ending(outcome=outcome, exit_code=heard.exit_code, message=message, until=until, denied=denied)
 
 
 def _finished(denials: Sequence[str]) -> str:

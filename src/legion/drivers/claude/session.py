@@ -34,12 +34,12 @@ from claude_agent_sdk import (
 )
 
 from legion.drivers import Ask, Ending, Host, InterruptRequest, PermissionAnswer, StartFailed, StopRequest, TellRequest
+from legion.drivers.claude import transcript
 from legion.drivers.claude.journal import ClaudeJournal, digest_of, summary
 from legion.drivers.claude.mcp_server import server
-from legion.drivers.claude.options import ClaudeOptions, clear_the_way, has_begun
+from legion.drivers.claude.options import ClaudeOptions
 from legion.drivers.claude.outcome import FinalResult, SessionFacts, StopCause, judge
 from legion.drivers.claude.permission_rules import rule_for
-from legion.drivers.claude.resume_points import is_there
 from legion.drivers.claude.state_timing import StateTiming
 from legion.drivers.claude.transport import HostTransport
 
@@ -63,11 +63,15 @@ class ClaudeSession:
     def __init__(self, host: Host, options: ClaudeOptions) -> None:
         self._host = host
         self._options = options
-        self._begun_before = has_begun(options)
-        self._forks = not self._begun_before and bool(options.fork_of) and is_there(options.config_dir, options.fork_of)
+        self._begun_before = transcript.has_messages(options.config_dir, options.conversation)
+        self._forks = (
+            not self._begun_before
+            and bool(options.fork_of)
+            and transcript.is_there(options.config_dir, options.fork_of)
+        )
         self._resumed = self._begun_before or self._forks
         if not self._begun_before:
-            clear_the_way(options)
+            transcript.put_aside(options.config_dir, options.conversation)
         self._notes = ClaudeJournal(host)
         self._complaints = bytearray()
         self._client_options = self._told()
@@ -102,7 +106,7 @@ class ClaudeSession:
             loop.remove_reader(self._host.asks.fileno())
         code = await self._leave()
         if self._is_beyond_use():
-            clear_the_way(self._options)
+            transcript.put_aside(self._options.config_dir, self._options.conversation)
         return judge(
             SessionFacts(
                 final=self._final,

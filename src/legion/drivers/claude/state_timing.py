@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from legion.drivers.claude.tree_states import StateRecorder, StateStore
+from legion.drivers.tree_states import StateRecorder, StateStore
 
 
 class StateTiming:

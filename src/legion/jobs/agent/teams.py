@@ -12,8 +12,9 @@ from legion.domain.agents.teams import REVIEWER, Advice, Crew, Origin, Role, Rol
 from legion.domain.errors import BadInput, NotFound
 from legion.domain.tickets import ladder
 from legion.domain.tickets.ticket import Ticket
+from legion.drivers import registry
 from legion.git.hub.repository import Hub
-from legion.jobs.agent import claude, model_access
+from legion.jobs.agent import model_access
 from legion.jobs.context import Context, ProjectContext
 from legion.runner.journal import read_journal
 from legion.store.board import advice, crews, projects
@@ -171,5 +172,6 @@ def _refuse_missing(context: Context, role: Role) -> None:
 
 
 def _among(model: str, wanted: tuple[str, ...]) -> bool:
-    patterns = [claude.pattern(one) for one in wanted]
-    return claude.pattern(model) in patterns or any(fnmatchcase(model, one) for one in patterns)
+    pattern = registry.default().model_pattern
+    patterns = [pattern(one) for one in wanted]
+    return pattern(model) in patterns or any(fnmatchcase(model, one) for one in patterns)

@@ -19,7 +19,6 @@ from legion.domain.landing.conflicts import AT_WORK, ConflictSpan, Pair, Predict
 from legion.domain.projects import Project
 from legion.domain.rules import Rule
 from legion.domain.tickets.ticket import State, Ticket
-from legion.drivers.registry import DriverName
 from legion.git.merge.prediction import OpenChange, Prediction
 from legion.jobs.context import Context, ProjectContext
 from legion.jobs.workspace.save import worktree_name
@@ -170,7 +169,7 @@ def _tell(context: Context, at_work: dict[int, Ticket], clash: PredictedConflict
         return
     folder = context.data.runs / run.name
     try:
-        if read_spec(folder).driver is not DriverName.COMMAND:
+        if read_spec(folder).profile.capabilities.talks:
             launch.tell(folder, str(uuid.uuid4()), words(clash, at_work.get(clash.theirs)))
     except (RunnerError, OSError) as deaf:
         log.debug("the agent of ticket %s was not told of a conflict: %s", clash.mine, deaf)

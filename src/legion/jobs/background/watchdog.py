@@ -23,10 +23,10 @@ from legion.domain.watchdog import diagnosis, observation
 from legion.domain.watchdog.activity import Activity, JournalFact
 from legion.domain.watchdog.diagnosis import RULES, Intervention, RunFacts, State, WatchdogLimits, WatchdogStep
 from legion.domain.watchdog.observation import Observation
-from legion.drivers.registry import DriverName
 from legion.gateway.accounting import activity
 from legion.gateway.files.folder import GatewayFolder
 from legion.git.merge.prediction import OpenChange, Prediction
+from legion.jobs.agent.model_access import OwnLogin
 from legion.jobs.background import watchdog_messages
 from legion.jobs.context import Context
 from legion.runner import launch, load
@@ -44,8 +44,6 @@ log = logging.getLogger(__name__)
 
 _REST = 1.0
 """Seconds until the settings are read again where nobody wants to be looked at."""
-_ENDPOINT = "ANTHROPIC_BASE_URL"
-"""Set where the gateway is its way to a model, and so can tell whether that is being asked."""
 _SHARE = 10
 """A look that took a second is followed by so many of rest."""
 
@@ -72,7 +70,7 @@ class _JournalProgress:
 
     @property
     def talks(self) -> bool:
-        return self.spec.driver is not DriverName.COMMAND
+        return self.spec.profile.capabilities.talks
 
 
 class Watchdog:
@@ -180,7 +178,8 @@ class Watchdog:
         if taken and taken[-1].taken_at is None:
             take(self.context, seen.run, taken[-1], after=seen.course.last_number, again=True)
             return
-        thinks = seen.run.name in thinking if _ENDPOINT in seen.spec.program.env and thinking is not None else None
+        by_gateway = seen.run.access not in ("", OwnLogin.words)
+        thinks = seen.run.name in thinking if by_gateway and thinking is not None else None
         if thinks is not False:
             seen.thought_at = now
         facts = self._facts(seen, taken, thinks)

@@ -20,6 +20,8 @@ from legion.domain.tickets import board
 from legion.domain.tickets.evidence import bind, check_named
 from legion.domain.tickets.spec import ReviewPolicy, TicketSpec
 from legion.domain.tickets.ticket import ENDED, Park, ParkReason, Retry, State, Stop, Ticket, Unpark
+from legion.drivers import registry
+from legion.drivers.profile import Capabilities
 from legion.jobs.agent import plan_approval
 from legion.jobs.agent.spec import NoProgram, agent
 from legion.jobs.context import Context, ProjectContext
@@ -248,8 +250,7 @@ def _refuse_unfit(context: Context, config: ProjectConfig, root: Path, new: NewT
         chosen = agent(context, config, new.command, new.driver)
     except NoProgram as missing:
         raise BadInput(f"Ticket {shown!r}: {missing.message}") from missing
-    if chosen.argv is not None:
-        _refuse_promises(new, shown)
+    _refuse_missing_capability(chosen.capabilities, new, shown)
 
 
 def _refuse_unknown_checks(config: ProjectConfig, new: NewTicket, shown: str) -> None:
@@ -285,16 +286,19 @@ def _refuse_acceptance(context: Context, root: Path, new: NewTicket, shown: str)
             )
 
 
-def _refuse_promises(new: NewTicket, shown: str) -> None:
-    """What only the driver of Claude Code keeps must not be taken for kept."""
-    if new.budget is not None:
-        raise BadInput(f"Ticket {shown!r} has a budget, which a plain program as its agent cannot keep: leave it out.")
-    if new.ask:
-        raise BadInput(f"Ticket {shown!r} may ask you, which a plain program as its agent cannot: leave that out.")
-    if new.plan_first:
-        raise BadInput(
-            f"Ticket {shown!r} wants a plan first, and nobody can keep a plain program from writing: leave that out."
-        )
+def _refuse_missing_capability(can: Capabilities, new: NewTicket, shown: str) -> None:
+    """An option that its driver cannot keep must not be taken for kept."""
+    wanted: tuple[tuple[bool, str, str, Callable[[Capabilities], bool]], ...] = (
+        (new.budget is not None, "--budget", "keep a budget", lambda one: one.budgets),
+        (new.ask, "--ask", "talk", lambda one: one.asks),
+        (new.plan_first, "--plan-first", "be limited to reading", lambda one: one.reads_only),
+    )
+    for given, option, what, capability in wanted:
+        if given and not capability(can):
+            others = " or ".join(f"--driver {name}" for name in registry.that_can(capability))
+            raise BadInput(
+                f"Ticket {shown!r}: {option} needs a driver that can {what}. Remove {option} or choose {others}."
+            )
 
 
 def _mentioned(request: Dispatch) -> list[int]:
@@ -310,10 +314,10 @@ def _refuse_foreign(tx: Transaction, project: Project, request: Dispatch) -> Non
 
 
 def _climbs(context: Context, config: ProjectConfig, new: NewTicket) -> bool:
-    """Where nobody says how often, and the one who works on it is Claude Code with a conversation of its own."""
+    """Whether it escalates to other models: where no number of attempts is given and the driver takes a model."""
     if new.max_attempts is not None or new.checkpoint or new.driver == STANDING:
         return False
-    return agent(context, config, new.command, new.driver).argv is None
+    return agent(context, config, new.command, new.driver).capabilities.models
 
 
 def _create(
