@@ -95,6 +95,7 @@ def test_denied_tools_are_named_once_each():
     ending = judge(SessionFacts(final=final(denials=("Bash", "Write", "Bash"))))
     assert ending.outcome is EndKind.FINISHED
     assert ending.message == "The agent says that it is through; it was denied Bash, Write."
+    assert ending.denied == ("Bash", "Write")
 
 
 def test_a_death_without_a_word_shows_what_it_complained_of():
