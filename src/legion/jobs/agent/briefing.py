@@ -1,4 +1,4 @@
-"""The briefing: everything an agent is told about its ticket, in one self-contained text."""
+"""Builds the briefing: the self-contained text about a ticket with which an agent starts or resumes."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ def briefing(
     config: ProjectConfig,
     tried: Sequence[str] = (),
     advice: Sequence[Advice] = (),
-    told: Sequence[str] = (),
+    messages: Sequence[str] = (),
     role: str = "",
 ) -> str:
-    """`tried`: why attempts came back of which this agent remembers nothing. `told`: what a person said to those who
-    advised. `role`: what else would be its rules."""
+    """`tried`: why earlier attempts failed that this agent does not remember. `messages`: a person's messages to the
+    advisers. `role`: the role's prompt, for a program without a system prompt."""
     spec = ticket.spec
     asked = _asked(ticket)
     parts = [f"# Ticket {ticket.id}: {spec.title}"]
@@ -29,7 +29,7 @@ def briefing(
     parts += _section("What went wrong last time", ticket.feedback)
     parts += asked[1:] if not spec.dispatcher else []
     parts += _advice(advice)
-    parts += _section("What a person said meanwhile, which counts like the ticket", _joined(told))
+    parts += _section("What a person said meanwhile, which counts like the ticket", _joined(messages))
     parts += _section("Files it is about", "\n".join(f"- {glob}" for glob in spec.files))
     parts += _section("What is run on your change before it lands", _commands(ticket, config))
     parts += _section("Your role", role)
@@ -43,7 +43,7 @@ def briefing(
 
 
 def advising(ticket: Ticket, config: ProjectConfig, tried: Sequence[str], advice: Sequence[Advice]) -> str:
-    """What a role is told that advises before the work. `advice`: what others of the team have said already."""
+    """The prompt of an adviser. `advice`: that of other advisers of the team."""
     spec = ticket.spec
     asked = _asked(ticket)
     parts = [f"# Ticket {ticket.id}: {spec.title}"]
@@ -59,7 +59,7 @@ def advising(ticket: Ticket, config: ProjectConfig, tried: Sequence[str], advice
 
 
 def once_more(prompt: str) -> str:
-    """For an agent that remembers the beginning of its work and not its end."""
+    """For a conversation that was cut off before it produced a result."""
     return f"You were cut off, through no fault of yours. This is what is asked of you.\n\n{prompt}"
 
 
@@ -68,13 +68,13 @@ def going_on(
     config: ProjectConfig,
     since: Sequence[Run],
     cut_off: Sequence[str],
-    told: Sequence[str],
+    messages: Sequence[str],
     *,
     rewound: bool = False,
 ) -> str:
-    """What an agent is told that remembers the ticket: what happened since, and what to do now.
+    """For an agent that remembers the ticket: what happened since, and what to do now.
 
-    `since` begins with the last run in which the model said anything: of what came later it has not heard.
+    `since` starts with the last run in which the model answered: it knows nothing of later ones.
     """
     parts = [f"# Ticket {ticket.id} goes on"]
     if rewound:
@@ -84,7 +84,7 @@ def going_on(
     parts += _section("Begun and never ended", "\n".join(f"- {call}" for call in cut_off))
     if cut_off:
         parts.append("Look at what these calls left behind before you repeat them.")
-    parts += _section("A person told you, and you have not acted on it yet", "\n\n".join(told))
+    parts += _section("A person told you, and you have not acted on it yet", "\n\n".join(messages))
     if not since or since[0].attempt != ticket.attempt:
         parts.append(f"This is attempt {ticket.attempt}.")
         title = "What the person says about it" if rewound else "What went wrong last time"
@@ -155,13 +155,13 @@ def _asked(ticket: Ticket) -> list[str]:
 
 
 def _advice(given: Sequence[Advice]) -> list[str]:
-    """Marked by words that nobody could know who advised."""
-    said = [quoted(one.text, source=one.role, id=secrets.token_hex(8), about="advice") for one in given]
-    return [f"## Advice\n{_ADVISED}", *said] if said else []
+    """Wrapped in a random marker that the adviser could not have guessed."""
+    texts = [quoted(one.text, source=one.role, id=secrets.token_hex(8), about="advice") for one in given]
+    return [f"## Advice\n{_ADVISED}", *texts] if texts else []
 
 
 def _from_an_agent(agent: str, text: str) -> str:
-    """Marked by a word that nobody could know who wrote it."""
+    """Wrapped in a random marker that the author could not have guessed."""
     return quoted(text, source=f"agent {agent}", id=secrets.token_hex(8), about="what is asked for")
 
 

@@ -97,9 +97,9 @@ def _input(
     with context.store.read() as tx:
         spent = usage.of_ticket(tx, ticket.id).usd
         tried, advice = escalation.tried(tx, ticket), teams.advised(tx, ticket)
-    messages = teams.told(context, ticket)
+    messages = teams.messages_to_advisers(context, ticket)
     given = RunInput(
-        prompt=briefing(ticket, project_context.config, advice=advice, told=messages, role=stage.role.prompt),
+        prompt=briefing(ticket, project_context.config, advice=advice, messages=messages, role=stage.role.prompt),
         model=escalation.model(context, ticket),
         allowance=model_run.allowance(context, ticket),
         spent=spent,
