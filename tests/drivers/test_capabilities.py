@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
@@ -128,6 +129,14 @@ def test_what_a_driver_declares_it_overrides(name: str):
     }
     for method, needed in promised.items():
         assert (getattr(one, method) is not getattr(DriverProfile, method)) >= needed, method
+
+
+def test_the_table_in_the_documents_says_what_drivers_declare():
+    page = (Path(__file__).parents[2] / "docs/drivers.md").read_text()
+    rows = [[cell.strip() for cell in row.strip("|").split("|")] for row in page.splitlines() if row.startswith("| `")]
+    found = {cells[0].strip("`"): cells[2:] for cells in rows if len(cells) == 4}
+    claude, plain = (asdict(registry.PROFILES[name].capabilities) for name in (registry.DEFAULT, registry.COMMAND))
+    assert found == {name: ["yes" if can[name] else "no" for can in (claude, plain)] for name in claude}
 
 
 def test_the_registry_imports_no_sdk():

@@ -10,15 +10,18 @@ import pytest
 from legion.domain.runs import Outcome, Run
 from legion.domain.scheduling.claims import Claim
 from legion.domain.scheduling.decide import JobKind
-from legion.domain.tickets.ticket import ParkReason, Start, State, Ticket, Unpark
+from legion.domain.tickets.ticket import ParkReason, Start, State, Ticket, TryAgain, Unpark
 from legion.drivers import EndKind
 from legion.jobs.run import job
+from legion.jobs.supervise.outcome import judge_change
 from legion.jobs.supervise.usage import over_budget_file
+from legion.jobs.workspace.save import Saved
 from legion.runner.spec import RunResult, write_result
 from legion.store.board import tickets
 from legion.store.work import claims, runs
 from tests.jobs.office import Office
 from tests.store.making import COMMIT, add_ticket
+from tests.support.office import office as whole_office
 
 EMPTY = "the budget of this project is spent: $5.00 of $5.00"
 
@@ -97,3 +100,23 @@ def test_a_claim_that_was_lost_meanwhile_changes_nothing(office: Office, tmp_pat
         claims.claim(tx, JobKind.RUN, claim.subject, "elsewhere")
     ended, ticket = end(office, run, claim, EndKind.LIMITED, "So it ended.")
     assert (ended.ended_at, ticket.state) == (None, State.WORKING)
+
+
+@pytest.mark.parametrize(
+    ("denials", "reason"),
+    [((), "it changed nothing"), (("Bash", "Write"), "it changed nothing (it was denied Bash, Write)")],
+)
+def test_an_agent_that_changed_nothing_is_reminded_of_the_tools_that_it_was_denied(
+    tmp_path: Path, denials: tuple[str, ...], reason: str
+):
+    with whole_office(tmp_path) as desk:
+        project_context = desk.context.workshop(1)
+        base = project_context.target
+        with desk.context.store.write() as tx:
+            ticket = tickets.move(tx, add_ticket(tx, 1).id, Start(base))
+        tree = project_context.hub.tree_of(base)
+        saved = Saved(commit=base, tree=tree, changed=False, nested=(), left_out=())
+        step = judge_change(desk.context, project_context, ticket, saved, denials)
+    assert isinstance(step, TryAgain)
+    assert step.reason == reason
+    assert ("it was denied Bash, Write" in step.feedback) is bool(denials)

@@ -64,7 +64,8 @@ class GatewayAccess:
     auth: config.ProviderAuth
 
     @property
-    def words(self) -> str:
+    def label(self) -> str:
+        """As the run's row stores it."""
         return self.provider
 
 
@@ -73,7 +74,7 @@ class OwnLogin:
     """With the person's own login, which the agent can then read."""
 
     credentials: Path
-    words: ClassVar[str] = "your own Claude login, which the agent can read"
+    label: ClassVar[str] = "your own Claude login, which the agent can read"
 
 
 Access = GatewayAccess | OwnLogin

@@ -145,7 +145,7 @@ def _with_model(
     access = model_access.choose(context, given.provider)
     endpoint = _open_access(context, this_run, driver, given, access)
     with context.store.write() as tx:
-        runs.note_access(tx, this_run.id, access.words)
+        runs.note_access(tx, this_run.id, access.label)
         # The gateway's supervisor may have looked for passes just before this one was there.
         tx.tell()
     return replace(

@@ -34,12 +34,12 @@ PATIENCE = 7 * 86_400.0
 LONGEST_SHOWN = 4000
 
 RULE = """\
-- You may only read for now. Look at what you need, change nothing, and say in your last words how you will do it: which
+- You may only read for now. Read what you need, change nothing, and say in your final message how you will do it: which
   files, what in them, how you will know that it works. That is your plan; you may work once it is approved."""
 _FIRST = """\
 ## First a plan
 
-You may only read for now, whatever else is said above. End with your plan: which files you will change, what in them,
+You may only read for now, whatever the text above says. End with your plan: which files you will change, what in them,
 and how you will know that it works. It is approved, or comes back to you with a reason."""
 _NONE = "it proposed no plan"
 
@@ -99,7 +99,7 @@ def outcome(context: Context, ticket: Ticket, this_run: Run, how: Outcome) -> tu
         return None, ""
     text = final_messages(read_journal(context.data.runs / this_run.name))
     if not text:
-        return next_try(ticket, _NONE, "You ended without a word: end with your plan."), ""
+        return next_try(ticket, _NONE, "You ended without a message: end with your plan."), ""
     how_to = f"`legion approve {ticket.id}`, or `legion reject {ticket.id} WHY`"
     return Park(ParkReason.QUESTION, f"its plan waits to be approved: {how_to}"), text
 
@@ -110,7 +110,7 @@ def propose(tx: Transaction, ticket: Ticket, text: str) -> None:
     _send_to_approver(tx, ticket, text)
 
 
-def pass_on(tx: Transaction, fired: Agent) -> None:
+def reassign(tx: Transaction, fired: Agent) -> None:
     """The person decides about plans that waited for an agent that was fired."""
     for number in plan_approvals.proposed(tx, fired.id):
         ticket, plan = tickets.get(tx, number), plan_approvals.of_ticket(tx, number)
@@ -133,7 +133,7 @@ def _send_to_approver(tx: Transaction, ticket: Ticket, text: str) -> None:
     boss = ticket.spec.dispatcher
     if boss and agents.get(tx, boss).fired_at is None:
         plan = quoted(text, source=f"the agent of ticket {ticket.id}", id=secrets.token_hex(8), about="plan")
-        words = (
+        message = (
             f"The agent of ticket {ticket.id} ({ticket.spec.title}) proposes a plan, and only reads until you approve "
             f'it: legion-plan with agent "{ticket.id}" and approve, and why where you reject it.\n\n{plan}'
         )
@@ -142,7 +142,7 @@ def _send_to_approver(tx: Transaction, ticket: Ticket, text: str) -> None:
             sender=ROOT,
             recipient=boss,
             kind=MessageKind.NOTICE,
-            text=words,
+            text=message,
             project=ticket.project,
             about=str(ticket.id),
         )

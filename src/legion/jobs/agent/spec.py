@@ -96,7 +96,7 @@ def _input(
     stage = crew.builder
     with context.store.read() as tx:
         spent = usage.of_ticket(tx, ticket.id).usd
-        tried, advice = escalation.tried(tx, ticket), teams.advised(tx, ticket)
+        tried, advice = escalation.tried(tx, ticket), teams.advice_for_builder(tx, ticket)
     messages = teams.messages_to_advisers(context, ticket)
     given = RunInput(
         prompt=briefing(ticket, project_context.config, advice=advice, messages=messages, role=stage.role.prompt),

@@ -116,7 +116,7 @@ def of_ticket(context: Context, ticket: Ticket) -> Crew:
         return crews.get(tx, ticket.spec.crew)
 
 
-def advised(tx: ReadTransaction, ticket: Ticket) -> tuple[Advice, ...]:
+def advice_for_builder(tx: ReadTransaction, ticket: Ticket) -> tuple[Advice, ...]:
     """The advice for the current builder; after an escalation the newest advice of each role counts."""
     turn = turn_of(ladder.place(ticket))
     latest = {one.role: one for one in advice.of_ticket(tx, ticket.id) if one.turn <= turn}

@@ -178,7 +178,7 @@ class Watchdog:
         if taken and taken[-1].taken_at is None:
             take(self.context, seen.run, taken[-1], after=seen.course.last_number, again=True)
             return
-        by_gateway = seen.run.access not in ("", OwnLogin.words)
+        by_gateway = seen.run.access not in ("", OwnLogin.label)
         thinks = seen.run.name in thinking if by_gateway and thinking is not None else None
         if thinks is not False:
             seen.thought_at = now

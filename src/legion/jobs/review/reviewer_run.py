@@ -121,7 +121,7 @@ def _material(
 ) -> ReviewMaterial:
     with context.store.read() as tx:
         seen = verdicts.said_by(tx, ticket.id, reading.reader)
-        built, advice = runs.latest(tx, ticket.id), teams.advised(tx, ticket)
+        built, advice = runs.latest(tx, ticket.id), teams.advice_for_builder(tx, ticket)
         ran = list(receipts.of_ticket(tx, ticket.id))
         ran += receipts.for_commit(tx, ticket.project, ticket.landed) if ticket.landed else ()
     change = Change(base=reading.base, commit=reading.commit)

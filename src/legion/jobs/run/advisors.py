@@ -15,7 +15,7 @@ from legion.domain.tickets import ladder
 from legion.domain.tickets.attempts import next_try
 from legion.domain.tickets.ticket import Park, Resume, Step, Ticket
 from legion.jobs.agent import model_run, spec, teams
-from legion.jobs.agent.briefing import ADVISING, advising, once_more
+from legion.jobs.agent.briefing import ADVISER_RULES, advice_prompt, once_more
 from legion.jobs.agent.final_message import final_message
 from legion.jobs.agent.model_run import RunInput
 from legion.jobs.attempts import escalation
@@ -127,14 +127,14 @@ def _spec(
     chosen = spec.agent(context, project_context.config, "", stage.role.driver or ticket.spec.driver)
     paths = spec.run_paths(context, project_context, this_run, chosen, tree, given, env, LEGION_ROLE=stage.key)
     with context.store.read() as tx:
-        tried, earlier = escalation.tried(tx, ticket), teams.advised(tx, ticket)
+        tried, earlier = escalation.tried(tx, ticket), teams.advice_for_builder(tx, ticket)
         spent = usage.of_ticket(tx, ticket.id).usd
     others = [one for one in earlier if one.role != stage.key]
-    prompt = advising(ticket, project_context.config, tried, others)
+    prompt = advice_prompt(ticket, project_context.config, tried, others)
     run_input = RunInput(
         prompt=prompt,
         resume_prompt=once_more(prompt),
-        rules=f"{ADVISING}\n\n{stage.role.prompt}".strip(),
+        rules=f"{ADVISER_RULES}\n\n{stage.role.prompt}".strip(),
         model=stage.role.model,
         provider=stage.role.provider,
         tools=teams.tools(stage, ticket),

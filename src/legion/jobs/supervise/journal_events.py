@@ -38,7 +38,7 @@ def _record_limit(context: Context, this_run: Run, event: JournalEvent) -> None:
     """With the person's own login only the program learns of the limit; otherwise the gateway knows better."""
     with context.store.read() as tx:
         known = usage.limits(tx).get(OWN_LOGIN)
-        own = runs.get(tx, this_run.id).access == OwnLogin.words
+        own = runs.get(tx, this_run.id).access == OwnLogin.label
     if not own or (known is not None and known.at >= event.time):
         return
     used, resets_at, span = (event.facts.get(name) for name in ("utilization", "resets_at", "window"))
@@ -60,7 +60,7 @@ def _record_usage(context: Context, this_run: Run, event: JournalEvent) -> None:
     """With the person's own login only the program counts, over all runs of the conversation."""
     models, turns = event.facts.get("models"), event.facts.get("turns")
     with context.store.read() as tx:
-        own = runs.get(tx, this_run.id).access == OwnLogin.words
+        own = runs.get(tx, this_run.id).access == OwnLogin.label
     if not own or not isinstance(models, Mapping):
         return
     day, requests = day_of(event.time), turns if isinstance(turns, int) else 0

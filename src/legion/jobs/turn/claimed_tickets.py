@@ -34,7 +34,7 @@ from legion.store.staff import agents, mail, ticket_holders
 
 _HOW = """\
 You have claimed this ticket: your folder holds the landed code, and will hold this ticket's change only. When that is
-whole, submit it with legion-claim (`submit`) and end your turn."""
+complete, submit it with legion-claim (`submit`) and end your turn."""
 
 _PLAN_FIRST = """\
 Its plan has to be approved first: until then you may only read. Propose one with legion-plan, and end your turn."""

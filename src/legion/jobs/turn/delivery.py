@@ -58,13 +58,13 @@ def settle(tx: Transaction, agent: Agent, arrived: Collection[str]) -> None:
     mark_delivered(tx, agent, arrived)
     open_ones = mail.offered(tx, agent.id)
     if agent.fired_at is not None:
-        give_back(tx, agent, (*open_ones, *mail.waiting(tx, agent.id)))
+        return_mail(tx, agent, (*open_ones, *mail.waiting(tx, agent.id)))
         return
     for message in open_ones:
         mail.move(tx, message, Delivery.WAITING)
 
 
-def give_back(tx: Transaction, agent: Agent, messages: Iterable[Message]) -> None:
+def return_mail(tx: Transaction, agent: Agent, messages: Iterable[Message]) -> None:
     """Return undeliverable mail to the person and to senders that are not fired."""
     standing = agents.parents(tx)
     for message in messages:

@@ -39,11 +39,11 @@ def dismiss(tx: Transaction, agent: Agent, *, by: str, subtree: bool, in_a_turn:
     for one in gone:
         tokens.revoke(tx, agent=one.id)
         claimed_tickets.leave(tx, one, f"{one.name} was fired")
-        plan_approval.pass_on(tx, one)
+        plan_approval.reassign(tx, one)
         # A running turn may still read the mail that it was offered: its end decides.
         offered = () if one.number in in_a_turn else mail.offered(tx, one.id)
         unread = (*offered, *mail.waiting(tx, one.id))
-        delivery.give_back(tx, one, unread)
+        delivery.return_mail(tx, one, unread)
         returned += len(unread)
     return Dismissal(fired=gone, adopted=adopted, returned=returned)
 
