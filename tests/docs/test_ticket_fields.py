@@ -26,7 +26,9 @@ OPTIONS: dict[str, tuple[str, str, tuple[str | int, ...]]] = {
 NEEDS = {
     AgentNeed.NONE: "",
     AgentNeed.AGENT: " Not for a checkpoint.",
-    AgentNeed.TALKING: " Needs a driver that can talk, such as Claude Code's.",
+    AgentNeed.BUDGETS: " Needs a driver that keeps budgets, such as Claude Code's.",
+    AgentNeed.ASKS: " Needs a driver that can ask, such as Claude Code's.",
+    AgentNeed.READS_ONLY: " Needs a driver that can be limited to reading, such as Claude Code's.",
 }
 
 

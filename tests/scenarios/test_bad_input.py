@@ -241,7 +241,7 @@ BAD_PLANS = {
     "a strange glob": ('[[ticket]]\ntitle = "a"\ncommand = "true"\nfiles = ["../up"]\n', "../up"),
     "a budget for a plain program": (
         '[[ticket]]\ntitle = "a"\ncommand = "true"\nbudget = 2\n',
-        "Ticket 'a': --budget needs a driver that can talk. Remove --budget or choose --driver claude.",
+        "Ticket 'a': --budget needs a driver that can keep a budget. Remove --budget or choose --driver claude.",
     ),
     "questions of a plain program": (
         '[[ticket]]\ntitle = "a"\ncommand = "true"\nask = true\n',

@@ -47,7 +47,7 @@ def test_doctor_says_that_a_driver_of_the_persons_own_replaces_claude_code(here:
         assert finding(here, "model").strip() == "True not needed: you use another driver"
         assert "not needed: you use another driver" in here.told("doctor")
         refused = here.cli("dispatch", "-t", "x", "--driver", "claude", "--budget", "2")
-        assert (refused.returncode, "--budget needs a driver that can talk" in refused.stderr) == (2, True)
+        assert (refused.returncode, "--budget needs a driver that can keep a budget" in refused.stderr) == (2, True)
 
 
 def test_doctor_asks_nothing_of_those_who_use_another_driver(here: Company):

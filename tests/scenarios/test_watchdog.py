@@ -223,7 +223,7 @@ def test_a_standing_agent_is_helped_too_and_its_parent_hears_of_the_end(here: Co
     staff.hire("round")
     until(lambda: staff.results("round"), here, "the end of its turn")
     (said,) = staff.results("round")
-    assert said.startswith("round did not come to the end of its turn: it made the same call")
+    assert said.startswith("round did not complete its turn: it made the same call")
     lines = here.squad.client.history(here.project.cwd).lines
     found = [line.data["step"] for line in lines if line.kind == "liveness.step" and "agent" in line.data]
     assert found == ["nudge", "interrupt", "end"]

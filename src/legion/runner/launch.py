@@ -20,7 +20,8 @@ from pathlib import Path
 from typing import Protocol
 
 import legion
-from legion.drivers.registry import DriverName
+from legion.drivers import registry
+from legion.drivers.profile import DriverProfile
 from legion.runner import control, tree
 from legion.runner.host import StartReply
 from legion.runner.journal import JournalEvent, JournalKind, JournalReader, read_journal
@@ -183,13 +184,13 @@ class Launcher:
             return answers.read().decode()
 
     def _fork(self, run_dir: Path, starter: int) -> None:
-        driver = _driver(run_dir)
+        profile = _profile(run_dir)
         with self._lock:
             try:
-                self._living_server().ask(run_dir, starter, driver)
+                self._living_server().ask(run_dir, starter, profile)
             except (BrokenPipeError, ConnectionResetError):
                 self._server = self._replacement()
-                self._server.ask(run_dir, starter, driver)
+                self._server.ask(run_dir, starter, profile)
 
     def _living_server(self) -> _ForkServer:
         if self._server is None or not self._server.lives():
@@ -230,8 +231,8 @@ class _ForkServer:
             argv = [*_python("legion.runner.forkserver"), *map(str, handles)]
             self._process = start_server(argv, _environment(), handles)
 
-    def ask(self, run_dir: Path, starter: int, driver: DriverName) -> None:
-        requests = self._programs if driver is DriverName.COMMAND else self._agents
+    def ask(self, run_dir: Path, starter: int, profile: DriverProfile) -> None:
+        requests = self._agents if profile.heavy else self._programs
         socket.send_fds(requests, [os.fsencode(run_dir.absolute())], [starter])
 
     def lives(self) -> bool:
@@ -246,12 +247,12 @@ class _ForkServer:
         self._process.wait()
 
 
-def _driver(run_dir: Path) -> DriverName:
-    """The driver in the spec; a spec that cannot be read is reported by its runner."""
+def _profile(run_dir: Path) -> DriverProfile:
+    """The driver of the spec; a spec that cannot be read is reported by its runner."""
     try:
-        return read_spec(run_dir).driver
+        return read_spec(run_dir).profile
     except RunnerError:
-        return DriverName.COMMAND
+        return registry.PROFILES[registry.COMMAND]
 
 
 def _spawn(run_dir: Path, starter: int) -> None:

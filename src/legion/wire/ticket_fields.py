@@ -49,8 +49,12 @@ class AgentNeed(Enum):
     NONE = "none"
     AGENT = "agent"
     """Any agent; refused for a checkpoint, which has none."""
-    TALKING = "talking"
-    """An agent whose driver can exchange messages; refused for a plain program, too."""
+    BUDGETS = "budgets"
+    """A driver that stops when its budget is spent. This value and those below are names of capabilities."""
+    ASKS = "asks"
+    """A driver that can ask a person."""
+    READS_ONLY = "reads_only"
+    """A driver that can be limited to reading."""
 
 
 @dataclass(frozen=True, kw_only=True)

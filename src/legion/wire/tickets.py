@@ -95,13 +95,13 @@ class NewTicket:
     )
     ask: bool = described(
         False,
-        needs=AgentNeed.TALKING,
+        needs=AgentNeed.ASKS,
         see="claude.md",
         help="Its agent may ask you for what it is not allowed to do: `legion inbox`.",
     )
     plan_first: bool = described(
         False,
-        needs=AgentNeed.TALKING,
+        needs=AgentNeed.READS_ONLY,
         see="agents.md#plans",
         help="Its agent only reads until you approve its plan: `legion approve`.",
     )
@@ -110,7 +110,7 @@ class NewTicket:
         metavar="USD",
         above=0,
         most=MOST_BUDGET,
-        needs=AgentNeed.TALKING,
+        needs=AgentNeed.BUDGETS,
         see="rhythm.md",
         help="Dollars that all its runs may cost together.",
     )

@@ -19,7 +19,6 @@ from legion.domain.landing.conflicts import AT_WORK, ConflictSpan, Pair, Predict
 from legion.domain.projects import Project
 from legion.domain.rules import Rule
 from legion.domain.tickets.ticket import State, Ticket
-from legion.drivers.registry import DriverName
 from legion.git.merge.prediction import OpenChange, Prediction
 from legion.jobs.context import Context, ProjectContext
 from legion.jobs.workspace.save import worktree_name
@@ -177,7 +176,7 @@ def _send_message(context: Context, at_work: dict[int, Ticket], conflict: Predic
         return
     folder = context.data.runs / run.name
     try:
-        if read_spec(folder).driver is not DriverName.COMMAND:
+        if read_spec(folder).profile.capabilities.talks:
             launch.tell(folder, str(uuid.uuid4()), message(conflict, at_work.get(conflict.theirs)))
     except (RunnerError, OSError) as unreachable:
         log.debug("ticket %s: the message about a conflict was not delivered: %s", conflict.mine, unreachable)

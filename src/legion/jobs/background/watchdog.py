@@ -22,10 +22,10 @@ from legion.domain.watchdog import diagnosis, observation
 from legion.domain.watchdog.activity import TOLD_BY, Activity, ActivityReader, JournalFact
 from legion.domain.watchdog.diagnosis import RULES, Intervention, RunFacts, State, WatchdogLimits, WatchdogStep
 from legion.domain.watchdog.observation import Observation
-from legion.drivers.registry import DriverName
 from legion.gateway.accounting import activity
 from legion.gateway.files.folder import GatewayFolder
 from legion.git.merge.prediction import OpenChange, Prediction
+from legion.jobs.agent.model_access import OwnLogin
 from legion.jobs.background import watchdog_messages
 from legion.jobs.context import Context
 from legion.runner import launch, load
@@ -43,8 +43,6 @@ log = logging.getLogger(__name__)
 
 _OFF = 1.0
 """Seconds until the settings are read again while the watchdog is switched off."""
-_ENDPOINT = "ANTHROPIC_BASE_URL"
-"""Set for a run that uses the gateway, which knows whether a model request is open."""
 _SHARE = 10
 """A check that took a second is followed by a pause of so many."""
 
@@ -71,7 +69,7 @@ class _JournalProgress:
 
     @property
     def talks(self) -> bool:
-        return self.spec.driver is not DriverName.COMMAND
+        return self.spec.profile.capabilities.talks
 
 
 class Watchdog:
@@ -179,7 +177,8 @@ class Watchdog:
         if taken and taken[-1].taken_at is None:
             take(self.context, seen.run, taken[-1], after=seen.activity.last_number, again=True)
             return
-        thinks = seen.run.name in thinking if _ENDPOINT in seen.spec.program.env and thinking is not None else None
+        by_gateway = seen.run.access not in ("", OwnLogin.label)
+        thinks = seen.run.name in thinking if by_gateway and thinking is not None else None
         if thinks is not False:
             seen.thought_at = now
         facts = self._facts(seen, taken, thinks)

@@ -16,7 +16,7 @@ from legion.domain.errors import LegionError
 from legion.domain.rules import Rule
 from legion.domain.scheduling.decide import JobKind
 from legion.domain.tickets.ticket import ParkReason, Ticket, Unpark
-from legion.jobs.agent import claude, model_access
+from legion.jobs.agent import model_access, model_run
 from legion.jobs.agent.model_access import GatewayAccess
 from legion.jobs.context import Context
 from legion.store.board import tickets
@@ -31,7 +31,7 @@ def missing(context: Context) -> str:
     """What keeps Claude Code from starting, in one sentence that says what to do; empty where nothing does."""
     try:
         way = model_access.choose(context)
-        claude.find_program(context)
+        model_run.find_program(context)
         if isinstance(way, GatewayAccess):
             one = model_access.known(context)[way.provider]
             return model_access.key_advice(way.provider, one) if model_access.key_found(context, one) is False else ""

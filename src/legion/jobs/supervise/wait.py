@@ -1,4 +1,7 @@
-"""A runner is adopted or started, and waited for, in every kind of run. It outlives us: each life asks anew."""
+"""Starts or adopts the runner of a run and waits for its end.
+
+The runner survives a daemon restart; every new daemon looks it up again.
+"""
 
 from __future__ import annotations
 
@@ -28,11 +31,11 @@ def run_to_end(
     wanted: Callable[[], bool],
     prepare: Callable[[], None],
     start: Callable[[], None],
-    hear: Callable[[JournalEvent], None],
+    on_event: Callable[[JournalEvent], None],
 ) -> EndedRun | LostRun | None:
-    """None where nobody wants it started any more: a person may have decided otherwise since its job began.
+    """None where the run is no longer wanted: a person may have decided otherwise since its job started.
 
-    Afterwards the store knows what it spent, and what its provider said of limits.
+    Afterwards the store holds what the run spent, and the limits that its provider reported.
     """
     folder = context.data.runs / this_run.name
     found = launch.find(folder)
@@ -45,15 +48,15 @@ def run_to_end(
         start()
     if not isinstance(found, EndedRun | LostRun):
         if not wanted():
-            # Whoever took its work away did so before the runner could hear of it, or died before telling.
+            # It was cancelled before the runner could be reached, or by a daemon that died before it stopped the run.
             launch.stop(folder, grace=0)
-        found = launch.wait(folder, _stop_when_unwanted(folder, wanted, hear))
+        found = launch.wait(folder, _stop_when_unwanted(folder, wanted, on_event))
     usage.catch_up(context)
     return found
 
 
 def _stop_when_unwanted(
-    folder: Path, wanted: Callable[[], bool], hear: Callable[[JournalEvent], None]
+    folder: Path, wanted: Callable[[], bool], pass_on: Callable[[JournalEvent], None]
 ) -> Callable[[JournalEvent], None]:
     """Pass each journal event on, and stop a run that still works although its ticket was stopped.
 
@@ -63,7 +66,7 @@ def _stop_when_unwanted(
 
     def on_event(event: JournalEvent) -> None:
         nonlocal checked_at
-        hear(event)
+        pass_on(event)
         if time.monotonic() - checked_at < _CHECK_EVERY:
             return
         checked_at = time.monotonic()

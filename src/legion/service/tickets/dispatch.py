@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, fields, replace
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -19,6 +20,7 @@ from legion.domain.tickets import board
 from legion.domain.tickets.evidence import bind, check_named
 from legion.domain.tickets.spec import ReviewPolicy, TicketSpec
 from legion.domain.tickets.ticket import ENDED, Park, ParkReason, Retry, State, Stop, Ticket, Unpark
+from legion.drivers import registry
 from legion.jobs.agent import plan_approval
 from legion.jobs.agent.spec import NoProgram, agent
 from legion.jobs.context import Context, ProjectContext
@@ -41,6 +43,14 @@ _DERIVED = {"title", "after", "max_attempts", "review"}
 _TAKEN_OVER = {field.name for field in fields(TicketSpec)} & set(TICKET_FIELDS) - _DERIVED
 """Fields that a ticket's spec has as the request has them."""
 _Item = TypeVar("_Item")
+
+
+_CAPABILITIES = {
+    AgentNeed.BUDGETS: "keep a budget",
+    AgentNeed.ASKS: "talk",
+    AgentNeed.READS_ONLY: "be limited to reading",
+}
+_ANY_AGENT = (AgentNeed.AGENT, *_CAPABILITIES)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -224,7 +234,7 @@ def _refuse_faults(new: NewTicket) -> None:
     for name, field in TICKET_FIELDS.items():
         if fault := field.fault(getattr(new, name)):
             raise BadInput(f"Ticket {shown!r}: {field.shown_name} {fault}.")
-    if new.checkpoint and (unfit := _given(new, AgentNeed.AGENT, AgentNeed.TALKING)):
+    if new.checkpoint and (unfit := _given(new, *_ANY_AGENT)):
         raise BadInput(f"Ticket {shown!r}: a checkpoint has no agent. Remove {unfit}.")
 
 
@@ -239,10 +249,13 @@ def _refuse_unfit(context: Context, config: ProjectConfig, root: Path, new: NewT
         chosen = agent(context, config, new.command, new.driver)
     except NoProgram as missing:
         raise BadInput(f"Ticket {shown!r}: {missing.message}") from missing
-    if chosen.argv is not None and (unfit := _given(new, AgentNeed.TALKING)):
-        raise BadInput(
-            f"Ticket {shown!r}: {unfit} needs a driver that can talk. Remove {unfit} or choose --driver claude."
-        )
+    for need, what in _CAPABILITIES.items():
+        option = _given(new, need)
+        if option and not getattr(chosen.capabilities, need.value):
+            others = " or ".join(f"--driver {name}" for name in registry.that_can(attrgetter(need.value)))
+            raise BadInput(
+                f"Ticket {shown!r}: {option} needs a driver that can {what}. Remove {option} or choose {others}."
+            )
 
 
 def _given(new: NewTicket, *needs: AgentNeed) -> str:
@@ -298,7 +311,7 @@ def _climbs(context: Context, config: ProjectConfig, new: NewTicket) -> bool:
     """Whether the ladder continues after the last attempt: not with a limit of attempts or a plain program."""
     if new.max_attempts is not None or new.checkpoint or new.driver == STANDING:
         return False
-    return agent(context, config, new.command, new.driver).argv is None
+    return agent(context, config, new.command, new.driver).capabilities.models
 
 
 def _create(

@@ -14,7 +14,7 @@ from legion.gateway import lifecycle
 from legion.gateway.files.folder import GatewayFolder
 from legion.git.core import command as git
 from legion.git.core.errors import GitProblem
-from legion.jobs.agent import claude, model_access
+from legion.jobs.agent import model_access, model_run
 from legion.jobs.agent.model_access import OwnLogin
 from legion.jobs.context import Context
 from legion.jobs.workspace.save import worktree_name
@@ -130,7 +130,7 @@ def _claude(context: Context, *, needed: bool) -> list[DoctorFinding]:
 
 def _program(context: Context, needed: bool) -> DoctorFinding:
     try:
-        found = claude.find_program(context)
+        found = model_run.find_program(context)
     except LegionError as missing:
         if not needed:
             return DoctorFinding(name="Claude Code", ok=True, detail=f"none that can be used, and {_NOT_NEEDED}")

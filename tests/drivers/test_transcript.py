@@ -6,7 +6,7 @@ import json
 import uuid
 from pathlib import Path
 
-from legion.drivers.claude.resume_points import is_there, point_after
+from legion.drivers.claude.transcript import is_there, point_after
 
 TALK = "5a7b25b1-5c51-4bef-a564-4917dd9abf7a"
 
