@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from legion.api.ports import LegionCcPort
-from legion.domain.errors import NotAllowed, NotFound
 from legion.wire.callers import Caller
+
+from legion.domain.errors import NotAllowed, NotFound
 from legion.wire.tools import ToolAnswer, ToolCall, Tools
 from tests.api.standin import StandIn
 

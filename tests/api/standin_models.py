@@ -23,8 +23,7 @@ from legion.wire.providers import (
     TryProvider,
 )
 from legion.wire.questions import Answered, AnswerQuestion, Inbox, MessageText, QuestionLine, Told
-from legion.wire.recording import Cassette, CassetteFile, SetRecording
-from legion.wire.tickets import TicketLine
+from legion.wire.tickets import Cassette, CassetteFile, SetRecording, TicketLine
 
 
 class ModelsStandIn:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from legion.wire.history import Events, HistoryLine
-from legion.wire.stretch import WorkSummary
 from legion.wire.tickets import Acted, Action, RewindTo, TicketLine, UsageLine
-from legion.wire.usage import UsageReport, UsageShare
+from legion.wire.usage import UsageReport, UsageShare, WorkSummary
 
 
 def a_share(key: str, usd: float, **told: object) -> UsageShare:

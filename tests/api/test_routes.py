@@ -15,9 +15,8 @@ from legion.domain.errors import BadInput, ChecksFailed, LegionError, NotAllowed
 from legion.wire.projects import AddProject, Trust, Where
 from legion.wire.providers import AddProvider, BeginLogin, FinishLogin, SetRoute, TryProvider
 from legion.wire.questions import MessageText
-from legion.wire.recording import SetRecording
 from legion.wire.teams import SaveDefinition
-from legion.wire.tickets import Action, Dispatch, NewTicket
+from legion.wire.tickets import Action, Dispatch, NewTicket, SetRecording
 from tests.api.serving import TOKEN, Served
 
 HERE = Where(cwd="/src/shop")

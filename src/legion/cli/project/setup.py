@@ -35,7 +35,7 @@ def init(call: CommandCall, path: str, dry_run: bool, remove: bool) -> None:
         raise NotFound(f"There is no folder {harmless(str(place))}; name the folder of a git repository.")
     legion = call.legion()
     if remove:
-        gone = legion.remove_project(Where(cwd=str(place)))
+        gone = legion.remove_project(str(place))
         call.answer(gone, lambda: [harmless(gone.message)])
         _notes(call, gone.notes)
         return
@@ -78,7 +78,7 @@ def trust(call: CommandCall, show: bool) -> None:
     differs. No command of a text runs, and no role of it counts, before it is trusted.
     """
     legion = call.legion()
-    found = legion.trustable(Where(cwd=call.cwd))
+    found = legion.trustable(call.cwd)
     if show:
         call.answer(found, lambda: _texts(found.texts, call.screen))
         return
