@@ -24,8 +24,8 @@ from legion.service.providers import catalog, probe
 from legion.service.providers import login as logins
 from legion.service.providers import routes as routing
 from legion.service.shared.commit_signal import CommitSignal
+from legion.service.tickets import cleanup, record
 from legion.service.tickets import dispatch as tickets
-from legion.service.tickets import record
 from legion.service.tickets import review as reviewing
 from legion.service.tickets import rewind as rewinding
 from legion.service.tickets import undo as undoing
@@ -125,6 +125,11 @@ class Service(Operations):
 
     def collect(self, where: Where, /) -> CollectResult:
         return collecting.collect(self.context, where.cwd)
+
+    preview_collect = _use_case(collecting.preview)
+
+    def drop_ended(self, where: Where, /) -> Acted:
+        return cleanup.drop_ended(self.context, where.cwd)
 
     def shutdown(self) -> Done:
         self._end()

@@ -199,6 +199,14 @@ class Operations(Table):
     def collect(self, where: wire.projects.Where, /) -> wire.projects.CollectResult:
         """Bring landed changes into the person's branch"""
 
+    @operation("GET", "/v1/project/collect")
+    def preview_collect(self, cwd: Folder) -> wire.projects.CollectResult:
+        """What collect would bring; nothing is changed"""
+
+    @operation("POST", "/v1/project/drop")
+    def drop_ended(self, where: wire.projects.Where, /) -> wire.tickets.Acted:
+        """Remove every ended ticket of the project from the board"""
+
     @operation("GET", "/v1/worktrees")
     def worktrees(self, cwd: Folder) -> wire.projects.WorktreeList:
         """The worktrees of the project's agents"""

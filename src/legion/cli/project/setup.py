@@ -14,7 +14,7 @@ from legion.cli.base.parameters import folders
 from legion.cli.base.progress import progress
 from legion.client.http import NotRunning
 from legion.client.legion import Legion
-from legion.wire.errors import NotFound, Retryable
+from legion.wire.errors import BadInput, NotFound, Retryable
 from legion.wire.projects import AddProject, CollectResult, ProjectAdded, Trust, TrustText, Where
 
 
@@ -101,17 +101,20 @@ def _texts(texts: list[TrustText], screen: Screen) -> Iterator[str]:
         yield from (f"  {line}".rstrip() for line in revealed_lines(text.text.rstrip("\n")))
 
 
-@command("collect", example="legion collect --wait")
+@command("collect", example="legion collect --wait\nlegion collect --dry-run")
 @click.option(
     "--wait",
     is_flag=True,
     help="First wait until all tickets of the project have ended and your own commits are checked.",
 )
-def collect(call: CommandCall, wait: bool) -> int:
+@click.option("--dry-run", is_flag=True, help="Say what would be collected, and change nothing.")
+def collect(call: CommandCall, wait: bool, dry_run: bool) -> int:
     """Bring landed changes into your branch, by fast-forward only.
 
     The one command that writes to your repository. Where it cannot be done safely it says so and changes nothing.
     """
+    if wait and dry_run:
+        raise BadInput("--wait and --dry-run do not go together: leave one of them out.")
     code = 0
     if wait:
         from legion.cli.tickets.wait import until_settled
@@ -119,7 +122,7 @@ def collect(call: CommandCall, wait: bool) -> int:
         code = until_settled(call, [], all_projects=False, timeout=None).code
         got = _collect_in_time(call)
     else:
-        got = _collect(call.cwd, call.legion())
+        got = call.legion().preview_collect(call.cwd) if dry_run else _collect(call.cwd, call.legion())
     call.answer(got, lambda: [harmless(got.message)])
     if got.commits and not call.json:
         moved = f"{harmless(got.branch)}: {got.old[:9]} to {got.new[:9]}"
