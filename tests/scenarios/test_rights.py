@@ -22,7 +22,7 @@ from legion.store.staff import mail as stored_mail
 from legion.wire.agents import FireAgent, HireAgent, InterruptAgent
 from legion.wire.errors import BadInput, NotAllowed, NotFound
 from legion.wire.mail import NewMessage, ReadMail
-from legion.wire.projects import AddProject, Where
+from legion.wire.projects import AddProject
 from legion.wire.questions import AnswerQuestion
 from legion.wire.tickets import Action, Dispatch, NewTicket
 from tests.support.office import PERSONS, Employee, Office, office, use
@@ -189,7 +189,7 @@ def test_an_agent_sees_its_own_projects_board_alone(here: Office, boss: Employee
         assert here.person.ticket(mine).ticket.project == "ada"
     finally:
         here.person.stop(foreign, Action())
-        here.person.remove_project(Where(cwd=str(other.root)))
+        here.person.remove_project(str(other.root))
 
 
 def test_the_agent_of_a_ticket_reports_and_asks_and_does_nothing_else(here: Office):

@@ -217,7 +217,7 @@ class Project:
 
     @property
     def worktrees(self) -> Path:
-        return Path(self.squad.client.worktrees(Where(cwd=self.cwd)).root)
+        return Path(self.squad.client.worktrees(self.cwd).root)
 
     def worktree(self, ticket: int) -> Path:
         return self.worktrees / f"ticket-{ticket}"
@@ -256,7 +256,7 @@ class Project:
         return self.squad.client.retry(ticket, Action(feedback=feedback))
 
     def trust(self) -> None:
-        shown = self.squad.client.trustable(Where(cwd=self.cwd))
+        shown = self.squad.client.trustable(self.cwd)
         self.squad.client.trust(Trust(cwd=self.cwd, hashes=[text.hash for text in shown.texts]))
 
     def pause(self) -> None:

@@ -32,7 +32,7 @@ from legion.store.staff import agents, tokens
 from legion.store.work import runs
 from legion.system.paths import DataDir
 from legion.wire.agents import HireAgent, Hired
-from legion.wire.projects import AddProject, DaemonLine, Trust, Where
+from legion.wire.projects import AddProject, DaemonLine, Trust
 from legion.wire.tools import ToolAnswer
 from tests.support.repository import CHECK, Repository
 
@@ -140,7 +140,7 @@ def office(folder: Path, user: UserConfig | None = None, config: str = CHECK) ->
             repository = Repository(folder / "ada", config)
             here = Office(context, port, str(repository.root))
             here.person.add_project(AddProject(path=here.cwd))
-            shown = here.person.trustable(Where(cwd=here.cwd))
+            shown = here.person.trustable(here.cwd)
             here.person.trust(Trust(cwd=here.cwd, hashes=[text.hash for text in shown.texts]))
             yield here
         finally:

@@ -132,7 +132,7 @@ def team_remove(call: CommandCall, name: str) -> None:
 
     Its text is kept next to it. Tickets keep the team that they were dispatched with.
     """
-    _print_done(call, call.legion().remove_definition("team", call.cwd, checked(name, "NAME")))
+    _print_done(call, call.legion().remove_team(call.cwd, checked(name, "NAME")))
 
 
 @command("remove", example="legion role remove security")
@@ -142,15 +142,16 @@ def role_remove(call: CommandCall, name: str) -> None:
 
     Its text is kept next to it. A role that a team needs is not removed.
     """
-    _print_done(call, call.legion().remove_definition("role", call.cwd, checked(name, "NAME")))
+    _print_done(call, call.legion().remove_role(call.cwd, checked(name, "NAME")))
 
 
 def _edit(call: CommandCall, kind: str, name: str, file: str | None, *, new: bool = False, like: str = "") -> None:
     legion, name = call.legion(), checked(name, "NAME")
-    there = legion.definition(kind, call.cwd, name, new=new, like=checked(like, "--like"))
+    read, save = (legion.role_text, legion.save_role) if kind == "role" else (legion.team_text, legion.save_team)
+    there = read(call.cwd, name, new=new, like=checked(like, "--like"))
     if file is not None:
         wanted = SaveDefinition(cwd=call.cwd, name=name, text=_given(file), new=new)
-        _print_done(call, legion.save_definition(kind, wanted))
+        _print_done(call, save(wanted))
         return
     if not sys.stdin.isatty():
         raise BadInput(
@@ -167,7 +168,7 @@ def _edit(call: CommandCall, kind: str, name: str, file: str | None, *, new: boo
             call.say("Nothing was changed.")
             return
         try:
-            done = legion.save_definition(kind, SaveDefinition(cwd=call.cwd, name=name, text=text, new=new))
+            done = save(SaveDefinition(cwd=call.cwd, name=name, text=text, new=new))
         except LegionError as refused:
             call.say(harmless(refused.message))
             if not click.confirm("Edit it again?", default=True, err=True):

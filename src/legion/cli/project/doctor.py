@@ -14,13 +14,13 @@ from legion.cli.base.states import style_of, symbol
 from legion.cli.system.restore import rebuild
 from legion.client.http import NotRunning
 from legion.wire.errors import LegionError
-from legion.wire.projects import Config, Doctor, DoctorFinding, Where, WorktreeList
+from legion.wire.projects import Config, Doctor, DoctorFinding, WorktreeList
 
 
 @command("worktrees", example="legion worktrees")
 def worktrees(call: CommandCall) -> None:
     """List the worktrees of agents, their size, and the size of the trash."""
-    found = call.legion().worktrees(Where(cwd=call.cwd))
+    found = call.legion().worktrees(call.cwd)
     call.answer(found, lambda: _worktrees(found, call.screen))
 
 

@@ -14,7 +14,7 @@ from legion.cli.base.parameters import folders
 from legion.cli.base.progress import progress
 from legion.client.http import NotRunning
 from legion.client.legion import Legion
-from legion.wire.errors import NotFound, Retryable
+from legion.wire.errors import BadInput, NotFound, Retryable
 from legion.wire.projects import AddProject, CollectResult, ProjectAdded, Trust, TrustText, Where
 
 
@@ -35,7 +35,7 @@ def init(call: CommandCall, path: str, dry_run: bool, remove: bool) -> None:
         raise NotFound(f"There is no folder {harmless(str(place))}; pass the folder of a git repository.")
     legion = call.legion()
     if remove:
-        gone = legion.remove_project(Where(cwd=str(place)))
+        gone = legion.remove_project(str(place))
         call.answer(gone, lambda: [harmless(gone.message)])
         _notes(call, gone.notes)
         return
@@ -78,7 +78,7 @@ def trust(call: CommandCall, show: bool) -> None:
     where that differs. No command of a text runs, and no role of it counts, before it is trusted.
     """
     legion = call.legion()
-    found = legion.trustable(Where(cwd=call.cwd))
+    found = legion.trustable(call.cwd)
     if show:
         call.answer(found, lambda: _texts(found.texts, call.screen))
         return
@@ -101,17 +101,20 @@ def _texts(texts: list[TrustText], screen: Screen) -> Iterator[str]:
         yield from (f"  {line}".rstrip() for line in revealed_lines(text.text.rstrip("\n")))
 
 
-@command("collect", example="legion collect --wait")
+@command("collect", example="legion collect --wait\nlegion collect --dry-run")
 @click.option(
     "--wait",
     is_flag=True,
     help="First wait until all tickets of the project have ended and your own commits are checked.",
 )
-def collect(call: CommandCall, wait: bool) -> int:
+@click.option("--dry-run", is_flag=True, help="Say what would be collected, and change nothing.")
+def collect(call: CommandCall, wait: bool, dry_run: bool) -> int:
     """Bring landed changes into your branch, by fast-forward only.
 
     The only command that writes to your repository. If it is not safe, it explains why and changes nothing.
     """
+    if wait and dry_run:
+        raise BadInput("--wait and --dry-run do not go together: leave one of them out.")
     code = 0
     if wait:
         from legion.cli.tickets.wait import until_settled
@@ -119,7 +122,7 @@ def collect(call: CommandCall, wait: bool) -> int:
         code = until_settled(call, [], all_projects=False, timeout=None).code
         got = _collect_in_time(call)
     else:
-        got = _collect(call.cwd, call.legion())
+        got = call.legion().preview_collect(call.cwd) if dry_run else _collect(call.cwd, call.legion())
     call.answer(got, lambda: [harmless(got.message)])
     if got.commits and not call.json:
         moved = f"{harmless(got.branch)}: {got.old[:9]} to {got.new[:9]}"

@@ -8,6 +8,7 @@ from legion.cli.base.command import CommandCall, command
 from legion.cli.base.output import harmless
 from legion.cli.base.parameters import TICKET, TICKET_OR_ALL, ticket_argument
 from legion.cli.base.texts import given_text
+from legion.wire.errors import BadInput
 from legion.wire.projects import Where
 from legion.wire.tickets import Acted, Action, RewindTo
 
@@ -38,14 +39,18 @@ def retry(call: CommandCall, id: int, feedback: str) -> None:
     _print_acted(call, call.legion().retry(id, action))
 
 
-@command("drop", example="legion drop 12")
-@ticket_argument
-def drop(call: CommandCall, id: int) -> None:
-    """Remove a ticket from the board for good.
+@command("drop", example="legion drop 12\nlegion drop --ended")
+@click.argument("id", metavar="[N]", type=TICKET, required=False)
+@click.option("--ended", is_flag=True, help="Every ticket of this project that is done, failed or stopped.")
+def drop(call: CommandCall, id: int | None, ended: bool) -> None:
+    """Remove a ticket from the board for good, or all that have ended.
 
     Its files stay in the trash for a while; what landed stays landed.
     """
-    _print_acted(call, call.legion().drop(id))
+    if ended == (id is not None):
+        raise BadInput("Name one ticket, or all that have ended: `legion drop N` or `legion drop --ended`.")
+    legion = call.legion()
+    _print_acted(call, legion.drop_ended(Where(cwd=call.cwd)) if id is None else legion.drop(id))
 
 
 @command("rewind", example="legion rewind 12 --to 31:48\nlegion rewind 12 --to 31 --feedback 'Leave the parser alone.'")

@@ -10,7 +10,7 @@ from legion.cli.base.command import CommandCall, command
 from legion.cli.base.output import harmless
 from legion.cli.base.texts import checked
 from legion.wire.errors import BadInput, NotAllowed
-from legion.wire.recording import Cassette, SetRecording
+from legion.wire.tickets import Cassette, SetRecording
 
 _EXAMPLE = """\
 legion record on

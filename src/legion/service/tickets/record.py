@@ -21,7 +21,7 @@ from legion.rehearsal.script.script import ScriptedCall, ScriptedUsage, Step
 from legion.store.board import tickets
 from legion.store.work import runs
 from legion.wire.projects import Done
-from legion.wire.recording import Cassette, CassetteFile, SetRecording
+from legion.wire.tickets import Cassette, CassetteFile, SetRecording
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]*")
 
