@@ -61,17 +61,17 @@ def living(*folders: Path) -> list[psutil.Process]:
     mine = []
     for process in psutil.process_iter():
         try:
-            words = [*process.cmdline(), process.cwd()]
+            text = [*process.cmdline(), process.cwd()]
         except psutil.Error:
             continue
-        if process.pid != os.getpid() and any(str(folder) in word for folder in folders for word in words):
+        if process.pid != os.getpid() and any(str(folder) in word for folder in folders for word in text):
             mine.append(process)
     _, left = psutil.wait_procs(mine, timeout=20)
     return left
 
 
-def git(repository: Path, *words: str) -> str:
-    return subprocess.run(["git", *words], cwd=repository, check=True, capture_output=True, text=True).stdout
+def git(repository: Path, *text: str) -> str:
+    return subprocess.run(["git", *text], cwd=repository, check=True, capture_output=True, text=True).stdout
 
 
 @dataclass(frozen=True)
@@ -112,17 +112,17 @@ class Person:
         own = {"LEGION_DATA_DIR": "data", "LEGION_CONFIG": "config.toml", "TMPDIR": "tmp"}
         return environment(self.folder / "home") | {name: str(self.folder / place) for name, place in own.items()}
 
-    def argv(self, *words: str) -> list[str]:
-        return [sys.executable, "-m", "legion", *words]
+    def argv(self, *text: str) -> list[str]:
+        return [sys.executable, "-m", "legion", *text]
 
-    def types(self, *words: str) -> subprocess.CompletedProcess[str]:
+    def types(self, *text: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
-            self.argv(*words), cwd=self.repository, env=self.env, capture_output=True, text=True, timeout=PATIENCE
+            self.argv(*text), cwd=self.repository, env=self.env, capture_output=True, text=True, timeout=PATIENCE
         )
 
     def trusts(self) -> Person:
-        for words in (("init",), ("trust",)):
-            done = self.types(*words)
+        for text in (("init",), ("trust",)):
+            done = self.types(*text)
             assert done.returncode == 0, done.stderr
         return self
 

@@ -117,8 +117,8 @@ def test_a_committed_legion_toml_that_nobody_has_trusted_is_refused(ada):
         (("legion.toml",), "legion.toml has `checks` at its top; write each ticket under [[ticket]]."),
     ],
 )
-def test_bad_input_gets_one_sentence(ada, words, sentence):
-    refused = ada.types("rehearse", *words)
+def test_bad_input_gets_one_sentence(ada, text, sentence):
+    refused = ada.types("rehearse", *text)
     assert (refused.returncode, refused.stderr.strip()) == (2, sentence)
 
 

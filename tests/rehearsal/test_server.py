@@ -62,7 +62,7 @@ BEGUN = [user("rehearsal: two"), model(words("x"), use("Bash"))]
         ([*BEGUN, result("empty")], "step 2 expects 'README' and got: empty"),
         (
             [*BEGUN, result("README"), model(words("Done.")), user("more")],
-            "has 2 steps for attempt 1 and is asked for one more: more",
+            "has 2 steps for attempt 1 and got a request for one more: more",
         ),
         ([{"role": "user"}], "not one of the Messages API"),
     ],
@@ -82,14 +82,14 @@ def test_a_request_that_no_script_expects_fails_loudly(stage, write, talk, says,
 def test_a_broken_script_is_told_to_whoever_asks_for_it(stage, write):
     write("broken", "[[step]]\nsays = 3")
     assert (
-        "broken.toml, step 1: says means nothing here"
+        "broken.toml, step 1: says is not known here"
         in ask(stage.url, user("rehearsal: broken")).json["error"]["message"]
     )
 
 
 def test_a_broken_script_is_told_at_the_start(scripts, write, tmp_path):
     write("broken", "[[step]]\nsays = 3")
-    with pytest.raises(RehearsalNotStarted, match=r"broken\.toml, step 1: says means nothing here"):
+    with pytest.raises(RehearsalNotStarted, match=r"broken\.toml, step 1: says is not known here"):
         start(scripts, tmp_path)
 
 
