@@ -20,8 +20,8 @@ pytestmark = pytest.mark.timeout(300)
 NO_BUBBLEWRAP = 'mount --bind /dev/null /usr/bin/bwrap && exec "$@"'
 
 
-def demo(folder: Path, *text: str) -> list[str]:
-    return [sys.executable, "-m", "legion", "demo", "--folder", str(folder), *text]
+def demo(folder: Path, *arguments: str) -> list[str]:
+    return [sys.executable, "-m", "legion", "demo", "--folder", str(folder), *arguments]
 
 
 @pytest.mark.slow
@@ -92,8 +92,8 @@ def test_it_works_on_a_terminal_without_bubblewrap(tmp_path):
 
 
 def read_all(handle: int) -> str:
-    """What a terminal was told, until nobody is left to tell it anything."""
-    told = b""
+    """Everything that was written to a terminal, until its last writer ended."""
+    outcome = b""
     while True:
         try:
             piece = os.read(handle, 1 << 16)
@@ -102,9 +102,9 @@ def read_all(handle: int) -> str:
             break
         if not piece:
             break
-        told += piece
+        outcome += piece
     os.close(handle)
-    return told.decode()
+    return outcome.decode()
 
 
 @pytest.mark.slow

@@ -111,5 +111,5 @@ def test_a_step_for_a_later_attempt_takes_the_place_of_those_before(scripts, wri
         """,
     )
     script = read(scripts / "two.toml")
-    said = [[step.say for step in script.steps_of(attempt)] for attempt in (1, 2, 3, 4)]
-    assert said == [["first"], ["first"], ["second try"], ["second try"]]
+    reply = [[step.say for step in script.steps_of(attempt)] for attempt in (1, 2, 3, 4)]
+    assert reply == [["first"], ["first"], ["second try"], ["second try"]]

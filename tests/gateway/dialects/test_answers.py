@@ -47,15 +47,15 @@ def written(dialect: Dialect, events: list[Event], asked: RequestInfo = ASKED) -
 
 
 def plain(answer: ModelAnswer) -> list[tuple[str, ...]]:
-    """What was said, without what differs from dialect to dialect."""
-    said: list[tuple[str, ...]] = []
+    """The content of an answer, without what differs between dialects."""
+    reply: list[tuple[str, ...]] = []
     for part in answer.parts:
         match part:
             case ToolCallPart():
-                said.append((part.name, json.dumps(json.loads(part.input), sort_keys=True)))
+                reply.append((part.name, json.dumps(json.loads(part.input), sort_keys=True)))
             case TextPart() | ThinkingPart():
-                said.append((type(part).__name__, part.text))
-    return said
+                reply.append((type(part).__name__, part.text))
+    return reply
 
 
 SAID = [

@@ -136,9 +136,9 @@ def test_whatever_is_missing_doubled_or_out_of_order_nobody_breaks_on_it(dialect
     assert sum(isinstance(one, AnswerEnded | AnswerFailed) for one in found) == 1
     for other in Dialect:
         into = writer(other, RequestInfo(model="m"))
-        said = b"".join(into.write(one) for one in found)
+        reply = b"".join(into.write(one) for one in found)
         # Chat Completions has no words for parts that overlap in time.
-        assert other is Dialect.CHAT or isinstance(read(other, said)[-1], type(found[-1]))
+        assert other is Dialect.CHAT or isinstance(read(other, reply)[-1], type(found[-1]))
 
 
 @pytest.mark.parametrize("end", [b"\n", b"\r\n", b"\r"])
