@@ -109,7 +109,7 @@ class _Demo:
         self._printer.print_event(StoryLine(text, "queued"))
 
     def _watch(self) -> None:
-        """Follow the events until no ticket changes any more by itself."""
+        """Follow the events until no ticket can change by itself."""
         with EventFollower(self._stage.scratch.data) as events:
             self._follow(events)
 

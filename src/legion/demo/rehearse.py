@@ -168,7 +168,7 @@ class _Rehearsal:
         return report(record), graph
 
     def _watch(self, events: EventFollower, ids: list[int]) -> None:
-        """Follow the events until no ticket changes any more by itself. The chaos may kill the daemon meanwhile."""
+        """Follow the events until no ticket can change by itself. The chaos may kill the daemon meanwhile."""
         seed = self._wanted.seed
         chaos = None if seed is None else KillChaos(self._running.scratch, seed, len(ids))
         tickets: dict[int, TicketLine] = {}

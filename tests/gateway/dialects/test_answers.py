@@ -13,9 +13,9 @@ from hypothesis import strategies as some
 from legion.gateway.counting.counters import TokenCounts
 from legion.gateway.dialects.collect import collect_answer, events_of
 from legion.gateway.dialects.messages import (
-    AnswerBegun,
     AnswerEnded,
     AnswerFailed,
+    AnswerStarted,
     Event,
     ModelAnswer,
     ModelErrorKind,
@@ -271,5 +271,5 @@ def test_a_failed_response_is_an_error():
 
 def test_a_beginning_tells_what_was_read_from_the_cache():
     begun = read(ANTHROPIC, ANTHROPIC_STREAM)[0]
-    assert isinstance(begun, AnswerBegun)
+    assert isinstance(begun, AnswerStarted)
     assert (begun.usage.input, begun.usage.cache_read) == (10, 500)

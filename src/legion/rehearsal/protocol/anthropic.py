@@ -46,18 +46,18 @@ def message(step: Step, *, model: str, size: int) -> Json:
     }
 
 
-def events(whole: Json) -> Iterator[bytes]:
+def events(answer: Json) -> Iterator[bytes]:
     """The same answer as a stream."""
-    usage = whole["usage"]
-    begun = {**whole, "content": [], "stop_reason": None, "usage": {**usage, "output_tokens": 1}}
-    yield _event({"type": "message_start", "message": begun})
+    usage = answer["usage"]
+    started = {**answer, "content": [], "stop_reason": None, "usage": {**usage, "output_tokens": 1}}
+    yield _event({"type": "message_start", "message": started})
     yield _event({"type": "ping"})
-    for index, block in enumerate(whole["content"]):
+    for index, block in enumerate(answer["content"]):
         yield _event({"type": "content_block_start", "index": index, "content_block": _opening(block)})
         for delta in _deltas(block):
             yield _event({"type": "content_block_delta", "index": index, "delta": delta})
         yield _event({"type": "content_block_stop", "index": index})
-    ending = {"stop_reason": whole["stop_reason"], "stop_sequence": None}
+    ending = {"stop_reason": answer["stop_reason"], "stop_sequence": None}
     yield _event({"type": "message_delta", "delta": ending, "usage": {"output_tokens": usage["output_tokens"]}})
     yield _event({"type": "message_stop"})
 

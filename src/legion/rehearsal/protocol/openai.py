@@ -112,12 +112,12 @@ def response(message: Json) -> Json:
 
 
 def response_events(message: Json) -> Iterator[bytes]:
-    whole = response(message)
-    begun = {**_response_head(message), "status": "in_progress", "output": [], "usage": None}
-    yield _event("response.created", response=begun)
-    for number, (block, item) in enumerate(zip(message["content"], whole["output"], strict=True)):
+    complete = response(message)
+    started = {**_response_head(message), "status": "in_progress", "output": [], "usage": None}
+    yield _event("response.created", response=started)
+    for number, (block, item) in enumerate(zip(message["content"], complete["output"], strict=True)):
         yield from _item_events(number, block, item)
-    yield _event(f"response.{whole['status']}", response=whole)
+    yield _event(f"response.{complete['status']}", response=complete)
 
 
 def error(status: int, sentence: str) -> tuple[int, Json]:

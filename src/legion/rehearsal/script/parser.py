@@ -101,7 +101,7 @@ class _ScriptParser:
             headers={str(name).lower(): str(value) for name, value in headers.items()},
             delay=self.seconds(table, "delay"),
             slow=self.seconds(table, "slow"),
-            attempt=self.whole(table, "attempt", 1, 1),
+            attempt=self.integer(table, "attempt", 1, 1),
         )
 
     def calls(self, table: Mapping[str, Any]) -> tuple[ScriptedCall, ...]:
@@ -117,7 +117,7 @@ class _ScriptParser:
         return ScriptedCall(tool=entry["tool"], input=self.get(entry, "input", dict, {}))
 
     def trouble(self, table: Mapping[str, Any]) -> ScriptedTrouble | None:
-        times = self.whole(table, "times", 0, 1) or None
+        times = self.integer(table, "times", 0, 1) or None
         if "status" not in table and "drop" not in table:
             if times is not None or "message" in table:
                 raise self.bad("times and message belong to a status or a drop")
@@ -127,7 +127,7 @@ class _ScriptParser:
         message = self.get(table, "message", str, ScriptedTrouble.message)
         if "drop" in table:
             return ScriptedTrouble(drop=self.member(Drop, table["drop"], "drop"), message=message, times=times)
-        status = self.whole(table, "status", 0, 400)
+        status = self.integer(table, "status", 0, 400)
         if status > 599:
             raise self.bad("status must be an HTTP error, from 400 to 599")
         return ScriptedTrouble(status=status, message=message, times=times)
@@ -135,10 +135,10 @@ class _ScriptParser:
     def usage(self, table: Mapping[str, Any]) -> ScriptedUsage:
         self.only(table, {"input", "output", "cache_read", "cache_write"})
         return ScriptedUsage(
-            input=self.whole(table, "input", 0, 0) if "input" in table else None,
-            output=self.whole(table, "output", 0, 0) if "output" in table else None,
-            cache_read=self.whole(table, "cache_read", 0, 0),
-            cache_write=self.whole(table, "cache_write", 0, 0),
+            input=self.integer(table, "input", 0, 0) if "input" in table else None,
+            output=self.integer(table, "output", 0, 0) if "output" in table else None,
+            cache_read=self.integer(table, "cache_read", 0, 0),
+            cache_write=self.integer(table, "cache_write", 0, 0),
         )
 
     def limit(self, table: Mapping[str, Any]) -> ScriptedLimit | None:
@@ -158,7 +158,7 @@ class _ScriptParser:
             raise self.bad(f"{key} must be a {_KINDS[kind]}")
         return value
 
-    def whole(self, table: Mapping[str, Any], key: str, default: int, least: int) -> int:
+    def integer(self, table: Mapping[str, Any], key: str, default: int, least: int) -> int:
         value = table.get(key, default)
         if isinstance(value, bool) or not isinstance(value, int) or (key in table and value < least):
             raise self.bad(f"{key} must be a whole number from {least} on")
