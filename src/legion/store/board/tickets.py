@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import Any
 
-from sqlalchemy import Row, Select, bindparam, func, insert, literal_column, select, update
+from sqlalchemy import Select, bindparam, func, insert, literal_column, select, update
 
 from legion.domain.errors import NotFound, StateConflict
 from legion.domain.events import EventKind
@@ -39,6 +39,7 @@ from legion.domain.tickets.ticket import (
 )
 from legion.store.board import questions, verdicts
 from legion.store.database import schema
+from legion.store.database.fixed_query import FixedQuery, Stored
 from legion.store.database.transactions import ReadTransaction, Transaction
 
 _TABLE = schema.tickets.c
@@ -55,7 +56,6 @@ _WHOLE: Select[Any] = (
     .select_from(schema.tickets.join(schema.wishes, _TEXTS.ticket == _TABLE.id))
     .where(_ON_BOARD)
 )
-_ONE = _WHOLE.where(_TABLE.id == bindparam("wanted"))
 _ALL_LIVE = select(schema.tickets).where(_LIVE).order_by(_TABLE.id)
 _AT_ONCE = 500
 """How many ids one statement names."""
@@ -88,10 +88,10 @@ def create(tx: Transaction, project: int, spec: TicketSpec, *, rule: Rule | None
 
 
 def get(tx: ReadTransaction, ticket: int) -> Ticket:
-    row = tx.execute(_ONE, {"wanted": ticket}).one_or_none()
-    if row is None:
+    found = _GET.first(tx, wanted=ticket)
+    if found is None:
         raise NotFound(f"There is no ticket {ticket}: see `legion status`.")
-    return _ticket(row)
+    return found
 
 
 def get_many(tx: ReadTransaction, ids: Iterable[int]) -> tuple[Ticket, ...]:
@@ -99,7 +99,7 @@ def get_many(tx: ReadTransaction, ids: Iterable[int]) -> tuple[Ticket, ...]:
     asked = tuple(ids)
     found: dict[int, Ticket] = {}
     for some in _pieces(asked):
-        found |= {row.id: _ticket(row) for row in tx.execute(_WHOLE.where(_TABLE.id.in_(some)))}
+        found |= {row.id: _whole_ticket(row) for row in tx.execute(_WHOLE.where(_TABLE.id.in_(some)))}
     for ticket in asked:
         if ticket not in found:
             raise NotFound(f"There is no ticket {ticket}: see `legion status`.")
@@ -181,8 +181,7 @@ def _ask_the_person(tx: Transaction, before: Ticket, moved: Ticket, step: Step) 
 
 def live(tx: ReadTransaction, project: int | None = None) -> tuple[Ticket, ...]:
     """All that have neither ended nor been dropped, oldest first, without their long texts."""
-    found = _ALL_LIVE if project is None else _ALL_LIVE.where(_TABLE.project == project)
-    return tuple(_ticket(row) for row in tx.execute(found))
+    return _LIST_LIVE.all(tx) if project is None else _LIST_LIVE_OF.all(tx, wanted=project)
 
 
 def how_many_live(tx: ReadTransaction, project: int) -> int:
@@ -362,14 +361,21 @@ def _parked(data: dict[str, Any]) -> Parked:
     return Parked(reason=reason, detail=data["detail"], back_to=back_to, until=data["until"])
 
 
-def _ticket(row: Row[Any]) -> Ticket:
-    """From a row of tickets, with the long texts where the statement asked for them."""
-    texts = {name: row._mapping.get(name, "") for name in ("text", "context", "criteria", "plan")}
+def _whole_ticket(row: Stored) -> Ticket:
+    """From a row with the long texts."""
+    return _ticket(row, text=row.text, context=row.context, criteria=row.criteria, plan=row.plan)
+
+
+def _ticket(row: Stored, *, text: str = "", context: str = "", criteria: str = "", plan: str = "") -> Ticket:
     return Ticket(
         id=row.id,
         project=row.project,
         spec=TicketSpec(
             title=row.title,
+            text=text,
+            context=context,
+            criteria=criteria,
+            plan=plan,
             after=tuple(row.after),
             files=tuple(row.files),
             proofs=tuple(row.proofs),
@@ -392,7 +398,6 @@ def _ticket(row: Row[Any]) -> Ticket:
             crew=row.crew,
             labels=tuple(row.labels),
             review=row.review,
-            **texts,
         ),
         state=row.state,
         attempt=row.attempt,
@@ -411,3 +416,8 @@ def _ticket(row: Row[Any]) -> Ticket:
         created_at=row.created_at,
         moved_at=row.moved_at,
     )
+
+
+_GET = FixedQuery(_WHOLE.where(_TABLE.id == bindparam("wanted")), _whole_ticket, remember=500)
+_LIST_LIVE = FixedQuery(_ALL_LIVE, _ticket, remember=1000)
+_LIST_LIVE_OF = FixedQuery(_ALL_LIVE.where(_TABLE.project == bindparam("wanted")), _ticket, remember=1000)
