@@ -15,7 +15,9 @@ from tests.store.making import add_project
 def test_a_record_is_made_again_only_where_its_row_changed(store: Store):
     with store.write() as tx:
         home = add_project(tx)
-        first, second = (tickets.create(tx, home.id, TicketSpec(title=f"t{n}", labels=("a",))) for n in range(2))
+        first, second = (
+            tickets.create(tx, home.id, TicketSpec(title=f"t{n}", text="", labels=("a",))) for n in range(2)
+        )
     with store.read() as tx:
         before = tickets.live(tx)
         assert [ticket.id for ticket in before] == [first.id, second.id]
