@@ -40,11 +40,6 @@ def _tools(path: str, home: Path, named: tuple[Path, ...], hidden: tuple[Path, .
     return toolchains(path, home, named=named, hidden=hidden)
 
 
-@functools.lru_cache(maxsize=8)
-def _etc(folder: Path, moment: int) -> Path:
-    return etc.sync(folder)
-
-
 def sandbox(
     context: Context,
     project_context: ProjectContext,
@@ -75,5 +70,5 @@ def sandbox(
         writable=(*writable, *settings.write),
         readable=(project_context.hub.objects, *tools, *readable),
         network=network,
-        etc=_etc(context.data.root / "etc", int(context.clock() // 10)),
+        etc=etc.sync(context.data.root / "etc"),
     )
