@@ -243,3 +243,25 @@ def test_a_repeated_request_answers_with_the_first_result(project: Project):
     request = Dispatch(cwd=project.cwd, tickets=[new("once", "touch a.txt")], request="abc")
     assert project.squad.client.dispatch(request).ids == project.squad.client.dispatch(request).ids
     assert len(project.states()) == 1
+
+
+def test_a_checkpoint_has_no_agent(project: Project):
+    with pytest.raises(BadInput, match="which has no agent"):
+        project.dispatch("gate", "true", checkpoint=True)
+
+
+def test_a_legion_toml_that_makes_no_sense_is_refused_with_what_is_wrong(house: QuietSquad, tmp_path: Path):
+    repository = Repository(tmp_path / "ada", "[checks.test]\nrum = 'true'\n")
+    with pytest.raises(BadInput, match="rum"):
+        house.init(repository)
+    assert house.client.status(str(repository.root)).project is None
+
+
+def test_a_legion_toml_that_is_committed_broken_is_refused_though_the_checkout_has_a_good_one(
+    house: QuietSquad, tmp_path: Path
+):
+    repository = Repository(tmp_path / "ada", "[checks")
+    repository.write({"legion.toml": "[checks.test]\nrun = 'true'\n"})
+    with pytest.raises(BadInput, match=r"legion\.toml as it is committed"):
+        house.init(repository)
+    assert house.client.status(str(repository.root)).project is None
