@@ -1,4 +1,4 @@
-"""What follows where an attempt did not make it: the next one, a rest before it, or the end."""
+"""What follows a failed attempt: the next one, a pause before it, or the end."""
 
 from __future__ import annotations
 
