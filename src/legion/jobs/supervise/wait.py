@@ -47,19 +47,19 @@ def run_to_end(
         if not wanted():
             # Whoever took its work away did so before the runner could hear of it, or died before telling.
             launch.stop(folder, grace=0)
-        found = launch.wait(folder, _stop_when_unwanted(folder, wanted, hear))
+        found = launch.wait(folder, stop_when_unwanted(folder, wanted, hear))
     usage.catch_up(context)
     return found
 
 
-def _stop_when_unwanted(
+def stop_when_unwanted(
     folder: Path, wanted: Callable[[], bool], hear: Callable[[JournalEvent], None]
 ) -> Callable[[JournalEvent], None]:
     """Pass each journal event on, and stop a run that still works although its ticket was stopped.
 
     The request to stop may have reached a runner that did not answer, or was lost with the process that sent it.
     """
-    checked_at = time.monotonic()
+    checked_at = -_CHECK_EVERY
 
     def on_event(event: JournalEvent) -> None:
         nonlocal checked_at
