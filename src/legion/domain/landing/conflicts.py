@@ -14,7 +14,7 @@ from legion.domain.review.path_patterns import meet
 from legion.domain.tickets.ticket import Cause, State, Ticket
 
 LANDED = 0
-"""Stands for the target where a pair names a ticket."""
+"""In place of a ticket in a pair: the target."""
 
 Pair = tuple[int, int]
 

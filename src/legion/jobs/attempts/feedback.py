@@ -36,22 +36,22 @@ def gave_up(why: str) -> str:
     return _fit(f"You gave up the last time, for this reason:\n\n{_quote(why)}")
 
 
-def touched_protected(paths: Sequence[str], signs: Sequence[str] = (), said: str = "") -> str:
-    """`signs`: how tests look weaker; `said`: the reason of the person who refused it."""
+def touched_protected(paths: Sequence[str], signs: Sequence[str] = (), reason: str = "") -> str:
+    """`signs`: how tests look weaker; `reason`: that of the person who refused it."""
     parts = [f"You changed files that this ticket may not touch; put them back as they were:\n\n{_listed(paths)}"]
     if signs:
         parts.append(f"What was found in them:\n\n{_listed(signs)}")
-    if said:
-        parts.append(f"A person read it and said no:\n\n{_quote(said)}")
+    if reason:
+        parts.append(f"A person read it and said no:\n\n{_quote(reason)}")
     return _fit("\n\n".join(parts))
 
 
-def reviewed(summary: str, findings: Sequence[Finding], said: str = "") -> str:
-    """`said`: the reason of a person who sent it back."""
+def reviewed(summary: str, findings: Sequence[Finding], reason: str = "") -> str:
+    """`reason`: that of a person who sent it back."""
     must = [f"{one.place}: {one.text}" for one in findings if one.weight is Severity.BLOCKING]
     rest = [one for one in findings if one.weight is not Severity.BLOCKING]
     may = [f"{one.weight.value}, {one.place or 'the change'}: {one.text}" for one in rest]
-    parts = [f"A person read your change and sent it back:\n\n{_quote(said)}"] if said else []
+    parts = [f"A person read your change and sent it back:\n\n{_quote(reason)}"] if reason else []
     if summary:
         parts.append(f"An independent reviewer read your change and did not approve it:\n\n{_quote(summary)}")
     if must:

@@ -122,8 +122,8 @@ def refused(tx: ReadTransaction, ticket: Ticket, about: ApprovalConcern) -> Step
 
 def _sent_back(ticket: Ticket, about: ApprovalConcern, question: Question) -> Step:
     outcome = "unanswered" if question.settled_by is SettledBy.SILENCE else "and you said no"
-    told = feedback.touched_protected(about.paths, [sentence(one) for one in about.weakened], question.why)
-    return next_try(ticket, f"{about.reason}, {outcome}", told)
+    text = feedback.touched_protected(about.paths, [sentence(one) for one in about.weakened], question.why)
+    return next_try(ticket, f"{about.reason}, {outcome}", text)
 
 
 def touched(file: FileChange) -> TouchedFile:

@@ -35,11 +35,11 @@ _SOME_MODEL = "claude-"
 class ModelUser:
     """A ticket or a standing agent whose next run needs a model."""
 
-    who: StartCandidate
+    candidate: StartCandidate
     project: int
     epic: str = ""
     cut_off: bool
-    stands: bool = False
+    standing: bool = False
     accounts: tuple[str, ...]
     """Those that may be asked, the first choice first."""
 
@@ -85,7 +85,7 @@ class _AccountResolver:
         if seat is None or not self._needs_model(ticket.project, seat):
             return None
         return ModelUser(
-            who=ticket.id,
+            candidate=ticket.id,
             project=ticket.project,
             epic=spec.epic,
             cut_off=ticket.interrupted,
@@ -95,8 +95,13 @@ class _AccountResolver:
     def agents(self) -> Iterator[ModelUser]:
         for one in staff.standing(self._tx):
             accounts = self._accounts_of(_RunPreview(model=one.model, agent=one.id, role=one.role))
-            who = agent_seat(one.number)
-            yield ModelUser(who=who, project=one.project, cut_off=one.owes, stands=True, accounts=accounts)
+            yield ModelUser(
+                candidate=agent_seat(one.number),
+                project=one.project,
+                cut_off=one.owes,
+                standing=True,
+                accounts=accounts,
+            )
 
     def _worker(self, ticket: Ticket) -> _RunPreview | None:
         spec, crew = ticket.spec, self._crew(ticket)

@@ -69,7 +69,7 @@ class GatewaySupervisor:
             self._wake.clear()
             patience: float | None = None
             try:
-                if self._watch.look():
+                if self._watch.check():
                     patience = _EVERY
                 if self._needed():
                     reads = _LAST_READS

@@ -114,7 +114,7 @@ def kept_out(context: Context, project_context: ProjectContext) -> tuple[str, ..
     return (*((env_file,) if env_file else ()), *context.user.environment.copies(project_context.project.name))
 
 
-def whose(this_run: Run) -> str:
+def owner(this_run: Run) -> str:
     """A ticket by its number; an agent by its seat, which no ticket's number equals."""
     return this_run.seat if this_run.ticket is None else str(this_run.ticket)
 
@@ -188,7 +188,7 @@ def _write_env_file(context: Context, project_context: ProjectContext, this_run:
         )
     values = {
         "tmp": str(slots.temp(context, this_run.seat)),
-        "ticket": whose(this_run),
+        "ticket": owner(this_run),
         "attempt": str(this_run.attempt),
         "worktree": str(tree),
     }
@@ -282,7 +282,7 @@ def _run(
         writable=environment.writable,
         env={
             **environment.env,
-            "LEGION_TICKET": whose(this_run),
+            "LEGION_TICKET": owner(this_run),
             "LEGION_ATTEMPT": str(this_run.attempt),
         },
     )

@@ -54,8 +54,8 @@ def ensure(context: Context, project_context: ProjectContext, tree: Path, record
     last = _read(record)
     if last.key == key and all(os.path.lexists(tree / path) for path in last.outputs):
         return
-    begun = last.before if last.place == str(tree) else None
-    before = untracked(project_context.hub, tree, project_context.target) if begun is None else begun
+    unfinished = last.before if last.place == str(tree) else None
+    before = untracked(project_context.hub, tree, project_context.target) if unfinished is None else unfinished
     # From here on the tree is a mixture, which must not pass for the output of the last setup.
     _write(record, _Record(outputs=last.outputs, before=before, place=str(tree)))
     crash.reach(Point.SETUP_BEFORE_RUN)

@@ -101,7 +101,8 @@ def _needs_a_person(context: Context, ticket: Ticket, standing: set[int]) -> boo
 def _stands_still(context: Context, tx: ReadTransaction, project: Project) -> bool:
     """Nothing moves in it before a person did something: it is not trusted, or its merge queue cannot work."""
     untrusted = not projects.is_trusted(tx, project.id, project.config_hash)
-    return untrusted or _keeps_breaking(context, JobKind.LAND, project.id)
+    unreadable = project.id in context.live.scheduler.unreadable.current
+    return untrusted or unreadable or _keeps_breaking(context, JobKind.LAND, project.id)
 
 
 def _keeps_breaking(context: Context, kind: JobKind, subject: int) -> bool:
