@@ -115,7 +115,7 @@ def test_a_legion_toml_that_is_committed_broken_is_refused_though_the_checkout_h
 
 def test_an_agents_legion_toml_that_cannot_be_read_does_not_land(project: Project):
     agent = f"""
-    if grep -q 'settings so that they cannot be read' "$LEGION_BRIEFING"; then
+    if grep -q 'settings so that they can no longer be read' "$LEGION_BRIEFING"; then
         printf "%s" "{WEAKER}" > legion.toml
     else
         echo '[checks' > legion.toml

@@ -23,6 +23,8 @@ from legion.system import files
 log = logging.getLogger(__name__)
 
 _EVERY = 2.0
+_IDLE = 15.0
+"""Seconds: also without an event, a line that a busy gateway wrote late is read."""
 _AFTER_TROUBLE = 10.0
 _LAST_READS = 3
 """Reads of the ledger after the last commit: the last lines of a run are written up to half a second after its end."""
@@ -67,7 +69,7 @@ class GatewaySupervisor:
         reads = 1
         while not self._stopping.is_set():
             self._wake.clear()
-            patience: float | None = None
+            patience = _IDLE if self._folder.ledger.is_dir() else None
             try:
                 if self._watch.check():
                     patience = _EVERY
@@ -77,13 +79,13 @@ class GatewaySupervisor:
                 if reads:
                     usage.catch_up(self._context)
                     throttle.enforce(self._context)
-                    patience = _EVERY
                     reads -= 1
+                    patience = _EVERY if reads else patience
             except (LegionError, OSError) as trouble:
                 log.error("gateway supervisor: check failed, retry in %g s: %s", _AFTER_TROUBLE, trouble)
                 patience = _AFTER_TROUBLE
-            if self._wake.wait(patience):
-                reads = _LAST_READS
+            woken = self._wake.wait(patience)
+            reads = _LAST_READS if woken else max(reads, 1)
             # One check is enough for all commits of a second.
             self._stopping.wait(_EVERY / 2)
 
