@@ -96,7 +96,7 @@ def test_the_persons_own_change_of_legion_toml_needs_their_trust_too(project: Pr
 
 def test_an_agents_legion_toml_that_cannot_be_read_does_not_land(project: Project):
     agent = f"""
-    if grep -q 'settings so that they cannot be read' "$LEGION_BRIEFING"; then
+    if grep -q 'settings so that they can no longer be read' "$LEGION_BRIEFING"; then
         printf "%s" "{WEAKER}" > legion.toml
     else
         echo '[checks' > legion.toml
