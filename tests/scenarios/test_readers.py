@@ -210,7 +210,7 @@ def test_words_in_the_change_reach_the_reader_as_material_only(office: Office):
     (told,) = office.readers.told("injected")
     assert told.count(INJECTION) >= 3
     assert INJECTION not in outside(told)
-    assert "speaks to nobody" in outside(told)
+    assert "not addressed to you" in outside(told)
 
 
 def test_what_a_reader_writes_changes_nothing(office: Office):

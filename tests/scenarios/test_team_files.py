@@ -95,7 +95,7 @@ def test_a_lead_and_a_qa_that_disagree_for_ever_end_in_one_question(firm: Firm):
     (one,) = [one for one in firm.squad.client.inbox().questions if one.ticket == ticket]
     assert "The word must be no." in one.words
     assert [run.role for run in page.runs] == ["lead", "", "strict", "", "strict"]
-    assert "--- advice to who wrote it from lead" in (firm.folder / f"told-strict-{ticket}").read_text()
+    assert "--- advice to its author from lead" in (firm.folder / f"told-strict-{ticket}").read_text()
     code, shown = firm.cli("ticket", str(ticket))
     assert code == 0
     assert "Team quarrel" in shown
