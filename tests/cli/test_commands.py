@@ -131,7 +131,7 @@ BAD_WORDS: list[tuple[list[str], int, str]] = [
     (["log", "1", "--run", "zero"], 2, "zero"),
     (["watch", "99"], 3, "no ticket 99"),
     (["wait", "99"], 3, "no ticket 99"),
-    (["wait", "1", "--all"], 2, "not both"),
+    (["wait", "1", "--all"], 2, "exclude each other"),
     (["wait", "--timeout", "soon"], 2, "soon"),
     (["wait", "--timeout", "nan"], 2, "`nan` is no number of seconds"),
     (["stop"], 2, "N|all"),

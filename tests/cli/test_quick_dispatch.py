@@ -74,7 +74,7 @@ def by_click(words: list[str]) -> NewTicket | None:
         assert told.pop("plan_file") is None
         for common in ("json", "data_dir", "no_color"):
             told.pop(common)
-        return one_ticket(told.pop("words"), told)
+        return one_ticket(told.pop("arguments"), told)
     except (click.ClickException, LegionError):
         return None
 
