@@ -117,8 +117,8 @@ def test_a_ticket_keeps_its_team_whatever_is_edited_in_the_middle(firm: Firm):
     page = firm.project.ticket(ticket)
     assert page.crew is not None
     assert [stage.role for stage in page.crew.stages] == ["first", "engineer"]
-    assert "keeps the one that it was dispatched with" in page.crew.changed
-    assert "keeps the one that it was dispatched with" in " ".join(firm.cli("ticket", str(ticket))[1].split())
+    assert "keeps the one from its dispatch" in page.crew.changed
+    assert "keeps the one from its dispatch" in " ".join(firm.cli("ticket", str(ticket))[1].split())
     (firm.squad.settings.parent / "teams/keeps.toml").unlink()
     assert "There is no team 'keeps'" in firm.cli("ticket", str(ticket))[1]
     firm.project.resume()
