@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from legion.wire.lazy import dataclass
 
 
 @dataclass(kw_only=True)

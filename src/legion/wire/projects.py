@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from legion.wire.agents import Seat
+from legion.wire.lazy import dataclass
 from legion.wire.tickets import TicketLine, UsageLine
 
 

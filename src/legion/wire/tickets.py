@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from legion.wire.lazy import dataclass
 from legion.wire.questions import QuestionLine
 from legion.wire.reviews import ReviewLine
 from legion.wire.teams import CrewLine

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from legion.wire.lazy import dataclass
 from legion.wire.tickets import TicketLine, UsageLine
 
 
