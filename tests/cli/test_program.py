@@ -18,6 +18,7 @@ from sqlalchemy import update
 
 from legion import __version__
 from legion.store.database import schema
+from legion.wire.projects import Config, SettingLine
 from tests.api.serving import Served, serving
 from tests.support.board import Board
 
@@ -291,6 +292,9 @@ def test_the_tab_key_completes_commands_options_and_tickets(program, board: Boar
     assert complete(program, "legion stop 3") == ["34"]
     assert complete(program, "legion stop a") == ["all"]
     assert complete(program, "legion dispatch --after 12,3") == ["12,34"]
+    setting = SettingLine(key="drivers.claude.run", value="claude -p", origin="/config.toml")
+    config = Config(user_file="/config.toml", project_file="", settings=[setting], trusted=True)
+    board.callers.instead = {"config": config}
     assert complete(program, "legion dispatch --driver c") == ["claude"]
 
 

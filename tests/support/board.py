@@ -175,8 +175,9 @@ class Board:
         with self.store.write() as tx:
             if id not in tickets.states_of(tx, [id]):
                 self._count(tx, "ticket", id - 1)
-                values = {"title": title or f"Ticket {id}", "text": "Make it so.", "command": "agent", **spec}
-                add_ticket(tx, **{name: tuple(one) if isinstance(one, list) else one for name, one in values.items()})
+                values: dict[str, Any] = {"title": title or f"Ticket {id}", "text": "Make it so.", "command": "agent"}
+                values |= {name: tuple(one) if isinstance(one, list) else one for name, one in spec.items()}
+                add_ticket(tx, 1, **values)
             ticket = tickets.get(tx, id)
             gone = len(self._way(ticket.state.value, "", cause))
             for step in self._way(state, reason, cause)[gone:]:
@@ -228,7 +229,7 @@ class Board:
 
     def ask(self, id: int = 3, **different: Any) -> None:
         """A question that was asked two minutes ago and has an hour."""
-        facts = {
+        facts: dict[str, Any] = {
             "kind": QuestionKind.PERMISSION,
             "ticket": 12,
             "words": "May it use WebFetch: https://example.test",

@@ -44,7 +44,7 @@ class _Fields:
 
 def _compile(shape: type[Any], given: dict[str, Any], options: dict[str, Any]) -> None:
     """In a class of its own, which then lends its methods: a thread never sees a shape that is half done."""
-    compiled = dataclasses.dataclass(**options)(type(shape.__name__, (), given))
+    compiled: type[Any] = dataclasses.dataclass(**options)(type(shape.__name__, (), given))
     for field in dataclasses.fields(compiled):
         if isinstance(vars(shape).get(field.name), dataclasses.Field):
             # The standard decorator removes it as well: there is no default on the class.

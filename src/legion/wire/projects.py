@@ -1,4 +1,4 @@
-"""Projects, the board and the daemon on the wire."""
+"""Shapes of requests and answers about projects, the board and the daemon."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Done:
 
 @dataclass(kw_only=True)
 class TrustText:
-    """One text of legion.toml, a role or a team, whole: what a person reads before they trust it."""
+    """The complete text of a legion.toml, a role or a team, which a person reads before they trust it."""
 
     place: str
     """landed or checkout."""
@@ -121,7 +121,7 @@ class Status:
     usage: UsageLine | None = None
     """What the project's tickets spent, listed or not; null where nothing was counted."""
     seat: Seat | None = None
-    """Who asks: its mail and its reports."""
+    """The caller: its mail and its reports."""
 
 
 @dataclass(kw_only=True)

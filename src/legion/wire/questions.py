@@ -1,4 +1,4 @@
-"""Questions to a person, and words to an agent, on the wire."""
+"""Shapes of questions to a person and of messages to a ticket's agent."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What readers said about a change, on the wire."""
+"""Shapes of reviews: verdict, findings, criteria."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class CriterionLine:
 
 @dataclass(kw_only=True)
 class ReviewLine:
-    """One reader's look at one change."""
+    """One reader's review of one change."""
 
     reader: str
     round: int

@@ -1,4 +1,4 @@
-"""Roles and teams on the wire."""
+"""Shapes of requests and answers about roles and teams."""
 
 from __future__ import annotations
 

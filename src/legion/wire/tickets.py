@@ -1,4 +1,4 @@
-"""Tickets on the wire."""
+"""Shapes of requests and answers about tickets, their runs, logs, diffs and recordings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What work costs, on the wire."""
+"""Shapes of the costs and the results of work."""
 
 from __future__ import annotations
 
