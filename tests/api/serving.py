@@ -47,9 +47,9 @@ class Served:
 
 
 @contextmanager
-def serving(folder: Path, *, heartbeat: float = 15.0) -> Iterator[Served]:
+def serving(folder: Path, *, heartbeat: float = 15.0, sandbox: str = "") -> Iterator[Served]:
     """Serves the folder's board until the block ends, and writes the files by which clients find it."""
-    board = Board(folder)
+    board = Board(folder, sandbox=sandbox)
     data = board.data
     tcp = socket.create_server(("127.0.0.1", 0))
     unix = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)

@@ -255,7 +255,7 @@ def test_the_agent_of_a_ticket_may_not_even_look_at_the_board(served: Served, of
 
 def test_a_client_says_who_it_believes_to_be(served: Served, agent: Agent):
     assert Legion(DaemonAddress(port=served.port, token=agent.token, session=agent.id)).status(None).tickets == []
-    with pytest.raises(NotAllowed, match="lets nobody call as"):
+    with pytest.raises(NotAllowed, match="cannot be used as"):
         Legion(DaemonAddress(port=served.port, token=agent.token, session="root")).status(None)
 
 

@@ -13,7 +13,7 @@ import pytest
 
 from legion.cli.run import run
 from tests.api.serving import Served, serving
-from tests.api.standin import StandIn
+from tests.support.board import Board
 from tests.support.codebase import SOURCE
 
 
@@ -28,24 +28,25 @@ class Ended:
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[Served]:
-    with tempfile.TemporaryDirectory(prefix="legion-") as folder, serving(StandIn(), Path(folder, "data")) as running:
+    with tempfile.TemporaryDirectory(prefix="legion-") as folder, serving(Path(folder)) as running:
         yield running
 
 
 @pytest.fixture
-def service(server: Served, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> StandIn:
-    """A service with nothing in it, found by commands in this process and below; we stand in its project."""
-    server.service.reset()
+def board(server: Served, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Board:
+    """An empty board, found by commands in this process and below; they start in its project."""
+    server.board.reset()
     for name in ("LEGION_URL", "LEGION_TOKEN", "NO_COLOR", "COLUMNS"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("LEGION_DATA_DIR", str(server.socket.parent))
+    monkeypatch.setenv("LEGION_CONFIG", str(tmp_path / "config.toml"))
     monkeypatch.setenv("PYTHONPATH", str(SOURCE.parent))
-    monkeypatch.chdir(tmp_path)
-    return server.service
+    monkeypatch.chdir(server.board.cwd)
+    return server.board
 
 
 @pytest.fixture
-def legion(service: StandIn, capsys: pytest.CaptureFixture[str]) -> Callable[..., Ended]:
+def legion(board: Board, capsys: pytest.CaptureFixture[str]) -> Callable[..., Ended]:
     """Runs a command in this process."""
 
     def call(*words: str) -> Ended:
@@ -57,7 +58,7 @@ def legion(service: StandIn, capsys: pytest.CaptureFixture[str]) -> Callable[...
 
 
 @pytest.fixture
-def program(service: StandIn) -> Callable[..., Ended]:
+def program(board: Board) -> Callable[..., Ended]:
     """Runs a command as the program that it is."""
 
     def call(*words: str | bytes, stdin: bytes = b"", env: dict[str, str] | None = None, **told: Any) -> Ended:

@@ -3,26 +3,33 @@
 from __future__ import annotations
 
 import json
-import os
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
-from tests.api.standin import StandIn, a_text
+from sqlalchemy import delete, update
 
 from legion.domain.errors import BadInput, ChecksFailed, LegionError, NotAllowed, NotFound, Retryable, StateConflict
-from legion.wire.projects import DoctorFinding
+from legion.domain.tickets.ticket import Cause, State, TryAgain
+from legion.store.board import tickets
+from legion.store.database import schema
+from legion.wire.tickets import Diff, Dispatched
+from tests.api.serving import serving
+from tests.support.board import Board
+from tests.support.repository import Repository
 
 JSON_OF_EACH = [
     (["init"], "legion.project/1"),
     (["init", "--dry-run"], "legion.project/1"),
-    (["init", "--remove"], "legion.done/1"),
     (["trust"], "legion.done/1"),
     (["trust", "--show"], "legion.trustable/1"),
     (["team", "list"], "legion.teams/1"),
-    (["team", "show", "pair"], "legion.team/1"),
+    (["team", "show", "qa_team"], "legion.team/1"),
     (["role", "list"], "legion.roles/1"),
     (["role", "show", "qa"], "legion.role/1"),
-    (["team", "edit", "pair", "--from", os.devnull], "legion.done/1"),
-    (["role", "new", "pm", "--from", os.devnull], "legion.done/1"),
+    (["team", "edit", "qa_team", "--from", "{files}/team.toml"], "legion.done/1"),
+    (["role", "new", "critic", "--from", "{files}/role.toml"], "legion.done/1"),
     (["dispatch", "-t", "A", "Do it"], "legion.dispatched/1"),
     (["status"], "legion.status/1"),
     (["status", "--all"], "legion.status/1"),
@@ -34,17 +41,18 @@ JSON_OF_EACH = [
     (["wait", "1"], "legion.wait/1"),
     (["stop", "2"], "legion.acted/1"),
     (["stop", "all"], "legion.acted/1"),
-    (["retry", "1"], "legion.acted/1"),
+    (["retry", "3"], "legion.acted/1"),
     (["review", "1"], "legion.acted/1"),
-    (["bounce", "1"], "legion.acted/1"),
-    (["drop", "1"], "legion.acted/1"),
+    (["bounce", "6"], "legion.acted/1"),
+    (["drop", "3"], "legion.acted/1"),
+    (["drop", "--ended"], "legion.acted/1"),
     (["pause"], "legion.acted/1"),
-    (["pause", "1"], "legion.acted/1"),
+    (["pause", "4"], "legion.acted/1"),
     (["resume"], "legion.acted/1"),
-    (["resume", "1"], "legion.acted/1"),
+    (["resume", "5"], "legion.acted/1"),
     (["collect"], "legion.collected/1"),
+    (["collect", "--dry-run"], "legion.collected/1"),
     (["worktrees"], "legion.worktrees/1"),
-    (["doctor"], "legion.doctor/1"),
     (["config"], "legion.config/1"),
     (["config", "--explain"], "legion.config/1"),
     (["up"], "legion.daemon/1"),
@@ -53,24 +61,32 @@ JSON_OF_EACH = [
 ]
 
 
-def two_tickets(service: StandIn) -> None:
-    service.put(1, "First", "done")
-    service.put(2, "Second", "working", after=[1], attempt=2, doing="agent at work for 3 s")
-    service.log_text = "hello\n"
+@pytest.fixture
+def some_tickets(board: Board, tmp_path: Path) -> None:
+    """One in each state that some command needs, and files for those that read one."""
+    board.put(1, "First", "done")
+    board.put(2, "Second", "working", after=[1])
+    board.put(3, "Third", "failed")
+    board.put(4, "Fourth")
+    board.put(5, "Fifth", "parked")
+    board.put(6, "Sixth", "landing")
+    board.run(1, "hello\n")
+    (tmp_path / "team.toml").write_text('about = "a"\nroles = ["engineer"]\n')
+    (tmp_path / "role.toml").write_text('about = "a"\npart = "advise"\nprompt = "b"\n')
 
 
 @pytest.mark.parametrize(("words", "schema"), JSON_OF_EACH, ids=[" ".join(words) for words, _ in JSON_OF_EACH])
-def test_each_command_answers_with_one_json_object(legion, service: StandIn, words, schema):
-    two_tickets(service)
-    ended = legion(*words, "--json")
+def test_each_command_answers_with_one_json_object(legion, some_tickets, tmp_path: Path, words, schema):
+    ended = legion(*(word.format(files=tmp_path) for word in words), "--json")
     assert ended.code == 0
     assert json.loads(ended.out)["schema"] == schema
 
 
 @pytest.mark.parametrize(("words", "schema"), JSON_OF_EACH, ids=[" ".join(words) for words, _ in JSON_OF_EACH])
-def test_each_command_answers_a_person_without_json_or_colours(legion, service: StandIn, words, schema):
-    two_tickets(service)
-    ended = legion(*words)
+def test_each_command_answers_a_person_without_json_or_colours(
+    legion, board: Board, some_tickets, tmp_path: Path, words, schema
+):
+    ended = legion(*(word.format(files=tmp_path) for word in words))
     assert ended.code == 0
     assert ended.out.strip()
     assert "legion." + "x" not in ended.out
@@ -78,7 +94,18 @@ def test_each_command_answers_a_person_without_json_or_colours(legion, service: 
     assert schema not in ended.out
 
 
-def test_common_options_also_stand_before_the_command(legion, service: StandIn):
+@pytest.mark.parametrize("json_wanted", [True, False])
+def test_init_remove_answers_both_ways(legion, short_folder: Path, monkeypatch: pytest.MonkeyPatch, json_wanted):
+    with serving(short_folder) as served:
+        monkeypatch.setenv("LEGION_DATA_DIR", str(served.socket.parent))
+        monkeypatch.chdir(served.board.cwd)
+        ended = legion("init", "--remove", *(["--json"] if json_wanted else []))
+    assert ended.code == 0
+    assert ("legion.done/1" in ended.out) is json_wanted
+    assert "shop" in ended.out
+
+
+def test_common_options_also_stand_before_the_command(legion, board: Board):
     assert json.loads(legion("--json", "status").out)["schema"] == "legion.status/1"
 
 
@@ -94,15 +121,15 @@ EXITS = [
 
 
 @pytest.mark.parametrize(("error", "code"), EXITS)
-def test_errors_are_one_sentence_on_stderr_and_an_exit_code(legion, service: StandIn, error, code):
-    service.trouble = error
+def test_errors_are_one_sentence_on_stderr_and_an_exit_code(legion, board: Board, error, code):
+    board.callers.trouble = error
     ended = legion("status")
     assert (ended.code, ended.out, ended.err) == (code, "", f"{error.message}\n")
 
 
 @pytest.mark.parametrize(("error", "code"), EXITS)
-def test_errors_with_json_are_a_problem_on_stdout(legion, service: StandIn, error, code):
-    service.trouble = error
+def test_errors_with_json_are_a_problem_on_stdout(legion, board: Board, error, code):
+    board.callers.trouble = error
     ended = legion("status", "--json")
     assert (ended.code, ended.err) == (code, "")
     assert json.loads(ended.out) == {
@@ -136,11 +163,11 @@ BAD_WORDS: list[tuple[list[str], int, str]] = [
     (["wait", "--timeout", "nan"], 2, "`nan` is no number of seconds"),
     (["stop"], 2, "N|all"),
     (["stop", "some"], 2, "`some` is no ticket number"),
-    (["stop", "1"], 5, "ended already"),
+    (["stop", "1"], 5, "cannot be stopped now"),
     (["dispatch"], 2, "Say what you want"),
     (["dispatch", ""], 2, "empty"),
     (["dispatch", "-t", "A", "--after", "1,x", "B"], 2, "`x` is no ticket number"),
-    (["dispatch", "-t", "A", "--after", "77", "B"], 2, "comes after ticket 77"),
+    (["dispatch", "-t", "A", "--after", "77", "B"], 2, "no ticket 77"),
     (["dispatch", "-t", "A", "--max-attempts", "0", "B"], 2, "0"),
     (["dispatch", "-t", "A", "--max-attempts", "21", "B"], 2, "must be a whole number from 1 to 20, not 21"),
     (["dispatch", "-t", "A", "--priority", "high", "B"], 2, "must be a whole number from -1000 to 1000, not 'high'"),
@@ -164,41 +191,40 @@ BAD_WORDS: list[tuple[list[str], int, str]] = [
 
 
 @pytest.mark.parametrize(("words", "code", "said"), BAD_WORDS, ids=[" ".join(words)[:40] for words, _, _ in BAD_WORDS])
-def test_bad_input_gets_one_sentence_and_changes_nothing(legion, service: StandIn, words, code, said):
-    service.put(1, state="done")
-    before = dict(service.tickets)
+def test_bad_input_gets_one_sentence_and_changes_nothing(legion, board: Board, words, code, said):
+    board.put(1, state="done")
+    before = board.tickets
     ended = legion(*words)
     assert ended.code == code
     assert said in ended.err
     assert ended.err.count("\n") == 1
     assert ended.out == ""
     assert "Traceback" not in ended.err
-    assert service.tickets == before
+    assert board.tickets == before
 
 
 @pytest.mark.parametrize(("words", "code", "said"), BAD_WORDS, ids=[" ".join(words)[:40] for words, _, _ in BAD_WORDS])
-def test_bad_input_with_json_is_a_problem(legion, service: StandIn, words, code, said):
-    service.put(1, state="done")
+def test_bad_input_with_json_is_a_problem(legion, board: Board, words, code, said):
+    board.put(1, state="done")
     ended = legion("--json", *words)
     problem = json.loads(ended.out)
     assert (problem["schema"], problem["exit_code"], ended.code) == ("legion.problem/1", code, code)
     assert ended.err == ""
 
 
-def test_dispatch_prints_exactly_one_line_per_ticket_and_talks_elsewhere(
-    legion, service: StandIn, tmp_path, monkeypatch
-):
-    red = tmp_path / "red"
-    red.mkdir()
-    monkeypatch.chdir(red)
-    ended = legion("dispatch", "-t", "A", "Do it")
+def test_dispatch_prints_exactly_one_line_per_ticket_and_talks_elsewhere(legion, board: Board):
+    with board.store.write() as tx:
+        tx.execute(delete(schema.trusted))
+    ended = legion("dispatch", "-t", "A", "-c", "here", "Do it")
+    board.trust()
     assert ended.out == "Ticket ID: 1\n"
-    assert ended.err == "Note: The target fails its checks.\n"
+    assert ended.err.startswith("Note: ")
+    assert "legion trust" in ended.err
 
 
-def test_dispatch_hands_everything_over(legion, service: StandIn):
-    service.put(1)
-    service.put(3)
+def test_dispatch_hands_everything_over(legion, board: Board):
+    board.put(1)
+    board.put(3)
     words = ["-t", "-x 'quoted'", "-c", "C", "-k", "K", "-p", "P", "--after", "1,3", "--after", "#1", "--files", "a/**"]
     words += [
         "--files",
@@ -215,65 +241,75 @@ def test_dispatch_hands_everything_over(legion, service: StandIn):
         "cmd",
     ]
     words += ["--model", "m", "--max-attempts", "2", "--checkpoint", "--", "-the text"]
+    board.callers.instead = {"dispatch": Dispatched(ids=[4])}
     assert legion("dispatch", *words).code == 0
-    (ticket,) = service.dispatched[0].tickets
+    sent = board.callers.sent[-1]["wanted"]
+    (ticket,) = sent.tickets
     assert (ticket.title, ticket.text, ticket.context, ticket.criteria) == ("-x 'quoted'", "-the text", "C", "K")
     assert (ticket.plan, ticket.after, ticket.files, ticket.prove) == ("P", [1, 3], ["a/**", "b"], ["make x"])
     assert (ticket.epic, ticket.priority, ticket.driver, ticket.command) == ("E", 5, "d", "cmd")
     assert (ticket.model, ticket.max_attempts, ticket.checkpoint) == ("m", 2, True)
-    assert len(service.dispatched[0].request) == 32
+    assert len(sent.request) == 32
 
 
-def test_dispatch_takes_a_worker_and_short_after_as_legion_cc_has_them(legion, service: StandIn):
-    service.put(1)
-    service.put(3)
+def test_dispatch_takes_a_worker_and_short_after_as_legion_cc_has_them(legion, board: Board):
+    board.put(1)
+    board.put(3)
+    board.callers.instead = {"dispatch": Dispatched(ids=[4])}
     words = ["2", "-t", "A", "-c", "C", "-k", "K", "-a", "1,3", "Do it"]
     assert legion("dispatch", *words).out == "Ticket ID: 4\n"
     assert legion("dispatch", "7").code == 0
-    (ticket,), (plain,) = (asked.tickets for asked in service.dispatched)
+    (ticket,), (plain,) = (sent["wanted"].tickets for sent in board.callers.sent)
     assert (ticket.worker_id, ticket.after, ticket.text) == (2, [1, 3], "Do it")
     assert (plain.worker_id, plain.text) == (None, "7")
 
 
-def test_a_plan_file_makes_its_tickets_in_order(legion, service: StandIn, tmp_path):
+def test_a_plan_file_makes_its_tickets_in_order(legion, board: Board, tmp_path):
     plan = tmp_path / "plan.toml"
     plan.write_text('[[ticket]]\nkey="a"\ntitle="A"\n[[ticket]]\nkey="b"\ntitle="B"\nafter=["a"]\n')
     assert legion("dispatch", "--from", str(plan)).out == "Ticket ID: 1\nTicket ID: 2\n"
-    assert service.tickets[2].after == [1]
+    assert board.tickets[2].spec.after == (1,)
 
 
-def test_a_plan_with_one_bad_ticket_makes_none(legion, service: StandIn, tmp_path):
+def test_a_plan_with_one_bad_ticket_makes_none(legion, board: Board, tmp_path):
     plan = tmp_path / "plan.toml"
     plan.write_text('[[ticket]]\nkey="a"\ntitle="A"\n[[ticket]]\nkey="b"\ntitle="B"\nprove="x"\n')
     ended = legion("dispatch", "--from", str(plan))
-    assert (ended.code, service.tickets) == (2, {})
+    assert (ended.code, board.tickets) == (2, {})
     assert "ticket `b`: `prove`" in ended.err
 
 
-def test_bounce_hands_the_words_over(legion, program, service: StandIn):
-    service.put(1, state="reviewing")
-    assert legion("bounce", "1", "Keep the API.").out == "Ticket 1 goes back: Keep the API.\n"
-    assert program("bounce", "1", "-", stdin=b"From stdin.").out == "Ticket 1 goes back: From stdin.\n"
+def test_bounce_hands_the_words_over(legion, program, board: Board):
+    board.put(1, state="reviewing")
+    assert legion("bounce", "1", "Keep the API.").code == 0
+    assert "Keep the API." in board.tickets[1].feedback
+    board.put(2, state="reviewing")
+    assert program("bounce", "2", "-", stdin=b"From stdin.").code == 0
+    assert "From stdin." in board.tickets[2].feedback
 
 
-def test_retry_hands_the_feedback_over(legion, service: StandIn):
-    service.put(1, state="failed")
-    assert legion("retry", "1", "--feedback", "Keep the API.").out == "Ticket 1 is queued.\n"
-    assert service.feedback == ["Keep the API."]
+def test_retry_hands_the_feedback_over(legion, board: Board):
+    board.put(1, state="failed")
+    assert legion("retry", "1", "--feedback", "Keep the API.").code == 0
+    assert board.tickets[1].state is State.QUEUED
+    assert "Keep the API." in board.tickets[1].feedback
 
 
-def test_doctor_ends_with_one_when_something_is_wrong(legion, service: StandIn):
-    program = f"2.1.325, yours, /{'home/' * 20}claude"
-    service.findings = [
-        DoctorFinding(name="sandbox", ok=False, detail="none works", advice="install bubblewrap"),
-        DoctorFinding(name="Claude Code", ok=True, detail=program),
-    ]
-    ended = legion("doctor")
-    assert ended.code == 1
-    assert "sandbox: none works" in ended.out
+def test_doctor_ends_with_one_when_something_is_wrong(legion, short_folder: Path, monkeypatch: pytest.MonkeyPatch):
+    why = f"none works, /{'home/' * 20}bwrap is missing"
+    with serving(short_folder, sandbox=why) as served:
+        monkeypatch.setenv("LEGION_DATA_DIR", str(served.socket.parent))
+        monkeypatch.chdir(served.board.cwd)
+        ended = legion("doctor")
+        answer = json.loads(legion("doctor", "--json").out)
+    assert (ended.code, answer["schema"]) == (1, "legion.doctor/1")
+    assert "\x1b" not in ended.out + ended.err
+    shown = "".join(ended.out.split())
     # A place that was cut short would be of no use.
-    assert program.replace(" ", "") in "".join(ended.out.split())
-    assert "install bubblewrap" in ended.out
+    assert why.replace(" ", "") in shown
+    for one in answer["findings"]:
+        assert one["detail"].replace(" ", "") in shown
+        assert one["ok"] or one["advice"].replace(" ", "") in shown
 
 
 @pytest.mark.parametrize(
@@ -286,121 +322,143 @@ def test_doctor_ends_with_one_when_something_is_wrong(legion, service: StandIn):
         ([], 0),
     ],
 )
-def test_wait_tells_how_it_went_by_its_exit_code(legion, service: StandIn, states, code):
+def test_wait_tells_how_it_went_by_its_exit_code(legion, board: Board, states, code):
     for id, state in enumerate(states, 1):
-        service.put(id, state=state)
-    assert legion("wait", *(str(id) for id in service.tickets)).code == code
+        board.put(id, state=state)
+    assert legion("wait", *(str(id) for id in board.tickets)).code == code
 
 
-def test_wait_ends_with_six_when_a_check_said_no_whatever_the_reason_is_called(legion, service: StandIn):
-    service.put(1, state="done")
-    service.put(2, state="failed", reason="gave up")
-    service.cause = "checks"
+def test_wait_ends_with_six_when_a_check_said_no_whatever_the_reason_is_called(legion, board: Board):
+    board.put(1, state="done")
+    board.put(2, state="failed", reason="gave up", cause=Cause.CHECKS)
     assert legion("wait", "1", "2").code == 6
-    service.put(2, state="failed", reason="the agent's program failed (it said: checks failed)")
-    service.cause = "attempt"
-    assert legion("wait", "1", "2").code == 1
+    board.put(3, state="failed", reason="the agent's program failed (it said: checks failed)", cause=Cause.ATTEMPT)
+    assert legion("wait", "1", "3").code == 1
 
 
-def test_wait_gives_up_in_time(legion, service: StandIn):
-    service.put(1, "Slow one", "working")
+def test_wait_gives_up_in_time(legion, board: Board):
+    board.put(1, "Slow one", "working")
     ended = legion("wait", "1", "--timeout", "0.05")
     assert ended.code == 75
     assert "#1" in ended.out
     assert "Waiting for 1 ticket" in ended.err
 
 
-def test_a_log_in_a_pipe_is_byte_for_byte(legion, service: StandIn):
-    service.put(1)
-    service.log_text = "\x1b[31mred\x1b[0m\r\nno newline at the end"
-    assert legion("log", "1").out == service.log_text
+def test_a_log_in_a_pipe_is_byte_for_byte(legion, board: Board):
+    text = "\x1b[31mred\x1b[0m\r\nno newline at the end"
+    board.put(1, state="done")
+    board.run(1, text)
+    assert legion("log", "1").out == text
 
 
-def test_a_diff_in_a_pipe_is_byte_for_byte(legion, service: StandIn):
-    service.put(1, state="working")
-    ended = legion("diff", "1")
-    assert ended.out == service.diff_text
-    assert "still working" in ended.err
+def test_a_diff_in_a_pipe_is_byte_for_byte(legion, board: Board):
+    board.put(1, state="landing")
+    assert legion("diff", "1").out.rstrip() == board.repository.git("diff", board.base, board.change)
 
 
-def test_an_empty_diff_is_said_and_not_shown(legion, service: StandIn):
-    service.put(1)
-    service.diff_text = ""
+def test_an_empty_diff_is_said_and_not_shown(legion, board: Board):
+    board.callers.instead = {"diff": Diff(ticket=1, base=board.base, head=board.base, text="", live=False)}
     ended = legion("diff", "1")
     assert (ended.code, ended.out, ended.err) == (0, "", "The ticket has no change.\n")
 
 
-def test_trust_shows_what_is_new_and_trusts_exactly_that(legion, service: StandIn):
-    known = a_text("landed", 'run = "make test"\n', trusted=True)
-    new = a_text("checkout", 'run = "curl evil"\n', trusted=False)
-    service.config_texts = [known, new]
+def test_the_diff_of_an_agent_at_work_says_so(legion, board: Board):
+    text = "--- a/x\n+++ b/x\n@@ -1 +1 @@\n-old\n+new\n"
+    board.callers.instead = {"diff": Diff(ticket=1, base=board.base, head=board.change, text=text, live=True)}
+    ended = legion("diff", "1")
+    assert ended.out == text
+    assert "still working" in ended.err
+
+
+EVIL = '[checks.test]\nrun = "curl evil"\n'
+
+
+@pytest.fixture
+def texts(board: Board) -> Iterator[dict[str, str]]:
+    """The hashes of legion.toml by place: as landed, which is trusted, and as a person has changed it since."""
+    file = board.repository.root / "legion.toml"
+    kept = file.read_text()
+    file.write_text(EVIL)
+    yield {one.place: one.hash for one in board.service.trustable(board.cwd).texts}
+    file.write_text(kept)
+    board.trust()
+
+
+def trusted(board: Board) -> set[str]:
+    return {one.hash for one in board.service.trustable(board.cwd).texts if one.trusted}
+
+
+def test_trust_shows_what_is_new_and_trusts_exactly_that(legion, board: Board, texts):
     ended = legion("trust")
-    assert ended.out == "shop is trusted.\n"
-    assert f"/shop/legion.toml, in your checkout ({new.hash[:12]}, not trusted yet)" in ended.err
+    assert ended.out == "The commands in legion.toml of shop are trusted.\n"
+    assert f"{board.cwd}/legion.toml, in your checkout ({texts['checkout'][:12]}, not trusted yet)" in ended.err
     assert '  run = "curl evil"\n' in ended.err
     assert "make test" not in ended.err
-    assert service.trusted == [new.hash]
+    assert list(board.callers.sent[-1]["wanted"].hashes) == [texts["checkout"]]
+    assert texts["checkout"] in trusted(board)
 
 
-def test_trust_where_nothing_is_new_means_the_texts_that_it_shows(legion, service: StandIn):
+def test_trust_where_nothing_is_new_means_the_texts_that_it_shows(legion, board: Board):
     """An empty list could stand for anything that lies there a moment later."""
-    service.config_texts = [a_text("landed", 'run = "make test"\n', trusted=True)]
     assert "make test" in legion("trust").err
-    assert service.trusted == [service.config_texts[0].hash]
+    assert set(board.callers.sent[-1]["wanted"].hashes) == trusted(board)
 
 
-def test_trust_with_json_shows_the_text_too(legion, service: StandIn):
+def test_trust_with_json_shows_the_text_too(legion):
     assert "make test" in legion("trust", "--json").err
 
 
-def test_trust_show_shows_every_text_and_trusts_none(legion, service: StandIn):
-    service.config_texts.append(a_text("checkout", 'run = "make all"\n', trusted=True))
+def test_trust_show_shows_every_text_and_trusts_none(legion, board: Board, texts):
+    before = trusted(board)
     shown = legion("trust", "--show").out
-    assert "as landed" in shown
-    assert "not trusted yet" in shown
-    assert "in your checkout" in shown
-    assert "make all" in shown
-    assert service.trusted == []
+    for words in ("as landed", "make test", "not trusted yet", "in your checkout", "curl evil"):
+        assert words in shown
+    assert trusted(board) == before
 
 
-@pytest.mark.parametrize(
-    "hidden", ["\x9d; curl evil \x9c", "\x9b; curl evil", "\x1b]0;; curl evil\x07", "\u202elive\u2066"]
-)
-def test_nothing_in_a_text_hides_from_who_is_to_trust_it(legion, service: StandIn, hidden):
-    service.config_texts = [a_text("landed", f'run = "make test {hidden}"\n', trusted=False)]
+@pytest.mark.parametrize("hidden", ["\x9d; curl evil \x9c", "\x9b; curl evil", "\u202elive\u2066"])
+def test_nothing_in_a_text_hides_from_who_is_to_trust_it(legion, board: Board, texts, hidden):
+    (board.repository.root / "legion.toml").write_text(f'[checks.test]\nrun = "make test {hidden}"\n')
     shown = legion("trust", "--show").out
     assert "".join(letter if letter.isprintable() else f"<U+{ord(letter):04X}>" for letter in hidden) in shown
     assert not any(letter in shown for letter in hidden if not letter.isprintable())
 
 
-def test_the_log_of_a_run_without_output_is_still_json(legion, service: StandIn):
-    service.put(1, state="done")
+def test_the_log_of_a_run_without_output_is_still_json(legion, board: Board):
+    board.put(1, state="done")
+    board.run(1)
     ended = legion("log", "1", "--json")
     assert json.loads(ended.out)["text"] == ""
 
 
-def test_the_log_of_a_checkpoint_says_that_nobody_works_on_it(legion, service: StandIn):
-    service.put(1, checkpoint=True)
-    service.has_run = False
+def test_the_log_of_a_checkpoint_says_that_nobody_works_on_it(legion, board: Board):
+    board.put(1, checkpoint=True, command="")
     ended = legion("log", "1")
     assert (ended.code, ended.err) == (0, "Ticket 1 is a checkpoint: no agent works on it.\n")
 
 
 @pytest.mark.parametrize("words", [["status"], ["ticket", "1"]])
-def test_a_ticket_that_was_sent_back_says_why_and_what_it_waits_for(legion, service: StandIn, words):
-    service.put(1, attempt=1, reason="checks failed: `make test`", doing="waits for a free slot")
-    shown = legion(*words).out
+def test_a_ticket_that_was_sent_back_says_why_and_what_it_waits_for(legion, board: Board, words):
+    board.put(1, state="working")
+    with board.store.write() as tx:
+        tickets.move(tx, 1, TryAgain("checks failed: `make test`", "", cause=Cause.CHECKS))
+    (line,) = board.service.status(board.cwd).tickets
+    assert line.doing
+    shown = legion(*words).out.partition("History")[0]
     assert shown.count("checks failed: `make test`") == 1
-    assert shown.count("waits for a free slot") == 1
+    assert shown.count(line.doing) == 1
 
 
-def test_init_dry_run_prints_the_file_and_nothing_else_on_stdout(legion, service: StandIn):
-    assert legion("init", "--dry-run").out == '[checks.test]\nrun = "make test"\n'
+def test_init_dry_run_prints_the_file_and_nothing_else_on_stdout(legion, tmp_path: Path):
+    fresh = Repository(tmp_path / "fresh")
+    fresh.git("rm", "--quiet", "legion.toml")
+    fresh.commit("without", {"Makefile": "test:\n\ttrue\n"})
+    tomllib.loads(legion("init", "--dry-run", str(fresh.root)).out)
 
 
-def test_the_graph_for_other_programs_cannot_be_broken_by_a_title(legion, service: StandIn):
-    service.put(1, 'say "hi" \\ <b>')
-    service.put(2, "next", after=[1])
+def test_the_graph_for_other_programs_cannot_be_broken_by_a_title(legion, board: Board):
+    board.put(1, 'say "hi" \\ <b>')
+    board.put(2, "next", after=[1])
     dot = legion("graph", "--dot").out
     assert """1 [label="#1 say 'hi' / <b> (queued)", style=bold];""" in dot
     assert "1 -> 2;" in dot
@@ -413,14 +471,48 @@ HOSTILE = "\x1b]0;owned\x07\x1b[2J evil\n\u202e title 🎉" + "x" * 1_000_000
 
 
 @pytest.mark.parametrize("words", [["status"], ["ticket", "1"], ["graph"], ["wait", "1"], ["graph", "--dot"]])
-def test_hostile_titles_are_shown_harmless_and_short(legion, service: StandIn, words):
-    service.put(1, HOSTILE, "done", reason=HOSTILE, doing=HOSTILE, epic=HOSTILE)
-    service.texts[1] = HOSTILE
+def test_hostile_titles_are_shown_harmless_and_short(legion, board: Board, words):
+    board.put(1, HOSTILE, "failed", reason=HOSTILE, epic=HOSTILE, text=HOSTILE)
     ended = legion(*words)
-    assert ended.code == 0
+    assert ended.code == (1 if words[0] == "wait" else 0)
     assert "evil" in ended.out
     assert len(ended.out) < 10_000
     assert not any(letter in ended.out for letter in "\x1b\x07\u202e")
+
+
+def test_drop_ended_takes_all_that_ended_off_the_board_but_what_others_wait_for(legion, board: Board):
+    board.put(1, state="done")
+    board.put(2, state="failed")
+    board.put(3, state="stopped", after=[2])
+    board.put(4, state="failed")
+    board.put(5, after=[4])
+    board.put(6, state="working")
+    ended = legion("drop", "--ended")
+    assert ended.out == "3 ended tickets are off the board. Still needed or being stopped: 4.\n"
+    assert sorted(board.tickets) == [4, 5, 6]
+    assert json.loads(legion("drop", "--ended", "--json").out)["tickets"] == []
+
+
+@pytest.mark.parametrize("words", [["drop"], ["drop", "1", "--ended"]])
+def test_drop_takes_one_ticket_or_all_that_ended(legion, board: Board, words):
+    board.put(1, state="done")
+    ended = legion(*words)
+    assert (ended.code, "legion drop --ended" in ended.err) == (2, True)
+    assert list(board.tickets) == [1]
+
+
+def test_a_dry_run_of_collect_says_what_would_come_and_moves_nothing(legion, board: Board):
+    assert legion("collect", "--dry-run").out == "main holds all landed work already.\n"
+    with board.store.write() as tx:
+        tx.execute(update(schema.projects).values(target=board.change))
+    before = board.repository.fingerprint()
+    ended = legion("collect", "--dry-run")
+    assert ended.out == "main would get 1 new commit.\n"
+    assert f"main: {board.base[:9]} to {board.change[:9]}, 1 commit, 1 file." in ended.err
+    assert board.repository.fingerprint() == before
+    with board.store.write() as tx:
+        tx.execute(update(schema.projects).values(target=board.base))
+    assert legion("collect", "--dry-run", "--wait").code == 2
 
 
 def test_without_arguments_the_help_is_shown(legion):

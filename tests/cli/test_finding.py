@@ -18,7 +18,7 @@ import pytest
 from legion import __version__
 from legion.wire.errors import BadInput, LegionError, NotFound, problem_of
 from tests.api.serving import TOKEN, Served
-from tests.api.standin import StandIn
+from tests.support.board import Board
 from tests.support.codebase import SOURCE
 
 
@@ -125,7 +125,7 @@ def test_a_data_directory_that_is_a_file_is_refused(alone: dict[str, str], tmp_p
     assert ended.stderr.count("\n") == 1
 
 
-def test_a_named_daemon_is_asked_with_its_token(legion, server: Served, service: StandIn, monkeypatch, tmp_path):
+def test_a_named_daemon_is_asked_with_its_token(legion, server: Served, board: Board, monkeypatch, tmp_path):
     monkeypatch.setenv("LEGION_DATA_DIR", str(tmp_path / "empty"))
     monkeypatch.setenv("LEGION_URL", f"http://127.0.0.1:{server.port}")
     monkeypatch.setenv("LEGION_TOKEN", TOKEN)
@@ -144,14 +144,14 @@ def test_a_named_daemon_is_asked_with_its_token(legion, server: Served, service:
         ("http://127.0.0.1:9", 75, "Nobody answers at http://127.0.0.1:9, which LEGION_URL names"),
     ],
 )
-def test_a_bad_address_is_said(legion, service: StandIn, monkeypatch, url, code, said):
+def test_a_bad_address_is_said(legion, board: Board, monkeypatch, url, code, said):
     monkeypatch.setenv("LEGION_URL", url)
     ended = legion("status")
     assert (ended.code, ended.out) == (code, "")
     assert said in ended.err
 
 
-def test_the_own_token_is_never_sent_to_another_machine(legion, service: StandIn, monkeypatch):
+def test_the_own_token_is_never_sent_to_another_machine(legion, board: Board, monkeypatch):
     monkeypatch.setenv("LEGION_URL", "http://192.0.2.1:6666")
     ended = legion("status")
     assert ended.code == 4
@@ -198,16 +198,14 @@ def stranger() -> Iterator[tuple[int, dict[str, str]]]:
         thread.join()
 
 
-def test_what_answers_but_is_not_legion_is_said(legion, service: StandIn, stranger, monkeypatch):
+def test_what_answers_but_is_not_legion_is_said(legion, board: Board, stranger, monkeypatch):
     monkeypatch.setenv("LEGION_URL", f"http://127.0.0.1:{stranger[0]}")
     ended = legion("status")
     assert ended.code == 1
     assert "is not Legion" in ended.err
 
 
-def test_another_version_is_mentioned_and_nonsense_from_it_is_explained(
-    legion, service: StandIn, stranger, monkeypatch
-):
+def test_another_version_is_mentioned_and_nonsense_from_it_is_explained(legion, board: Board, stranger, monkeypatch):
     monkeypatch.setenv("LEGION_URL", f"http://127.0.0.1:{stranger[0]}")
     stranger[1]["Legion-Version"] = "9.9.9"
     ended = legion("status")
@@ -217,9 +215,7 @@ def test_another_version_is_mentioned_and_nonsense_from_it_is_explained(
 
 
 @pytest.mark.parametrize("words", [("status",), ("inbox",), ("dispatch", "--ask", "-t", "a", "text")])
-def test_what_an_older_daemon_does_not_know_is_put_down_to_its_age(
-    legion, service: StandIn, stranger, monkeypatch, words
-):
+def test_what_an_older_daemon_does_not_know_is_put_down_to_its_age(legion, board: Board, stranger, monkeypatch, words):
     monkeypatch.setenv("LEGION_URL", f"http://127.0.0.1:{stranger[0]}")
     stranger[1]["Legion-Version"] = "0.1.0"
     ended = legion(*words)

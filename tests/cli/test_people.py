@@ -4,26 +4,17 @@ from __future__ import annotations
 
 import json
 import time
+from pathlib import Path
 
 import pytest
 
-from legion.wire.providers import LimitLine, ProviderLine
-from legion.wire.questions import QuestionLine
-
-
-def a_question(id: int = 3, **told: object) -> QuestionLine:
-    facts: dict[str, object] = {
-        "id": id,
-        "project": "shop",
-        "ticket": 12,
-        "title": "Add login",
-        "words": "May it use WebFetch: https://example.test",
-        "asked_at": time.time() - 125,
-        "deadline": time.time() + 3475,
-        "choices": ["yes", "no"],
-        "default": "no",
-    }
-    return QuestionLine(**{**facts, **told})  # type: ignore[arg-type]
+from legion.domain.errors import StateConflict
+from legion.domain.questions import QuestionKind
+from legion.wire.agents import HireAgent
+from legion.wire.projects import Done
+from legion.wire.providers import AddProvider, LimitLine, ProviderAnswer, ProviderLine, Providers
+from legion.wire.questions import Answered, Told
+from tests.support.board import Board
 
 
 def a_provider(name: str, **told: object) -> ProviderLine:
@@ -38,67 +29,72 @@ def a_provider(name: str, **told: object) -> ProviderLine:
     return ProviderLine(name=name, **{**facts, **told})  # type: ignore[arg-type]
 
 
-def test_the_inbox_says_who_asks_what_until_when_and_how_to_answer(service, legion):
-    service.questions = {3: a_question()}
+def test_the_inbox_says_who_asks_what_until_when_and_how_to_answer(board: Board, legion):
+    board.put(12, "Add login", "working")
+    board.ask()
     shown = legion("inbox").out
     for words in ("1 question waits for you.", "ticket 12 of shop, Add login", "May it use WebFetch", "asked 2m 0"):
         assert words in shown
     assert "without an answer it is a no at" in shown
     assert "legion answer 3 yes   or   legion answer 3 no" in shown
     assert "1 question waits for you: legion inbox" in legion("status").out
-    service.put(12, state="working")
     assert "legion answer 3 yes" in legion("ticket", "12").out
 
 
-def test_a_question_cannot_command_the_terminal(service, legion):
-    service.questions = {3: a_question(words="\x1b[2Jsweet\nfake line", title="\x1b]0;x\x07t")}
+def test_a_question_cannot_command_the_terminal(board: Board, legion):
+    board.put(12, "\x1b]0;x\x07t", "working")
+    board.ask(words="\x1b[2Jsweet\nfake line")
     shown = legion("inbox").out
     assert "\x1b" not in shown
     assert "sweet fake line" in shown
 
 
-def test_an_answer_is_passed_on_with_its_reason(service, legion):
-    service.questions = {3: a_question()}
+def test_an_answer_is_passed_on_with_its_reason(board: Board, legion):
+    board.put(12, state="working")
+    board.ask(kind=QuestionKind.ASK)
     assert legion("answer", "#3", "no", "Use the copy.").code == 0
-    assert service.told == [(12, "Use the copy.")]
-    assert legion("answer", "3", "yes").code == 3
+    assert (board.question().choice, board.question().why) == ("no", "Use the copy.")
+    assert legion("answer", "3", "yes").code == 5
+    assert legion("answer", "4", "yes").code == 3
 
 
-def test_a_rule_for_always_is_shown_before_it_is_saved(service, legion):
+def test_a_rule_for_always_is_shown_before_it_is_saved(board: Board, legion):
     rule = "WebFetch(domain:example.test)"
-    service.questions = {3: a_question(choices=["yes", "no", "always"], facts={"rule": rule})}
+    board.put(12, state="working")
+    board.ask(choices=("yes", "no", "always"), facts={"rule": rule})
     shown = legion("answer", "3", "always")
     assert (shown.code, rule in shown.err, "--yes" in shown.err) == (4, True, True)
-    assert 3 in service.questions
+    assert board.callers.asked == ["inbox"]
+    board.callers.instead["answer"] = Answered(question=3, ticket=12, allowed=True, message="The agent goes ahead.")
     assert legion("answer", "3", "always", "--yes").code == 0
-    assert service.answered[3].choice == "always"
+    assert board.callers.sent[-1]["given"].choice == "always"
 
 
-def test_a_question_of_a_standing_agent_shows_its_facts_and_its_own_choices(service, legion):
-    asked = a_question(
+def test_a_question_of_a_standing_agent_shows_its_facts_and_its_own_choices(board: Board, legion):
+    hired = board.service.hire(HireAgent(task="Stand there.", name="tess", cwd=board.cwd))
+    board.ask(
         ticket=None,
-        kind="ask",
-        agent="5f2c1d7e-0000",
-        name="tess",
+        kind=QuestionKind.ASK,
+        agent=hired.id,
         words="Which database?",
         facts={"found": "two in use"},
-        choices=["postgres", "both of them"],
-        default="postgres",
+        choices=("postgres", "both of them"),
+        fallback="postgres",
     )
-    service.questions = {3: asked}
     shown = legion("inbox").out
     for words in ("ask, agent tess of shop", "Which database?", "found: two in use", "it is `postgres` at"):
         assert words in shown
     assert "legion answer 3 postgres   or   legion answer 3 'both of them'" in shown
 
 
-def test_a_question_without_choices_is_answered_with_words(service, legion):
-    service.questions = {3: a_question(kind="ask", choices=[], default="")}
+def test_a_question_without_choices_is_answered_with_words(board: Board, legion):
+    board.put(12, state="working")
+    board.ask(kind=QuestionKind.ASK, choices=(), fallback="")
     shown = legion("inbox").out
     assert "left to the agent" in shown
     assert "legion answer 3 'your answer'" in shown
     assert legion("answer", "3", "Take the second one.").code == 0
-    assert service.answered[3].choice == "Take the second one."
+    assert board.question().choice == "Take the second one."
 
 
 @pytest.mark.parametrize("words", [("answer",), ("answer", "3"), ("answer", "three", "yes"), ("tell", "1"), ("tell",)])
@@ -108,32 +104,51 @@ def test_half_a_command_is_refused(legion, words):
     assert ended.err.count("\n") == 1
 
 
-def test_words_are_passed_on_and_a_deaf_agent_is_a_failure(service, legion):
-    service.put(1, state="working")
+def told(*, heard: bool | None) -> Told:
+    """What a real run answers is tested with one."""
+    return Told(ticket=1, run=1, heard=heard, message="It was sent.")
+
+
+def test_words_are_passed_on_and_a_deaf_agent_is_a_failure(board: Board, legion):
+    board.callers.instead = {"tell": told(heard=True), "interrupt": told(heard=None)}
     assert legion("tell", "1", "hello").code == 0
+    board.callers.instead["tell"] = told(heard=False)
     assert legion("tell", "1", "you are deaf").code == 1
     assert legion("interrupt", "1").code == 0
-    assert service.told == [(1, "hello"), (1, "you are deaf"), (1, "")]
+    assert [(sent["id"], sent["message"].text) for sent in board.callers.sent] == [
+        (1, "hello"),
+        (1, "you are deaf"),
+        (1, ""),
+    ]
 
 
-def test_a_message_comes_from_stdin(service, program):
-    service.put(1, state="working")
+def test_words_for_a_ticket_without_a_run_are_refused(board: Board, legion):
+    board.put(1)
+    assert legion("tell", "1", "hello").code == 5
+
+
+def test_a_message_comes_from_stdin(board: Board, program):
+    board.callers.instead = {"tell": told(heard=True)}
     assert program("tell", "1", "-", stdin=b"from a pipe").code == 0
-    assert service.told == [(1, "from a pipe")]
+    assert board.callers.sent[-1]["message"].text == "from a pipe"
 
 
-def test_a_key_from_stdin_goes_to_the_daemon_and_to_no_screen(service, program):
+def test_a_key_from_stdin_goes_to_the_daemon_and_to_no_screen(board: Board, program, tmp_path: Path):
     ended = program("provider", "add", "anthropic", "--key-stdin", stdin=b"sk-secret\n")
     assert ended.code == 0
-    (added,) = service.added
+    added = board.callers.sent[-1]["wanted"]
     assert (added.name, added.key, added.keyring) == ("anthropic", "sk-secret", False)
     assert "sk-secret" not in ended.out + ended.err
-    assert "Note: Ticket 1 goes on." in ended.err
+    places = [*tmp_path.rglob("*"), *board.data.root.rglob("*")]
+    (kept,) = [path for path in places if path.is_file() and b"sk-secret" in path.read_bytes()]
+    assert kept.stat().st_mode & 0o077 == 0
+    board.callers.instead = {"add_provider": Done(message="Added.", notes=["Ticket 1 goes on."])}
+    assert "Note: Ticket 1 goes on." in program("provider", "add", "anthropic", "--key-stdin", stdin=b"k").err
 
 
-def test_a_relative_key_file_is_sent_with_its_whole_path(service, legion, tmp_path):
+def test_a_relative_key_file_is_sent_with_its_whole_path(board: Board, legion):
     legion("provider", "add", "anthropic", "--key-file", "key")
-    assert service.added[0].key_file == str(tmp_path / "key")
+    assert board.callers.sent[-1]["wanted"].key_file == f"{board.cwd}/key"
 
 
 def test_no_option_takes_a_key(legion):
@@ -141,38 +156,48 @@ def test_no_option_takes_a_key(legion):
     assert legion("provider", "add", "anthropic", "sk-secret").code == 2
 
 
-def test_the_list_says_where_keys_are_and_how_much_is_left(service, legion):
+def test_the_list_says_where_keys_are_and_how_much_is_left(board, legion):
     limit = LimitLine(at=time.time(), status=200, window="5h", utilization=0.87, resets_at=time.time() + 700)
-    service.providers_there = {
-        "anthropic": a_provider("anthropic", default=True, limit=limit),
-        "other": a_provider("other", found=False, key="variable X"),
-        "ring": a_provider("ring", found=None, key="keyring"),
-    }
+    lines = [
+        a_provider("anthropic", default=True, limit=limit),
+        a_provider("other", found=False, key="variable X"),
+        a_provider("ring", found=None, key="keyring"),
+    ]
+    board.callers.instead = {"providers": Providers(file="/providers.toml", providers=lines)}
     first, used, second, third, file = legion("provider", "list").out.splitlines()
     assert first.split()[:2] == ["anthropic", "default"]
     assert used.startswith("  87% of 5h used, resets ")
     assert "not there" in second
     assert "not checked" in third
     assert file == "in /providers.toml"
-    told = json.loads(legion("provider", "list", "--json").out)
-    assert (told["schema"], told["providers"][0]["limit"]["utilization"]) == ("legion.providers/1", 0.87)
+    answer = json.loads(legion("provider", "list", "--json").out)
+    assert (answer["schema"], answer["providers"][0]["limit"]["utilization"]) == ("legion.providers/1", 0.87)
 
 
 def test_without_providers_the_list_says_what_to_do(legion):
     assert "legion provider add anthropic" in legion("provider", "list").out
 
 
-def test_a_test_that_did_not_go_well_ends_with_one(service, legion):
-    assert legion("provider", "test", "x").code == 1
-    service.providers_there = {"x": a_provider("x")}
-    assert legion("provider", "test", "x", "--model", "m-2").code == 0
+@pytest.mark.parametrize(("ok", "code"), [(True, 0), (False, 1)])
+def test_a_test_that_did_not_go_well_ends_with_one(board: Board, legion, ok, code):
+    board.callers.instead = {"try_provider": ProviderAnswer(provider="x", ok=ok, model="m", ms=12, message="So it is.")}
+    assert legion("provider", "test", "x", "--model", "m-2").code == code
+    assert board.callers.sent[-1]["wanted"].model == "m-2"
 
 
-def test_removing_what_agents_use_needs_a_yes(service, legion):
-    service.providers_there = {"x": a_provider("x")}
-    assert legion("provider", "remove", "x").code == 5
-    assert legion("provider", "remove", "x", "--yes").code == 0
-    assert legion("provider", "remove", "x").code == 3
+def test_removing_what_agents_use_needs_a_yes(board: Board, legion):
+    add_provider(board)
+    board.callers.trouble = StateConflict("Agents work with it: add --yes.")
+    assert legion("provider", "remove", "anthropic").code == 5
+    assert board.callers.sent[-1]["wanted"].yes is False
+    board.callers.trouble = None
+    assert legion("provider", "remove", "anthropic", "--yes").code == 0
+    assert board.callers.sent[-1]["wanted"].yes is True
+    assert legion("provider", "remove", "anthropic").code == 3
+
+
+def add_provider(board: Board) -> None:
+    board.service.add_provider(AddProvider(name="anthropic", key_env="KEY"))
 
 
 def test_the_group_alone_explains_itself(legion):
@@ -185,9 +210,10 @@ def test_the_group_alone_explains_itself(legion):
     ("typed", "offered"),
     [(("provider", "test", ""), "anthropic"), (("provider", "remove", "an"), "anthropic"), (("answer", ""), "3")],
 )
-def test_names_and_numbers_are_completed(service, program, typed, offered):
-    service.providers_there = {"anthropic": a_provider("anthropic")}
-    service.questions = {3: a_question()}
+def test_names_and_numbers_are_completed(board, program, typed, offered):
+    add_provider(board)
+    board.put(12, state="working")
+    board.ask()
     words = " ".join(("legion", *typed))
     env = {"_LEGION_COMPLETE": "bash_complete", "COMP_WORDS": words, "COMP_CWORD": str(len(typed))}
     assert f"plain,{offered}" in program(env=env).out

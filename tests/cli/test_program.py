@@ -14,10 +14,13 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from sqlalchemy import update
 
 from legion import __version__
+from legion.store.database import schema
+from legion.wire.projects import Config, SettingLine
 from tests.api.serving import Served, serving
-from tests.api.standin import StandIn
+from tests.support.board import Board
 
 
 @contextmanager
@@ -79,19 +82,18 @@ def test_asking_the_daemon_imports_none_of_its_libraries(program):
     ("words", "code"),
     [(["status"], 0), (["nonsense"], 2), (["ticket", "9"], 3), (["stop", "1"], 5), (["wait", "2"], 1)],
 )
-def test_exit_codes_of_the_real_process(program, service: StandIn, words, code):
-    service.put(1, state="done")
-    service.put(2, state="stopped")
+def test_exit_codes_of_the_real_process(program, board: Board, words, code):
+    board.put(1, state="done")
+    board.put(2, state="stopped")
     ended = program(*words)
     assert ended.code == code
     assert "Traceback" not in ended.err
 
 
-def test_ctrl_c_is_one_line_and_130(service: StandIn):
-    service.put(1, state="working")
+def test_ctrl_c_is_one_line_and_130(board: Board):
+    board.put(1, state="working")
     with running("wait", "1") as process:
-        assert service.waiting.acquire(timeout=20)
-        assert service.waiting.acquire(timeout=20)
+        assert board.news.waiting.acquire(timeout=20)
         process.send_signal(signal.SIGINT)
         _, err = process.communicate(timeout=20)
     assert process.returncode == 130
@@ -99,9 +101,9 @@ def test_ctrl_c_is_one_line_and_130(service: StandIn):
     assert "Traceback" not in err
 
 
-def test_a_reader_that_goes_away_is_no_trouble(service: StandIn):
-    service.put(1)
-    service.log_text = "line\n" * 500_000
+def test_a_reader_that_goes_away_is_no_trouble(board: Board):
+    board.put(1, state="done")
+    board.run(1, "line\n" * 500_000)
     # Unbuffered, Python itself would hide what happens.
     buffered = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
     with running("log", "1", env=buffered) as process:
@@ -113,11 +115,11 @@ def test_a_reader_that_goes_away_is_no_trouble(service: StandIn):
     assert (process.returncode, err) == (0, "")
 
 
-def test_the_text_may_come_from_stdin(program, service: StandIn):
+def test_the_text_may_come_from_stdin(program, board: Board):
     text = "Zeile für Zeile 🎉\n" * 50_000
     ended = program("dispatch", "-t", "Long", "-", stdin=text.encode())
     assert ended.out == "Ticket ID: 1\n"
-    assert service.texts[1] == text
+    assert board.tickets[1].spec.text == text
 
 
 @pytest.mark.parametrize(
@@ -134,15 +136,15 @@ def test_the_text_may_come_from_stdin(program, service: StandIn):
         (["init", b"\xff"], b"", "no folder"),
     ],
 )
-def test_odd_bytes_get_a_sentence(program, service: StandIn, words, stdin, said):
+def test_odd_bytes_get_a_sentence(program, board: Board, words, stdin, said):
     ended = program(*words, stdin=stdin)
     assert ended.code in (2, 3)
     assert said in ended.err
     assert ended.err.count("\n") == 1
-    assert service.tickets == {}
+    assert board.tickets == {}
 
 
-def test_a_folder_that_is_gone_is_said(service: StandIn, tmp_path: Path):
+def test_a_folder_that_is_gone_is_said(board: Board, tmp_path: Path):
     gone = tmp_path / "gone"
     gone.mkdir()
     script = f"cd {gone} && rmdir {gone} && exec {sys.executable} -m legion status"
@@ -151,95 +153,97 @@ def test_a_folder_that_is_gone_is_said(service: StandIn, tmp_path: Path):
     assert ended.stderr == "The current folder no longer exists; change to another one.\n"
 
 
-def test_a_terminal_without_unicode_gets_plain_letters(program, service: StandIn):
-    service.put(1, "漢字", "done")
+def test_a_terminal_without_unicode_gets_plain_letters(program, board: Board):
+    board.put(1, "漢字", "done")
     ended = program("status", env={"PYTHONIOENCODING": "ascii"})
     assert ended.code == 0
     assert "+ done" in ended.out
     assert "??" in ended.out
 
 
-def test_wait_tells_each_change_and_ends_with_the_last(service: StandIn):
-    service.put(1, "First", "working")
-    service.put(2, "Second", "queued")
+def test_wait_tells_each_change_and_ends_with_the_last(board: Board):
+    board.put(1, "First", "working")
+    board.put(2, "Second", "queued")
     with running("wait") as process:
         assert process.stderr is not None
         assert process.stderr.readline().startswith("Waiting for 2 tickets")
-        service.put(1, "First", "done")
+        board.put(1, "First", "done")
         assert "#1 done: First" in process.stderr.readline()
-        service.put(2, "Second", "failed")
+        board.put(2, "Second", "failed")
         out, err = process.communicate(timeout=20)
     assert "#2 failed: Second" in err
     assert process.returncode == 1
     assert "✓ done    #1  First" in out
 
 
-def test_a_dropped_ticket_is_not_waited_for(service: StandIn):
-    service.put(1, "First", "working")
-    service.put(2, "Second", "working")
+def test_a_dropped_ticket_is_not_waited_for(board: Board):
+    board.put(1, "First", "working")
+    board.put(2, "Second", "working")
     with running("wait") as process:
         assert process.stderr is not None
         process.stderr.readline()
-        service.drop(2)
-        service.put(1, "First", "done")
+        board.service.stop(2)
+        board.service.drop(2)
+        board.put(1, "First", "done")
         out, _ = process.communicate(timeout=20)
     assert process.returncode == 0
     assert "Second" not in out
 
 
-def test_a_log_is_followed_to_its_end(service: StandIn):
-    service.put(1, state="working")
-    service.log_text, service.log_ended = "one\n", False
+def test_a_log_is_followed_to_its_end(board: Board):
+    board.put(1, state="working")
+    run = board.run(1, "one\n", ended=False)
     with running("log", "1", "-f") as process:
         assert process.stdout is not None
         assert process.stdout.readline() == "one\n"
-        service.log_text += "two\n"
+        board.print(run, "two\n")
         assert process.stdout.readline() == "two\n"
-        service.log_ended = True
-        service.put(1, state="done")
+        board.end_run(run)
+        board.put(1, state="done")
         assert process.wait(timeout=20) == 0
 
 
-def test_watch_shows_state_and_output_until_the_end(service: StandIn):
-    service.put(1, "First", "working", doing="agent at work for 1 s")
-    service.log_text, service.log_ended = "", False
+def test_watch_shows_state_and_output_until_the_end(board: Board):
+    board.put(1, "First", "working")
+    run = board.run(1, ended=False)
     with running("watch", "1") as process:
         assert process.stdout is not None
-        assert "● working: agent at work for 1 s" in process.stdout.readline()
-        service.log_text = "thinking\n"
+        assert "● working" in process.stdout.readline()
+        board.print(run, "thinking\n")
         assert process.stdout.readline() == "thinking\n"
-        service.put(1, "First", "done")
+        board.end_run(run)
+        board.put(1, "First", "done")
         assert "✓ done" in process.stdout.readline()
         assert process.wait(timeout=20) == 0
 
 
-def test_status_in_a_pipe_is_written_anew_at_each_change(service: StandIn):
-    service.put(1, "First", "queued")
+def test_status_in_a_pipe_is_written_anew_at_each_change(board: Board):
+    board.put(1, "First", "queued")
     with running("status", "-w", "--json") as process:
         assert process.stdout is not None
         assert json.loads(process.stdout.readline())["tickets"][0]["state"] == "queued"
-        service.put(1, "First", "working")
+        board.put(1, "First", "working")
         assert json.loads(process.stdout.readline())["tickets"][0]["state"] == "working"
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_the_live_screen_leaves_the_terminal_as_it_was(service: StandIn, number):
-    service.put(1, "First", "queued")
+def test_the_live_screen_leaves_the_terminal_as_it_was(board: Board, number):
+    board.put(1, "First", "queued")
     ours, theirs = pty.openpty()
     with running("status", "-w", stdout=theirs, env={**os.environ, "TERM": "xterm"}) as process:
         os.close(theirs)
         shown = read_until(ours, b"First")
         assert b"\x1b[?1049h" in shown
-        service.put(1, "Renamed", "working")
-        read_until(ours, b"Renamed")
+        board.put(1, "First", "working")
+        read_until(ours, b"working")
         process.send_signal(number)
         assert b"\x1b[?25h\x1b[?1049l" in read_until(ours, b"\x1b[?1049l")
         assert process.wait(timeout=20) in (130, 128 + number)
     os.close(ours)
 
 
-def test_colours_only_on_a_terminal_and_never_against_the_persons_wish(service: StandIn):
-    service.put(1, "First", "failed")
+def test_colours_only_on_a_terminal_and_never_against_the_persons_wish(board: Board):
+    board.put(1, "First", "failed")
     for env, coloured in (({}, True), ({"NO_COLOR": "1"}, False), ({"TERM": "dumb"}, False)):
         ours, theirs = pty.openpty()
         with running("status", stdout=theirs, env={**os.environ, "TERM": "xterm", **env}) as process:
@@ -252,22 +256,22 @@ def test_colours_only_on_a_terminal_and_never_against_the_persons_wish(service: 
 
 def test_waiting_survives_a_restart_of_the_daemon(short_folder: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("LEGION_DATA_DIR", str(short_folder / "data"))
-    before, after = StandIn(), StandIn()
-    before.put(1, state="working")
-    after.put(1, state="done")
-    with serving(before, short_folder / "data"):
+    with serving(short_folder) as served:
+        served.board.put(1, state="working")
         process = subprocess.Popen(
             [sys.executable, "-m", "legion", "wait", "1"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
         )
-        assert before.waiting.acquire(timeout=20)
-        assert before.waiting.acquire(timeout=20)
+        assert served.board.news.waiting.acquire(timeout=20)
+        served.board.put(1, state="checking")
+        assert served.board.news.waiting.acquire(timeout=20)
     assert process.stderr is not None
     said = ""
     while "went away" not in said:
         line = process.stderr.readline()
         assert line, f"it ended with {process.wait(20)} and said {said!r}"
         said += line
-    with serving(after, short_folder / "data"):
+    with serving(short_folder) as served:
+        served.board.put(1, state="done")
         process.communicate(timeout=30)
     assert process.returncode == 0
 
@@ -278,9 +282,9 @@ def complete(program, words: str) -> list[str]:
     return [line.partition(",")[2] for line in program(env=env).out.splitlines()]
 
 
-def test_the_tab_key_completes_commands_options_and_tickets(program, service: StandIn, server: Served):
-    service.put(12, "First")
-    service.put(34, "Second")
+def test_the_tab_key_completes_commands_options_and_tickets(program, board: Board, server: Served):
+    board.put(12, "First")
+    board.put(34, "Second")
     assert complete(program, "legion st") == ["stop", "status"]
     assert "--checkpoint" in complete(program, "legion dispatch --c")
     assert complete(program, "legion ticket 1") == ["12"]
@@ -288,6 +292,9 @@ def test_the_tab_key_completes_commands_options_and_tickets(program, service: St
     assert complete(program, "legion stop 3") == ["34"]
     assert complete(program, "legion stop a") == ["all"]
     assert complete(program, "legion dispatch --after 12,3") == ["12,34"]
+    setting = SettingLine(key="drivers.claude.run", value="claude -p", origin="/config.toml")
+    config = Config(user_file="/config.toml", project_file="", settings=[setting], trusted=True)
+    board.callers.instead = {"config": config}
     assert complete(program, "legion dispatch --driver c") == ["claude"]
 
 
@@ -297,8 +304,8 @@ def test_the_tab_key_leaves_files_and_folders_to_the_shell(program):
         assert program(env=env).out.strip() == kind
 
 
-def test_a_closed_stdout_is_no_trouble(service: StandIn):
-    service.put(1)
+def test_a_closed_stdout_is_no_trouble(board: Board):
+    board.put(1)
     for words in ("status", "version", "nonsense"):
         ended = subprocess.run(
             ["sh", "-c", f"{sys.executable} -m legion {words} >&-"],
@@ -311,15 +318,22 @@ def test_a_closed_stdout_is_no_trouble(service: StandIn):
         assert ended.returncode == (2 if words == "nonsense" else 0)
 
 
-def test_collect_that_waits_also_waits_for_the_persons_own_commits(service: StandIn):
-    service.being_checked = True
-    with running("collect", "--wait") as command:
-        assert service.told_to_wait.wait(20)
-        service.being_checked = False
-        service.happen("project.absorbed")
-        out, err = command.communicate(timeout=20)
-    assert (command.returncode, out) == (0, "main has 2 new commits.\n")
-    assert err.startswith("Waiting until your own commits are checked")
+def test_collect_that_waits_also_waits_for_the_persons_own_commits(short_folder: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("LEGION_DATA_DIR", str(short_folder / "data"))
+    with serving(short_folder) as served:
+        board = served.board
+        own = board.repository.commit("the person's own", {"own.txt": "mine\n"})
+        with running("collect", "--wait", cwd=board.cwd) as command:
+            assert command.stderr is not None
+            said = command.stderr.readline()
+            while not said.startswith("Waiting until your own commits are checked"):
+                assert said
+                said = command.stderr.readline()
+            with board.store.write() as tx:
+                tx.execute(update(schema.projects).values(target=own, person_absorbed=own))
+            board.happen()
+            out, _ = command.communicate(timeout=20)
+    assert (command.returncode, out) == (0, "main holds all landed work already.\n")
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])

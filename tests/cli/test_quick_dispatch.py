@@ -12,14 +12,16 @@ import click
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
-from tests.api.standin import StandIn
+from sqlalchemy import delete
 
 from legion.cli import quick_dispatch
 from legion.cli.tickets.dispatch import dispatch as whole
 from legion.cli.tickets.dispatch import one_ticket
 from legion.domain.errors import LegionError
+from legion.store.database import schema
 from legion.system.paths import default_data_dir
 from legion.wire.tickets import NewTicket
+from tests.support.board import Board
 
 PLAIN = [
     ["-t", "A", "Do it"],
@@ -96,37 +98,44 @@ def test_no_words_are_understood_in_two_ways(words: list[str]):
     assert ticket is None or ticket == by_click(words)
 
 
-def test_a_plain_dispatch_is_asked_for_without_importing_what_costs(program, service: StandIn):
-    ended = program("dispatch", "-t", "A", "-c", "here", "Do it", env={"PYTHONPROFILEIMPORTTIME": "1"})
+def test_a_plain_dispatch_is_asked_for_without_importing_what_costs(program, board: Board):
+    ended = program(
+        "dispatch", "-t", "A", "-c", "here", "--command", "true", "Do it", env={"PYTHONPROFILEIMPORTTIME": "1"}
+    )
     assert (ended.code, ended.out) == (0, "Ticket ID: 1\n")
-    (asked,) = service.dispatched
+    asked = board.callers.sent[-1]["wanted"]
     assert asked.cwd == str(Path.cwd())
     assert len(asked.request) == 32
-    assert asked.tickets == [NewTicket(title="A", context="here", text="Do it")]
+    assert asked.tickets == [NewTicket(title="A", context="here", text="Do it", command="true")]
     for name in ("click", "dataclasses", "inspect", "typing", "pathlib", "urllib.parse", "legion.wire.tickets"):
         assert not any(line.rpartition("|")[2].strip() == name for line in ended.err.splitlines()), name
 
 
-def test_notes_are_told_and_the_ticket_is_made_once(program, service: StandIn, tmp_path: Path):
-    (tmp_path / "red").mkdir()
-    ended = program("dispatch", "-t", "A", "Do it", cwd=tmp_path / "red")
-    assert (ended.code, ended.out, ended.err) == (0, "Ticket ID: 1\n", "Note: The target fails its checks.\n")
-    assert service.asked == ["dispatch"]
+def test_notes_are_told_and_the_ticket_is_made_once(program, board: Board):
+    with board.store.write() as tx:
+        tx.execute(delete(schema.trusted))
+    ended = program("dispatch", "-t", "A", "-c", "here", "Do it")
+    board.trust()
+    assert (ended.code, ended.out) == (0, "Ticket ID: 1\n")
+    assert ended.err.startswith("Note: ")
+    assert "legion trust" in ended.err
+    assert list(board.tickets) == [1]
 
 
-def test_a_refusal_is_one_sentence_with_its_exit_code(program, service: StandIn):
+def test_a_refusal_is_one_sentence_with_its_exit_code(program, board: Board):
     ended = program("dispatch", "-t", "A", "--after", "77", "B")
     assert (ended.code, ended.out) == (2, "")
-    assert ended.err == "`A` comes after ticket 77, which is not there.\n"
-    assert service.asked == ["dispatch"]
+    assert "77" in ended.err
+    assert ended.err.count("\n") == 1
+    assert board.callers.asked == ["dispatch"]
 
 
 @pytest.mark.parametrize("shell", ["exec 1>&-; exec {}", "{} | true"])
-def test_nobody_has_to_read_the_number(service: StandIn, shell: str):
-    legion = f"{sys.executable} -m legion dispatch -t A x"
+def test_nobody_has_to_read_the_number(board: Board, shell: str):
+    legion = f"{sys.executable} -m legion dispatch -t A --command true x"
     ended = subprocess.run(["sh", "-c", shell.format(legion)], capture_output=True, text=True, timeout=60, check=False)
     assert (ended.returncode, ended.stderr) == (0, "")
-    assert service.asked == ["dispatch"]
+    assert board.callers.asked == ["dispatch"]
 
 
 @pytest.fixture

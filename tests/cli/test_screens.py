@@ -9,27 +9,27 @@ from legion.cli.board.graph import drawing_of
 from legion.cli.board.status import screen_of
 from legion.cli.tickets.ticket import page_of
 from legion.wire.projects import Graph
-from tests.api.standin import StandIn, a_receipt, a_run
+from tests.cli.pictured import Pictured, a_receipt, a_run
 
 PLAIN = Screen(tty=False, colours=False, unicode=True, width=80, height=None)
 ASCII = replace(PLAIN, unicode=False)
 COLOURED = replace(PLAIN, colours=True, tty=True)
 
 
-def a_board() -> StandIn:
-    service = StandIn()
-    service.put(1, "Tables for users", "done", unchecked=True)
-    service.put(2, "The HTTP side", "working", after=[1], attempt=2, doing="agent at work for 12 s")
-    service.put(3, "A page to log in", "landing", after=[1], doing="in a batch of 4")
-    service.put(4, "Rate limits", "failed", after=[1], attempt=5, reason="gave up after 5 attempts: conflict")
-    service.put(5, "End to end", "queued", after=[2, 3], doing="waits for 2, 3")
-    service.put(6, "Metrics", "queued", after=[4], held_up_by=[4], doing="held up by 4")
-    service.put(7, "Everything holds", "queued", after=[5], checkpoint=True, doing="waits for 5")
-    return service
+def a_board() -> Pictured:
+    board = Pictured()
+    board.put(1, "Tables for users", "done", unchecked=True)
+    board.put(2, "The HTTP side", "working", after=[1], attempt=2, doing="agent at work for 12 s")
+    board.put(3, "A page to log in", "landing", after=[1], doing="in a batch of 4")
+    board.put(4, "Rate limits", "failed", after=[1], attempt=5, reason="gave up after 5 attempts: conflict")
+    board.put(5, "End to end", "queued", after=[2, 3], doing="waits for 2, 3")
+    board.put(6, "Metrics", "queued", after=[4], held_up_by=[4], doing="held up by 4")
+    board.put(7, "Everything holds", "queued", after=[5], checkpoint=True, doing="waits for 5")
+    return board
 
 
 def test_the_status_screen():
-    lines = screen_of(a_board().status("/src/shop", False), PLAIN)
+    lines = screen_of(a_board().status(), PLAIN)
     assert (
         "\n".join(lines)
         == """\
@@ -57,7 +57,7 @@ Ended
 
 
 def test_failed_tickets_that_are_not_listed_are_counted_where_they_need_somebody():
-    status = a_board().status("/src/shop", False)
+    status = a_board().status()
     lines = screen_of(replace(status, counts=status.counts | {"failed": 4}), PLAIN)
     asides = [line.strip() for line in lines if "more: legion status --all" in line]
     assert asides == ["and 3 more: legion status --all", "and 4 more: legion status --all"]
@@ -65,10 +65,9 @@ def test_failed_tickets_that_are_not_listed_are_counted_where_they_need_somebody
 
 
 def test_the_ticket_screen():
-    service = a_board()
-    service.runs = [a_run(1, "failed", detail="exit code 1"), a_run(2, None)]
-    service.receipts = [a_receipt("lint", "green"), a_receipt("test", "red")]
-    page = replace(service.ticket(2), history=[])
+    board = a_board()
+    runs = [a_run(1, "failed", detail="exit code 1"), a_run(2, None)]
+    page = board.page(2, runs=runs, receipts=[a_receipt("lint", "green"), a_receipt("test", "red")])
     lines = [line for line in page_of(page, PLAIN) if "attempt 1 " not in line and "attempt 2 " not in line]
     assert (
         "\n".join(lines)
@@ -107,7 +106,7 @@ Changes in 1 file
 
 def test_the_graph_is_drawn_as_a_tree_with_the_longest_chain_marked():
     assert (
-        "\n".join(drawing_of(a_board().graph("/src/shop"), PLAIN))
+        "\n".join(drawing_of(a_board().graph(), PLAIN))
         == """\
 ✓ #1 ★ Tables for users  done  unchecked
 ├─ ● #2 ★ The HTTP side  working  attempt 2/5, agent at work for 12 s
@@ -122,46 +121,46 @@ def test_the_graph_is_drawn_as_a_tree_with_the_longest_chain_marked():
 
 
 def test_the_graph_without_unicode():
-    lines = drawing_of(a_board().graph("/src/shop"), ASCII)
+    lines = drawing_of(a_board().graph(), ASCII)
     assert lines[1] == "|- * #2 * The HTTP side  working  attempt 2/5, agent at work for 12 s"
     assert all(line.isascii() for line in lines)
 
 
 def test_a_graph_that_is_too_deep_for_the_screen_is_drawn_wave_by_wave():
-    service = StandIn()
+    board = Pictured()
     for id in range(1, 200, 2):
-        service.put(id, after=[id - 2] if id > 1 else [])
-        service.put(id + 1, after=[id - 2] if id > 1 else [])
-    lines = drawing_of(service.graph("/src/shop"), PLAIN)
+        board.put(id, after=[id - 2] if id > 1 else [])
+        board.put(id + 1, after=[id - 2] if id > 1 else [])
+    lines = drawing_of(board.graph(), PLAIN)
     assert lines[0] == "Wave 1"
     assert "after 1" in "\n".join(lines)
     assert all(width(line) <= 80 for line in lines)
 
 
 def test_a_chain_of_ten_thousand_tickets_is_drawn():
-    service = StandIn()
+    board = Pictured()
     for id in range(1, 10_001):
-        service.put(id, after=[id - 1] if id > 1 else [])
-    assert len(drawing_of(service.graph("/src/shop"), PLAIN)) == 10_002
+        board.put(id, after=[id - 1] if id > 1 else [])
+    assert len(drawing_of(board.graph(), PLAIN)) == 10_002
 
 
 def test_what_goes_on_by_itself_waits_and_what_does_not_needs_the_person():
-    service = StandIn()
+    board = Pictured()
     limited = "the provider does not serve for now: API Error: 529"
     waits = "waits for the provider, resumes by itself in 40 s"
-    service.put(1, "Limited", "parked", parked_until=3000.0, doing=waits, reason=limited)
-    service.put(2, "Hasty", "parked", parked_until=3000.0, reason="exit code 1; it rests 4 s")
-    service.put(3, "Paused", "parked", reason="paused by a person")
-    shown = "\n".join(screen_of(service.status("/src/shop", False), replace(PLAIN, width=140)))
+    board.put(1, "Limited", "parked", parked_until=3000.0, doing=waits, reason=limited)
+    board.put(2, "Hasty", "parked", parked_until=3000.0, reason="exit code 1; it rests 4 s")
+    board.put(3, "Paused", "parked", reason="paused by a person")
+    shown = "\n".join(screen_of(board.status(), replace(PLAIN, width=140)))
     needs, waiting = shown.partition("Waiting")[::2]
     assert [f"#{id}" in needs.partition("Needs you")[2] for id in (1, 2, 3)] == [False, False, True]
     assert f"Limited  {waits}; {limited}" in waiting
     assert "Hasty    exit code 1; it rests 4 s" in waiting
-    page = page_of(service.ticket(1), PLAIN)
+    page = page_of(board.page(1), PLAIN)
     assert page[1:3] == [f"‖ parked  {waits}", f"  {limited}"]
     long = f"tried again in 4 s: .env would become part of changes: {'add it to .gitignore or ' * 3}change it"
-    service.put(4, "Put off", "working", attempt=2, doing=long)
-    page = page_of(service.ticket(4), PLAIN)
+    board.put(4, "Put off", "working", attempt=2, doing=long)
+    page = page_of(board.page(4), PLAIN)
     assert page[1] == "● working  attempt 2/5"
     assert " ".join(" ".join(page[2:5]).split()).startswith(long)
 
@@ -172,45 +171,45 @@ def test_an_empty_board_says_what_to_do():
 
 
 def test_every_screen_fits_every_width():
-    service = a_board()
-    service.put(8, "漢字 🎉 " * 30, "parked", reason="waits for a person " * 10)
-    service.runs = [a_run(1, "failed", detail="exit code 1; not part of the change: nested repositories vendor/lib")]
-    service.receipts = [a_receipt("test", "red", command="make " + "x" * 200)]
-    assert "vendor/lib" in "\n".join(page_of(service.ticket(8), PLAIN, full=True)), "nothing is cut short"
+    board = a_board()
+    board.put(8, "漢字 🎉 " * 30, "parked", reason="waits for a person " * 10)
+    runs = [a_run(1, "failed", detail="exit code 1; not part of the change: nested repositories vendor/lib")]
+    page = board.page(8, runs=runs, receipts=[a_receipt("test", "red", command="make " + "x" * 200)])
+    assert "vendor/lib" in "\n".join(page_of(page, PLAIN, full=True)), "nothing is cut short"
     for columns in (20, 30, 40, 60, 80, 200):
         screen = replace(PLAIN, width=columns)
         for lines in (
-            screen_of(service.status("/src/shop", False), screen),
-            page_of(service.ticket(8), screen),
-            page_of(service.ticket(8), screen, full=True),
-            drawing_of(service.graph("/src/shop"), screen),
+            screen_of(board.status(), screen),
+            page_of(page, screen),
+            page_of(page, screen, full=True),
+            drawing_of(board.graph(), screen),
         ):
             assert [line for line in lines if width(line) > columns] == []
 
 
 def test_status_fits_a_small_terminal_however_many_tickets_there_are():
-    service = StandIn()
+    board = Pictured()
     for id in range(1, 300):
-        service.put(id, state=["queued", "working", "done", "failed", "landing"][id % 5])
-    lines = screen_of(service.status("/src/shop", False), replace(COLOURED, height=24))
+        board.put(id, state=["queued", "working", "done", "failed", "landing"][id % 5])
+    lines = screen_of(board.status(), replace(COLOURED, height=24))
     assert len(lines) < 24
     assert "more: legion status --all" in "\n".join(lines)
-    assert len(screen_of(service.status("/src/shop", True), replace(COLOURED, height=24), everything=True)) > 290
+    assert len(screen_of(board.status(all=True), replace(COLOURED, height=24), everything=True)) > 290
 
 
 def test_outside_of_any_project_the_tickets_of_all_are_shown():
-    service = a_board()
-    lines = screen_of(service.status(None, False), PLAIN)
+    board = a_board()
+    lines = screen_of(board.status(everywhere=True), PLAIN)
     assert lines[1].startswith("shop  main")
 
 
 def test_an_unknown_state_of_a_newer_daemon_is_shown_as_it_is():
-    service = StandIn()
-    service.put(1, "New", "pondering")
-    assert "? pondering  #1  New" in "\n".join(screen_of(service.status("/src/shop", False), PLAIN))
-    assert "? #1 New  pondering" in "\n".join(drawing_of(service.graph("/src/shop"), PLAIN))
+    board = Pictured()
+    board.put(1, "New", "pondering")
+    assert "? pondering  #1  New" in "\n".join(screen_of(board.status(), PLAIN))
+    assert "? #1 New  pondering" in "\n".join(drawing_of(board.graph(), PLAIN))
 
 
 def test_colours_come_with_a_symbol_and_a_word():
-    line = next(line for line in screen_of(a_board().status("/x", False), COLOURED) if "#4" in line)
+    line = next(line for line in screen_of(a_board().status(), COLOURED) if "#4" in line)
     assert "\x1b[31m✗ failed\x1b[0m" in line

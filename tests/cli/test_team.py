@@ -11,8 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.api.standin import StandIn
-from tests.api.standin_teams import a_role, a_team
+from legion.config.files.teams import DefinitionKind, file_of
+from legion.domain.errors import BadInput
+from legion.wire.teams import SaveDefinition, Teams
+from tests.support.board import Board
 
 EDITOR = """\
 #!/bin/sh
@@ -27,7 +29,7 @@ Edit = Callable[..., tuple[int, str]]
 
 
 @pytest.fixture
-def edit(service: StandIn, tmp_path: Path) -> Edit:
+def edit(board: Board, tmp_path: Path) -> Edit:
     """Runs a command at a terminal whose editor writes these texts, one each time; what the person types comes next."""
 
     def call(*words: str, texts: tuple[str, ...], typed: str = "") -> tuple[int, str]:
@@ -58,57 +60,90 @@ def edit(service: StandIn, tmp_path: Path) -> Edit:
     return call
 
 
-def test_what_the_editor_leaves_is_saved(edit: Edit, service: StandIn, tmp_path: Path):
-    code, said = edit("team", "edit", "pair", texts=('roles = ["engineer"]\n',))
-    assert (code, said) == (0, "The team pair is written.\n")
-    ((kind, saved),) = service.saved
-    assert (kind, saved.name, saved.text, saved.new) == ("team", "pair", 'roles = ["engineer"]\n', False)
+TEAM = 'about = "mine"\nroles = ["engineer"]\n'
+ROLE = 'about = "mine"\npart = "advise"\nprompt = "Be good."\n'
+
+
+def test_what_the_editor_leaves_is_saved(edit: Edit, board: Board, tmp_path: Path):
+    code, said = edit("team", "edit", "qa_team", texts=(TEAM,))
+    assert code == 0
+    assert said.startswith("The team qa_team is written to ")
+    assert board.service.team_text(board.cwd, "qa_team").text == TEAM
+    assert board.callers.sent[-1]["wanted"].new is False
     assert not list(tmp_path.glob("legion-*"))
 
 
-def test_nonsense_is_told_and_edited_again(edit: Edit, service: StandIn, tmp_path: Path):
-    code, said = edit("role", "new", "pm", "--like", "qa", texts=("nonsense", "fine"), typed="y\n")
+def test_nonsense_is_told_and_edited_again(edit: Edit, board: Board, tmp_path: Path):
+    template = board.service.role_text(board.cwd, "critic", new=True, like="qa").text
+    with pytest.raises(BadInput) as refused:
+        board.service.save_role(SaveDefinition(cwd=board.cwd, name="critic", text="nonsense", new=True))
+    code, said = edit("role", "new", "critic", "--like", "qa", texts=("nonsense", ROLE), typed="y\n")
     assert code == 0
-    assert "In t.toml, line 1, `roles` must be a list of roles." in said
-    assert [(kind, saved.text, saved.new) for kind, saved in service.saved] == [("role", "fine", True)]
-    assert (tmp_path / "editor/seen-0").read_text() == 'about = "qa"\n'
+    assert refused.value.message in said
+    assert board.service.role_text(board.cwd, "critic").text == ROLE
+    assert board.callers.sent[-1]["wanted"].new is True
+    assert (tmp_path / "editor/seen-0").read_text() == template
     assert (tmp_path / "editor/seen-1").read_text() == "nonsense"
 
 
-def test_nonsense_that_is_given_up_is_kept_aside(edit: Edit, service: StandIn, tmp_path: Path):
-    code, said = edit("team", "edit", "pair", texts=("nonsense",), typed="n\n")
+def test_nonsense_that_is_given_up_is_kept_aside(edit: Edit, board: Board, tmp_path: Path):
+    code, said = edit("team", "edit", "qa_team", texts=("nonsense",), typed="n\n")
     assert code == 2
-    assert service.saved == []
-    (kept,) = tmp_path.glob("legion-pair-*.toml")
+    assert is_shipped(board)
+    (kept,) = tmp_path.glob("legion-qa_team-*.toml")
     assert kept.read_text() == "nonsense"
-    assert f"legion team edit pair --from {kept}" in said
+    assert f"legion team edit qa_team --from {kept}" in said
 
 
-def test_a_text_that_nobody_changed_is_not_saved(edit: Edit, service: StandIn):
-    assert edit("team", "edit", "pair", texts=()) == (0, "Nothing was changed.\n")
-    assert service.saved == []
+def test_a_text_that_nobody_changed_is_not_saved(edit: Edit, board: Board):
+    assert edit("team", "edit", "qa_team", texts=()) == (0, "Nothing was changed.\n")
+    assert is_shipped(board)
 
 
-def test_without_a_terminal_a_file_is_asked_for(legion, service: StandIn, program):
-    ended = program("team", "edit", "pair")
+def is_shipped(board: Board) -> bool:
+    return board.service.team(board.cwd, "qa_team").team.origin == "shipped"
+
+
+def test_without_a_terminal_a_file_is_asked_for(legion, board: Board, program):
+    ended = program("team", "edit", "qa_team")
     assert ended.code == 2
-    assert "legion team edit pair --from FILE" in ended.err
-    assert program("team", "edit", "pair", "--from", "-", stdin=b"fine").code == 0
-    assert [saved.text for _, saved in service.saved] == ["fine"]
-    assert legion("team", "edit", "pair", "--from", "nowhere.toml").code == 3
-    assert legion("team", "edit", "pair", "--from", ".").code == 2
+    assert "legion team edit qa_team --from FILE" in ended.err
+    assert program("team", "edit", "qa_team", "--from", "-", stdin=TEAM.encode()).code == 0
+    assert board.service.team_text(board.cwd, "qa_team").text == TEAM
+    assert legion("team", "edit", "qa_team", "--from", "nowhere.toml").code == 3
+    assert legion("team", "edit", "qa_team", "--from", ".").code == 2
 
 
-def test_a_list_tells_what_cannot_be_used_and_what_is_not_trusted(legion, service: StandIn):
-    service.teams_there["odd"] = a_team("odd", fault="In odd.toml, line 3, `roles` names no role.")
-    shown = legion("team", "list").out
-    assert "cannot be used" in shown
-    assert "In odd.toml, line 3, `roles` names no role." in shown
-    assert ".legion/teams/other.toml" in shown
-    service.roles_there["odd"] = a_role("odd", "", fault="In odd.toml, line 1, `part` must be.")
-    assert "In odd.toml, line 1, `part` must be." in legion("role", "list").out
+def own_file(kind: DefinitionKind, name: str, text: str) -> None:
+    file = file_of(kind, name)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(text)
 
 
-def test_what_a_file_says_cannot_command_the_terminal(legion, service: StandIn):
-    service.roles_there["qa"] = a_role("qa", "read", about="\x1b[2Jgone", model="\x1b]0;x\x07")
-    assert "\x1b" not in legion("role", "show", "qa").out + legion("role", "list").out + legion("team", "list").out
+def test_a_list_tells_what_cannot_be_used(legion, board: Board):
+    own_file(DefinitionKind.TEAM, "odd", 'about = "x"\nroles = ["no-such-role"]\n')
+    own_file(DefinitionKind.ROLE, "odd", 'about = "x"\npart = "sing"\n')
+    for words, fault in (
+        ("team", next(one.fault for one in board.service.teams(board.cwd).teams if one.name == "odd")),
+        ("role", next(one.fault for one in board.service.roles(board.cwd).roles if one.name == "odd")),
+    ):
+        shown = legion(words, "list").out
+        assert "cannot be used" in shown
+        assert fault
+        assert "".join(fault.split()) in "".join(shown.split())
+
+
+def test_a_list_tells_what_is_not_trusted(legion, board: Board):
+    found = Teams(teams=[], untrusted=[".legion/teams/other.toml"])
+    board.callers.instead = {"teams": found}
+    assert ".legion/teams/other.toml" in legion("team", "list").out
+
+
+def test_what_a_file_says_cannot_command_the_terminal(legion, board: Board):
+    own_file(
+        DefinitionKind.ROLE,
+        "qa",
+        'about = "\\u001b[2Jgone"\npart = "read"\nmodel = "\\u001b]0;x\\u0007"\nprompt = "b"\n',
+    )
+    shown = legion("role", "show", "qa")
+    assert "\x1b" not in shown.out + shown.err + legion("role", "list").out + legion("team", "list").out

@@ -146,7 +146,7 @@ def test_a_standing_agent_sees_itself_by_tool_and_by_command_line(here: Company)
 def test_its_shell_cannot_be_anybody_else_or_do_what_is_the_persons(here: Company):
     data, token = here.squad.data.root, here.squad.data.token.read_text().strip()
     tries = [
-        ("LEGION_SESSION_ID=root legion status", "lets nobody call as 'root'"),
+        ("LEGION_SESSION_ID=root legion status", "cannot be used as 'root'"),
         ("LEGION_TOKEN=guessed legion status", "missing or wrong"),
         ("env -u LEGION_TOKEN legion status", "not running"),
         ("legion answer 4711 yes", "There is no question 4711"),

@@ -55,13 +55,13 @@ def refusals(here: Office, caller: str) -> list[str]:
 def test_an_agent_acts_as_itself_and_its_name_alone_is_worth_nothing(here: Office, boss: Employee):
     assert boss.legion.agents(False).you == boss.id
     other = report_of(boss)
-    with pytest.raises(NotAllowed, match="lets nobody call as"):
+    with pytest.raises(NotAllowed, match="cannot be used as"):
         here.client(boss.token, session=other.id).agents(False)
-    with pytest.raises(NotAllowed, match="lets nobody call as"):
+    with pytest.raises(NotAllowed, match="cannot be used as"):
         here.client(boss.token, session="root").agents(False)
     with pytest.raises(NotAllowed, match="missing or wrong"):
         here.client("", session=boss.id).agents(False)
-    with pytest.raises(NotAllowed, match="lets nobody call as"):
+    with pytest.raises(NotAllowed, match="cannot be used as"):
         here.client(PERSONS, session=boss.id).agents(False)
     assert refusals(here, boss.id) == ["GET /v1/agents"]
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import delete, text, update
+from sqlalchemy import delete, insert, text, update
 
 from legion import __version__
 from legion.config.files.current import CurrentSettings
@@ -54,7 +54,7 @@ from tests.store.making import add_ticket
 from tests.support.repository import Repository
 
 CHECKS = '[checks.test]\nrun = "make test"\n'
-_KEPT = (schema.projects, schema.trusted, schema.counters)
+_KEPT = (schema.projects, schema.counters)
 
 
 class WatchedSignal(CommitSignal):
@@ -70,7 +70,10 @@ class WatchedSignal(CommitSignal):
 
 
 class WatchedCallers(CallerRegistry):
-    """Notes what reaches the service. `trouble` is raised instead of the answers."""
+    """Notes what reaches the service.
+
+    `trouble` is raised instead of the answers; `instead` holds answers, by operation, that need a program at work.
+    """
 
     def __init__(self, context: Context, service: Service, news: CommitSignal) -> None:
         super().__init__(context, service, news)
@@ -82,6 +85,7 @@ class WatchedCallers(CallerRegistry):
         self.names: list[str] = []
         """The callers."""
         self.trouble: BaseException | None = None
+        self.instead: dict[str, object] = {}
 
     def perform(self, caller: Caller, row: Operation, arguments: Mapping[str, Any]) -> Any:
         self.asked.append(row.name)
@@ -89,11 +93,14 @@ class WatchedCallers(CallerRegistry):
         self.names.append(caller.id)
         if self.trouble is not None:
             raise self.trouble
+        if row.name in self.instead:
+            return self.instead[row.name]
         return super().perform(caller, row, arguments)
 
 
 class Board:
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, sandbox: str = "") -> None:
+        """`sandbox` says why none works; empty: one does."""
         self.data = DataDir(folder / "data")
         self.data.prepare()
         self.store = Store(sqlite_url(self.data.database))
@@ -103,7 +110,7 @@ class Board:
             store=self.store,
             launcher=Launcher(),
             settings=CurrentSettings(UserConfig()),
-            sandbox=SandboxState(kind=SandboxKind.PROCESS_GROUPS, works=False, why="none is needed"),
+            sandbox=SandboxState(kind=SandboxKind.PROCESS_GROUPS, works=not sandbox, why=sandbox or "it works"),
             url="",
             machine="here",
             clock=time.time,
@@ -113,16 +120,19 @@ class Board:
         line = DaemonLine(pid=4242, url="", version=__version__, data_dir="", started_at=time.time(), sandbox="works")
         self.service = Service(self.context, self.news, daemon=line, end=self.down.set)
         self.callers = WatchedCallers(self.context, self.service, self.news)
-        self.repository = Repository(folder / "shop", CHECKS)
+        if not (folder / "shop").exists():
+            made = Repository(folder / "shop", CHECKS)
+            made.git("checkout", "--quiet", "-b", "change")
+            made.commit("A change", {"README.txt": "hello, world\n"})
+            made.git("checkout", "--quiet", "main")
+        self.repository = Repository.at(folder / "shop")
         self.cwd = str(self.repository.root)
-        self.base = self.repository.head()
-        self.repository.git("checkout", "--quiet", "-b", "change")
-        self.change = self.repository.commit("A change", {"README.txt": "hello, world\n"})
-        self.repository.git("checkout", "--quiet", "main")
+        self.base, self.change = self.repository.git("rev-parse", "main", "change").split()
         self.service.add_project(AddProject(path=self.cwd))
         self.trust()
         with self.store.read() as tx:
-            self.counters = {row.name: row.value for row in tx.execute(schema.counters.select())}
+            self._counters = {row.name: row.value for row in tx.execute(schema.counters.select())}
+            self._trusted = [dict(row._mapping) for row in tx.execute(schema.trusted.select())]
 
     def close(self) -> None:
         self.news.close()
@@ -140,8 +150,9 @@ class Board:
                 if table not in _KEPT:
                     tx.execute(delete(table))
             for name in {row.name for row in tx.execute(schema.counters.select())} - {"event"}:
-                self._count(tx, name, self.counters.get(name, 0))
-            tx.execute(update(schema.projects).values(paused=False, removed_at=None))
+                self._count(tx, name, self._counters.get(name, 0))
+            tx.execute(insert(schema.trusted), self._trusted)
+            tx.execute(update(schema.projects).values(paused=False))
         self.callers.forget()
         self.down.clear()
         while self.news.waiting.acquire(blocking=False):
@@ -164,8 +175,9 @@ class Board:
         with self.store.write() as tx:
             if id not in tickets.states_of(tx, [id]):
                 self._count(tx, "ticket", id - 1)
-                values = {"title": title or f"Ticket {id}", "text": "Make it so.", "command": "agent", **spec}
-                add_ticket(tx, **{name: tuple(one) if isinstance(one, list) else one for name, one in values.items()})
+                values: dict[str, Any] = {"title": title or f"Ticket {id}", "text": "Make it so.", "command": "agent"}
+                values |= {name: tuple(one) if isinstance(one, list) else one for name, one in spec.items()}
+                add_ticket(tx, 1, **values)
             ticket = tickets.get(tx, id)
             gone = len(self._way(ticket.state.value, "", cause))
             for step in self._way(state, reason, cause)[gone:]:
@@ -184,16 +196,20 @@ class Board:
             run = runs.start(tx, ticket, 1)
             if ended:
                 runs.end(tx, run.id, Outcome.FINISHED)
+        self._output(run.id).unlink(missing_ok=True)
         self.print(run.id, output)
         return run.id
 
     def print(self, id: int, output: str) -> None:
         """Add to what a run has printed."""
+        with self._output(id).open("a", newline="") as printed:
+            printed.write(output)
+
+    def _output(self, id: int) -> Path:
         with self.store.read() as tx:
             file = RunFolder(run_dir(self.context, runs.get(tx, id))).output
         file.parent.mkdir(parents=True, exist_ok=True)
-        with file.open("a", newline="") as printed:
-            printed.write(output)
+        return file
 
     def end_run(self, id: int) -> None:
         with self.store.write() as tx:
@@ -211,10 +227,24 @@ class Board:
         with self.store.write() as tx:
             return tokens.issue(tx, run=run, ticket=id)
 
-    def ask(self, id: int = 3, **facts: Any) -> Question:
+    def ask(self, id: int = 3, **different: Any) -> None:
+        """A question that was asked two minutes ago and has an hour."""
+        facts: dict[str, Any] = {
+            "kind": QuestionKind.PERMISSION,
+            "ticket": 12,
+            "words": "May it use WebFetch: https://example.test",
+            "deadline": time.time() + 3475,
+            "choices": ("yes", "no"),
+            "fallback": "no",
+        }
         with self.store.write() as tx:
             self._count(tx, "question", id - 1)
-            return questions.ask(tx, **({"key": f"q{id}", "kind": QuestionKind.PERMISSION, "project": 1} | facts))
+            questions.ask(tx, key=f"question {id}", project=1, **(facts | different))
+            tx.execute(update(schema.questions).values(asked_at=time.time() - 125))
+
+    def question(self, id: int = 3) -> Question:
+        with self.store.read() as tx:
+            return questions.get(tx, id)
 
     def _count(self, tx: Any, name: str, value: int) -> None:
         tx.execute(update(schema.counters).where(schema.counters.c.name == name).values(value=value))

@@ -31,6 +31,13 @@ class Repository:
         self.git("config", "user.email", "ada@example.invalid")
         self.commit("first", {"README.txt": "hello\n", "check.sh": CHECK_SCRIPT, "legion.toml": config})
 
+    @classmethod
+    def at(cls, root: Path) -> Repository:
+        """One that is there already."""
+        found = cls.__new__(cls)
+        found.root = root
+        return found
+
     def git(self, *words: str, check: bool = True) -> str:
         done = subprocess.run(["git", *words], cwd=self.root, capture_output=True, text=True, check=False)
         if check and done.returncode != 0:

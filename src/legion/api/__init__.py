@@ -1,1 +1,1 @@
-"""HTTP in front of the service: routes, the guard before them, errors as answers. Knows no rule and keeps no state."""
+"""HTTP in front of the service: routes, the guard before them, errors as answers. Holds no rules and no state."""

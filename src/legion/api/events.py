@@ -19,7 +19,7 @@ from legion.service.facade import Service
 from legion.wire.tickets import EventLine
 
 HEARTBEAT = 15.0
-"""Seconds between signs of life, so that both ends notice a dead line."""
+"""Seconds between heartbeats, by which both ends notice a dead connection."""
 AT_ONCE = 500
 
 PATH = "/v1/events"
@@ -36,7 +36,7 @@ async def events(
     callers: CallerRegistry = request.app.state.callers
     service = callers.acting(caller_of(request))
     start = after if last_event_id is None else last_event_id
-    # A folder that is no project is an error answer, not a broken stream.
+    # A folder outside of any project gets an error answer, not a broken stream.
     await run_in_threadpool(service.events, start, 1, cwd, ticket)
     lines = stream(service, request.app.state.waiters, start, cwd, ticket, heartbeat=request.app.state.heartbeat)
     return StreamingResponse(lines, media_type="text/event-stream")
@@ -51,7 +51,7 @@ async def stream(
         if every:
             wanted = every
             if cwd is not None or ticket is not None:
-                # The unfiltered numbers say how far we are; else events of others would wake us for ever.
+                # Progress is counted in unfiltered numbers; else events that are filtered out would wake us forever.
                 wanted = await run_in_threadpool(service.events, after, AT_ONCE, cwd, ticket)
             after = every[-1].n
             for event in wanted:

@@ -1,9 +1,9 @@
-"""The guard in front of every route: who may ask at all.
+"""The guard in front of every route: decides which requests reach the app at all.
 
 In this order: the Host must be one of ours (421, stops DNS rebinding), an Origin must be the page's own (403),
 the bearer token must be right (401, all routes but /health), an agent must call under its own name and only what is
 open to agents (403, written down), the body must not be too big (413).
-Pure ASGI, so that nothing of the framework sees a request that is not allowed. Who calls is in the scope then.
+Pure ASGI, so that the framework sees no request that is not allowed. The guard adds the caller to the request's scope.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ App = Callable[[Scope, Receive, Send], Awaitable[None]]
 MOST_BODY_BYTES = 32 * 1024 * 1024
 OPEN_PATHS = frozenset({"/health"})
 SESSION = b"legion-session"
-"""The header in which a client says who it believes to be. It proves nothing; it must not contradict the token."""
+"""The header with the caller's id as the client knows it. It proves nothing; it must not contradict the token."""
 
 _HEADERS_OF_EVERY_ANSWER = [
     (b"cache-control", b"no-store"),
@@ -42,7 +42,7 @@ _HEADERS_OF_EVERY_ANSWER = [
 
 
 class GuardRefusal(Exception):
-    """An answer instead of the route's."""
+    """The guard answers instead of the route."""
 
     def __init__(self, status: int, error: LegionError, headers: Iterable[tuple[bytes, bytes]] = ()) -> None:
         super().__init__(error.message)
@@ -52,7 +52,7 @@ class GuardRefusal(Exception):
 
 
 class Guard:
-    """`hosts` are the names, without port, under which the daemon may be asked over TCP."""
+    """`hosts` are the names, without port, under which the daemon answers over TCP."""
 
     def __init__(
         self,
@@ -78,16 +78,16 @@ class Guard:
             return
         send = _with_headers(send)
         try:
-            self._look_at(scope)
+            self._check_origin(scope)
             if scope["path"] not in OPEN_PATHS:
                 scope[CALLER] = await self._caller(scope)
-            receive = await self._whole_body(scope, receive)
+            receive = await self._read_body(scope, receive)
         except GuardRefusal as refusal:
             await _refuse(send, refusal)
             return
         await self.app(scope, receive, send)
 
-    def _look_at(self, scope: Scope) -> None:
+    def _check_origin(self, scope: Scope) -> None:
         headers: list[tuple[bytes, bytes]] = scope["headers"]
         host = self._host(scope, [value for name, value in headers if name == b"host"])
         for name, value in headers:
@@ -97,16 +97,14 @@ class Guard:
                 )
 
     def _host(self, scope: Scope, values: list[bytes]) -> bytes:
-        """Over the unix socket any name will do: no browser can reach it."""
+        """Any name is accepted over the unix socket: no browser can reach it."""
         host = values[0].lower() if len(values) == 1 else b""
         if _is_unix_socket(scope) or _without_port(host) in self.hosts:
             return host
-        raise GuardRefusal(
-            421, NotAllowed("Legion does not answer under this host name; ask it at 127.0.0.1 or localhost.")
-        )
+        raise GuardRefusal(421, NotAllowed("Legion does not answer under this host name; use 127.0.0.1 or localhost."))
 
     async def _caller(self, scope: Scope) -> Caller:
-        """Who calls, by the token alone."""
+        """The caller, by the token alone."""
         headers: list[tuple[bytes, bytes]] = scope["headers"]
         values = [value for name, value in headers if name == b"authorization"]
         scheme, _, given = (values[0] if len(values) == 1 else b"").partition(b" ")
@@ -121,7 +119,7 @@ class Guard:
         claimed = [value.decode("latin-1").strip() for name, value in headers if name == SESSION]
         asked = f"{scope['method']} {scope['path']}"
         if any(name != caller.id for name in claimed):
-            why = f"This token is of {caller.id} and lets nobody call as {claimed[0][:80]!r}; mend LEGION_SESSION_ID."
+            why = f"This token belongs to {caller.id} and cannot be used as {claimed[0][:80]!r}; fix LEGION_SESSION_ID."
             await self._forbid(caller, asked, why)
         if not caller.is_person and not may_call(scope["method"], scope["path"], of_a_ticket=caller.ticket is not None):
             why = f"{asked[:200]} is not open to agents; ask a person with legion-ask if you need it."
@@ -132,8 +130,8 @@ class Guard:
         await run_in_threadpool(self.callers.refused, caller, asked[:200], why)
         raise GuardRefusal(403, NotAllowed(why))
 
-    async def _whole_body(self, scope: Scope, receive: Receive) -> Receive:
-        """The body, read here so that its size is known before anybody looks at it."""
+    async def _read_body(self, scope: Scope, receive: Receive) -> Receive:
+        """Read the body here, so that its size is checked before the app parses it."""
         if scope["method"] in ("GET", "HEAD"):
             return receive
         body = bytearray()

@@ -1,8 +1,8 @@
 """Legion's tools over MCP (streamable HTTP), for programs that are not driven through their own SDK.
 
-Behind the guard like every route: the bearer token says who calls. No session is kept, so a restart costs nobody one.
-Served by the daemon itself: a process of its own would cost 80 MB for what nobody may use. The library is imported when
-the first one asks, for it takes longer than the rest of the start.
+Behind the guard like every route: the bearer token identifies the caller. No session is kept, so a restart loses none.
+Served by the daemon itself: a separate process would cost 80 MB for a feature that may not be used. The library is
+imported at the first request, because its import takes longer than the rest of the start.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _NAME = re.compile(r"[ -~]{1,200}")
 
 
 class McpDoor:
-    """What answers at /mcp."""
+    """The ASGI app at /mcp."""
 
     def __init__(self, callers: CallerRegistry, waiters: Waiters) -> None:
         self._callers = callers
@@ -114,7 +114,7 @@ def _caller(context: ServerRequestContext[Any, Any]) -> Caller:
 
 
 async def _kept_open(manager: StreamableHTTPSessionManager, ready: asyncio.Event) -> None:
-    """As long as the daemon lives: its end cancels this."""
+    """Run the manager until the daemon ends, which cancels this task."""
     with contextlib.suppress(asyncio.CancelledError):
         async with manager.run():
             ready.set()

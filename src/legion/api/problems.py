@@ -1,4 +1,4 @@
-"""Errors as answers: every one is a Problem with one sentence, whoever raised it."""
+"""Turns every error into an answer: a Problem with one sentence."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ def install(app: FastAPI) -> None:
 
 async def _on_legion_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, LegionError)
-    # What a tool refuses is written down under the tool's name.
+    # A tool's refusal is recorded under the tool's name.
     if isinstance(error, NotAllowed) and not request.url.path.startswith("/v1/tools/"):
         await run_in_threadpool(note_refusal, request, error)
     return answer(error)
 
 
 def note_refusal(request: Request, error: NotAllowed) -> None:
-    """What an agent may not do is written down, whichever way it tried."""
+    """Record that an agent tried something that it may not do."""
     caller = request.scope.get(CALLER)
     if isinstance(caller, Caller) and not caller.is_person:
         callers: CallerRegistry = request.app.state.callers
@@ -72,11 +72,11 @@ async def _on_mistake(_: Request, error: Exception) -> Response:
 
 
 def sentence(errors: Sequence[dict[str, object]]) -> str:
-    """The first thing that is wrong with a request, in words."""
+    """One sentence about the first error in a request."""
     first = errors[0]
     place = _place(first.get("loc"))
     kind = str(first.get("type"))
-    said = str(first.get("msg", "is not valid")).removeprefix("Value error, ")
+    message = str(first.get("msg", "is not valid")).removeprefix("Value error, ")
     more = f" ({len(errors) - 1} more like it)" if len(errors) > 1 else ""
     if kind == "json_invalid":
         return "The body is not valid JSON; send one JSON object."
@@ -86,13 +86,13 @@ def sentence(errors: Sequence[dict[str, object]]) -> str:
         return f"`{place}` is missing{more}; send it."
     if kind in ("extra_forbidden", "unexpected_keyword_argument"):
         return f"`{place}` is not a field of this request{more}; /v1/openapi.json lists its fields."
-    return f"`{place}` is not acceptable{more}: {said[:1].lower()}{said[1:]}."
+    return f"`{place}` is not acceptable{more}: {message[:1].lower()}{message[1:]}."
 
 
 def _place(loc: object) -> str:
     """("body", "tickets", 0, "title") as tickets[0].title."""
-    words = list(loc) if isinstance(loc, tuple | list) else []
+    parts = list(loc) if isinstance(loc, tuple | list) else []
     text = ""
-    for word in words[1:] or words:
-        text += f"[{word}]" if isinstance(word, int) else f".{word}" if text else str(word)
+    for part in parts[1:] or parts:
+        text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else str(part)
     return text

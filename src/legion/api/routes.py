@@ -67,8 +67,8 @@ class LazyApp(FastAPI):
 
     def take(self, rows: Iterable[Operation], perform: Perform) -> None:
         for row in rows:
-            words = {"summary": row.summary, "status_code": 201 if row.created else 200}
-            self.router.routes.append(LazyRoute(row.path, row.method, partial(_endpoint, row, perform), **words))
+            options = {"summary": row.summary, "status_code": 201 if row.created else 200}
+            self.router.routes.append(LazyRoute(row.path, row.method, partial(_endpoint, row, perform), **options))
 
     def openapi(self) -> dict[str, Any]:
         self.router.routes[:] = [each.made() if isinstance(each, LazyRoute) else each for each in self.router.routes]
@@ -78,11 +78,11 @@ class LazyApp(FastAPI):
 class LazyRoute(Route):
     """Knows its path and its method; the rest is made at the first request."""
 
-    def __init__(self, path: str, method: str, make: Callable[[], Callable[..., Any]], **words: Any) -> None:  # noqa: ANN401 - FastAPI's
+    def __init__(self, path: str, method: str, make: Callable[[], Callable[..., Any]], **options: Any) -> None:  # noqa: ANN401 - FastAPI's
         super().__init__(path, make)
         # Without HEAD, which Starlette would add: the route that is made does not take it either.
         self.methods = {method}
-        self._words = {**words, "methods": [method], "tags": [path.split("/")[-1 if path.count("/") == 1 else 2]]}
+        self._options = {**options, "methods": [method], "tags": [path.split("/")[-1 if path.count("/") == 1 else 2]]}
         self._made: APIRoute | None = None
 
     async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -95,7 +95,7 @@ class LazyRoute(Route):
                 dependencies=[Depends(HTTPBearer(auto_error=False))],
                 responses={"default": {"model": Problem, "description": "What went wrong, in one sentence"}},
             )
-            router.add_api_route(self.path, self.endpoint(), **self._words)
+            router.add_api_route(self.path, self.endpoint(), **self._options)
             (made,) = router.routes
             assert isinstance(made, APIRoute)
             self._made = made

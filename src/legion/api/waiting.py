@@ -1,4 +1,4 @@
-"""Long polls block a thread each. These threads are ours: neither other requests nor the daemon's end wait for them."""
+"""Threads for long polls, one each, so that neither other requests nor the daemon's end wait for them."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Finds the daemon: the one LEGION_URL names, else the one that serves the data directory.
 
-LEGION_TOKEN goes with LEGION_URL, and LEGION_SESSION_ID says whose it is. The token of the data directory is only ever
+LEGION_TOKEN goes with LEGION_URL, and LEGION_SESSION_ID names its owner. The token of the data directory is only ever
 sent to this machine.
 """
 
@@ -51,7 +51,7 @@ def find(data_dir: Path) -> Legion:
 
 
 def read_record(data_dir: Path) -> DaemonRecord | None:
-    """Who served this folder last; whether it still does, only asking tells."""
+    """The daemon that served this folder last. It may have ended since: only a request shows that."""
     try:
         data = json.loads(DataDir(data_dir).daemon_record.read_bytes())
         return DaemonRecord(
@@ -96,11 +96,11 @@ def _of_url(url: str, token: str, socket: str | None = None) -> DaemonAddress:
 
 
 def _session() -> str:
-    """Who calls, as the environment of an agent says; empty for a person."""
-    said = os.environ.get("LEGION_SESSION_ID", "").strip()
-    if not (said.isascii() and said.isprintable()):
+    """The caller's id from an agent's environment; empty for a person."""
+    given = os.environ.get("LEGION_SESSION_ID", "").strip()
+    if not (given.isascii() and given.isprintable()):
         raise BadInput("LEGION_SESSION_ID is no agent's id: unset it, or write one that `legion agents` shows.")
-    return said
+    return given
 
 
 def _token(data_dir: Path) -> str:

@@ -1,7 +1,7 @@
 """One request to the daemon over its unix socket or TCP: JSON in, JSON out, a Problem as the error it was.
 
 It speaks HTTP/1.0, where an answer ends with its connection, and so needs no library: importing one would cost more
-than all the rest of a command. For the same reason it does without dataclasses and typing.
+than the rest of a command. For the same reason it does without dataclasses and typing.
 """
 
 from __future__ import annotations
@@ -26,39 +26,39 @@ _MUCH = 1 << 16
 
 
 UNKNOWN = "/v1/openapi.json lists"
-"""In every daemon's sentence about a route or a field that it does not know; there is no other mark of it."""
+"""Part of every daemon's message about a route or a field that it does not know; nothing else marks it."""
 _LONGEST_HEAD_LINE = 1 << 16
 _MOST_HEADERS = 100
 
 
 class NotRunning(Retryable):
-    """Nobody listens there, or the line broke before the answer came."""
+    """No daemon listens there, or the connection broke before the answer came."""
 
 
 class Unanswered(NotRunning):
-    """The request went out, and whether it was done nobody knows."""
+    """The request was sent, and it is unknown whether it was carried out."""
 
 
 class OtherVersion(LegionError):
-    """Daemon and program have grown apart, and one does not know what the other means."""
+    """Daemon and program are of different versions, and one does not understand the other."""
 
     code = "other_version"
 
     def __init__(self, daemon: str) -> None:
         if _release(daemon) > _release(__version__):
-            said = f"The daemon is newer ({daemon}) than this program ({__version__}): update the program."
+            message = f"The daemon is newer ({daemon}) than this program ({__version__}): update the program."
         elif daemon != __version__:
-            said = (
+            message = (
                 f"The daemon is older ({daemon}) than this program ({__version__}): "
                 "run `legion down`, then `legion up`."
             )
         else:
-            said = "Daemon and program do not understand each other: run `legion down`, then `legion up`."
-        super().__init__(said)
+            message = "Daemon and program do not understand each other: run `legion down`, then `legion up`."
+        super().__init__(message)
 
 
 class DaemonAddress:
-    """Where a daemon listens and what it wants to hear. The socket is taken where there is one."""
+    """The address and token of a daemon. The unix socket is used where there is one."""
 
     def __init__(
         self, *, socket: str | None = None, host: str = "127.0.0.1", port: int = 0, token: str, session: str = ""
@@ -68,7 +68,7 @@ class DaemonAddress:
         self.port = port
         self.token = token
         self.session = session
-        """Who calls, as LEGION_SESSION_ID has it. The token proves it, or the daemon refuses."""
+        """The caller's id, from LEGION_SESSION_ID. The daemon refuses it where the token is another caller's."""
 
     def __str__(self) -> str:
         return self.socket or f"http://{self.host}:{self.port}"
@@ -101,12 +101,12 @@ class HttpAnswer:
 
 
 class DaemonConnection:
-    """Asks one daemon. Each request is a connection of its own, so it may be used from any thread."""
+    """Sends requests to one daemon, each over its own connection, so it may be used from any thread."""
 
     def __init__(self, address: DaemonAddress) -> None:
         self.address = address
         self.daemon_version = __version__
-        """As the daemon's last answer said."""
+        """From the daemon's last answer."""
 
     def ask(
         self,
@@ -123,13 +123,13 @@ class DaemonConnection:
             try:
                 return self._content(_answer(answers))
             except (ConnectionError, ConnectionLost):
-                # Nobody refuses a small request for its size: then the daemon is just ending.
+                # A small request is not refused for its size: the daemon is ending.
                 if unsent < _MUCH:
                     raise
                 raise BadInput("Legion refused this request before it had read all of it; send less at once.") from None
 
     def follow(self, path: str, *, query: Query | None = None, silence: float = 60.0) -> Iterator[Any]:
-        """The data of server-sent events as they come; None for each sign of life between them."""
+        """The data of server-sent events as they come; None for each heartbeat between them."""
         with self._connected(silence) as (connection, answers):
             self._send(connection, "GET", path, query, None)
             answer = _answer(answers)
@@ -148,15 +148,13 @@ class DaemonConnection:
             with _connect(address, timeout) as connection, connection.makefile("rb") as answers:
                 yield connection, answers
         except TimeoutError:
-            raise Retryable(
-                f"Legion at {address} did not answer in {timeout:.0f} s; look into its daemon.log."
-            ) from None
+            raise Retryable(f"Legion at {address} did not answer in {timeout:.0f} s; read its daemon.log.") from None
         except (FileNotFoundError, ConnectionRefusedError):
             raise NotRunning(f"Legion is not running at {address}; `legion up` starts it.") from None
         except (ConnectionError, ConnectionLost):
             raise Unanswered(f"Legion at {address} went away in the middle of an answer; try again.") from None
         except NotHttp:
-            raise LegionError(f"What answers at {address} is not Legion; look at LEGION_URL or the port.") from None
+            raise LegionError(f"What answers at {address} is not Legion; check LEGION_URL or the port.") from None
         except OSError as error:
             raise Retryable(f"Legion at {address} cannot be reached: {error.strerror or error}.") from None
 
@@ -188,7 +186,7 @@ class DaemonConnection:
         except ValueError:
             content = None
         if not self.daemon_version or content is None:
-            raise LegionError(f"What answers at {self.address} is not Legion; look at LEGION_URL or the port.")
+            raise LegionError(f"What answers at {self.address} is not Legion; check LEGION_URL or the port.")
         if answer.status >= 400:
             error = error_of(content)
             if self.daemon_version != __version__ and UNKNOWN in error.message:
@@ -220,8 +218,8 @@ def _host_header(address: DaemonAddress) -> str:
 
 def _answer(body: BinaryIO) -> HttpAnswer:
     """Read the head; the body is what follows until the connection ends."""
-    words = _head_line(body).split(" ", 2)
-    if len(words) < 2 or not words[0].startswith("HTTP/") or not words[1].isdigit():
+    parts = _head_line(body).split(" ", 2)
+    if len(parts) < 2 or not parts[0].startswith("HTTP/") or not parts[1].isdigit():
         raise NotHttp
     headers: dict[str, str] = {}
     while line := _head_line(body):
@@ -229,7 +227,7 @@ def _answer(body: BinaryIO) -> HttpAnswer:
         if not colon or len(headers) > _MOST_HEADERS:
             raise NotHttp
         headers[name.strip().lower()] = value.strip()
-    return HttpAnswer(int(words[1]), headers, body)
+    return HttpAnswer(int(parts[1]), headers, body)
 
 
 def _head_line(body: BinaryIO) -> str:
@@ -244,15 +242,15 @@ def _head_line(body: BinaryIO) -> str:
 def _query_string(query: Query | None) -> str:
     if not query:
         return ""
-    # What only creates has no query and starts without this.
+    # A request without a query, such as dispatch, starts faster without this.
     from urllib.parse import urlencode  # noqa: PLC0415
 
-    words: list[tuple[str, str]] = []
+    pairs: list[tuple[str, str]] = []
     for name, value in query.items():
         if isinstance(value, list):
-            words += [(name, str(item)) for item in value]
+            pairs += [(name, str(item)) for item in value]
         elif isinstance(value, bool):
-            words.append((name, str(value).lower()))
+            pairs.append((name, str(value).lower()))
         elif value is not None:
-            words.append((name, str(value)))
-    return f"?{urlencode(words)}" if words else ""
+            pairs.append((name, str(value)))
+    return f"?{urlencode(pairs)}" if pairs else ""

@@ -1,4 +1,4 @@
-"""JSON to the wire's dataclasses. Fields that we do not know are left out: a newer daemon may send more."""
+"""Reads JSON into the wire's dataclasses. Unknown fields are ignored: a newer daemon may send more."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ PATIENCE = 60.0
 """Seconds to wait for a start or an end; both take one or two."""
 _SEEING_OFF = 2.0
 _LAST_MOMENTS = 10.0
-"""Seconds that a process may take to be gone, or another to answer, after it said that it would."""
+"""Seconds that a process may take to end, or another to answer, after it reported that it would."""
 
 
 def start(data_dir: Path) -> Legion:
@@ -38,7 +38,7 @@ def start(data_dir: Path) -> Legion:
             return find(data_dir)
         except NotRunning:
             launched = _launch(folder)
-        if launched.said == "ready":
+        if launched.report == "ready":
             return find(data_dir)
         return _find_other(data_dir, launched)
 
@@ -56,9 +56,7 @@ def stop(data_dir: Path) -> bool:
     deadline = time.monotonic() + PATIENCE
     while _is_held(lock):
         if time.monotonic() > deadline:
-            raise Retryable(
-                f"Legion is still busy ending after {PATIENCE:.0f} s; look into {DataDir(data_dir).daemon_log}."
-            )
+            raise Retryable(f"Legion is still busy ending after {PATIENCE:.0f} s; read {DataDir(data_dir).daemon_log}.")
         # A lock cannot be waited for with a deadline.
         select.select([], [], [], 0.02)
     if record is not None:
@@ -93,8 +91,8 @@ def _prepared(data_dir: Path) -> DataDir:
 
 @dataclass(frozen=True, kw_only=True)
 class _Launched:
-    said: str
-    """What the new daemon said about its start; empty if it died without a word."""
+    report: str
+    """The new daemon's report about its start; empty if it died without one."""
     exit_code: int | None
     """None where it runs."""
 
@@ -118,19 +116,19 @@ def _launch(folder: DataDir) -> _Launched:
         # It outlives us; if we outlive it, it must not stay behind as a zombie.
         reaper = threading.Thread(target=child.wait, daemon=True, name="reaper")
         reaper.start()
-        said = b""
+        report = b""
         deadline = time.monotonic() + PATIENCE
-        while not said.endswith(b"\n"):
+        while not report.endswith(b"\n"):
             if not select.select([reading], [], [], max(0.0, deadline - time.monotonic()))[0]:
-                raise Retryable(f"Legion did not start within {PATIENCE:.0f} s; look into {folder.daemon_log}.")
+                raise Retryable(f"Legion did not start within {PATIENCE:.0f} s; read {folder.daemon_log}.")
             piece = reading.read(4096)
             if not piece:
                 break
-            said += piece
-    words = said.decode("utf-8", "replace").strip()
-    if words != "ready":
+            report += piece
+    line = report.decode("utf-8", "replace").strip()
+    if line != "ready":
         reaper.join(_LAST_MOMENTS)
-    return _Launched(said=words, exit_code=child.poll())
+    return _Launched(report=line, exit_code=child.poll())
 
 
 def _for_me_alone(path: str, flags: int) -> int:
@@ -145,7 +143,7 @@ def _find_other(data_dir: Path, launched: _Launched) -> Legion:
             return find(data_dir)
         except NotRunning:
             select.select([], [], [], 0.05)
-    sentence = launched.said.removeprefix("error:").strip()
+    sentence = launched.report.removeprefix("error:").strip()
     if not sentence:
         log = DataDir(data_dir).daemon_log
         raise LegionError(f"Legion died while it started; the last lines of {log} say why.")

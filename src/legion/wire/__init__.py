@@ -1,4 +1,5 @@
-"""What travels between daemon and clients: plain dataclasses, cheap to import, nothing but data.
+"""The shapes of requests and answers between daemon and clients, and the table of operations: plain data, cheap to
+import.
 
 Every answer names its shape in `schema`, as `legion.<name>/<version>`. Fields are only ever added within a version.
 """

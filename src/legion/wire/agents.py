@@ -1,9 +1,10 @@
-"""Standing agents on the wire: hired, looked at, interrupted, fired."""
+"""Shapes of requests and answers about standing agents: hire, list, interrupt, fire."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from legion.wire.lazy import dataclass
 from legion.wire.mail import MessageLine
 from legion.wire.tickets import RunLine, UsageLine
 
@@ -56,7 +57,7 @@ class ClaimTicket:
 
 @dataclass(kw_only=True)
 class SubmitTicket:
-    """The ticket that it holds is whole, or goes back to the board."""
+    """Submits the ticket that the agent has claimed, or releases it to the board."""
 
     let_go: bool = False
     why: str = ""
@@ -74,7 +75,7 @@ class Claimed:
 
 @dataclass(kw_only=True)
 class Plan:
-    """What an agent wants to do, for the one above to approve."""
+    """An agent's plan, for its parent to approve."""
 
     text: str
     request: str = ""
@@ -92,7 +93,7 @@ class PlanVerdict:
 class FireAgent:
     id: str
     subtree: bool = False
-    """Everybody below it too; else they report to its parent."""
+    """All agents below it too; else they report to its parent."""
     ask: bool = False
     """Ask it to leave: it finishes its turn and goes, or refuses with a reason."""
     request: str = ""
@@ -103,9 +104,9 @@ class Fired:
     schema: str = "legion.fired/1"
     fired: list[str]
     adopted: list[str]
-    """Who reports to somebody else now."""
+    """Agents that have a new parent now."""
     returned: int
-    """Messages that went back at once; what its last turn did not hear follows when that has ended."""
+    """Messages that were returned at once; those that its last turn did not read follow when it has ended."""
     message: str
 
 
@@ -113,7 +114,7 @@ class Fired:
 class InterruptAgent:
     id: str
     text: str = ""
-    """How it goes on; empty: it idles."""
+    """It continues with this; empty: it idles."""
     request: str = ""
 
 
@@ -127,7 +128,7 @@ class AgentLine:
     model: str
     working: bool
     doing: str
-    """In a few words."""
+    """Its activity, in short."""
     waiting: int
     """Messages in its mailbox."""
     hired_at: float
@@ -150,7 +151,7 @@ class AgentList:
     schema: str = "legion.agents/1"
     you: str
     agents: list[AgentLine]
-    """Those whom the caller can see, in the order of their hire."""
+    """Those that the caller can see, in the order of their hire."""
 
 
 @dataclass(kw_only=True)
@@ -169,7 +170,7 @@ class AgentPage:
 
 @dataclass(kw_only=True)
 class Seat:
-    """Where the caller sits in the tree: part of `status`."""
+    """The caller's place in the tree of agents: part of `status`."""
 
     you: str
     name: str

@@ -1,4 +1,4 @@
-"""Errors on the wire: which answer stands for which error, read by both sides.
+"""The mapping between errors and HTTP answers, used by both sides.
 
 Clients catch the same classes that the daemon raises, and need no other room for it. Every command imports this
 first, so it does without typing and without the other shapes.

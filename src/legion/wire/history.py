@@ -1,8 +1,8 @@
-"""What happened, on the wire."""
+"""Shapes of `legion events`: facts from events and journals."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from legion.wire.lazy import dataclass
 
 
 @dataclass(kw_only=True)
@@ -23,7 +23,7 @@ class HistoryLine:
     rule: str
     """The rule by which it was decided. Empty where nothing was."""
     why: str
-    """The rule in words."""
+    """The rule, explained."""
     data: dict[str, object]
     rewind: str = ""
     """The moment's name for `legion rewind N --to`, where the ticket can go back to it."""

@@ -1,8 +1,8 @@
-"""Mail on the wire."""
+"""Shapes of requests and answers about mail."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from legion.wire.lazy import dataclass
 
 
 @dataclass(kw_only=True)
@@ -19,7 +19,7 @@ class NewMessage:
 
 @dataclass(kw_only=True)
 class Broadcast:
-    """A message to everybody below the caller, or below one of those."""
+    """A message to all agents below the caller, or below one of those."""
 
     text: str
     subtree: str = ""
@@ -33,13 +33,13 @@ class Sent:
     """Their ids, one for each recipient."""
     to: list[str]
     heard: bool | None = None
-    """Whether it was heard already; null where it waits."""
+    """Whether it was delivered already; null where it waits."""
     message: str
 
 
 @dataclass(kw_only=True)
 class ReadMail:
-    """Whose mail: the caller's own, or that of somebody below. Reading marks the caller's own as read."""
+    """Reads the caller's own mail, or that of an agent below it. Reading marks the caller's own as read."""
 
     agent: str = ""
     dead: bool = False

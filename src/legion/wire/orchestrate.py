@@ -35,7 +35,7 @@ class OldSubmitted:
 class OldDispatch:
     ticket: str
     worker_id: int | None = None
-    """Taken and without effect: whoever is free takes the next ticket."""
+    """Accepted and without effect: any free agent takes the next ticket."""
 
 
 @dataclass(kw_only=True)
@@ -54,7 +54,7 @@ class OldSnapshot:
     status: str
     """queued, working, done or error."""
     assigned_worker: int | None
-    """Who works on ticket 7 is worker 7."""
+    """The agent of ticket 7 is worker 7."""
     team_mode: str
     iteration: int
     max_iterations: int

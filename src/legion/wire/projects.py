@@ -1,10 +1,11 @@
-"""Projects, the board and the daemon on the wire."""
+"""Shapes of requests and answers about projects, the board and the daemon."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from legion.wire.agents import Seat
+from legion.wire.lazy import dataclass
 from legion.wire.tickets import TicketLine, UsageLine
 
 
@@ -48,7 +49,7 @@ class Done:
 
 @dataclass(kw_only=True)
 class TrustText:
-    """One text of legion.toml, a role or a team, whole: what a person reads before they trust it."""
+    """The complete text of a legion.toml, a role or a team, which a person reads before they trust it."""
 
     place: str
     """landed or checkout."""
@@ -120,7 +121,7 @@ class Status:
     usage: UsageLine | None = None
     """What the project's tickets spent, listed or not; null where nothing was counted."""
     seat: Seat | None = None
-    """Who asks: its mail and its reports."""
+    """The caller: its mail and its reports."""
 
 
 @dataclass(kw_only=True)

@@ -1,8 +1,10 @@
-"""Model providers on the wire. A key travels only towards the daemon, and only where it is to be kept."""
+"""Shapes of requests and answers about model providers. A key is sent only to the daemon, and only to be stored."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
+
+from legion.wire.lazy import dataclass
 
 
 @dataclass(kw_only=True)
@@ -33,7 +35,7 @@ class BeginLogin:
 
     name: str
     unofficial: bool = False
-    """They know that nobody promised them that it works or may be done."""
+    """The person accepts that this way is neither supported nor permitted by the provider."""
     model: str = ""
     github: str = ""
     token_url: str = ""
@@ -81,7 +83,7 @@ class TryProvider:
 
 @dataclass(kw_only=True)
 class LimitLine:
-    """What a provider last said about how much of it is used up."""
+    """A provider's last report about how much of a limit is used."""
 
     at: float
     status: int
@@ -126,7 +128,7 @@ class SetRoute:
     team: str = ""
     """Only for runs with such a label."""
     most_usd: float | None = None
-    """Whoever costs more for a million tokens that it writes is passed over."""
+    """A model that costs more per million output tokens is skipped."""
 
 
 @dataclass(kw_only=True)

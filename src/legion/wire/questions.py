@@ -1,8 +1,10 @@
-"""Questions to a person, and words to an agent, on the wire."""
+"""Shapes of questions to a person and of messages to a ticket's agent."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
+
+from legion.wire.lazy import dataclass
 
 
 @dataclass(kw_only=True)

@@ -1,8 +1,10 @@
-"""What readers said about a change, on the wire."""
+"""Shapes of reviews: verdict, findings, criteria."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
+
+from legion.wire.lazy import dataclass
 
 
 @dataclass(kw_only=True)
@@ -28,7 +30,7 @@ class CriterionLine:
 
 @dataclass(kw_only=True)
 class ReviewLine:
-    """One reader's look at one change."""
+    """One reader's review of one change."""
 
     reader: str
     round: int

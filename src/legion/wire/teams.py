@@ -1,8 +1,10 @@
-"""Roles and teams on the wire."""
+"""Shapes of requests and answers about roles and teams."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
+
+from legion.wire.lazy import dataclass
 
 
 @dataclass(kw_only=True)

@@ -1,11 +1,12 @@
-"""Tickets on the wire."""
+"""Shapes of requests and answers about tickets, their runs, logs, diffs and recordings."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from legion.domain.review.path_patterns import glob_fault
 from legion.domain.tickets.spec import MOST_BUDGET, ReviewPolicy
+from legion.wire.lazy import dataclass
 from legion.wire.questions import QuestionLine
 from legion.wire.reviews import ReviewLine
 from legion.wire.teams import CrewLine

@@ -1,9 +1,11 @@
-"""Legion's tools on the wire: what an agent's runner, or any program over MCP, passes on."""
+"""Shapes of calls to Legion's tools, sent by an agent's runner or by any program over MCP."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
+
+from legion.wire.lazy import dataclass
 
 
 @dataclass(kw_only=True)

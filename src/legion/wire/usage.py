@@ -1,9 +1,8 @@
-"""What work costs, on the wire."""
+"""Shapes of the costs and the results of work."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from legion.wire.lazy import dataclass
 from legion.wire.tickets import TicketLine, UsageLine
 
 

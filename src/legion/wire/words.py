@@ -1,4 +1,4 @@
-"""Words that several rooms understand or say in the same way: names of tickets and agents, conflicts to come."""
+"""Text that the service and the commands share: names of tickets and agents, predicted conflicts."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Who calls, and what that caller may use: people, agents, tools, legion_cc."""
+"""Callers and their rights: the person, agents, tools, legion_cc."""

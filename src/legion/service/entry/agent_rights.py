@@ -1,6 +1,7 @@
 """The service as an agent may use it: its own project's board, its own tickets, and nothing wider than it has itself.
 
-What is not changed here takes the caller itself and asks the rules, or is closed to agents before it is reached.
+A row that is not overridden here checks the caller's rights in its use case. A row that is not open to agents is
+refused.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ from legion.wire.questions import Answered, AnswerQuestion, Inbox
 from legion.wire.tickets import Acted, Action, Diff, Dispatch, Dispatched, LogText, NewTicket, TicketPage
 
 DRIVER = "claude"
-"""What drives every standing agent, and so whatever it dispatches."""
+"""The driver of every standing agent, and so of the tickets that it dispatches."""
 
 
 class LimitedService(Service):
@@ -111,7 +112,7 @@ class LimitedService(Service):
         return super().retry(id, action)
 
     def inbox(self) -> Inbox:
-        """What those below it ask, where a person lets it answer that."""
+        """Questions of the agents below it, where the person's settings let it answer them."""
         with self.context.store.read() as tx:
             return Inbox(questions=asking.lines(tx, [one for one in questions.open_ones(tx) if self._answers(tx, one)]))
 
@@ -122,20 +123,20 @@ class LimitedService(Service):
         return super().answer(id, given)
 
     def _answers(self, tx: ReadTransaction, question: Question) -> bool:
-        """Never its own, and never a permission or money: those are the person's."""
+        """Never its own questions, and never a permission or a budget: those are the person's."""
         below = _household(tx, self.caller.id) - {self.caller.id}
         allowed = self.context.user.claude.answers is Answers.LEADERS and question.kind is QuestionKind.ASK
         return allowed and question.agent in below
 
     def own_tickets(self) -> list[int]:
-        """The live ones that it may stop."""
+        """The live tickets that it may stop."""
         project = self._project()
         with self.context.store.read() as tx:
             below = _household(tx, self.caller.id)
             return [one.id for one in tickets.live(tx, project=project.id) if one.spec.dispatcher in below]
 
     def refuse_to_speak_for(self, id: int) -> None:
-        """Whoever holds a ticket says how it goes; about others only who dispatched them, or those above."""
+        """Raises NotAllowed unless the caller has claimed the ticket, dispatched it, or is above its dispatcher."""
         with self.context.store.read() as tx:
             held = ticket_holders.of_ticket(tx, id)
         if held is None or held.agent != self.caller.id:
@@ -153,7 +154,7 @@ class LimitedService(Service):
                 raise NotAllowed(f"Ticket {id} is of another project: you see the board of {project.name} alone.")
 
     def _own(self, id: int) -> None:
-        """Whoever dispatched it, and those above, decide about a ticket."""
+        """Raises NotAllowed unless the caller dispatched the ticket or is above its dispatcher."""
         self._see(id)
         with self.context.store.read() as tx:
             if tickets.get(tx, id).spec.dispatcher not in _household(tx, self.caller.id):
@@ -165,19 +166,19 @@ class LimitedService(Service):
 
 
 def _without_held_out(page: TicketPage) -> TicketPage:
-    """Agents hear of held-out acceptance when it was red, by their feedback, and not before."""
+    """Agents learn of held-out acceptance by feedback after it failed, and not before."""
     shown = [event for event in page.history if not str(event.data.get("name", "")).startswith(HELD_OUT)]
     receipts = [receipt for receipt in page.receipts if not receipt.name.startswith(HELD_OUT)]
     return replace(page, accept=[], receipts=receipts, history=shown)
 
 
 def _household(tx: ReadTransaction, id: str) -> set[str]:
-    """An agent and everybody below it."""
+    """The ids of an agent and of all agents below it."""
     return {id, *(agent.id for agent in rules.below(rules.tree(agents.standing(tx)), id))}
 
 
 def _refuse_reader(agent: Agent) -> None:
-    """Whose plan is not approved must not have others do what it may not."""
+    """An agent whose plan is not approved must not have others do what it may not do."""
     if agent.only_reads:
         raise NotAllowed(READS)
 
@@ -190,7 +191,7 @@ def _narrowed(context: Context, agent: Agent, new: NewTicket, *, drives: bool) -
     if new.command or (new.driver and not drives):
         raise NotAllowed("Only a person chooses the program of a ticket: leave out command and driver.")
     if new.review == ReviewPolicy.OFF.value:
-        raise NotAllowed("Only a person can say that nobody reads a change: leave out review.")
+        raise NotAllowed("Only a person can switch the review off: leave out review.")
     if new.accept:
         raise NotAllowed("Held-out acceptance is the person's alone: leave out accept.")
     if new.prove and not (context.sandbox.works and context.user.sandbox.mode.value != "off"):

@@ -1,4 +1,4 @@
-"""Where callers are known by their tokens, and each gets the service with no more rights than its own."""
+"""Identifies callers by their tokens, and gives each the service with its own rights only."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from legion.wire.operations import Operation
 from legion.wire.tools import ToolAnswer, ToolCall, Tools
 
 _QUIET = 60.0
-"""Seconds: somebody who tries the same again and again is written down once in this time."""
+"""Seconds: a caller that repeats a refused call is recorded once in this time."""
 _MOST_REMEMBERED = 10_000
 
 UNKNOWN = (
@@ -35,11 +35,11 @@ class CallerRegistry:
         self._context = context
         self._service = service
         self._tools = ToolRegistry(context, news)
-        self._told: dict[tuple[str, str], float] = {}
-        self._telling = threading.Lock()
+        self._recorded: dict[tuple[str, str], float] = {}
+        self._lock = threading.Lock()
 
     def known(self, token: str) -> Caller:
-        """Whose token this is. Raises NotAllowed where it opens nothing, or nothing any more."""
+        """The caller with this token. Raises NotAllowed where the token is unknown, ended or revoked."""
         if not token.startswith(tokens.PREFIX):
             raise NotAllowed(UNKNOWN)
         with self._context.store.read() as tx:
@@ -52,23 +52,23 @@ class CallerRegistry:
             run=bearer.run,
         )
         if bearer.ended:
-            why = f"The token of {caller.id} ended with its run {bearer.run}; it opens nothing any more."
+            why = f"The token of {caller.id} ended with its run {bearer.run}; it is no longer valid."
         elif bearer.revoked:
-            why = f"The token of {caller.id} was revoked; it opens nothing any more."
+            why = f"The token of {caller.id} was revoked; it is no longer valid."
         else:
             return caller
         self.refused(caller, "any call", why)
         raise NotAllowed(why)
 
     def refused(self, caller: Caller, asked: str, why: str) -> None:
-        """Write down what somebody tried. Who repeats it fills no log with it."""
+        """Record a refused call; its repetitions are not recorded for a while."""
         now, key = self._context.clock(), (caller.id, asked)
-        with self._telling:
-            if now - self._told.get(key, -_QUIET) < _QUIET:
+        with self._lock:
+            if now - self._recorded.get(key, -_QUIET) < _QUIET:
                 return
-            if len(self._told) >= _MOST_REMEMBERED:
-                self._told.clear()
-            self._told[key] = now
+            if len(self._recorded) >= _MOST_REMEMBERED:
+                self._recorded.clear()
+            self._recorded[key] = now
         data = {"caller": caller.id, "run": caller.run, "asked": asked, "why": why}
         with self._context.store.write() as tx:
             project = None if caller.run is None else runs.get(tx, caller.run).project
@@ -101,7 +101,7 @@ class CallerRegistry:
         return LegionCc(self._context, self.acting(caller), self._only_project())
 
     def _only_project(self) -> str:
-        """A person who has one project need not name it."""
+        """The root of the person's project if there is just one, else empty."""
         with self._context.store.read() as tx:
             roots = [project.root for project in projects.all(tx)]
         return roots[0] if len(roots) == 1 else ""

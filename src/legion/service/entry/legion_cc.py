@@ -1,7 +1,7 @@
 """The orchestrate API of legion_cc, in front of our own use cases: its tools find the routes and shapes they know.
 
-A worker there is a seat with a number; here whoever works on ticket 7 is worker 7. What is `stopped` here is an `error`
-there, and really stopped. The caller's rights hold as everywhere.
+A worker there is a seat with a number; here the agent of ticket 7 is worker 7. A ticket that is `stopped` here is an
+`error` there, and really stopped. The caller's rights hold as everywhere.
 """
 
 from __future__ import annotations
@@ -173,8 +173,8 @@ def _snapshot(tx: ReadTransaction, ticket: Ticket, now: float) -> OldSnapshot:
 
 
 def _summary(tx: ReadTransaction, ticket: Ticket) -> str:
-    said = [event.data for event in events.of_ticket(tx, ticket.id) if event.kind is EventKind.TICKET_REPORTED]
-    return str(said[-1]["summary"]) if said else ticket.reason
+    reports = [event.data for event in events.of_ticket(tx, ticket.id) if event.kind is EventKind.TICKET_REPORTED]
+    return str(reports[-1]["summary"]) if reports else ticket.reason
 
 
 def _merge_status(tx: ReadTransaction, ticket: Ticket) -> str:
@@ -202,7 +202,7 @@ def _dependency(context: Context, number: int) -> Dependency:
 
 
 def _files(diff: str) -> list[OldFileChange]:
-    """What a diff says about each file."""
+    """The changed files of a diff, with their line counts."""
     found: list[OldFileChange] = []
     in_text = False
     for line in diff.splitlines():

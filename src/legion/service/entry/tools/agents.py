@@ -101,10 +101,10 @@ def plan(call: ToolRequest) -> Data:
         raise BadInput("Give text to propose your own plan, or agent and approve to decide about another's.")
     if text.strip():
         if call.caller.is_person:
-            raise BadInput("You need nobody's approval: hire with a plan, and decide about that.")
+            raise BadInput("A person needs no approval: hire with a plan, and decide about that.")
         return {"next": call.service.propose_plan(Plan(text=text, request=call.request)).message}
     if "approve" not in call.arguments:
-        raise BadInput("legion-plan needs 'approve' beside 'agent': true or false.")
+        raise BadInput("legion-plan needs 'approve' together with 'agent': true or false.")
     verdict = PlanVerdict(agent=agent, approve=call.flag("approve"), why=call.text("why"), request=call.request)
     return {"message": call.service.decide_plan(verdict).message}
 

@@ -1,4 +1,4 @@
-"""One use of a tool: who calls, with which words, and reading those words."""
+"""One call of a tool: its caller, its arguments, and the validation of the arguments."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class ToolRequest:
 
 
 class NotYet(Exception):
-    """There is nothing to tell yet; the caller asks again."""
+    """There is no answer yet; the caller sends the same call again."""
 
 
 _LONGEST_TEXT = 1_000_000
@@ -70,18 +70,18 @@ def checked(tool: Tool, takes: Mapping[str, Parameter], arguments: Mapping[str, 
         raise BadInput(f"{tool.value} has no parameter {unknown[0][:40]!r}: it takes {listed}.")
     for name, parameter in takes.items():
         if name in given:
-            _look_at(tool, name, parameter, given[name])
+            _check(tool, name, parameter, given[name])
         elif parameter.needed:
             raise BadInput(f"{tool.value} needs {name!r}: call it again with it.")
     return given
 
 
-def _look_at(tool: Tool, name: str, parameter: Parameter, value: object) -> None:
+def _check(tool: Tool, name: str, parameter: Parameter, value: object) -> None:
     items = value if isinstance(value, list) else [value]
     single = parameter.kind.removesuffix("s") if parameter.kind in ("strings", "integers") else parameter.kind
     fits = isinstance(value, _KINDS[parameter.kind]) and all(_fits(item, single) for item in items)
     if not fits:
-        raise BadInput(f"{name!r} of {tool.value} must be {_words(parameter)}: call it again with that.")
+        raise BadInput(f"{name!r} of {tool.value} must be {_describe(parameter)}: call it again with that.")
     if parameter.needed and isinstance(value, str) and not value.strip():
         raise BadInput(f"{name!r} of {tool.value} is empty: say it.")
     if parameter.one_of and value not in parameter.one_of:
@@ -104,7 +104,7 @@ def _is_unicode(text: str) -> bool:
     return True
 
 
-def _words(parameter: Parameter) -> str:
+def _describe(parameter: Parameter) -> str:
     return {
         "string": "text",
         "integer": "a whole number",

@@ -43,7 +43,7 @@ def ask(call: ToolRequest) -> Data:
             overdue = question.deadline - call.context.clock()
             if not call.news.wait(seen, max(0.0, min(left, overdue))) and overdue <= 0:
                 asking.settle_overdue(call.context)
-    return _told(question)
+    return _result(question)
 
 
 def answer(call: ToolRequest) -> Data:
@@ -69,7 +69,7 @@ def _shown(one: QuestionLine) -> Data:
 
 
 def _asked(tx: Transaction, call: ToolRequest) -> Question:
-    """The same words of the same asker are the same question, however often they are said."""
+    """The same text from the same agent is the same question, however often it is sent."""
     caller, words = call.caller, call.text("question").strip()
     choices, default = tuple(dict.fromkeys(call.texts("choices"))), call.text("default")
     _refuse_unfit(words, choices, default)
@@ -103,7 +103,7 @@ def _refuse_unfit(words: str, choices: tuple[str, ...], default: str) -> None:
         raise BadInput(f"The default {default[:40]!r} is none of the choices: take one of them, or leave it out.")
 
 
-def _told(question: Question) -> Data:
+def _result(question: Question) -> Data:
     if question.settled_by is not SettledBy.PERSON:
         return {"answered": False, **({"answer": question.choice} if question.choice else {}), "next": _DECIDE}
     return {"answered": True, "answer": question.choice, **({"words": question.why} if question.why else {})}

@@ -1,4 +1,4 @@
-"""All tools by name: who sees which, and a call from words to an answer."""
+"""All tools by name: which caller sees which, and the call of one with JSON arguments."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ class ToolRegistry:
         return ToolAnswer(text=json.dumps(data, ensure_ascii=False, separators=(",", ":")), data=data)
 
     def _opened(self, caller: Caller) -> frozenset[ExtraRight]:
-        """The person has no need of it, and dispatches with a driver by other means."""
+        """The person has no extra rights here, and dispatches with a driver by other means."""
         if caller.is_person or caller.ticket is not None:
             return frozenset()
         with self._context.store.read() as tx:

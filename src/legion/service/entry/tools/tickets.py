@@ -24,7 +24,7 @@ _LONGEST = 2000
 _LOG_LINES = 20
 _LISTED = 60
 _MARKS = {"done": "OK", "working": "..", "checking": "..", "reviewing": "..", "landing": "..", "failed": "!!"}
-"""As the board's one line shows a ticket; anything else waits."""
+"""The mark of each state in the one-line board; any other state waits."""
 
 
 def dispatch(call: ToolRequest) -> Data:
@@ -137,14 +137,14 @@ def deps(call: ToolRequest) -> Data:
 def _dependency(call: ToolRequest, number: int) -> Data:
     page = call.service.ticket(number)
     with call.context.store.read() as tx:
-        said = [
+        reports = [
             event.data["summary"] for event in events.of_ticket(tx, number) if event.kind is EventKind.TICKET_REPORTED
         ]
     return {
         **_line(page.ticket),
         "landed": page.landed,
         "changed_files": page.changed_files,
-        "summary": said[-1] if said else page.ticket.reason,
+        "summary": reports[-1] if reports else page.ticket.reason,
         "log": output.end_of_log(call.context, number, _LOG_LINES),
     }
 
