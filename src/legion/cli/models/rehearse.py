@@ -80,7 +80,9 @@ def rehearse(call: CommandCall, plan: Path, chaos: bool, seed: int | None, agent
     room = importlib.import_module("legion.demo.rehearse")
     source = importlib.import_module("legion.demo.clone").source(call.legion(), call.cwd)
     drawn = seed if seed is not None else random.randrange(10_000)
-    wanted = room.Wanted(tickets=tickets, source=source, agents=agents, seed=drawn if chaos else None, keep=keep)
+    wanted = room.RehearsalRequest(
+        tickets=tickets, source=source, agents=agents, seed=drawn if chaos else None, keep=keep
+    )
     if played is not None:
         wanted = replace(wanted, cassette=plan.absolute(), base=played.base)
     code = room.main(wanted, as_json=call.json, screen=call.screen)
