@@ -41,6 +41,14 @@ _KINDS = {
     "bool": FieldKind.FLAG,
     "list[int]": FieldKind.TICKETS,
 }
+_ALLOWED = {
+    FieldKind.TEXT: "a text",
+    FieldKind.TEXTS: "a list of texts",
+    FieldKind.WHOLE: "a whole number",
+    FieldKind.AMOUNT: "a number of dollars",
+    FieldKind.FLAG: "true or false",
+    FieldKind.TICKETS: "a list of ticket numbers",
+}
 
 
 class AgentNeed(Enum):
@@ -112,65 +120,48 @@ class TicketField:
         """What is wrong with a value, as the end of a sentence that starts with the field's name."""
         if value is None and self.default is None:
             return None
-        if not self._is_of_kind(value):
-            return f"must be {self._allowed()}, not {_shown(value)}"
         rule = self.rule
-        if isinstance(value, str):
-            if rule.choices and value not in ("", *rule.choices):
-                return f"must be {self._allowed()}, not {_shown(value)}"
-            if rule.most is not None and len(value) > rule.most:
-                return f"must be {self._allowed()}, not of {len(value):,}"
-        elif isinstance(value, list):
-            if rule.most is not None and len(value) > rule.most:
-                return f"must be {self._allowed()}, not of {len(value):,}"
-            faults = [(item, rule.item_fault(item)) for item in value if isinstance(item, str)]
-            return next((f"has {_shown(item)}, which {why}" for item, why in faults if why), None)
-        elif isinstance(value, int | float) and not isinstance(value, bool) and not self._is_in_range(value):
+        if not _is_of_kind(self.kind, value) or (rule.choices and value not in ("", *rule.choices)):
+            return f"must be {self._allowed()}, not {_shown(value)}"
+        if isinstance(value, str | list) and rule.most is not None and len(value) > rule.most:
+            return f"must be {self._allowed()}, not of {len(value):,}"
+        if isinstance(value, int | float) and not self._is_in_range(value):
             return f"must be {self._allowed()}, not {value:,}"
-        return None
-
-    def _is_of_kind(self, value: object) -> bool:
-        number = isinstance(value, int) and not isinstance(value, bool)
-        match self.kind:
-            case FieldKind.TEXT:
-                return isinstance(value, str)
-            case FieldKind.TEXTS:
-                return isinstance(value, list) and all(isinstance(item, str) for item in value)
-            case FieldKind.WHOLE:
-                return number
-            case FieldKind.AMOUNT:
-                return number or isinstance(value, float)
-            case FieldKind.FLAG:
-                return isinstance(value, bool)
-            case FieldKind.TICKETS:
-                return isinstance(value, list)
+        faults = ((item, rule.item_fault(item)) for item in value) if isinstance(value, list) else ()
+        return next((f"has {_shown(item)}, which {why}" for item, why in faults if why), None)
 
     def _is_in_range(self, value: float) -> bool:
-        rule = self.rule
-        return (
-            (rule.least is None or value >= rule.least)
-            and (rule.above is None or value > rule.above)
-            and (rule.most is None or value <= rule.most)
-        )
+        least, above, most = self.rule.least, self.rule.above, self.rule.most
+        fits = (least is None or value >= least) and (above is None or value > above)
+        return fits and (most is None or value <= most)
 
     def _allowed(self) -> str:
         """After "must be"."""
-        rule = self.rule
-        match self.kind:
-            case FieldKind.TEXT if rule.choices:
-                return f"{', '.join(rule.choices[:-1])} or {rule.choices[-1]}"
-            case FieldKind.TEXT:
-                return "a text" if rule.most is None else f"a text of at most {rule.most:,} characters"
-            case FieldKind.TEXTS:
-                return "a list of texts" if rule.most is None else f"a list of texts, at most {rule.most}"
-            case FieldKind.WHOLE:
-                return f"a whole number from {rule.least} to {rule.most}"
-            case FieldKind.AMOUNT:
-                return f"a number of dollars above {rule.above}, at most {rule.most:,}"
-            case FieldKind.FLAG:
-                return "true or false"
-            case FieldKind.TICKETS:
-                return "a list of ticket numbers"
+        rule, allowed = self.rule, _ALLOWED[self.kind]
+        if rule.choices:
+            return f"{', '.join(rule.choices[:-1])} or {rule.choices[-1]}"
+        if rule.least is not None:
+            return f"{allowed} from {rule.least} to {rule.most}"
+        if rule.above is not None:
+            return f"{allowed} above {rule.above}, at most {rule.most:,}"
+        if rule.most is not None:
+            return f"{allowed} of at most {rule.most:,} {'characters' if self.kind is FieldKind.TEXT else 'items'}"
+        return allowed
+
+
+def _is_of_kind(kind: FieldKind, value: object) -> bool:
+    match kind:
+        case FieldKind.TEXT:
+            return isinstance(value, str)
+        case FieldKind.TEXTS:
+            return isinstance(value, list) and all(isinstance(item, str) for item in value)
+        case FieldKind.TICKETS:
+            return isinstance(value, list)
+        case FieldKind.FLAG:
+            return isinstance(value, bool)
+        case FieldKind.WHOLE | FieldKind.AMOUNT:
+            types = int if kind is FieldKind.WHOLE else int | float
+            return isinstance(value, types) and not isinstance(value, bool)
 
 
 def described(default: object, **rule: Any) -> Any:  # noqa: ANN401 -- takes what FieldRule takes, returns a field
