@@ -42,7 +42,7 @@ def queued(most: int) -> Ticket:
     return Ticket(id=1, project=1, spec=TicketSpec(title="", text="", max_attempts=most), state=State.QUEUED)
 
 
-@pytest.mark.parametrize("most", [1, 3])
+@pytest.mark.parametrize("most", [2, 3])
 def test_conflicts_cost_no_attempt_and_end_all_the_same(most: int):
     ticket, conflicts = queued(most), 0
     while True:
@@ -58,6 +58,12 @@ def test_conflicts_cost_no_attempt_and_end_all_the_same(most: int):
         assert has_attempts(ticket) or conflicts > MOST_FORGIVEN
     assert step.cause is Cause.CONFLICT
     assert conflicts == MOST_FORGIVEN + most - 1
+
+
+def test_a_ticket_with_a_single_attempt_ends_with_its_first_conflict():
+    step = next_try_after_conflict(landing(queued(1)), "it conflicts", "f", GROUND)
+    assert isinstance(step, Fail)
+    assert step.cause is Cause.CONFLICT
 
 
 def test_other_failures_count_as_before_between_conflicts():

@@ -75,7 +75,7 @@ def test_a_ticket_whose_acceptance_is_gone_waits_and_does_not_land(project: Proj
     project.squad.settings.write_text("")
     project.resume()
     page = project.until(ticket, "parked")
-    assert "[acceptance.answer] any more" in page.ticket.reason
+    assert "no longer have [acceptance.answer]" in page.ticket.reason
     assert project.landed("app.sh") is None
     project.squad.settings.write_text(settings)
     project.squad.client.resume_ticket(ticket)

@@ -33,10 +33,10 @@ MOST_FORGIVEN = 20
 
 
 def next_try_after_conflict(ticket: Ticket, reason: str, feedback: str, ground: StartPoint) -> TryAgain | Fail:
-    """The next attempt after a conflict with what landed meanwhile. That is not the agent's fault: it costs no
-    attempt.
+    """The next attempt after a conflict with what landed meanwhile. That is not the agent's fault: it costs no attempt,
+    unless the person wants a single one.
     """
-    if ticket.skipped > -MOST_FORGIVEN:
+    if ticket.spec.max_attempts > 1 and ticket.skipped > -MOST_FORGIVEN:
         return TryAgain(reason, feedback, ground, Cause.CONFLICT, skips=-1)
     return next_try(ticket, reason, feedback, ground, Cause.CONFLICT)
 
