@@ -46,7 +46,7 @@ SAMPLES: dict[str, tuple[dict[str, str], str, str, tuple[str, ...], list[str]]] 
         "Python",
         f"{PIP} . pytest",
         ("pyproject.toml",),
-        ["PYTHONPATH=src .venv/bin/python -m pytest -q"],
+        ['PYTHONPATH="$PWD/src" .venv/bin/python -m pytest -q'],
     ),
     "python with requirements": (
         {"requirements.txt": "x", "requirements-dev.txt": "pytest", ".gitignore": ".venv/\n", "test_a.py": ""},
@@ -231,6 +231,23 @@ def test_a_repository_is_recognised(name):
     assert config.setup.run == setup
     assert config.setup.key == key
     assert [check.command for check in config.checks] == checks
+
+
+@pytest.mark.parametrize(
+    ("files", "missing", "setup"),
+    [
+        ({"uv.lock": "", "pyproject.toml": BUILT, "tests/test_a.py": ""}, "uv", f"{PIP} . pytest"),
+        ({"poetry.lock": "", "pyproject.toml": BUILT, "tests/test_a.py": ""}, "poetry", f"{PIP} . pytest"),
+        ({"pnpm-lock.yaml": "", "package.json": JEST}, "pnpm", "npm install --no-package-lock --no-audit --no-fund"),
+    ],
+    ids=["uv", "poetry", "pnpm"],
+)
+def test_a_tool_that_is_not_installed_is_not_guessed(files, missing, setup):
+    found = guess(list(files), files.__getitem__, lambda program: program != missing)
+    assert (
+        parse(found.text, origin="legion.toml").setup.run.removesuffix(" && echo '*' > node_modules/.gitignore")
+        == setup
+    )
 
 
 def test_several_kinds_at_once_are_prepared_and_checked_together():

@@ -132,7 +132,7 @@ def test_windows_line_ends_change_nothing():
         ("[x]", "`x` is not a setting; known here are setup, checks, agents, landing, conflicts, protected"),
         ("agents = { zzz = 1 }", "line 1, `agents.zzz` is not a setting"),
         ("agents.parallel = 0", "line 1, `agents.parallel`"),
-        ("a =", "legion.toml is not valid TOML, so mend it: invalid value"),
+        ("a =", "legion.toml is not valid TOML, so fix it: invalid value"),
         ("a = 1\na = 2", "line 2"),
     ],
 )
@@ -171,7 +171,7 @@ def test_what_is_the_persons_to_decide_is_refused_and_says_where_it_belongs(text
 
 @pytest.mark.parametrize("name", ["api_key", "token", "password", "credentials", "secret", "API-KEY"])
 def test_credentials_have_no_place_in_a_repository(name):
-    assert "must never hold or choose credentials" in refusal(f'[agents]\n{name} = "x"')
+    assert "must never contain or choose credentials" in refusal(f'[agents]\n{name} = "x"')
 
 
 def test_no_setting_of_the_persons_file_is_known_in_a_repositorys_file():

@@ -57,7 +57,7 @@ def test_a_rung_has_as_many_attempts_as_the_ticket_and_the_rule_is_said_once(spa
         assert again.feedback == "output"
         said.append(again.reason.removeprefix("red"))
     assert said == [
-        "; next: fresh eyes: a new conversation that hears what was tried",
+        "; next: fresh eyes: a new conversation with a summary of what was tried",
         "",
         "; next: the next model of the ladder: sonnet",
         "",

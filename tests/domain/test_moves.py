@@ -48,7 +48,8 @@ from legion.domain.tickets.ticket import (
 WITH_AGENT = {
     "draft": "Submit>queued Stop>stopped",
     "queued": "Start>working Park>parked Fail>failed Stop>stopped Rewind>queued",
-    "working": "StartPointUsed>working Propose>checking TryAgain>queued Resume>queued Park>parked Fail>failed Stop>stopped "
+    "working": "StartPointUsed>working Propose>checking TryAgain>queued Resume>queued Park>parked Fail>failed "
+    "Stop>stopped "
     "Rewind>queued",
     "checking": "Prove>landing AskReview>reviewing TryAgain>queued Park>parked Fail>failed Stop>stopped Rewind>queued",
     "reviewing": "Approve>landing TryAgain>queued Park>parked Fail>failed Stop>stopped Rewind>queued",

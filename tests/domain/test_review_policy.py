@@ -14,7 +14,7 @@ SIGNS = [
     ({}, ""),
     ({"lines": LARGE}, ""),
     ({"lines": LARGE + 1}, "it changes 401 lines"),
-    ({"paths": ("core/x.py", "a.py")}, "it touches what is always read (core/x.py)"),
+    ({"paths": ("core/x.py", "a.py")}, "it touches what is always reviewed (core/x.py)"),
     ({"protected": ("a", "b", "c", "d")}, "it touches protected files (a, b, c, ...)"),
     ({"weakened": ("t.py",)}, "tests look weaker (t.py)"),
     ({"unproven": 1}, "one criterion has no proof"),

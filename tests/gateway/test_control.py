@@ -35,7 +35,7 @@ def test_a_program_may_choose_another_model_for_itself_within_what_it_may_use(ga
     assert upstream.seen[-1].body == BODY
 
 
-@pytest.mark.parametrize("wish", [{"target_url": "http://127.0.0.1:1"}, {"api_key": "sk"}, {"api_format": "openai"}])
+@pytest.mark.parametrize("spec", [{"target_url": "http://127.0.0.1:1"}, {"api_key": "sk"}, {"api_format": "openai"}])
 def test_where_requests_go_and_with_which_key_is_the_persons_choice(gateway, spec):
     _, token = gateway.grant()
     assert gateway.refused(token, json.dumps(spec).encode(), path="/legion/config")[0] == 403

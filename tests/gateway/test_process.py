@@ -57,9 +57,9 @@ def test_a_second_gateway_says_that_there_is_one(tmp_path):
 
 def test_it_outlives_whoever_started_it(tmp_path):
     code = (
-        "import sys; from pathlib import Path; from legion.gateway import process;"
+        "import sys; from pathlib import Path; from legion.gateway import lifecycle;"
         "from legion.gateway.files.folder import GatewayFolder;"
-        "print(process.ensure(GatewayFolder(Path(sys.argv[1])), 0).pid)"
+        "print(lifecycle.ensure(GatewayFolder(Path(sys.argv[1])), 0).pid)"
     )
     words = [sys.executable, "-c", code, str(tmp_path / "gateway")]
     starter = subprocess.run(
@@ -227,7 +227,10 @@ def test_a_stream_that_does_not_end_in_time_is_cut_and_counted(tmp_path, upstrea
 
 
 def test_the_daemon_side_loads_none_of_the_big_libraries():
-    modules = ", ".join(f"legion.gateway.{name}" for name in ("folder", "passes", "ledger", "provider", "process"))
+    modules = ", ".join(
+        f"legion.gateway.{name}"
+        for name in ("files.folder", "files.passes", "accounting.ledger", "access.provider", "lifecycle")
+    )
     big = {"aiohttp", "uvicorn", "orjson", "yarl", "asyncio"}
     code = f"import sys, {modules}; print(*sorted({big} & set(sys.modules)))"
     loaded = subprocess.run([sys.executable, "-c", code], env={"PYTHONPATH": SOURCE}, check=True, capture_output=True)

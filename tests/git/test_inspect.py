@@ -7,7 +7,7 @@ import os
 import pytest
 
 from legion.git.core.errors import NotARepository
-from legion.git.person.inspect import look
+from legion.git.person.inspect import file_names, look
 from tests.git.making import Person, photograph, program
 
 
@@ -17,7 +17,7 @@ def test_a_clean_repository_has_its_facts(person: Person):
     assert facts.common_dir == facts.git_dir == person.git_dir
     assert (facts.branch, facts.head) == ("main", person.head)
     assert (facts.is_bare, facts.is_shallow, facts.is_partial, facts.dirty_files) == (False, False, False, 0)
-    assert (facts.submodules, facts.lfs) == (False, False)
+    assert (facts.submodules, facts.filters) == (False, ())
 
 
 def test_a_subfolder_belongs_to_its_repository(person: Person):
@@ -66,7 +66,7 @@ def test_a_partial_clone_is_told(person: Person, tmp_path):
 def test_submodules_and_large_file_storage_are_told(person: Person):
     person.commit({".gitmodules": "", "assets/.gitattributes": "*.bin filter=lfs diff=lfs -text\n"})
     facts = look(person.path)
-    assert (facts.submodules, facts.lfs) == (True, True)
+    assert (facts.submodules, facts.filters) == (True, ("lfs",))
 
 
 @pytest.mark.parametrize("where", ["nowhere", "folder", "file"])
@@ -98,3 +98,19 @@ def test_looking_runs_no_filter(person: Person, tmp_path):
     person.write("README.md", "# B project\n")
     assert look(person.path).dirty_files == 1
     assert not proof.exists()
+
+
+def test_the_files_of_a_checkout_are_listed_at_any_depth_without_ignored_ones(person: Person):
+    person.write(".gitignore", "made/\n")
+    person.write("src/package/inner/core.py", "")
+    person.write("made/by-setup.txt", "")
+    names = file_names(person.path)
+    assert "src/package/inner/core.py" in names
+    assert "made/by-setup.txt" not in names
+    assert file_names(person.path, most=1) == names[:1]
+
+
+def test_filters_are_found_in_committed_and_own_attributes_and_not_in_comments(person: Person):
+    person.commit({".gitattributes": "# *.x filter=commented\n*.key filter=git-crypt diff=git-crypt\n"})
+    person.write(".git/info/attributes", "*.ipynb filter=nbstripout\n")
+    assert look(person.path).filters == ("git-crypt", "nbstripout")

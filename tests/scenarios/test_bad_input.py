@@ -54,6 +54,12 @@ def large_files(folder: Path) -> Path:
     return repository.root
 
 
+def encrypted(folder: Path) -> Path:
+    repository = Repository(folder / "ada")
+    repository.commit("crypt", {".gitattributes": "*.key filter=git-crypt diff=git-crypt\n"})
+    return repository.root
+
+
 def a_folder_for_a_file(folder: Path) -> Path:
     repository = Repository(folder / "ada")
     repository.git("rm", "-q", "legion.toml")
@@ -75,6 +81,7 @@ UNFIT = [
     (detached, USAGE, "HEAD is detached here: switch to the branch"),
     (shallow, USAGE, "shallow clone: run `git fetch --unshallow` first"),
     (large_files, NOT_ALLOWED, "keeps files in Git LFS"),
+    (encrypted, NOT_ALLOWED, "git filter 'git-crypt'"),
     (a_folder_for_a_file, USAGE, "legion.toml is not a regular file: move it away and try again"),
     (a_link_to_nowhere, USAGE, "legion.toml is not a regular file: move it away and try again"),
 ]

@@ -55,7 +55,7 @@ def test_fresh_eyes_and_then_a_stronger_model_each_in_a_conversation_of_its_own(
     assert len({conversation for _, conversation in heard}) == 3
     assert ["opus" in model for model, _ in heard] == [False, False, True]
     first, second = reasons(page)
-    assert first == "it changed nothing; next: fresh eyes: a new conversation that hears what was tried"
+    assert first == "it changed nothing; next: fresh eyes: a new conversation with a summary of what was tried"
     assert second == "it changed nothing; next: the next model of the ladder: opus"
     given = [here.squad.data.runs / f"ticket-{ticket}-run-{run.id}" / "given/briefing.md" for run in page.runs]
     assert "What others tried before you" not in given[0].read_text()

@@ -197,7 +197,7 @@ def test_a_damaged_file_is_kept_beside_the_new_one(legion: Squad, repository: Re
     assert "`legion doctor --rebuild`" in refused(legion, "status")
     asked = legion.cli("doctor", "--rebuild", cwd=legion.folder)
     assert asked.returncode != 0
-    assert "what happened to no ticket" in asked.stderr
+    assert "events that belong to no ticket" in asked.stderr
     assert legion.data.database.read_bytes() == content, "nothing happens before a yes"
     kept = Path(str(rebuild(legion)["kept"]))
     assert kept.read_bytes() == content

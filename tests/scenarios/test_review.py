@@ -96,7 +96,20 @@ def test_work_lands_while_the_repository_is_away_and_one_that_stays_away_can_be_
     client = project.squad.client
     project.until(ticket, "done")
     (line,) = [one for one in client.status(None).projects if one.root == str(root)]
-    assert line.notes == [f"its repository is missing: restore it, or run `legion init --remove {root}`"]
+    assert line.notes == [
+        (
+            "its repository is missing: if you moved it, run `legion init` there; "
+            f"if you deleted it, `legion init --remove {root}`"
+        )
+    ]
+    taken_over = project.squad.cli("init", str(away), cwd=root.parent)
+    assert f"moved here from {root}" in taken_over.stderr + taken_over.stdout
+    assert project.squad.cli("collect", cwd=away).returncode == 0
+    assert (away / "a.txt").read_text() == "a\n"
+    assert client.ticket(ticket).ticket.state == "done", "its tickets are still known"
+    away.rename(root)
+    project.squad.adopt(project.repository)
+    root.rename(away)
     assert project.squad.cli("init", "--remove", str(root), cwd=root.parent).returncode == 0
     assert str(root) not in [one.root for one in client.status(None).projects]
     away.rename(root)

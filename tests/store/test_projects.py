@@ -60,7 +60,7 @@ def test_every_field_of_a_project_is_saved(store, project):
 def test_saving_what_somebody_else_changed_is_refused(store, project):
     with store.write() as tx:
         projects.save(tx, replace(project, paused=True), EventKind.PROJECT_PAUSED)
-    with pytest.raises(StateConflict, match="look at it again"), store.write() as tx:
+    with pytest.raises(StateConflict, match="read it again"), store.write() as tx:
         projects.save(tx, replace(project, target="mine"))
     with store.read() as tx:
         now = projects.get(tx, project.id)

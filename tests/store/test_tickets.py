@@ -118,7 +118,7 @@ def test_every_field_of_a_ticket_is_written_by_a_move(store, project):
     with store.write() as tx:
         seen.append(land(tx, ticket.id))
     never = [field.name for field in fields(Ticket) if len({str(getattr(one, field.name)) for one in seen}) == 1]
-    assert never == ["id", "project", "wish", "unchecked", "created_at"]
+    assert never == ["id", "project", "spec", "unchecked", "created_at"]
 
 
 def test_a_move_is_told_with_its_reason(store, project):

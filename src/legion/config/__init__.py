@@ -1,4 +1,4 @@
-"""Settings: legion.toml of a repository, the person's own file, and what `legion init` guesses.
+"""Settings: legion.toml of a repository, the person's own files, and what `legion init` guesses.
 
-Reads text and answers with frozen records. Runs nothing, trusts nothing, writes nothing.
+Reads text and returns frozen records. Runs nothing, trusts nothing, writes nothing.
 """

@@ -1,4 +1,4 @@
-"""Keeps the tables of docs/configuration.md true: `python -m legion.config.document FILE` writes them anew."""
+"""Keeps the tables of docs/configuration.md up to date: `python -m legion.config.document FILE` rewrites them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every setting in force with where it comes from, for `legion config --explain`."""
+"""Every setting in force with its origin, for `legion config --explain`."""
 
 from __future__ import annotations
 

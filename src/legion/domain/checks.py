@@ -1,7 +1,7 @@
-"""A check is a command that we run; a receipt is the proof that we ran it, on which tree, and what came out.
+"""Checks and receipts: a check is a command that Legion runs, a receipt the proof that it ran on one tree.
 
-A receipt counts for exactly one command on exactly one tree. Where a green one exists nothing runs again; a red one is
-never reused, because what failed may have been the machine.
+A receipt counts for exactly one command on exactly one tree. A green receipt is reused; a red one never is, because the
+machine may have caused the failure.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ class Check:
     command: str
     timeout: float = 600.0
     runs: str = ""
-    """What is really run, where `command` is only a name for it that may be told to anyone."""
+    """The command that really runs, where `command` is only a public name for it."""
     folder: str = ""
-    """A folder outside the tree that it reads."""
+    """A folder outside the tree that the check reads."""
 
 
 HELD_OUT = "acceptance "
-"""How the names of held-out acceptance begin; no check of a project can be called like that."""
+"""The prefix of the names of held-out acceptance checks; no check of a project may start with it."""
 
 
 class CheckResult(Enum):
     GREEN = "green"
     RED = "red"
     BROKEN = "broken"
-    """It could not be run to its end (its runner was killed twice): nobody's fault, and no proof."""
+    """The check did not run to its end (its runner was killed twice): neither a fault nor a proof."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,11 +49,11 @@ class Receipt:
     duration: float
     made_at: float
     tail: str
-    """The last lines of the output; the whole lies in `output`."""
+    """The last lines of the output; `output` has all of it."""
     output: str
-    """Where the whole output lies, relative to the data folder."""
+    """The path of the full output, relative to the data folder."""
     digest: str
-    """SHA-256 of the whole output."""
+    """SHA-256 of the full output."""
 
     @property
     def held_out(self) -> bool:
@@ -61,12 +61,12 @@ class Receipt:
 
     @property
     def label(self) -> str:
-        """What everybody may hear of it."""
+        """The name that may be shown to everyone."""
         return self.name if self.held_out else self.command
 
 
 def missing(checks: Iterable[Check], tree: str, receipts: Iterable[Receipt]) -> tuple[Check, ...]:
-    """The checks that still have to run on this tree."""
+    """The checks that must still run on this tree."""
     have = {receipt.command for receipt in receipts if receipt.tree == tree and receipt.verdict is CheckResult.GREEN}
     todo = {check.command: check for check in checks if check.command not in have}
     return tuple(todo.values())

@@ -1,21 +1,21 @@
-"""Everything that can go wrong on purpose.
+"""The error tree: every error that is raised on purpose.
 
     LegionError                 exit 1
-    ├── BadInput                exit 2    the request itself makes no sense
-    ├── NotFound                exit 3    no such ticket, project, run
-    ├── NotAllowed              exit 4    understood, and refused
-    ├── Conflict                exit 5    not in this state, or somebody was faster
-    ├── ChecksFailed            exit 6    a check said no
-    └── TryAgain                exit 75   nothing is wrong, only not now
+    ├── BadInput                exit 2    the request itself is invalid
+    ├── NotFound                exit 3    no such ticket, project or run
+    ├── NotAllowed              exit 4    understood and refused
+    ├── StateConflict           exit 5    not possible in this state, or another caller was faster
+    ├── ChecksFailed            exit 6    a check failed
+    └── Retryable               exit 75   nothing is wrong; try again later
 
-Each message is one sentence that says what happened and what to do.
+Each message is one sentence: what happened, then what to do.
 """
 
 from __future__ import annotations
 
 
 class LegionError(Exception):
-    """Base of all errors that are meant for a person. `code` is stable and machine-readable."""
+    """Base of all errors that are shown to a person. `code` is stable and machine-readable."""
 
     exit_code = 1
     code = "failed"

@@ -1,4 +1,4 @@
-"""What a person wants to hear of without looking: a ticket is done, failed or asks, or all work has ended."""
+"""Notifications: which events a person is notified of (a ticket is done, failed or asks; all work has ended)."""
 
 from __future__ import annotations
 
@@ -11,30 +11,31 @@ from legion.domain.tickets.ticket import ENDED, ParkReason, State
 
 class NotificationKind(Enum):
     DONE = "done"
-    """A ticket has landed, or a checkpoint holds."""
+    """A ticket landed, or a checkpoint passed."""
     FAILED = "failed"
     QUESTION = "question"
     """Only a person can settle it: an agent asks, a ticket's own budget is spent, a provider refuses."""
     ALL_DONE = "all_done"
-    """No ticket of the project is left that has not ended."""
+    """Every ticket of the project has ended."""
 
 
 _WITHOUT_A_QUESTION = ParkReason.PROVIDER.value
-"""The only reason to wait for a person that is told by the move alone: the others come with a question."""
+"""The only reason to wait for a person that comes without a question: the move itself is the notice."""
 _ENDS = frozenset(state.value for state in ENDED)
 _TOLD = _ENDS | {State.PARKED.value}
 
 
 def may_be_one(event: Event) -> bool:
-    """Whether it is worth while to look closer: most events are of no occasion."""
+    """A cheap filter: most events cause no notification."""
     return event.kind is EventKind.QUESTION_ASKED or (
         event.kind is EventKind.TICKET_MOVED and event.data.get("to") in _TOLD
     )
 
 
 def occasions(event: Event, *, parked: str | None, live: int) -> tuple[NotificationKind, ...]:
-    """Those that an event is. `parked` says why its ticket waits now, `live` how many tickets of its project have not
-    ended."""
+    """The kinds of notification an event causes. `parked`: why its ticket waits now; `live`: how many tickets of the
+    project have not ended.
+    """
     if event.kind is EventKind.QUESTION_ASKED:
         return (NotificationKind.QUESTION,)
     if not may_be_one(event):

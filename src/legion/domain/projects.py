@@ -1,4 +1,4 @@
-"""A project: a git repository in our care, and what is known of its target."""
+"""A project: a git repository that Legion manages, and what is known of its target."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from legion.domain.checks import CheckResult
 
 
 class ConfigOrigin(Enum):
-    """Where the legion.toml in force was read."""
+    """Where the legion.toml in force was read from."""
 
     TARGET = "target"
-    """From the target commit: the rule."""
+    """From the target commit: the normal case."""
     CHECKOUT = "checkout"
     """From the person's checkout, because the target has none yet."""
 
@@ -50,7 +50,7 @@ class Project:
 
     @property
     def baseline_known(self) -> bool:
-        """The checks have spoken about the target as it is now."""
+        """The checks have run on the target as it is now."""
         return self.baseline_commit == self.target and self.baseline_verdict is not None
 
     @property

@@ -1,4 +1,4 @@
-"""A question: something only a person can settle. Unanswered, it settles itself at its deadline with its fallback."""
+"""A question: something only a person can settle. Without an answer its deadline settles it with the fallback."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from legion.domain.errors import BadInput
 
 
 class QuestionKind(Enum):
-    """What a question is about. It decides what an answer brings about."""
+    """What a question is about. The kind decides what an answer does."""
 
     PERMISSION = "permission"
     """An agent wants to use a tool that it is not allowed to use by itself."""
@@ -19,14 +19,15 @@ class QuestionKind(Enum):
     BUDGET = "budget"
     """What was given is spent, and the work is not done."""
     CONFLICT = "conflict"
-    """Agents could not come to an end with each other, or with each other's changes."""
+    """Agents could not agree, or their changes could not."""
     CHANGE = "change"
-    """A change touches protected files or makes tests weaker. Its ticket is parked until a person has said."""
+    """A change touches protected files or weakens tests. Its ticket is parked until a person answers."""
     ATTEMPTS = "attempts"
-    """A ticket's attempts are used up, and so is its ladder. It is parked until a person has said."""
+    """A ticket's attempts and its ladder are used up. It is parked until a person answers."""
     REVIEW = "review"
-    """A change is not approved and its rounds are over, or its reader gives no verdict. Its ticket is parked until a
-    person has said."""
+    """A change is not approved and its review rounds are over, or its reviewer gives no verdict. Its ticket is parked
+    until a person answers.
+    """
     ASK = "ask"
     """An agent's own question."""
 
@@ -38,7 +39,7 @@ class SettledBy(Enum):
     SILENCE = "silence"
     """Its deadline passed."""
     END = "end"
-    """Whoever asked was gone."""
+    """The run or agent that asked is gone."""
 
 
 YES = "yes"
@@ -48,13 +49,13 @@ ALWAYS = "always"
 APPROVE = "approve"
 REJECT = "reject"
 MORE = "more"
-"""As much again."""
+"""The same amount again."""
 LEAVE = "leave"
 RETRY = "retry"
 LAND = "land"
 """As it is."""
 BACK = "back"
-"""To its agent, with the words that go with it."""
+"""Back to its agent, with the person's message."""
 STOP = "stop"
 
 CHOICES: Mapping[QuestionKind, tuple[str, ...]] = {
@@ -67,7 +68,7 @@ CHOICES: Mapping[QuestionKind, tuple[str, ...]] = {
     QuestionKind.REVIEW: (LAND, BACK, STOP),
     QuestionKind.ASK: (),
 }
-"""What can be chosen where the question itself offers nothing else. Nothing: it is answered with words."""
+"""The default choices of each kind. An empty list: the answer is free text."""
 
 FALLBACKS: Mapping[QuestionKind, str] = {
     QuestionKind.PERMISSION: NO,
@@ -79,17 +80,17 @@ FALLBACKS: Mapping[QuestionKind, str] = {
     QuestionKind.REVIEW: STOP,
     QuestionKind.ASK: "",
 }
-"""What silence means: always that nothing more happens than without an answer."""
+"""The answer of a deadline: always that nothing more happens than without an answer."""
 
 TOO_LATE = "no answer in time"
-"""The reason of what silence settles."""
+"""The reason recorded when a deadline settles a question."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Question:
     id: int
     key: str
-    """Who asked gave it this name; the same name is the same question."""
+    """The asker's own name for the question; the same name is the same question."""
     kind: QuestionKind
     project: int
     agent: str = ""
@@ -100,9 +101,9 @@ class Question:
     facts: Mapping[str, str] = field(default_factory=dict)
     """What a person needs to know to answer."""
     choices: tuple[str, ...]
-    """Empty: any words are an answer."""
+    """Empty: any text is an answer."""
     fallback: str
-    """Its answer when nobody gives one in time."""
+    """Its answer when the deadline passes."""
     asked_at: float
     deadline: float
     settled_at: float | None = None
@@ -112,12 +113,12 @@ class Question:
 
     @property
     def allowed(self) -> bool:
-        """Of a permission or a change: whether it was given leave."""
+        """Of a permission or a change: whether it was granted."""
         return self.choice in (YES, ALWAYS)
 
 
 def chosen(question: Question, said: str) -> str:
-    """The choice that a person means. Raises BadInput with those that there are."""
+    """The choice that a person means. Raises BadInput that lists the choices."""
     word = said.strip()
     if not question.choices:
         if not word:

@@ -1,4 +1,4 @@
-"""The names of the rules by which things happen, so that every event can say why. A person's wish is one of them."""
+"""The rules by which things happen, by name, so that every event can give its reason."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from legion.domain.tickets.ticket import (
 
 
 class Rule(Enum):
-    """Values are for programs; WORDS says each to people."""
+    """Values are stored; DESCRIPTIONS has a sentence for each."""
 
     PERSON = "person"
     READY = "ready"
@@ -85,49 +85,49 @@ class Rule(Enum):
 WORDS = {
     Rule.PERSON: "a person asked for it, or an agent that may",
     Rule.READY: "everything it comes after is done, and there is room",
-    Rule.TREE_COUNTS: "what lies in the tree counts, not what the agent says",
+    Rule.TREE_COUNTS: "the tree decides, not what the agent reports",
     Rule.PROVEN: "its own proofs are green, or it has none",
-    Rule.REVIEWED: "somebody independent reads the change",
+    Rule.REVIEWED: "an independent agent reads the change",
     Rule.GREEN_LANDS: "the target moves only to a commit whose checks passed on exactly that commit",
-    Rule.SMALL_FIRST: "of equal priority the smaller change goes first, until newcomers passed another by three times",
+    Rule.SMALL_FIRST: "of equal priority the smaller change goes first, until it was overtaken three times",
     Rule.BATCH_LEARNS: "half as many changes are tried together after two red batches, up to twice as many after green",
-    Rule.RED_GOES_BACK: "who turns the checks red gets the output and another attempt",
-    Rule.CONFLICT_GOES_BACK: "who conflicts with what landed gets the lines and another attempt",
-    Rule.REVIEW_GOES_BACK: "whose change is not approved gets the findings and another attempt",
+    Rule.RED_GOES_BACK: "a change that fails the checks goes back with the output for another attempt",
+    Rule.CONFLICT_GOES_BACK: "a change that conflicts with what landed goes back with the lines for another attempt",
+    Rule.REVIEW_GOES_BACK: "a change that is not approved goes back with the findings for another attempt",
     Rule.ATTEMPT_GOES_BACK: "an attempt that left nothing fit to land is followed by another",
     Rule.LADDER: "attempts that are used up are followed by fresh eyes, then by stronger models, then by a question",
     Rule.GIVEN_UP: "there is no attempt left, or no further one could help",
-    Rule.LOST_IS_NO_FAULT: "what was cut off through no fault of the agent goes on as the same attempt",
-    Rule.ADVICE_FIRST: "those of its team who advise speak before the one who builds",
-    Rule.NEW_GROUND: "the next attempt stands on what landed meanwhile",
-    Rule.BLAMELESS: "nobody is blamed for what the target itself fails",
-    Rule.LIMITS_ARE_WEATHER: "a provider's limit is no failure; work goes on when it is over",
-    Rule.REFUSED_WAITS: "a provider that refuses to serve is for a person to mend",
+    Rule.LOST_IS_NO_FAULT: "a run that was cut off through no fault of the agent resumes as the same attempt",
+    Rule.ADVICE_FIRST: "the advisors of a team come before its builder",
+    Rule.NEW_GROUND: "the next attempt starts from what landed meanwhile",
+    Rule.BLAMELESS: "no ticket is blamed for what the target itself fails",
+    Rule.LIMITS_ARE_WEATHER: "a provider's limit is no failure; work resumes when it is over",
+    Rule.REFUSED_WAITS: "a provider that refuses to serve needs a person to fix it",
     Rule.QUESTION_WAITS: "only a person can settle it",
     Rule.BUDGET: "what may be spent is spent",
     Rule.NO_ROOM: "no machine has room for it",
     Rule.REST: "an attempt that ended at once and changed nothing is followed by a rest",
     Rule.WAITED_ENOUGH: "what it waited for has come",
-    Rule.MENDED: "a person mended what it waited for",
-    Rule.BROKEN_IS_NOT_RED: "a job that could not be done blames nobody and is tried again",
+    Rule.MENDED: "a person fixed what it waited for",
+    Rule.BROKEN_IS_NOT_RED: "a job that could not be done blames no ticket and is retried",
     Rule.GOVERNOR: "work slows down before a provider's limit and holds at it until its reset",
-    Rule.QUIET_HOURS: "no agent begins in the quiet hours",
-    Rule.PERSON_IS_BUSY: "nothing new begins while so many tickets wait for a person",
-    Rule.ONE_BY_ONE: "agents begin one after the other",
-    Rule.OVERLAP_WAITS: "who declares the same files as one at work waits for it",
-    Rule.CLASH_IS_TOLD: "changes in work are merged with each other, and who will conflict is told early",
-    Rule.FLAKY_BLAMES_NOBODY: "a check that is red and green on the same tree blames nobody",
-    Rule.LOOPS_ARE_BROKEN: "who makes the same call again with the same result is nudged, interrupted, then replaced",
+    Rule.QUIET_HOURS: "no agent starts in the quiet hours",
+    Rule.PERSON_IS_BUSY: "nothing new starts while so many tickets wait for a person",
+    Rule.ONE_BY_ONE: "agents start one after the other",
+    Rule.OVERLAP_WAITS: "a ticket that declares the same files as a running one waits for it",
+    Rule.CLASH_IS_TOLD: "open changes are merged with each other, and agents are warned of conflicts early",
+    Rule.FLAKY_BLAMES_NOBODY: "a check that fails and passes on the same tree blames no ticket",
+    Rule.LOOPS_ARE_BROKEN: "an agent that repeats a call with the same result is nudged, interrupted, then replaced",
     Rule.HANGING_IS_CUT_OFF: "a tool that uses no processor and moves no byte is cut off, then the run",
-    Rule.SILENT_IS_WOKEN: "who has no call, no process and no request at its model is nudged, then interrupted",
+    Rule.SILENT_IS_WOKEN: "an agent without a call, a process or a model request is nudged, then interrupted",
     Rule.DEAD_IS_BURIED: "a run whose program has died is ended",
     Rule.TARGET_FOLLOWS: "where your branch held all of the target, the target follows it, forward and back",
-    Rule.PERSON_IS_ABSORBED: "your own commits go through the same checks, are never rewritten, and hold nobody up",
-    Rule.RED_IS_MENDED_FIRST: "what a checkpoint finds is mended before anything behind it moves",
-    Rule.SILENCE_ANSWERS: "a question that nobody answers in time is settled as if it had not been asked",
-    Rule.MOOT_IS_WITHDRAWN: "a question goes with what it was about",
-    Rule.GONE_IS_SUCCEEDED: "whoever is fired leaves no message unread and nobody without a parent",
-    Rule.REVERSAL_TELLS: "a proof that is green without the change proves nothing, and is said to",
+    Rule.PERSON_IS_ABSORBED: "your own commits go through the same checks, are never rewritten, and delay no ticket",
+    Rule.RED_IS_MENDED_FIRST: "what a checkpoint finds is fixed before anything behind it moves",
+    Rule.SILENCE_ANSWERS: "a question without an answer in time is settled as if it had not been asked",
+    Rule.MOOT_IS_WITHDRAWN: "a question is withdrawn with its subject",
+    Rule.GONE_IS_SUCCEEDED: "a fired agent leaves no message unread and no report without a parent",
+    Rule.REVERSAL_TELLS: "a proof that passes without the change proves nothing, and is reported",
     Rule.UNNAMED: "the table of moves",
 }
 
@@ -168,7 +168,7 @@ _PLAIN: dict[type[Step], Rule] = {
 
 
 def rule_of(step: Step) -> Rule:
-    """By which rule a step is taken, where nobody says it more exactly."""
+    """The rule by which a step is taken, unless the caller names a more exact one."""
     match step:
         case Park(reason):
             return _PARKED.get(reason, Rule.UNNAMED)
@@ -213,7 +213,7 @@ FACTS = frozenset(
         ),
     }
 )
-"""Kinds of events that somebody asked for or that only say what was seen: nothing was decided without anybody."""
+"""Kinds of events that a caller asked for or that only record a fact: no rule decided them."""
 NAMED = frozenset(
     {
         *(
@@ -235,7 +235,7 @@ NAMED = frozenset(
         ),
     }
 )
-"""Kinds whose events bring the name of their rule along."""
+"""Kinds whose events carry the name of their rule."""
 _OF_KINDS = {
     EventKind.TICKET_CREATED: Rule.PERSON,
     EventKind.AGENT_ADOPTED: Rule.GONE_IS_SUCCEEDED,
@@ -254,7 +254,7 @@ _SETTLED = {SettledBy.SILENCE.value: Rule.SILENCE_ANSWERS, SettledBy.END.value: 
 
 
 def decided_by(event: Event) -> str:
-    """The name of the rule by which it happened; empty for what is a fact and no decision."""
+    """The name of the rule by which it happened; empty for a plain fact."""
     named = event.data.get("rule")
     if isinstance(named, str) and named:
         return named

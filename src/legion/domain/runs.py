@@ -14,31 +14,31 @@ from legion.domain.agents.teams import RolePart
 
 class Outcome(Enum):
     FINISHED = "finished"
-    """The program ended by itself and says it is through. Only a claim."""
+    """The program ended by itself and reports that it is finished. Only a claim."""
     FAILED = "failed"
     """The program ended with an error."""
     TIMED_OUT = "timed_out"
     STOPPED = "stopped"
-    """We stopped it on request."""
+    """Legion stopped it on request."""
     LOST = "lost"
-    """Its runner died without a word (power cut, kill -9)."""
+    """Its runner died without a result (power cut, kill -9)."""
     NOT_STARTED = "not_started"
     """The program could not be started at all."""
     GAVE_UP = "gave_up"
-    """The agent says that it cannot do this, and why."""
+    """The agent reports that it cannot do this, and why."""
     INTERRUPTED = "interrupted"
-    """A person interrupted it; its conversation can go on."""
+    """A person interrupted it; its conversation can be resumed."""
     LIMITED = "limited"
     """The provider's usage limit or overload. Never a failure."""
     OUT_OF_BUDGET = "out_of_budget"
-    """It spent what it was given."""
+    """Its budget is spent."""
     REFUSED = "refused"
-    """The provider would not serve it at all: key, model or access."""
+    """The provider refused to serve it: key, model or access."""
 
 
 _SEAT = re.compile(r"(ticket|agent)-(\d+)(?:-([a-z][a-z0-9_-]*))?")
 MOST_GENERATIONS = 10
-"""How often one attempt may be lost before somebody has to look."""
+"""How often one attempt may be lost before a person is asked."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,9 +47,9 @@ class Run:
     project: int
     ticket: int | None = None
     agent: int | None = None
-    """The number of the standing agent whose turn it is; a run is a ticket's or an agent's."""
+    """The number of the standing agent whose turn it is; a run belongs to a ticket or to an agent."""
     role: str = ""
-    """The key of the stage whose run it is; empty for who builds, and for a standing agent."""
+    """The key of the run's stage; empty for the builder and for a standing agent."""
     part: RolePart = RolePart.BUILD
     attempt: int = 1
     generation: int = 1
@@ -58,17 +58,18 @@ class Run:
     outcome: Outcome | None = None
     detail: str = ""
     saved: str | None = None
-    """The commit that holds what it left in its tree."""
+    """The commit that holds what the run left in its tree."""
     conversation: str = ""
-    """The agent program's resumable session, where it has one. Runs share it until fresh eyes begin another."""
+    """The agent program's resumable session, if it has one. Runs share it until fresh eyes start another."""
     access: str = ""
-    """How it reaches its model, for people: the provider's name, or that it reads the person's own login."""
+    """How it reaches its model, for people: the provider's name, or the person's own login."""
     prompt: str = ""
-    """The name of the prompt that begins an agent's turn: its transcript tells by it what the agent has heard."""
+    """The name of the prompt that starts an agent's turn: the transcript shows by it whether the prompt was delivered.
+    """
 
     @property
     def seat(self) -> str:
-        """Whose it is, as its worktree, its temp folder and its agent's state folder are called."""
+        """The ticket or agent it works for, as used in the names of its worktree, temp folder and state folder."""
         return ticket_seat(self.ticket, self.role) if self.ticket is not None else agent_seat(self.agent or 0)
 
     @property
@@ -82,7 +83,7 @@ def ticket_seat(ticket: int, role: str = "") -> str:
 
 
 def seated(seat: str) -> tuple[str, int, str] | None:
-    """What a seat says: `ticket` or `agent`, its number, and the role; None where it is no seat."""
+    """Parses a seat: `ticket` or `agent`, its number, and the role; None for any other name."""
     found = _SEAT.fullmatch(seat)
     return (found[1], int(found[2]), found[3] or "") if found else None
 

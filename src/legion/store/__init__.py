@@ -1,5 +1,5 @@
-"""The database and nothing else: what is true, written with its event in one transaction.
+"""The database: what is true, written with its event in one transaction.
 
-A file per concept; its functions take the transaction first and answer with domain records. The room knows
-SQL and two databases. It does not know git, processes, or why anybody wants a ticket moved.
+A file per concept; its functions take the transaction first and return domain records. The room knows SQL and two
+databases. It does not know git, processes, or the reason for a move.
 """

@@ -1,8 +1,8 @@
-"""The board as plain records, to be kept outside the database, and a database made of them again.
+"""The board as plain records outside the database, and a database restored from them.
 
-A record is a file of JSON: one per ticket with all that belongs to it and happened to it, one per question, receipt,
-landing and agent, and a head that says of which moment they are. Rows are told by their columns, so what a migration
-adds travels along by itself; a board of an older schema is put into tables of that schema and migrated like any other.
+A record is a JSON file: one per ticket with its rows and events, one per question, receipt, landing and agent, and a
+head that names their moment. Rows are written by column name, so new columns of a migration are included without code;
+a board of an older schema is loaded into tables of that schema and then migrated like any other.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from legion.store.database.migrations import SHIPPED
 from legion.store.database.transactions import ReadTransaction, Store, Transaction, database_file
 
 FORMAT = 1
-"""The layout of the files. The schema has a number of its own."""
+"""The layout of the files. The schema has its own version number."""
 HEAD = "board.json"
 SCHEMA = SHIPPED[-1].number
 
@@ -32,7 +32,7 @@ NUMBERED = {"questions": "id", "receipts": "id", "landings": "id", "agents": "nu
 """Tables with a file per row, and the column that names it."""
 IN_THE_HEAD = frozenset({"projects", "trusted", "counters", "crews"})
 LEFT_OUT = {
-    "usage": "what was spent, but for what the gateway's ledger still tells",
+    "usage": "what was spent, except what the gateway's ledger still has",
     "readings": "",
     "limits": "",
     "mail": "mail of agents",
@@ -40,32 +40,32 @@ LEFT_OUT = {
     "requests": "",
     "tokens": "the tokens of agents at work",
     "claims": "",
-    "holdings": "which agent had taken which ticket",
+    "holdings": "which agent had claimed which ticket",
     "watches": "",
     "helps": "",
 }
-"""What no board holds, and how a person is told so; nothing where nobody misses it."""
+"""What no board contains, with the note for a person; empty where no one needs it."""
 LOST = (
     "projects that were removed",
-    "what happened to no ticket in particular",
+    "events that belong to no ticket",
     *(words for words in LEFT_OUT.values() if words),
 )
 _HEADS_ONLY = {"receipts": {"tail": "", "output": ""}}
-"""Long texts that stay behind, and what stands there instead."""
+"""Long texts that are not copied, and their replacement."""
 OF_TICKET = tuple(
     one for name, one in schema.metadata.tables.items() if "ticket" in one.c and name not in NUMBERED.keys() | LEFT_OUT
 )
-"""Tables whose rows stand in the file of their ticket: its texts, its edges, its runs, its events."""
+"""Tables whose rows are in the file of their ticket: its texts, edges, runs and events."""
 _AT_ONCE = 500
 _SHELF = 100
-"""Files in a folder, so that a change rewrites only small trees."""
+"""Files per folder, so that a change rewrites only small trees."""
 
 Files = dict[str, bytes]
 
 
 @dataclass(frozen=True, kw_only=True)
 class BoardHead:
-    """Of which moment of which project a board is."""
+    """The project and the moment of a board."""
 
     format: int
     schema: int
@@ -78,7 +78,7 @@ class BoardHead:
 
     @classmethod
     def read(cls, content: bytes) -> BoardHead:
-        """Raises ValueError where it is none."""
+        """Raises ValueError where it is no head."""
         told = json.loads(content)
         try:
             project = told["project"]
@@ -106,7 +106,7 @@ def files(tx: ReadTransaction, project: int, after: int | None = None) -> Files:
 
 
 def astir(tx: ReadTransaction, after: int) -> frozenset[int]:
-    """The projects whose boards may have changed since event `after`: of some things no event tells."""
+    """The projects whose boards may have changed since event `after`: some changes have no event."""
     runs, landings = schema.runs.c, schema.landings.c
     places = (
         select(runs.project).where(runs.ended_at.is_(None)),
@@ -140,7 +140,7 @@ def _head(tx: ReadTransaction, project: int) -> bytes:
 
 
 def _changed(tx: ReadTransaction, project: int, after: int) -> dict[str, set[int]]:
-    """Numbers by table. Agents are few and change without a word, so all of them are looked at."""
+    """Numbers by table. Agents are few and change without events, so all of them are included."""
     happened, runs = schema.events.c, schema.runs.c
     found: dict[str, set[int]] = {"tickets": set(), "questions": set(), "receipts": set(), "landings": set()}
     for row in tx.execute(select(schema.events).where(happened.n > after, happened.project == project)):
@@ -201,7 +201,7 @@ def _pieces(numbers: Iterable[int]) -> Iterable[list[int]]:
 
 
 def restore(store: Store, boards: Sequence[Mapping[str, bytes]]) -> None:
-    """Fill an empty database with these. Raises ValueError where one is not what it seems to be."""
+    """Fill an empty database with these records. Raises ValueError for an invalid one."""
     try:
         _restore(store, [{name: json.loads(content) for name, content in one.items()} for one in boards])
     except (KeyError, TypeError, AttributeError, DBAPIError) as wrong:
@@ -223,7 +223,7 @@ def _restore(store: Store, read: Sequence[Mapping[str, Any]]) -> None:
 
 
 def raise_counter(tx: Transaction, name: str, value: int) -> None:
-    """Numbers up to here were given away."""
+    """Never give out numbers up to this one again."""
     mine = schema.counters.c
     tx.execute(update(schema.counters).where(mine.name == name, mine.value < value).values(value=value))
 
@@ -233,12 +233,12 @@ class BoardCondition(Enum):
     """There is no file."""
     DAMAGED = "damaged"
     EMPTY = "empty"
-    """It never held a project."""
+    """It never contained a project."""
     SOUND = "sound"
 
 
 def condition(url: str) -> BoardCondition:
-    """How the database is, without changing it."""
+    """The state of the database, read without changing it."""
     file = database_file(url)
     if file is not None and not file.exists():
         return BoardCondition.LOST
@@ -251,25 +251,25 @@ def condition(url: str) -> BoardCondition:
     except StoreBroken:
         return BoardCondition.DAMAGED
     except DBAPIError:
-        # What is not even a fault of the file: the table is not there.
+        # No fault of the file: the table does not exist.
         return BoardCondition.EMPTY
     finally:
         store.close()
 
 
 def is_empty(store: Store) -> bool:
-    """Whether no project was ever written into it."""
+    """Was no project ever written into it?"""
     with store.read() as tx:
         return tx.execute(select(schema.projects.c.id).limit(1)).one_or_none() is None
 
 
 def _put(tx: Transaction, board: Mapping[str, Any]) -> None:
-    """In the order in which rows refer to each other."""
+    """In the order of the references between rows."""
     head = board[HEAD]
     _insert(tx, "projects", [head["project"]])
     _insert(tx, "trusted", head["trusted"])
     if crews := head.get("crews"):
-        # Projects share them, and every board has all.
+        # Shared by projects, and every board contains all of them.
         there = set(tx.execute(select(schema.crews.c.digest)).scalars())
         _insert(tx, "crews", [one for one in crews if one["digest"] not in there])
     by_kind: dict[str, list[Any]] = {}
@@ -279,7 +279,7 @@ def _put(tx: Transaction, board: Mapping[str, Any]) -> None:
     whole = by_kind.pop("tickets", [])
     _insert(tx, "agents", by_kind.pop("agents", []))
     _insert(tx, "tickets", [one["ticket"] for one in whole])
-    # Runs first: others refer to them.
+    # Runs first: other rows refer to them.
     for name in sorted({name for one in whole for name in one} - {"ticket"}, key=lambda name: (name != "runs", name)):
         _insert(tx, name, [row for one in whole for row in one.get(name, ())])
     for name, records in by_kind.items():
@@ -287,14 +287,14 @@ def _put(tx: Transaction, board: Mapping[str, Any]) -> None:
 
 
 def _insert(tx: Transaction, name: str, rows: Sequence[Mapping[str, object]]) -> None:
-    """By the names that the rows bring: the tables may be older than those that this release describes."""
+    """By the column names of the rows: the tables may be older than this release's."""
     for row in rows[:1]:
         values = [{key: _raw(value) for key, value in one.items()} for one in rows]
         tx.execute(insert(table(name, *(column(key) for key in row))), values)
 
 
 def _raw(value: object) -> object:
-    """As it lies in a column: flags are 0 and 1, lists and mappings are JSON."""
+    """As stored in a column: flags are 0 and 1, lists and mappings are JSON."""
     if isinstance(value, bool):
         return int(value)
     return json.dumps(value) if isinstance(value, list | dict) else value

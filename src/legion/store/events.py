@@ -1,4 +1,4 @@
-"""Reading what happened, by number."""
+"""Reads events by number."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _LAST = select(schema.counters.c.value).where(schema.counters.c.name == "event")
 def after(
     tx: ReadTransaction, number: int, *, project: int | None = None, ticket: int | None = None, limit: int = 1000
 ) -> tuple[Event, ...]:
-    """The next events behind this number, oldest first. Empty: there are none yet."""
+    """The next events after this number, oldest first. Empty: there are none yet."""
     table = schema.events.c
     found = select(schema.events).where(table.n > number).order_by(table.n).limit(limit)
     if project is not None:
@@ -43,7 +43,7 @@ def newest(
     limit: int = 1000,
     beside: Collection[EventKind] = (),
 ) -> tuple[Event, ...]:
-    """The latest events behind this number, oldest first; of a project also those of no project, by their kinds."""
+    """The latest events after this number, oldest first; for a project also those of no project, by kind."""
     table = schema.events.c
     found = select(schema.events).where(table.n > after).order_by(table.n.desc()).limit(limit)
     if project is not None:
@@ -55,7 +55,7 @@ def newest(
 
 
 def latest(tx: ReadTransaction, project: int, kind: EventKind, *, within: int | None = None) -> Event | None:
-    """The last event of this kind in a project; `within` so many last events of all, if that is said."""
+    """The last event of this kind in a project; `within` limits the search to so many last events."""
     table = schema.events.c
     found = select(schema.events).where(table.project == project, table.kind == kind).order_by(table.n.desc()).limit(1)
     if within is not None:
@@ -72,7 +72,7 @@ def since(tx: ReadTransaction, project: int, kind: EventKind, moment: float) -> 
 
 
 def concerned(tx: ReadTransaction, number: int) -> frozenset[int | None]:
-    """The projects of the events behind this number; None where one names none."""
+    """The projects of the events after this number; None where one names none."""
     table = schema.events.c
     return frozenset(tx.execute(select(table.project).where(table.n > number).distinct()).scalars())
 

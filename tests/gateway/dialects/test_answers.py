@@ -59,8 +59,8 @@ def plain(answer: ModelAnswer) -> list[tuple[str, ...]]:
 
 
 SAID = [
-    ("Thinking", "Let me see."),
-    ("Text", "Grüße, Ada 🙂"),
+    ("ThinkingPart", "Let me see."),
+    ("TextPart", "Grüße, Ada 🙂"),
     ("Read", '{"file_path": "a"}'),
     ("Bash", '{"command": "ls"}'),
 ]

@@ -1,6 +1,7 @@
-"""Settings as data: a section is a frozen dataclass, and each field says how it is read, checked and explained.
+"""Settings as data: a section is a frozen dataclass, and each field's metadata defines how it is read, checked and
+explained.
 
-To add a setting, add a field. Parsing, refusing, `legion config` and the tables of docs/configuration.md follow.
+To add a setting, add a field. Parsing, errors, `legion config` and the tables of docs/configuration.md follow from it.
 Knows no section and no file.
 """
 
@@ -27,7 +28,7 @@ _RULE = "rule"
 
 
 class Unfit(Exception):
-    """The value (or the element of a list) that is not allowed, and why where "must be ..." does not say enough."""
+    """The value (or the element of a list) that is not allowed, and why where "must be ..." is not enough."""
 
     def __init__(self, value: object, why: str = "") -> None:
         super().__init__(value, why)
@@ -40,10 +41,10 @@ class SettingRule:
     """How one setting is read and explained."""
 
     allowed: str
-    """Goes on after "must be"."""
+    """Continues after "must be"."""
     help: str
     read: Callable[[object], object]
-    """The value from TOML as the section holds it; raises Unfit."""
+    """Converts the value from TOML; raises Unfit."""
     show: Callable[[Any], object] = lambda value: value
     """The value for `legion config`: plain data, and no password."""
     secret: bool = False
@@ -51,7 +52,7 @@ class SettingRule:
 
 
 Metadata = Mapping[str, SettingRule]
-"""What `dataclasses.field(metadata=...)` takes."""
+"""The metadata for `dataclasses.field(metadata=...)`."""
 
 
 def setting(rule: SettingRule) -> Metadata:
@@ -125,7 +126,7 @@ def texts(
     fault: Callable[[str], str | None],
     make: Callable[[str], object] = lambda value: value,
 ) -> Metadata:
-    """A list of texts. `fault` says what is wrong with one, after "which"; `make` turns one into what is kept."""
+    """A list of texts. `fault` describes what is wrong with one, after "which"; `make` converts one."""
 
     def read(value: object) -> tuple[object, ...]:
         if not isinstance(value, list):
@@ -143,7 +144,7 @@ def texts(
 
 
 def plain_text(value: object) -> str:
-    """Text without characters that hide from a reader."""
+    """Text without characters that are invisible to a reader."""
     if not isinstance(value, str) or HIDDEN.search(value):
         raise Unfit(value)
     return value
@@ -205,7 +206,7 @@ def _read(source: SettingsText, path: Path, rule: SettingRule, value: object) ->
 
 
 def unknown(source: SettingsText, path: Path, known: Iterable[str]) -> BadInput:
-    """The error for a key that is no setting, with the nearest one that is."""
+    """The error for an unknown key, with the nearest known one."""
     names = list(known)
     near = difflib.get_close_matches(path[-1][:100], names, n=1, cutoff=0.6)
     if near:
@@ -222,7 +223,7 @@ def flatten(prefix: str, section: Any) -> list[tuple[str, object]]:  # noqa: ANN
 
 
 def stated(table: Mapping[str, object], prefix: str = "") -> frozenset[str]:
-    """The flat keys that a file sets itself. The table is known to be a valid one."""
+    """The flat keys that a file sets itself. The table is known to be valid."""
     keys: set[str] = set()
     for name, value in table.items():
         key = f"{prefix}{name}"

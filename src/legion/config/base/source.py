@@ -1,6 +1,6 @@
-"""The text of one settings file: reading it as TOML and saying where in it something is wrong.
+"""The text of one settings file: parses it as TOML and locates faults in it.
 
-Knows no setting. A repository's file comes from strangers, so nothing in it may cost much time or hide from a reader.
+Knows no setting. A repository's file is untrusted, so nothing in it may cost much time or be invisible to a reader.
 """
 
 from __future__ import annotations
@@ -16,28 +16,28 @@ LONGEST = 64 * 1024
 """Characters; no honest settings file has more."""
 
 MOST_DOTS = 200
-"""In one line: the time to read a key grows with the square of its parts, up to a minute for a file full of dots."""
+"""In one line: the time to parse a key grows with the square of its parts, up to a minute for a file full of dots."""
 
 HIDDEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
-"""Control characters and those that turn the writing direction: what is read before trusting must be what runs."""
+"""Control characters and those that change the writing direction: the text read before trusting must be what runs."""
 
 _HEADER = re.compile(r"\s*\[\[?([^\[\]]+)\]\]?\s*(?:#.*)?$")
 _ASSIGNMENT = re.compile(r"""\s*((?:[\w-]+|"[^"]*"|'[^']*')(?:\s*\.\s*(?:[\w-]+|"[^"]*"|'[^']*'))*)\s*=""")
 _PART = re.compile(r"""[\w-]+|"[^"]*"|'[^']*'""")
 
 Path = Sequence[str]
-"""Where a setting stands: ("agents", "parallel")."""
+"""The path of a setting: ("agents", "parallel")."""
 
 
 @dataclass(frozen=True)
 class SettingsText:
     text: str
     origin: str
-    """How the file is called in messages."""
+    """The file's name in messages."""
     table: Mapping[str, object]
 
     def fault(self, path: Path, said: str) -> BadInput:
-        """The error for a setting: `said` goes on after its name and has no full stop."""
+        """The error for a setting: `said` continues after its name and has no full stop."""
         return BadInput(f"{self.place(path)} `{printable('.'.join(path))}` {said}.")
 
     def place(self, path: Path) -> str:
@@ -46,7 +46,7 @@ class SettingsText:
 
 
 def read(text: str, origin: str) -> SettingsText:
-    """Raises BadInput where the text is not TOML or no honest settings file."""
+    """Raises BadInput where the text is not TOML or not an acceptable settings file."""
     if len(text) > LONGEST:
         raise BadInput(f"{origin} is larger than {LONGEST // 1024} KB: keep only settings in it.")
     unified = text.replace("\r\n", "\n").removesuffix("\n") + "\n"  # the end of a file has no line in tomllib's words
@@ -62,13 +62,13 @@ def read(text: str, origin: str) -> SettingsText:
         raise BadInput(f"{origin} nests its values too deeply: settings are plain values and lists.") from None
     except tomllib.TOMLDecodeError as fault:
         said = printable(str(fault), 200)
-        raise BadInput(f"{origin} is not valid TOML, so mend it: {said[:1].lower()}{said[1:]}.") from None
+        raise BadInput(f"{origin} is not valid TOML, so fix it: {said[:1].lower()}{said[1:]}.") from None
     except ValueError:
-        raise BadInput(f"{origin} holds a number that no setting can have: make it shorter.") from None
+        raise BadInput(f"{origin} has a number that no setting can have: make it shorter.") from None
 
 
 def line_of(text: str, path: Path) -> int | None:
-    """The line where a setting begins, or that of the nearest table around it; None where it cannot be told."""
+    """The line where a setting starts, or that of the nearest table around it; None where it is unknown."""
     best, depth = None, 0
     for line, here in _statements(text):
         shared = _shared(here, path)
@@ -109,6 +109,6 @@ def _shared(one: Path, other: Path) -> int:
 
 
 def printable(text: str, longest: int = 60) -> str:
-    """A stranger's text for a message: short, on one line, without control characters."""
+    """Untrusted text for a message: short, on one line, without control characters."""
     shown = text if text.isprintable() else ascii(text)[1:-1]
     return shown if len(shown) <= longest else f"{shown[: longest - 3]}..."

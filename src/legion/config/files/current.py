@@ -1,4 +1,4 @@
-"""The person's settings as their file says at this moment. A file that makes no sense leaves the last good ones."""
+"""The person's settings as their file is now. An invalid file leaves the last valid ones in force."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ log = logging.getLogger(__name__)
 
 
 class CurrentSettings:
-    """Looks at the file's time whenever somebody asks, and reads it again when that changed."""
+    """Checks the file's time at every access, and reads it again when that changed."""
 
     def __init__(self, first: UserConfig) -> None:
         self._config = first

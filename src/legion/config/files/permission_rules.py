@@ -1,4 +1,4 @@
-"""rules.toml beside the person's settings: what they once allowed for always.
+"""rules.toml next to the person's settings: permissions that they granted for always.
 
 `legion answer ID always` writes it, after it has shown the rule; a person may too.
 """
@@ -30,7 +30,10 @@ def _fault(rule: str) -> str | None:
 @dataclass(frozen=True, kw_only=True)
 class Rules:
     allow: tuple[str, ...] = field(
-        default=(), metadata=texts(allowed="a list of rules", fault=_fault, help="Tools that are used without asking.")
+        default=(),
+        metadata=texts(
+            allowed="Tools that are used without asking.", fault=_fault, help="Tools that are used without asking."
+        ),
     )
 
 
@@ -39,26 +42,26 @@ def rules_file() -> Path:
 
 
 def load(path: Path | None = None) -> tuple[str, ...]:
-    """In the order of the file; none where there is no file. Raises BadInput with what is wrong."""
+    """In the order of the file; none where there is no file. Raises BadInput for the first fault."""
     path = path or rules_file()
     try:
         content = path.read_text("utf-8")
     except FileNotFoundError:
         return ()
     except (OSError, UnicodeDecodeError) as fault:
-        raise BadInput(f"{path} cannot be read ({fault}): mend or remove it.") from None
+        raise BadInput(f"{path} cannot be read ({fault}): fix or remove it.") from None
     return settings.read_section(Rules, read(content, str(path)), []).allow
 
 
 def add(rule: str, path: Path | None = None) -> None:
-    """From now on. The same rule again changes nothing. Raises BadInput or NotAllowed, and then changes nothing."""
+    """Add a rule. The same rule again changes nothing. Raises BadInput or NotAllowed, and then changes nothing."""
     path = path or rules_file()
     if _fault(rule):
-        raise BadInput("This rule cannot be written down: allow it once with yes.")
+        raise BadInput("This rule cannot be stored: allow it once with yes.")
     known = load(path)
     if rule in known:
         return
-    # A text of JSON is one of TOML too, as long as no letter is written as a code.
+    # A JSON string is a TOML string too, as long as no letter is escaped.
     lines = "".join(f"    {json.dumps(one, ensure_ascii=False)},\n" for one in (*known, rule))
     content = f"{_HEADER}\nallow = [\n{lines}]\n"
     settings.read_section(Rules, read(content, FILE), [])

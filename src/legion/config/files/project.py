@@ -1,8 +1,8 @@
 """legion.toml at the root of a repository: how its tickets are prepared, checked and landed.
 
-It is checked in, so anyone who can change the repository can write it. It can therefore never say where we listen or
-write, how agents are held in, which program an agent is, or anything else of the person's own file. Its commands run
-only after the person has trusted the hash of its text.
+It is checked in, so anyone who can change the repository can write it. It can therefore never set where Legion listens
+or writes, the sandbox, the agent program, or anything else of the person's own file. Its commands run only after the
+person has trusted the hash of its text.
 """
 
 from __future__ import annotations
@@ -55,13 +55,13 @@ class SetupSettings:
 
 @dataclass(frozen=True, kw_only=True)
 class CheckTable:
-    """One [checks.NAME] as it is written; the rest of the program sees a Check."""
+    """One [checks.NAME] as written; the rest of the program sees a Check."""
 
     run: str = field(
         metadata=text(
             allowed="a command",
             fits=lambda command: bool(command.strip()),
-            help="A shell command that ends with exit code 0 when all is well.",
+            help="A shell command that exits with 0 when all is well.",
         )
     )
     timeout: float = field(
@@ -74,7 +74,8 @@ class CheckTable:
 class AgentSettings:
     parallel: int = field(default=4, metadata=whole(1, 64, help="How many agents work on this project at once."))
     attempts: int = field(
-        default=5, metadata=whole(1, 20, help="How often a ticket that does not say itself is tried before it fails.")
+        default=5,
+        metadata=whole(1, 20, help="How often a ticket without its own number of attempts is tried before it fails."),
     )
     timeout: float = field(
         default=3600.0, metadata=number(1, 7 * DAY, unit="seconds", help="How long one run of an agent may take.")
@@ -105,7 +106,7 @@ class LandingSettings:
     batch: int = field(
         default=32,
         metadata=whole(
-            1, 256, help="How many changes the merge queue tries together at most; after red ones it tries fewer."
+            1, 256, help="How many changes the merge queue tests together at most; after failures it tests fewer."
         ),
     )
     checks_at_once: int = field(
@@ -113,7 +114,7 @@ class LandingSettings:
     )
     speculate: bool = field(
         default=True,
-        metadata=flag(help="Whether the next batch is built on top of the one in test, and tested beside it."),
+        metadata=flag(help="Whether the next batch is built on top of the one being tested, and tested in parallel."),
     )
 
 
@@ -123,7 +124,7 @@ class ConflictSettings:
         default=Overlap.ADVICE,
         metadata=choice(
             Overlap,
-            help='Tickets whose `files` overlap. "advice": others start first; "rule": they never work at once.',
+            help='Tickets whose `files` overlap. "advice": others start first; "rule": they never run at once.',
         ),
     )
     look_every: float = field(
@@ -132,11 +133,11 @@ class ConflictSettings:
             0,
             DAY,
             unit="seconds",
-            help="How often changes in work are merged with each other to see conflicts early. 0: never.",
+            help="How often open changes are merged with each other to predict conflicts. 0: never.",
         ),
     )
     tell: bool = field(
-        default=True, metadata=flag(help="Whether agents that can hear are told of a conflict that was seen early.")
+        default=True, metadata=flag(help="Whether agents that take messages are warned of a predicted conflict.")
     )
 
 
@@ -147,7 +148,7 @@ class ProtectedSettings:
         metadata=texts(
             allowed="a list of patterns for paths from the root of the repository",
             fault=glob_fault,
-            help="Protected beside what always is: a change here needs a ticket whose `files` name it, or your yes.",
+            help="Protected beyond the built-in list: a change here needs a ticket whose `files` name it, or your yes.",
         ),
     )
 
@@ -159,7 +160,7 @@ class CheckpointSettings:
         metadata=whole(
             0,
             20,
-            help="How many tickets a red checkpoint may make, one after the other, to have it mended. 0: it fails.",
+            help="How many fix tickets a failed checkpoint may create, one after the other. 0: it fails.",
         ),
     )
 
@@ -172,7 +173,7 @@ class RevertProofSettings:
             0,
             DAY,
             unit="seconds",
-            help="How long each change may be tried without itself and without each of its hunks. 0: not at all.",
+            help="How long each change may be tested without itself and without each of its hunks. 0: not at all.",
         ),
     )
 
@@ -217,7 +218,7 @@ _VARS = "environment.vars"
 _PERSONS_OWN = (
     "belongs into the person's own settings file (see `legion config`), since a repository must not decide it"
 )
-_NO_CREDENTIALS = "has no place in legion.toml: a checked-in file must never hold or choose credentials"
+_NO_CREDENTIALS = "has no place in legion.toml: a checked-in file must never contain or choose credentials"
 
 FOREIGN: Mapping[str, str] = {
     **dict.fromkeys(("daemon", "sandbox", "drivers", "default_driver", "worktrees", "claude"), _PERSONS_OWN),
@@ -237,7 +238,7 @@ FOREIGN: Mapping[str, str] = {
 
 @lru_cache(maxsize=1024)
 def parse(text: str, *, origin: str = FILE) -> ProjectConfig:
-    """The settings in the text of a legion.toml. Raises BadInput with the first thing that is wrong."""
+    """The settings in the text of a legion.toml. Raises BadInput for the first fault."""
     source = read(text, origin)
     _refuse_foreign(source)
     _refuse_unknown_sections(source)
@@ -261,7 +262,7 @@ def parse(text: str, *, origin: str = FILE) -> ProjectConfig:
 
 
 def hash_of(text: str) -> str:
-    """What `legion trust` remembers: it changes with every character of the file."""
+    """The hash that `legion trust` stores: it changes with every character of the file."""
     return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()
 
 
@@ -283,7 +284,7 @@ def flatten(config: ProjectConfig) -> list[tuple[str, object]]:
 
 
 def _stated(table: Mapping[str, object]) -> frozenset[str]:
-    """`environment.vars` is one setting, however many names it holds."""
+    """`environment.vars` is one setting, however many names it has."""
     keys = settings.stated(table)
     return keys | {_VARS for key in keys if key.startswith(f"{_VARS}.")}
 
@@ -306,7 +307,7 @@ def _refuse_foreign(source: SettingsText) -> None:
 
 
 def _paths(table: Mapping[str, object], above: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
-    """Every key of the file as deep as settings go; a deeper one is refused with what holds it."""
+    """Every key of the file as deep as settings go; a deeper one is refused with its parent."""
     for name, value in table.items():
         yield (*above, name)
         if isinstance(value, Mapping) and len(above) < 2:

@@ -1,4 +1,4 @@
-"""Providers that are known by name: what they speak, where they are, how they want to see a key. Data only."""
+"""Providers known by name: their API, address, and how they take a key. Data only."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class ProviderTemplate:
 
 
 COPILOT_CLIENT = "Iv1.b507a08c87ecfe98"
-"""Under which GitHub knows who asks for Copilot."""
+"""The client id under which GitHub knows Copilot."""
 COPILOT_TOKEN = "https://api.github.com/copilot_internal/v2/token"
 
 TEMPLATES: Mapping[str, ProviderTemplate] = {

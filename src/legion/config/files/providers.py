@@ -1,4 +1,4 @@
-"""providers.toml beside the person's settings: the model providers, and where their keys come from. Never a key.
+"""providers.toml next to the person's settings: the model providers, and where their keys come from. Never a key.
 
 `legion provider` writes it; a person may too.
 """
@@ -36,7 +36,7 @@ class ProviderApi(Enum):
 
 
 class ProviderAuth(Enum):
-    """How a provider wants to see its key."""
+    """How a provider takes its key."""
 
     API_KEY = "x-api-key"
     BEARER = "bearer"
@@ -58,20 +58,23 @@ class ProviderConfig:
     kind: ProviderApi = field(default=ProviderApi.ANTHROPIC, metadata=choice(ProviderApi, help="Which API it speaks."))
     model: str = field(
         default="",
-        metadata=text(allowed="a name", help="The model that it is asked for, whatever an agent names; empty: that."),
+        metadata=text(
+            allowed="The model to request, whatever an agent names; empty: as requested.",
+            help="The model that it is asked for, whatever an agent names; empty: that.",
+        ),
     )
     longest: int = field(
         default=0,
-        metadata=whole(0, 10_000_000, help="Tokens that an answer may have, where agents ask for more; 0: any number."),
+        metadata=whole(0, 10_000_000, help="Tokens that an answer may have, where agents request more; 0: any number."),
     )
     at_once: int = field(
         default=0, metadata=whole(0, 10_000, help="Requests that may be open at a time; 0: any number.")
     )
     per_minute: int = field(
-        default=0, metadata=whole(0, 1_000_000, help="Requests that may begin within a minute; 0: any number.")
+        default=0, metadata=whole(0, 1_000_000, help="Requests that may start within a minute; 0: any number.")
     )
     auth: ProviderAuth = field(
-        default=ProviderAuth.API_KEY, metadata=choice(ProviderAuth, help="How it wants to see its key.")
+        default=ProviderAuth.API_KEY, metadata=choice(ProviderAuth, help="How it takes its key.")
     )
     key_file: str = field(default="", metadata=text(allowed="a path", help="A file that holds the key, mode 0600."))
     key_env: str = field(
@@ -103,19 +106,19 @@ def providers_file() -> Path:
 
 
 def load(path: Path | None = None) -> Mapping[str, ProviderConfig]:
-    """By name, in the order of the file; none where there is no file. Raises BadInput with what is wrong."""
+    """By name, in the order of the file; none where there is no file. Raises BadInput for the first fault."""
     path = path or providers_file()
     try:
         content = path.read_text("utf-8")
     except FileNotFoundError:
         return {}
     except (OSError, UnicodeDecodeError) as fault:
-        raise BadInput(f"{path} cannot be read ({fault}): mend or remove it.") from None
+        raise BadInput(f"{path} cannot be read ({fault}): fix or remove it.") from None
     return _parse(content, str(path))
 
 
 def save(providers: Mapping[str, ProviderConfig], path: Path | None = None) -> None:
-    """Write the whole file, in this order. Raises BadInput, and changes nothing, where a value could not be read again.
+    """Write the file, in this order. Raises BadInput, and changes nothing, where a value could not be read again.
 
     Raises NotAllowed where the file cannot be written.
     """
@@ -137,6 +140,6 @@ def _parse(content: str, origin: str) -> Mapping[str, ProviderConfig]:
 def _table(name: str, one: ProviderConfig) -> str:
     defaults = {field.name: field.default for field in dataclasses.fields(ProviderConfig)}
     told = [(key, value) for key, value in settings.flatten("", one) if getattr(one, key) != defaults[key]]
-    # A text of JSON is one of TOML too, as long as no letter is written as a code.
+    # A JSON string is a TOML string too, as long as no letter is escaped.
     lines = "".join(f"{key} = {json.dumps(value, ensure_ascii=False)}\n" for key, value in told)
     return f"\n[{name}]\n{lines}"

@@ -1,4 +1,4 @@
-"""routes.toml beside the person's settings: which models are asked elsewhere than at the provider of a run.
+"""routes.toml next to the person's settings: which models are requested elsewhere than at the provider of a run.
 
 `legion route` writes it; a person may too.
 """
@@ -29,7 +29,7 @@ _KEYS = {"model", "to", "most_usd", *_LABELS}
 class RouteTarget:
     provider: str
     model: str = ""
-    """Empty: the one that was asked for."""
+    """Empty: the requested one."""
 
     @property
     def words(self) -> str:
@@ -47,19 +47,19 @@ class RouteConfig:
     team: str = ""
     """Only for runs with such a label, `*` for any letters; empty: for all."""
     most_usd: float | None = None
-    """Targets whose model costs more for a million tokens that it writes are passed over."""
+    """Targets whose model costs more for a million output tokens are skipped."""
 
     @property
     def about(self) -> tuple[str, ...]:
-        """What it is for: of two routes for the same, only one can be."""
+        """What it applies to: only one route may have the same."""
         return (self.model, self.provider, self.agent, self.role, self.team)
 
 
 def target(words: str) -> RouteTarget:
-    """`PROVIDER` or `PROVIDER/MODEL`; a model may have more strokes in its name."""
+    """`PROVIDER` or `PROVIDER/MODEL`; a model may have more slashes in its name."""
     provider, _, model = words.partition("/")
     if not provider or (not model and "/" in words):
-        raise BadInput(f"{words!r} is no place to ask: write PROVIDER or PROVIDER/MODEL.")
+        raise BadInput(f"{words!r} is no target: write PROVIDER or PROVIDER/MODEL.")
     return RouteTarget(provider=provider, model=model)
 
 
@@ -68,17 +68,17 @@ def routes_file() -> Path:
 
 
 def load(path: Path | None = None) -> tuple[RouteConfig, ...]:
-    """In the order of the file; none where there is no file. Raises BadInput with what is wrong."""
+    """In the order of the file; none where there is no file. Raises BadInput for the first fault."""
     path = path or routes_file()
     try:
         document = tomllib.loads(path.read_text("utf-8"))
     except FileNotFoundError:
         return ()
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as fault:
-        raise BadInput(f"{path} cannot be read ({fault}): mend or remove it.") from None
+        raise BadInput(f"{path} cannot be read ({fault}): fix or remove it.") from None
     tables = document.get("route", [])
     if set(document) - {"route"} or not isinstance(tables, list):
-        raise BadInput(f"{path} may hold nothing but [[route]] tables: mend or remove it.")
+        raise BadInput(f"{path} may have nothing but [[route]] tables: fix or remove it.")
     return tuple(_route(one, path) for one in tables)
 
 
@@ -129,6 +129,6 @@ def _table(one: RouteConfig) -> str:
         "to": [target.words for target in one.to],
         "most_usd": one.most_usd,
     }
-    # A text of JSON is one of TOML too, as long as no letter is written as a code.
+    # A JSON string is a TOML string too, as long as no letter is escaped.
     lines = [f"{key} = {json.dumps(value, ensure_ascii=False)}\n" for key, value in said.items() if value is not None]
     return "\n[[route]]\n" + "".join(lines)

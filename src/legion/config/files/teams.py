@@ -1,7 +1,7 @@
 """Files of roles and teams: roles/NAME.toml and teams/NAME.toml, shipped, the person's, and a repository's.
 
-A nearer definition replaces a farther one whole. A file that makes no sense is refused where its name is used; the
-farther definition is never taken in its place. What a repository says is checked by whoever hands its texts over.
+A nearer definition replaces a farther one completely. An invalid file is refused where its name is used; the farther
+definition is never taken in its place. The caller checks what a repository may define.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from legion.domain.errors import BadInput
 from legion.system.paths import user_config_file
 
 LONGEST_PROMPT = 8000
-"""Characters: they travel with every turn of the role's agent."""
+"""Characters: they are sent with every turn of the role's agent."""
 MOST_ROUNDS = 20
 
 
@@ -37,23 +37,23 @@ class DefinitionKind(Enum):
 
 
 REPOSITORY = ".legion"
-"""The folder of a repository that holds its roles and teams."""
+"""The folder of a repository with its roles and teams."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class DefinitionSource:
-    """The text of one definition, before it was looked at."""
+    """The text of one definition, before it is parsed."""
 
     kind: DefinitionKind
     name: str
     text: str
     origin: Origin
     file: str
-    """As it is called in messages."""
+    """Its name in messages."""
 
     @property
     def hash(self) -> str:
-        """What trust in it remembers: its place and every character."""
+        """What trust in it stores: its place and every character."""
         return hash_of(f"{self.file}\n{self.text}")
 
 
@@ -95,7 +95,7 @@ def _one_line(value: str) -> bool:
 @dataclass(frozen=True, kw_only=True)
 class RoleFile:
     part: RolePart = field(
-        metadata=choice(RolePart, help="What it does: advise before the work, build, or read the change.")
+        metadata=choice(RolePart, help="What it does: advise before the work, build, or review the change.")
     )
     prompt: str = field(
         metadata=setting(
@@ -141,7 +141,7 @@ class TeamFile:
         metadata=setting(
             SettingRule(
                 allowed='a list of roles like ["tech_lead", "engineer", "qa"]',
-                help="In order: who advises, the one who builds, who reads. `ROLE:PART` gives a role another part.",
+                help="In order: advisors, the one builder, reviewers. `ROLE:PART` gives a role another part.",
                 read=_roles,
             )
         )
@@ -152,23 +152,23 @@ class TeamFile:
     rounds: int = field(
         default=rules.ROUNDS,
         metadata=whole(
-            1, MOST_ROUNDS, help="Changes that its readers did not approve, at the last of which you are asked."
+            1, MOST_ROUNDS, help="How many times its reviewers may reject a change; after the last one you are asked."
         ),
     )
 
 
 @dataclass(frozen=True, kw_only=True)
 class Definitions:
-    """All that there are, each as its nearest file says."""
+    """All roles and teams, each from its nearest file."""
 
     roles: Mapping[str, Role]
     teams: Mapping[str, Team]
     texts: Mapping[tuple[DefinitionKind, str], DefinitionSource]
     faults: Mapping[tuple[DefinitionKind, str], str] = field(default_factory=dict)
-    """What is wrong with files. Their names are refused, whatever a farther file says."""
+    """Faults of files. Their names are refused, whatever a farther file defines."""
 
     def crew(self, team: str) -> Crew:
-        """Raises NotFound for unknown names, with the list, and BadInput where a file of it makes no sense."""
+        """Raises NotFound for unknown names, with the list, and BadInput where a file of it is invalid."""
         found = self.team(team)
         for entry in found.roles:
             self._refuse_broken(DefinitionKind.ROLE, entry.partition(":")[0])
@@ -183,11 +183,11 @@ class Definitions:
         return rules.find_role(name, self.roles)
 
     def reader(self, name: str) -> TeamStage:
-        """A role that reads without being of a team."""
+        """A reviewer role outside of a team."""
         return TeamStage(role=self.role(name), part=RolePart.READ)
 
     def _place(self, team: Team) -> str:
-        """Where its list of roles stands, for whoever has to mend it."""
+        """The place of its list of roles, for the person who has to fix it."""
         one = self.texts.get((DefinitionKind.TEAM, team.name))
         line = line_of(one.text, ["roles"]) if one is not None and one.file == team.file else None
         return f"{team.file}, line {line}," if line else team.file
@@ -200,8 +200,9 @@ class Definitions:
 def definitions(
     repository: Iterable[DefinitionSource] = (), without: tuple[DefinitionKind, str] | None = None
 ) -> Definitions:
-    """Shipped, then the person's over them, then a repository's trusted ones over both. `without` is as if the person
-    had not written it."""
+    """Shipped, then the person's over them, then a repository's trusted ones over both. `without`: as if the person had
+    not written it.
+    """
     roles: dict[str, Role] = {}
     teams: dict[str, Team] = {}
     texts: dict[tuple[DefinitionKind, str], DefinitionSource] = {}
@@ -252,7 +253,7 @@ def team_of(one: DefinitionSource) -> Team:
 
 
 def folder_of(kind: DefinitionKind) -> Path:
-    """Where the person's own lie."""
+    """The folder of the person's own."""
     return user_config_file().with_name(kind.folder)
 
 
@@ -314,7 +315,7 @@ def _source(one: DefinitionSource, section: type[RoleFile] | type[TeamFile]) -> 
 
 
 def _narrowed(role: Role, under: Role | None, source: SettingsText) -> Role:
-    """What anybody who can change a repository may say of a role: credentials and programs are the person's."""
+    """What a repository may define of a role: credentials and programs are the person's."""
     for name in ("provider", "driver"):
         if getattr(role, name):
             raise source.fault(

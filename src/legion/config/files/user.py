@@ -51,7 +51,7 @@ class GeneralSettings:
 
 @dataclass(frozen=True, kw_only=True)
 class DriverTable:
-    """One [drivers.NAME] as it is written; the rest of the program sees a Driver."""
+    """One [drivers.NAME] as written; the rest of the program sees DriverSettings."""
 
     run: tuple[str, ...] = field(
         metadata=setting(
@@ -158,7 +158,7 @@ SECTIONS: Mapping[str, type] = {
     "acceptance.NAME": Acceptance,
     "standing": StandingSettings,
 }
-"""Every table of the file by its name, for the documentation. The keys of the first stand above all tables."""
+"""Every table of the file by its name, for the documentation. The keys of the first are above all tables."""
 
 
 def load(path: Path | None = None) -> UserConfig:
@@ -177,7 +177,7 @@ def load(path: Path | None = None) -> UserConfig:
 
 
 def parse(text: str, *, origin: str = "config.toml") -> UserConfig:
-    """The settings in the text of the person's file. Raises BadInput with the first thing that is wrong."""
+    """The settings in the text of the person's file. Raises BadInput for the first fault."""
     source = read(text, origin)
     general = _general(source)
     drivers = {
@@ -239,13 +239,13 @@ def flatten(config: UserConfig) -> list[tuple[str, object]]:
 
 
 def _stated(table: Mapping[str, object]) -> frozenset[str]:
-    """`models.by_label` is one setting, however many labels it holds."""
+    """`models.by_label` is one setting, however many labels it has."""
     keys = settings.stated(table)
     return keys | {_BY_LABEL for key in keys if key.startswith(f"{_BY_LABEL}.")}
 
 
 def worktrees_folder(config: UserConfig, root: Path) -> Path:
-    """Where the worktrees of the repository at `root` lie. Raises BadInput where that would mix them with it."""
+    """The folder of the worktrees of the repository at `root`. Raises BadInput where that would mix them with it."""
     template = config.worktrees.folder.replace("{name}", root.name)
     folder = Path(os.path.normpath(root / Path(template).expanduser()))
     if folder == root or root in folder.parents or folder in root.parents:

@@ -1,7 +1,7 @@
-"""How repositories other than Python ones are prepared and tested, as far as their files tell.
+"""Guesses how repositories other than Python ones are prepared and tested, from their files.
 
-Where a tool keeps what it downloads outside the tree (cargo, go, maven, gradle, dotnet), there is no setup: the check
-fetches by itself. One function per kind; each answers None where it sees nothing of its own.
+Where a tool keeps its downloads outside the tree (cargo, go, maven, gradle, dotnet), there is no setup: the check
+fetches by itself. One function per kind; each returns None where it finds nothing of its own.
 """
 
 from __future__ import annotations
@@ -37,17 +37,17 @@ def node(files: Folder) -> ProjectPart | None:
 
 
 def _node_tool(files: Folder, package: object) -> tuple[str, str | None, str]:
-    """The package manager, its lock file, and how it installs exactly what that says."""
+    """The package manager, its lock file, and the command that installs exactly what that lists."""
     named = str(table(package).get("packageManager", ""))
     lock = files.first("pnpm-lock.yaml")
-    if lock or named.startswith("pnpm"):
+    if (lock or named.startswith("pnpm")) and files.has("pnpm"):
         return "pnpm", lock, "pnpm install --frozen-lockfile" if lock else "pnpm install"
     lock = files.first("yarn.lock")
-    if lock or named.startswith("yarn"):
+    if (lock or named.startswith("yarn")) and files.has("yarn"):
         modern = ".yarnrc.yml" in files or bool(re.match(r"yarn@[2-9]", named))
         return "yarn", lock, "yarn install --immutable" if modern else "yarn install --frozen-lockfile"
     lock = files.first("bun.lock", "bun.lockb")
-    if lock or named.startswith("bun"):
+    if (lock or named.startswith("bun")) and files.has("bun"):
         return "bun", lock, "bun install --frozen-lockfile" if lock else "bun install"
     lock = files.first("package-lock.json", "npm-shrinkwrap.json")
     return "npm", lock, f"npm {'ci' if lock else 'install --no-package-lock'} --no-audit --no-fund"
@@ -168,4 +168,4 @@ LANGUAGES: tuple[Finder, ...] = (
 )
 
 BUILDERS: tuple[Finder, ...] = (make,)
-"""Asked only where no language has a check: what they run is mostly the same tests, in an environment of their own."""
+"""Used only where no language has a check: they mostly run the same tests, in an environment of their own."""

@@ -1,6 +1,6 @@
-"""What `legion init` writes: a legion.toml guessed from what the repository is. A person reads it before it counts.
+"""The legion.toml that `legion init` writes, guessed from the repository's files. A person reads it before it counts.
 
-Knows only names and contents of files; it starts nothing and looks at no disk.
+Knows only names and contents of files; it starts nothing and reads no disk.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from legion.config.guess.languages import BUILDERS, LANGUAGES
 from legion.config.guess.repository import Folder, ProjectPart
 
 MOST_FOLDERS = 6
-"""How many sub-folders are looked at where the root itself is nothing."""
+"""How many sub-folders are searched where the root itself is no project."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,12 +23,14 @@ class Guess:
     kind: str
     """For a person: "Python", "Python and Node", or empty where nothing was recognised."""
     text: str
-    """A whole legion.toml."""
+    """A complete legion.toml."""
 
 
-def guess(names: Iterable[str], read: Callable[[str], str]) -> Guess:
-    """`names` are the repository's files as git lists them; `read` gives one's content and may fail with OSError."""
-    root = Folder(tuple(names), read)
+def guess(names: Iterable[str], read: Callable[[str], str], has: Callable[[str], bool] = lambda program: True) -> Guess:
+    """`names` are the repository's files as git lists them; `read` returns one's content and may raise OSError; `has`
+    tells whether a program is installed: a tool that is missing is not guessed where another can do the job.
+    """
+    root = Folder(tuple(names), read, has)
     parts = _parts(root) or _parts_below(root)
     kinds = list(dict.fromkeys(part.kind for part in parts))
     kind = " and ".join(filter(None, [", ".join(kinds[:-1]), *kinds[-1:]]))
@@ -112,10 +114,10 @@ def _checks(parts: list[ProjectPart]) -> str:
 
 
 def _clash(parts: list[ProjectPart], name: str) -> bool:
-    """Whether two kinds of project call their check the same."""
+    """Do two kinds of project use the same name for their check?"""
     return sum(name in part.checks for part in parts) > 1
 
 
 def _quoted(text: str) -> str:
-    """As a TOML string: JSON's escapes are a part of TOML's for plain ASCII."""
+    """As a TOML string: JSON's escapes are a subset of TOML's for plain ASCII."""
     return json.dumps(text)

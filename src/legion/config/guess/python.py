@@ -1,8 +1,9 @@
-"""How a Python repository is prepared and tested, as far as its files tell.
+"""Guesses how a Python repository is prepared and tested, from its files.
 
-Worktrees move, and what setup made in one may be used in another. So the environment lies in the tree, is entered by
-`.venv/bin/python -m` (scripts hold absolute paths), and the project is never installed as editable: the tests would
-silently import the code of another tree. PYTHONPATH brings a `src` folder in instead.
+Worktrees move, and what setup made in one may be used in another. So the environment is inside the tree, is entered by
+`.venv/bin/python -m` (scripts contain absolute paths), and the project is never installed as editable: the tests would
+silently import the code of another tree. PYTHONPATH puts a `src` folder before the installed copy, by its full path:
+tests start programs in other folders.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ def python(files: Folder) -> ProjectPart | None:
     with_pytest = _wants_pytest(files, requirements)
     setup = _locked(files) or _with_pip(files, requirements, with_pytest)
     program = ".venv/bin/python" if setup else "python3"
-    path = "PYTHONPATH=src " if files.like("src/**/*.py") else ""
+    path = 'PYTHONPATH="$PWD/src" ' if files.like("src/**/*.py") else ""
     command = _test_command(files, with_pytest)
     return ProjectPart(
         kind="Python",
@@ -47,7 +48,7 @@ def python(files: Folder) -> ProjectPart | None:
 
 
 def _wants_pytest(files: Folder, requirements: tuple[str, ...]) -> bool:
-    """Whether pytest is named anywhere, or the tests are no unittest classes."""
+    """Is pytest named anywhere, or are the tests no unittest classes?"""
     if files.like("pytest.ini", "conftest.py", "tests/**/conftest.py"):
         return True
     if any("pytest" in files.read(name) for name in (*_MARKERS, *requirements)):
@@ -59,7 +60,7 @@ def _wants_pytest(files: Folder, requirements: tuple[str, ...]) -> bool:
 
 
 def _test_command(files: Folder, with_pytest: bool) -> str:
-    """What follows the interpreter; empty where there are no tests."""
+    """The arguments of the interpreter; empty where there are no tests."""
     if with_pytest:
         return "-m pytest -q" if files.like(*_TESTS, "tests/**/*.py", "test/**/*.py") else ""
     if not files.like(*_TESTS):
@@ -73,19 +74,19 @@ def _test_command(files: Folder, with_pytest: bool) -> str:
 
 
 def _locked(files: Folder) -> _Setup | None:
-    """The tool whose lock file is there installs exactly what it says."""
+    """The tool whose lock file exists installs exactly what it lists, if the tool is installed."""
     project = files.toml("pyproject.toml")
-    if "uv.lock" in files:
+    if "uv.lock" in files and files.has("uv"):
         groups = "".join(f" --extra {name}" for name in _extras(project)) + "".join(
             f" --group {name}" for name in _groups(project) if name != "dev"
         )
         return _Setup(f"uv sync --frozen --no-editable{groups}", ("uv.lock", "pyproject.toml"))
-    if "poetry.lock" in files:
+    if "poetry.lock" in files and files.has("poetry"):
         run = "POETRY_VIRTUALENVS_IN_PROJECT=true poetry install --no-interaction --no-root"
         return _Setup(run + "".join(f" --extras {name}" for name in _extras(project)), ("poetry.lock",))
-    if "pdm.lock" in files:
+    if "pdm.lock" in files and files.has("pdm"):
         return _Setup("pdm sync --no-self", ("pdm.lock",))
-    if "Pipfile.lock" in files:
+    if "Pipfile.lock" in files and files.has("pipenv"):
         return _Setup("PIPENV_VENV_IN_PROJECT=1 pipenv sync --dev", ("Pipfile.lock",))
     return None
 
@@ -111,14 +112,14 @@ def _with_pip(files: Folder, requirements: tuple[str, ...], with_pytest: bool) -
 
 
 def _needs(project: object, extras: list[str]) -> list[str]:
-    """What pyproject.toml lists, with these extras."""
+    """The requirements of pyproject.toml, with these extras."""
     named = table(table(project).get("project"))
     optional = table(named.get("optional-dependencies"))
     return [*words(named.get("dependencies")), *(need for name in extras for need in words(optional.get(name)))]
 
 
 def _extras(project: object) -> list[str]:
-    """The optional dependencies that the tests need: those with pytest, else the first that sounds like it."""
+    """The optional dependencies that the tests need: those with pytest, else the first with a fitting name."""
     optional = table(table(table(project).get("project")).get("optional-dependencies"))
     named = [name for name in _EXTRAS if name in optional]
     return [name for name in named if _has_pytest(optional[name])] or named[:1]

@@ -1,4 +1,4 @@
-"""What `guess` sees of a repository, and what it finds out about one part of it. Knows no programming language."""
+"""A repository as the guessers see it, and what they find out about one part of it. Knows no programming language."""
 
 from __future__ import annotations
 
@@ -23,10 +23,12 @@ class ProjectPart:
 
 @dataclass(frozen=True)
 class Folder:
-    """The files of one folder of the repository, named from there."""
+    """The files of one folder of the repository, relative to it."""
 
     names: tuple[str, ...]
     reader: Callable[[str], str]
+    has: Callable[[str], bool] = lambda program: True
+    """Is this program installed?"""
 
     def __contains__(self, name: str) -> bool:
         return name in self.names
@@ -67,23 +69,23 @@ class Folder:
     def inside(self, folder: str) -> Folder:
         prefix = f"{folder}/"
         names = tuple(name.removeprefix(prefix) for name in self.names if name.startswith(prefix))
-        return Folder(names, lambda name: self.reader(prefix + name))
+        return Folder(names, lambda name: self.reader(prefix + name), self.has)
 
 
 def keep_out_of_git(files: Folder, folder: str) -> str:
-    """The end of a setup that made the folder: where git does not ignore it, it would be in everybody's change."""
+    """The end of a setup that made the folder: where git does not ignore it, it would be in every change."""
     lines = {line.strip().strip("/") for line in files.read(".gitignore").splitlines()}
     ignored = {folder, f"**/{folder}", folder.split("/")[0]} & lines
     return "" if ignored else f" && echo '*' > {folder}/.gitignore"
 
 
 def table(value: object) -> Mapping[str, object]:
-    """A part of somebody's file as a table, whatever it is."""
+    """A part of an untrusted file as a table, whatever it is."""
     return value if isinstance(value, Mapping) else {}
 
 
 def words(value: object) -> tuple[str, ...]:
-    """A part of somebody's file as a list of plain texts, whatever it is."""
+    """A part of an untrusted file as a list of plain texts, whatever it is."""
     if not isinstance(value, Iterable):
         return ()
     return tuple(word for word in value if isinstance(word, str) and word.isascii() and word.isprintable())

@@ -1,7 +1,4 @@
-"""[claude] in the person's file: which Claude Code is started, how it reaches a model, and what it may do.
-
-Rules and texts only; whoever starts it reads them.
-"""
+"""[claude] in the person's file: which Claude Code is started, how it reaches a model, and what it may do."""
 
 from __future__ import annotations
 
@@ -12,11 +9,11 @@ from enum import Enum
 from legion.config.base.settings import choice, number, text, texts, whole
 
 MOST_BUDGET = 100_000.0
-"""Dollars; a larger figure is a slip of the finger."""
+"""Dollars; a larger figure is a typing error."""
 
 
 class Permissions(Enum):
-    """Claude Code's own words for what it may do without asking."""
+    """Claude Code's own names for what it may do without asking."""
 
     DEFAULT = "default"
     ACCEPT_EDITS = "acceptEdits"
@@ -45,14 +42,14 @@ class ClaudeSettings:
         default="",
         metadata=text(
             allowed="the path of a program, or empty",
-            help="The Claude Code to start. Empty: yours where it is new enough, else the one that Legion brings.",
+            help="The Claude Code to start. Empty: yours where it is new enough, else the one that comes with Legion.",
         ),
     )
     provider: str = field(
         default="",
         metadata=text(
             allowed="the name of one of your providers, or empty",
-            help="Which of your providers serves it (`legion provider list`). Empty: the only one that there is.",
+            help="Which of your providers serves it (`legion provider list`). Empty: the only one.",
         ),
     )
     model: str = field(
@@ -71,19 +68,19 @@ class ClaudeSettings:
         metadata=texts(
             allowed='a list of models, such as "claude-haiku-*"',
             fault=_model_fault,
-            help="The models that it may ask for, beside those of its ticket and of these settings. Empty: any.",
+            help="Models that it may request, besides those of its ticket and these settings. Empty: any.",
         ),
     )
     permission_mode: Permissions = field(
         default=Permissions.ACCEPT_EDITS,
-        metadata=choice(Permissions, help="What it may do without asking, beside the tools that `allow` names."),
+        metadata=choice(Permissions, help="What it may do without asking, beyond the tools that `allow` names."),
     )
     allow: tuple[str, ...] = field(
         default=(),
         metadata=texts(
             allowed='a list of tools, such as "Bash(make *)"',
             fault=_tool_fault,
-            help="Tools that it uses without asking. Inside a sandbox that holds, Bash and the web are allowed anyway.",
+            help="Tools that it uses without asking. Inside a working sandbox, Bash and the web are allowed anyway.",
         ),
     )
     tools: tuple[str, ...] = field(
@@ -92,18 +89,18 @@ class ClaudeSettings:
             allowed="a list of tools", fault=_tool_fault, help="The only tools that it has. Empty: all of its own."
         ),
     )
-    max_turns: int = field(default=0, metadata=whole(0, 100_000, help="Turns of one run. 0: as many as it takes."))
+    max_turns: int = field(default=0, metadata=whole(0, 100_000, help="Turns of one run. 0: no limit."))
     budget_usd: float = field(
         default=0.0,
         metadata=number(
-            0, MOST_BUDGET, unit="dollars", help="What one ticket may cost that has no budget of its own. 0: no limit."
+            0, MOST_BUDGET, unit="dollars", help="The budget of a ticket that has none of its own. 0: no limit."
         ),
     )
     answers: Answers = field(
         default=Answers.PERSON,
         metadata=choice(
             Answers,
-            help='Who answers what an agent asks. "leaders": also those above it; permissions and budgets stay yours.',
+            help='Who answers questions of agents. "leaders": also agents above; permissions and budgets stay yours.',
         ),
     )
     answer_within: float = field(

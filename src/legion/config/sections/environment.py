@@ -1,6 +1,7 @@
-"""[environment] in both files: what a run gets of its own, and what of the person's comes along into its worktree.
+"""[environment] in both files: what a run gets of its own, and which of the person's files are copied into its
+worktree.
 
-Rules and texts only. `jobs.environment` makes the things themselves.
+Data only. `jobs/workspace/environment.py` creates the things themselves.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ _LOOKS_LIKE_ONE = re.compile(r"(?<!\$)\{[a-z]+(?:\+\d+)?\}")
 
 
 class PortOutside(Exception):
-    """A placeholder asks for a port that the block does not have."""
+    """A placeholder names a port that the block does not have."""
 
 
 def fill_in(text: str, ports: Sequence[int], words: Mapping[str, str]) -> str:
@@ -42,7 +43,7 @@ def fill_in(text: str, ports: Sequence[int], words: Mapping[str, str]) -> str:
 def file_fault(path: str) -> str | None:
     """What is wrong with the name of one file inside a repository, after "which"."""
     if any(part.lower() == ".git" for part in path.split("/")):
-        return "lies in git's own folder, so choose another place"
+        return "is in git's own folder, so choose another place"
     if "*" in path or "?" in path:
         return "has a wildcard in it, so name the file itself"
     return "is a folder, so name the file itself" if path.endswith("/") else glob_fault(path)
@@ -79,7 +80,7 @@ def _variables(value: object) -> tuple[tuple[str, str], ...]:
 class EnvironmentSettings:
     """The project's part."""
 
-    ports: int = field(default=10, metadata=whole(0, 100, help="How many consecutive ports each run has to itself."))
+    ports: int = field(default=10, metadata=whole(0, 100, help="How many consecutive ports each run has for itself."))
     env_file: str = field(
         default="",
         metadata=_file("A file that is written into each worktree before its agent starts. Git must ignore it."),
@@ -150,7 +151,7 @@ class Copy:
 
 @dataclass(frozen=True)
 class Cache:
-    """A folder that all runs share, and the variable that tells programs of it."""
+    """A folder that all runs share, and the variable that names it to programs."""
 
     variable: str
     folder: Path

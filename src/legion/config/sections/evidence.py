@@ -1,6 +1,7 @@
-"""What the person's own file says about changes that need more than green checks.
+"""[protection], [questions], [models] and [acceptance] in the person's file: changes that need more than passing
+checks.
 
-Rules and texts only; whoever judges a change reads them.
+Data only.
 """
 
 from __future__ import annotations
@@ -25,9 +26,7 @@ class GuardMode(Enum):
 class ProtectionSettings:
     mode: GuardMode = field(
         default=GuardMode.ASK,
-        metadata=choice(
-            GuardMode, help='What stops a change of protected files or weakened tests. "off": nothing does.'
-        ),
+        metadata=choice(GuardMode, help='What stops a change of protected files or weakened tests. "off": nothing.'),
     )
     allow: tuple[str, ...] = field(
         default=(),
@@ -78,7 +77,7 @@ class ModelLadder:
         metadata=texts(
             allowed="a list of models, the weakest first",
             fault=lambda name: None if name.strip() else "is no name of a model",
-            help="Models to go on with where a ticket's attempts are used up: those above its own. Empty: none.",
+            help="Models for further attempts where a ticket's attempts are used up: those above its own. Empty: none.",
         ),
     )
     by_label: tuple[tuple[str, tuple[str, ...]], ...] = field(
@@ -86,7 +85,7 @@ class ModelLadder:
         metadata=setting(
             SettingRule(
                 allowed="a table of labels and lists of models",
-                help="Ladders of their own for tickets with a label: they begin with its first model.",
+                help="Separate ladders for tickets with a label: they start with its first model.",
                 read=_ladders,
                 show=lambda ladders: {label: list(models) for label, models in ladders},
             )
@@ -97,7 +96,7 @@ class ModelLadder:
         metadata=setting(
             SettingRule(
                 allowed="true or false",
-                help="Whether it goes on in a new conversation first, which hears what was tried.",
+                help="Whether a new conversation, with a summary of what was tried, comes first.",
                 read=_yes_or_no,
             )
         ),

@@ -1,7 +1,4 @@
-"""[governor], [budgets] and [rhythm] in the person's file: when work may begin, and what it may cost.
-
-Rules and texts only.
-"""
+"""[governor], [budgets] and [rhythm] in the person's file: when work may start, and what it may cost. Data only."""
 
 from __future__ import annotations
 
@@ -17,7 +14,7 @@ _MINUTES = 60
 
 @dataclass(frozen=True)
 class QuietHours:
-    """Minutes after midnight, local time. It may lead over midnight."""
+    """Minutes after midnight, local time. It may cross midnight."""
 
     start: int
     end: int
@@ -38,7 +35,7 @@ def _hours(value: object) -> QuietHours | None:
     hour, minute, until_hour, until_minute = (int(part) for part in found.groups())
     quiet = QuietHours(hour * _MINUTES + minute, until_hour * _MINUTES + until_minute)
     if quiet.start == quiet.end:
-        raise Unfit(value, "begins and ends at the same time")
+        raise Unfit(value, "starts and ends at the same time")
     return quiet
 
 
@@ -56,12 +53,20 @@ class GovernorSettings:
     slow_from: float = field(
         default=0.8,
         metadata=number(
-            0.05, 1, unit="a share", help="From this share of a limit on, fewer agents begin, one after the other."
+            0.05,
+            1,
+            unit="From this share of a limit on, fewer agents start, one after the other.",
+            help="From this share of a limit on, fewer agents begin, one after the other.",
         ),
     )
     stop_at: float = field(
         default=0.97,
-        metadata=number(0.05, 1, unit="a share", help="From this share on nothing begins before the limit's reset."),
+        metadata=number(
+            0.05,
+            1,
+            unit="From this share on nothing starts before the limit's reset.",
+            help="From this share on nothing begins before the limit's reset.",
+        ),
     )
 
 
@@ -84,14 +89,14 @@ class BudgetSettings:
 @dataclass(frozen=True, kw_only=True)
 class StartSettings:
     stagger: float = field(
-        default=0.0, metadata=number(0, 3600, unit="seconds", help="The least time between two agents that begin.")
+        default=0.0, metadata=number(0, 3600, unit="seconds", help="The least time between two starts of agents.")
     )
     quiet: QuietHours | None = field(
         default=None,
         metadata=setting(
             SettingRule(
                 allowed='hours such as "22:00-07:00", or empty',
-                help="Hours of your local time in which no agent begins; who is at work goes on.",
+                help="Hours of your local time in which no agent starts; running agents continue.",
                 read=_hours,
                 show=_shown,
             )
@@ -99,5 +104,5 @@ class StartSettings:
     )
     waiting: int = field(
         default=0,
-        metadata=whole(0, 1000, help="How many tickets may wait for you before nothing new begins. 0: any number."),
+        metadata=whole(0, 1000, help="How many tickets may wait for you before nothing new starts. 0: any number."),
     )

@@ -15,7 +15,7 @@ from legion.config.base.settings import SettingRule, Unfit, choice, number, sett
 
 class SandboxMode(Enum):
     AUTO = "auto"
-    """Use a sandbox where one works, and say so where none does."""
+    """Use a sandbox where one works, and warn where none does."""
     REQUIRE = "require"
     """Start no agent without one."""
     OFF = "off"
@@ -101,7 +101,7 @@ class DaemonSettings:
         metadata=whole(
             1,
             65535,
-            help="A second port of the API, which browsers and node accept, for MCP. Else the next free one.",
+            help="A second port of the API, for MCP, which browsers and node accept. If taken, the next free one.",
         ),
     )
     gateway_port: int = field(
@@ -129,18 +129,20 @@ class SandboxSettings:
         default=SandboxMode.AUTO,
         metadata=choice(
             SandboxMode,
-            help='Holds agents and checks in. "auto": where it works, and says where not; "require": or nothing runs.',
+            help='The sandbox. "auto": where it works, else with a warning; "require": or nothing runs.',
         ),
     )
     network: NetworkMode = field(
         default=NetworkMode.OPEN,
-        metadata=choice(NetworkMode, help='What agents and checks reach. "none": not even loopback.'),
+        metadata=choice(NetworkMode, help='What agents and checks can reach. "none": not even loopback.'),
     )
     read: tuple[Path, ...] = field(
-        default=(), metadata=_folders("What agents may read beside their worktree and the toolchains on your PATH.")
+        default=(),
+        metadata=_folders("What agents may read in addition to their worktree and the toolchains on your PATH."),
     )
     write: tuple[Path, ...] = field(
-        default=(), metadata=_folders("What agents may write beside their worktree, a download cache for example.")
+        default=(),
+        metadata=_folders("What agents may write in addition to their worktree, a download cache for example."),
     )
     env: tuple[str, ...] = field(
         default=(),
@@ -159,7 +161,7 @@ class WorktreeSettings:
         metadata=text(
             allowed="a folder with {name} in it, which stands for the repository's name",
             fits=_is_template,
-            help="Where worktrees lie. A relative folder starts at the root of the repository.",
+            help="The folder of the worktrees. A relative folder starts at the root of the repository.",
         ),
     )
     pool: int | None = field(
@@ -167,13 +169,13 @@ class WorktreeSettings:
         metadata=setting(
             SettingRule(
                 allowed='a whole number from 0 to 64 or "auto"',
-                help='Worktrees kept warm per project, where agents start at once. "auto": `agents.parallel` of them.',
+                help='Worktrees kept warm per project for quick starts. "auto": `agents.parallel` of them.',
                 read=_pool,
                 show=lambda trees: "auto" if trees is None else trees,
             )
         ),
     )
-    """None: as many as the project's agents at once."""
+    """None: as many as the project's parallel agents."""
     disk_gb: float = field(
         default=10.0,
         metadata=number(0, 100_000, unit="gigabytes", help="Most disk for the warm worktrees and trash of a project."),
@@ -183,5 +185,5 @@ class WorktreeSettings:
     )
 
     def warm(self, parallel: int) -> int:
-        """How many trees to keep warm for a project with so many agents at once."""
+        """How many trees to keep warm for a project with so many parallel agents."""
         return parallel if self.pool is None else self.pool

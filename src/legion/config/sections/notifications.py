@@ -43,14 +43,12 @@ def _web(help: str) -> Metadata:
 
 @dataclass(frozen=True, kw_only=True)
 class HookSettings:
-    """Commands of the person's. No shell runs them; LEGION_EVENT, LEGION_TICKET and others tell them what happened."""
+    """Commands of the person's. No shell runs them; LEGION_EVENT, LEGION_TICKET and other variables describe the event."""
 
     done: tuple[str, ...] = field(default=(), metadata=_command("Runs when a ticket has landed."))
     failed: tuple[str, ...] = field(default=(), metadata=_command("Runs when a ticket has failed."))
     question: tuple[str, ...] = field(default=(), metadata=_command("Runs when something waits for you."))
-    all_done: tuple[str, ...] = field(
-        default=(), metadata=_command("Runs when no ticket of a project is left that has not ended.")
-    )
+    all_done: tuple[str, ...] = field(default=(), metadata=_command("Runs when every ticket of a project has ended."))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,7 +58,7 @@ class NotifySettings:
         metadata=texts(
             allowed="a list of done, failed, question and all_done",
             fault=lambda name: None if name in _NAMES else f"is none of {', '.join(_NAMES)}",
-            help="What you are told of.",
+            help="The events to notify you of.",
         ),
     )
     desktop: bool = field(default=False, metadata=flag(help="Whether your desktop shows it."))

@@ -1,4 +1,4 @@
-"""Who reads changes: what a repository asks for, and with which model or program the person has it done."""
+"""[review] and [reviewer]: which changes are reviewed, and with which model or program."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class ReviewSettings:
         default=ReviewPolicy.OFF,
         metadata=choice(
             ReviewPolicy,
-            help='Whether an independent reviewer reads changes before they land. "risky": those that look it.',
+            help='Whether an independent reviewer reads changes before they land. "risky": those that look risky.',
         ),
     )
     paths: tuple[str, ...] = field(
@@ -25,16 +25,16 @@ class ReviewSettings:
         metadata=texts(
             allowed="a list of patterns for paths from the root of the repository",
             fault=glob_fault,
-            help='Changes here are read under "risky", too.',
+            help='Changes here are reviewed under "risky", too.',
         ),
     )
     rounds: int = field(
         default=3,
-        metadata=whole(1, 10, help="Changes that readers did not approve, at the last of which you are asked."),
+        metadata=whole(1, 10, help="How many times reviewers may reject a change; after the last one you are asked."),
     )
     required: bool = field(
         default=True,
-        metadata=flag(help="Whether a change waits for the approval. Without, findings are shown and it lands."),
+        metadata=flag(help="Whether a change waits for the approval. Without, it lands and the findings are shown."),
     )
 
 
@@ -46,13 +46,13 @@ class ReviewerSettings:
         default="",
         metadata=text(
             allowed="a model, or empty",
-            help="The reviewer's. Empty: the strongest of `models.escalation` that the ticket's agent has not.",
+            help="The reviewer's model. Empty: the strongest of `models.escalation` that the agent does not use.",
         ),
     )
     driver: str = field(
         default="",
         metadata=text(
             allowed='"claude", the name of one of your [drivers.NAME], or empty',
-            help="The program that reads. Empty: Claude Code.",
+            help="The reviewer's program. Empty: Claude Code.",
         ),
     )

@@ -1,4 +1,4 @@
-"""[standing] in the person's file: how many agents may stand, and which roles may do more than agents usually may."""
+"""[standing] in the person's file: how many standing agents there may be, and which roles have extra rights."""
 
 from __future__ import annotations
 
@@ -20,17 +20,18 @@ def _roles(help: str) -> Metadata:
 @dataclass(frozen=True, kw_only=True)
 class StandingSettings:
     most: int = field(
-        default=MOST, metadata=whole(1, 1000, help="How many agents stand at once, in all projects together.")
+        default=MOST,
+        metadata=whole(1, 1000, help="How many standing agents there may be at once, in all projects together."),
     )
     levels: int = field(default=LEVELS, metadata=whole(1, 20, help="How deep the tree of agents may be."))
     tell_anybody: tuple[str, ...] = field(
-        default=(), metadata=_roles("Roles that may write to everybody who stands, in any project.")
+        default=(), metadata=_roles("Roles that may write to every standing agent, in any project.")
     )
     interrupt_anybody: tuple[str, ...] = field(
-        default=(), metadata=_roles("Roles that may interrupt everybody but those above them.")
+        default=(), metadata=_roles("Roles that may interrupt every agent except those above them.")
     )
     fire_anybody: tuple[str, ...] = field(
-        default=(), metadata=_roles("Roles that may fire everybody but those above them.")
+        default=(), metadata=_roles("Roles that may fire every agent except those above them.")
     )
     choose_driver: tuple[str, ...] = field(
         default=(), metadata=_roles("Roles whose tickets may name one of your drivers, or `standing`.")
@@ -38,7 +39,7 @@ class StandingSettings:
 
     @property
     def top(self) -> Rights:
-        """The person's own seat: nobody stands beyond what it has to give."""
+        """The person's own seat: its limits bound all standing agents."""
         return Rights(headcount=self.most, depth=self.levels)
 
     @property

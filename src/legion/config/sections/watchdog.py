@@ -1,5 +1,5 @@
-"""[liveness]: what counts as not getting on. The thresholds are a repository's, since only it knows how long its tools
-take; whether anybody looks at all is the person's.
+"""[liveness]: when a run counts as stuck. A repository sets the thresholds, since only it knows how long its tools
+take; the person decides whether the watchdog runs at all.
 """
 
 from __future__ import annotations
@@ -15,20 +15,23 @@ class WatchdogSettings:
 
     on: bool = field(
         default=True,
-        metadata=flag(help="Whether runs that do not get on are nudged, interrupted and replaced."),
+        metadata=flag(help="Whether stuck runs are nudged, interrupted and replaced."),
     )
     repeats: int = field(
         default=5,
         metadata=whole(
             2,
             1000,
-            help="How often an agent makes the same call with the same result, and no new files, to be looping.",
+            help="How often an agent must repeat a call with the same result, and no new files, to count as looping.",
         ),
     )
     hang: float = field(
         default=300.0,
         metadata=number(
-            0.5, 7 * DAY, unit="seconds", help="How long a tool may use no processor and move no byte before it hangs."
+            0.5,
+            7 * DAY,
+            unit="seconds",
+            help="How long a tool may use no processor and move no byte before it counts as hanging.",
         ),
     )
     program: float = field(
@@ -37,7 +40,7 @@ class WatchdogSettings:
             0.5,
             7 * DAY,
             unit="seconds",
-            help="The same for an agent that is a plain program, which may be waiting for a model of its own.",
+            help="The same for an agent that is a plain program, which may wait for a model of its own.",
         ),
     )
     silence: float = field(
@@ -46,7 +49,7 @@ class WatchdogSettings:
             0.5,
             7 * DAY,
             unit="seconds",
-            help="How long an agent may have no call, no working process and no request at its model.",
+            help="How long an agent may have no call, no working process and no model request.",
         ),
     )
 
@@ -55,7 +58,7 @@ class WatchdogSettings:
 class PersonalWatchdogSettings:
     """In the person's file."""
 
-    watch: bool = field(default=True, metadata=flag(help="Whether anybody looks whether runs get on, in any project."))
+    watch: bool = field(default=True, metadata=flag(help="Whether the watchdog runs, in all projects."))
     every: float = field(
-        default=5.0, metadata=number(0.1, 3600, unit="seconds", help="How often runs at work are looked at.")
+        default=5.0, metadata=number(0.1, 3600, unit="seconds", help="How often the watchdog checks running agents.")
     )

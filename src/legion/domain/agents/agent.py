@@ -1,7 +1,7 @@
-"""Agents that stand: who hired whom, and what each may use, spend and hire. Rights only narrow going down.
+"""Standing agents: the tree of who reports to whom, and what each may use, spend and hire. Rights only narrow downward.
 
-Rights are worked out at the hire and kept flat, so that nobody has to walk up the tree to know them. Whether an agent
-works or idles is no part of it: that follows from whether a run of it lives.
+Rights are computed at the hire and stored flat, so nothing has to walk up the tree to know them. Whether an agent works
+or idles is not stored: it works while one of its runs is alive.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from enum import Enum
 from legion.domain.errors import NotAllowed
 
 ROOT = "root"
-"""The person's seat at the top of the tree. It is nobody's report and is never fired."""
+"""The person's seat at the top of the tree. It reports to no one and is never fired."""
 
 
 class Tier(Enum):
-    """Models by what they can do, dearest last. A hire gets none above its parent's."""
+    """Models by capability, most expensive last. A hire gets none above its parent's."""
 
     HAIKU = "haiku"
     SONNET = "sonnet"
@@ -28,46 +28,46 @@ TIERS = tuple(Tier)
 
 
 class Planning(Enum):
-    """Whether somebody above has to approve a plan before the agent may do more than read."""
+    """Must an agent above approve a plan before this agent may do more than read?"""
 
     NONE = "none"
     WANTED = "wanted"
     """It may only read."""
     PROPOSED = "proposed"
-    """It may only read, and waits for a word about its plan."""
+    """It may only read, and waits for a decision about its plan."""
     APPROVED = "approved"
 
 
 READING = frozenset({"Read", "Grep", "Glob"})
-"""What an agent has of its program's tools until its plan is approved."""
+"""The program's tools that an agent has until its plan is approved."""
 STANDING = "standing"
 """The driver of tickets that wait on the board until a standing agent claims them."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Rights:
-    """What an agent may use. None stands for no limit of its own; below the root there is one where the parent has."""
+    """What an agent may use. None means no limit of its own; below the root there is one where the parent has one."""
 
     tools: frozenset[str] | None = None
     budget: float | None = None
-    """Dollars for itself and everybody below it."""
+    """Dollars for itself and all agents below it."""
     headcount: int | None = None
-    """How many may stand below it at once, at any depth."""
+    """How many agents may be below it at once, at any depth."""
     depth: int | None = None
-    """How many levels may stand below it."""
+    """How many levels may be below it."""
     tier: Tier = Tier.OPUS
 
 
 MOST, LEVELS = 100, 6
 TOP = Rights(headcount=MOST, depth=LEVELS)
-"""The person's own, where their settings say nothing else: so many agents at once in all, so deep a tree."""
+"""The person's own limits unless their settings differ: the number of agents at once, and the depth of the tree."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Agent:
     number: int
     id: str
-    """Its conversation's id too: made and stored before its program starts."""
+    """Also its conversation's id: made and stored before its program starts."""
     project: int
     parent: str
     name: str
@@ -78,19 +78,19 @@ class Agent:
     hired_at: float
     fired_at: float | None = None
     base: str | None = None
-    """The commit that its worktree began with."""
+    """The commit that its worktree started from."""
     owes: bool = False
-    """Its last turn was cut off after it had heard its mail: it goes on without being told."""
+    """Its last turn was cut off after its mail was delivered: it must resume without new mail."""
     held_until: float | None = None
-    """No turn begins before, since its provider does not serve for now."""
+    """No turn starts before this time, since its provider does not serve for now."""
     held_why: str = ""
     plan: Planning = Planning.NONE
     leaving: str = ""
     """The message that asks it to leave, until it has answered."""
     hirer: str = ""
-    """Its first parent, whoever adopted it since; empty: its parent."""
+    """Its first parent, also after another adopted it; empty: its parent."""
     delegates: bool = False
-    """It only leads: of tools it has Legion's alone, whatever it may give to others."""
+    """It only leads: it has Legion's tools alone, whatever it may give to others."""
 
     @property
     def only_reads(self) -> bool:
@@ -99,7 +99,7 @@ class Agent:
 
 @dataclass(frozen=True, kw_only=True)
 class HireTerms:
-    """What whoever hires wishes for the new one; None: as much as can be given."""
+    """The terms a parent asks for in a hire; None: as much as can be given."""
 
     tools: frozenset[str] | None = None
     budget: float | None = None
@@ -120,7 +120,7 @@ class Allowance:
 
 
 def tree(agents: Iterable[Agent]) -> Mapping[str, tuple[Agent, ...]]:
-    """The standing reports of each, in the order of their hire."""
+    """The reports of each agent, in the order of their hire."""
     reports: dict[str, list[Agent]] = {}
     for agent in sorted(agents, key=lambda agent: agent.number):
         if agent.fired_at is None:
@@ -129,7 +129,7 @@ def tree(agents: Iterable[Agent]) -> Mapping[str, tuple[Agent, ...]]:
 
 
 def below(reports: Mapping[str, tuple[Agent, ...]], parent: str) -> Iterator[Agent]:
-    """Everybody under somebody, the nearest first."""
+    """All agents below one, nearest first."""
     row = list(reports.get(parent, ()))
     while row:
         yield from row
@@ -137,7 +137,7 @@ def below(reports: Mapping[str, tuple[Agent, ...]], parent: str) -> Iterator[Age
 
 
 def means(rights: Rights, *, spent: float, reserved: float, heads: int) -> Allowance:
-    """`spent` by itself and by those it has fired; `reserved` for its standing reports; `heads` below it now."""
+    """`spent` by itself and by those it has fired; `reserved` for its reports; `heads` below it now."""
     return Allowance(
         rights=rights,
         money=None if rights.budget is None else max(0.0, rights.budget - spent - reserved),
@@ -146,9 +146,9 @@ def means(rights: Rights, *, spent: float, reserved: float, heads: int) -> Allow
 
 
 def hire(parent: Allowance, above: Iterable[Allowance], offer: HireTerms) -> Rights:
-    """The rights of a new report. Raises NotAllowed with what could be given.
+    """The rights of a new report. Raises NotAllowed that names what could be given.
 
-    `above` are the means of everybody over the parent: a new one takes a place of each of them.
+    `above` are the allowances of all agents above the parent: a new report takes a place of each of them.
     """
     places = [parent, *above]
     _refuse_crowd(places)
@@ -163,7 +163,7 @@ def hire(parent: Allowance, above: Iterable[Allowance], offer: HireTerms) -> Rig
 
 
 def widened(parent: Rights, child: Rights) -> list[str]:
-    """What a child has and its parent has not; nothing, ever."""
+    """What a child has and its parent lacks; always empty."""
     found = []
     if parent.tools is not None and (child.tools is None or not child.tools <= parent.tools):
         found.append("tools")
@@ -177,12 +177,12 @@ def widened(parent: Rights, child: Rights) -> list[str]:
 
 
 def adopted(child: Agent, parent: str) -> Agent:
-    """Whose parent was fired goes to the one above, and keeps its rights: they were narrower already."""
+    """An agent whose parent was fired goes to the one above and keeps its rights: they were narrower already."""
     return replace(child, parent=parent)
 
 
 def above(parents: Mapping[str, str], agent: str) -> tuple[str, ...]:
-    """Everybody over somebody, the nearest first, the person last. `parents` names the parent of all who stand."""
+    """All agents above one, nearest first, the person last. `parents` maps every standing agent to its parent."""
     found: list[str] = []
     while agent in parents:
         agent = parents[agent]
@@ -191,7 +191,7 @@ def above(parents: Mapping[str, str], agent: str) -> tuple[str, ...]:
 
 
 def may_tell(parents: Mapping[str, str], caller: str, target: str) -> bool:
-    """Those above and below it, and its peers: the other reports of its parent."""
+    """Agents above and below it, and its peers: the other reports of its parent."""
     if caller == target:
         return False
     related = target in above(parents, caller) or caller in above(parents, target)
@@ -199,12 +199,12 @@ def may_tell(parents: Mapping[str, str], caller: str, target: str) -> bool:
 
 
 def may_command(parents: Mapping[str, str], caller: str, target: str) -> bool:
-    """Interrupt and fire: only those below."""
+    """Interrupt and fire: only agents below."""
     return caller in above(parents, target)
 
 
 def may_see(parents: Mapping[str, str], caller: str, target: str) -> bool:
-    """Its mail and its page: its own, and of those below."""
+    """Mail and page: its own, and of agents below."""
     return caller == target or may_command(parents, caller, target)
 
 
@@ -212,14 +212,16 @@ def _refuse_crowd(places: Iterable[Allowance]) -> None:
     for means_above in places:
         if means_above.heads is not None and means_above.heads < 1:
             allowed = means_above.rights.headcount
-            raise NotAllowed(f"Nobody more may be hired here: {allowed} at once are allowed, and all stand already.")
+            raise NotAllowed(
+                f"No more agents may be hired here: {allowed} at once are allowed, and all are hired already."
+            )
 
 
 def _refuse_depth(places: Iterable[Allowance]) -> None:
-    """Everybody over the new one is asked: the person may have allowed fewer levels since they were hired."""
+    """Every agent above the new one is checked: the person may have allowed fewer levels since they were hired."""
     for levels, means_above in enumerate(places, start=1):
         if means_above.rights.depth is not None and means_above.rights.depth < levels:
-            raise NotAllowed("Nobody may be hired here: the tree is as deep as allowed.")
+            raise NotAllowed("No agent may be hired here: the tree is as deep as allowed.")
 
 
 def _tools(allowed: frozenset[str] | None, wished: frozenset[str] | None) -> frozenset[str] | None:
@@ -233,9 +235,9 @@ def _tools(allowed: frozenset[str] | None, wished: frozenset[str] | None) -> fro
 
 def _money(left: float | None, wished: float | None) -> float | None:
     if left is not None and left <= 0:
-        raise NotAllowed("You have no money left to give: fire somebody, or ask for more.")
+        raise NotAllowed("You have no money left to give: fire an agent, or ask for more.")
     if wished is None:
-        # Not all of it: the next hire, and the one who hires, need some too.
+        # Not all of it: the next hire and the parent itself need some too.
         return None if left is None else left / 2
     if wished <= 0:
         raise NotAllowed("A budget is more than 0 dollars: choose one, or leave it out.")
@@ -264,5 +266,5 @@ def _tier(allowed: Tier, wished: Tier | None) -> Tier:
 
 
 def tier_of(model: str, otherwise: Tier) -> Tier:
-    """The tier that a model's name tells; what names none counts as the highest that is allowed."""
+    """The tier of a model by its name; an unknown name counts as the highest that is allowed."""
     return next((tier for tier in reversed(TIERS) if tier.value in model.lower()), otherwise)

@@ -1,4 +1,4 @@
-"""A holding: a ticket that a standing agent has claimed from the board, until it lands or goes to somebody else."""
+"""A ticket that a standing agent has claimed from the board, until it lands or is released."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from dataclasses import dataclass
 class ClaimedTicket:
     ticket: int
     number: int
-    """Counts all claims: the tree that is planted for this one carries it."""
+    """Counts all claims: the start tree made for this one carries the number."""
     agent: str
     planted: bool
-    """The agent's worktree stands on the ticket's ground."""
+    """The agent's worktree has the ticket's start tree."""
     submitted: bool
-    """The agent says that it is through: the end of its turn judges the tree."""
+    """The agent reports that it is finished: the end of its turn judges the tree."""
     since: float

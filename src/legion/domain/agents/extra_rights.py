@@ -1,7 +1,7 @@
-"""What the person opens to agents beyond what they may by themselves: by role, and only narrower going down.
+"""Rights that the person grants to agents by role, beyond the usual ones. They only narrow downward.
 
-A role is what whoever hires says it is. So an agent has a right only where whoever hired it has it too, up to the
-person: nobody can hire somebody who may do more than itself, and being adopted widens nothing.
+A role is a word chosen by the hiring agent. So an agent has a right only if its hirer has it too, up to the person: no
+agent can hire one that may do more than itself, and adoption widens nothing.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ EVERYBODY = "*"
 
 class ExtraRight(Enum):
     TELL = "tell"
-    """Write to everybody who stands."""
+    """Write to every standing agent."""
     INTERRUPT = "interrupt"
-    """Everybody but those above."""
+    """Every agent except those above."""
     FIRE = "fire"
-    """Everybody but those above."""
+    """Every agent except those above."""
     DRIVER = "driver"
     """Choose the driver of the tickets that it dispatches."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ExtraRights:
-    """The roles to which each right is open."""
+    """The roles to which each right is granted."""
 
     roles: Mapping[ExtraRight, frozenset[str]] = field(default_factory=dict)
 
@@ -50,7 +50,7 @@ def opened(roles: Mapping[ExtraRight, Iterable[str]]) -> ExtraRights:
 def rights_of(
     opened: ExtraRights, hirers: Mapping[str, str], roles: Mapping[str, str], agent: str
 ) -> frozenset[ExtraRight]:
-    """`hirers` and `roles` are those of everybody who ever stood."""
+    """`hirers` and `roles` cover all agents that were ever hired."""
     line = [one for one in (agent, *above(hirers, agent)) if one != ROOT]
     return frozenset(right for right in ExtraRight if line and all(opened.to(right, roles[one]) for one in line))
 
@@ -62,7 +62,7 @@ def tells(parents: Mapping[str, str], caller: str, target: str, rights: frozense
 def commands(
     parents: Mapping[str, str], caller: str, target: str, rights: frozenset[ExtraRight], right: ExtraRight
 ) -> bool:
-    """Interrupt and fire: those below; with the right everybody but itself and those above."""
+    """Interrupt and fire: agents below; with the right, all except itself and those above."""
     if may_command(parents, caller, target):
         return True
     return right in rights and target != caller and target not in above(parents, caller)

@@ -1,12 +1,12 @@
 """Mail between agents and people: stored once, in order, and in the recipient's conversation exactly once.
 
-    waiting -> offered -> heard           an agent's program echoed it
+    waiting -> offered -> heard           delivered: the agent's program echoed it
        |          |
-       |          +-> waiting             the run ended, and its transcript does not hold it
-       +-> returned                       the recipient was fired first: its sender gets it back
+       |          +-> waiting             the run ended, and its transcript does not contain it
+       +-> returned                       the recipient was fired first: the sender gets it back
 
-A person's mail is heard when they read it. A message is offered under the name of one prompt (`batch`), so that after
-any crash the transcript can say whether that prompt is in it, and with it every message of the batch.
+A person's mail is delivered when they read it. A message is offered under the name of one prompt (`batch`), so that
+after any crash the transcript shows whether that prompt is in it, and with it every message of the batch.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from enum import Enum
 from legion.domain.errors import StateConflict
 
 LONGEST = 16_000
-"""Characters of a message that a prompt holds itself; of a longer one it holds the beginning and a place to read."""
+"""Characters of a message that a prompt contains; of a longer one it has the beginning and a file to read."""
 MOST_IN_A_PROMPT = 100_000
 PING_PONG = 12
-"""So many answers of two agents to each other, with nothing else in between, are a quarrel for a person to end."""
+"""So many replies of two agents to each other, with nothing else in between, are a quarrel for a person to end."""
 TALK = 4 * PING_PONG
-"""So many messages of a pair are looked at."""
+"""So many messages of a pair are checked."""
 CALM = 3600.0
-"""Seconds of silence after which a pair may begin anew."""
+"""Seconds of silence after which a pair may start again."""
 
 
 class MessageKind(Enum):
@@ -34,13 +34,13 @@ class MessageKind(Enum):
     TASK = "task"
     """What the agent was hired for."""
     TELL = "tell"
-    """Somebody wrote it."""
+    """Written by an agent or a person."""
     RESULT = "result"
-    """What an agent's turn came to, for its parent."""
+    """The result of an agent's turn, for its parent."""
     RETURNED = "returned"
     """A message of the recipient's own that could not be delivered."""
     NOTICE = "notice"
-    """From Legion itself: a report was fired, a limit was met."""
+    """From Legion itself: a report was fired, a limit was reached."""
 
 
 class Delivery(Enum):
@@ -53,7 +53,7 @@ class Delivery(Enum):
 @dataclass(frozen=True, kw_only=True)
 class Message:
     number: int
-    """The order of all mail: what one sends another arrives in it."""
+    """The order of all mail: messages between two arrive in this order."""
     id: str
     sender: str
     recipient: str
@@ -62,7 +62,7 @@ class Message:
     sent_at: float
     delivery: Delivery = Delivery.WAITING
     batch: str = ""
-    """The prompt under whose name it was offered."""
+    """The prompt that it was offered in."""
     heard_at: float | None = None
     about: str = ""
     """The message that this one returns."""
@@ -81,7 +81,7 @@ MOVES = {
 
 
 def moved(message: Message, to: Delivery, *, now: float, batch: str = "") -> Message:
-    """The message one step on. Raises Conflict where the step is not legal."""
+    """The message one step later. Raises StateConflict where the step is not legal."""
     if to not in MOVES[message.delivery]:
         raise StateConflict(f"Message {message.number} is {message.delivery.value}, so it cannot become {to.value}.")
     return replace(
@@ -93,7 +93,7 @@ def moved(message: Message, to: Delivery, *, now: float, batch: str = "") -> Mes
 
 
 def next_batch(waiting: Iterable[Message]) -> tuple[Message, ...]:
-    """As many of the oldest as one prompt holds, at least one: the mailbox is drained in order."""
+    """As many of the oldest messages as one prompt holds, at least one: the mailbox is drained in order."""
     batch: list[Message] = []
     length = 0
     for message in sorted(waiting, key=lambda message: message.number):
@@ -105,10 +105,10 @@ def next_batch(waiting: Iterable[Message]) -> tuple[Message, ...]:
 
 
 def quarrels(history: Sequence[Message], now: float) -> bool:
-    """Whether the last messages of a pair, oldest first, are nothing but answers to each other.
+    """Are the last messages of a pair, oldest first, nothing but replies to each other?
 
-    However many each says at once, it is the change of the speaker that counts. After a while of silence they begin
-    anew.
+    Only changes of the sender count, however many messages each sends at once. After a while of silence the count
+    starts again.
     """
     answers, later = 0, None
     for message in reversed(history):

@@ -1,8 +1,8 @@
-"""Roles and teams: who works on a ticket, in which order.
+"""Roles and teams: which agents work on a ticket, and in which order.
 
-A role is an agent of its own: words, tools, model, provider. A team names roles in order. Each does one part: it
-advises before the work, builds, or reads the change. Exactly one builds; who advises stands before it, who reads
-behind it. A crew is a team with its roles filled in: what a ticket keeps from its dispatch on.
+A role is an agent of its own: prompt, tools, model, provider. A team lists roles in order. Each has one part: it
+advises before the work, builds, or reviews the change. Exactly one builds; advisors come before it, reviewers after it.
+A crew is a team with its roles filled in: what a ticket keeps from its dispatch on.
 """
 
 from __future__ import annotations
@@ -16,25 +16,25 @@ from enum import Enum
 from legion.domain.errors import BadInput, NotFound
 
 SOLO = "solo"
-"""The team of a ticket for which nobody named one."""
+"""The team of a ticket that names none."""
 REVIEWER = "reviewer"
-"""The role that a project's policy adds behind a team's own readers."""
+"""The role that a project's policy adds after a team's own reviewers."""
 NAME = re.compile(r"[a-z][a-z0-9]*(?:[_-][a-z0-9]+)*")
 LONGEST_NAME = 40
 MOST_ROLES = 8
 """In one team: every role is a run with a conversation of its own."""
 ROUNDS = 3
 READING = frozenset({"Read", "Glob", "Grep"})
-"""The tools of who only advises or reads, where its role names none."""
+"""The tools of an advisor or reviewer whose role names none."""
 
 
 class RolePart(Enum):
     ADVISE = "advise"
-    """Reads the ticket and the code before the work, and says how to do it."""
+    """Reads the ticket and the code before the work, and gives advice."""
     BUILD = "build"
     """Makes the change."""
     READ = "read"
-    """Reads the change and gives a verdict."""
+    """Reviews the change and gives a verdict."""
 
 
 class Origin(Enum):
@@ -48,13 +48,13 @@ class Role:
     name: str
     part: RolePart
     prompt: str = ""
-    """Who it is and what it looks at, told to its agent as rules."""
+    """Its identity and focus, given to its agent as rules."""
     about: str = ""
     """One line for people."""
     tools: frozenset[str] | None = None
     """The only tools that it has; None: what its part needs, as the person's settings say."""
     model: str = ""
-    """Empty: the ticket's own for who builds, else as the person's settings say."""
+    """Empty: the ticket's own for the builder, else as the person's settings say."""
     provider: str = ""
     """Empty: the person's choice."""
     driver: str = ""
@@ -71,7 +71,7 @@ class Team:
     """In order; `ROLE:PART` where a role does another part than its own."""
     about: str = ""
     rounds: int = ROUNDS
-    """How often its readers may send one change back before a person is asked."""
+    """How often its reviewers may send one change back before a person is asked."""
     origin: Origin = Origin.SHIPPED
     file: str = ""
 
@@ -117,23 +117,23 @@ class Crew:
         return tuple(stage for stage in self.stages if stage.part is RolePart.READ)
 
     def stage(self, key: str) -> TeamStage | None:
-        """The stage of that key; the builder for an empty one, as runs have it."""
+        """The stage of that key; the builder for an empty one, as in runs."""
         if not key:
             return self.builder
         return next((stage for stage in self.stages if stage.key == key), None)
 
     def missing_adviser(self, given: Collection[str]) -> TeamStage | None:
-        """The first that has not advised yet, by the keys of those that have."""
+        """The first advisor that has not advised yet, by the keys of those that have."""
         return next((stage for stage in self.advisers if stage.key not in given), None)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Advice:
-    """What a role said before the work."""
+    """A role's advice before the work."""
 
     ticket: int
     turn: int
-    """0 for the first conversation of who builds, 1 for those that come after it with fresh eyes."""
+    """0 for the builder's first conversation, 1 for later ones with fresh eyes."""
     role: str
     """The key of its stage."""
     run: int
@@ -142,12 +142,12 @@ class Advice:
 
 
 def turn_of(rung: int) -> int:
-    """Which advice a rung of the ladder needs: fresh eyes get their own, and stronger models after them share it."""
+    """The advice that a rung of the ladder needs: fresh eyes get their own, and stronger models after them share it."""
     return min(rung, 1)
 
 
 PLAIN = Crew(team=SOLO, stages=(TeamStage(role=Role(name="engineer", part=RolePart.BUILD), part=RolePart.BUILD),))
-"""One agent without words of its own: what a ticket has that was dispatched before there were teams."""
+"""One agent without a prompt of its own: the crew of a ticket dispatched before there were teams."""
 
 
 def name_fault(name: str) -> str | None:
@@ -158,7 +158,7 @@ def name_fault(name: str) -> str | None:
 
 
 def roles_fault(names: Iterable[str]) -> str | None:
-    """What is wrong with a team's list of roles by its form alone; None: nothing."""
+    """What is wrong with the form of a team's list of roles; None: nothing."""
     listed = tuple(names)
     if not listed:
         return "names no role"
@@ -175,7 +175,7 @@ def roles_fault(names: Iterable[str]) -> str | None:
 
 
 def assemble(team: Team, roles: Mapping[str, Role]) -> Crew:
-    """The team with its roles filled in. Raises NotFound for a role that there is not, BadInput for a wrong order."""
+    """The team with its roles filled in. Raises NotFound for a missing role, BadInput for a wrong order."""
     stages = tuple(_stage(entry, team, roles) for entry in team.roles)
     crew = Crew(team=team.name, stages=stages, rounds=team.rounds)
     if fault := _order_fault(stages):
@@ -184,7 +184,7 @@ def assemble(team: Team, roles: Mapping[str, Role]) -> Crew:
 
 
 def with_builder(crew: Crew, *, model: str = "", driver: str = "") -> Crew:
-    """The crew whose builder has what the ticket itself names; that counts more than the role's."""
+    """The crew with the ticket's own choices for its builder; they override the role's."""
     role = crew.builder.role
     named = replace(role, model=model or role.model, driver=driver or role.driver)
     return replace(

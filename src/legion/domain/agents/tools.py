@@ -1,6 +1,6 @@
-"""The tools with which agents use Legion: their names, their words, and who sees which.
+"""The tools with which agents use Legion: names, descriptions, and which agent sees which.
 
-Every word here travels with every turn of every agent that sees the tool, so there are few of them.
+Every word here is sent with every turn of every agent that sees the tool, so there are few of them.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ DESCRIPTIONS: Mapping[Tool, Description] = {
         takes={"what": _text("ticket number, agent id or name, or all", needed=True)},
     ),
     Tool.REPORT: Description(
-        words="Report to whoever gave you the work.",
+        words="Report to the agent or person that gave you the work.",
         takes={
             "status": Parameter(kind="string", one_of=("working", "done", "error"), needed=True),
             "summary": _text(needed=True),
@@ -185,7 +185,7 @@ DESCRIPTIONS: Mapping[Tool, Description] = {
         takes={
             "question": _text("with all facts needed", needed=True),
             "choices": Parameter(kind="strings"),
-            "default": _text("if nobody answers"),
+            "default": _text("used when no answer comes"),
             "minutes": Parameter(kind="number", words="to wait, at most 60"),
         },
     ),
@@ -193,31 +193,31 @@ DESCRIPTIONS: Mapping[Tool, Description] = {
         words="Questions that wait for an answer; with one of them and a choice, answer it.",
         takes={
             "question": Parameter(kind="integer"),
-            "choice": _text("one of its choices, or words"),
+            "choice": _text("one of its choices, or free text"),
             "text": _text("goes with the choice"),
         },
     ),
 }
 
 _LEADING = frozenset({Tool.HIRE, Tool.BROADCAST, Tool.INTERRUPT, Tool.FIRE})
-"""Of use only to who may have reports."""
+"""Useful only to an agent that may have reports."""
 OF_TICKETS = (Tool.REPORT, Tool.ASK)
 """For the agent of a ticket that may ask. More would cost tokens in every turn, and one that dispatches has no end."""
 
 
 OF_THE_PERSON = tuple(tool for tool in Tool if tool not in (Tool.REPORT, Tool.ASK, Tool.CLAIM))
-"""Nobody is above the person, who works on no ticket."""
+"""The person has no parent and works on no ticket."""
 _OPENED = {Tool.INTERRUPT: ExtraRight.INTERRUPT, Tool.FIRE: ExtraRight.FIRE}
-"""Of use also to who leads nobody, where a person has opened it."""
+"""Also useful to an agent without reports, where the person has granted it."""
 _ACTING = frozenset({*_LEADING, Tool.DISPATCH, Tool.STOP, Tool.CLAIM, Tool.ANSWER})
 """Not for an agent whose plan is not approved yet."""
 
 
 def of_agent(agent: Agent, *, answers: bool = False, opened: Collection[ExtraRight] = ()) -> tuple[Tool, ...]:
-    """The tools that a standing agent sees: none for hiring where nobody can be hired.
+    """The tools that a standing agent sees: none for hiring where it cannot hire.
 
-    Where its tools name some of Legion's, it has only those; else they go without saying. `answers`: whether a person
-    lets those who lead answer those below them; `opened`: what else a person has opened to this one.
+    Where its tools name some of Legion's, it has only those; otherwise all of them. `answers`: may leading agents
+    answer the questions of those below them; `opened`: the extra rights that the person has granted.
     """
     rights = agent.rights
     leads = rights.headcount != 0 and rights.depth != 0
@@ -230,7 +230,7 @@ def of_agent(agent: Agent, *, answers: bool = False, opened: Collection[ExtraRig
 
 
 def described(tool: Tool, opened: Collection[ExtraRight] = ()) -> Description:
-    """As somebody sees it to whom a person has opened these rights."""
+    """The description for an agent with these extra rights."""
     if tool is Tool.DISPATCH and ExtraRight.DRIVER in opened:
         whole = DESCRIPTIONS[tool]
         return replace(whole, takes={**whole.takes, "driver": _text("standing, or one of the person's")})
@@ -238,5 +238,5 @@ def described(tool: Tool, opened: Collection[ExtraRight] = ()) -> Description:
 
 
 def own_of_program(tools: Iterable[str]) -> frozenset[str]:
-    """Those that are not Legion's: an agent program knows only these."""
+    """The tools that are not Legion's: an agent program knows only these."""
     return frozenset(tool for tool in tools if not tool.startswith(PREFIX))

@@ -1,4 +1,4 @@
-"""A difference between two commits, read from the text that git writes: which lines went and which came, and where."""
+"""Parses the text of `git diff` into files, hunks and lines."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _LETTERS = {b"n": b"\n", b"t": b"\t", b"r": b"\r", b"a": b"\a", b"b": b"\b", b"f
 @dataclass(frozen=True, kw_only=True)
 class DiffLine:
     number: int
-    """In the file as it was (a removed line) or as it is (an added one)."""
+    """In the old file (a removed line) or in the new one (an added line)."""
     text: str
 
 
@@ -27,7 +27,7 @@ class Hunk:
 
     @property
     def place(self) -> int:
-        """The line to look at in the file as it is."""
+        """The hunk's first line in the new file."""
         found = _HUNK.match(self.text)
         return int(found[3]) if found else 1
 
@@ -51,12 +51,12 @@ class FileDiff:
 
 
 def read(text: str) -> tuple[FileDiff, ...]:
-    """Every file of a `git diff` without renames. What git shows no lines of has no hunks."""
+    """Every file of a `git diff` without renames. A file whose lines git does not show has no hunks."""
     return tuple(_file(part) for part in _parts(text.split("\n"), "diff --git "))
 
 
 def _parts(lines: list[str], mark: str) -> Iterator[list[str]]:
-    """Pieces that begin with the mark. A line of a hunk begins with one of ' +-\\', so it never looks like one."""
+    """Parts that start with the mark. A line of a hunk starts with one of ' +-\\', so it never looks like one."""
     piece: list[str] = []
     for line in lines:
         if line.startswith(mark) and piece:

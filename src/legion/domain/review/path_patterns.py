@@ -1,16 +1,16 @@
-"""Patterns for paths inside a repository, as `protect` and a ticket's `files` use them. Knows no disk.
+"""Patterns for paths inside a repository, as `protect` and a ticket's `files` use them. Touches no disk.
 
 A path is written from the root of the repository with `/` between its parts, as git lists it. A pattern:
 
-    *      any characters within one part, none too
+    *      any characters within one part, also none
     ?      exactly one character within one part
-    **     as a whole part: any number of parts, none too (inside a part it is the same as *)
+    **     as a complete part: any number of parts, also none (inside a part it is the same as *)
     rest   itself; there are no classes, braces or escapes, so `app/[id]/page.tsx` means just that
 
-Every pattern starts at the root: `*.py` is about the root alone, `**/*.py` about every folder. A pattern whose last
-part holds no wildcard also covers all that lies below it: `docs`, `docs/` and `docs/**` cover `docs/a/b.md`, `docs/*`
-does not. Upper and lower case differ, except where a protected path is guarded: there `.GitHub` counts as `.github`,
-since some file systems hold them for the same.
+Every pattern starts at the root: `*.py` covers the root alone, `**/*.py` every folder. A pattern whose last part has no
+wildcard also covers everything below it: `docs`, `docs/` and `docs/**` cover `docs/a/b.md`, `docs/*` does not. Case
+matters, except for protected paths: there `.GitHub` counts as `.github`, since some file systems treat them as the
+same.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ _Part = TypeVar("_Part")
 
 
 def matches(path: str, globs: Iterable[str], *, any_case: bool = False) -> bool:
-    """Whether one of the patterns covers the path."""
+    """Does one of the patterns cover the path?"""
     if any_case:
         return any(_covers(glob.casefold(), path.casefold()) for glob in globs)
     return any(_covers(glob, path) for glob in globs)
 
 
 def meet(some: Iterable[str], others: Iterable[str]) -> bool:
-    """Whether there can be a path that both lists of patterns cover."""
+    """Can there be a path that both lists of patterns cover?"""
     theirs = [_parts(glob) for glob in others]
     return any(_both(_parts(one), other, "**".__eq__, _parts_meet) for one in some for other in theirs)
 
@@ -71,8 +71,8 @@ def _both(
     is_star: Callable[[_Part], bool],
     fits: Callable[[_Part, _Part], bool],
 ) -> bool:
-    """Whether something fits both patterns, in at most len(one) * len(other) steps."""
-    # Row by row from the end: whether the rests from here on have something in common.
+    """Can one text match both patterns? At most len(one) * len(other) steps."""
+    # Row by row from the end: do the remaining parts from here on have something in common?
     below = [False] * (len(other) + 1)
     for here in range(len(one), -1, -1):
         row = [False] * (len(other) + 1)
@@ -108,9 +108,9 @@ def _wild(
     is_star: Callable[[_Part], bool],
     fits: Callable[[_Part, _Part], bool],
 ) -> bool:
-    """Match with stars in at most len(pattern) * len(given) steps: both come from strangers.
+    """Match with stars in at most len(pattern) * len(given) steps: both are untrusted.
 
-    Going back to the last star alone is enough, since an earlier one could only swallow what the last one can.
+    Backtracking to the last star alone is enough, since an earlier one could only match what the last one can.
     """
     here = there = 0
     star = -1

@@ -1,4 +1,4 @@
-"""Who reads a change before it lands: what a project's policy says about it, and how often it may be sent back."""
+"""Review policy: why a project has a change reviewed, and how often it may be sent back."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ _NAMED = 3
 
 @dataclass(frozen=True, kw_only=True)
 class ChangeScope:
-    """What is known of a change before anybody reads it."""
+    """What is known of a change before its review."""
 
     paths: tuple[str, ...]
     lines: int
-    """Added and taken away together."""
+    """Added and removed lines together."""
     protected: tuple[str, ...] = ()
     """Those of its paths that are protected, declared or not."""
     weakened: tuple[str, ...] = ()
     """Paths of tests that look weaker."""
     unproven: int = 0
-    """Criteria to which nothing is bound."""
+    """Criteria to which no command is bound."""
 
 
 def risks(touch: ChangeScope, watched: Sequence[str]) -> tuple[str, ...]:
-    """Why a change should be read, for people. `watched` are patterns of paths that always are."""
+    """The reasons to review a change, for people. `watched` are patterns of paths that are always reviewed."""
     found = []
     if here := [path for path in touch.paths if matches(path, watched)]:
-        found.append(f"it touches what is always read ({_some(here)})")
+        found.append(f"it touches what is always reviewed ({_some(here)})")
     if touch.protected:
         found.append(f"it touches protected files ({_some(touch.protected)})")
     if touch.weakened:
@@ -49,8 +49,7 @@ def risks(touch: ChangeScope, watched: Sequence[str]) -> tuple[str, ...]:
 
 
 def rounds(ticket: Ticket, readings: Iterable[ReviewRequest], since: float = 0.0) -> int:
-    """How many attempts of the ticket's present rung readers did not approve, one of them or several, since the moment
-    that a person last said how it goes on."""
+    """How many attempts on the ticket's present rung reviewers did not approve, since the person's last decision."""
     first = ticket.spared + ladder.place(ticket) * ticket.spec.max_attempts
     against = {
         reading.attempt

@@ -1,8 +1,8 @@
-"""Protected paths: what a change may touch only where its ticket declares it, or a person said yes.
+"""Protected paths: what a change may touch only where its ticket declares it, or a person approves.
 
-Two kinds of files are guarded. Some act by themselves once they have landed (a workflow, a hook, an editor's task), and
-no test would show it. Others decide whether work counts as done: tests, check scripts, lock files. To add a test is
-always fine; to change, remove or switch off one that is there is not.
+Two kinds of files are protected. Some act by themselves once they have landed (a workflow, a hook, an editor's task),
+and no test would show it. Others decide whether work counts as done: tests, check scripts, lock files. Adding a test is
+always allowed; changing, removing or disabling an existing one is not.
 """
 
 from __future__ import annotations
@@ -84,12 +84,12 @@ TESTS = (
 PROTECTED = (*ACTS_BY_ITSELF, *LOCK_FILES, *TESTS)
 
 _STEERS_TESTS = ("**/conftest.py", "**/jest.setup.*", "**/setupTests.*", "**/spec_helper.rb", "**/test_helper.rb")
-"""Beside the tests, but able to switch them all off: even a new one is no mere addition."""
+"""Next to the tests, but able to disable them all: even a new one is no mere addition."""
 
 _SHELL = (".sh", ".bash", ".bats")
 _SCRIPTS = (".py", ".js", ".mjs", ".cjs", ".ts", ".rb", ".pl", ".php")
 _CHECKS_SOMETHING = re.compile(r"check|test|verif|valid|lint|prove|accept|smoke|(?<![a-z])ci(?![a-z])", re.IGNORECASE)
-"""In the path of a script: else a check that starts the program itself would guard the program."""
+"""In the path of a script: otherwise a check that starts the program itself would protect the program."""
 _BETWEEN_COMMANDS = frozenset({"&&", "||", ";", "|", "&"})
 _RECIPES = {
     "make": ("**/Makefile", "**/GNUmakefile", "**/*.mk"),
@@ -101,7 +101,7 @@ _RECIPES = {
     "nox": ("**/noxfile.py",),
     "pytest": ("**/pytest.ini",),
 }
-"""Programs that read in a file of the repository what they have to run."""
+"""Programs that read the commands to run from a file of the repository."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -110,13 +110,13 @@ class TouchedFile:
 
     path: str
     only_adds: bool
-    """It is new, or nothing that stood in it before is gone."""
+    """It is new, or nothing that it contained before is gone."""
     new: bool = False
 
 
 @functools.lru_cache(maxsize=1 << 15)
 def is_test(path: str) -> bool:
-    """Asked several times of every file of a change, and a change may have thousands."""
+    """Called several times for every file of a change, and a change may have thousands."""
     return matches(path, TESTS, any_case=True)
 
 
@@ -127,8 +127,9 @@ def stopped_by(
     commands: Sequence[str],
     proofs: Sequence[str] = (),
 ) -> tuple[str, ...]:
-    """The paths for which somebody has to be asked. `added` are the project's own patterns, `commands` its checks,
-    `proofs` the ticket's own: what decides those may be written for it, and what was there before not be changed."""
+    """The paths that need approval. `added` are the project's own patterns, `commands` its checks, `proofs` the
+    ticket's own: what decides those may be added for it, but existing files may not be changed.
+    """
     guarded = (*ACTS_BY_ITSELF, *LOCK_FILES, *added, *deciding(commands))
     proving = tuple(path for path in deciding(proofs) if path.startswith("**") or _CHECKS_SOMETHING.search(path))
     return tuple(
@@ -144,8 +145,9 @@ def stopped_by(
 
 
 def deciding(commands: Iterable[str]) -> tuple[str, ...]:
-    """Patterns for the files that decide what commands come to: the scripts that they name, and the recipes of programs
-    like make. Whoever writes them decides what is green."""
+    """Patterns for the files that decide the result of commands: the scripts that they name, and the recipes of
+    programs like make. Their author decides what passes.
+    """
     found: list[str] = []
     for command in commands:
         begins = True
@@ -159,7 +161,7 @@ def deciding(commands: Iterable[str]) -> tuple[str, ...]:
 
 
 def _is_script(word: str, begins: bool) -> bool:
-    """`begins`: it is the program of a command, and no argument."""
+    """`begins`: it is the program of a command, not an argument."""
     if word.startswith(("/", "-", "$", "~")):
         return False
     if word.endswith(_SHELL):

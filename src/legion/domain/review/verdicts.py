@@ -1,9 +1,9 @@
-"""Verdicts: what a reader says about a change, how its last message is read, and what of it counts.
+"""Verdicts: how a reviewer's last message is parsed, validated, and weighed against its earlier findings.
 
-A reader's word is schema-checked: whatever does not have the form, contradicts itself or shows that the change was not
-read is `Malformed`, with the reason that the reader is told. What has the form is then weighed against what the same
-reader said before: a finding that was settled is not raised again where nothing has changed since, and lines that it
-has let pass do not block later.
+An answer is checked against a schema: one that does not fit, contradicts itself or shows that the change was not read
+is `MalformedVerdict`, with the reason that the reviewer gets. A valid one is weighed against the same reviewer's
+earlier findings: a settled finding is not raised again where nothing has changed since, and lines that it accepted do
+not block later.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ from enum import Enum
 from typing import Any
 
 LONGEST = 200_000
-"""Characters of an answer that are looked at."""
+"""Characters of an answer that are parsed."""
 MOST_FINDINGS = 50
 OVERRULED = "it asked for changes, and nothing that counts blocks"
-"""The note of a verdict that is an approval by the rules, and not in the reader's own words."""
+"""The note of a verdict that is an approval by the rules, not in the reviewer's own text."""
 _LONGEST_TEXT = 2000
 _NAMED = 5
 """Paths that a reason names."""
 _NEAR_LINES = 3
 """A finding this near to a changed line is about it."""
 _ALIKE = 0.6
-"""How many of the words of two findings must be the same for them to be the same finding."""
+"""The share of words that two findings must have in common to be the same finding."""
 _FENCE = re.compile(r"^```[a-z]*[ \t]*\n(.*?)^```[ \t]*$", re.MULTILINE | re.DOTALL)
 _BEGINS = re.compile(r"^[ \t]*\{", re.MULTILINE)
 _MOST_TRIES = 500
@@ -37,14 +37,14 @@ class Ruling(Enum):
     APPROVE = "approve"
     """Nothing blocks."""
     CHANGES = "changes"
-    """Something has to be changed before it may land."""
+    """A change is needed before it may land."""
 
 
 class Severity(Enum):
     BLOCKING = "blocking"
-    """It must not land like that."""
+    """It must not land like this."""
     CONCERN = "concern"
-    """Somebody should know it; nobody has to act."""
+    """Worth knowing; no action needed."""
     NIT = "nit"
 
 
@@ -56,7 +56,7 @@ class Finding:
     line: int | None
     text: str
     id: int = 0
-    """Its number among the findings of this reader on this ticket; 0 until it is weighed."""
+    """Its number among this reviewer's findings on this ticket; 0 until it is weighed."""
     settled: bool = False
 
     @property
@@ -66,7 +66,7 @@ class Finding:
 
 @dataclass(frozen=True, kw_only=True)
 class CriterionVerdict:
-    """What a reader says about one criterion, by its number from 1 on."""
+    """A reviewer's judgement of one criterion, by its number from 1 on."""
 
     number: int
     met: bool
@@ -89,7 +89,7 @@ class Verdict:
 
 @dataclass(frozen=True, kw_only=True)
 class ReviewRequest:
-    """One reader's look at one change, from the moment that it is asked for."""
+    """One reviewer's review of one change, from the request on."""
 
     id: int
     project: int
@@ -98,14 +98,14 @@ class ReviewRequest:
     reader: str
     """The key of its stage."""
     round: int
-    """Counts this reader's looks at the ticket, from 1 on."""
+    """Counts this reviewer's reviews of the ticket, from 1 on."""
     base: str
     commit: str
     """The change."""
     binding: bool
-    """Whether the ticket waits for it."""
+    """Does the ticket wait for it?"""
     why: str = ""
-    """Why somebody reads it, for people."""
+    """Why the change is reviewed, for people."""
     refused: int = 0
     """Answers that could not be used."""
     complaint: str = ""
@@ -113,9 +113,9 @@ class ReviewRequest:
     asked_at: float = 0.0
     given_at: float | None = None
     verdict: Verdict | None = None
-    """As it counts, after it was weighed. None before it is given, and where none came that could be used."""
+    """The verdict after it was weighed. None before it is given, and where no usable one came."""
     notes: tuple[str, ...] = ()
-    """What was made of the reader's words, for people."""
+    """How the reviewer's answer was interpreted, for people."""
 
     @property
     def sends_back(self) -> bool:
@@ -123,27 +123,27 @@ class ReviewRequest:
 
 
 class MalformedVerdict(Exception):
-    """An answer that cannot be used. The message goes on after "because" and is told to the reader."""
+    """An answer that cannot be used. The message continues after "because" and is sent to the reviewer."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ReviewSubject:
-    """What is known of the change that was read."""
+    """What is known of the reviewed change."""
 
     changed: tuple[str, ...]
     """Every path that it touches."""
     exists: Callable[[str], bool]
-    """Whether a path is a file of the change or of what it stands on."""
+    """Is a path a file of the change or of its base?"""
     criteria: int = 0
     """How many the ticket has."""
     root: str = ""
-    """Where the reader saw the files, since it may name them by their whole path."""
+    """The folder in which the reviewer saw the files, since it may use absolute paths."""
     unseen: tuple[str, ...] = ()
-    """Paths that it touches of which the reader was not shown everything, and that it never opened."""
+    """Touched paths that the reviewer was not shown completely and never opened."""
 
 
 def parse(text: str, subject: ReviewSubject) -> Verdict:
-    """The verdict in a reader's last message. Raises Malformed with the first thing that is wrong."""
+    """The verdict in a reviewer's last message. Raises MalformedVerdict with the first fault."""
     if len(text) > LONGEST:
         raise MalformedVerdict(f"it has more than {LONGEST:,} characters")
     given = _the_one(text)
@@ -163,10 +163,10 @@ def parse(text: str, subject: ReviewSubject) -> Verdict:
 
 @dataclass(frozen=True, kw_only=True)
 class ReviewedSince:
-    """What has changed since the same reader looked last: lines of files as they are now."""
+    """What has changed since the same reviewer's last review: lines of files as they are now."""
 
     lines: Mapping[str, Sequence[tuple[int, int]]]
-    """By path, the first and last line of every place that is new. A path without places is gone or has no lines."""
+    """By path, the first and last line of every new place. A path without places is gone or has no lines."""
 
     def touches(self, finding: Finding) -> bool:
         if finding.file not in self.lines:
@@ -181,13 +181,13 @@ class ReviewedSince:
 class WeighedVerdict:
     verdict: Verdict
     notes: tuple[str, ...] = ()
-    """What was made of it, for people."""
+    """How it was interpreted, for people."""
 
 
 def weigh(verdict: Verdict, earlier: Sequence[Finding], since: ReviewedSince | None) -> WeighedVerdict:
-    """What of a verdict counts, given this reader's findings of before. `since` is None at its first look.
+    """The part of a verdict that counts, given this reviewer's earlier findings. `since` is None at its first review.
 
-    Raises Malformed where it settles and raises the same: nobody can know which of both it means.
+    Raises MalformedVerdict where it both settles and raises the same finding: the intention cannot be known.
     """
     notes: list[str] = []
     kept: list[Finding] = []
@@ -202,7 +202,7 @@ def weigh(verdict: Verdict, earlier: Sequence[Finding], since: ReviewedSince | N
             continue
         let_pass = known is None or known.weight is not Severity.BLOCKING
         if let_pass and stale and finding.weight is Severity.BLOCKING:
-            notes.append(f"{finding.place} has not changed since it was let pass, so it does not block now")
+            notes.append(f"{finding.place} has not changed since it was accepted, so it does not block now")
             finding = replace(finding, weight=Severity.CONCERN)
         if known is None:
             number += 1
@@ -215,8 +215,9 @@ def weigh(verdict: Verdict, earlier: Sequence[Finding], since: ReviewedSince | N
 
 
 def findings_of(readings: Sequence[ReviewRequest]) -> tuple[Finding, ...]:
-    """All findings of one reader, oldest first, each as it stands after its last look: one that the last verdict does
-    not hold is settled."""
+    """All findings of one reviewer, oldest first, each after its last review: one that the last verdict does not repeat
+    is settled.
+    """
     known: dict[int, Finding] = {}
     for reading in readings:
         if reading.verdict is None:
@@ -229,7 +230,7 @@ def findings_of(readings: Sequence[ReviewRequest]) -> tuple[Finding, ...]:
 
 
 def _same(one: Finding, other: Finding) -> bool:
-    """The same file and nearly the same words: a line moves when others are added above it."""
+    """The same file and nearly the same text: a line moves when others are added above it."""
     if one.file != other.file:
         return False
     mine, theirs = (set(_WORD.findall(finding.text.casefold())) for finding in (one, other))
@@ -247,7 +248,7 @@ def _the_one(text: str) -> Mapping[str, Any]:
 
 
 def _candidates(text: str) -> Iterator[Mapping[str, Any]]:
-    """Every object with a verdict that begins a line, fenced or bare, and not inside another."""
+    """Every object with a verdict that starts a line, fenced or bare, and not inside another."""
     decoder = json.JSONDecoder(object_pairs_hook=_without_repeats)
     body = _FENCE.sub(lambda fence: f"{fence[1]}\n", text)
     at = tries = 0
@@ -351,7 +352,7 @@ def _refuse_contradictions(verdict: Verdict) -> None:
 
 
 def _refuse_unread(verdict: Verdict, subject: ReviewSubject) -> None:
-    """What it says that it read must cover the change, and be true; a folder covers what lies below it."""
+    """The paths that it claims to have read must cover the change, and be real; a folder covers what is below it."""
     read = set(verdict.read)
     missed = [path for path in subject.changed if path not in read and not _below(path, read)]
     if missed:
@@ -384,7 +385,7 @@ def _below(path: str, folders: Collection[str]) -> bool:
 
 
 def _plain(path: str, root: str) -> str:
-    """As git writes it: from the root of the repository on."""
+    """As git writes it: relative to the root of the repository."""
     named = _clean(path).strip()
     if root and named.startswith(f"{root}/"):
         named = named[len(root) + 1 :]
@@ -402,5 +403,5 @@ def _cut(words: str) -> str:
 
 
 def _clean(words: str) -> str:
-    """JSON can write half characters, which nothing else can hold."""
+    """JSON can contain unpaired surrogates, which no other format holds."""
     return words.encode("utf-8", "replace").decode().replace("\0", "\N{REPLACEMENT CHARACTER}")

@@ -1,7 +1,7 @@
-"""Weakened tests, found in a difference without knowing any language well: signs that work was made to look done.
+"""Finds weakened tests in a diff, by signs that need little knowledge of the language: work made to look done.
 
-A sign is a hint for people and never a proof: an assertion may have moved into a helper. What moved within the change,
-word for word, is no sign.
+A sign is a hint for people and never a proof: an assertion may have moved into a helper. Lines that moved unchanged
+within the change are no sign.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ class Weakening:
     sign: Sign
     path: str
     line: int | None
-    """In the file as it is; None where what matters is gone."""
+    """In the file as it is now; None where the line is gone."""
     words: str
-    """What to look at: the line itself, or how many are gone."""
+    """The line itself, or how many are gone."""
 
 
 _COMMENT = re.compile(r"^\s*(#(?!\[)|//|/\*|\*|--|<!--|;|%|rem\b)", re.IGNORECASE)
@@ -117,11 +117,11 @@ _COMMAND_FILES = (
     "**/build.gradle",
     "**/build.gradle.kts",
 )
-"""Where commands that check something are written down."""
+"""Files that contain check commands."""
 
 _SHELL = (".sh", ".bash", ".bats")
 _LONGEST = 2000
-"""Characters of a line that are looked at: strangers write them, and a search must not take for ever."""
+"""Characters of a line that are searched: lines are untrusted, and a search must be bounded."""
 
 
 def weakenings(change: Sequence[FileDiff], commands: Sequence[str]) -> tuple[Weakening, ...]:
@@ -159,7 +159,7 @@ def _count(lost: int) -> str:
 
 
 def _lines(file: FileDiff, sign: Sign, pattern: re.Pattern[str]) -> list[Weakening]:
-    """Lines that came with the sign in them, but for those that stood in the file before."""
+    """Added lines with the sign in them, except those that were in the file before."""
     before = _texts(file.removed)
     found = []
     for line in file.added:
@@ -179,7 +179,7 @@ def _texts(lines: Iterable[DiffLine]) -> Counter[str]:
 
 
 def _asserting(file: FileDiff, lines: Iterable[DiffLine]) -> list[DiffLine]:
-    """Of a file's lines, those that assert something. Its path is looked at once, however many there are."""
+    """The lines of a file that assert something. Its path is classified once, however many lines there are."""
     if not _holds_tests(file.path):
         return []
     pattern = _SHELL_ASSERTION if file.path.endswith(_SHELL) else _ASSERTION
@@ -193,7 +193,7 @@ def _asserts(text: str, pattern: re.Pattern[str]) -> bool:
 
 
 def _holds_tests(path: str) -> bool:
-    """Rust keeps tests in the file that they are about."""
+    """Rust keeps tests in the file that they test."""
     return is_test(path) or path.endswith(".rs")
 
 

@@ -1,4 +1,4 @@
-"""What follows where an attempt did not make it: the next one, a rest before it, or the end."""
+"""What follows a failed attempt: the next one, a backoff before it, or the end."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from legion.domain.tickets.ticket import Cause, Fail, Park, ParkReason, StartPoi
 
 
 def has_attempts(ticket: Ticket) -> bool:
-    """Whether any is left, beside the present one."""
+    """Are there attempts left after the present one?"""
     return ticket.used < ticket.spec.max_attempts
 
 
@@ -26,13 +26,14 @@ def tries_of(ticket: Ticket) -> str:
 
 
 AT_ONCE = 3.0
-"""Seconds: a program that ends sooner without a trace has probably not begun."""
+"""Seconds: a program that ends sooner without a trace has probably not started properly."""
 _LONGEST_REST = 60.0
 
 
 def rest(ticket: Ticket, why: str, now: float) -> Park:
-    """Before the next attempt, where one ended at once and changed nothing: twice as long each time, or a program that
-    cannot work would use them all up in a second."""
+    """The backoff before the next attempt, where one ended at once and changed nothing. It doubles each time: a program
+    that cannot work would otherwise use up all attempts in a second.
+    """
     seconds = min(2.0 ** (ticket.attempt - ticket.spared - 1), _LONGEST_REST)
     detail = f"{why}; it rests {seconds:g} s, or until `legion resume {ticket.id}`"
     return Park(ParkReason.RESTING, detail, until=now + seconds)

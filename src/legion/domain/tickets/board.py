@@ -1,4 +1,4 @@
-"""The board: tickets and the edges between them. What may start, what waits for what, how long the longest chain is."""
+"""The board: tickets and the edges between them, which may start, and the longest chain."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from legion.domain.tickets.ticket import State
 
 
 def refuse_cycles(edges: Mapping[int, Sequence[int]], names: Mapping[int, str] | None = None) -> None:
-    """`edges[ticket]` are the tickets it comes after. Raises BadInput that shows the circle, by name where known."""
+    """`edges[ticket]` are the tickets it comes after. Raises BadInput that shows the cycle, by name where known."""
     done: set[int] = set()
     for start in edges:
         if start in done:
@@ -46,12 +46,12 @@ def refuse_unknown(after: Iterable[int], known: Iterable[int]) -> None:
 
 
 def ready(after: Sequence[int], states: Mapping[int, State]) -> bool:
-    """Everything it comes after has landed. A ticket that is gone from the board holds nobody up."""
+    """Everything it comes after has landed. A ticket that was dropped from the board blocks nothing."""
     return all(states.get(ticket, State.DONE) is State.DONE for ticket in after)
 
 
 def held_up_by(after: Sequence[int], states: Mapping[int, State]) -> tuple[int, ...]:
-    """What it comes after that will not land by itself: failed or stopped."""
+    """The tickets it comes after that will not land by themselves: failed or stopped."""
     return tuple(ticket for ticket in after if states.get(ticket) in (State.FAILED, State.STOPPED))
 
 
@@ -100,7 +100,7 @@ def critical_path(edges: Mapping[int, Sequence[int]], cost: Mapping[int, float])
 
 
 def topological(edges: Mapping[int, Sequence[int]]) -> list[int]:
-    """Every ticket after all that it comes after. The edges have no cycle."""
+    """Topological order: every ticket after those it comes after. The edges have no cycle."""
     order: list[int] = []
     seen: set[int] = set()
     for start in sorted(edges):

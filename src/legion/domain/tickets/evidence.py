@@ -1,6 +1,6 @@
 """Evidence: which criterion of a ticket is proven by which command, and which is only claimed.
 
-Criteria are the lines of a ticket's `criteria`. A proof says which of them it is for: `words of the line :: command`,
+Criteria are the lines of a ticket's `criteria`. A proof names the one it is for: `part of the line :: command`,
 or its number; `[test]` in place of the command stands for the project's check of that name.
 """
 
@@ -21,22 +21,22 @@ SEPARATOR = " :: "
 
 class Backing(Enum):
     PROVEN = "proven"
-    """Its command was green on exactly the files that landed."""
+    """Its command passed on exactly the files that landed."""
     GREEN = "green"
-    """Its command was green on the change, which has not landed."""
+    """Its command passed on the change, which has not landed."""
     RED = "red"
-    """Its command was red, or could not be run, when it was run last."""
+    """Its command failed, or could not be run, in its last run."""
     OPEN = "open"
     """Bound to a command that has not run yet."""
     READ = "read"
-    """Nothing is bound to it, and somebody independent read the change and says that it is met. No proof."""
+    """No command is bound to it; an independent reviewer read the change and found it met. No proof."""
     CLAIMED = "claimed"
-    """Nothing is bound to it: there is the agent's word, and no more."""
+    """No command is bound to it: only the agent claims it."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Bound:
-    """A criterion, by its place among the lines, and what proves it: a command, or a check's name in brackets."""
+    """A criterion, by its index among the lines, and what proves it: a command, or a check's name in brackets."""
 
     criterion: int
     by: str
@@ -82,7 +82,7 @@ def bind(criteria: str, proofs: Sequence[str]) -> tuple[tuple[str, ...], tuple[B
 
 
 def check_named(by: str) -> str | None:
-    """The name of a project's check, where it is one that is meant."""
+    """The name of the project's check that a proof refers to, if it does."""
     found = _CHECK.fullmatch(by)
     return found[1] if found else None
 
@@ -95,9 +95,10 @@ def weigh(
     landed_on: Sequence[Receipt] | None,
     read: Mapping[int, str] | None = None,
 ) -> tuple[Evidence, ...]:
-    """Where each criterion stands; several commands for one give several. `checks` are commands by name, `receipts`
-    those of the latest change, oldest first, `landed_on` those that let it land; None where it has not. `read` says by
-    the criterion's place where a reader saw that it is met."""
+    """The evidence for each criterion; several commands for one give several. `checks`: commands by name; `receipts`:
+    those of the latest change, oldest first; `landed_on`: those that let it land, None where it has not; `read`: by
+    criterion, the place where a reviewer found it met.
+    """
     found: list[Evidence] = []
     for place, words in enumerate(criteria_of(criteria)):
         mine = [one.by for one in bound if one.criterion == place]
@@ -128,7 +129,7 @@ def _stands(words: str, command: str, receipts: Sequence[Receipt], landed_on: Se
 
 
 def _line(wanted: str, lines: Sequence[str], proof: str) -> int:
-    """The one line that is meant: by its number, or by words that stand in no other."""
+    """The one line that is meant: by its number, or by text that occurs in no other."""
     if wanted.isascii() and wanted.isdigit() and 1 <= int(wanted) <= len(lines):
         return int(wanted) - 1
     folded = [" ".join(line.casefold().split()) for line in lines]

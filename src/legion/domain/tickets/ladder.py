@@ -1,9 +1,9 @@
-"""The ladder: what changes when a ticket's attempts did not make it, before a person is asked.
+"""The ladder: what changes after a ticket's attempts failed, before a person is asked.
 
-A ticket has so many attempts in one conversation; that is one rung. The next rung has as many in a new conversation,
-whose agent hears what was tried: fresh eyes. Then come stronger models, each with a conversation of its own. Where a
-ticket stands follows from its count of attempts alone, so nothing has to be remembered; where a rung is left early,
-the attempts that it still had are counted as if they had been made.
+A ticket has a number of attempts in one conversation; that is one rung. The next rung has as many in a new conversation
+whose agent gets a summary of what was tried: fresh eyes. Then come stronger models, each with a conversation of its
+own. The rung follows from the count of attempts alone, so nothing is stored; where a rung is left early, its remaining
+attempts count as if they had been made.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ class Rung:
 
 
 def rungs(model: str, escalation: Sequence[str], *, fresh_eyes: bool, label: str = "") -> tuple[Rung, ...]:
-    """From the first to the last. `model` is what the ticket begins with; an unknown one has nothing above it.
+    """From the first to the last. `model` is the ticket's first model; an unknown one has nothing above it.
 
     With a `label`, `escalation` is that of the label alone: a model that is not on it has all of it above it.
     """
     first = [Rung(model=model, rule="the first conversation")]
     if fresh_eyes:
-        first.append(Rung(model=model, rule="fresh eyes: a new conversation that hears what was tried"))
+        first.append(Rung(model=model, rule="fresh eyes: a new conversation with a summary of what was tried"))
     whose = f"the ladder of {label}" if label else "the ladder"
     above = _above(model, escalation) if not label or _known(model, escalation) else tuple(escalation)
     return (*first, *(Rung(model=name, rule=f"the next model of {whose}: {name}") for name in above))
@@ -41,12 +41,12 @@ def label_of(labels: Iterable[str], ladders: Mapping[str, Sequence[str]]) -> str
 
 
 def place(ticket: Ticket) -> int:
-    """The rung that the ticket's latest attempt stands on, counted from 0."""
+    """The rung of the ticket's latest attempt, counted from 0."""
     return max(0, ticket.used - 1) // ticket.spec.max_attempts
 
 
 def begins(ticket: Ticket) -> bool:
-    """Whether the latest attempt is the first of a rung above the first."""
+    """Is the latest attempt the first of a rung above the first?"""
     used = ticket.used - 1
     return used >= ticket.spec.max_attempts and used % ticket.spec.max_attempts == 0
 
@@ -56,13 +56,13 @@ def used_up(ticket: Ticket, ladder: Sequence[Rung]) -> bool:
 
 
 def leaving(ticket: Ticket) -> Ticket:
-    """The ticket as if the attempts of its rung were used up: the next one stands on the next rung."""
+    """The ticket as if the attempts of its rung were used up: the next one is on the next rung."""
     left = -ticket.used % ticket.spec.max_attempts
     return replace(ticket, skipped=ticket.skipped + left)
 
 
 def climb(ticket: Ticket, step: Fail, ladder: Sequence[Rung]) -> TryAgain:
-    """The next attempt in place of the end. It says the rule where the next one stands on another rung."""
+    """The next attempt in place of the end. Its reason names the rung where that changes."""
     counted = leaving(ticket) if step.leaves else ticket
     rung = min(counted.used // ticket.spec.max_attempts, len(ladder) - 1)
     new = counted.used % ticket.spec.max_attempts == 0 and not used_up(counted, ladder)
@@ -72,12 +72,12 @@ def climb(ticket: Ticket, step: Fail, ladder: Sequence[Rung]) -> TryAgain:
 
 def _above(model: str, escalation: Sequence[str]) -> tuple[str, ...]:
     if not model:
-        # Which one the program chooses is not known; only the strongest is surely no step down.
+        # The program's own choice is not known; only the strongest model is certainly no step down.
         return tuple(escalation[-1:])
     known = _known(model, escalation)
     return tuple(escalation[known[-1] + 1 :]) if known else ()
 
 
 def _known(model: str, escalation: Sequence[str]) -> list[int]:
-    """Where on the ladder the model stands."""
+    """The models above the given one."""
     return [at for at, name in enumerate(escalation) if name.casefold() in model.casefold()]

@@ -1,10 +1,10 @@
-"""A ticket's plan: its agent may only read until somebody who may decide about it has approved one.
+"""A ticket's plan: its agent may only read until a plan is approved.
 
     wanted -> proposed -> approved
        ^          |
        +----------+        rejected, with a reason
 
-Who may decide is not known here.
+The right to approve is checked elsewhere.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ class TicketPlan:
     ticket: int
     stage: Planning
     text: str
-    """As it was proposed last."""
+    """The text as last proposed."""
     decided_by: str = ""
-    """Whose word about it was the last one; empty while nobody has said any."""
+    """The author of the last decision about it; empty before the first."""
     decided_at: float | None = None
     why: str = ""
 

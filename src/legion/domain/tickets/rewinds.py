@@ -1,7 +1,7 @@
 """A rewind: a ticket's tree and conversation go back together to a moment of an earlier run.
 
-A moment is named `12:34`, behind line 34 of run 12's journal, or `12`, the end of run 12. Calls of one answer count as
-one: the conversation cannot go on between them, so only the last of them is a moment.
+A moment is named `12:34`, after line 34 of run 12's journal, or `12`, the end of run 12. The calls of one answer count
+as one: a conversation cannot be resumed between them, so only the last of them is a moment.
 """
 
 from __future__ import annotations
@@ -27,20 +27,20 @@ class RewindMoment:
 
 @dataclass(frozen=True, kw_only=True)
 class RewindRecord:
-    """What was written down about a rewind."""
+    """The record of a rewind."""
 
     id: int
     ticket: int
     at: float
     moment: str
     run: int
-    """The ticket's latest run at that time; the next one begins the new conversation."""
+    """The ticket's latest run at that time; the next one starts the new conversation."""
     conversation: str
     """The new one."""
     source: str
-    """The one that it begins as a copy of."""
+    """The conversation that the new one starts as a copy of."""
     point: str
-    """The last entry that is copied; empty: all of it."""
+    """The last entry that is copied; empty: all of them."""
 
 
 def moment(text: str) -> RewindMoment:
@@ -52,7 +52,7 @@ def moment(text: str) -> RewindMoment:
 
 @dataclass(frozen=True, kw_only=True)
 class KeptState:
-    """A state of the tree, as the journal of its run tells of it."""
+    """A state of the tree, as recorded in its run's journal."""
 
     line: int
     call: str
@@ -71,7 +71,7 @@ def kept(events: Iterable[tuple[int, str, Mapping[str, object]]]) -> tuple[KeptS
         if kind == "called":
             answers[call] = str(facts.get("answer") or call)
         elif kind == "not-kept":
-            # A state from the middle of the answer lacks what the conversation says about this call.
+            # A state from the middle of the answer lacks what the conversation contains about this call.
             last.pop(answers.get(call, call), None)
         elif kind == "kept":
             roll = facts.get("roll")

@@ -1,9 +1,9 @@
 """A ticket and its legal moves.
 
 Two rules hold this file together:
-1. A ticket changes only through `move`. What is not in MOVES raises and changes nothing.
-2. A state carries the evidence for itself: nobody reaches `checking` without a change, `landing` without
-   proofs passed, or `done` without the landed commit. The step that leads there brings it.
+1. A ticket changes only through `move`. A step that is not in MOVES raises and changes nothing.
+2. A state carries its own evidence: `checking` needs a change, `landing` needs passed proofs, `done` needs the landed
+   commit. The step that leads there brings it.
 
     draft -> queued -> working -> checking -> reviewing -> landing -> done
                ^          |           |           |           |
@@ -24,13 +24,13 @@ from legion.domain.tickets.spec import TicketSpec
 
 class State(Enum):
     DRAFT = "draft"
-    """Written down, not asked for yet."""
+    """Written down, not dispatched yet."""
     QUEUED = "queued"
-    """Waits for what it comes after, or for a free slot."""
+    """Waits for the tickets it comes after, or for a free slot."""
     WORKING = "working"
-    """An agent is at it."""
+    """An agent works on it."""
     CHECKING = "checking"
-    """We run its own proofs on its change."""
+    """Legion runs its own proofs on its change."""
     REVIEWING = "reviewing"
     """An independent agent reads the change."""
     LANDING = "landing"
@@ -46,41 +46,41 @@ class State(Enum):
 
 
 ENDED = frozenset({State.DONE, State.FAILED, State.STOPPED})
-"""States in which nothing happens by itself any more."""
+"""States in which nothing happens by itself."""
 
 
 class ParkReason(Enum):
     PAUSED = "paused"
-    """A person said pause."""
+    """A person paused it."""
     RED_BASELINE = "red_baseline"
     """The target itself fails the check that this change fails: no ticket is blamed for it."""
     LIMIT = "limit"
     """The model's usage limit; the wake time is known."""
     PROVIDER = "provider"
-    """The provider refuses to serve until a person mends key, model or access."""
+    """The provider refuses to serve until a person fixes key, model or access."""
     QUESTION = "question"
     BUDGET = "budget"
     NO_MACHINE = "no_machine"
     RESTING = "resting"
-    """Its last attempt ended at once and changed nothing; the next one begins a little later."""
+    """Its last attempt ended at once and changed nothing; the next one starts a little later."""
 
 
 class Cause(Enum):
-    """Why an attempt did not make it, for programs; the reason says it for people."""
+    """Why an attempt failed, for programs; the reason is the sentence for people."""
 
     CHECKS = "checks"
-    """A check or a proof was red."""
+    """A check or a proof failed."""
     CONFLICT = "conflict"
-    """Others changed the same lines."""
+    """Another change touches the same lines."""
     REVIEW = "review"
-    """Who read the change asked for another."""
+    """A reviewer requested changes."""
     ATTEMPT = "attempt"
-    """What the agent did or left: its program failed, nothing was changed, or what may not be."""
+    """The agent's own work: its program failed, it changed nothing, or it changed what it may not."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Parked:
-    """Why a ticket waits, until when if that is known, and where it goes on."""
+    """Why a ticket waits, until when if that is known, and the state it returns to."""
 
     reason: ParkReason
     detail: str
@@ -98,7 +98,7 @@ class Change:
 
 @dataclass(frozen=True, kw_only=True)
 class StartPoint:
-    """Where the next attempt stands: the files of `tree` on top of `base`."""
+    """Where the next attempt starts: the files of `tree` on top of `base`."""
 
     base: str
     tree: str
@@ -113,24 +113,24 @@ class Ticket:
     attempt: int = 0
     """The number of the latest attempt; 0 before the first."""
     interrupted: bool = False
-    """The latest attempt was cut off through no fault of the agent and goes on with the same number."""
+    """The latest attempt was cut off through no fault of the agent; it resumes with the same number."""
     spared: int = 0
-    """Attempts that count no more, because a person asked for a retry after them."""
+    """Attempts that no longer count, because a person asked for a retry after them."""
     skipped: int = 0
     """Attempts that count and were never made: the ladder left a rung before they were used up."""
     base: str | None = None
-    """The commit that its worktree stands on."""
+    """The commit that its worktree is based on."""
     plant: str | None = None
     """A tree that the worktree gets on `base` before the next attempt: the merge with what landed meanwhile."""
     feedback: str = ""
-    """What the next attempt is told about the last one."""
+    """The report about the last attempt for the next one."""
     reason: str = ""
     """One sentence: why it is in this state, where that is not obvious."""
     parked: Parked | None = None
     change: Change | None = None
     landed: str | None = None
     unchecked: bool = False
-    """Landed without any check or proof; said wherever the ticket is shown."""
+    """Landed without any check or proof; shown wherever the ticket is."""
     version: int = 0
     created_at: float = 0.0
     moved_at: float = 0.0
@@ -141,25 +141,25 @@ class Ticket:
 
     @property
     def used(self) -> int:
-        """Attempts that count, as the ladder has it."""
+        """Attempts that count for the ladder."""
         return self.attempt - self.spared + self.skipped
 
 
 @dataclass(frozen=True)
 class Submit:
-    """The ticket is asked for."""
+    """The ticket is dispatched."""
 
 
 @dataclass(frozen=True)
 class Start:
-    """An attempt begins, or goes on after it was interrupted. The first one stands on `target`."""
+    """An attempt starts, or resumes after an interruption. The first one is based on `target`."""
 
     target: str
 
 
 @dataclass(frozen=True)
 class Inspect:
-    """A checkpoint's turn has come."""
+    """A checkpoint may run its checks."""
 
 
 @dataclass(frozen=True)
@@ -171,7 +171,9 @@ class Propose:
 
 @dataclass(frozen=True)
 class Prove:
-    """All its own proofs passed and nobody has to read it. These may, and the ticket does not wait for them."""
+    """All its own proofs passed and no review is needed. These reviewers may read it; the ticket does not wait for
+    them.
+    """
 
     readers: tuple[str, ...] = ()
     why: str = ""
@@ -179,7 +181,7 @@ class Prove:
 
 @dataclass(frozen=True)
 class AskReview:
-    """All its own proofs passed; independent agents read it next, one after the other."""
+    """All its own proofs passed; independent agents review it next, one after the other."""
 
     readers: tuple[str, ...] = ()
     """Keys of their stages."""
@@ -193,7 +195,7 @@ class Approve:
 
 @dataclass(frozen=True)
 class Land:
-    """The target holds the change, in `commit`, which passed its checks."""
+    """The target contains the change, in `commit`, which passed its checks."""
 
     commit: str
     unchecked: bool = False
@@ -209,24 +211,24 @@ class Confirm:
 
 @dataclass(frozen=True)
 class TryAgain:
-    """This attempt did not make it; the next one gets `feedback`, on new ground where the target moved meanwhile."""
+    """This attempt failed; the next one gets `feedback`, and a new start point where the target moved meanwhile."""
 
     reason: str
     feedback: str
     ground: StartPoint | None = None
     cause: Cause = Cause.ATTEMPT
     skips: int = 0
-    """Attempts that it passes over."""
+    """Attempts that it skips."""
 
 
 @dataclass(frozen=True)
 class StartPointUsed:
-    """The worktree stands on its new ground."""
+    """The worktree was moved to its new start point."""
 
 
 @dataclass(frozen=True)
 class Resume:
-    """The run was lost or interrupted through no fault of the agent: the same attempt goes on."""
+    """The run was lost or interrupted through no fault of the agent: the same attempt resumes."""
 
     reason: str
 
@@ -240,21 +242,21 @@ class Park:
 
 @dataclass(frozen=True)
 class Unpark:
-    """What it waited for has come."""
+    """The reason to wait is gone."""
 
 
 @dataclass(frozen=True)
 class Fail:
-    """The end; a later retry still gets what is known of the last attempt."""
+    """The end; a later retry still gets the report about the last attempt."""
 
     reason: str
     feedback: str = ""
     ground: StartPoint | None = None
     cause: Cause = Cause.ATTEMPT
     why: str = ""
-    """Why the last attempt did not make it, where nothing but more attempts is missing."""
+    """Why the last attempt failed, where only more attempts are missing."""
     leaves: bool = False
-    """No further attempt in this conversation could help, though there may be some left."""
+    """No further attempt in this conversation could help, though some may be left."""
 
 
 @dataclass(frozen=True)
@@ -264,14 +266,14 @@ class Stop:
 
 @dataclass(frozen=True)
 class Retry:
-    """A person wants it tried again, with a fresh count of attempts."""
+    """A person wants another attempt, with a fresh count."""
 
     feedback: str = ""
 
 
 @dataclass(frozen=True)
 class Rewind:
-    """A person takes it back to an earlier moment: the next attempt stands on `ground`, with a fresh count."""
+    """A person takes it back to an earlier moment: the next attempt starts at `ground`, with a fresh count."""
 
     ground: StartPoint
     reason: str
@@ -331,7 +333,7 @@ MOVES: dict[tuple[State, type[Step]], State] = {
     **{(state, Park): _S.PARKED for state in (_S.QUEUED, *_IN_HAND)},
     **{(state, Retry): _S.QUEUED for state in (_S.FAILED, _S.STOPPED)},
 }
-"""Every legal move but Unpark, whose goal the ticket itself remembers."""
+"""Every legal move but Unpark, whose goal is stored in the ticket."""
 
 _RESUMES_AT = {
     _S.QUEUED: _S.QUEUED,
@@ -340,7 +342,7 @@ _RESUMES_AT = {
     _S.REVIEWING: _S.REVIEWING,
     _S.LANDING: _S.LANDING,
 }
-"""Where a parked ticket goes on: an interrupted run starts again from the queue, everything else stays in place."""
+"""Where a parked ticket resumes: an interrupted run starts again from the queue, everything else stays in place."""
 
 
 def allowed(state: State) -> frozenset[type[Step]]:
@@ -350,7 +352,7 @@ def allowed(state: State) -> frozenset[type[Step]]:
 
 
 def move(ticket: Ticket, step: Step, now: float) -> Ticket:
-    """The ticket after the step, one version later. Raises Conflict where the step is not legal."""
+    """The ticket after the step, one version later. Raises StateConflict where the step is not legal."""
     goal = _goal(ticket, step)
     moved = replace(ticket, state=goal, version=ticket.version + 1, moved_at=now, parked=None, reason="")
     match step:
@@ -396,7 +398,7 @@ _ASKED_FOR = {
     Start: "started",
     Rewind: "rewound",
 }
-"""What a person calls the steps that they ask for."""
+"""A person's word for each step that they can ask for."""
 
 
 def _goal(ticket: Ticket, step: Step) -> State:

@@ -1,7 +1,7 @@
-"""The course of a run: which calls its agent made, which returned with what, and what of that was new.
+"""The activity of a run: which tool calls its agent made, what they returned, and which of that was new.
 
-Read from the facts in a run's journal, in their order. A call counts as made before only where it had the same input
-and its result says the same, times and addresses aside.
+Read from the facts in a run's journal, in order. A call counts as a repeat only if it had the same input and its result
+is the same, times and addresses aside.
 """
 
 from __future__ import annotations
@@ -24,21 +24,21 @@ _FLEETING = re.compile(
     re.VERBOSE,
 )
 TOLD_BY = ("call", "tool", "input", "digest", "gist", "tests", "question")
-"""The facts of an event that anything here is read from."""
+"""The facts of an event that this module reads."""
 _FAILED = re.compile(r"\b(\d+) (?:tests? )?(?:failed|failing|failures?|errors?)\b|\b[Ff]ail(?:ed|ures?): (\d+)")
 _PASSED = re.compile(r"\b(\d+) (?:tests? )?(?:passed|passing)\b|\b[Pp]assed: (\d+)")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Tally:
-    """What a run of tests said about itself."""
+    """The totals that a test run printed."""
 
     failed: int
     passed: int
 
 
 def tally_of(text: str) -> Tally | None:
-    """The sums that test programs print, of their last line that has any; None where there are none."""
+    """The totals that test programs print, from their last line that has any; None where there are none."""
     for line in reversed(text.splitlines()):
         failed = sum(int(one or other) for one, other in _FAILED.findall(line))
         passed = sum(int(one or other) for one, other in _PASSED.findall(line))
@@ -48,13 +48,13 @@ def tally_of(text: str) -> Tally | None:
 
 
 def gist(text: str) -> str:
-    """What a result says: the same for two runs of a program that differ in nothing but the clock."""
+    """A result reduced to what matters: the same for two runs of a program that differ only in times."""
     return _FLEETING.sub("~", text)
 
 
 @dataclass(frozen=True, kw_only=True)
 class JournalFact:
-    """One event of a journal: its kind is open text, its facts as JSON has them."""
+    """One event of a journal: its kind is open text, its facts are JSON."""
 
     number: int
     time: float
@@ -64,30 +64,30 @@ class JournalFact:
 
 @dataclass(frozen=True, kw_only=True)
 class ToolUse:
-    """A use of a tool that has begun."""
+    """A tool call that has started."""
 
     id: str
     tool: str
     words: str
     """Its input, short, for people."""
     input: str
-    """The digest of its whole input; empty where the runner of an older release did not tell it."""
+    """The digest of its full input; empty where an older runner did not record it."""
     since: float
     number: int
 
 
 @dataclass(frozen=True, kw_only=True)
 class ToolReturn:
-    """A call that came back."""
+    """A tool call that returned."""
 
     call: ToolUse
     number: int
     time: float
     result: str
-    """The digest of its gist; empty where the runner of an older release did not tell it."""
+    """The digest of its gist; empty where an older runner did not record it."""
     tests: Tally | None
     is_new: bool
-    """Never before in this run did this call say this."""
+    """The first time in this run that this call returned this."""
 
     @property
     def same(self) -> tuple[str, str]:
@@ -102,27 +102,27 @@ class ToolReturn:
 class Activity:
     returned: tuple[ToolReturn, ...] = ()
     open: tuple[ToolUse, ...] = ()
-    """Calls that have begun and not returned, oldest first."""
+    """Calls that have started and not returned, oldest first."""
     asking: tuple[str, ...] = ()
     """Questions to a person that are not answered."""
     asked_at: float | None = None
     last_at: float = 0.0
-    """When anything happened last."""
+    """The time of the last event."""
     last_number: int = 0
     through: bool = False
-    """It said that it is through; what is still to come is its end."""
+    """It reported that it is finished; only its end is missing."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Repeats:
-    """The call that came back most often without anything new."""
+    """The call that returned most often without anything new."""
 
     call: ToolUse
     times: int
     first: int
-    """The number of the first return that was nothing new."""
+    """The number of the first return that was not new."""
     since: float
-    """When that came."""
+    """Its time."""
 
 
 def read(happenings: Iterable[JournalFact]) -> Activity:
@@ -146,7 +146,7 @@ def read(happenings: Iterable[JournalFact]) -> Activity:
             case "answered":
                 asking.pop(question, None)
             case "result":
-                # What was cut off does not return any more.
+                # A call that was cut off never returns.
                 open_calls.clear()
                 through = True
             case "told" | "called" | "said":
@@ -163,7 +163,7 @@ def read(happenings: Iterable[JournalFact]) -> Activity:
 
 
 def repeats(returned: Sequence[ToolReturn], *, after: int) -> Repeats | None:
-    """What came back again and again since the last new thing, and since the event `after`; None where nothing did."""
+    """The call repeated since the last new result, and since the event `after`; None where there is none."""
     stale: list[ToolReturn] = []
     for one in reversed(returned):
         if one.is_new or one.number <= after:
@@ -173,13 +173,13 @@ def repeats(returned: Sequence[ToolReturn], *, after: int) -> Repeats | None:
         return None
     most, times = Counter(one.same for one in stale).most_common(1)[0]
     found = next(one for one in stale if one.same == most)
-    # The first time it was new, unless that was before somebody last took a step.
+    # The first time it was new, unless that was before the last intervention.
     before = any(one.same == most and one.is_new and one.number > after for one in returned)
     return Repeats(call=found.call, times=times + before, first=stale[-1].number, since=stale[-1].time)
 
 
 def red_again(returned: Sequence[ToolReturn], *, after: int) -> Repeats | None:
-    """The same tests, red in the same way each time, whatever was changed between; None where they moved."""
+    """The same tests, failing in the same way each time, whatever was changed between; None where they moved."""
     told = [one for one in returned if one.tests is not None and one.number > after]
     stale: list[ToolReturn] = []
     for one in reversed(told):
@@ -192,7 +192,7 @@ def red_again(returned: Sequence[ToolReturn], *, after: int) -> Repeats | None:
 
 
 def new_since(returned: Sequence[ToolReturn], number: int) -> int:
-    """How many calls came back with something new behind this event."""
+    """How many calls returned something new after this event."""
     return sum(1 for one in returned if one.is_new and one.number > number)
 
 
@@ -215,6 +215,6 @@ def _return(event: JournalFact, call: ToolUse, seen: set[tuple[str, str]]) -> To
         case [int(failed), int(passed)]:
             tests = Tally(failed=failed, passed=passed)
     same = (call.input, result)
-    # What cannot be compared is never held against anybody.
+    # What cannot be compared never counts against an agent.
     is_new = same not in seen or not (call.input and result)
     return ToolReturn(call=call, number=event.number, time=event.time, result=result, tests=tests, is_new=is_new)

@@ -1,8 +1,8 @@
-"""Whether a run gets on, and what is done about one that does not. Never by silence alone.
+"""Diagnoses whether a run makes progress, and chooses the intervention if not. Silence alone is never a reason.
 
-An agent goes round in circles, a tool hangs, a model does not answer, a person is waited for, or a process is dead:
-each is told by facts of its own. Every sign needs new facts behind the last step that was taken, so that no step is
-taken twice for the same reason, and whoever gets on again starts at the bottom of the ladder.
+An agent loops, a tool hangs, a model does not answer, a person is waited for, or a process is dead: each has facts of
+its own. Every diagnosis needs new facts after the last intervention, so no intervention happens twice for the same
+reason, and a run that makes progress again starts at the bottom of the ladder.
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ from legion.domain.rules import Rule
 from legion.domain.watchdog.activity import Activity, Repeats, new_since, red_again, repeats
 
 RUNS_COMMANDS = frozenset({"Bash", "BashOutput", "TaskOutput"})
-"""Tools behind which there are processes; what others wait for cannot be measured."""
+"""Tools that start processes; what other tools wait for cannot be measured."""
 LOOKS_ON = frozenset({"BashOutput", "TaskOutput"})
-"""Tools that look at a command in the background. While that works, looking again is no loop."""
+"""Tools that poll a command in the background. While that works, polling is no loop."""
 _SLEEPS = re.compile(r"(?:^|[\s;&|(])sleep\s+\d")
-"""Who says `sleep 30` before it looks waits on purpose; how often it looks says nothing, how long does."""
+"""An agent that runs `sleep 30` before it polls waits on purpose; how often it polls means nothing, how long does."""
 _RED_TIMES = 3
-"""So many times the repeats where files change between tests that stay red in the same way."""
+"""This many times the repeats where files change between tests that keep failing in the same way."""
 _LONGEST, _SHORT = 80, 24
 
 
 @dataclass(frozen=True, kw_only=True)
 class WatchdogLimits:
-    """How much of each sign is needed. Seconds, but for `repeats`."""
+    """How much of each sign is needed. Seconds, except for `repeats`."""
 
     repeats: int = 5
     hang: float = 300.0
@@ -37,67 +37,67 @@ class WatchdogLimits:
 
 
 class WatchdogStep(Enum):
-    """The steps, from the bottom of the ladder to its top."""
+    """The interventions, from the bottom of the ladder to its top."""
 
     NUDGE = "nudge"
-    """Words in the same turn."""
+    """A message in the same turn."""
     INTERRUPT = "interrupt"
-    """Its call is cut off, and it is told why, and how to go on."""
+    """Its call is cut off, with a message that says why and how to continue."""
     END = "end"
-    """The run ends; the ticket's own ladder says who goes on: fresh eyes, another model, or a person."""
+    """The run ends; the ticket's own ladder decides what follows: fresh eyes, another model, or a person."""
 
 
 RANK = {action: rank for rank, action in enumerate(WatchdogStep)}
 DONE = {WatchdogStep.NUDGE: "nudged", WatchdogStep.INTERRUPT: "interrupted", WatchdogStep.END: "ended"}
-"""What a person reads about a step that was taken."""
+"""What a person reads about an intervention."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Intervention:
-    """A step that was taken in a run, and everything that has to be known to take it once, whoever is killed."""
+    """An intervention in a run, with everything needed to perform it exactly once across crashes."""
 
     action: WatchdogStep
     at: float
     after: int
-    """The number of the journal's last event when it was taken; what came before led to it and counts no more."""
+    """The number of the journal's last event at that time; earlier events led to it and no longer count."""
     run: int
     number: int
-    """Counts the steps of a run, from 1."""
+    """Counts the interventions of a run, from 1."""
     rule: Rule
     sign: str
-    """What was seen, in a few words."""
+    """The observation, in a few words."""
     why: str
-    """The same as part of a sentence; begins in lower case."""
+    """The same as part of a sentence; starts in lower case."""
     advice: str
-    """What the agent is told."""
+    """The message to the agent."""
     message: str
-    """The name under which it is told: the journal tells by it whether that has happened."""
+    """The message's id: the journal shows by it whether the message was delivered."""
     taken_at: float | None = None
-    """None: nobody knows yet whether it was."""
+    """None: not known yet."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class RunFacts:
-    """What is known of a live run at a moment."""
+    """What is known of a live run at one moment."""
 
     course: Activity = field(default_factory=Activity)
     talks: bool = True
-    """It has a conversation; else it is a plain program, and everything that it does is one call."""
+    """It has a conversation; otherwise it is a plain program, and everything that it does is one call."""
     started_at: float = 0.0
     dead_since: float | None = None
     """Its program is gone, and its runner is not."""
     thinks: bool | None = None
-    """Whether its model is being asked at this moment, as the gateway has it; None: nobody can tell."""
+    """Is a model request open now, according to the gateway? None: unknown."""
     thought_at: float = 0.0
-    """When its model was last seen being asked, or could not be seen."""
+    """When a model request was last seen open, or could not be observed."""
     processes: int | None = None
-    """How many run for its tools (of a plain program: all of them); None: nobody can tell."""
+    """How many processes run for its tools (of a plain program: all of them); None: unknown."""
     idle_since: float | None = None
-    """Since when none of them has used a processor or moved a byte; None while they work, or where nobody can tell."""
+    """Since when none of them has used a processor or moved a byte; None while they work, or where that is unknown."""
     tree_since: int | None = None
-    """The number of the event since which its files are known to have stayed the same."""
+    """The number of the event since which its files are known to be unchanged."""
     tree_at: float = 0.0
-    """When its files were last seen to be other than before."""
+    """When its files were last seen to change."""
     taken: tuple[Intervention, ...] = ()
 
 
@@ -115,7 +115,7 @@ class Looping:
     call: str
     times: int
     files_change: bool = False
-    """It is the tests that stay as they are, though the files do not."""
+    """The tests stay the same, though the files do not."""
 
     @property
     def words(self) -> str:
@@ -171,7 +171,7 @@ RULES: dict[type[State], Rule] = {
 
 _STEPS: dict[type[State], tuple[WatchdogStep, ...]] = {
     Looping: (WatchdogStep.NUDGE, WatchdogStep.INTERRUPT, WatchdogStep.END),
-    # Nobody hears a word while a tool hangs.
+    # No message is read while a tool hangs.
     HangingTool: (WatchdogStep.INTERRUPT, WatchdogStep.END),
     Silent: (WatchdogStep.NUDGE, WatchdogStep.INTERRUPT, WatchdogStep.END),
     Dead: (WatchdogStep.END,),
@@ -187,7 +187,7 @@ def judge(facts: RunFacts, patience: WatchdogLimits, now: float) -> State:
     if course.asked_at is not None:
         return WaitingForPermission(since=course.asked_at)
     if course.through:
-        return Progress(why="it says that it is through")
+        return Progress(why="it reports that it is finished")
     if not facts.talks:
         since = max(facts.idle_since or now, facts.started_at, step_at)
         hangs = bool(facts.processes) and now - since >= patience.program
@@ -207,7 +207,9 @@ def judge(facts: RunFacts, patience: WatchdogLimits, now: float) -> State:
 
 
 def next_step(state: State, facts: RunFacts, patience: WatchdogLimits) -> WatchdogStep | None:
-    """What is to be done now; nothing for one who gets on, waits for a person, or is being ended already."""
+    """The intervention that is due now; none for a run that makes progress, waits for a person, or is being ended
+    already.
+    """
     steps = _STEPS.get(type(state), ())
     if not facts.talks:
         steps = tuple(step for step in steps if step is WatchdogStep.END)
@@ -216,7 +218,7 @@ def next_step(state: State, facts: RunFacts, patience: WatchdogLimits) -> Watchd
 
 
 def standing(facts: RunFacts, patience: WatchdogLimits) -> WatchdogStep | None:
-    """The last step that was taken, unless the run has got on since: other files, or several calls with news."""
+    """The last intervention, unless the run has made progress since: other files, or several calls with new results."""
     if not facts.taken:
         return None
     last = facts.taken[-1]
@@ -227,7 +229,7 @@ def standing(facts: RunFacts, patience: WatchdogLimits) -> WatchdogStep | None:
 
 
 def suspected(course: Activity, taken: Sequence[Intervention]) -> bool:
-    """Whether it is worth a look at the files: it has begun to repeat itself, and may be going round in circles."""
+    """Are its files worth checking? It has started to repeat itself and may be looping."""
     found = repeats(course.returned, after=taken[-1].after if taken else 0)
     return found is not None and found.times > 1
 
@@ -247,7 +249,7 @@ def _looping(facts: RunFacts, patience: WatchdogLimits, after: int, now: float) 
     found = repeats(returned, after=after)
     waits = found is not None and (_watches(facts, found.call.tool) or _polls(found, patience, now))
     if found is not None and found.times >= patience.repeats and not waits:
-        # Files may have changed between two looks; only what came back after the first of them counts as proof.
+        # Files may have changed between two checks; only returns after the first of them count as proof.
         same_files = facts.tree_since is not None and returned[-1].number > facts.tree_since
         if same_files:
             return Looping(call=quoted(found.call.tool, found.call.words), times=found.times)
@@ -258,7 +260,7 @@ def _looping(facts: RunFacts, patience: WatchdogLimits, after: int, now: float) 
 
 
 def _abandoned(facts: RunFacts) -> bool:
-    """Commands that it waits for and that are not there: their end has not reached it."""
+    """Commands that it waits for and that no longer exist: their end has not reached it."""
     return facts.processes == 0 and all(call.tool in RUNS_COMMANDS for call in facts.course.open)
 
 
@@ -267,7 +269,7 @@ def _watches(facts: RunFacts, tool: str) -> bool:
 
 
 def _polls(found: Repeats, patience: WatchdogLimits, now: float) -> bool:
-    """Looks again and again at something that takes its time, and has not done so for too long."""
+    """It polls something that takes its time, and has not done so for too long."""
     call = found.call
     return call.tool == "Bash" and bool(_SLEEPS.search(call.words)) and now - found.since < patience.silence
 

@@ -1,25 +1,27 @@
-"""What is remembered of a live run between two looks: how its files were, and since when its processes do nothing."""
+"""What is kept of a live run between two watchdog checks: the state of its files, and since when its processes are
+idle.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
 _NOISE = 0.05
-"""Seconds of a processor that do not count: a process that waits wakes up now and then."""
+"""Seconds of processor time that do not count: a waiting process wakes up now and then."""
 _NOISE_SHARE = 0.002
-"""And this share of the time that has passed."""
+"""And this share of the elapsed time."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ProcessLoad:
-    """What some processes have used so far."""
+    """What a set of processes has used so far."""
 
     cpu: float
     """Seconds."""
     bytes: int
     """Read and written."""
     processes: str
-    """Which they are; another text for any others."""
+    """Identifies the set; another text for any other set."""
     count: int
 
 
@@ -31,9 +33,9 @@ class Observation:
     run: int
     tree: str = ""
     tree_since: int = 0
-    """The number of the journal's last event when the files were first seen like this."""
+    """The number of the journal's last event when the files were first seen in this state."""
     tree_at: float = 0.0
-    """When they were last seen to be other than before; 0 where they never were."""
+    """When they were last seen to change; 0 where they never did."""
     idle_since: float | None = None
     cpu: float = 0.0
     bytes: int = 0
@@ -45,7 +47,7 @@ class Observation:
 
 
 def felt(watch: Observation, load: ProcessLoad | None, now: float) -> Observation:
-    """With what the processes have done since; None where nobody can tell."""
+    """Updated with what the processes have done since; None where that is unknown."""
     if load is None or not load.count:
         return replace(watch, idle_since=None, cpu=0.0, bytes=0, processes="")
     since = watch.idle_since if watch.idle_since is not None else now
@@ -57,14 +59,14 @@ def felt(watch: Observation, load: ProcessLoad | None, now: float) -> Observatio
 
 
 def looked(watch: Observation, tree: str, number: int, now: float) -> Observation:
-    """With how the files are now, behind this event of the journal."""
+    """Updated with the present state of the files, after this event of the journal."""
     if tree == watch.tree:
         return watch
     return replace(watch, tree=tree, tree_since=number, tree_at=now if watch.tree else watch.tree_at)
 
 
 def worth_keeping(before: Observation | None, now: Observation) -> bool:
-    """What a busy process has used is old a moment later; a new daemon measures it anew."""
+    """The counters of a busy process are outdated a moment later; a new daemon measures them again."""
     if before is None:
         return now.idle_since is not None or bool(now.tree)
     return before.tree != now.tree or before.idle_since != now.idle_since

@@ -121,6 +121,7 @@ def _fast_forward(checkout: Path, branch: str, commit: str) -> None:
     answer = _theirs("merge", "--ff-only", "--no-autostash", "--quiet", commit, cwd=checkout)
     if answer.code == 0:
         return
+    _refuse_foreign_owner(checkout, answer)
     in_the_way = re.findall(r"^\t(.+)$", answer.complaint, re.MULTILINE)
     if in_the_way:
         named = ", ".join(in_the_way[:_NAMED_AT_MOST]) + (", ..." if len(in_the_way) > _NAMED_AT_MOST else "")
@@ -133,7 +134,16 @@ def _fast_forward(checkout: Path, branch: str, commit: str) -> None:
 def _swap(common_dir: Path, branch: str, *, old: str, new: str) -> None:
     answer = _theirs("update-ref", "-m", "legion: collect", f"refs/heads/{branch}", new, old, cwd=common_dir)
     if answer.code != 0:
+        _refuse_foreign_owner(common_dir, answer)
         raise CollectRefused(f"{branch} could not be moved, perhaps since it moved just now; collect again.")
+
+
+def _refuse_foreign_owner(place: Path, answer: FinishedProcess) -> None:
+    if "dubious ownership" in answer.complaint:
+        raise CollectRefused(
+            f"{place} belongs to another user, so git refuses to write there: collect as that user, or run "
+            f"`git config --global --add safe.directory {place}`, then collect again."
+        )
 
 
 def _theirs(*args: str, cwd: Path) -> FinishedProcess:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -26,7 +27,8 @@ class RepositoryFacts:
     is_partial: bool
     dirty_files: int
     submodules: bool
-    lfs: bool
+    filters: tuple[str, ...]
+    """Names of the filters that its attributes ask for, such as `lfs` or `git-crypt`."""
 
 
 def look(path: Path) -> RepositoryFacts:
@@ -51,7 +53,7 @@ def look(path: Path) -> RepositoryFacts:
         is_partial=ask("config", "--get-regexp", r"^(extensions\.partialclone|remote\..*\.promisor)$").code == 0,
         dirty_files=0 if is_bare else _dirty(git_dir, root),
         submodules=head is not None and ask("ls-tree", "HEAD", "--", ".gitmodules").stdout != b"",
-        lfs=head is not None and _uses_lfs(git_dir),
+        filters=() if head is None else _filters(git_dir, common_dir),
     )
 
 
@@ -104,22 +106,36 @@ def _dirty(git_dir: Path, root: Path) -> int:
     return len(fields(answer.stdout))
 
 
-def _uses_lfs(git_dir: Path) -> bool:
+def _filters(git_dir: Path, common_dir: Path) -> tuple[str, ...]:
+    """From the committed .gitattributes and the repository's own info/attributes."""
     found = git(
         "--no-literal-pathspecs",
         "grep",
-        "--quiet",
-        "--fixed-strings",
+        "-h",
+        "--only-matching",
+        "--extended-regexp",
         "--no-textconv",
         "-e",
-        "filter=lfs",
+        r"^[^#]*[[:space:]]filter=[^[:space:]]+",
         "HEAD",
         "--",
         ATTRIBUTE_FILES,
         git_dir=git_dir,
         accept=(0, 1),
     )
-    return found.code == 0
+    own = common_dir / "info" / "attributes"
+    text = as_text(found.stdout) + (own.read_text(errors="replace") if own.is_file() else "")
+    lines = [line for line in text.splitlines() if not line.lstrip().startswith("#")]
+    return tuple(sorted({name for line in lines for name in re.findall(r"\sfilter=(\S+)", line)}))
+
+
+def file_names(root: Path, most: int = 50_000) -> tuple[str, ...]:
+    """Tracked and new files of a checkout, without ignored ones; the first `most` of them."""
+    git_dir, _, _, _ = find(root)
+    listed = git(
+        "ls-files", "-z", "--cached", "--others", "--exclude-standard", git_dir=git_dir, work_tree=root, cwd=root
+    )
+    return tuple(name.decode("utf-8", "surrogateescape") for name in fields(listed.stdout)[:most])
 
 
 def branches(common_dir: Path) -> frozenset[str]:

@@ -6,6 +6,7 @@ import errno
 import os
 import shutil
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 from legion.config.files.project import FILE, hash_of, parse
@@ -18,7 +19,7 @@ from legion.domain.tickets import board
 from legion.domain.tickets.ticket import State
 from legion.git.core.errors import NotARepository
 from legion.git.hub.repository import TARGET, Hub
-from legion.git.person.inspect import RepositoryFacts, branches, look
+from legion.git.person.inspect import RepositoryFacts, branches, file_names, look
 from legion.jobs.context import TRASH, Context, ProjectContext
 from legion.jobs.landing import upstream
 from legion.store.board import projects, tickets
@@ -70,10 +71,13 @@ def add(context: Context, request: AddProject) -> ProjectAdded:
     refuse_unfit(facts)
     with context.store.read() as tx:
         project = projects.by_common_dir(tx, str(facts.common_dir))
+    moved = _moved_from(context, facts) if project is None else None
+    if moved is not None and not request.dry_run:
+        project = _take_over(context, moved, facts)
     root = Path(project.root) if project else facts.root
     file = root / FILE
     there = _own_text(file)
-    text = there if there is not None else legion_toml.guess(_names(root), lambda name: _read(root / name)).text
+    text = there if there is not None else _guessed(root)
     parse(text, origin=str(file))
     _refuse_invalid_committed_file(facts)
     worktrees = (
@@ -104,8 +108,28 @@ def add(context: Context, request: AddProject) -> ProjectAdded:
         wrote_config=there is None,
         trusted=trusted,
         dry_run=request.dry_run,
-        notes=_notes(facts, there, known=known, trusted=trusted),
+        notes=[
+            *([f"This is {moved.name}, moved here from {moved.root}; its tickets stay."] if moved else []),
+            *_notes(facts, there, known=known and moved is None, trusted=trusted),
+        ],
     )
+
+
+def _moved_from(context: Context, facts: RepositoryFacts) -> Project | None:
+    """The project whose repository was moved here: its old folder is missing, and this one has its commits."""
+    with context.store.read() as tx:
+        missing = [project for project in projects.all(tx) if not Path(project.common_dir).exists()]
+    here = Hub(facts.common_dir)
+    candidates = [project for project in missing if project.person_tip and here.resolve(project.person_tip)]
+    return candidates[0] if len(candidates) == 1 else None
+
+
+def _take_over(context: Context, project: Project, facts: RepositoryFacts) -> Project:
+    """Record the new folder. The worktrees stay where they are: they belong to the hub, not to the person's folder."""
+    with context.store.write() as tx:
+        current = projects.get(tx, project.id)
+        here = replace(current, root=str(facts.root), common_dir=str(facts.common_dir))
+        return projects.save(tx, here, EventKind.PROJECT_ADDED, {"root": str(facts.root), "moved_from": project.root})
 
 
 def refuse_unfit(facts: RepositoryFacts) -> None:
@@ -121,9 +145,15 @@ def refuse_unfit(facts: RepositoryFacts) -> None:
         )
     if facts.is_shallow:
         raise BadInput("This is a shallow clone: run `git fetch --unshallow` first, so that agents see its history.")
-    if facts.lfs:
+    if "lfs" in facts.filters:
         raise NotAllowed(
             "This repository keeps files in Git LFS, which Legion does not handle yet: agents would see pointers only."
+        )
+    if facts.filters:
+        raise NotAllowed(
+            f"This repository stores files through the git filter {facts.filters[0]!r} (see its .gitattributes), which "
+            "Legion never runs: agents would see the stored form, and plain text could land. Remove the filter, or "
+            "keep its files in another repository."
         )
 
 
@@ -304,11 +334,10 @@ def _notes(facts: RepositoryFacts, there: str | None, *, known: bool, trusted: b
     return notes
 
 
-def _names(root: Path) -> list[str]:
-    """The files that show the kind of repository: at the top and one folder below."""
-    return [
-        path.relative_to(root).as_posix() for pattern in ("*", "*/*") for path in root.glob(pattern) if path.is_file()
-    ]
+def _guessed(root: Path) -> str:
+    """A legion.toml for this checkout, from its files and the programs on this machine."""
+    installed = cache(lambda program: shutil.which(program) is not None)
+    return legion_toml.guess(file_names(root), lambda name: _read(root / name), installed).text
 
 
 def _own_text(file: Path) -> str | None:

@@ -73,7 +73,8 @@ def _project_line(context: Context, tx: ReadTransaction, project: Project) -> Pr
     notes = []
     if not Path(project.common_dir).is_dir():
         notes.append(
-            f"its repository is missing: restore it, or run `legion init --remove {shlex.quote(project.root)}`"
+            "its repository is missing: if you moved it, run `legion init` there; if you deleted it, "
+            f"`legion init --remove {shlex.quote(project.root)}`"
         )
     if not trusted:
         notes.append("legion.toml is not trusted: read it and run `legion trust`")

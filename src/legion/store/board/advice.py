@@ -1,4 +1,4 @@
-"""What those said who advised on a ticket. One advice per role and turn: the first, and the one for fresh eyes."""
+"""Advice on tickets. One per role and turn: the first, and the one for fresh eyes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Crews: teams as they were when tickets were dispatched to them. Kept once, however many tickets have the same."""
+"""Crews: teams as they were at dispatch. Stored once, however many tickets share one."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _TABLE = schema.crews.c
 
 
 def keep(tx: Transaction, crew: Crew) -> str:
-    """Its digest, by which a ticket names it."""
+    """Its digest, which a ticket refers to."""
     mine = digest(crew)
     if tx.execute(select(_TABLE.digest).where(_TABLE.digest == mine)).one_or_none() is None:
         tx.execute(insert(schema.crews), [{"digest": mine, "body": _body(crew)}])

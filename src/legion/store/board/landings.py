@@ -1,4 +1,4 @@
-"""Landings: the intent is written before the target moves, the outcome after, so a crash in between is seen."""
+"""Landings: the intent is written before the target moves, the outcome after, so a crash in between is visible."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def open(
     before: Mapping[int, str] | None = None,
     since: Mapping[int, float] | None = None,
 ) -> LandingIntent:
-    """Say that the target is about to move from `base` to `commit`."""
+    """Record that the target is about to move from `base` to `commit`."""
     stood_on, came = before or {}, since or {}
     row: dict[str, Any] = {
         "id": tx.next("landing"),
@@ -46,7 +46,7 @@ def open(
 
 
 def close(tx: Transaction, landing: int, *, landed: bool) -> LandingIntent:
-    """Say whether the target moved, once. The event belongs to whoever moves project and tickets along with it."""
+    """Record whether the target moved, once. The event is written with the moves of project and tickets."""
     mine = update(schema.landings).where(_TABLE.id == landing, _TABLE.closed_at.is_(None))
     if tx.execute(mine.values(closed_at=tx.now, landed=landed)).rowcount != 1:
         raise StateConflict(f"Landing {landing} is not open: look at it again.")
@@ -54,12 +54,12 @@ def close(tx: Transaction, landing: int, *, landed: bool) -> LandingIntent:
 
 
 def open_ones(tx: ReadTransaction, project: int) -> tuple[LandingIntent, ...]:
-    """Those of which the outcome is not known, oldest first."""
+    """Landings with unknown outcome, oldest first."""
     return tuple(_landing(row) for row in tx.execute(_OPEN, {"wanted": project}))
 
 
 def begun(tx: ReadTransaction) -> frozenset[int]:
-    """The projects with a landing of which the outcome is not known."""
+    """The projects with a landing of unknown outcome."""
     return frozenset(tx.execute(_BEGUN).scalars())
 
 
@@ -81,7 +81,7 @@ def _landing(row: Row[Any]) -> LandingIntent:
         commit=row.commit_id,
         tree=row.tree,
         tickets={ticket: landed for ticket, landed, *_ in row.tickets},
-        # Landings of earlier releases say neither.
+        # Landings of earlier releases have neither.
         before={ticket: more[0] for ticket, _, *more in row.tickets if more and more[0]},
         since={ticket: more[1] for ticket, _, *more in row.tickets if len(more) > 1 and more[1] is not None},
         opened_at=row.opened_at,

@@ -1,4 +1,4 @@
-"""Plans of tickets: which tickets need one, what was proposed, and what was said about it."""
+"""Plans of tickets: which tickets need one, what was proposed, and the decision."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ def want(tx: Transaction, ticket: int) -> None:
 
 
 def of_ticket(tx: ReadTransaction, ticket: int) -> TicketPlan | None:
-    """None where nobody asked for one."""
+    """None where no plan was asked for."""
     row = tx.execute(select(schema.plans).where(_TABLE.ticket == ticket)).one_or_none()
     return None if row is None else TicketPlan(**row._mapping)
 
 
 def proposed(tx: ReadTransaction, dispatcher: str) -> tuple[int, ...]:
-    """The tickets of an agent whose plans wait for a word."""
+    """The tickets of an agent whose plans wait for a decision."""
     of_them = schema.tickets.c
     found = (
         select(_TABLE.ticket)

@@ -55,7 +55,7 @@ def add(
 
 
 def get(tx: ReadTransaction, project: int) -> Project:
-    """Also a removed one: its tickets still name it."""
+    """Also a removed one: its tickets still refer to it."""
     found = tx.execute(select(schema.projects).where(_TABLE.id == project)).one_or_none()
     if found is None:
         raise NotFound(f"There is no project {project}: see `legion status`.")
@@ -69,23 +69,23 @@ def by_common_dir(tx: ReadTransaction, common_dir: str) -> Project | None:
 
 
 def all(tx: ReadTransaction) -> tuple[Project, ...]:
-    """Those in our care, oldest first. One whose hub could not be made yet is not among them."""
+    """Registered projects, oldest first. One whose hub could not be made yet is left out."""
     return tuple(Project(**row._mapping) for row in tx.execute(_IN_CARE))
 
 
 def save(
     tx: Transaction, project: Project, kind: EventKind | None = None, data: Mapping[str, object] | None = None
 ) -> Project:
-    """Write the record as it is now. Raises Conflict when somebody changed it since it was read.
+    """Write the record as it is now. Raises StateConflict when it was changed since it was read.
 
-    `kind` is the event that tells of it; None for what nobody needs to read about later.
+    `kind` is the event to record; None for a change without one.
     """
     saved = replace(project, version=project.version + 1)
-    # Setting the id, even to what it is, makes SQLite look through everything that refers to it.
+    # Setting the id, even to the same value, makes SQLite check everything that refers to it.
     values = {name: value for name, value in asdict(saved).items() if name != "id"}
     mine = update(schema.projects).where(_TABLE.id == project.id, _TABLE.version == project.version)
     if tx.execute(mine.values(values)).rowcount != 1:
-        raise StateConflict(f"Project {project.name} was changed by somebody else meanwhile: look at it again.")
+        raise StateConflict(f"Project {project.name} was changed meanwhile: read it again.")
     if kind is not None:
         tx.record(kind, project=project.id, data=data)
     tx.tell()
@@ -93,7 +93,7 @@ def save(
 
 
 def trust(tx: Transaction, project: int, config_hash: str) -> None:
-    """The person trusts the commands in the legion.toml with this hash. Said twice it changes nothing."""
+    """The person trusts the commands in the legion.toml with this hash. Repeating it changes nothing."""
     if is_trusted(tx, project, config_hash):
         return
     tx.execute(insert(schema.trusted), [{"project": project, "hash": config_hash, "at": tx.now}])

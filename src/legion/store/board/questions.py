@@ -1,4 +1,4 @@
-"""Questions that wait for a person, and what became of them."""
+"""Questions to a person, and how they were settled."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def ask(
     choices: Sequence[str] | None = None,
     fallback: str | None = None,
 ) -> Question:
-    """Write the question down. The same key again is the same question."""
+    """Store the question. The same key again is the same question."""
     known = by_key(tx, key)
     if known is not None:
         return known
@@ -82,7 +82,7 @@ def withdraw(
     kind: QuestionKind | None = None,
     but: Sequence[QuestionKind] = (),
 ) -> None:
-    """Those of a ticket or an agent that nobody needs an answer to any more."""
+    """Withdraw questions of a ticket or an agent that no longer need an answer."""
     for question in open_ones(tx, ticket=ticket, agent=agent):
         if kind in (None, question.kind) and question.kind not in but:
             settle(tx, question.id, question.fallback, why, by=SettledBy.END)
@@ -101,7 +101,7 @@ def by_key(tx: ReadTransaction, key: str) -> Question | None:
 
 
 def latest_of(tx: ReadTransaction, words: str, *, agent: str = "", ticket: int | None = None) -> Question | None:
-    """The last time that this asker asked this."""
+    """The last question of this asker with this key."""
     same = (_TABLE.words == words, _TABLE.agent == agent, _TABLE.kind == QuestionKind.ASK)
     found = select(schema.questions).where(*same).order_by(_TABLE.id.desc()).limit(1)
     found = found.where(_TABLE.ticket.is_(None) if ticket is None else _TABLE.ticket == ticket)
@@ -110,7 +110,7 @@ def latest_of(tx: ReadTransaction, words: str, *, agent: str = "", ticket: int |
 
 
 def last_said(tx: ReadTransaction, ticket: int, kind: QuestionKind) -> float:
-    """When a person last settled such a question about the ticket; 0 where nobody has."""
+    """When a person last settled such a question about the ticket; 0 where none has."""
     mine = (_TABLE.ticket == ticket, _TABLE.kind == kind, _TABLE.settled_by == SettledBy.PERSON)
     last: float = tx.execute(select(func.coalesce(func.max(_TABLE.settled_at), 0.0)).where(*mine)).scalar_one()
     return last
@@ -119,7 +119,7 @@ def last_said(tx: ReadTransaction, ticket: int, kind: QuestionKind) -> float:
 def open_ones(
     tx: ReadTransaction, *, run: int | None = None, ticket: int | None = None, agent: str = ""
 ) -> tuple[Question, ...]:
-    """Those that still wait, oldest first."""
+    """Open questions, oldest first."""
     found = select(schema.questions).where(_TABLE.settled_at.is_(None)).order_by(_TABLE.id)
     if run is not None:
         found = found.where(_TABLE.run == run)
@@ -131,7 +131,7 @@ def open_ones(
 
 
 def more_money(tx: ReadTransaction) -> dict[str, float]:
-    """What the person gave to budgets of many beside the settings, by their scopes."""
+    """What the person added to shared budgets beyond the settings, by scope."""
     about = (_TABLE.kind == QuestionKind.BUDGET, _TABLE.ticket.is_(None), _TABLE.agent == "", _TABLE.choice == MORE)
     given: dict[str, float] = {}
     for row in tx.execute(select(_TABLE.key, _TABLE.facts).where(*about)):

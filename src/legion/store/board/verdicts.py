@@ -1,4 +1,4 @@
-"""What readers are asked to read, and what they said about it. A verdict is given once and never changed."""
+"""Review requests and verdicts. A verdict is given once and never changed."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ _OPEN = _TABLE.given_at.is_(None)
 
 
 def ask(tx: Transaction, ticket: Ticket, reader: str, *, binding: bool, why: str = "") -> ReviewRequest:
-    """Have the ticket's change read. Who is to read it already is not asked twice, but may be waited for from now."""
-    assert ticket.change is not None, "there is nothing to read without a change"
+    """Request a review of the ticket's change. A reviewer is not asked twice, but the ticket may start to wait for it."""
+    assert ticket.change is not None, "there is nothing to review without a change"
     base, commit = ticket.change.base, ticket.change.commit
     mine = (_TABLE.ticket == ticket.id, _TABLE.reader == reader)
     same = tx.execute(select(schema.verdicts).where(*mine, _TABLE.commit_id == commit, _OPEN)).one_or_none()
@@ -50,7 +50,7 @@ def ask(tx: Transaction, ticket: Ticket, reader: str, *, binding: bool, why: str
 
 
 def refuse(tx: Transaction, reading: int, complaint: str) -> ReviewRequest:
-    """An answer came that cannot be used."""
+    """Record an answer that cannot be used."""
     before = _still_open(tx, reading)
     values = {"refused": before.refused + 1, "complaint": complaint}
     tx.execute(update(schema.verdicts).where(_TABLE.id == reading).values(values))
@@ -58,7 +58,7 @@ def refuse(tx: Transaction, reading: int, complaint: str) -> ReviewRequest:
 
 
 def give(tx: Transaction, reading: int, verdict: Verdict | None, notes: tuple[str, ...] = ()) -> ReviewRequest:
-    """The verdict as it counts; None where none came that could be used, and nobody asks again."""
+    """Record the verdict as it counts; None where no usable one came and none is asked for again."""
     before = _still_open(tx, reading)
     given = replace(before, given_at=tx.now, verdict=verdict, notes=notes)
     values = {name: _values(given)[name] for name in ("given_at", "verdict", "notes")}
@@ -87,19 +87,19 @@ def of_ticket(tx: ReadTransaction, ticket: int) -> tuple[ReviewRequest, ...]:
 
 
 def said_by(tx: ReadTransaction, ticket: int, reader: str) -> tuple[ReviewRequest, ...]:
-    """Those in which this reader gave a verdict, oldest first."""
+    """Reviews in which this reviewer gave a verdict, oldest first."""
     return _found(tx, _TABLE.ticket == ticket, _TABLE.reader == reader, ~_OPEN, _TABLE.verdict.is_not(None))
 
 
 def pending(tx: ReadTransaction, ticket: Ticket) -> tuple[ReviewRequest, ...]:
-    """Those of its present change that are still to be given, the first to be read first."""
+    """Open reviews of the ticket's present change, in their order."""
     if ticket.change is None:
         return ()
     return _found(tx, _TABLE.ticket == ticket.id, _TABLE.commit_id == ticket.change.commit, _OPEN)
 
 
 def read_aside(tx: ReadTransaction) -> Mapping[int, int]:
-    """Tickets whose present change is to be read while they go on, or after they have landed, and their projects."""
+    """Tickets whose present change is reviewed while they continue, or after they landed, and their projects."""
     wanted = {(row.ticket, row.commit_id) for row in tx.execute(select(_TABLE.ticket, _TABLE.commit_id).where(_OPEN))}
     if not wanted:
         return {}

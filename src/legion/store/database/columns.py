@@ -1,4 +1,4 @@
-"""How our values lie in columns: texts, JSON, flags and enums, the same in both databases."""
+"""Column types: texts, JSON, flags and enums, the same in both databases."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from sqlalchemy import Enum as SqlEnum
 
 
 class AnyText(TypeDecorator[str]):
-    """Any text a program may print. What no database can hold (NUL, half characters) becomes a visible mark."""
+    """Any text a program may print. What no database can store (NUL, unpaired surrogates) becomes a visible mark."""
 
     impl = Text
     cache_ok = True
@@ -32,7 +32,7 @@ class Json(TypeDecorator[Any]):
 
 
 class Flag(TypeDecorator[bool]):
-    """True and false as 1 and 0, so that one SQL text does for both databases."""
+    """True and false as 1 and 0, so that one SQL text serves both databases."""
 
     impl = Integer
     cache_ok = True

@@ -1,4 +1,4 @@
-"""What can go wrong with the database, said to a person.
+"""Database errors, translated into sentences for a person.
 
 LegionError
 ├── UnknownDatabase    exit 2    the URL names no database that Legion can use
@@ -6,7 +6,7 @@ LegionError
 ├── StoreReadOnly      exit 4    the file or its folder cannot be written
 ├── StoreBroken        exit 1    damaged, or not a database at all
 ├── StaleClaim         exit 5    the job belongs to a later generation
-├── StoreBusy          exit 75   somebody else held it for too long
+├── StoreBusy          exit 75   another writer held it for too long
 ├── StoreFull          exit 75   no room on the disk
 └── StoreUnreachable   exit 75   the server does not answer
 """
@@ -53,7 +53,7 @@ class StoreUnreachable(Retryable):
 
 
 def translate(error: DBAPIError, place: str) -> LegionError | None:
-    """The sentence for what the database said; None where it is a fault of ours."""
+    """The error for what the database reported; None where it is a bug of ours."""
     if isinstance(error.orig, sqlite3.Error):
         return _from_sqlite(error.orig, place)
     return _from_postgres(error, place)
@@ -71,18 +71,20 @@ def _from_sqlite(error: sqlite3.Error, place: str) -> LegionError | None:
                 f"The database {place} is read-only: make it and its folder writable, or name another."
             )
         case sqlite3.SQLITE_CANTOPEN:
-            return StoreReadOnly(f"The database {place} cannot be opened: see that its folder exists and is writable.")
+            return StoreReadOnly(
+                f"The database {place} cannot be opened: check that its folder exists and is writable."
+            )
         case sqlite3.SQLITE_CORRUPT | sqlite3.SQLITE_NOTADB:
             return StoreBroken(
-                f"The file {place} is damaged or no database ({error}): `legion doctor --rebuild` makes it anew from "
-                "the hubs, or bring it back from a backup."
+                f"The file {place} is damaged or no database ({error}): `legion doctor --rebuild` restores it from "
+                "the hubs, or restore it from a backup."
             )
         case sqlite3.SQLITE_IOERR if error.sqlite_errorcode == sqlite3.SQLITE_IOERR_SHMSIZE:
-            # Its side file could not grow.
+            # Its WAL file could not grow.
             return full(place)
         case sqlite3.SQLITE_IOERR:
             return StoreBroken(
-                f"The disk failed under the database {place} ({error}): look at the disk, then start again."
+                f"The disk failed under the database {place} ({error}): check the disk, then start again."
             )
         case _:
             return None
@@ -91,7 +93,7 @@ def _from_sqlite(error: sqlite3.Error, place: str) -> LegionError | None:
 def _from_postgres(error: DBAPIError, place: str) -> LegionError | None:
     state: str | None = getattr(error.orig, "sqlstate", None)
     if state is None:
-        # Only what happened outside of a statement has no state: no connection, or a lost one.
+        # Only a failure outside of a statement has no state: no connection, or a lost one.
         return unreachable(error, place) if isinstance(error, OperationalError) else None
     if state in _NOT_NOW:
         return busy(place)
@@ -102,7 +104,7 @@ def _from_postgres(error: DBAPIError, place: str) -> LegionError | None:
     if state.startswith(("08", "53", "57P", "58")):
         return unreachable(error, place)
     if state.startswith("XX"):
-        return StoreBroken(f"The database {place} is damaged ({_reason(error)}): bring it back from a backup.")
+        return StoreBroken(f"The database {place} is damaged ({_reason(error)}): restore it from a backup.")
     return None
 
 
@@ -111,7 +113,7 @@ _NOT_NOW = ("55P03", "40001", "40P01")
 
 
 def busy(place: str) -> StoreBusy:
-    return StoreBusy(f"The database {place} was held by somebody else for too long: try again.")
+    return StoreBusy(f"The database {place} was locked for too long: try again.")
 
 
 def full(place: str) -> StoreFull:
@@ -119,7 +121,9 @@ def full(place: str) -> StoreFull:
 
 
 def unreachable(error: DBAPIError, place: str) -> StoreUnreachable:
-    return StoreUnreachable(f"The database {place} does not answer ({_reason(error)}): see that it runs and try again.")
+    return StoreUnreachable(
+        f"The database {place} does not answer ({_reason(error)}): check that it runs and try again."
+    )
 
 
 def _reason(error: DBAPIError) -> str:

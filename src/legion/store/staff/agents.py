@@ -1,4 +1,4 @@
-"""Agents that stand and stood: who hired whom, what each may use, and what is left to give."""
+"""Standing and fired agents: the tree, what each may use, and what is left to give."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def hire(
     plan: Planning = Planning.NONE,
     delegates: bool = False,
 ) -> Agent:
-    """A new one, idle and without mail. The caller has asked the rules what it may have."""
+    """A new agent, idle and without mail. The caller has checked its rights."""
     number = tx.next("agent")
     agent = Agent(
         number=number,
@@ -63,7 +63,7 @@ def hire(
 
 
 def fire(tx: Transaction, agent: Agent, by: str) -> Agent:
-    """It gets no turn any more. Its reports and its mail are the caller's to see to."""
+    """It gets no further turn. The caller takes care of its reports and its mail."""
     tx.execute(update(schema.agents).where(_TABLE.number == agent.number).values(fired_at=tx.now))
     questions.withdraw(tx, agent=agent.id, why="its agent was fired")
     tx.record(EventKind.AGENT_FIRED, project=agent.project, data={"agent": agent.id, "name": agent.name, "by": by})
@@ -79,7 +79,7 @@ def adopt(tx: Transaction, agent: Agent, parent: str) -> Agent:
 
 
 def hold(tx: Transaction, agent: Agent, *, owes: bool, until: float | None = None, why: str = "") -> None:
-    """Whether it has to go on by itself, and not before when."""
+    """Must it resume by itself, and not before which time?"""
     values = {"owes": owes, "held_until": until, "held_why": why}
     tx.execute(update(schema.agents).where(_TABLE.number == agent.number).values(values))
 
@@ -89,24 +89,24 @@ def plan(tx: Transaction, agent: Agent, to: Planning) -> None:
 
 
 def give(tx: Transaction, agent: Agent, budget: float) -> None:
-    """So many dollars for itself and everybody below it, from now on. The caller has asked what its parent can give."""
+    """Set the dollars for itself and all agents below it. The caller has checked what its parent can give."""
     tx.execute(update(schema.agents).where(_TABLE.number == agent.number).values(budget=budget))
 
 
 def ask_to_leave(tx: Transaction, agent: Agent, message: str) -> None:
-    """By this message; none: it has answered."""
+    """Asked by this message; none: it has answered."""
     tx.execute(update(schema.agents).where(_TABLE.number == agent.number).values(leaving=message))
 
 
 def let_go_on(tx: Transaction) -> None:
-    """A person has mended something: nobody waits for a provider any longer than it takes to ask it."""
+    """A person fixed something: no agent waits longer for a provider than one request takes."""
     held = update(schema.agents).where(_STANDING, _TABLE.held_until.is_not(None)).values(held_until=None)
     if tx.execute(held).rowcount:
         tx.tell()
 
 
 def plant(tx: Transaction, agent: Agent, base: str) -> Agent:
-    """Its worktree begins with this commit."""
+    """Its worktree starts from this commit."""
     tx.execute(update(schema.agents).where(_TABLE.number == agent.number).values(base=base))
     return replace(agent, base=base)
 
@@ -126,14 +126,14 @@ def numbered(tx: ReadTransaction, number: int) -> Agent:
 
 
 def find(tx: ReadTransaction, word: str) -> Agent:
-    """By its id, the beginning of it, or its name; those who stand before those who stood."""
+    """By id, the start of an id, or name; standing agents before fired ones."""
     exact = select(schema.agents).where((_TABLE.id == word) | (_TABLE.name == word)).order_by(_TABLE.number.desc())
     found = [_agent(row) for row in tx.execute(exact)]
     if not found and len(word) >= _SHORTEST_PREFIX:
         begins = func.substr(_TABLE.id, 1, len(word)) == word.lower()
         found = [_agent(row) for row in tx.execute(select(schema.agents).where(begins))]
         if len(found) > 1:
-            raise StateConflict(f"{len(found)} agents have ids that begin with {word}: write more of it.")
+            raise StateConflict(f"{len(found)} agents have ids that start with {word}: write more of it.")
     standing = [agent for agent in found if agent.fired_at is None]
     if not found:
         raise NotFound(f"There is no agent {word}: see `legion agents`.")
@@ -147,40 +147,40 @@ def standing(tx: ReadTransaction) -> tuple[Agent, ...]:
 
 
 def every(tx: ReadTransaction) -> tuple[Agent, ...]:
-    """Also those who were fired, in the order of their hire."""
+    """Fired ones included, in the order of their hire."""
     return tuple(_agent(row) for row in tx.execute(select(schema.agents).order_by(_TABLE.number)))
 
 
 def gone(tx: ReadTransaction, project: int) -> frozenset[str]:
-    """The seats of those who were fired and whose last turn has ended."""
+    """The seats of fired agents whose last turn has ended."""
     at_work = select(schema.runs.c.agent).where(schema.runs.c.ended_at.is_(None), schema.runs.c.agent.is_not(None))
     found = select(_TABLE.number).where(~_STANDING, _TABLE.project == project, _TABLE.number.not_in(at_work))
     return frozenset(agent_seat(number) for number in tx.execute(found).scalars())
 
 
 def parents(tx: ReadTransaction) -> Mapping[str, str]:
-    """The parent of everybody who stands."""
+    """The parent of every standing agent."""
     return {row.id: row.parent for row in tx.execute(select(_TABLE.id, _TABLE.parent).where(_STANDING))}
 
 
 def names(tx: ReadTransaction) -> Mapping[str, str]:
-    """Of all that ever stood, by id."""
+    """Of all agents ever hired, by id."""
     return {row.id: row.name for row in tx.execute(select(_TABLE.id, _TABLE.name))}
 
 
 def roles(tx: ReadTransaction) -> Mapping[str, str]:
-    """Of all that ever stood, by id."""
+    """Of all agents ever hired, by id."""
     return {row.id: row.role for row in tx.execute(select(_TABLE.id, _TABLE.role))}
 
 
 def hirers(tx: ReadTransaction) -> Mapping[str, str]:
-    """Who hired whom, of all that ever stood."""
+    """The hirer of every agent ever hired."""
     found = tx.execute(select(_TABLE.id, _TABLE.parent, _TABLE.hirer))
     return {row.id: row.hirer or row.parent for row in found}
 
 
 def own_spending(tx: ReadTransaction) -> Mapping[str, float]:
-    """What each has spent itself, in dollars, those who were fired included."""
+    """What each spent itself, in dollars, fired ones included."""
     spent, runs = schema.usage.c, schema.runs.c
     found = (
         select(runs.conversation, func.sum(spent.usd).label("usd"))
@@ -192,7 +192,7 @@ def own_spending(tx: ReadTransaction) -> Mapping[str, float]:
 
 
 def all_means(tx: ReadTransaction, top: Rights = rules.TOP) -> Mapping[str, Allowance]:
-    """What everybody who stands can still give, and the person, who has `top`."""
+    """What every standing agent can still give, and the person, who has `top`."""
     all_of_them = every(tx)
     own = own_spending(tx)
     reports = rules.tree(all_of_them)
@@ -215,7 +215,7 @@ def all_means(tx: ReadTransaction, top: Rights = rules.TOP) -> Mapping[str, Allo
 
 
 def _from_the_top(all_of_them: Iterable[Agent]) -> list[Agent]:
-    """Parents before their reports, the fired among them. Whoever was adopted is older than its new parent, perhaps."""
+    """Parents before their reports, fired ones included. An adopted agent may be older than its new parent."""
     reports: dict[str, list[Agent]] = {}
     for agent in all_of_them:
         reports.setdefault(agent.parent, []).append(agent)

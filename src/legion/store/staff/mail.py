@@ -21,7 +21,7 @@ _OPEN: ColumnElement[bool] = literal_column("delivery IN ('waiting', 'offered')"
 _EVENTS = {Delivery.HEARD: EventKind.MAIL_HEARD, Delivery.RETURNED: EventKind.MAIL_RETURNED}
 _SEND = insert(schema.mail)
 _SHOWN = 200
-"""Characters of a message that its event holds."""
+"""Characters of a message that its event contains."""
 
 
 def send(
@@ -51,7 +51,7 @@ def send(
 
 
 def move(tx: Transaction, message: Message, to: Delivery, *, batch: str = "") -> Message:
-    """One step on. Raises Conflict where the rules forbid it."""
+    """One step on. Raises StateConflict where the rules forbid it."""
     moved = rules.moved(message, to, now=tx.now, batch=batch)
     values = {"delivery": moved.delivery, "batch": moved.batch, "heard_at": moved.heard_at}
     tx.execute(update(schema.mail).where(_TABLE.number == message.number).values(values))
@@ -62,14 +62,14 @@ def move(tx: Transaction, message: Message, to: Delivery, *, batch: str = "") ->
 
 
 def offer(tx: Transaction, recipient: str, batch: str) -> tuple[Message, ...]:
-    """Drain the mailbox into one prompt, as far as that holds it."""
+    """Drain the mailbox into one prompt, as far as it fits."""
     return tuple(
         move(tx, message, Delivery.OFFERED, batch=batch) for message in rules.next_batch(waiting(tx, recipient))
     )
 
 
 def offer_now(tx: Transaction, message: Message) -> tuple[Message, ...]:
-    """This one in the turn that its recipient is in, behind all that the same sender has waiting: order is kept."""
+    """Offer this message in the recipient's present turn, after all that the same sender has waiting: order is kept."""
     before = [one for one in waiting(tx, message.recipient) if one.sender == message.sender]
     return tuple(move(tx, one, Delivery.OFFERED, batch=message.id) for one in before)
 
@@ -88,13 +88,13 @@ def offered(tx: ReadTransaction, recipient: str) -> tuple[Message, ...]:
 
 
 def of_batch(tx: ReadTransaction, recipient: str, batch: str) -> tuple[Message, ...]:
-    """What a prompt holds, whether it was heard by now or not."""
+    """The messages of a prompt, delivered by now or not."""
     found = select(schema.mail).where(_TABLE.recipient == recipient, _TABLE.batch == batch).order_by(_TABLE.number)
     return _all(tx, found)
 
 
 def have_mail(tx: ReadTransaction) -> Mapping[str, int]:
-    """How many messages wait, by recipient; those without any are left out."""
+    """How many messages wait, by recipient; recipients without any are left out."""
     found = (
         select(_TABLE.recipient, func.count().label("many"))
         .where(_OPEN, _TABLE.delivery == Delivery.WAITING)
@@ -110,7 +110,7 @@ def about(tx: ReadTransaction, agents: Collection[str], *, limit: int) -> tuple[
 
 
 def dead(tx: ReadTransaction, senders: Collection[str] | None, *, limit: int) -> tuple[Message, ...]:
-    """Messages that came back, oldest first; None: of everybody."""
+    """Returned messages, oldest first; None: of all senders."""
     found = select(schema.mail).where(_TABLE.delivery == Delivery.RETURNED)
     if senders is not None:
         found = found.where(_TABLE.sender.in_(senders))
@@ -125,7 +125,7 @@ def between(tx: ReadTransaction, one: str, other: str, *, limit: int) -> tuple[M
 
 
 def read(tx: Transaction, messages: Iterable[Message]) -> None:
-    """The person has seen them."""
+    """The person has read them."""
     for message in messages:
         if message.delivery is Delivery.WAITING:
             move(tx, message, Delivery.HEARD)

@@ -1,4 +1,4 @@
-"""Which standing agent has claimed which ticket. One writer at a time, so no two claim the same."""
+"""Which standing agent has claimed which ticket. There is one writer at a time, so no two claim the same."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _TABLE = schema.holdings.c
 
 
 def hold(tx: Transaction, ticket: int, agent: str) -> ClaimedTicket:
-    """From now on it is this agent's, whoever had it before."""
+    """The ticket is this agent's from now on, also if another had it."""
     drop(tx, ticket)
     number = tx.next("holding")
     holding = ClaimedTicket(ticket=ticket, number=number, agent=agent, planted=False, submitted=False, since=tx.now)
@@ -39,7 +39,7 @@ def of_ticket(tx: ReadTransaction, ticket: int) -> ClaimedTicket | None:
 
 
 def current(tx: ReadTransaction, agent: str) -> ClaimedTicket | None:
-    """The one that the agent works on: nobody stopped it, and it is in no queue."""
+    """The ticket that the agent works on: not stopped, and in no queue."""
     tickets = schema.tickets.c
     found = (
         select(schema.holdings)
@@ -53,7 +53,7 @@ def current(tx: ReadTransaction, agent: str) -> ClaimedTicket | None:
 
 
 def tickets(tx: ReadTransaction) -> frozenset[int]:
-    """All that are claimed and have not ended."""
+    """All claimed tickets that have not ended."""
     live = schema.tickets.c
     found = select(_TABLE.ticket).join(schema.tickets, live.id == _TABLE.ticket).where(live.live == True)  # noqa: E712
     return frozenset(tx.execute(found).scalars())

@@ -1,6 +1,6 @@
-"""Tokens with which agents call Legion: opaque, kept as a hash, good for one run of one agent or ticket.
+"""Tokens with which agents call Legion: opaque, stored as a hash, valid for one run of one agent or ticket.
 
-A token is dead once its run has ended, whoever forgets to revoke it.
+A token is invalid once its run has ended, even if it was not revoked.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from legion.store.database import schema
 from legion.store.database.transactions import ReadTransaction, Transaction
 
 PREFIX = "legion-agent-"
-"""Tells an agent's token from the person's, and a scanner for secrets what it has found."""
+"""Distinguishes an agent's token from the person's, and identifies it to secret scanners."""
 
 _TABLE = schema.tokens.c
 
 
 @dataclass(frozen=True, kw_only=True)
 class TokenOwner:
-    """Whom a token was given to."""
+    """The agent or ticket that a token was issued to."""
 
     agent: str
     """A standing agent's id; empty for the agent of a ticket."""
@@ -30,7 +30,7 @@ class TokenOwner:
     run: int
     revoked: bool
     ended: bool
-    """Whether its run is over."""
+    """Has its run ended?"""
 
     @property
     def valid(self) -> bool:
@@ -38,7 +38,7 @@ class TokenOwner:
 
 
 def issue(tx: Transaction, *, run: int, agent: str = "", ticket: int | None = None) -> str:
-    """A new token for this run. A run has one: the one before it is revoked."""
+    """A new token for this run. A run has one: the previous one is revoked."""
     if (not agent) == (ticket is None):
         raise ValueError("A token is for a standing agent or for a ticket's.")
     revoke(tx, run=run)
@@ -49,7 +49,7 @@ def issue(tx: Transaction, *, run: int, agent: str = "", ticket: int | None = No
 
 
 def revoke(tx: Transaction, *, run: int | None = None, agent: str = "") -> None:
-    """Of this run, or everything that this agent holds."""
+    """Of this run, or all of this agent."""
     if run is None and not agent:
         raise ValueError("Name the run or the agent whose tokens are revoked.")
     held = update(schema.tokens).where(_TABLE.revoked_at.is_(None))
@@ -61,7 +61,7 @@ def revoke(tx: Transaction, *, run: int | None = None, agent: str = "") -> None:
 
 
 def bearer(tx: ReadTransaction, token: str) -> TokenOwner | None:
-    """Whose it is, or was; None for one that we never issued."""
+    """Its owner, present or past; None for a token that was never issued."""
     if not token.startswith(PREFIX):
         return None
     found = (
@@ -82,5 +82,5 @@ def bearer(tx: ReadTransaction, token: str) -> TokenOwner | None:
 
 
 def _hash(token: str) -> str:
-    """Plain: what is drawn from 256 random bits cannot be guessed from it."""
+    """A plain hash is enough: 256 random bits cannot be guessed from it."""
     return hashlib.sha256(token.encode("utf-8", "replace")).hexdigest()

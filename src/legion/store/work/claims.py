@@ -21,10 +21,10 @@ _ALL_ACTIVE = select(schema.claims).where(_ACTIVE).order_by(_TABLE.id)
 
 
 def claim(tx: Transaction, kind: JobKind, subject: int, machine: str, until: float | None = None) -> Claim:
-    """Take the job, as the next generation. Raises Conflict while somebody has it."""
+    """Take the job, as the next generation. Raises StateConflict while it is claimed."""
     same = (_TABLE.kind == kind, _TABLE.subject == subject)
     if tx.execute(select(_TABLE.id).where(*same, _ACTIVE)).one_or_none() is not None:
-        raise StateConflict(f"The job {kind.value} {subject} is being done already: wait for its end.")
+        raise StateConflict(f"The job {kind.value} {subject} is running already: wait for its end.")
     last: int = tx.execute(select(func.coalesce(func.max(_TABLE.generation), 0)).where(*same)).scalar_one()
     claim = Claim(
         id=tx.next("claim"),
@@ -40,12 +40,12 @@ def claim(tx: Transaction, kind: JobKind, subject: int, machine: str, until: flo
 
 
 def still_mine(tx: ReadTransaction, claim: Claim) -> bool:
-    """Whether this very generation may still write. Ask in the transaction that writes."""
+    """May this generation still write? Call it in the transaction that writes."""
     return tx.execute(select(_TABLE.id).where(*_this(claim))).one_or_none() is not None
 
 
 def finish(tx: Transaction, claim: Claim) -> None:
-    """Give the job back, which is news: something may start now. Raises StaleClaim when it is not ours any more."""
+    """Release the job and notify listeners: something may start now. Raises StaleClaim when it is no longer ours."""
     values = {"active": False, "finished_at": tx.now}
     if tx.execute(update(schema.claims).where(*_this(claim)).values(values)).rowcount != 1:
         raise StaleClaim(
@@ -55,7 +55,7 @@ def finish(tx: Transaction, claim: Claim) -> None:
 
 
 def active(tx: ReadTransaction) -> tuple[Claim, ...]:
-    """What is being done, oldest first."""
+    """Active claims, oldest first."""
     return tuple(_claim(row) for row in tx.execute(_ALL_ACTIVE))
 
 

@@ -1,4 +1,4 @@
-"""A run may begin a conversation of its own; those after it share that one."""
+"""Gives a run a new conversation; later runs share it."""
 
 from __future__ import annotations
 
@@ -11,6 +11,6 @@ from legion.store.database.transactions import Transaction
 
 
 def renew(tx: Transaction, run: int) -> None:
-    """Before the run's program starts, or it would have two."""
+    """Call it before the run's program starts, or it would have two."""
     mine = update(schema.runs).where(schema.runs.c.id == run)
     tx.execute(mine.values(conversation=str(uuid.uuid4())))

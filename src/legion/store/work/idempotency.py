@@ -1,4 +1,4 @@
-"""Requests that were answered before, so that a repeated one gets the first answer and changes nothing."""
+"""Answered requests, so that a repeated one gets the first answer and changes nothing."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def recall(tx: ReadTransaction, project: int, request: str) -> dict[str, Any] | 
 
 
 def remember_call(tx: Transaction, caller: str, request: str, answer: Mapping[str, Any]) -> None:
-    """As `remember`, for what an agent or the person asks about agents."""
+    """Like `remember`, for requests about agents."""
     tx.execute(insert(schema.calls), [{"caller": caller, "request": request, "answer": dict(answer), "at": tx.now}])
 
 

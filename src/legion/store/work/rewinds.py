@@ -1,4 +1,4 @@
-"""Rewinds: which conversation began as a copy of which."""
+"""Rewinds: which conversation started as a copy of which."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _TABLE = schema.rewinds.c
 
 
 def add(tx: Transaction, *, moment: str, latest: Run, source: str, point: str) -> RewindRecord:
-    """The next run of the ticket begins a conversation of its own, as a copy of `source` up to `point`."""
+    """The next run of the ticket starts a conversation of its own, as a copy of `source` up to `point`."""
     assert latest.ticket is not None, "only tickets are rewound"
     rewound = RewindRecord(
         id=tx.next("rewind"),
@@ -37,7 +37,7 @@ def add(tx: Transaction, *, moment: str, latest: Run, source: str, point: str) -
 
 
 def after_run(tx: ReadTransaction, run: int) -> RewindRecord | None:
-    """The last one that was asked for while this was its ticket's latest run."""
+    """The last rewind that was requested while this was its ticket's latest run."""
     found = select(schema.rewinds).where(_TABLE.run == run).order_by(_TABLE.id.desc()).limit(1)
     return _one(tx, found)
 

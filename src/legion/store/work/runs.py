@@ -1,4 +1,4 @@
-"""Runs: who worked on a ticket or took a turn, when, and how it ended."""
+"""Runs: attempts at tickets and turns of agents, when they ran, and how they ended."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def start_turn(tx: Transaction, agent: Agent, prompt: str) -> Run:
 
 
 def end(tx: Transaction, run: int, outcome: Outcome, detail: str = "", saved: str | None = None) -> Run:
-    """Write down how it ended. A run ends once."""
+    """Record how it ended. A run ends once."""
     before = get(tx, run)
     if before.outcome is not None:
         raise StateConflict(f"Run {run} has ended already ({before.outcome.value}): look at it again.")
@@ -86,7 +86,7 @@ def end(tx: Transaction, run: int, outcome: Outcome, detail: str = "", saved: st
 
 
 def note_access(tx: Transaction, run: int, access: str) -> None:
-    """Write down how it reaches its model."""
+    """Record how it reaches its model."""
     tx.execute(update(schema.runs).where(_TABLE.id == run).values(access=access))
 
 
@@ -98,7 +98,7 @@ def get(tx: ReadTransaction, run: int) -> Run:
 
 
 def of_ticket(tx: ReadTransaction, ticket: int, role: str | None = None) -> tuple[Run, ...]:
-    """Oldest first; of one role, the builder's being empty, or of all."""
+    """Oldest first; of one role (empty: the builder's), or of all."""
     found = select(schema.runs).where(_TABLE.ticket == ticket).order_by(_TABLE.id)
     if role is not None:
         found = found.where(_TABLE.role == role)
@@ -117,7 +117,7 @@ def of_seat(tx: ReadTransaction, run: Run) -> tuple[Run, ...]:
 
 
 def latest(tx: ReadTransaction, ticket: int, role: str = "") -> Run | None:
-    """The last one of who builds, unless another role is named."""
+    """The builder's last run, unless another role is named."""
     mine = (_TABLE.ticket == ticket, _TABLE.role == role)
     found = select(schema.runs).where(*mine).order_by(_TABLE.id.desc()).limit(1)
     row = tx.execute(found).one_or_none()
@@ -125,19 +125,19 @@ def latest(tx: ReadTransaction, ticket: int, role: str = "") -> Run | None:
 
 
 def at_work(tx: ReadTransaction, ticket: int) -> Run | None:
-    """The last one of who builds or advises: what the run job is about."""
+    """The last run of the builder or an advisor: the subject of the run job."""
     mine = (_TABLE.ticket == ticket, _TABLE.part != RolePart.READ)
     row = tx.execute(select(schema.runs).where(*mine).order_by(_TABLE.id.desc()).limit(1)).one_or_none()
     return None if row is None else Run(**row._mapping)
 
 
 def active_of(tx: ReadTransaction, ticket: int) -> tuple[Run, ...]:
-    """The ticket's runs of which no end is known, whoever's they are."""
+    """The ticket's runs without a known end, of any role."""
     return tuple(run for run in active(tx) if run.ticket == ticket)
 
 
 def active(tx: ReadTransaction) -> tuple[Run, ...]:
-    """Those of which no end is known, oldest first."""
+    """Runs without a known end, oldest first."""
     return tuple(Run(**row._mapping) for row in tx.execute(_ACTIVE))
 
 

@@ -1,6 +1,6 @@
-"""What runs spent, as the gateway's ledger or the program itself told, and what providers said about their limits.
+"""What runs spent, from the gateway's ledger or the program's own report, and the providers' last known limits.
 
-The position in the ledger moves in the transaction that writes down what was read, so every line counts once.
+The position in the ledger moves in the transaction that stores what was read, so every line counts once.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def add(tx: Transaction, spending: Iterable[Spending]) -> None:
 
 
 def put(tx: Transaction, one: Spending) -> None:
-    """In the place of what is known of the same run, provider, model and day."""
+    """Replaces what is known of the same run, provider, model and day."""
     facts = {"run": one.run, "provider": one.provider, "model": one.model, "day": one.day}
     same = [schema.usage.c[name] == value for name, value in facts.items()]
     if tx.execute(update(schema.usage).where(*same).values(_values(one.usage))).rowcount == 0:
@@ -67,7 +67,7 @@ def of_ticket(tx: ReadTransaction, ticket: int) -> Usage:
 
 
 def of_tickets(tx: ReadTransaction, project: int | None) -> Usage:
-    """What all tickets of a project spent, or those of all; dropped ones too: their money is gone."""
+    """What all tickets of a project spent, or those of all projects; dropped ones included, since their money is spent."""
     runs = select(schema.runs.c.id).where(schema.runs.c.ticket.is_not(None))
     if project is not None:
         runs = runs.where(schema.runs.c.project == project)
@@ -85,7 +85,7 @@ def of_agent(tx: ReadTransaction, agent: int) -> Usage:
 
 
 def taken_by_dispatchers(tx: ReadTransaction) -> Mapping[str, float]:
-    """Dollars that tickets took from their dispatchers: budgets while they live, and then what they really cost."""
+    """Dollars that tickets took from their dispatchers: budgets while they live, then what they really cost."""
     tickets, runs = schema.tickets.c, schema.runs.c
     spent = (
         select(runs.ticket, func.sum(_TABLE.usd).label("usd"))
@@ -109,7 +109,7 @@ def taken_by_dispatchers(tx: ReadTransaction) -> Mapping[str, float]:
 
 
 def work(tx: ReadTransaction, project: int | None = None) -> tuple[RunUsage, ...]:
-    """Every run and turn, those of dropped tickets and fired agents included: their money is gone too."""
+    """Every run and turn, those of dropped tickets and fired agents included: their money is spent too."""
     table, ticket = schema.runs.c, schema.tickets.c
     found = select(
         table.id, table.ticket, table.role, table.attempt, table.started_at, table.ended_at,
@@ -119,7 +119,7 @@ def work(tx: ReadTransaction, project: int | None = None) -> tuple[RunUsage, ...
         schema.runs.outerjoin(schema.tickets, ticket.id == table.ticket)
         .outerjoin(schema.agents, schema.agents.c.number == table.agent)
     )  # fmt: skip
-    # No agent works on a ticket that takes another back.
+    # No agent works on a ticket that reverts another.
     found = found.where(ticket.undoes.is_(None))
     if project is not None:
         found = found.where(table.project == project)
@@ -131,7 +131,7 @@ def _work(row: Row[Any]) -> RunUsage:
     if row.ticket is None:
         return RunUsage(**run, ticket=None, title="", epic="", agent=row.name, fate=AttemptFate.NONE)
     became = fate(attempt=row.attempt, latest=row.latest, done=row.state is State.DONE, live=row.live)
-    # Who advises or reads is an agent of its own.
+    # An advisor or reviewer is an agent of its own.
     agent = f"{row.role or 'agent'} of ticket {row.ticket}"
     return RunUsage(**run, ticket=row.ticket, title=row.title, epic=row.epic, agent=agent, fate=became)
 
@@ -147,7 +147,7 @@ def spending(tx: ReadTransaction, project: int | None = None) -> tuple[Spending,
 
 
 def spent(tx: ReadTransaction) -> tuple[EpicSpending, ...]:
-    """What was spent in all, by project, epic and day. Turns of standing agents are of no epic."""
+    """What was spent in all, by project, epic and day. Turns of standing agents belong to no epic."""
     ticket, run = schema.tickets.c, schema.runs.c
     found = (
         select(run.project, ticket.epic, _TABLE.day, func.sum(_TABLE.usd).label("usd"))
@@ -162,7 +162,7 @@ def spent(tx: ReadTransaction) -> tuple[EpicSpending, ...]:
 
 
 def read_up_to(tx: ReadTransaction, source: str) -> tuple[str, int]:
-    """Up to where a source was read: a file's name and a place in it."""
+    """How far a source was read: a file's name and an offset."""
     row = tx.execute(select(schema.readings).where(schema.readings.c.source == source)).one_or_none()
     return ("", 0) if row is None else (row.file, row.place)
 
@@ -174,7 +174,7 @@ def have_read(tx: Transaction, source: str, file: str, place: int) -> None:
 
 
 def note_limit(tx: Transaction, limit: ProviderLimit) -> None:
-    """The last word of each provider counts."""
+    """The last report of each provider counts."""
     facts = {
         "at": limit.at,
         "status": limit.status,
@@ -188,7 +188,7 @@ def note_limit(tx: Transaction, limit: ProviderLimit) -> None:
 
 
 def limits(tx: ReadTransaction) -> Mapping[str, ProviderLimit]:
-    """What each provider said last."""
+    """The last report of each provider."""
     return {row.provider: ProviderLimit(**row._mapping) for row in tx.execute(select(schema.limits))}
 
 

@@ -1,4 +1,4 @@
-"""What is known of live runs between two looks, and the steps that were taken where one did not get on."""
+"""The watchdog's observations of live runs, and its interventions."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def keep(tx: Transaction, watch: Observation) -> None:
 
 
 def helps(tx: ReadTransaction, runs: Iterable[int]) -> dict[int, tuple[Intervention, ...]]:
-    """The steps of each run, oldest first; a run without any is left out."""
+    """The interventions in each run, oldest first; runs without any are left out."""
     found = select(schema.helps).where(_HELPS.run.in_(list(runs))).order_by(_HELPS.run, _HELPS.number)
     by_run: dict[int, tuple[Intervention, ...]] = {}
     for row in tx.execute(found):
@@ -38,7 +38,7 @@ def helps(tx: ReadTransaction, runs: Iterable[int]) -> dict[int, tuple[Intervent
 
 
 def note(tx: Transaction, run: Run, wanted: Intervention) -> Intervention:
-    """Write down that the step is to be taken, with its event. What is numbered twice is refused by the table."""
+    """Record that the intervention is about to happen, with its event. The table refuses a repeated number."""
     tx.execute(insert(schema.helps), [asdict(wanted)])
     data: dict[str, object] = {
         "run": run.id,
@@ -52,12 +52,12 @@ def note(tx: Transaction, run: Run, wanted: Intervention) -> Intervention:
 
 
 def taken(tx: Transaction, one: Intervention, *, after: int) -> None:
-    """The step has reached the run, behind this event of its journal."""
+    """The intervention reached the run, after this event of its journal."""
     mine = update(schema.helps).where(_HELPS.run == one.run, _HELPS.number == one.number)
     tx.execute(mine.values(taken_at=tx.now, after=after))
 
 
 def ended_by(tx: ReadTransaction, run: int) -> Intervention | None:
-    """The step that ended the run, if one did."""
+    """The intervention that ended the run, if one did."""
     last = helps(tx, [run]).get(run, ())[-1:]
     return last[0] if last and last[0].action is WatchdogStep.END else None
