@@ -5,7 +5,8 @@ BIN := $(VENV)/bin
 RUN := $(VENV)/run.stamp
 DEV := $(VENV)/dev.stamp
 CHECKED := src tests $(wildcard bench)
-PYTEST := $(BIN)/pytest -n 3
+# Worksteal keeps tests of a file together, so that each file's fixtures are made once.
+PYTEST := $(BIN)/pytest -n $(shell tools/test-workers.sh) --dist worksteal
 # Tests start hundreds of daemons. Where Python may write no compiled files (PYTHONDONTWRITEBYTECODE) each would compile again.
 COMPILE := $(BIN)/python -m compileall -q src
 # One for the whole of a run, so that a test that is repeated is in its sample again.
@@ -13,24 +14,33 @@ LEGION_SEED ?= $(shell awk 'BEGIN { srand(); print int(1 + rand() * 999999) }')
 export LEGION_SEED := $(LEGION_SEED)
 # Else every process of every test compiles what it imports once more.
 unexport PYTHONDONTWRITEBYTECODE
-# As in the merge queue: what was red is repeated once, alone, before a change is blamed. What is green then is reported as flaky.
-AGAIN := { echo "Repeating what was red, one test at a time. What is green now is flaky: fix it too."; \
+# As in the merge queue, failed tests are repeated once, alone. Those that pass then are flaky, and the output says so.
+AGAIN := { echo "Repeating the failed tests, one at a time. A test that passes now is flaky: fix it too."; \
 	$(BIN)/pytest -v -n 0 --last-failed --last-failed-no-failures none; }
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check soak bench lock clean
+.PHONY: help demo quick test durations check soak bench lock clean
 
 help: ## show this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: $(RUN) ## show the whole job on a scratch repository: no key, no network
 	@tools/system-packages.sh bubblewrap
 	@$(BIN)/legion demo
 
+quick: $(DEV) ## the tests that need no daemon and no agent program, in less than a minute
+	@$(COMPILE)
+	$(PYTEST) -q -m "not soak and not program"
+
 test: check ## check, then every test but the long loops (LEGION_SEED=N repeats a run)
 	@tools/system-packages.sh bubblewrap postgresql
 	@$(COMPILE)
 	$(PYTEST) || $(AGAIN)
+
+durations: $(DEV) ## every test, and the slowest of them into tests/DURATIONS.txt
+	@tools/system-packages.sh bubblewrap postgresql
+	@$(COMPILE)
+	$(BIN)/python tools/durations.py
 
 check: $(DEV) ## format, lint, types, import layers
 	$(BIN)/ruff format --check $(CHECKED)

@@ -1,4 +1,7 @@
-"""`make bench`, or `python -m bench start landing ...` for parts of it."""
+"""`make bench`, or `python -m bench start landing ...` for parts of it.
+
+`growth` takes many minutes and runs only by its name; a number behind it says how many tickets it drives.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from bench import back, claude, daemon, foresight, gateway, governor, landing, mail, pipeline, scale, start
+from bench import back, claude, daemon, foresight, gateway, governor, growth, landing, mail, pipeline, scale, start
 from bench.report import Report
 
 PARTS = {
@@ -22,11 +25,15 @@ PARTS = {
     "governor": governor.run,
     "claude": claude.run,
     "pipeline": pipeline.run,
+    "growth": growth.run,
 }
+_ONLY_BY_NAME = ("growth",)
 
 
 def main() -> int:
-    wanted = sys.argv[1:] or list(PARTS)
+    words = sys.argv[1:]
+    tickets = int(words.pop()) if len(words) > 1 and words[-1].isdecimal() else growth.TICKETS
+    wanted = words or [name for name in PARTS if name not in _ONLY_BY_NAME]
     unknown = [name for name in wanted if name not in PARTS]
     if unknown:
         sys.stderr.write(f"There is no part {unknown[0]!r}: choose from {', '.join(PARTS)}.\n")
@@ -35,7 +42,10 @@ def main() -> int:
     for name in wanted:
         with tempfile.TemporaryDirectory(prefix="legion-bench-", ignore_cleanup_errors=True) as folder:
             report.part(name)
-            PARTS[name](Path(folder), report)
+            if name == "growth":
+                growth.run(Path(folder), report, tickets)
+            else:
+                PARTS[name](Path(folder), report)
     report.summary()
     return 0
 

@@ -13,7 +13,7 @@ from bench.report import ROUNDS, Report
 from legion.domain.projects import ConfigOrigin
 from legion.domain.tickets.spec import TicketSpec
 from legion.domain.tickets.ticket import Stop
-from legion.drivers.claude.tree_states import StateRecorder, StateStore
+from legion.drivers.tree_states import StateRecorder, StateStore
 from legion.git.hub import states
 from legion.git.hub.board_ref import BoardRef
 from legion.git.hub.repository import Hub
@@ -95,7 +95,7 @@ def _states(folder: Path, count: int) -> tuple[float, float]:
     repository = ground.repository(folder / "repo", count, "")
     hub = Hub.create(repository.root / ".git", folder / "hub.git")
     base = hub.start_target(hub.fetch_person(repository.root / ".git", "main"))
-    shutter = StateRecorder(
+    recorder = StateRecorder(
         StateStore(
             env=states.keeping(hub, repository.root),
             tree=str(repository.root),
@@ -111,7 +111,7 @@ def _states(folder: Path, count: int) -> tuple[float, float]:
     def call() -> None:
         for number in range(_CALLS):
             (repository.root / "changed.txt").write_text(f"{number}\n")
-            shot = shutter.take()
+            shot = recorder.record()
             assert shot is not None, "git could not keep a state"
             took.append(shot.ms)
 

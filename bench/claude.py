@@ -21,8 +21,8 @@ from bench.report import ROUNDS, Report
 from legion.domain.runs import ticket_seat
 from legion.drivers import Program
 from legion.drivers.claude.options import ClaudeOptions
+from legion.drivers.claude.profile import ClaudeProfile
 from legion.drivers.claude.program import find
-from legion.drivers.registry import DriverName
 from legion.rehearsal.process import Playing, playing
 from legion.runner import launch
 from legion.runner.journal import JournalEvent, read_journal
@@ -113,7 +113,7 @@ def _start(folder: Path, report: Report) -> None:
             RunSpec(
                 run=run_dir.name,
                 program=Program(argv=(str(program),), cwd=folder, env=env),
-                driver=DriverName.CLAUDE,
+                driver=ClaudeProfile.name,
                 options=options.to_json(),
                 sandbox=None,
             ),

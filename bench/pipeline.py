@@ -56,7 +56,7 @@ def run(folder: Path, report: Report) -> None:
     role = definitions().roles[REVIEWER].prompt
     report.value("rules of who reads", _tokens(prompt.RULES + role), "tokens", aim=400)
     lead = definitions().roles["tech_lead"].prompt
-    report.value("rules of who advises", _tokens(briefing.ADVISING + lead), "tokens", aim=400)
+    report.value("rules of who advises", _tokens(briefing.ADVISER_RULES + lead), "tokens", aim=400)
     matter = _matter()
     own = words + _tokens(_DIFF)
     look = _tokens(prompt.first(matter)) - own

@@ -1,4 +1,4 @@
-"""The real server around a service, on a unix socket and a port of this test's own."""
+"""The real server in front of a test's board, on a unix socket and a port of its own."""
 
 from __future__ import annotations
 
@@ -16,9 +16,7 @@ from legion import __version__
 from legion.api.app import make_app
 from legion.client.http import DaemonAddress
 from legion.client.legion import Legion
-from legion.system.paths import DataDir
-from tests.api.desk import StandInDesk
-from tests.api.standin import StandIn
+from tests.support.board import Board
 
 TOKEN = "a-token-for-tests"
 
@@ -35,7 +33,7 @@ class _Server(uvicorn.Server):
 
 @dataclass(frozen=True)
 class Served:
-    service: StandIn
+    board: Board
     port: int
     socket: Path
 
@@ -49,10 +47,10 @@ class Served:
 
 
 @contextmanager
-def serving(service: StandIn, folder: Path, *, heartbeat: float = 15.0) -> Iterator[Served]:
-    """Serves until the block ends, and writes what clients look for into the folder."""
-    data = DataDir(folder)
-    data.prepare()
+def serving(folder: Path, *, heartbeat: float = 15.0) -> Iterator[Served]:
+    """Serves the folder's board until the block ends, and writes the files by which clients find it."""
+    board = Board(folder)
+    data = board.data
     tcp = socket.create_server(("127.0.0.1", 0))
     unix = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     unix.bind(str(data.socket))
@@ -61,17 +59,18 @@ def serving(service: StandIn, folder: Path, *, heartbeat: float = 15.0) -> Itera
     data.token.write_text(f"{TOKEN}\n")
     record = {"pid": 4242, "url": f"http://127.0.0.1:{port}", "socket": str(data.socket), "version": __version__}
     data.daemon_record.write_text(json.dumps(record))
-    app = make_app(StandInDesk(service), token=TOKEN, hosts=("127.0.0.1", "localhost", "::1"), heartbeat=heartbeat)
+    app = make_app(board.callers, token=TOKEN, hosts=("127.0.0.1", "localhost", "::1"), heartbeat=heartbeat)
     server = _Server(uvicorn.Config(app, log_level="critical", lifespan="off", timeout_graceful_shutdown=1))
     thread = threading.Thread(target=server.run, kwargs={"sockets": [tcp, unix]}, daemon=True)
     thread.start()
     assert server.up.wait(20)
     try:
-        yield Served(service, port, data.socket)
+        yield Served(board, port, data.socket)
     finally:
-        service.close()
+        board.news.close()
         server.should_exit = True
         thread.join(20)
         tcp.close()
         unix.close()
         data.socket.unlink(missing_ok=True)
+        board.close()

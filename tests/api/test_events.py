@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -12,103 +13,109 @@ import pytest
 from legion.client.http import NotRunning
 from legion.domain.errors import NotFound
 from tests.api.serving import TOKEN, Served, serving
-from tests.api.standin import StandIn
 
 
-def some(served: Served, count: int, after: int = 0, **told) -> list[int]:
-    """The numbers of the next events."""
+@pytest.fixture
+def base(served: Served) -> int:
+    """The number of the last event before the test."""
+    return served.board.last_event
+
+
+def some(served: Served, count: int, base: int, after: int = 0, **told) -> list[int]:
+    """The numbers of the next events, counted from the base."""
     numbers: list[int] = []
-    stream = served.over_socket.events(after, **told)
+    stream = served.over_socket.events(base + after, **told)
     while len(numbers) < count:
         event = next(stream)
         if event is not None:
-            numbers.append(event.n)
+            numbers.append(event.n - base)
     stream.close()  # type: ignore[attr-defined]
     return numbers
 
 
-def test_past_events_come_first_and_in_order(served: Served):
-    for _ in range(1200):
-        served.service.happen()
-    assert some(served, 1200) == list(range(1, 1201))
+def test_past_events_come_first_and_in_order(served: Served, base: int):
+    served.board.happen(*[None] * 1200)
+    assert some(served, 1200, base) == list(range(1, 1201))
 
 
-def test_a_reader_goes_on_after_the_number_it_names(served: Served):
-    for _ in range(5):
-        served.service.happen()
-    assert some(served, 2, after=3) == [4, 5]
+def test_a_reader_goes_on_after_the_number_it_names(served: Served, base: int):
+    served.board.happen(*[None] * 5)
+    assert some(served, 2, base, after=3) == [4, 5]
 
 
-def test_an_event_reaches_a_reader_that_waits(served: Served):
+def test_an_event_reaches_a_reader_that_waits(served: Served, base: int):
     with ThreadPoolExecutor() as pool:
-        reading = pool.submit(some, served, 2)
-        assert served.service.waiting.acquire(timeout=20)
-        served.service.happen()
-        assert served.service.waiting.acquire(timeout=20)
-        served.service.happen()
+        reading = pool.submit(some, served, 2, base)
+        assert served.board.news.waiting.acquire(timeout=20)
+        served.board.happen()
+        assert served.board.news.waiting.acquire(timeout=20)
+        served.board.happen()
         assert reading.result(timeout=20) == [1, 2]
 
 
-def test_a_browsers_last_event_id_wins_over_the_address(served: Served):
-    for _ in range(5):
-        served.service.happen()
+def test_a_browsers_last_event_id_wins_over_the_address(served: Served, base: int):
+    served.board.happen(*[None] * 5)
     connection = http.client.HTTPConnection("127.0.0.1", served.port, timeout=20)
-    connection.request("GET", "/v1/events?after=1", headers={"Authorization": f"Bearer {TOKEN}", "Last-Event-ID": "4"})
+    connection.request(
+        "GET",
+        f"/v1/events?after={base + 1}",
+        headers={"Authorization": f"Bearer {TOKEN}", "Last-Event-ID": str(base + 4)},
+    )
     answer = connection.getresponse()
     assert str(answer.getheader("Content-Type")).startswith("text/event-stream")
     lines: list[str] = []
     while not (lines and lines[-1].startswith("data:")):
         lines.append(answer.readline().decode().strip())
     connection.close()
-    assert lines[-3:-1] == ["id: 5", "event: ticket.moved"]
-    assert json.loads(lines[-1][5:])["n"] == 5
+    assert lines[-3:-1] == [f"id: {base + 5}", "event: ticket.reported"]
+    assert json.loads(lines[-1][5:])["n"] == base + 5
 
 
-def test_only_the_asked_for_ticket_is_told_and_others_do_not_stop_the_stream(served: Served):
-    for n in range(1100):
-        served.service.happen(ticket=7 if n % 100 == 0 else 8)
-    assert some(served, 11, ticket=7) == list(range(1, 1100, 100))
+def test_only_the_asked_for_ticket_is_told_and_others_do_not_stop_the_stream(served: Served, base: int):
+    served.board.happen(*(7 if n % 100 == 0 else 8 for n in range(1100)))
+    assert some(served, 11, base, ticket=7) == list(range(1, 1100, 100))
 
 
-def test_events_of_others_do_not_make_a_filtered_stream_spin(served: Served):
+def test_events_of_others_do_not_make_a_filtered_stream_spin(served: Served, base: int):
     with ThreadPoolExecutor() as pool:
-        reading = pool.submit(some, served, 1, 0, ticket=7)
-        assert served.service.waiting.acquire(timeout=20)
-        served.service.happen(ticket=8)
-        assert served.service.waiting.acquire(timeout=20), "it waits again, behind the foreign event"
-        before = len(served.service.asked)
-        served.service.happen(ticket=7)
+        reading = pool.submit(some, served, 1, base, ticket=7)
+        assert served.board.news.waiting.acquire(timeout=20)
+        served.board.happen(8)
+        assert served.board.news.waiting.acquire(timeout=20), "it waits again, behind the foreign event"
+        assert not served.board.news.waiting.acquire(timeout=0.2), "and does not spin"
+        served.board.happen(7)
         assert reading.result(timeout=20) == [2]
-        assert len(served.service.asked) - before < 6
 
 
-def test_a_silent_line_shows_signs_of_life(short_path: Path):
-    with serving(StandIn(), short_path / "data", heartbeat=0.05) as served:
-        stream = served.over_socket.events(0)
+def test_a_silent_line_shows_signs_of_life():
+    with tempfile.TemporaryDirectory(prefix="legion-") as folder, serving(Path(folder), heartbeat=0.05) as served:
+        stream = served.over_socket.events(served.board.last_event)
         assert [next(stream) for _ in range(4)] == [None] * 4
         stream.close()  # type: ignore[attr-defined]
 
 
-def test_a_folder_in_no_project_is_an_error_and_not_a_broken_stream(served: Served):
+def test_a_folder_in_no_project_is_an_error_and_not_a_broken_stream(served: Served, base: int):
     with pytest.raises(NotFound, match="legion init"):
         next(served.over_socket.events(0, cwd="/nowhere"))
 
 
-def test_the_stream_ends_when_the_service_closes(served: Served):
-    stream = served.over_socket.events(0)
-    assert next(stream) is None
-    assert served.service.waiting.acquire(timeout=20)
-    served.service.close()
-    with pytest.raises((StopIteration, NotRunning)):
-        next(stream)
+def test_the_stream_ends_when_the_service_closes():
+    with tempfile.TemporaryDirectory(prefix="legion-") as folder, serving(Path(folder)) as served:
+        stream = served.over_socket.events(served.board.last_event)
+        assert next(stream) is None
+        assert served.board.news.waiting.acquire(timeout=20)
+        served.board.news.close()
+        with pytest.raises((StopIteration, NotRunning)):
+            next(stream)
 
 
-def test_many_who_wait_do_not_keep_others_from_their_answer(served: Served):
-    served.service.put(1)
+def test_many_who_wait_do_not_keep_others_from_their_answer(served: Served, base: int):
+    served.board.put(1, state="working")
+    seen = served.board.last_event
     with ThreadPoolExecutor(max_workers=60) as pool:
-        waiting = [pool.submit(served.over_socket.wait, None, [1], after_event=1, timeout=20) for _ in range(60)]
+        waiting = [pool.submit(served.over_socket.wait, None, [1], after_event=seen, timeout=20) for _ in range(60)]
         for _ in range(60):
-            assert served.service.waiting.acquire(timeout=20)
+            assert served.board.news.waiting.acquire(timeout=20)
         assert served.over_socket.ticket(1).ticket.id == 1
-        served.service.put(1, state="done")
+        served.board.put(1, state="done")
         assert all(done.result(timeout=20).settled for done in waiting)

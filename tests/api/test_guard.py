@@ -5,6 +5,7 @@ from __future__ import annotations
 import http.client
 import json
 import socket
+from dataclasses import dataclass
 
 import pytest
 
@@ -12,12 +13,39 @@ from legion.api.allowed import may_call
 from legion.client.http import DaemonAddress
 from legion.client.legion import Legion
 from legion.wire.errors import NotAllowed
-from tests.api.desk import AGENT
+from legion.wire.operations import OPERATIONS, OpenTo
 from tests.api.serving import TOKEN, Served
 
 BEARER = {"Authorization": f"Bearer {TOKEN}"}
-STANDING = {"Authorization": "Bearer legion-agent-standing"}
-OF_A_TICKET = {"Authorization": "Bearer legion-agent-ticket"}
+
+
+@dataclass(frozen=True)
+class Agent:
+    """An agent with its token."""
+
+    id: str
+    token: str
+
+    @property
+    def headers(self) -> dict[str, str]:
+        return {"Authorization": f"Bearer {self.token}"}
+
+
+@pytest.fixture
+def agent(served: Served) -> Agent:
+    return Agent(*served.board.token_of_agent())
+
+
+@pytest.fixture
+def of_a_ticket(served: Served) -> Agent:
+    served.board.put(12, state="working")
+    return Agent("ticket-12", served.board.token_of_ticket(12))
+
+
+def refused(served: Served) -> list[tuple[str, str]]:
+    """What agents tried in vain, as the events record it."""
+    found = served.board.service.events(0, 10_000)
+    return [(str(one.data["caller"]), str(one.data["asked"])) for one in found if one.kind == "agent.refused"]
 
 
 def ask(served: Served, path: str, headers: dict[str, str], method: str = "GET", body: bytes | None = None):
@@ -60,7 +88,7 @@ def test_without_the_token_nothing_is_answered(served: Served, path, headers):
     assert answer.status == 401
     assert answer.getheader("WWW-Authenticate") == "Bearer"
     assert (content["schema"], content["code"], content["exit_code"]) == ("legion.problem/1", "not_allowed", 4)
-    assert served.service.asked == []
+    assert served.board.callers.asked == []
 
 
 @pytest.mark.parametrize(
@@ -70,7 +98,7 @@ def test_a_foreign_host_name_is_misdirected(served: Served, host):
     answer, content = ask(served, "/v1/status", {**BEARER, "Host": host})
     assert answer.status == 421
     assert content["code"] == "not_allowed"
-    assert served.service.asked == []
+    assert served.board.callers.asked == []
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost:7000", "LOCALHOST", "[::1]:6666"])
@@ -88,7 +116,7 @@ def test_a_foreign_origin_is_refused_even_with_the_token(served: Served, method,
     answer, content = ask(served, "/v1/status", {**BEARER, "Host": "127.0.0.1:6666", "Origin": origin}, method)
     assert answer.status == 403
     assert "other sites" in content["message"]
-    assert served.service.asked == []
+    assert served.board.callers.asked == []
 
 
 def test_the_pages_own_origin_is_let_through(served: Served):
@@ -137,7 +165,7 @@ def test_a_body_that_grows_too_big_is_refused(served: Served):
         assert "32 MB" in json.loads(answer.read())["message"]
     finally:
         connection.close()
-    assert served.service.asked == []
+    assert served.board.callers.asked == []
 
 
 def test_a_websocket_is_turned_away(served: Served):
@@ -152,28 +180,28 @@ def test_a_websocket_is_turned_away(served: Served):
     assert answer.status != 101
 
 
-def test_the_token_alone_says_who_calls(served: Served):
-    for headers, caller in ((BEARER, "root"), (STANDING, AGENT.id)):
-        answer, _ = ask(served, "/v1/status", headers)
-        assert (answer.status, served.service.callers.pop()) == (200, caller)
+def test_the_token_alone_says_who_calls(served: Served, agent: Agent):
+    for headers, caller in ((BEARER, "root"), (agent.headers, agent.id)):
+        answer, content = ask(served, "/v1/status", headers)
+        assert (answer.status, served.board.callers.names.pop(), content["seat"]["you"]) == (200, caller, caller)
 
 
-@pytest.mark.parametrize("name", ["root", "ticket-12", "another-agent", " ", AGENT.id + "x"])
-def test_an_agent_that_calls_itself_something_else_is_refused_and_written_down(served: Served, name):
-    answer, content = ask(served, "/v1/status", {**STANDING, "Legion-Session": name})
+@pytest.mark.parametrize("name", ["root", "ticket-12", "another-agent", " ", "{id}x"])
+def test_an_agent_that_calls_itself_something_else_is_refused_and_written_down(served: Served, agent: Agent, name):
+    answer, content = ask(served, "/v1/status", {**agent.headers, "Legion-Session": name.format(id=agent.id)})
     assert (answer.status, content["code"]) == (403, "not_allowed")
     assert "LEGION_SESSION_ID" in content["message"]
-    assert served.service.refused == [(AGENT.id, "GET /v1/status")]
-    assert served.service.asked == []
+    assert refused(served) == [(agent.id, "GET /v1/status")]
+    assert served.board.callers.asked == []
 
 
-def test_a_session_id_proves_nothing_without_a_token(served: Served):
+def test_a_session_id_proves_nothing_without_a_token(served: Served, agent: Agent):
     for headers in ({}, {"Authorization": "Bearer wrong"}):
-        answer, _ = ask(served, "/v1/status", {**headers, "Legion-Session": AGENT.id})
+        answer, _ = ask(served, "/v1/status", {**headers, "Legion-Session": agent.id})
         assert answer.status == 401
-    answer, _ = ask(served, "/v1/status", {**BEARER, "Legion-Session": AGENT.id})
+    answer, _ = ask(served, "/v1/status", {**BEARER, "Legion-Session": agent.id})
     assert answer.status == 403
-    for headers, name in ((BEARER, "root"), (STANDING, AGENT.id)):
+    for headers, name in ((BEARER, "root"), (agent.headers, agent.id)):
         assert ask(served, "/v1/status", {**headers, "Legion-Session": name})[0].status == 200
 
 
@@ -199,13 +227,13 @@ CLOSED = [
 
 
 @pytest.mark.parametrize(("method", "path"), CLOSED)
-def test_what_is_not_listed_is_closed_to_agents(served: Served, method, path):
-    for headers in (STANDING, OF_A_TICKET):
-        answer, content = ask(served, path, headers, method, b"{}" if method == "POST" else None)
+def test_what_is_not_listed_is_closed_to_agents(served: Served, agent: Agent, of_a_ticket: Agent, method, path):
+    for one in (agent, of_a_ticket):
+        answer, content = ask(served, path, one.headers, method, b"{}" if method == "POST" else None)
         assert answer.status == 403, content
         assert "not open to agents" in content["message"]
-    assert [asked for _, asked in served.service.refused] == [f"{method} {path}"] * 2
-    assert served.service.asked == []
+    assert refused(served) == [(agent.id, f"{method} {path}"), ("ticket-12", f"{method} {path}")]
+    assert served.board.callers.asked == []
 
 
 def test_a_new_route_is_closed_to_agents_until_it_is_listed(served: Served):
@@ -220,13 +248,21 @@ def test_a_new_route_is_closed_to_agents_until_it_is_listed(served: Served):
             assert path in ("/health", "/v1/tools", "/v1/tools/x", "/mcp")
 
 
-def test_the_agent_of_a_ticket_may_not_even_look_at_the_board(served: Served):
-    answer, _ = ask(served, "/v1/status", OF_A_TICKET)
+def test_the_agent_of_a_ticket_may_not_even_look_at_the_board(served: Served, of_a_ticket: Agent):
+    answer, _ = ask(served, "/v1/status", of_a_ticket.headers)
     assert answer.status == 403
 
 
-def test_a_client_says_who_it_believes_to_be(served: Served):
-    token = "legion-agent-standing"
-    assert Legion(DaemonAddress(port=served.port, token=token, session=AGENT.id)).status(None).tickets == []
+def test_a_client_says_who_it_believes_to_be(served: Served, agent: Agent):
+    assert Legion(DaemonAddress(port=served.port, token=agent.token, session=agent.id)).status(None).tickets == []
     with pytest.raises(NotAllowed, match="lets nobody call as"):
-        Legion(DaemonAddress(port=served.port, token=token, session="root")).status(None)
+        Legion(DaemonAddress(port=served.port, token=agent.token, session="root")).status(None)
+
+
+def test_a_row_that_is_not_open_to_agents_is_closed_behind_the_guard_too(served: Served, agent: Agent):
+    acting = served.board.callers.acting(served.board.callers.known(agent.token))
+    closed = [row for row in OPERATIONS.values() if row.open_to is OpenTo.PERSON]
+    assert len(closed) > 30
+    for row in closed:
+        with pytest.raises(NotAllowed, match="not open to agents"):
+            acting.call(row, {})

@@ -3,94 +3,147 @@
 from __future__ import annotations
 
 import http.client
+import inspect
 import json
 import re
-from dataclasses import fields, is_dataclass
+from dataclasses import replace
+from functools import partial
 
 import pytest
 
 from legion.client.http import UNKNOWN, DaemonAddress, NotRunning
 from legion.client.legion import Legion
 from legion.domain.errors import BadInput, ChecksFailed, LegionError, NotAllowed, NotFound, Retryable, StateConflict
+from legion.service.facade import Service
+from legion.wire.agents import ClaimTicket, FireAgent, HireAgent, InterruptAgent, Plan, PlanVerdict, SubmitTicket
+from legion.wire.mail import Broadcast, NewMessage, ReadMail
+from legion.wire.operations import OPERATIONS, Operation, Operations
 from legion.wire.projects import AddProject, Trust, Where
-from legion.wire.providers import AddProvider, BeginLogin, FinishLogin, SetRoute, TryProvider
-from legion.wire.questions import MessageText
-from legion.wire.recording import SetRecording
+from legion.wire.providers import (
+    AddProvider,
+    BeginLogin,
+    FinishLogin,
+    RemoveProvider,
+    RemoveRoute,
+    SetRoute,
+    TryProvider,
+)
+from legion.wire.questions import AnswerQuestion, MessageText
 from legion.wire.teams import SaveDefinition
-from legion.wire.tickets import Action, Dispatch, NewTicket
+from legion.wire.tickets import Dispatch, NewTicket, RewindTo, SetRecording
+from legion.wire.tools import ToolCall
 from tests.api.serving import TOKEN, Served
-
-HERE = Where(cwd="/src/shop")
 
 
 @pytest.fixture(params=["socket", "tcp"])
 def legion(request: pytest.FixtureRequest, served: Served) -> Legion:
-    served.service.put(1, "First")
     return served.over_socket if request.param == "socket" else served.over_tcp
 
 
-ASKED = [
-    ("add_project", lambda legion: legion.add_project(AddProject(path="/src/shop"))),
-    ("remove_project", lambda legion: legion.remove_project(HERE)),
-    ("trustable", lambda legion: legion.trustable(HERE)),
-    ("trust", lambda legion: legion.trust(Trust(cwd="/src/shop", hashes=[]))),
-    ("dispatch", lambda legion: legion.dispatch(Dispatch(cwd="/src/shop", tickets=[NewTicket(title="A")]))),
-    ("status", lambda legion: legion.status("/src/shop")),
-    ("ticket", lambda legion: legion.ticket(1)),
-    ("log", lambda legion: legion.log(1)),
-    ("diff", lambda legion: legion.diff(1)),
-    ("graph", lambda legion: legion.graph("/src/shop")),
-    ("wait", lambda legion: legion.wait(None, [1], timeout=0)),
-    ("stop", lambda legion: legion.stop(1, Action())),
-    ("stop_all", lambda legion: legion.stop_all(HERE)),
-    ("retry", lambda legion: legion.retry(1, Action(feedback="More."))),
-    ("review", lambda legion: legion.review(1)),
-    ("bounce", lambda legion: legion.bounce(1, Action(feedback="More."))),
-    ("drop", lambda legion: legion.drop(1)),
-    ("pause", lambda legion: legion.pause(HERE)),
-    ("resume", lambda legion: legion.resume(HERE)),
-    ("pause_ticket", lambda legion: legion.pause_ticket(1)),
-    ("resume_ticket", lambda legion: legion.resume_ticket(1)),
-    ("roles", lambda legion: legion.roles("/src/shop")),
-    ("role", lambda legion: legion.role("/src/shop", "qa")),
-    ("teams", lambda legion: legion.teams(None)),
-    ("team", lambda legion: legion.team("/src/shop", "pair")),
-    ("definition", lambda legion: legion.definition("team", None, "pair", new=True, like="solo")),
-    ("save_definition", lambda legion: legion.save_definition("role", SaveDefinition(cwd="/", name="a", text="b"))),
-    ("remove_definition", lambda legion: legion.remove_definition("team", None, "pair")),
-    ("inbox", lambda legion: legion.inbox()),
-    ("tell", lambda legion: legion.tell(1, MessageText(text="Hello."))),
-    ("interrupt", lambda legion: legion.interrupt(1, MessageText())),
-    ("providers", lambda legion: legion.providers()),
-    ("add_provider", lambda legion: legion.add_provider(AddProvider(name="anthropic", key="sk-1"))),
-    ("try_provider", lambda legion: legion.try_provider(TryProvider(name="anthropic"))),
-    ("begin_login", lambda legion: legion.begin_login(BeginLogin(name="copilot", unofficial=True))),
-    ("finish_login", lambda legion: legion.finish_login(FinishLogin(id="1"))),
-    ("routes", lambda legion: legion.routes()),
-    ("set_route", lambda legion: legion.set_route(SetRoute(model="claude-*", to=["ollama/qwen3"]))),
-    ("switch_recording", lambda legion: legion.switch_recording(SetRecording(on=True))),
-    ("cassette", lambda legion: legion.cassette(1, "login")),
-    ("models", lambda legion: legion.models("anthropic")),
-    ("collect", lambda legion: legion.collect(HERE)),
-    ("worktrees", lambda legion: legion.worktrees(HERE)),
-    ("doctor", lambda legion: legion.doctor(None)),
-    ("config", lambda legion: legion.config("/src/shop")),
-    ("shutdown", lambda legion: legion.shutdown()),
-]
+BODIES: dict[str, object] = {
+    "dispatch": Dispatch(cwd="CWD", tickets=[NewTicket(title="A")]),
+    "rewind": RewindTo(to="1"),
+    "tell": MessageText(text="Hello."),
+    "switch_recording": SetRecording(on=False),
+    "answer": AnswerQuestion(choice="yes"),
+    "add_project": AddProject(path="CWD"),
+    "trust": Trust(cwd="CWD", hashes=[]),
+    "hire": HireAgent(task="Stand there.", cwd="CWD"),
+    "fire": FireAgent(id="tess"),
+    "interrupt_agent": InterruptAgent(id="tess"),
+    "tell_agent": NewMessage(to="tess", text="Hello."),
+    "broadcast": Broadcast(text="Hello."),
+    "claim": ClaimTicket(),
+    "submit": SubmitTicket(),
+    "propose_plan": Plan(text="First this."),
+    "decide_plan": PlanVerdict(agent="tess", approve=True),
+    "mail": ReadMail(),
+    "save_role": SaveDefinition(cwd="CWD", name="pm", text='about = "a"\npart = "advise"\nprompt = "b"\n'),
+    "save_team": SaveDefinition(cwd="CWD", name="two", new=True, text='about = "a"\nroles = ["engineer"]\n'),
+    "add_provider": AddProvider(name="anthropic", key="sk-1"),
+    "remove_provider": RemoveProvider(name="anthropic"),
+    "begin_login": BeginLogin(name="copilot"),
+    "finish_login": FinishLogin(id="1"),
+    "set_route": SetRoute(model="claude-*", to=["ollama/qwen3"]),
+    "remove_route": RemoveRoute(model="claude-*"),
+    "try_provider": TryProvider(name="anthropic"),
+    "use_tool": ToolCall(),
+}
+REFUSED = {
+    "trust": BadInput,
+    "remove_project": StateConflict,
+    "rewind": StateConflict,
+    "undo": StateConflict,
+    "tell": StateConflict,
+    "interrupt": StateConflict,
+    "pause_ticket": StateConflict,
+    "resume_ticket": StateConflict,
+    "answer": NotFound,
+    "cassette": NotFound,
+    "stop": StateConflict,
+    "retry": StateConflict,
+    "bounce": StateConflict,
+    "claim": BadInput,
+    "submit": BadInput,
+    "propose_plan": BadInput,
+    "interrupt_agent": StateConflict,
+    "decide_plan": StateConflict,
+    "remove_role": NotFound,
+    "remove_team": NotFound,
+    "remove_provider": NotFound,
+    "remove_route": NotFound,
+    "begin_login": NotAllowed,
+    "set_route": NotFound,
+    "finish_login": NotFound,
+    "try_provider": NotFound,
+    "use_tool": NotFound,
+}
+"""What is not possible on a board with one landed ticket and one idle agent; all else answers."""
 
 
-@pytest.mark.parametrize(("name", "ask"), ASKED, ids=[name for name, _ in ASKED])
-def test_each_question_reaches_the_service_and_its_answer_comes_back_whole(legion: Legion, served: Served, name, ask):
-    answer = ask(legion)
-    assert served.service.asked == [name]
-    assert is_dataclass(answer)
-    schema = next(field.default for field in fields(answer) if field.name == "schema")
-    assert vars(answer)["schema"] == schema
+def argument(row: Operation, one: inspect.Parameter, cwd: str) -> object:
+    if one is row.body:
+        body = BODIES.get(row.name, Where(cwd=cwd) if "Where" in str(one.annotation) else None)
+        places = {name: cwd for name, value in vars(body).items() if value == "CWD"} if body else {}
+        return replace(body, **places) if places else body  # type: ignore[type-var]
+    known = {
+        "cwd": cwd,
+        "name": {"role": "qa", "role_text": "qa", "team_text": "qa_team", "team": "qa_team", "models": ""}.get(
+            row.name, "x"
+        ),
+    }
+    return {"TicketId": 1, "QuestionId": 1, "AgentName": "tess"}.get(
+        str(one.annotation), known.get(one.name, one.default)
+    )
+
+
+@pytest.mark.parametrize("row", OPERATIONS.values(), ids=list(OPERATIONS))
+def test_each_operation_reaches_the_service_and_its_answer_comes_back_whole(
+    legion: Legion, served: Served, row: Operation
+):
+    served.board.put(1, "First", "done")
+    served.over_socket.hire(HireAgent(task="Stand there.", name="tess", cwd=served.board.cwd))
+    served.board.callers.forget()
+    call = partial(legion.call, row, {one.name: argument(row, one, served.board.cwd) for one in row.parameters})
+    if row.name in REFUSED:
+        with pytest.raises(REFUSED[row.name]):
+            call()
+    else:
+        answer = call()
+        assert type(answer) is row.answer
+        assert vars(answer)["schema"] == row.answer.schema
+    assert served.board.callers.asked == [row.name]
+
+
+def test_every_row_has_its_use_case():
+    """Those of the tools are with the callers."""
+    assert [name for name in OPERATIONS if getattr(Service, name) is getattr(Operations, name)] == ["tools", "use_tool"]
 
 
 def test_an_answer_is_the_very_dataclass_that_the_service_gave(legion: Legion, served: Served):
-    assert legion.ticket(1) == served.service.ticket(1)
-    assert legion.graph("/src/shop") == served.service.graph("/src/shop")
+    served.board.put(1, "First", "done")
+    assert legion.ticket(1) == served.board.service.ticket(1)
+    assert legion.graph(served.board.cwd) == served.board.service.graph(served.board.cwd)
 
 
 @pytest.mark.parametrize(
@@ -106,7 +159,7 @@ def test_an_answer_is_the_very_dataclass_that_the_service_gave(legion: Legion, s
     ],
 )
 def test_an_error_of_the_service_comes_back_as_itself(served: Served, error, status):
-    served.service.trouble = error
+    served.board.callers.trouble = error
     with pytest.raises(LegionError) as raised:
         served.over_socket.status(None)
     assert type(raised.value) is type(error)
@@ -118,12 +171,12 @@ def test_a_subclass_answers_as_its_parent(served: Served):
     class Special(StateConflict):
         pass
 
-    served.service.trouble = Special("Somebody was faster.")
+    served.board.callers.trouble = Special("Somebody was faster.")
     assert raw(served, "GET", "/v1/status")[0] == 409
 
 
 def test_a_mistake_of_ours_is_one_sentence_without_its_insides(served: Served):
-    served.service.trouble = ZeroDivisionError("secret detail")
+    served.board.callers.trouble = ZeroDivisionError("secret detail")
     status, content = raw(served, "GET", "/v1/status")
     assert status == 500
     assert content["code"] == "failed"
@@ -180,7 +233,7 @@ def test_bad_input_gets_one_sentence_and_reaches_nobody(served: Served, method, 
     assert said in content["message"]
     assert content["message"].endswith(".")
     assert "\n" not in content["message"]
-    assert served.service.asked == []
+    assert served.board.callers.asked == []
 
 
 @pytest.mark.parametrize(
@@ -200,13 +253,13 @@ def test_a_body_that_is_not_json_is_said_so(served: Served):
 
 
 def test_a_body_that_a_foreign_page_could_send_is_refused(served: Served):
-    status, content = raw(served, "POST", "/v1/project/pause", {"cwd": "/src/shop"}, kind="text/plain")
+    status, content = raw(served, "POST", "/v1/project/pause", {"cwd": served.board.cwd}, kind="text/plain")
     assert (status, "Content-Type: application/json" in content["message"]) == (422, True)
-    assert served.service.asked == []
+    assert served.board.callers.asked == []
 
 
 def test_actions_need_no_body(served: Served):
-    served.service.put(1)
+    served.board.put(1, state="working")
     assert raw(served, "POST", "/v1/tickets/1/stop")[0] == 200
 
 
@@ -236,21 +289,21 @@ def test_every_body_refuses_a_field_that_nobody_knows(served: Served):
 
 
 def test_a_big_answer_comes_whole(served: Served):
-    served.service.log_text = "x" * 3_000_000
-    served.service.put(1)
-    assert len(served.over_socket.log(1).text) == 3_000_000
+    text = "x" * 3_000_000
+    made = served.over_socket.dispatch(Dispatch(cwd=served.board.cwd, tickets=[NewTicket(title="Long", text=text)]))
+    assert served.over_socket.ticket(made.ids[0]).text == text
 
 
 def test_a_megabyte_of_text_arrives_as_it_was_sent(served: Served):
     text = "ünï 🎉\n" * 150_000
-    made = served.over_tcp.dispatch(Dispatch(cwd="/src/shop", tickets=[NewTicket(title="Long", text=text)]))
-    assert served.service.texts[made.ids[0]] == text
+    made = served.over_tcp.dispatch(Dispatch(cwd=served.board.cwd, tickets=[NewTicket(title="Long", text=text)]))
+    assert served.board.tickets[made.ids[0]].spec.text == text
 
 
 def test_the_client_learns_why_its_request_was_too_big(served: Served):
     text = "x" * (33 * 2**20)
     with pytest.raises(BadInput, match="32 MB"):
-        served.over_socket.dispatch(Dispatch(cwd="/src/shop", tickets=[NewTicket(title="Long", text=text)]))
+        served.over_socket.dispatch(Dispatch(cwd=served.board.cwd, tickets=[NewTicket(title="Long", text=text)]))
 
 
 def test_nobody_listening_is_one_clear_error(served: Served):

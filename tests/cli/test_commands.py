@@ -142,13 +142,17 @@ BAD_WORDS: list[tuple[list[str], int, str]] = [
     (["dispatch", "-t", "A", "--after", "1,x", "B"], 2, "`x` is no ticket number"),
     (["dispatch", "-t", "A", "--after", "77", "B"], 2, "comes after ticket 77"),
     (["dispatch", "-t", "A", "--max-attempts", "0", "B"], 2, "0"),
-    (["dispatch", "-t", "A", "--max-attempts", "21", "B"], 2, "1<=x<=20"),
-    (["dispatch", "-t", "A", "--priority", "high", "B"], 2, "high"),
-    (["dispatch", "a", "b"], 2, "b"),
+    (["dispatch", "-t", "A", "--max-attempts", "21", "B"], 2, "must be a whole number from 1 to 20, not 21"),
+    (["dispatch", "-t", "A", "--priority", "high", "B"], 2, "must be a whole number from -1000 to 1000, not 'high'"),
+    (["dispatch", "a", "b"], 2, "TEXT must be one argument; put it in quotes"),
+    (["dispatch", "1", "a", "b"], 2, "TEXT must be one argument; put it in quotes"),
+    (["dispatch", "1000001", "a"], 2, "WORKER must be a whole number from 0 to 1000000"),
+    (["dispatch", "-t", "A", "--budget", "0", "B"], 2, "--budget': must be a number of dollars above 0"),
+    (["dispatch", "-t", "A", "--review", "never", "B"], 2, "never"),
     (["dispatch", "--from", "none.toml"], 3, "no file none.toml"),
     (["dispatch", "--from", "."], 2, "folder"),
-    (["dispatch", "--from", "none.toml", "text"], 2, "leave TEXT"),
-    (["dispatch", "--from", "none.toml", "--epic", "e"], 2, "leave TEXT"),
+    (["dispatch", "--from", "none.toml", "text"], 2, "remove TEXT"),
+    (["dispatch", "--from", "none.toml", "--epic", "e"], 2, "remove TEXT"),
     (["init", "/no/such/folder"], 3, "no folder"),
     (["init", "--dry-run", "--remove"], 2, "do not go together"),
     (["graph", "--dot", "--mermaid"], 2, "Choose"),
@@ -218,6 +222,17 @@ def test_dispatch_hands_everything_over(legion, service: StandIn):
     assert (ticket.epic, ticket.priority, ticket.driver, ticket.command) == ("E", 5, "d", "cmd")
     assert (ticket.model, ticket.max_attempts, ticket.checkpoint) == ("m", 2, True)
     assert len(service.dispatched[0].request) == 32
+
+
+def test_dispatch_takes_a_worker_and_short_after_as_legion_cc_has_them(legion, service: StandIn):
+    service.put(1)
+    service.put(3)
+    words = ["2", "-t", "A", "-c", "C", "-k", "K", "-a", "1,3", "Do it"]
+    assert legion("dispatch", *words).out == "Ticket ID: 4\n"
+    assert legion("dispatch", "7").code == 0
+    (ticket,), (plain,) = (asked.tickets for asked in service.dispatched)
+    assert (ticket.worker_id, ticket.after, ticket.text) == (2, [1, 3], "Do it")
+    assert (plain.worker_id, plain.text) == (None, "7")
 
 
 def test_a_plan_file_makes_its_tickets_in_order(legion, service: StandIn, tmp_path):
@@ -312,7 +327,7 @@ def test_an_empty_diff_is_said_and_not_shown(legion, service: StandIn):
     service.put(1)
     service.diff_text = ""
     ended = legion("diff", "1")
-    assert (ended.code, ended.out, ended.err) == (0, "", "It has no change.\n")
+    assert (ended.code, ended.out, ended.err) == (0, "", "The ticket has no change.\n")
 
 
 def test_trust_shows_what_is_new_and_trusts_exactly_that(legion, service: StandIn):

@@ -1,4 +1,7 @@
-"""The documents about commands and JSON say what is so, and all of it; the help of every command has an example."""
+"""The documents about commands and JSON match the code; the help of every command has an example.
+
+`python -m tests.cli.test_docs` writes docs/commands.md again.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ import pytest
 from legion.cli.app import ENTRIES, cli
 from legion.cli.base import shapes
 from legion.cli.base.command import COMMON
-from legion.cli.tickets.plan_file import FIELDS, read_plan
+from legion.cli.tickets.plan_file import read_plan
 from legion.demo import report, summary
 from legion.wire import (
     agents,
@@ -31,6 +34,7 @@ from legion.wire import (
     usage,
 )
 from tests.support.codebase import ROOT
+from tests.support.documents import table
 
 # What clients send; the OpenAPI document describes it.
 REQUESTS = (
@@ -48,6 +52,7 @@ REQUESTS = (
     *(agents.HireAgent, agents.FireAgent, agents.InterruptAgent, mail.NewMessage, mail.Broadcast, mail.ReadMail),
 )
 INSIDE = (*REQUESTS, report.RehearsalRecord, summary.DemoResult)
+MORE = "<!-- more -->\n"
 CONTEXT = click.Context(cli, info_name="legion")
 
 
@@ -81,20 +86,30 @@ def rows(section: str) -> list[list[str]]:
     return [[cell.strip().replace("\\|", "|") for cell in re.split(r"(?<!\\)\|", line)[1:-1]] for line in lines]
 
 
-def test_the_document_has_a_section_for_every_command_and_no_other():
-    assert set(sections("commands.md")) == {f"legion {name}" for name in (*GROUPS, *COMMANDS)}
+def commands_page() -> str:
+    """The page about commands, written from their help; what stands below `<!-- more -->` is written by hand."""
+    head = (ROOT / "docs/commands.md").read_text().partition("\n## ")[0]
+    by_hand = {name: text.partition(MORE)[2] for name, text in sections("commands.md").items()}
+    names = [name for entry in ENTRIES for name in (entry, *(one for one in COMMANDS if one.startswith(f"{entry} ")))]
+    written = [command_section(name, by_hand.get(f"legion {name}", "")) for name in names]
+    return "\n".join([f"{head.rstrip()}\n", *written])
 
 
-@pytest.mark.parametrize("name", COMMANDS)
-def test_the_document_lists_the_options_with_the_words_of_the_help(name):
-    listed = {row[0]: row[1] for row in rows(sections("commands.md")[f"legion {name}"])}
-    assert listed == {", ".join(f"`{word}`" for word in one.opts): one.help for one in options(name)}
+def command_section(name: str, by_hand: str) -> str:
+    explained = inspect.cleandoc(command(name).help or "").split("\n\n")
+    taken = [] if name in GROUPS else options(name)
+    rows_of = [[", ".join(f"`{word}`" for word in one.opts), str(one.help)] for one in taken]
+    parts = [
+        f"## legion {name}\n",
+        *(" ".join(paragraph.split()) + "\n" for paragraph in explained),
+        *([table(["option", "meaning"], rows_of)] if rows_of else []),
+        "```sh\n" + "".join(f"{line}\n" for line in examples(name)) + "```\n",
+    ]
+    return "\n".join(parts) + (f"\n{MORE}{by_hand.rstrip()}\n" if by_hand.strip() else "")
 
 
-@pytest.mark.parametrize("name", [*GROUPS, *COMMANDS])
-def test_the_document_shows_the_examples_of_the_help(name):
-    shown = re.findall(r"^```sh\n(.*?)^```", sections("commands.md")[f"legion {name}"], re.MULTILINE | re.DOTALL)
-    assert "".join(shown).splitlines() == examples(name)
+def test_the_page_about_commands_says_what_their_help_says():
+    assert (ROOT / "docs/commands.md").read_text() == commands_page()
 
 
 def examples(name: str) -> list[str]:
@@ -124,12 +139,11 @@ def test_each_line_of_the_main_help_is_the_beginning_of_the_commands_own():
         assert re.search(rf"^  {name} ", help_text, re.MULTILINE), name
 
 
-def test_the_plan_in_the_document_is_one_and_all_its_fields_are_named():
+def test_the_plan_in_the_document_is_one_and_the_page_with_its_fields_is_named():
     section = sections("commands.md")["legion dispatch"]
     (plan,) = re.findall(r"^```toml\n(.*?)^```", section, re.MULTILINE | re.DOTALL)
     assert [ticket.key for ticket in read_plan(plan, "the document")] == ["schema", "login"]
-    named = section[section.index("Its fields are") : section.index("One bad ticket")]
-    assert set(re.findall(r"`(\w+)`", named)) == set(FIELDS)
+    assert "[the fields of a ticket](tickets.md)" in section
 
 
 def shapes_of(module: ModuleType) -> list[type]:
@@ -176,3 +190,7 @@ def test_every_schema_is_named_once_and_in_its_version():
     names = [head_of(shape) for shape in ANSWERS if hasattr(shape, "schema")]
     assert len(set(names)) == len(names)
     assert all(re.fullmatch(r"legion\.[a-z]+/\d+", name) for name in names)
+
+
+if __name__ == "__main__":
+    (ROOT / "docs/commands.md").write_text(commands_page())

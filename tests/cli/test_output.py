@@ -69,7 +69,7 @@ def test_a_table_fits_its_screen_and_keeps_its_rows(rows, columns: int):
     lines = screen(columns).table(cells)
     assert len(lines) == len(rows)
     assert all(width(line) <= columns for line in lines)
-    whole = screen(columns).table(cells, whole=True)
+    whole = screen(columns).table(cells, uncut=True)
     assert all(width(line) <= columns for line in whole)
     left = "".join("".join(whole).split())
     assert all("".join(cell.text.split()) in left for row in cells for cell in row)

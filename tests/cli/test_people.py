@@ -152,7 +152,7 @@ def test_the_list_says_where_keys_are_and_how_much_is_left(service, legion):
     assert first.split()[:2] == ["anthropic", "default"]
     assert used.startswith("  87% of 5h used, resets ")
     assert "not there" in second
-    assert "not looked at" in third
+    assert "not checked" in third
     assert file == "in /providers.toml"
     told = json.loads(legion("provider", "list", "--json").out)
     assert (told["schema"], told["providers"][0]["limit"]["utilization"]) == ("legion.providers/1", 0.87)

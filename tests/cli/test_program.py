@@ -148,7 +148,7 @@ def test_a_folder_that_is_gone_is_said(service: StandIn, tmp_path: Path):
     script = f"cd {gone} && rmdir {gone} && exec {sys.executable} -m legion status"
     ended = subprocess.run(["sh", "-c", script], capture_output=True, text=True, timeout=20, check=False)
     assert ended.returncode == 1
-    assert ended.stderr == "The folder you are in no longer exists; go to another one.\n"
+    assert ended.stderr == "The current folder no longer exists; change to another one.\n"
 
 
 def test_a_terminal_without_unicode_gets_plain_letters(program, service: StandIn):

@@ -29,6 +29,8 @@ PLAIN = [
     ["-t", "A", "-c", "where", "-k", "when", "-p", "how", "Do it"],
     ["--title=A", "--files=a/*", "--files", "b", "--prove", "make test", "Do it"],
     ["-t", "A", "--after", "1,3", "--after", "3,2", "--priority", "7", "--max-attempts", "20", "x"],
+    ["-t", "A", "-a", "1,3", "--team", "t", "--label", "l", "--label=m", "--accept", "n", "--review", "off", "x"],
+    ["-t", "A", "--budget", "2.5", "--ask", "--plan-first", "x"],
     ["-t", "A", "--checkpoint", "--epic", "e", "--driver", "d", "--command", "c=d", "--model", "m", "x"],
 ]
 NOT_PLAIN = [
@@ -47,6 +49,9 @@ NOT_PLAIN = [
     ["--after", "0", "y"],
     ["--max-attempts", "21", "y"],
     ["--priority", "-1", "y"],
+    ["--budget", "0", "y"],
+    ["--review", "never", "y"],
+    ["-a=1", "y"],
     ["--checkpoint=yes", "y"],
     ["--unheard-of", "of", "y"],
 ]
@@ -69,7 +74,7 @@ def by_click(words: list[str]) -> NewTicket | None:
         assert told.pop("plan_file") is None
         for common in ("json", "data_dir", "no_color"):
             told.pop(common)
-        return one_ticket(told.pop("text"), told.pop("after"), told)
+        return one_ticket(told.pop("words"), told)
     except (click.ClickException, LegionError):
         return None
 

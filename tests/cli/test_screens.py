@@ -76,9 +76,9 @@ def test_the_ticket_screen():
 #2 The HTTP side
 ● working  attempt 2/5, agent at work for 12 s
   after      1
-  agent      agent --fast
   may touch  app/**
   proofs     make login-test
+  agent      agent --fast
   worktree   /src/shop-legion/ticket-1
   change     3f2a1c9d3 on 0123abcd0
 
@@ -96,7 +96,7 @@ Attempts
 Receipts
   ✓ green  lint  make lint  exit 0  2.5s  on 3f2a1c9d3
   ✗ red    test  make test  exit 1  2.5s  on 3f2a1c9d3
-  the end of what test said (all of it: /data/receipts/1)
+  the end of the output of test (all of it: /data/receipts/1)
     E   assert 1 == 2
     1 failed
 

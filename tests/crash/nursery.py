@@ -22,6 +22,8 @@ from legion.system import crash
 from legion.system.crash import Point
 from tests.crash import board, windows
 from tests.crash.board import Ground
+from tests.support import prefork
+from tests.support.warm import ROOM
 
 ROOT = Path(__file__).parents[2]
 PATIENCE = 100
@@ -50,7 +52,7 @@ class Nursery:
     def __init__(self) -> None:
         env = {name: value for name, value in os.environ.items() if not name.startswith("LEGION_")}
         env["PYTHONPATH"] = f"{ROOT / 'src'}:{ROOT}"
-        words = [sys.executable, "-m", __name__]
+        words = [sys.executable, "-m", __name__, ROOM]
         self._process = subprocess.Popen(words, env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         self._lives = 0
 
@@ -103,6 +105,7 @@ def _live(facts: dict[str, Any]) -> None:
         os.dup2(log, 1)
         os.dup2(log, 2)
         logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(threadName)s: %(message)s")
+        prefork.prepare()
         _arm(Path(facts["log"]), Point(facts["die_at"]) if facts["die_at"] else None, facts["nth"])
         LIVES[facts["what"]](ground)
         code = 0

@@ -65,7 +65,7 @@ class Chaos:
             case "runner":
                 return server and parent != self.here.squad.process.pid
             case "git":
-                return words[:1] == ["git"]
+                return words[:1] != [] and Path(words[0]).name == "git"
             case _:
                 return words[:2] == ["sh", "-c"]
 

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from legion.domain.events import Event, EventKind
-from legion.rehearsal.process import Playing, playing
+from legion.rehearsal.process import Playing
 from legion.store import events
 from legion.store.database.transactions import Store, sqlite_url
 from legion.wire.questions import AnswerQuestion
@@ -25,6 +25,7 @@ from tests.crash.squads import Site, site
 from tests.crash.test_chaos import WORK, Chaos
 from tests.support.legion import Project, new
 from tests.support.models import RETRIES
+from tests.support.stage import playing
 
 MENDS = 'if [ "$LEGION_ATTEMPT" = 1 ]; then echo BROKEN > {name}.txt; exit; fi\n' + WORK
 """Bad at first, and good once its agent has been told."""

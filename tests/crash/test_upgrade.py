@@ -67,6 +67,7 @@ def test_a_result_and_a_journal_of_version_1_are_read(folder: Path):
     assert isinstance(found, EndedRun)
     assert found.result.succeeded
     assert (found.result.run, found.result.ended_at) == ("ticket-7-run-8", 1763000004.0)
+    assert found.result.denied == ()
     assert [event.kind for event in read_journal(folder)] == ["opened", "starting", "started", "ended"]
 
 

@@ -112,8 +112,8 @@ def test_a_committed_legion_toml_that_nobody_has_trusted_is_refused(ada):
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (("missing.toml",), "missing.toml cannot be read (No such file or directory): name a plan file."),
-        (("../plan.toml", "--seed", "7"), "--seed says which chaos, so it needs --chaos."),
+        (("missing.toml",), "missing.toml cannot be read (No such file or directory); pass a plan file."),
+        (("../plan.toml", "--seed", "7"), "--seed needs --chaos; add it, or remove --seed."),
         (("legion.toml",), "legion.toml has `checks` at its top; write each ticket under [[ticket]]."),
     ],
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from random import Random
 
+from legion.domain.scheduling.admission import AdmissionState
 from legion.domain.scheduling.decide import (
     BoardSnapshot,
     Command,
@@ -15,6 +16,7 @@ from legion.domain.scheduling.decide import (
     Wake,
     decide,
 )
+from legion.domain.scheduling.throttle import Throttle, ThrottleState
 from legion.domain.tickets import board
 from legion.domain.tickets.attempts import next_try
 from legion.domain.tickets.spec import TicketSpec
@@ -63,6 +65,9 @@ class World:
             )
             for number in range(1, chance.randint(1, 2) + 1)
         }
+        self.limited: set[int] = set()
+        """Tickets of an account that meets its limit now and then."""
+        self.closed_until = 0.0
         self.tickets: dict[int, Ticket] = {}
         for number in range(1, chance.randint(1, 10) + 1):
             self._dispatch(number)
@@ -79,6 +84,8 @@ class World:
             max_attempts=self.chance.randint(1, 3),
         )
         self.tickets[number] = move(Ticket(id=number, project=project, spec=spec), Submit(), self.now)
+        if self.chance.random() < 0.4:
+            self.limited.add(number)
 
     def states(self) -> dict[int, State]:
         return {one.id: one.state for one in self.tickets.values()}
@@ -98,7 +105,16 @@ class World:
             slots=self.slots,
             open_runs=frozenset(self.open_runs),
             resting=dict(self.resting),
+            admission=self._admission(),
         )
+
+    def _admission(self) -> AdmissionState:
+        closed = Throttle(stance=ThrottleState.CLOSED, most=0, until=self.closed_until, why="used")
+        throttles = {"account": closed} if self._at_the_limit() else {}
+        return AdmissionState(accounts=dict.fromkeys(self.limited, ("account",)), throttles=throttles)
+
+    def _at_the_limit(self) -> bool:
+        return self.now < self.closed_until
 
     def settle(self) -> None:
         """Do what is decided until nothing more is, as the daemon does after every event."""
@@ -134,6 +150,7 @@ class World:
         if ticket.state is State.QUEUED:
             assert not project.paused
             assert not project.person_waiting
+            assert command.kind is JobKind.CHECK or not (self._at_the_limit() and ticket.id in self.limited)
             assert all(self.tickets[other].state is State.DONE for other in ticket.spec.after)
             self._move(ticket.id, Start("target") if command.kind is JobKind.RUN else Inspect())
             if command.kind is JobKind.RUN:
@@ -157,7 +174,8 @@ class World:
             if ticket.state not in (State.QUEUED, State.WORKING, State.CHECKING) or job in self.jobs:
                 continue
             held = project.paused or project.person_waiting or not board.ready(ticket.spec.after, self.states())
-            if ticket.state is State.QUEUED and held:
+            limited = kind is JobKind.RUN and self._at_the_limit() and ticket.id in self.limited
+            if ticket.state is State.QUEUED and (held or limited):
                 continue
             beside = sum(1 for other in runs if other.ended or other.project == project.id)
             crowded = len(runs) >= self.slots or beside >= project.parallel
@@ -211,7 +229,7 @@ class World:
         number = self.chance.choice(list(self.projects))
         project = self.projects[number]
         live = [one for one in self.tickets.values() if not one.ended and one.state is not State.PARKED]
-        match self.chance.randint(0, 5):
+        match self.chance.randint(0, 6):
             case 0:  # the daemon restarts: its jobs ended with it
                 self.jobs.clear()
                 self.resting.clear()
@@ -225,6 +243,8 @@ class World:
                 self._move(self.chance.choice(live).id, Park(ParkReason.PAUSED, "a person said so"))
             case 5 if live and self.chance.random() < 0.3:
                 self._move(self.chance.choice(live).id, Stop())
+            case 6:
+                self.closed_until = self.now + 5
 
     def _finish(self, job: Job, calm: bool) -> None:
         kind, subject = job

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import product
 
 import pytest
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 from legion.config.sections.limits import QuietHours
 from legion.domain.rules import Rule
 from legion.domain.runs import agent_seat
-from legion.domain.scheduling.admission import AdmissionState, HoldReason, admit
+from legion.domain.scheduling.admission import AdmissionRound, AdmissionState, HoldReason, StartCandidate
 from legion.domain.scheduling.budgets import Budgets, EpicSpending, purse
 from legion.domain.scheduling.decide import AgentView, BoardSnapshot, JobKind, ProjectView, StartJob, decide
 from legion.domain.scheduling.limit_waits import AFTER_RESET, APART
@@ -79,8 +80,32 @@ class TestGovernor:
 
 
 def rhythm(reading: Throttle = OPEN, **more: object) -> AdmissionState:
-    facts = {"accounts": dict.fromkeys(range(1, 10), ("p",)), "readings": {"p": reading}}
+    facts = {"accounts": dict.fromkeys(range(1, 10), ("p",)), "throttles": {"p": reading}}
     return AdmissionState(**{**facts, **more})  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True)
+class Admitted:
+    begun: tuple[StartCandidate, ...]
+    held: dict[StartCandidate, HoldReason] = field(default_factory=dict)
+
+    @property
+    def wake_at(self) -> float | None:
+        return min((hold.until for hold in self.held.values() if hold.until is not None), default=None)
+
+
+def admit(
+    state: AdmissionState,
+    wanted: Sequence[StartCandidate],
+    now: float,
+    *,
+    started: Collection[StartCandidate] = (),
+) -> Admitted:
+    """Ask for all of them, in this order."""
+    one = AdmissionRound(state, now)
+    found = {candidate: one.admit(candidate, started=candidate in started) for candidate in wanted}
+    begun = tuple(candidate for candidate, hold in found.items() if hold is None)
+    return Admitted(begun, {candidate: hold for candidate, hold in found.items() if hold is not None})
 
 
 class TestAdmission:
@@ -100,18 +125,20 @@ class TestAdmission:
         both = {1: ("p", "q"), 2: ("q", "p"), 3: ("p",)}
         found = admit(rhythm(closed, accounts=both), [1, 2, 3], NOW)
         assert (found.begun, set(found.held)) == ((1, 2), {3})
-        shut = rhythm(accounts=both, readings={"p": later, "q": closed})
+        shut = rhythm(accounts=both, throttles={"p": later, "q": closed})
         assert admit(shut, [1, 2, 3], NOW).wake_at == 2000.0
         slow = Throttle(stance=ThrottleState.SLOW, most=1)
-        moved = rhythm(accounts=both, readings={"p": closed, "q": slow}, at_work=frozenset({1}))
+        moved = rhythm(accounts=both, throttles={"p": closed, "q": slow}, at_work=frozenset({1}))
         assert admit(moved, [2], NOW).begun == (), "who is at work counts where it is served"
 
     def test_what_is_in_hand_waits_for_money_and_limits_and_for_nothing_else(self):
         quiet = rhythm(quiet_until=2000.0, stagger=5.0, last_start=NOW, waiting=1, most_waiting=1)
-        assert admit(quiet, [1], NOW, in_hand={1}).begun == (1,)
+        assert admit(quiet, [1], NOW, started={1}).begun == (1,)
         closed = Throttle(stance=ThrottleState.CLOSED, most=0, until=2000.0, why="used")
-        assert admit(rhythm(closed), [1], NOW, in_hand={1}).begun == ()
-        assert admit(rhythm(broke={1: HoldReason(rule=Rule.BUDGET, why="spent")}), [1], NOW, in_hand={1}).begun == ()
+        assert admit(rhythm(closed), [1], NOW, started={1}).begun == ()
+        assert (
+            admit(rhythm(over_budget={1: HoldReason(rule=Rule.BUDGET, why="spent")}), [1], NOW, started={1}).begun == ()
+        )
 
     @pytest.mark.parametrize(("running", "most"), list(product(range(4), range(1, 5))))
     def test_near_the_limit_no_more_work_at_once_than_it_says(self, running: int, most: int):
@@ -154,7 +181,7 @@ class TestAdmission:
 
     def test_a_spent_budget_holds_its_ticket(self):
         hold = HoldReason(rule=Rule.BUDGET, why="spent")
-        assert admit(AdmissionState(broke={1: hold}), [1, 2], NOW).begun == (2,)
+        assert admit(AdmissionState(over_budget={1: hold}), [1, 2], NOW).begun == (2,)
 
 
 @pytest.mark.parametrize("in_a_turn", [True, False])
@@ -165,7 +192,7 @@ def test_a_turn_that_has_begun_goes_on_and_another_is_held(in_a_turn: bool):
     agent = AgentView(number=1, project=1, wanted=True, in_a_turn=in_a_turn)
     quiet = AdmissionState(quiet_until=NOW + 1)
     facts = BoardSnapshot(
-        projects=(view,), tickets=(), ended={}, jobs=frozenset(), slots=9, agents=(agent,), rhythm=quiet
+        projects=(view,), tickets=(), ended={}, jobs=frozenset(), slots=9, agents=(agent,), admission=quiet
     )  # fmt: skip
     found = decide(facts, NOW)
     assert found.commands == ((StartJob(JobKind.SERVE, 1),) if in_a_turn else ())
@@ -179,7 +206,7 @@ def test_what_was_begun_goes_on_and_checks_and_landing_never_wait(state: State):
     )
     ticket = Ticket(id=1, project=1, spec=TicketSpec(title="t", text=""), state=state)
     facts = BoardSnapshot(projects=(view,), tickets=(ticket,), ended={}, jobs=frozenset(), slots=9)
-    quiet = replace(facts, rhythm=AdmissionState(quiet_until=NOW + 1))
+    quiet = replace(facts, admission=AdmissionState(quiet_until=NOW + 1))
     free, held = decide(facts, NOW), decide(quiet, NOW)
     begins = StartJob(JobKind.RUN, 1, 0)
     if state is State.QUEUED:
@@ -200,9 +227,9 @@ def test_a_reading_that_nobody_can_pay_for_is_held_and_one_that_has_begun_goes_o
         id=1, parallel=9, paused=False, trusted=True, baseline_known=True, baseline_red=False, person_waiting=False
     )
     ticket = Ticket(id=1, project=1, spec=TicketSpec(title="t", text=""), state=State.REVIEWING)
-    spent = AdmissionState(broke={1: HoldReason(rule=Rule.BUDGET, why="spent")})
+    spent = AdmissionState(over_budget={1: HoldReason(rule=Rule.BUDGET, why="spent")})
     facts = BoardSnapshot(
-        projects=(view,), tickets=(ticket,), ended={}, jobs=frozenset(), slots=9, rhythm=spent,
+        projects=(view,), tickets=(ticket,), ended={}, jobs=frozenset(), slots=9, admission=spent,
         open_readings=frozenset({1} if begun else ()),
     )  # fmt: skip
     found = decide(facts, NOW)

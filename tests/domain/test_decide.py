@@ -9,7 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from legion.domain.scheduling.decide import BoardSnapshot, JobKind, ProjectView, StartJob, Wake, decide
+from legion.domain.rules import Rule
+from legion.domain.runs import agent_seat
+from legion.domain.scheduling.admission import AdmissionState, HoldReason
+from legion.domain.scheduling.decide import AgentView, BoardSnapshot, JobKind, ProjectView, StartJob, Wake, decide
+from legion.domain.scheduling.throttle import Throttle, ThrottleState
 from legion.domain.tickets import board
 from legion.domain.tickets.spec import TicketSpec
 from legion.domain.tickets.ticket import ENDED, Change, Parked, ParkReason, State, Ticket
@@ -38,6 +42,14 @@ def run(number: int) -> StartJob:
 def check(number: int) -> StartJob:
     return StartJob(JobKind.CHECK, number, 10 + number)
 
+
+EVERY = (
+    ticket(1),
+    ticket(2, State.WORKING),
+    ticket(3, State.CHECKING),
+    ticket(4, State.LANDING),
+    ticket(5, checkpoint=True),
+)
 
 LAND = StartJob(JobKind.LAND, 1)
 BASELINE = StartJob(JobKind.BASELINE, 1)
@@ -101,6 +113,70 @@ def test_a_reader_whose_ticket_went_away_is_brought_to_its_end():
     assert decide(look(read_aside={1: 1}, open_readings=frozenset({1})), 0.0).commands == (read(1, aside=True),)
 
 
+CLOSED = Throttle(stance=ThrottleState.CLOSED, most=0, until=50.0, why="used")
+SPENT = HoldReason(rule=Rule.BUDGET, why="spent")
+
+
+@pytest.mark.parametrize(
+    "admission",
+    [
+        AdmissionState(accounts={1: ("a",), 2: ("a",), 3: ("b",)}, throttles={"a": CLOSED}),
+        AdmissionState(accounts={1: ("a",), 2: ("a",)}, throttles={"a": CLOSED}),
+        AdmissionState(over_budget={1: SPENT, 2: SPENT}),
+    ],
+)
+@pytest.mark.parametrize(("slots", "parallel"), [(9, 1), (1, 9)])
+def test_a_held_ticket_takes_no_room_from_one_that_may_start(admission: AdmissionState, slots: int, parallel: int):
+    waiting = tuple(ticket(n) for n in (1, 2, 3, 4))
+    limited = look(*waiting, project=replace(PROJECT, parallel=parallel), slots=slots, admission=admission)
+    found = decide(limited, 0.0)
+    assert (found.commands, set(found.held)) == ((run(3),), {1, 2})
+
+
+def test_a_ticket_without_room_does_not_count_as_started_for_the_stagger():
+    full, free = replace(PROJECT, parallel=0), replace(PROJECT, id=2)
+    snapshot = look(ticket(1), ticket(2, project=2), admission=AdmissionState(stagger=5.0))
+    assert decide(replace(snapshot, projects=(full, free)), 0.0).commands == (run(2),)
+
+
+def agent(number: int, *, since: float = 0.0, **facts) -> AgentView:
+    return AgentView(number=number, project=1, wanted=True, waiting_since=since, **facts)
+
+
+def serve(number: int) -> StartJob:
+    return StartJob(JobKind.SERVE, number)
+
+
+def test_a_standing_agent_gets_its_share_of_the_slots_while_tickets_wait():
+    waiting = tuple(ticket(n) for n in (1, 2, 3))
+    assert decide(look(*waiting, slots=2, agents=(agent(1), agent(2))), 0.0).commands == (run(1), serve(1))
+    one_works = frozenset({(JobKind.RUN, 1)})
+    working = (ticket(1, State.WORKING), *waiting[1:])
+    assert decide(look(*working, slots=2, jobs=one_works, agents=(agent(1),)), 0.0).commands == (serve(1),)
+    one_serves = frozenset({(JobKind.SERVE, 1)})
+    staff = (agent(1, in_a_turn=True), agent(2))
+    assert decide(look(*waiting, slots=2, jobs=one_serves, agents=staff), 0.0).commands == (run(1),)
+
+
+@pytest.mark.parametrize(("since", "first"), [(4.0, serve(1)), (6.0, run(1))])
+def test_the_only_slot_goes_to_what_has_waited_longest(since: float, first: StartJob):
+    queued = replace(ticket(1), moved_at=5.0)
+    assert decide(look(queued, slots=1, agents=(agent(1, since=since),)), 9.0).commands == (first,)
+
+
+def test_a_project_with_many_tickets_leaves_slots_to_another():
+    other = replace(PROJECT, id=2)
+    tickets = (*(ticket(n) for n in (1, 2, 3)), *(ticket(n, project=2) for n in (4, 5)))
+    assert decide(replace(look(*tickets, slots=2), projects=(PROJECT, other)), 0.0).commands == (run(1), run(4))
+
+
+def test_a_project_whose_settings_cannot_be_read_starts_nothing_and_the_others_go_on():
+    broken, other = replace(PROJECT, readable=False, baseline_known=False), replace(PROJECT, id=2)
+    snapshot = replace(look(*EVERY, ticket(7, project=2)), projects=(broken, other))
+    assert decide(snapshot, 0.0).commands == (run(7),)
+    assert decide(replace(snapshot, agents=(agent(1),)), 0.0).held.get(agent_seat(1)) is None
+
+
 def test_the_slots_are_shared_by_all_projects():
     snapshot = BoardSnapshot(
         projects=(replace(PROJECT, parallel=2), replace(PROJECT, id=2)),
@@ -109,7 +185,7 @@ def test_the_slots_are_shared_by_all_projects():
         jobs=frozenset(),
         slots=3,
     )
-    assert decide(snapshot, 0.0).commands == (run(1), run(2), run(4))
+    assert decide(snapshot, 0.0).commands == (run(1), run(4), run(2))
 
 
 def test_checks_need_no_slot():
@@ -135,15 +211,6 @@ def test_a_ticket_whose_job_runs_is_not_started_again():
     jobs = frozenset({(JobKind.RUN, 1), (JobKind.CHECK, 2), (JobKind.LAND, 1), (JobKind.BASELINE, 1)})
     tickets = (ticket(1, State.WORKING), ticket(2, State.CHECKING), ticket(3, State.LANDING))
     assert decide(look(*tickets, jobs=jobs, project=replace(PROJECT, baseline_known=False)), 0.0).commands == ()
-
-
-EVERY = (
-    ticket(1),
-    ticket(2, State.WORKING),
-    ticket(3, State.CHECKING),
-    ticket(4, State.LANDING),
-    ticket(5, checkpoint=True),
-)
 
 
 def test_an_untrusted_project_starts_nothing_at_all():

@@ -8,37 +8,48 @@ from itertools import permutations, product
 import pytest
 
 from legion.domain.landing.bisect import LandingIntent
-from legion.domain.landing.queue import PATIENCE, QueueEntry, ordered, passed_by, room_after
+from legion.domain.landing.queue import PATIENCE, QueueEntry, ordered, overtaken, room_after
 
 
 def waiting(
-    ticket: int, *, lines: int = 1, priority: int = 0, since: float | None = None, passed: int = 0
+    ticket: int, *, lines: int = 1, priority: int = 0, since: float | None = None, overtaken: int = 0, lost: int = 0
 ) -> QueueEntry:
     came = float(ticket) if since is None else since
-    return QueueEntry(ticket=ticket, priority=priority, since=came, lines=lines, passed=passed)
+    return QueueEntry(ticket=ticket, priority=priority, since=came, lines=lines, overtaken=overtaken, lost=lost)
 
 
 def numbers(queue: Sequence[QueueEntry]) -> list[int]:
     return [one.ticket for one in queue]
 
 
-def test_priority_comes_first_then_who_was_passed_by_then_size_then_age_then_number():
+def test_priority_comes_first_then_who_was_overtaken_then_size_then_age_then_number():
     queue = [
         waiting(1, lines=5),
         waiting(2, lines=2, since=9.0),
         waiting(3, lines=2, since=4.0),
         waiting(4, lines=2, since=4.0),
-        waiting(5, lines=900, passed=PATIENCE),
+        waiting(5, lines=900, overtaken=PATIENCE),
         waiting(6, lines=900, priority=1),
-        waiting(7, priority=-1, passed=PATIENCE),
-        waiting(8, lines=900, passed=PATIENCE - 1),
+        waiting(7, priority=-1, overtaken=PATIENCE),
+        waiting(8, lines=900, overtaken=PATIENCE - 1),
     ]
     assert numbers(ordered(queue)) == [6, 5, 3, 4, 2, 1, 8, 7]
     assert ordered([]) == ()
 
 
+def test_who_lost_a_conflict_goes_first_and_who_lost_most_often_before_the_others():
+    queue = [
+        waiting(1),
+        waiting(2, lines=900, lost=1),
+        waiting(3, lines=900, lost=3),
+        waiting(4, lines=900, overtaken=PATIENCE),
+        waiting(5, lines=900, priority=1),
+    ]
+    assert numbers(ordered(queue)) == [5, 3, 2, 4, 1]
+
+
 ALL_KINDS = [
-    waiting(0, priority=priority, lines=lines, since=since, passed=passed)
+    waiting(0, priority=priority, lines=lines, since=since, overtaken=passed)
     for priority, lines, since, passed in product((-1, 0, 3), (0, 1, 50), (1.0, 2.0), (0, PATIENCE - 1, PATIENCE, 9))
 ]
 
@@ -64,7 +75,7 @@ def test_of_any_two_kinds_the_rule_says_who_comes_first():
 
 
 def test_the_order_does_not_hang_on_how_they_are_listed():
-    some = [waiting(n, lines=n % 2, priority=n % 3, passed=PATIENCE * (n % 2)) for n in range(5)]
+    some = [waiting(n, lines=n % 2, priority=n % 3, overtaken=PATIENCE * (n % 2)) for n in range(5)]
     assert len({ordered(listed) for listed in permutations(some)}) == 1
 
 
@@ -85,10 +96,10 @@ def landing(*came: float, landed: bool | None = True) -> LandingIntent:
 
 def test_only_a_landing_that_brought_a_newcomer_passes_somebody_by():
     newcomer, older, both, nobody = landing(6.0), landing(4.0, 5.0), landing(4.0, 6.0), landing()
-    assert passed_by(5.0, [newcomer, older, both, nobody]) == 2
-    assert passed_by(5.0, [landing(6.0, landed=False), landing(6.0, landed=None)]) == 0
-    assert passed_by(5.0, [landing(5.0)]) == 0, "who came at the same moment is no newcomer"
-    assert passed_by(5.0, []) == 0
+    assert overtaken(5.0, [newcomer, older, both, nobody]) == 2
+    assert overtaken(5.0, [landing(6.0, landed=False), landing(6.0, landed=None)]) == 0
+    assert overtaken(5.0, [landing(5.0)]) == 0, "who came at the same moment is no newcomer"
+    assert overtaken(5.0, []) == 0
 
 
 def play(big: Sequence[int], arrivals: Sequence[int], room: int) -> dict[int, int]:
@@ -102,7 +113,7 @@ def play(big: Sequence[int], arrivals: Sequence[int], room: int) -> dict[int, in
             queue[number] = waiting(number)
             number += 1
         standing = [
-            waiting(one.ticket, lines=one.lines, passed=passed_by(one.since, landings)) for one in queue.values()
+            waiting(one.ticket, lines=one.lines, overtaken=overtaken(one.since, landings)) for one in queue.values()
         ]
         batch = ordered(standing)[:room]
         if batch:

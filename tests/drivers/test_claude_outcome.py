@@ -62,7 +62,7 @@ def test_the_exit_code_never_matters(code):
 
 def test_what_we_asked_for_explains_the_end():
     lasts = [None, final(), final("", subtype="error_during_execution", error=True), api_error("x", 429)]
-    for last, (asked, expected) in itertools.product(
+    for last, (cause, expected) in itertools.product(
         lasts,
         [
             (StopCause.STOP, EndKind.STOPPED),
@@ -71,13 +71,13 @@ def test_what_we_asked_for_explains_the_end():
             (StopCause.OUTAGE, EndKind.LIMITED),
         ],
     ):
-        assert judge(SessionFacts(final=last, asked=asked, timeout=5)).outcome is expected
+        assert judge(SessionFacts(final=last, cause=cause, timeout=5)).outcome is expected
 
 
 def test_an_interruption_is_no_failure_but_hides_no_limit():
     aborted = final("", subtype="error_during_execution", error=True, reason="aborted_tools")
-    assert judge(SessionFacts(final=aborted, asked=StopCause.INTERRUPT)).outcome is EndKind.INTERRUPTED
-    limited = judge(SessionFacts(final=api_error("x", 429), asked=StopCause.INTERRUPT))
+    assert judge(SessionFacts(final=aborted, cause=StopCause.INTERRUPT)).outcome is EndKind.INTERRUPTED
+    limited = judge(SessionFacts(final=api_error("x", 429), cause=StopCause.INTERRUPT))
     assert limited.outcome is EndKind.LIMITED
 
 
@@ -94,18 +94,17 @@ def test_the_reason_for_giving_up_is_kept():
 def test_denied_tools_are_named_once_each():
     ending = judge(SessionFacts(final=final(denials=("Bash", "Write", "Bash"))))
     assert ending.outcome is EndKind.FINISHED
-    assert ending.message == "The agent says that it is through; it was denied Bash, Write."
+    assert ending.message == "The agent reports that it is done; it was denied Bash, Write."
+    assert ending.denied == ("Bash", "Write")
 
 
 def test_a_death_without_a_word_shows_what_it_complained_of():
-    ending = judge(SessionFacts(final=None, exit_code=137, complaint="out of memory"))
+    ending = judge(SessionFacts(final=None, exit_code=137, stderr="out of memory"))
     assert "exit code 137" in ending.message
     assert "out of memory" in ending.message
 
 
 def test_what_is_no_text_is_not_shown_to_a_person():
-    ending = judge(
-        SessionFacts(final=None, exit_code=0, complaint="\x00\x1b[2J\ufffd\nno such file.\n" + "\ufffdx" * 900)
-    )
-    assert ending.message == "Claude Code ended without a last word (exit code 0): no such file."
-    assert len(judge(SessionFacts(final=None, complaint="word " * 900)).message) < 400
+    ending = judge(SessionFacts(final=None, exit_code=0, stderr="\x00\x1b[2J\ufffd\nno such file.\n" + "\ufffdx" * 900))
+    assert ending.message == "Claude Code ended without a result (exit code 0): no such file."
+    assert len(judge(SessionFacts(final=None, stderr="word " * 900)).message) < 400

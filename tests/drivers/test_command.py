@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from legion.drivers import registry
 from legion.drivers.command import briefed
-from legion.drivers.registry import DriverName, driver
 from legion.runner import launch
 from legion.runner.launch import EndedRun, Launcher
 from legion.runner.sandbox import Sandbox
@@ -47,5 +47,5 @@ def test_an_agent_finds_its_briefing_on_stdin_and_in_a_file_and_leaves_a_change(
 
 
 def test_every_named_driver_is_there():
-    for name in DriverName:
-        assert callable(driver(name).run)
+    for name in registry.PROFILES:
+        assert callable(registry.load(name).run)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from legion.drivers.claude.state_timing import StateTiming
+from legion.drivers.claude.state_timing import StateTiming, may_change_files
 from tests.drivers.test_tree_states import Studio
 
 
@@ -13,7 +13,7 @@ class Ear:
 
     def __init__(self, studio: Studio) -> None:
         self.journal: list[tuple[str, object]] = []
-        self._hear = StateTiming(lambda kind, **facts: self.journal.append((kind, facts["call"])), studio.camera).hear
+        self._hear = StateTiming(lambda kind, **facts: self.journal.append((kind, facts["call"])), studio.store).handle
 
     def called(self, answer: object, *calls: str, tool: str = "Bash", parent: str | None = None) -> None:
         blocks = [{"type": "tool_use", "id": call, "name": tool} for call in calls]
@@ -63,3 +63,8 @@ def test_what_cannot_be_kept_is_written_down(tmp_path: Path):
         ear.called(number, f"call-{number}")
         ear.returned(f"call-{number}")
     assert ear.journal == [("not-kept", f"call-{number}") for number in range(5)]
+
+
+def test_tools_that_only_read_change_no_state():
+    assert [may_change_files(tool) for tool in ("Read", "Grep", "mcp__legion__legion-ask")] == [False] * 3
+    assert all(may_change_files(tool) for tool in ("Bash", "Write", "mcp__other__read"))

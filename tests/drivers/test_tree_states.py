@@ -5,9 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-import pytest
-
-from legion.drivers.claude.tree_states import StateRecorder, StateStore, TreeState
+from legion.drivers.tree_states import StateRecorder, StateStore, TreeState
 from legion.git.hub import states
 from legion.git.hub.objects import Signature
 from legion.git.hub.repository import Hub
@@ -22,7 +20,7 @@ class Studio:
         self.hub = Hub.create(repository.root / ".git", folder / "hub.git")
         self.base = self.hub.start_target(self.hub.fetch_person(repository.root / ".git", "main"))
         self.tree, self.folder = repository.root, folder / "kept"
-        camera = StateStore(
+        self.store = StateStore(
             env=states.keeping(self.hub, self.tree),
             tree=str(self.tree),
             folder=str(self.folder),
@@ -31,8 +29,7 @@ class Studio:
             most=most,
             most_bytes=most_bytes,
         )
-        self.camera = camera
-        self.shutter = StateRecorder(camera)
+        self.recorder = StateRecorder(self.store)
 
     def rolls(self) -> list[str]:
         return sorted(place.name for place in self.folder.iterdir())
@@ -43,7 +40,7 @@ def test_each_state_comes_into_the_hub_as_it_was(tmp_path: Path):
     shots = []
     for name in ("one", "two"):
         (studio.tree / f"{name}.txt").write_text(name)
-        shots.append(studio.shutter.take())
+        shots.append(studio.recorder.record())
     first, second = shots
     assert first is not None
     assert second is not None
@@ -63,7 +60,7 @@ def test_a_call_that_changes_nothing_leaves_the_state_of_the_one_before(tmp_path
     file, trees = studio.tree / "file.txt", []
     for text in ("one", "one", "two", "two", "one", "one"):
         file.write_text(text)
-        shot = studio.shutter.take()
+        shot = studio.recorder.record()
         assert shot is not None
         assert states.holds(studio.hub, studio.folder / str(shot.roll) / "objects", shot.tree)
         trees.append(shot.tree)
@@ -71,7 +68,7 @@ def test_a_call_that_changes_nothing_leaves_the_state_of_the_one_before(tmp_path
     assert one != two
     assert trees == [one, one, two, two, one, one], "also across rolls"
     file.chmod(0o755)
-    assert (studio.shutter.take() or TreeState(tree=one, roll=0, ms=0)).tree not in (one, two)
+    assert (studio.recorder.record() or TreeState(tree=one, roll=0, ms=0)).tree not in (one, two)
 
 
 def test_the_oldest_states_go_when_there_are_too_many(tmp_path: Path):
@@ -79,7 +76,7 @@ def test_the_oldest_states_go_when_there_are_too_many(tmp_path: Path):
     shots = []
     for number in range(5):
         (studio.tree / "file.txt").write_text(str(number))
-        shots.append(studio.shutter.take())
+        shots.append(studio.recorder.record())
     assert [shot.roll for shot in shots if shot is not None] == [0, 0, 1, 1, 2]
     assert studio.rolls() == ["1", "2"]
     for shot in shots[2:]:
@@ -92,29 +89,24 @@ def test_the_oldest_states_go_when_they_take_too_much_room(tmp_path: Path):
     studio = Studio(tmp_path, most_bytes=200_000)
     for _ in range(31):
         (studio.tree / "file.txt").write_bytes(os.urandom(20_000))
-        assert studio.shutter.take() is not None
+        assert studio.recorder.record() is not None
     assert studio.rolls() == ["2", "3"]
 
 
 def test_a_tree_that_is_gone_costs_nothing_but_the_state(tmp_path: Path):
     studio = Studio(tmp_path)
     studio.tree.rename(tmp_path / "elsewhere")
-    assert [studio.shutter.take() for _ in range(5)] == [None] * 5
-    assert not studio.shutter.wants("Bash"), "after a while nothing more is tried"
+    assert [studio.recorder.record() for _ in range(5)] == [None] * 5
+    assert studio.recorder.gave_up, "after a while nothing more is tried"
 
 
 def test_what_a_killed_git_leaves_behind_costs_one_state(tmp_path: Path):
     studio = Studio(tmp_path)
-    assert studio.shutter.take() is not None
+    assert studio.recorder.record() is not None
     left = [studio.folder / "0" / name for name in ("index.lock", "objects/tmp_obj_half", "objects/pack/tmp_pack_half")]
     for file in left:
         file.touch()
     (studio.tree / "new.txt").write_text("new")
-    assert studio.shutter.take() is None
+    assert studio.recorder.record() is None
     assert not [file for file in left if file.exists()]
-    assert studio.shutter.take() is not None
-
-
-@pytest.mark.parametrize("tool", ["Read", "Grep", "mcp__legion__legion-ask"])
-def test_who_only_reads_changes_no_state(tmp_path: Path, tool: str):
-    assert not Studio(tmp_path).shutter.wants(tool)
+    assert studio.recorder.record() is not None

@@ -131,7 +131,7 @@ def test_a_budget_is_not_spent_on_what_has_no_price(gateway, upstream):
     _, token = gateway.grant(budget_usd=2.0)
     status, _, sentence = gateway.refused(token, b'{"model":"glm-9"}')
     assert status == 400
-    assert sentence.startswith("legion: budget cannot be kept: glm-9 has no price;")
+    assert sentence.startswith("legion: budget cannot be enforced: glm-9 has no price;")
     assert upstream.seen == []
 
 
@@ -140,6 +140,6 @@ def test_a_pass_for_a_provider_that_is_gone_says_so(gateway):
     assert gateway.refused(token) == (
         400,
         "invalid_request_error",
-        "legion: there is no provider gone: define it, or choose another.",
+        "legion: there is no provider gone; add it with `legion provider add gone` or choose another.",
     )
     assert gateway.entry(run).error == "no_provider"

@@ -34,8 +34,8 @@ def test_usage_is_found_wherever_the_stream_is_cut(cuts):
     for begin, end in pairwise(marks):
         counter.feed(STREAM[begin:end])
     counter.end()
-    assert counter.seen.usage == USAGE
-    assert (counter.seen.model, counter.seen.complete, counter.seen.error) == ("claude-opus-5", True, "")
+    assert counter.summary.usage == USAGE
+    assert (counter.summary.model, counter.summary.complete, counter.summary.error) == ("claude-opus-5", True, "")
 
 
 def test_usage_is_found_after_a_line_that_is_longer_than_any_we_keep():
@@ -44,7 +44,7 @@ def test_usage_is_found_after_a_line_that_is_longer_than_any_we_keep():
     for at in range(0, len(long), 65536):
         counter.feed(long[at : at + 65536])
     counter.feed(delta(output_tokens=8))
-    assert counter.seen.usage.output == 8
+    assert counter.summary.usage.output == 8
 
 
 @given(st.binary(max_size=200))
@@ -53,7 +53,7 @@ def test_no_bytes_break_the_counting(garbage):
         counter.feed(b'data: {"usage":' + garbage)
         counter.feed(b"\n" + garbage)
         counter.end()
-        assert counter.seen.usage == TokenCounts()
+        assert counter.summary.usage == TokenCounts()
 
 
 def test_writes_that_last_an_hour_are_told_apart():
@@ -61,7 +61,7 @@ def test_writes_that_last_an_hour_are_told_apart():
     lasting = {"ephemeral_5m_input_tokens": 4, "ephemeral_1h_input_tokens": 6}
     counter.feed(json.dumps({"usage": {"cache_creation_input_tokens": 10, "cache_creation": lasting}}).encode())
     counter.end()
-    assert counter.seen.usage == TokenCounts(cache_write=10, cache_write_1h=6)
+    assert counter.summary.usage == TokenCounts(cache_write=10, cache_write_1h=6)
 
 
 @pytest.mark.parametrize("said", ["sk-ant-SECRET", "", None, 7, "x" * 100])
@@ -69,7 +69,7 @@ def test_what_is_no_word_for_an_error_is_not_kept(said):
     counter = BodyCounter()
     counter.feed(json.dumps({"type": "error", "error": {"type": said}}).encode())
     counter.end()
-    assert counter.seen.error == "unknown_error"
+    assert counter.summary.error == "unknown_error"
 
 
 def test_a_stream_is_counted_for_its_run(gateway, upstream):

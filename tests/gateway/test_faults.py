@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from legion.gateway.access.provider import ProviderDialect
-from legion.gateway.dialects.collect import events_of, gathered
+from legion.gateway.dialects.collect import collect_answer, events_of
 from legion.gateway.dialects.messages import AnswerFailed, ModelAnswer, RequestInfo, StopReason, TextPart
 from legion.gateway.dialects.registry import Dialect, writer
 from tests.gateway.dialects.bodies import CLAUDE_CODE
@@ -70,7 +70,9 @@ def test_a_slow_drip_arrives_whole(gateway, upstream, caller, kind):
     upstream.script = drip
     _, token = gateway.grant()
     _, body = ask(gateway, token, caller)
-    assert [part.text for part in gathered(read(caller, body)).parts if isinstance(part, TextPart)] == ["Grüße, Ada 🙂"]
+    assert [part.text for part in collect_answer(read(caller, body)).parts if isinstance(part, TextPart)] == [
+        "Grüße, Ada 🙂"
+    ]
 
 
 @pytest.mark.parametrize(
@@ -90,7 +92,7 @@ def test_an_event_of_ten_megabytes_arrives_whole(gateway, upstream, caller, kind
     upstream.script = script
     _, token = gateway.grant()
     _, body = ask(gateway, token, caller)
-    (part,) = gathered(read(caller, body)).parts
+    (part,) = collect_answer(read(caller, body)).parts
     assert isinstance(part, TextPart)
     assert len(part.text) == 10 << 20
 

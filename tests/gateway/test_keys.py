@@ -79,8 +79,8 @@ def test_a_file_of_somebody_else_is_refused(gateway, upstream, tmp_path):
         ("folder", KeySource(origin=KeyFrom.FILE, where="/"), "must be yours and closed to others"),
         ("novar", KeySource(origin=KeyFrom.ENV, where="LEGION_TEST_UNSET"), "variable LEGION_TEST_UNSET in the"),
         ("fails", command("sh", "-c", f"echo {SECRET}; echo {SECRET} >&2; exit 3"), "sh ended with exit code 3"),
-        ("silent", command("true"), "the output of true holds none"),
-        ("wordy", command("echo", "two", SECRET), "holds more than one word"),
+        ("silent", command("true"), "the output of true is empty"),
+        ("wordy", command("echo", "two", SECRET), "holds more than the key"),
         ("missing", command("no-such-program"), "no-such-program is not installed"),
     ],
 )
@@ -135,7 +135,7 @@ def test_the_environment_and_the_keyring_of_the_gateway_are_asked(tmp_path, upst
             gateway.provide(upstream.url, key, name=name)
             assert gateway.ask(gateway.grant(provider=name)[1]) == (200, WHOLE)
         assert [exchange.header("x-api-key") for exchange in upstream.seen] == [SECRET] * 2
-        for name, words in {"empty": "holds none", "broken": "cannot be opened"}.items():
+        for name, words in {"empty": "is empty", "broken": "cannot be opened"}.items():
             gateway.provide(upstream.url, KeySource(origin=KeyFrom.KEYRING), name=name)
             status, _, sentence = gateway.refused(gateway.grant(provider=name)[1])
             assert (status, words in sentence, SECRET in sentence) == (400, True, False)

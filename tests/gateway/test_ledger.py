@@ -90,7 +90,7 @@ def test_damaged_lines_and_those_of_a_later_release_are_passed_over(folder):
 
 def test_a_long_ledger_is_read_in_parts(folder):
     line = encode(entry())
-    number = ledger._AT_ONCE // len(line) + 10
+    number = ledger._MAX_READ // len(line) + 10
     write(folder, "2026-11-14", *[line] * number)
     assert len(read(folder, LedgerPosition())[0]) < number
     assert len(everything(folder)) == number
@@ -101,35 +101,35 @@ def test_a_new_gateway_knows_what_living_runs_have_spent(folder, tmp_path):
         grant(folder, Pass(run=run, ticket=1, project=1, agent="a", provider="p"))
     write(folder, "2020-01-01", encode(entry("living")))  # before the run: another run of that name
     write(folder, "9999-01-01", *[encode(entry("living"))] * 3, encode(entry("cheap", None)), encode(entry("ended")))
-    book = Meter(folder, PriceList(tmp_path / "prices.toml"))
-    book.resume()
-    assert [book.spent(run) for run in ("living", "cheap", "ended")] == [0.75, 0.0, 0.0]
+    meter = Meter(folder, PriceList(tmp_path / "prices.toml"))
+    meter.resume()
+    assert [meter.spent(run) for run in ("living", "cheap", "ended")] == [0.75, 0.0, 0.0]
 
 
 def test_a_line_that_a_kill_tore_off_does_not_spoil_the_next_one(folder, tmp_path):
     write(folder, "9999-01-01", encode(entry()), encode(entry())[:30])
-    book = Meter(folder, PriceList(tmp_path / "prices.toml"))
-    book.resume()
-    book.note(LIMIT)
-    book.write()
+    meter = Meter(folder, PriceList(tmp_path / "prices.toml"))
+    meter.resume()
+    meter.note(LIMIT)
+    meter.write()
     assert everything(folder) == [entry(), LIMIT]
 
 
 def test_a_clock_that_is_set_back_does_not_hide_lines(folder, tmp_path):
     write(folder, "9999-01-01", encode(entry()))
     _, position = read(folder, LedgerPosition())
-    book = Meter(folder, PriceList(tmp_path / "prices.toml"))
-    book.resume()
-    book.note(LIMIT)
-    book.write()
+    meter = Meter(folder, PriceList(tmp_path / "prices.toml"))
+    meter.resume()
+    meter.note(LIMIT)
+    meter.write()
     assert read(folder, position)[0] == [LIMIT]
 
 
 def test_a_ledger_that_cannot_be_written_loses_nothing(folder, tmp_path):
-    book = Meter(folder, PriceList(tmp_path / "prices.toml"))
+    meter = Meter(folder, PriceList(tmp_path / "prices.toml"))
     hidden = folder.ledger.rename(tmp_path / "elsewhere")
-    book.note(LIMIT)
-    book.write()
+    meter.note(LIMIT)
+    meter.write()
     hidden.rename(folder.ledger)
-    book.write()
+    meter.write()
     assert everything(folder) == [LIMIT]

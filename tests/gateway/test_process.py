@@ -51,7 +51,7 @@ def test_a_second_gateway_says_that_there_is_one(tmp_path):
             timeout=60,
         )
         assert second.returncode == 5
-        assert second.stderr == f"Another gateway serves {gateway.folder.root} already: use it, or end it first.\n"
+        assert second.stderr == f"Another gateway already serves {gateway.folder.root}: use it, or end it first.\n"
         assert gateway.ask("", b"", path="/health", method="GET")[0] == 200
 
 
@@ -227,10 +227,17 @@ def test_a_stream_that_does_not_end_in_time_is_cut_and_counted(tmp_path, upstrea
 
 
 def test_the_daemon_side_loads_none_of_the_big_libraries():
-    modules = ", ".join(
-        f"legion.gateway.{name}"
-        for name in ("files.folder", "files.passes", "accounting.ledger", "access.provider", "lifecycle")
+    names = (
+        "files.folder",
+        "files.passes",
+        "files.address",
+        "access.provider",
+        "access.routing",
+        "accounting.ledger",
+        "recording.tape",
+        "lifecycle",
     )
+    modules = ", ".join(f"legion.gateway.{name}" for name in names)
     big = {"aiohttp", "uvicorn", "orjson", "yarl", "asyncio"}
     code = f"import sys, {modules}; print(*sorted({big} & set(sys.modules)))"
     loaded = subprocess.run([sys.executable, "-c", code], env={"PYTHONPATH": SOURCE}, check=True, capture_output=True)

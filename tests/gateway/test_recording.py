@@ -10,7 +10,7 @@ import pytest
 
 from legion.gateway.access.provider import KeyFrom, KeySource
 from legion.gateway.recording import tape
-from legion.gateway.recording.recorder import redacted
+from legion.gateway.recording.recorder import redact
 from legion.gateway.recording.tape import RecordedExchange
 from tests.gateway.gateways import Running, eventually
 from tests.gateway.test_translate import PAIRS, PATHS, STREAMS, ask, streaming
@@ -71,7 +71,7 @@ STREAMS_BEGIN = b'event: message_start\ndata: {"type":"message_start","message":
     ["sk-ant-api03-0123456789abcdefghij", "ghp_0123456789abcdefghij", "legion-" + "x" * 43, "AKIA0123456789ABCDEF"],
 )
 def test_what_looks_like_a_key_is_taken_out(secret):
-    assert redacted(json.dumps({"a": f"key={secret}."}), ()) == '{"a": "key=REDACTED."}'
+    assert redact(json.dumps({"a": f"key={secret}."}), ()) == '{"a": "key=REDACTED."}'
 
 
 def test_old_tapes_go_when_recording_begins(gateway: Running):

@@ -70,13 +70,13 @@ def test_a_flood_of_refusals_leaves_few_lines_and_none_is_uncounted(tmp_path):
 def test_what_was_counted_is_told_when_its_minute_is_over():
     now = [0.0]
     counting = Refusals(lambda: now[0])
-    sort = RefusalGroup(status=401, trouble=RequestError.NO_PASS)
-    told = sum(counting.is_told(sort) for _ in range(100))
-    assert counting.rest() == []
+    group = RefusalGroup(status=401, error=RequestError.NO_PASS)
+    told = sum(counting.gets_line(group) for _ in range(100))
+    assert counting.take_counted() == []
     now[0] = MINUTE
-    (line,) = counting.rest()
+    (line,) = counting.take_counted()
     assert (told + line.times, counting.is_empty) == (100, True)
-    assert counting.is_told(sort)
+    assert counting.gets_line(group)
 
 
 @pytest.mark.parametrize("path", ["/v1/messages", "/v1/chat/completions", "/v1/responses"])

@@ -1,4 +1,4 @@
-"""Routes: where a model is asked for, who is next when that one does not answer, and who is left alone for a while."""
+"""Routes: which provider gets a model, which one is next when it does not answer, and which one is paused."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ import socket
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 
-from legion.gateway.access.provider import NO_KEY, Provider, ProviderDialect, write_providers
+from legion.gateway.access.provider import NO_KEY, KeyFrom, KeySource, Provider, ProviderDialect, write_providers
 from legion.gateway.access.routing import Chooser, GatewayRouteTarget, Route, parse_routes, route_for, write_routes
 from legion.gateway.files.folder import Damaged
 from legion.gateway.files.passes import Pass
@@ -90,14 +91,14 @@ def test_a_provider_that_fails_again_and_again_is_left_alone_for_a_while():
     chooser = Chooser(clock)
     for _ in range(4):
         chooser.failed("first")
-    assert not chooser.resting("first")
+    assert not chooser.is_paused("first")
     chooser.failed("first")
     assert chooser.order((FIRST, SECOND), "") == [SECOND, FIRST]
     clock.now += 31
-    assert not chooser.resting("first")
+    assert not chooser.is_paused("first")
     chooser.answered(FIRST, "")
     chooser.failed("first")
-    assert not chooser.resting("first")
+    assert not chooser.is_paused("first")
 
 
 def test_a_conversation_stays_where_it_was_answered_as_long_as_its_prompt_is_cached():
@@ -186,7 +187,70 @@ def test_the_next_provider_is_asked_when_the_first_does_not_answer(chain, upstre
     assert (entry.provider.startswith("second"), entry.model, entry.status) == (True, "qwen3", 200)
 
 
-@pytest.mark.parametrize("status", [400, 401, 403, 404, 413])
+@pytest.mark.parametrize("status", [401, 403])
+def test_the_next_provider_is_asked_when_the_first_refuses_the_key_and_the_reason_is_recorded(
+    chain, upstream, second, status
+):
+    upstream.script = lambda exchange: exchange.reply(status, b'{"error":{}}')
+    run, token = chain.grant()
+    with chain.asking(token, json.dumps(CLAUDE_CODE).encode()) as answer:
+        assert (answer.status, "Grüße".encode() in answer.read()) == (200, True)
+        assert answer.headers["x-legion-skipped"] == f"first-{upstream.url[-5:]} (key_refused)"
+    refused, answered = chain.entries(run, 2)
+    assert (refused.provider[:5], refused.status, refused.error, refused.usd) == ("first", status, "key_refused", 0.0)
+    assert (answered.provider[:6], answered.status, answered.error) == ("second", 200, "")
+    assert f"Skipped provider {refused.provider} of a route" in chain.folder.log.read_text()
+
+
+def test_the_next_provider_is_asked_when_the_key_of_the_first_is_missing(chain, upstream, second, tmp_path):
+    without_key(chain, upstream, second, tmp_path, NO_KEY)
+    run, token = chain.grant()
+    with chain.asking(token, json.dumps(CLAUDE_CODE).encode()) as answer:
+        assert answer.status == 200
+        assert answer.headers["x-legion-skipped"].endswith(" (no_key)")
+    skipped, answered = chain.entries(run, 2)
+    assert (skipped.provider[:5], skipped.status, skipped.error) == ("first", 400, "no_key")
+    assert (answered.provider[:6], answered.status) == ("second", 200)
+    assert (len(upstream.seen), len(second.seen)) == (0, 1)
+
+
+def test_when_every_key_is_missing_all_of_them_are_named(chain, upstream, second, tmp_path):
+    missing = KeySource(origin=KeyFrom.FILE, where=str(tmp_path / "second"))
+    without_key(chain, upstream, second, tmp_path, missing)
+    run, token = chain.grant()
+    status, kind, sentence = chain.refused(token, json.dumps(CLAUDE_CODE).encode())
+    assert (status, kind) == (400, "invalid_request_error")
+    assert sentence.startswith(f"legion: no key for provider second-{second.url[-5:]}: the file {tmp_path / 'second'} ")
+    assert sentence.endswith(f" Skipped before it: first-{upstream.url[-5:]} (no_key).")
+    assert [one.error for one in chain.entries(run, 2)] == ["no_key", "no_key"]
+
+
+def test_without_another_provider_a_refused_key_is_the_answer(gateway, upstream):
+    gateway.provide(upstream.url)
+    upstream.script = lambda exchange: exchange.reply(401, b'{"error":{"message":"bad key"}}')
+    run, token = gateway.grant()
+    with gateway.asking(token) as answer:
+        assert (answer.status, answer.read()) == (401, b'{"error":{"message":"bad key"}}')
+        assert "x-legion-skipped" not in answer.headers
+    assert gateway.entry(run).status == 401
+
+
+def without_key(chain: Running, upstream: Upstream, second: Upstream, tmp_path: Path, other: KeySource) -> None:
+    """The chain's providers, the first with a key file that does not exist."""
+    write_providers(
+        chain.folder,
+        [
+            Provider(
+                name=f"first-{upstream.url[-5:]}",
+                url=upstream.url,
+                key=KeySource(origin=KeyFrom.FILE, where=str(tmp_path / "first")),
+            ),
+            Provider(name=f"second-{second.url[-5:]}", url=second.url, key=other, kind=ProviderDialect.OPENAI_CHAT),
+        ],
+    )
+
+
+@pytest.mark.parametrize("status", [400, 404, 413])
 def test_a_request_that_is_refused_is_not_asked_elsewhere(chain, upstream, second, status):
     upstream.script = lambda exchange: exchange.reply(status, b'{"error":{}}')
     _, token = chain.grant()

@@ -87,8 +87,8 @@ def test_a_token_that_is_not_taken_any_more_is_exchanged_anew(login, upstream):
 @pytest.mark.parametrize(
     ("status", "sentence"),
     [
-        (401, "the login is not taken (401); run `legion provider login main` again."),
-        (500, "127.0.0.1 gives no token (500); try again later."),
+        (401, "the login was refused (401); run `legion provider login main` again."),
+        (500, "127.0.0.1 returned no token (500); try again later."),
     ],
 )
 def test_a_login_that_opens_nothing_is_said_without_it(login, upstream, status, sentence):
@@ -104,4 +104,4 @@ def test_a_login_that_opens_nothing_is_said_without_it(login, upstream, status, 
 def test_an_answer_that_is_no_token_is_said(login, upstream):
     upstream.script = lambda exchange: exchange.reply(200, b'{"token": "a b", "expires_at": 1}')
     _, token = login.grant()
-    assert "is no token; update Legion." in login.refused(token, ASKED)[2]
+    assert "returned something else than a token; update Legion." in login.refused(token, ASKED)[2]

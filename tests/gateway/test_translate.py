@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from legion.gateway.access.provider import KeyFrom, KeySource, KeyStyle, ProviderDialect
-from legion.gateway.dialects.collect import gathered
+from legion.gateway.dialects.collect import collect_answer
 from legion.gateway.dialects.messages import AnswerFailed, RequestInfo, TextPart
 from legion.gateway.dialects.registry import Dialect, StreamReader
 from tests.gateway.dialects.bodies import (
@@ -62,7 +62,7 @@ def test_every_caller_can_ask_every_provider(gateway, upstream, caller, kind):
     upstream.script = streaming(STREAMS[kind])
     run, token = gateway.grant()
     status, body = ask(gateway, token, caller)
-    answer = gathered(read(caller, body))
+    answer = collect_answer(read(caller, body))
     assert (status, [part.text for part in answer.parts if isinstance(part, TextPart)]) == (200, ["Grüße, Ada 🙂"])
     assert upstream.seen[0].line == f"POST {PATHS[Dialect(kind.value)]} HTTP/1.1"
     entry = gateway.entry(run)
@@ -116,7 +116,7 @@ def test_tokens_are_live(gateway, upstream, caller, kind):
             seen += answer.read1()
         read_first.set()
         seen += answer.read()
-    assert gathered(read(caller, seen)).usage.output == 42
+    assert collect_answer(read(caller, seen)).usage.output == 42
 
 
 WHOLE: dict[ProviderDialect, dict[str, Any]] = {
@@ -163,7 +163,7 @@ def test_a_provider_may_answer_otherwise_than_it_was_asked(gateway, upstream, ca
     upstream.script = lambda exchange: exchange.reply(200, json.dumps(WHOLE[kind]).encode())
     _, token = gateway.grant()
     _, body = ask(gateway, token, caller)
-    (part,) = gathered(read(caller, body)).parts
+    (part,) = collect_answer(read(caller, body)).parts
     assert isinstance(part, TextPart)
     assert part.text == "hello"
     upstream.script = streaming(STREAMS[kind])

@@ -341,6 +341,24 @@ def test_tidying_packs_and_never_prunes(grounds: Grounds, tmp_path):
     assert loose == []
 
 
+def test_a_hub_is_packed_when_refs_or_packs_have_gathered_and_not_before(grounds: Grounds):
+    hub = grounds.hub
+    assert not hub.tidy_if_crowded()
+    places = "".join(f"create refs/legion/wip/{number} {grounds.target}\n" for number in range(600))
+    hub._git("update-ref", "--stdin", stdin=places.encode())
+    assert hub.tidy_if_crowded()
+    assert not hub.tidy_if_crowded()
+    assert len(hub.kept("wip")) == 600
+    assert [file for file in (hub.path / "refs").rglob("*") if file.is_file()] == []
+    for number in range(60):
+        blob = hub._git("hash-object", "-w", "--stdin", stdin=b"%d\n" % number).stdout
+        hub._git("pack-objects", "-q", hub.objects / "pack/pack", stdin=blob)
+        hub._git("prune-packed", "-q")
+    assert hub.tidy_if_crowded()
+    assert len(list((hub.objects / "pack").glob("*.pack"))) < 10
+    assert not hub.tidy_if_crowded()
+
+
 @pytest.mark.parametrize("point", [Point.GIT_HUB_BEFORE_PUBLISH, Point.GIT_HUB_AFTER_PUBLISH])
 def test_a_crash_while_the_hub_is_made_leaves_a_whole_one_or_none(person: Person, tmp_path, point: Point):
     place = tmp_path / "hubs/hub.git"

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from legion.git.hub.incoming import agent_commits
+from legion.git.hub.incoming import agent_commits, is_at
 from legion.system.crash import Point
 from legion.system.process import FinishedProcess
 from tests.git.making import Grounds, Person, change, dies_at, in_tree
@@ -171,3 +171,63 @@ def test_a_crash_before_keeping_costs_nothing(grounds: Grounds):
     assert dies_at(Point.GIT_COMMITS_BEFORE_KEEP, lambda: fetch(grounds, agent))
     assert fetch(grounds, agent) == head
     assert change(grounds.hub, head, {"b": "1\n"}, grounds.folder)
+
+
+def test_a_small_change_becomes_loose_objects_and_a_large_one_a_pack(grounds: Grounds):
+    def packs() -> int:
+        return len(list((grounds.hub.objects / "pack").glob("*.pack")))
+
+    before = packs()
+    agent = grounds.agent()
+    agent.commit({"a": "1\n"})
+    assert fetch(grounds, agent) == agent.head
+    assert packs() == before
+    many = grounds.agent("many")
+    many.commit({f"file{number}": f"{number}\n" for number in range(120)})
+    assert fetch(grounds, many) == many.head
+    large = grounds.agent("large")
+    large.commit({"noise": os.urandom(300_000)})
+    assert fetch(grounds, large) == large.head
+    assert packs() == before + 2
+    grounds.hub._git("fsck", "--strict")
+
+
+def test_objects_that_the_hub_has_already_stay_as_they_are(grounds: Grounds):
+    bundle, head = bundle_of(grounds)
+    for _ in range(2):
+        taken = agent_commits(grounds.hub, base=grounds.target, run_sandboxed=said(bundle), keep_as="wip/1")
+        assert taken == head
+        assert list((grounds.hub.path / "incoming").iterdir()) == []
+    grounds.hub._git("fsck")
+
+
+class TestReadingTheHeadWithoutGit:
+    def test_a_new_worktree_is_at_its_base_and_a_commit_moves_it(self, grounds: Grounds):
+        agent = grounds.agent()
+        assert is_at(agent.path, grounds.target)
+        agent.commit({"a": "1\n"})
+        assert not is_at(agent.path, grounds.target)
+
+    def test_a_detached_head_is_read(self, grounds: Grounds):
+        agent = grounds.agent()
+        agent.git("checkout", "-q", "--detach")
+        assert is_at(agent.path, grounds.target)
+        agent.commit({"a": "1\n"})
+        assert not is_at(agent.path, grounds.target)
+
+    def test_whatever_is_not_plain_is_left_to_git(self, grounds: Grounds, tmp_path: Path):
+        agent = grounds.agent()
+        agent.git("pack-refs", "--all")
+        assert not is_at(agent.path, grounds.target)
+        head = agent.path / ".git/HEAD"
+        for content in ("ref: refs/heads/../../HEAD\n", "ref: refs/heads/a\0b\n", "", "\udcff"):
+            head.write_bytes(os.fsencode(content))
+            assert not is_at(agent.path, grounds.target)
+        head.unlink()
+        os.mkfifo(head)
+        assert not is_at(agent.path, grounds.target)
+        head.unlink()
+        (tmp_path / "elsewhere").write_text(f"{grounds.target}\n")
+        head.symlink_to(tmp_path / "elsewhere")
+        assert not is_at(agent.path, grounds.target)
+        assert not is_at(tmp_path / "nowhere", grounds.target)

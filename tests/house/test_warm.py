@@ -1,4 +1,4 @@
-"""A daemon that tests fork from the warm process stands where a plain start puts it, and ends with its test."""
+"""Programs that tests fork from the warm process are like those of a plain start, and end with their test."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import psutil
@@ -15,6 +16,8 @@ import pytest
 
 from tests.support.codebase import ROOT
 from tests.support.legion import PLAIN, SOURCE, Squad, squad
+from tests.support.looking import until_seen
+from tests.support.repository import Repository
 from tests.support.warm import Forked, warm
 
 PATIENCE = 60.0
@@ -41,19 +44,70 @@ def test_a_forked_daemon_is_where_a_plain_one_is(forked: Squad, tmp_path: Path):
     (tmp_path / "plain").mkdir()
     with squad(tmp_path / "plain", launch=PLAIN) as plain:
         assert isinstance(plain.process, subprocess.Popen)
+        assert isinstance(forked.process, Forked)
         assert standing(forked) == standing(plain)
+        assert shown(forked.process.pid, forked) == shown(plain.process.pid, plain)
         assert forked.log.splitlines()[0].startswith("Starting Legion service")
 
 
-def standing(one: Squad) -> dict[str, object]:
-    """What a start decides: session, group, signals, folder and first handles."""
+def test_the_fork_server_that_is_forked_with_its_daemon_is_where_an_execd_one_is(forked: Squad, tmp_path: Path):
+    (tmp_path / "plain").mkdir()
+    with squad(tmp_path / "plain", launch=PLAIN) as plain:
+        ours, theirs = forked.fork_server(), plain.fork_server()
+        for one, server in ((forked, ours), (plain, theirs)):
+            until_seen(one, partial(ignores_deaths, server.pid), "a fork server that listens")
+        assert standing(forked, ours) == standing(plain, theirs)
+        assert [os.getsid(one.pid) for one in (ours, theirs)] == [ours.pid, theirs.pid]
+        assert shown(ours.pid, forked)[:-2] == shown(theirs.pid, plain)[:-2]
+        assert [len(handles(one.pid)) for one in (ours, theirs)] == [2, 2]
+
+
+def test_a_killed_fork_server_that_was_forked_is_replaced_by_an_execd_one(forked: Squad, tmp_path: Path):
+    first = forked.fork_server()
+    first.kill()
+    project = forked.adopt(Repository(tmp_path / "ada"))
+    ticket = project.dispatch("work", "touch a.txt")
+    project.until(ticket, "done")
+    assert forked.fork_server().pid != first.pid
+    assert not psutil.pid_exists(first.pid)
+
+
+def ignores_deaths(pid: int) -> bool:
+    """The last thing that a fork server does before it listens."""
+    ignored = next(line for line in Path(f"/proc/{pid}/status").read_text().splitlines() if line.startswith("SigIgn"))
+    return bool(int(ignored.split()[1], 16) & 1 << signal.SIGCHLD - 1)
+
+
+def shown(pid: int, one: Squad) -> list[str]:
+    """The command line that the system shows for a process."""
+    return [word.replace(str(one.folder), "") for word in psutil.Process(pid).cmdline() if word]
+
+
+@pytest.mark.parametrize("words", [["version"], ["status"], ["dispatch", "--from", "-"], ["nonsense"]])
+def test_a_forked_command_prints_and_ends_as_an_execd_one(forked: Squad, tmp_path: Path, words: list[str]):
+    ours = forked.cli(*words, cwd=tmp_path, stdin="[[ticket]]\n")
+    env = {"PYTHONPATH": str(SOURCE), "LEGION_CONFIG": str(forked.settings), "LEGION_DATA_DIR": str(forked.data.root)}
+    theirs = subprocess.run(
+        [sys.executable, "-m", "legion", *words],
+        cwd=tmp_path,
+        env={**os.environ, **env},
+        input="[[ticket]]\n",
+        capture_output=True,
+        text=True,
+    )
+    assert (ours.args, ours.returncode, ours.stderr) == (theirs.args, theirs.returncode, theirs.stderr)
+    assert ours.stdout.partition("up ")[0] == theirs.stdout.partition("up ")[0]
+
+
+def standing(one: Squad, process: psutil.Process | None = None) -> dict[str, object]:
+    """What a start decides: session, group, signals, folder and first handles. The daemon's, if no process is given."""
     assert one.process is not None
-    process = psutil.Process(one.process.pid)
+    process = process or psutil.Process(one.process.pid)
     told = dict(line.split(":", 1) for line in Path(f"/proc/{process.pid}/status").read_text().splitlines())
     handles = {number: str(Path(f"/proc/{process.pid}/fd/{number}").readlink()) for number in (0, 1, 2)}
     return {
-        "session": os.getsid(process.pid),
-        "group": os.getpgid(process.pid),
+        "session": os.getsid(process.pid) == process.pid or os.getsid(process.pid),
+        "group": os.getpgid(process.pid) == process.pid or os.getpgid(process.pid),
         "signals": [told[name] for name in ("SigBlk", "SigIgn", "SigCgt")],
         "mask": told["Umask"],
         "folder": process.cwd(),

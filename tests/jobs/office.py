@@ -147,9 +147,8 @@ class Office:
 
     def prompts(self, agent: Agent) -> Iterator[str]:
         """Everything that the conversation holds, in order."""
-        for path in delivery.config_dir(self.context.workshop(self.project), f"agent-{agent.number}").glob(
-            "projects/*/*"
-        ):
+        state = delivery.state_folder(self.context.workshop(self.project), f"agent-{agent.number}")
+        for path in state.glob("claude/projects/*/*"):
             for line in path.read_text().splitlines():
                 entry = json.loads(line)
                 if entry["type"] == "user":
@@ -162,7 +161,7 @@ class Office:
         return [id for prompt in self.prompts(agent) for id in _MARK.findall(prompt)]
 
     def write(self, run: Run, entry: dict[str, object]) -> None:
-        folder = delivery.config_dir(self.context.workshop(self.project), run.seat) / "projects" / "here"
+        folder = delivery.state_folder(self.context.workshop(self.project), run.seat) / "claude/projects/here"
         folder.mkdir(parents=True, exist_ok=True)
         with (folder / f"{run.conversation}.jsonl").open("a") as file:
             file.write(json.dumps(entry) + "\n")

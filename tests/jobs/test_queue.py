@@ -10,7 +10,8 @@ import pytest
 
 from legion.domain.events import EventKind
 from legion.domain.landing.queue import PATIENCE
-from legion.domain.tickets.ticket import Change, Land, Propose, Prove, Start, Stop, Ticket
+from legion.domain.tickets.attempts import next_try_after_conflict
+from legion.domain.tickets.ticket import Change, Land, Propose, Prove, Retry, Start, StartPoint, Stop, Ticket
 from legion.git.hub.repository import Hub
 from legion.jobs.context import ProjectContext
 from legion.jobs.landing.queue import MergeQueue, standing
@@ -98,10 +99,10 @@ def test_small_ones_go_first_until_newcomers_have_passed_a_big_one_by(yard: Yard
 def test_a_batch_is_told_in_its_order_where_others_wait(yard: Yard):
     queue = MergeQueue(yard.context, 1)
     big = yard.enters(40)
-    queue.tell(yard.project_context, whole(yard, big), ())
+    queue.record_batch(yard.project_context, whole(yard, big), ())
     assert yard.said(EventKind.BATCH) == []
     small, aside = yard.enters(1), yard.enters(5)
-    queue.tell(yard.project_context, whole(yard, small), {aside})
+    queue.record_batch(yard.project_context, whole(yard, small), {aside})
     (told,) = yard.said(EventKind.BATCH)
     assert told["tickets"] == [small]
     assert told["lines"] == [1]
@@ -127,8 +128,9 @@ def test_what_was_learned_survives_a_restart_and_bows_to_the_settings(yard: Yard
     assert said == {"from": most, "to": 3, "why": words, "rule": "batch-learns"}
     again = MergeQueue(yard.context, 1)
     assert again.room(yard.project_context) == 3
+    project_context = yard.project_context
     with yard.context.store.read() as tx:
-        assert [one.id for one in again.first(yard.project_context, tx, tickets.live(tx, project=1))] == ids[:3]
+        assert [one.id for one in again.first(project_context, tx, tickets.live(tx, project=1))] == ids[:3]
     narrow = replace(
         yard.project_context,
         config=replace(yard.project_context.config, landing=replace(yard.project_context.config.landing, batch=2)),
@@ -148,3 +150,21 @@ def test_who_left_the_queue_is_in_no_batch(yard: Yard):
     with yard.context.store.write() as tx:
         tickets.move(tx, gone, Stop())
     assert yard.order() == [stays]
+
+
+def test_a_change_that_lost_a_conflict_lands_before_smaller_ones_until_a_person_takes_it_up_again(yard: Yard):
+    loser = yard.enters(40)
+    with yard.context.store.write() as tx:
+        lost = tickets.get(tx, loser)
+        ground = StartPoint(base=yard.changes[40].base, tree="t")
+        tickets.move(tx, loser, next_try_after_conflict(lost, "it conflicts", "", ground))
+        for step in (Start(yard.changes[40].base), Propose(yard.changes[40]), Prove()):
+            tickets.move(tx, loser, step)
+    other = yard.enters(1)
+    assert yard.order() == [loser, other]
+    with yard.context.store.write() as tx:
+        tickets.move(tx, loser, Stop())
+        tickets.move(tx, loser, Retry())
+        for step in (Start(yard.changes[40].base), Propose(yard.changes[40]), Prove()):
+            tickets.move(tx, loser, step)
+    assert yard.order() == [other, loser]

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from legion.jobs.agent import claude
+from legion.drivers import registry
+from legion.jobs.agent import model_run
 from legion.jobs.workspace import safe_files
 
 
@@ -53,7 +54,7 @@ def test_a_link_is_told_by_its_words_where_it_stays_inside(root: Path):
     told = {name: safe_files.behind(root, name) for name in (*links, "nothing", "a/thing")}
     assert told == {name: name for name in told} | {"a": "b/c", "b/up": "a"}
     (root / "CLAUDE.md").symlink_to("AGENTS.md")
-    assert claude.places_of_words(root) == ("AGENTS.md", ".claude/CLAUDE.md")
+    assert model_run.instruction_files(root, registry.default()) == ("AGENTS.md", ".claude/CLAUDE.md")
 
 
 def test_what_is_no_plain_file_is_not_read(root: Path):

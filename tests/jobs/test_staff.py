@@ -12,7 +12,7 @@ from legion.domain.agents.agent import ROOT
 from legion.domain.agents.mail import PING_PONG, Delivery, MessageKind
 from legion.domain.errors import LegionError, StateConflict
 from legion.domain.runs import Outcome
-from legion.jobs.turn.delivery import DeliveryTracker, config_dir
+from legion.jobs.turn.delivery import DeliveryTracker, state_folder
 from legion.runner.journal import JournalEvent
 from legion.service import questions as asking
 from legion.service.agents import hire as hiring
@@ -182,12 +182,12 @@ def test_an_echo_alone_is_not_yet_heard(office: Office):
     office.conduct()
     (number,) = office.claims
     agent, run = office.turn(number)
-    ear = DeliveryTracker(office.context, agent, config_dir(office.context.workshop(office.project), run.seat))
-    ear.hear(JournalEvent(number=1, time=0.0, kind="heard", facts={"id": run.prompt}))
+    ear = DeliveryTracker(office.context, agent, state_folder(office.context.workshop(office.project), run.seat))
+    ear.handle(JournalEvent(number=1, time=0.0, kind="heard", facts={"id": run.prompt}))
     with office.context.store.read() as tx:
         assert [one.delivery for one in mail.of_batch(tx, agent.id, run.prompt)] == [Delivery.OFFERED]
     office.take_prompt(number)
-    ear.hear(JournalEvent(number=2, time=0.0, kind="said", facts={}))
+    ear.handle(JournalEvent(number=2, time=0.0, kind="said", facts={}))
     with office.context.store.read() as tx:
         assert [one.delivery for one in mail.of_batch(tx, agent.id, run.prompt)] == [Delivery.HEARD]
 
@@ -203,7 +203,7 @@ def test_a_turn_that_cannot_begin_is_tried_again_later_and_its_parent_hears_of_i
         assert held is not None
         assert held > office.context.clock()
     (word,) = mailing.read(office.context, ROOT, ReadMail()).messages
-    assert (word.kind, "cannot begin its turn" in word.text) == ("notice", True)
+    assert (word.kind, "cannot start its turn" in word.text) == ("notice", True)
     office.conduct()
     office.take_prompt(number)
     office.end_turn(number, Outcome.FINISHED)

@@ -7,10 +7,14 @@ from pathlib import Path
 
 import pytest
 
+from legion.domain.tickets.ticket import Start, State
+from legion.runner.spec import RunnerError
 from legion.service.tickets import dispatch
-from legion.store.board import landings
+from legion.store.board import landings, tickets
+from legion.store.work import runs
 from tests.jobs.office import Office
-from tests.store.making import add_ticket
+from tests.jobs.silent import runner
+from tests.store.making import COMMIT, add_ticket
 
 
 @pytest.fixture
@@ -23,11 +27,11 @@ def office(tmp_path: Path) -> Iterator[Office]:
 @pytest.mark.parametrize(
     ("many", "landing", "said"),
     [
-        (0, (), "Nothing was in hand."),
+        (0, (), "No open tickets."),
         (1, (), "1 ticket is stopped."),
         (2, (), "2 tickets are stopped."),
-        (2, (2,), "1 ticket is stopped. Ticket 2 was not stopped: what reaches the target at this moment lands"),
-        (2, (1, 2), "Tickets 1, 2 were not stopped: what reaches the target at this moment lands; `legion undo N`"),
+        (2, (2,), "1 ticket is stopped. Ticket 2 was not stopped: a ticket that is just landing cannot be"),
+        (2, (1, 2), "Tickets 1, 2 were not stopped: a ticket that is just landing cannot be; `legion undo N`"),
     ],
 )
 def test_what_lands_at_this_moment_is_named(office: Office, many: int, landing: tuple[int, ...], said: str):
@@ -38,3 +42,20 @@ def test_what_lands_at_this_moment_is_named(office: Office, many: int, landing: 
     acted = dispatch.stop_all(office.context, str(office.root))
     assert acted.tickets == [number for number in numbers if number not in landing]
     assert acted.message.startswith(said)
+
+
+def test_all_runners_are_asked_to_stop_also_behind_one_that_does_not_answer(office: Office):
+    with office.context.store.write() as tx:
+        numbers = [add_ticket(tx, office.project).id for _ in range(2)]
+        for number in numbers:
+            tickets.move(tx, number, Start(COMMIT))
+        silent, answering = (office.context.data.runs / runs.start(tx, number, 1).name for number in numbers)
+    with (
+        runner(silent, answers=False),
+        runner(answering, answers=True) as asked,
+        pytest.raises(RunnerError, match="did not answer"),
+    ):
+        dispatch.stop_all(office.context, str(office.root))
+    assert asked == ["stop"]
+    with office.context.store.read() as tx:
+        assert set(tickets.states_of(tx, numbers).values()) == {State.STOPPED}

@@ -91,5 +91,5 @@ def test_what_agents_could_read_and_what_is_not_there_is_refused(project: Projec
     with pytest.raises(BadInput, match="agents can read the folder"):
         project.dispatch("x", "true", accept=["a"])
     project.squad.settings.write_text('[acceptance.a]\nrun = "true"\nfolder = "/nowhere/at/all"\n')
-    with pytest.raises(BadInput, match="is not there"):
+    with pytest.raises(BadInput, match="does not exist"):
         project.dispatch("x", "true", accept=["a"])

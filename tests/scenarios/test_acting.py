@@ -114,7 +114,7 @@ def test_a_dropped_ticket_leaves_the_board_and_its_files_lie_in_the_trash(projec
         project.squad.client.drop(first)
     project.stop(first)
     project.until_idle(first)
-    with pytest.raises(StateConflict, match=rf"come after ticket {first} \({second}\): drop them first"):
+    with pytest.raises(StateConflict, match=rf"come after ticket {first}: {second}\. Drop them first"):
         project.squad.client.drop(first)
     project.squad.client.drop(second)
     project.squad.client.drop(first)

@@ -57,7 +57,7 @@ def test_a_full_disk_under_the_worktrees_is_said_loses_nothing_and_work_goes_on_
         project.until(first, "done")
         filler = fill(disk)
         tickets = project.dispatch_all([big(n) for n in range(3)])
-        full = f"the disk that holds {disk}/ada-legion is full; free some room"
+        full = f"the disk that holds {disk}/ada-legion is full; free some space"
         until_seen(legion, lambda: full in said(project), full)
         filler.unlink()
         project.until_settled(*tickets)
@@ -163,7 +163,7 @@ def test_a_busy_port_gives_the_next_free_one_which_is_recorded(tmp_path: Path):
 
 def test_a_second_daemon_on_the_same_folder_says_so_and_leaves_the_first_alone(house: Squad, tmp_path: Path):
     said = house.cli("serve", "--port", "0", cwd=tmp_path)
-    assert_one_sentence(said, CONFLICT, "Another Legion daemon serves")
+    assert_one_sentence(said, CONFLICT, "Another Legion daemon already serves")
     assert house.client.healthy()
 
 

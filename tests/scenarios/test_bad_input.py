@@ -241,19 +241,19 @@ BAD_PLANS = {
     "a strange glob": ('[[ticket]]\ntitle = "a"\ncommand = "true"\nfiles = ["../up"]\n', "../up"),
     "a budget for a plain program": (
         '[[ticket]]\ntitle = "a"\ncommand = "true"\nbudget = 2\n',
-        "Ticket 'a' has a budget, which a plain program as its agent cannot keep: leave it out.",
+        "Ticket 'a': --budget needs a driver that can keep a budget. Remove --budget or choose --driver claude.",
     ),
     "questions of a plain program": (
         '[[ticket]]\ntitle = "a"\ncommand = "true"\nask = true\n',
-        "Ticket 'a' may ask you, which a plain program as its agent cannot: leave that out.",
+        "Ticket 'a': --ask needs a driver that can talk. Remove --ask or choose --driver claude.",
     ),
     "a budget for a checkpoint": (
         '[[ticket]]\ntitle = "a"\ncheckpoint = true\nbudget = 2\n',
-        "Ticket 'a' is a checkpoint, which has no agent: leave out",
+        "Ticket 'a': a checkpoint has no agent. Remove --budget.",
     ),
     "too many attempts": (
         '[[ticket]]\ntitle = "a"\ncommand = "true"\nmax_attempts = 50\n',
-        "`max_attempts` must be between 1 and 20",
+        "`max_attempts` must be a whole number from 1 to 20, not 50",
     ),
 }
 

@@ -23,13 +23,13 @@ from legion.gateway import lifecycle
 from legion.gateway.accounting import ledger
 from legion.gateway.accounting.ledger import LedgerPosition, RequestEntry
 from legion.gateway.files.folder import GatewayFolder
-from legion.rehearsal.process import playing
 from tests.gateway.upstream import Upstream
 from tests.scenarios import hostile_agent, hostile_keys
 from tests.scenarios.test_claude_settings import Tap
 from tests.scenarios.test_hostile import SECRET, SOMEBODY, Lair, in_shell, living_with
 from tests.support.models import KEY, Company
 from tests.support.sampling import sampled
+from tests.support.stage import playing
 
 HARM = "the agent was here"
 PLANTS = ("config", "commits", "file", "link", "common", "nested", "linked files")

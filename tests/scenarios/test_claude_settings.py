@@ -17,12 +17,12 @@ from urllib.parse import urlsplit
 import pytest
 
 from legion.drivers.claude.program import bundled_program
-from legion.rehearsal.process import playing
 from tests.gateway.upstream import Exchange, Upstream
 from tests.scenarios.test_hostile import SOMEBODY, interpreter_for, libraries
 from tests.support.legion import Squad
 from tests.support.models import RETRIES, Company, company
 from tests.support.repository import Repository
+from tests.support.stage import playing
 
 PERSONAL, PARENTAL, OURS = "only the person says this", "only the parent folder says this", "the repository says this"
 MUCH = "\N{CJK UNIFIED IDEOGRAPH-8A18}" * 50_000

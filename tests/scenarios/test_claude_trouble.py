@@ -71,7 +71,7 @@ def goes_on(here: Company, ticket: int) -> None:
     assert [event.facts["resumed"] for event in here.journal(ticket) if event.kind == "conversation"] == [False, True]
 
 
-KEY_REFUSED = "see `legion provider test`: mend it, then `legion resume"
+KEY_REFUSED = "see `legion provider test`: fix it, then `legion resume"
 TROUBLES = {
     "storm": ("status = 529", "limited", "does not serve for now: API Error: 529"),
     "broken": ("status = 500", "limited", "does not serve for now: API Error: 500"),
@@ -211,14 +211,14 @@ answer = {"subtype": "success", "request_id": asked["request_id"], "response": {
 print(json.dumps({"type": "control_response", "response": answer}), flush=True)
 sys.stdin.readline()
 """
-NOISE = "ended without a last word (exit code 0)"
+NOISE = "ended without a result (exit code 0)"
 STRANGE = {
     "nothing": (f"{NEW_ENOUGH}exit 0", f"{NOISE}: Claude Code ended before the conversation began"),
     "at-once": (f"{NEW_ENOUGH}echo 'libfoo is missing' >&2; exit 7", "last word (exit code 7): libfoo is missing; "),
     "garbage": (f"{NEW_ENOUGH}head -c 3000000 /dev/urandom", f"{NOISE}"),
     "half-json": (f"""{NEW_ENOUGH}printf '{{"type":"resu'""", f'{NOISE}: {{"type":"resu; '),
     "half-later": (SPEAKS + """print('{"type": "assistant", "mess', end="", flush=True)""", f'{NOISE}: {{"type": "ass'),
-    "no-shape": (SPEAKS + """print('{"type": "assistant"}', flush=True)""", "ended without a last word"),
+    "no-shape": (SPEAKS + """print('{"type": "assistant"}', flush=True)""", "ended without a result"),
     "too-deep": (SPEAKS + """print('{"a":' * 200_000, flush=True)""", NOISE),
     "long-line": (SPEAKS + """print("x" * 150_000_000, flush=True)""", NOISE),
 }

@@ -47,7 +47,8 @@ def test_a_criterion_whose_proof_fails_is_shown_red_and_the_ticket_is_not_done(p
 
 
 @pytest.mark.parametrize(
-    ("proof", "why"), [("who :: true", "no line of the criteria"), ("1 :: [lint]", "no check 'lint' .there are: test")]
+    ("proof", "why"),
+    [("who :: true", "no line of the criteria"), ("1 :: [lint]", "no check 'lint'. Known checks: test")],
 )
 def test_a_binding_that_makes_no_sense_is_refused_at_dispatch(project: Project, proof: str, why: str):
     with pytest.raises(BadInput, match=why):

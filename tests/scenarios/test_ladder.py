@@ -24,11 +24,15 @@ def here(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Company]:
 
 
 def works_at(here: Company, name: str, attempt: int) -> int:
-    """A ticket whose agent says that it is done every time, and does something only in this attempt."""
-    command = f'if [ "$LEGION_ATTEMPT" = {attempt} ]; then echo {name} > {name}.txt; fi'
+    """A ticket whose agent says that it is done every time, and does what passes its proof only in this attempt."""
+    command = f"echo $LEGION_ATTEMPT > {name}.txt"
     call = f'call = {{tool = "Bash", input = {{command = {json.dumps(command)}}}}}'
     here.script(name, f'[[step]]\nsay = "I work."\n{call}\n\n[[step]]\nsay = "All done!"\n')
-    return here.dispatch(name)
+    return here.dispatch(name, prove=[proof(name, attempt)])
+
+
+def proof(name: str, attempt: int) -> str:
+    return f"test $(cat {name}.txt) = {attempt}"
 
 
 def asked(here: Company, name: str) -> list[tuple[str, str]]:
@@ -55,20 +59,21 @@ def test_fresh_eyes_and_then_a_stronger_model_each_in_a_conversation_of_its_own(
     assert len({conversation for _, conversation in heard}) == 3
     assert ["opus" in model for model, _ in heard] == [False, False, True]
     first, second = reasons(page)
-    assert first == "it changed nothing; next: fresh eyes: a new conversation with a summary of what was tried"
-    assert second == "it changed nothing; next: the next model of the ladder: opus"
+    why = f"checks failed: `{proof('third', 3)}`"
+    assert first == f"{why}; next: fresh eyes: a new conversation with a summary of what was tried"
+    assert second == f"{why}; next: the next model of the ladder: opus"
     given = [here.squad.data.runs / f"ticket-{ticket}-run-{run.id}" / "given/briefing.md" for run in page.runs]
     assert "What others tried before you" not in given[0].read_text()
     told = given[2].read_text()
-    assert "- attempt 1: it changed nothing" in told
-    assert "- attempt 2: it changed nothing" in told
+    assert f"- attempt 1: {why}" in told
+    assert f"- attempt 2: {why}" in told
     assert "with fresh eyes" in told
 
 
 def test_at_the_end_of_the_ladder_a_person_is_asked(here: Company):
     ticket = works_at(here, "fourth", 4)
     one = question(here, ticket)
-    assert "3 attempts did not make it, the last because it changed nothing" in one.words
+    assert "3 attempts did not succeed, the last because checks failed" in one.words
     assert f"legion answer {one.id} yes" in here.told("ticket", str(ticket))
     assert "is tried again" in here.told("answer", str(one.id), "yes")
     assert here.project.until(ticket, "done").ticket.attempt == 4
@@ -78,7 +83,18 @@ def test_a_no_at_the_end_of_the_ladder_fails_the_ticket(here: Company):
     ticket = works_at(here, "never", 99)
     here.squad.client.answer(question(here, ticket).id, AnswerQuestion(allowed=False))
     page = here.project.ticket(ticket)
-    assert (page.ticket.state, page.ticket.reason) == ("failed", "gave up after 3 attempts: it changed nothing")
+    reason = f"gave up after 3 attempts: checks failed: `{proof('never', 99)}`"
+    assert (page.ticket.state, page.ticket.reason) == ("failed", reason)
+
+
+def test_after_two_attempts_that_change_nothing_a_person_is_asked(here: Company):
+    here.script("idle", '[[step]]\nsay = "All done!"\n')
+    ticket = here.dispatch("idle")
+    one = question(here, ticket)
+    assert "2 attempts did not succeed, the last because it changed nothing" in one.words
+    here.squad.client.answer(one.id, AnswerQuestion(allowed=False))
+    page = here.project.ticket(ticket)
+    assert (page.ticket.state, page.ticket.attempt) == ("failed", 2)
 
 
 def test_who_says_how_often_means_it(here: Company):
@@ -104,5 +120,5 @@ def test_silence_at_the_end_of_the_ladder_is_a_no(tmp_path_factory: pytest.TempP
     settings = "[questions]\nanswer_within = 1\n[models]\nescalation = []\n"
     with company(tmp_path_factory.mktemp("silent"), settings=settings, config=ONE_EACH) as one:
         page = one.project.until(works_at(one, "silent", 99), "failed")
-        assert page.ticket.reason == "gave up after 2 attempts: it changed nothing"
+        assert page.ticket.reason == f"gave up after 2 attempts: checks failed: `{proof('silent', 99)}`"
         assert one.squad.client.inbox().questions == []

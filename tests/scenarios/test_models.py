@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from legion.rehearsal.process import playing
 from tests.support.models import company
+from tests.support.stage import playing
 
 ASKS = """
 import json, os, urllib.error, urllib.request

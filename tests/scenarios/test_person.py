@@ -96,7 +96,7 @@ def test_who_has_all_and_goes_back_takes_the_target_along_and_may_come_forward_a
     project.repository.git("reset", "--quiet", "--hard", "HEAD~1")
     later = project.dispatch("later", "echo later > later.txt")
     project.until(later, "done")
-    assert "not in the target any more" in project.squad.cli("status", cwd=project.repository.root).stdout
+    assert "no longer in the target" in project.squad.cli("status", cwd=project.repository.root).stdout
     found = {one.name: one.detail for one in project.squad.client.doctor(project.cwd).findings}
     assert f"ticket {first} (" in found["landed and gone"]
     assert marks(project, first) == ["landing.left-behind"]

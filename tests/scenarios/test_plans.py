@@ -45,7 +45,7 @@ def test_until_its_plan_is_approved_the_agent_of_a_ticket_only_reads(here: Compa
     assert returned(here, ticket) == [True, True]
     assert (page.planning, page.proposal, page.ticket.attempt) == ("proposed", "I write b.", 1)
     assert not (here.project.worktree(ticket) / "a.txt").exists()
-    assert "waits for a word about its plan" in here.cli("resume", str(ticket)).stderr
+    assert "waits for a decision about its plan" in here.cli("resume", str(ticket)).stderr
     assert here.cli("reject", str(ticket), " ").returncode == 2
 
     # Whatever dies while it waits, it waits.
@@ -142,7 +142,7 @@ def test_the_word_about_a_plan_is_said_until_the_model_has_answered_to_it(desk: 
         with desk.context.store.write() as tx:
             run = runs.start(tx, number, 1)
             plan = plan_approvals.of_ticket(tx, number)
-        text = plan_approval.told(desk.context, plan, run, "Go on.", again=True)
+        text = plan_approval.with_plan(desk.context, plan, run, "Go on.", resumes=True)
         assert "only read for now" in text
         folder = desk.context.data.runs / run.name
         folder.mkdir(parents=True)

@@ -235,7 +235,7 @@ def test_a_key_that_is_not_there_is_told_in_one_sentence(here: Company):
 def test_a_ticket_without_a_way_to_a_model_waits_says_so_and_goes_on_when_there_is_one(here: Company):
     here.script("writes", WRITES)
     made = here.cli("dispatch", "-t", "hello", "--driver", "claude", "rehearsal: writes")
-    assert "no way to a model yet" in made.stderr
+    assert "No model can be reached yet" in made.stderr
     ticket = int(made.stdout.removeprefix("Ticket ID: "))
     page = here.project.until(ticket, "parked")
     assert "legion provider add anthropic" in page.ticket.reason

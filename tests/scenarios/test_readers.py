@@ -132,7 +132,7 @@ def test_what_was_let_pass_does_not_block_later_and_what_was_settled_is_not_rais
     assert (last.verdict, last.findings) == ("approve", [])
     assert last.notes[0] == "finding 1 was settled and does not count again: pass.txt:1"
     shown = office.page(ticket)
-    assert "reviewer approved by the rules, against its words" in shown
+    assert "reviewer approved by the rules, against its verdict" in shown
     assert "noted: finding 1 was settled" in shown
 
 

@@ -27,7 +27,7 @@ def test_lines_that_nobody_misses_are_shown_as_unproven(make: Callable[..., Proj
     assert (found.tried, found.left, found.idle) == (2, 0, ["test -e words.txt"])
     shown = project.squad.cli("ticket", str(ticket), cwd=project.repository.root).stdout
     assert "unproven  words.txt:9, 1 line" in shown
-    assert "green without the change  test -e words.txt" in shown
+    assert "passes without the change  test -e words.txt" in shown
     assert {receipt.verdict for receipt in page.receipts} == {"green"}
     assert project.landed("words.txt") == WORDS["words.txt"].replace("one", "ONE").replace("nine", "NINE")
 
@@ -38,7 +38,7 @@ def test_a_proof_that_was_green_before_is_said_beside_its_criterion(make: Callab
     page = project.until(ticket, "done")
     assert [(one.backing, one.idle) for one in page.evidence] == [("proven", True)]
     shown = project.squad.cli("ticket", str(ticket), cwd=project.repository.root).stdout
-    assert "which is green without the change, too" in shown
+    assert "which also passes without the change" in shown
 
 
 def test_without_proofs_the_checks_are_tried(make: Callable[..., Project]):

@@ -17,7 +17,7 @@ from tests.support.repository import CHECK, Repository
 def test_trust_is_about_the_very_texts_that_were_shown(project: Project):
     client = project.squad.client
     project.repository.write({"legion.toml": CHECK.replace("sh check.sh", "echo evil")})
-    shown = client.trustable(Where(cwd=project.cwd))
+    shown = client.trustable(project.cwd)
     assert [(text.place, text.trusted) for text in shown.texts] == [("landed", True), ("checkout", False)]
     assert "echo evil" in shown.texts[1].text
     project.repository.write({"legion.toml": CHECK.replace("sh check.sh", "echo worse")})
@@ -73,13 +73,13 @@ def test_landed_work_that_the_branch_lacks_keeps_the_project(project: Project):
     project.repository.commit("mine", {"README.txt": "person\n"})
     client = project.squad.client
     with pytest.raises(StateConflict, match="landed commits are not on main yet"):
-        client.remove_project(Where(cwd=project.cwd))
+        client.remove_project(project.cwd)
     hub = str(project.hub)
     with pytest.raises(StateConflict, match=f"git fetch {hub} refs/legion/target"):
         _until_refused(client, project)
     project.repository.git("fetch", "--quiet", hub, "refs/legion/target")
     project.repository.git("merge", "--quiet", "-X", "ours", "-m", "settled", "FETCH_HEAD")
-    client.remove_project(Where(cwd=project.cwd))
+    client.remove_project(project.cwd)
     with pytest.raises(StateConflict, match="no project any more"):
         client.pause_ticket(ticket)
     assert client.ticket(ticket).ticket.state == "done"
@@ -96,12 +96,8 @@ def test_work_lands_while_the_repository_is_away_and_one_that_stays_away_can_be_
     client = project.squad.client
     project.until(ticket, "done")
     (line,) = [one for one in client.status(None).projects if one.root == str(root)]
-    assert line.notes == [
-        (
-            "its repository is missing: if you moved it, run `legion init` there; "
-            f"if you deleted it, `legion init --remove {root}`"
-        )
-    ]
+    moved = "its repository is missing: if you moved it, run `legion init` there"
+    assert line.notes == [f"{moved}; if you deleted it, `legion init --remove {root}`"]
     taken_over = project.squad.cli("init", str(away), cwd=root.parent)
     assert f"moved here from {root}" in taken_over.stderr + taken_over.stdout
     assert project.squad.cli("collect", cwd=away).returncode == 0
@@ -118,7 +114,7 @@ def test_work_lands_while_the_repository_is_away_and_one_that_stays_away_can_be_
 
 def test_a_removed_project_can_come_back(project: Project):
     client = project.squad.client
-    client.remove_project(Where(cwd=project.cwd))
+    client.remove_project(project.cwd)
     project.squad.adopt(project.repository)
     ticket = project.dispatch("a", "echo a > a.txt")
     project.until_settled()

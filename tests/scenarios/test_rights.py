@@ -11,6 +11,7 @@ import pytest
 
 from legion.config.files.user import UserConfig
 from legion.config.sections.claude import Answers, ClaudeSettings
+from legion.domain.agents.tools import DESCRIPTIONS, Tool
 from legion.domain.events import EventKind
 from legion.domain.questions import QuestionKind
 from legion.domain.tickets.ticket import Park, ParkReason, Start
@@ -21,7 +22,7 @@ from legion.store.staff import mail as stored_mail
 from legion.wire.agents import FireAgent, HireAgent, InterruptAgent
 from legion.wire.errors import BadInput, NotAllowed, NotFound
 from legion.wire.mail import NewMessage, ReadMail
-from legion.wire.projects import AddProject, Where
+from legion.wire.projects import AddProject
 from legion.wire.questions import AnswerQuestion
 from legion.wire.tickets import Action, Dispatch, NewTicket
 from tests.support.office import PERSONS, Employee, Office, office, use
@@ -188,7 +189,7 @@ def test_an_agent_sees_its_own_projects_board_alone(here: Office, boss: Employee
         assert here.person.ticket(mine).ticket.project == "ada"
     finally:
         here.person.stop(foreign, Action())
-        here.person.remove_project(Where(cwd=str(other.root)))
+        here.person.remove_project(str(other.root))
 
 
 def test_the_agent_of_a_ticket_reports_and_asks_and_does_nothing_else(here: Office):
@@ -231,6 +232,12 @@ def test_the_agent_of_a_ticket_reports_and_asks_and_does_nothing_else(here: Offi
 def test_what_a_model_says_wrong_is_answered_with_what_to_say(boss: Employee, tool, arguments, words):
     with pytest.raises(BadInput, match=words):
         boss.use(tool, **arguments)
+
+
+def test_dispatch_takes_the_worker_of_legion_cc_and_models_do_not_read_of_it(boss: Employee):
+    ticket = boss.use("legion-dispatch", title="t", text="x", worker_id=2).data["ticket"]
+    assert boss.use("legion-check", ticket=ticket).data["title"] == "t"
+    assert "worker_id" not in DESCRIPTIONS[Tool.DISPATCH].schema()["properties"]
 
 
 def test_an_unknown_tool_is_answered_with_those_that_there_are(boss: Employee):

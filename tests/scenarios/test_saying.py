@@ -47,7 +47,7 @@ def test_doctor_says_that_a_driver_of_the_persons_own_replaces_claude_code(here:
         assert finding(here, "model").strip() == "True not needed: you use another driver"
         assert "not needed: you use another driver" in here.told("doctor")
         refused = here.cli("dispatch", "-t", "x", "--driver", "claude", "--budget", "2")
-        assert (refused.returncode, "a plain program as its agent cannot keep" in refused.stderr) == (2, True)
+        assert (refused.returncode, "--budget needs a driver that can keep a budget" in refused.stderr) == (2, True)
 
 
 def test_doctor_asks_nothing_of_those_who_use_another_driver(here: Company):
@@ -95,5 +95,5 @@ def test_a_ticket_that_rests_or_waits_for_the_provider_does_not_need_the_person(
     assert f"#{ticket}  hasty" in shown.partition("Waiting")[2]
     first, *_, last = [run.id for run in project.ticket(ticket).runs]
     logged = project.squad.cli("log", str(ticket), cwd=project.repository.root)
-    assert f"This is run {last}; before it came {first}, " in logged.stderr
+    assert f"This is run {last}; earlier ones are {first}, " in logged.stderr
     project.stop(ticket)

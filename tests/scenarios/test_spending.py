@@ -118,7 +118,7 @@ def test_a_limit_is_no_failure_and_everybody_says_when_work_goes_on(here: Compan
     assert (
         f"#{ticket}  play limited  waits for the provider, resumes by itself in" in status.partition("\nWaiting\n")[2]
     )
-    assert "it goes on by itself" in here.told("ticket", str(ticket))
+    assert "it resumes by itself" in here.told("ticket", str(ticket))
     until_seen(here.squad, lambda: here.squad.client.providers().providers[0].limit is not None, "the limit")
     assert "97% of 5h used" in here.told("provider", "list")
     assert "limit of rehearsal: 97% used of 5h" in here.told("doctor")

@@ -209,7 +209,7 @@ def test_a_spent_budget_ends_the_turn_and_what_was_written_is_saved(here: Compan
     staff.hire("spender", budget=1.0)
     here.project.until_true(lambda: bool(staff.results("spender")))
     (said,) = staff.results("spender")
-    assert said.startswith("spender did not come to the end of its turn: The agent has spent its budget")
+    assert said.startswith("spender did not complete its turn: The agent has spent its budget")
     (turn,) = staff.page("spender").turns
     assert turn.outcome == "out_of_budget"
     # The gateway writes down what was spent within a second.

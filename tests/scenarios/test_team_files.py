@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from legion.wire.errors import BadInput, NotFound
-from legion.wire.projects import Trust, Where
+from legion.wire.projects import Trust
 from legion.wire.questions import AnswerQuestion
 from tests.support.legion import Project, Squad, squad
 from tests.support.looking import until_seen
@@ -196,8 +196,8 @@ def test_a_repositorys_definitions_count_once_they_are_trusted_and_cannot_widen(
     with pytest.raises(NotFound, match=r"\.legion/teams/house\.toml alone, which you have not trusted"):
         project.dispatch("House", keeps, team="house")
     made = firm.squad.cli("dispatch", "-t", "Plain", "--command", keeps, cwd=project.repository.root)
-    assert "Note: .legion/roles/engineer.toml does not count before you trust it" in made.stderr
-    shown = firm.squad.client.trustable(Where(cwd=project.cwd)).texts
+    assert "Note: .legion/roles/engineer.toml has no effect before you trust it" in made.stderr
+    shown = firm.squad.client.trustable(project.cwd).texts
     assert len([text for text in shown if ".legion/" in text.file and not text.trusted]) == 4
     firm.squad.client.trust(Trust(cwd=project.cwd, hashes=[text.hash for text in shown]))
     ticket = project.dispatch("House", keeps.replace("told", "g"), team="house")

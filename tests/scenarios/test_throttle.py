@@ -53,7 +53,7 @@ def test_before_the_wall_fewer_work_at_once(tmp_path: Path):
         here.project.until_true(lambda: paces(here) == [("open", "slow")])
         one, two = here.dispatch("pausing"), here.dispatch("pausing")
         gate.arrived()
-        words = "waits, because fewer work at once near the limit (rehearsal: 95% of 5h is used)"
+        words = "waits, because fewer agents run at once near the limit (rehearsal: 95% of 5h is used)"
         here.project.until_true(lambda: words in here.project.ticket(two).ticket.doing)
         assert (here.project.state(one), here.project.state(two)) == ("working", "queued")
         gate.open(2)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from legion.wire.errors import StateConflict
-from legion.wire.projects import AddProject, Where
+from legion.wire.projects import AddProject
 from tests.support.gates import Gate
 from tests.support.legion import Project, Squad, new
 from tests.support.repository import Repository
@@ -42,7 +42,7 @@ def test_a_whole_life_of_tickets_leaves_the_repository_byte_for_byte_as_it_was(
     client.graph(project.cwd)
     client.doctor(project.cwd)
     client.config(project.cwd)
-    client.worktrees(Where(cwd=project.cwd))
+    client.worktrees(project.cwd)
     client.drop(bad)
     client.drop(held)
     project.pause()

@@ -114,7 +114,7 @@ def test_who_heeds_nothing_is_interrupted_then_replaced_by_fresh_eyes_then_by_an
     assert "next: fresh eyes" in back[0]
     assert "next: the next model of the ladder: opus" in back[1]
     (question,) = [one for one in here.squad.client.inbox().questions if one.ticket == ticket]
-    assert "3 attempts did not make it, the last because it made the same call" in question.words
+    assert "3 attempts did not succeed, the last because it made the same call" in question.words
     advised = [words for words in told(here, ticket) if words.startswith("You were interrupted by Legion")]
     assert len(advised) == 3
     here.squad.client.answer(question.id, AnswerQuestion(allowed=False))
@@ -223,7 +223,7 @@ def test_a_standing_agent_is_helped_too_and_its_parent_hears_of_the_end(here: Co
     staff.hire("round")
     until(lambda: staff.results("round"), here, "the end of its turn")
     (said,) = staff.results("round")
-    assert said.startswith("round did not come to the end of its turn: it made the same call")
+    assert said.startswith("round did not complete its turn: it made the same call")
     lines = here.squad.client.history(here.project.cwd).lines
     found = [line.data["step"] for line in lines if line.kind == "liveness.step" and "agent" in line.data]
     assert found == ["nudge", "interrupt", "end"]

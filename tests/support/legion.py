@@ -62,7 +62,8 @@ class Squad:
         words = ["--data-dir", str(self.data.root), "--port", "20000"]
         with self.data.daemon_log.open("ab") as log:
             if not self.launch and (source := warm(SOURCE)).fits(env):
-                self.process = source.start(words, env, ready=writing, output=log.fileno())
+                handles = {1: log.fileno(), 2: log.fileno(), writing: writing}
+                self.process = source.start("legion.daemon", words, env, Path.cwd(), handles)
             else:
                 argv = [*(self.launch or PLAIN), "-m", "legion.daemon", *words]
                 self.process = subprocess.Popen(argv, env=env, pass_fds=[writing], stdout=log, stderr=log)
@@ -103,7 +104,7 @@ class Squad:
     def cli(
         self, *words: str, cwd: Path, stdin: str = "", extra: Mapping[str, str] | None = None
     ) -> subprocess.CompletedProcess[str]:
-        """The real command line, as a process."""
+        """The real command line, as a process of its own."""
         env = {
             **{name: value for name, value in os.environ.items() if not name.startswith("LEGION_")},
             "PYTHONPATH": str(SOURCE),
@@ -111,6 +112,8 @@ class Squad:
             "LEGION_DATA_DIR": str(self.data.root),
             **(extra or {}),
         }
+        if (source := warm(SOURCE)).fits(env):
+            return source.run("legion", words, env, cwd, stdin=stdin, patience=PATIENCE)
         argv = [sys.executable, "-m", "legion", *words]
         return subprocess.run(argv, cwd=cwd, env=env, input=stdin, capture_output=True, text=True, timeout=PATIENCE)
 
@@ -214,7 +217,7 @@ class Project:
 
     @property
     def worktrees(self) -> Path:
-        return Path(self.squad.client.worktrees(Where(cwd=self.cwd)).root)
+        return Path(self.squad.client.worktrees(self.cwd).root)
 
     def worktree(self, ticket: int) -> Path:
         return self.worktrees / f"ticket-{ticket}"
@@ -253,7 +256,7 @@ class Project:
         return self.squad.client.retry(ticket, Action(feedback=feedback))
 
     def trust(self) -> None:
-        shown = self.squad.client.trustable(Where(cwd=self.cwd))
+        shown = self.squad.client.trustable(self.cwd)
         self.squad.client.trust(Trust(cwd=self.cwd, hashes=[text.hash for text in shown.texts]))
 
     def pause(self) -> None:

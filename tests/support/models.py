@@ -9,11 +9,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from textwrap import dedent
 
-from legion.rehearsal.process import Playing, playing
+from legion.rehearsal.process import Playing
 from legion.runner.journal import JournalEvent, read_journal
 from legion.wire.providers import AddProvider
 from tests.support.legion import Project, Squad
 from tests.support.repository import CHECK, Repository
+from tests.support.stage import playing
 
 KEY = "sk-ant-planted-5e1f0c7d9b3a4826"
 """What opens the door of the scripted provider, as far as Legion knows: the rehearsal takes any key."""

@@ -32,7 +32,7 @@ from legion.store.staff import agents, tokens
 from legion.store.work import runs
 from legion.system.paths import DataDir
 from legion.wire.agents import HireAgent, Hired
-from legion.wire.projects import AddProject, DaemonLine, Trust, Where
+from legion.wire.projects import AddProject, DaemonLine, Trust
 from legion.wire.tools import ToolAnswer
 from tests.support.repository import CHECK, Repository
 
@@ -127,6 +127,8 @@ def office(folder: Path, user: UserConfig | None = None, config: str = CHECK) ->
     port = listener.getsockname()[1]
     url = f"http://127.0.0.1:{port}"
     with wired(user or UserConfig(), data, url) as (context, news, _conductor, _keeper):
+        # No run starts here, and a fork server that is left alone imports every driver.
+        context.launcher.close()
         line = DaemonLine(pid=os.getpid(), url=url, version="", data_dir="", started_at=time.time(), sandbox="")
         service = Service(context, news, daemon=line, end=lambda: None)
         app = make_app(CallerRegistry(context, service, news), token=PERSONS, hosts=("127.0.0.1", "localhost"))
@@ -138,7 +140,7 @@ def office(folder: Path, user: UserConfig | None = None, config: str = CHECK) ->
             repository = Repository(folder / "ada", config)
             here = Office(context, port, str(repository.root))
             here.person.add_project(AddProject(path=here.cwd))
-            shown = here.person.trustable(Where(cwd=here.cwd))
+            shown = here.person.trustable(here.cwd)
             here.person.trust(Trust(cwd=here.cwd, hashes=[text.hash for text in shown.texts]))
             yield here
         finally:

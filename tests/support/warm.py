@@ -1,12 +1,13 @@
-"""Daemons for tests, forked from one warm process per test process, so that none pays for its imports again.
+"""Daemons and commands for tests, forked from one warm process per test process: none pays for its imports again.
 
-A forked daemon gets the arguments, environment, folder, handles and signals of a plain start. Only what the kernel
-remembers of an exec differs: /proc shows the command line and the first environment of the warm process.
+A forked program gets the arguments, environment, folder, handles and signals of a plain start. Only what the kernel
+remembers of an exec differs: /proc shows the first environment of the warm process.
 """
 
 from __future__ import annotations
 
 import atexit
+import contextlib
 import functools
 import json
 import os
@@ -15,6 +16,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -23,6 +25,8 @@ ROOT = Path(__file__).parents[2]
 LONGEST = 1 << 17
 """Bytes: an environment and a few words fit."""
 
+ROOM = " " * 4096
+"""Where forked programs write their own command lines."""
 _READ_AT_START = ("PYTHON", "LC_", "LANG", "TZ", "LD_", "GLIBC_", "MALLOC_")
 """Variables that an interpreter and its libraries look at only once begin so."""
 
@@ -71,7 +75,7 @@ class Warm:
         self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "tests.support.warm_process", str(theirs.fileno())],
+                [sys.executable, "-m", "tests.support.warm_process", str(theirs.fileno()), ROOM],
                 cwd=ROOT,
                 env=self._env,
                 stdin=subprocess.DEVNULL,
@@ -83,10 +87,34 @@ class Warm:
         """Whether an interpreter that starts with this environment is one like ours."""
         return _read_at_start(env) == _read_at_start(self._env)
 
-    def start(self, words: Sequence[str], env: Mapping[str, str], *, ready: int, output: int) -> Forked:
-        """`python -m legion.daemon WORDS` in the folder where we are; `ready` keeps its number."""
-        ask = {"words": list(words), "env": dict(env), "cwd": str(Path.cwd()), "ready": ready}
-        return Forked(self, self._ask(ask, [ready, output]))
+    def start(
+        self, module: str, words: Sequence[str], env: Mapping[str, str], cwd: Path, handles: Mapping[int, int]
+    ) -> Forked:
+        """`python -m MODULE WORDS`; `handles` are ours by the numbers that they have there."""
+        ask = {"module": module, "words": list(words), "env": dict(env), "cwd": str(cwd), "numbers": list(handles)}
+        return Forked(self, self._ask(ask, list(handles.values())))
+
+    def run(
+        self, module: str, words: Sequence[str], env: Mapping[str, str], cwd: Path, *, stdin: str, patience: float
+    ) -> subprocess.CompletedProcess[str]:
+        """As `subprocess.run` with captured output."""
+        argv = [sys.executable, "-m", module, *words]
+        with contextlib.ExitStack() as open_files:
+            files = [open_files.enter_context(tempfile.TemporaryFile("w+")) for _ in range(3)]
+            files[0].write(stdin)
+            files[0].seek(0)
+            process = self.start(module, words, env, cwd, {number: file.fileno() for number, file in enumerate(files)})
+            try:
+                code = process.wait(patience)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+                raise subprocess.TimeoutExpired(argv, patience) from None
+            output = []
+            for file in files[1:]:
+                file.seek(0)
+                output.append(file.read())
+        return subprocess.CompletedProcess(argv, code, *output)
 
     def reap(self, pid: int) -> int:
         """The exit code of a process that has ended."""

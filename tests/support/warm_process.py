@@ -1,23 +1,29 @@
-"""The warm process: it has imported a whole daemon, and turns into one in a millisecond, as often as it is asked to.
+"""The warm process: it has imported all of Legion, and turns into any part of it in a few milliseconds when asked to.
 
-It has one thread and holds nothing but its socket and what it was just handed, so nothing leaks into daemons.
+It has one thread and holds nothing but its socket and what it was just handed, so nothing leaks into what it forks.
 """
 
 from __future__ import annotations
 
+import atexit
 import contextlib
+import fcntl
 import gc
 import importlib
 import json
 import os
+import pkgutil
 import runpy
 import signal
 import socket
 import sys
+import threading
 from dataclasses import dataclass
+from typing import NoReturn
 
 import legion.daemon.main
 from legion.system import crash
+from tests.support import prefork
 from tests.support.warm import LONGEST
 
 _LATER = (
@@ -32,19 +38,21 @@ _LATER = (
 
 @dataclass(frozen=True, kw_only=True)
 class Wanted:
-    """The daemon that this process is to be."""
+    """What this process is to be: `python -m MODULE WORDS`."""
 
+    module: str
     words: list[str]
     env: dict[str, str]
     cwd: str
-    ready: int
+    numbers: list[int]
     handles: list[int]
-    """Where it says that it is ready, and where its output goes."""
+    """Which handles it has, and under which numbers."""
 
 
 def main(handle: int) -> None:
-    for name in _LATER:
+    for name in (*_LATER, *_modules("legion.cli"), *_modules("legion.rehearsal")):
         importlib.import_module(name)
+    prefork.warm()
     # A terminal's interrupt is for the tests, which still ask us how their daemons ended.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     gc.collect()
@@ -55,12 +63,18 @@ def main(handle: int) -> None:
         _become(wanted)
 
 
+def _modules(package: str) -> list[str]:
+    """All of a package but what runs when it is imported."""
+    found = pkgutil.walk_packages(importlib.import_module(package).__path__, f"{package}.")
+    return [module.name for module in found if not module.name.endswith("__main__")]
+
+
 def _serve(asks: socket.socket) -> Wanted | None:
     """Fork for every ask. It returns in each child, and here when nobody is left who could ask."""
     living: set[int] = set()
     with contextlib.suppress(ConnectionError):
         while True:
-            message, handles, _, _ = socket.recv_fds(asks, LONGEST, 2)
+            message, handles, _, _ = socket.recv_fds(asks, LONGEST, 3)
             if not message:
                 break
             ask = json.loads(message)
@@ -82,21 +96,54 @@ def _serve(asks: socket.socket) -> Wanted | None:
 
 
 def _become(wanted: Wanted) -> None:
-    """Everything that an exec would have made so; then it is the daemon, to the end of the interpreter."""
+    """Everything that an exec would have made so; then it is that program, to the end of the interpreter."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    ready, output = wanted.handles
-    for number in (1, 2):
-        os.dup2(output, number)
-    os.dup2(ready, wanted.ready)
-    os.closerange(3, wanted.ready)
-    os.closerange(wanted.ready + 1, os.sysconf("SC_OPEN_MAX"))
+    _inherit(dict(zip(wanted.numbers, wanted.handles, strict=True)))
     os.chdir(wanted.cwd)
     sys.path[0] = wanted.cwd
     os.environ.clear()
     os.environ.update(wanted.env)
     crash.obey_environment()
+    prefork.show_command_line([sys.executable, "-m", wanted.module, *wanted.words])
     sys.argv[1:] = wanted.words
-    runpy.run_module(legion.daemon.__name__, run_name="__main__", alter_sys=True)
+    if wanted.module == legion.daemon.__name__:
+        prefork.prepare()
+        runpy.run_module(wanted.module, run_name="__main__", alter_sys=True)
+    else:
+        _run_and_exit(wanted.module)
+
+
+def _run_and_exit(module: str) -> NoReturn:
+    """As an interpreter ends, but for taking apart all that the warm process has imported."""
+    try:
+        runpy.run_module(module, run_name="__main__", alter_sys=True)
+        code = 0
+    except SystemExit as end:
+        if isinstance(end.code, str):
+            sys.stderr.write(f"{end.code}\n")
+        code = end.code if isinstance(end.code, int) else int(end.code is not None)
+    except BaseException:
+        sys.excepthook(*sys.exc_info())
+        code = 1
+    threading._shutdown()  # type: ignore[attr-defined]
+    atexit._run_exitfuncs()
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(OSError, ValueError):
+            stream.flush()
+    os._exit(code)
+
+
+def _inherit(handles: dict[int, int]) -> None:
+    """Have these handles under these numbers, and of others only the first three."""
+    above = max(*handles, *handles.values()) + 1
+    kept = {number: fcntl.fcntl(handle, fcntl.F_DUPFD, above) for number, handle in handles.items()}
+    for number, handle in kept.items():
+        os.dup2(handle, number)
+    last = 2
+    for number in sorted(number for number in handles if number > 2):
+        os.closerange(last + 1, number)
+        last = number
+    os.closerange(last + 1, os.sysconf("SC_OPEN_MAX"))
 
 
 if __name__ == "__main__":

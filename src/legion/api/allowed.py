@@ -1,49 +1,37 @@
-"""Who calls, and which routes an agent's token opens at all. What it may do there is decided behind them.
+"""Which requests an agent's token opens at all, by the table of operations. Its rights there are checked behind them.
 
-A list of what is open, so that a new route is closed to agents until somebody writes it down here.
+A list of what is open: a new operation is closed to agents until its row opens it.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+
+from legion.wire.operations import OPERATIONS, OpenTo, Operation, rows
+from legion.wire.orchestrate import OrchestrateOperations
 
 CALLER = "legion.caller"
-"""Where the scope of a request holds the Caller, for whoever comes behind the guard."""
+"""The key in a request's scope where the guard stores the Caller."""
 
-_NUMBER = r"\d{1,18}"
-_WORD = r"[A-Za-z0-9._-]{1,80}"
-
-_STANDING = (
-    ("GET", "/health"),
-    ("GET", "/v1/status"),
-    ("GET", "/v1/graph"),
-    ("GET", "/v1/wait"),
-    ("POST", "/v1/tickets"),
-    ("GET", f"/v1/tickets/{_NUMBER}"),
-    ("GET", f"/v1/tickets/{_NUMBER}/log"),
-    ("GET", f"/v1/tickets/{_NUMBER}/diff"),
-    ("POST", f"/v1/tickets/{_NUMBER}/stop"),
-    ("POST", f"/v1/tickets/{_NUMBER}/retry"),
-    ("GET", "/v1/agents"),
-    ("POST", "/v1/agents"),
-    ("GET", f"/v1/agents/{_WORD}"),
-    ("POST", "/v1/agents/(fire|interrupt|tell|broadcast|claim|submit|plan|verdict)"),
-    ("POST", "/v1/mail"),
-    ("GET", "/v1/inbox"),
-    ("POST", f"/v1/questions/{_NUMBER}/answer"),
-    ("GET", "/v1/tools"),
-    ("POST", f"/v1/tools/{_WORD}"),
-    ("(GET|POST|DELETE)", "/mcp"),
-    ("(GET|POST)", "/legion/orchestrate/[a-z-]{1,20}"),
-)
-_OF_A_TICKET = (("GET", "/health"), ("GET", "/v1/tools"), ("POST", f"/v1/tools/{_WORD}"), ("(GET|POST|DELETE)", "/mcp"))
+_IN_PATH = {"TicketId": r"\d{1,18}", "QuestionId": r"\d{1,18}"}
+_NAME = r"[A-Za-z0-9._-]{1,80}"
+_NO_OPERATIONS = ("GET /health", "(GET|POST|DELETE) /mcp")
 
 
-def _compiled(routes: tuple[tuple[str, str], ...]) -> re.Pattern[str]:
-    return re.compile("|".join(f"(?:{method} {path})" for method, path in routes))
+def _requests(open_to: tuple[OpenTo, ...]) -> Iterator[str]:
+    yield from _NO_OPERATIONS
+    for row in (*OPERATIONS.values(), *rows(OrchestrateOperations).values()):
+        if row.open_to in open_to:
+            yield f"{row.method} {_pattern(row)}"
 
 
-_FOR_STANDING, _FOR_TICKETS = _compiled(_STANDING), _compiled(_OF_A_TICKET)
+def _pattern(row: Operation) -> str:
+    return row.path.format(**{one.name: _IN_PATH.get(str(one.annotation), _NAME) for one in row.in_path})
+
+
+_FOR_STANDING = re.compile("|".join(_requests((OpenTo.AGENTS, OpenTo.ALL))))
+_FOR_TICKETS = re.compile("|".join(_requests((OpenTo.ALL,))))
 
 
 def may_call(method: str, path: str, *, of_a_ticket: bool) -> bool:

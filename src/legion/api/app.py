@@ -1,36 +1,27 @@
-"""Puts the api together."""
+"""Assembles the ASGI app: the guard, the routes of all operations, the event stream, MCP."""
 
 from __future__ import annotations
 
 from collections.abc import Collection
 
+from fastapi.responses import StreamingResponse
 from starlette.routing import Route
 
 from legion import __version__
-from legion.api import (
-    agents,
-    events,
-    history,
-    mcp,
-    orchestrate,
-    problems,
-    projects,
-    providers,
-    questions,
-    teams,
-    tickets,
-    tools,
-    usage,
-)
+from legion.api import events, mcp, orchestrate, problems, routes
 from legion.api.guard import Guard
-from legion.api.late import LateApp, LateRoute
-from legion.api.ports import CallerPort
+from legion.api.routes import LazyApp, LazyRoute
 from legion.api.waiting import Waiters
+from legion.service.entry.callers import CallerRegistry
+from legion.wire.operations import OPERATIONS, rows
+from legion.wire.orchestrate import OrchestrateOperations
 
 
-def make_app(desk: CallerPort, *, token: str, hosts: Collection[str], heartbeat: float = events.HEARTBEAT) -> Guard:
-    """The whole ASGI app. `hosts` are the names, without port, under which it answers over TCP."""
-    app = LateApp(
+def make_app(
+    callers: CallerRegistry, *, token: str, hosts: Collection[str], heartbeat: float = events.HEARTBEAT
+) -> Guard:
+    """The complete ASGI app. `hosts` are the names, without port, under which it answers over TCP."""
+    app = LazyApp(
         title="Legion",
         version=__version__,
         openapi_url="/v1/openapi.json",
@@ -39,16 +30,18 @@ def make_app(desk: CallerPort, *, token: str, hosts: Collection[str], heartbeat:
         redoc_url=None,
         redirect_slashes=False,
     )
-    app.state.desk = desk
+    app.state.callers = callers
     app.state.waiters = Waiters()
     app.state.heartbeat = heartbeat
     problems.install(app)
-    for routes in (projects, tickets, teams, agents, questions, tools, orchestrate, providers, usage, history, events):
-        app.take(routes.router)
-    app.router.routes.append(Route(mcp.PATH, mcp.McpDoor(desk, app.state.waiters), methods=["GET", "POST", "DELETE"]))
-    health = {"methods": ["GET"], "summary": "Whether it lives; needs no token"}
-    app.router.routes.append(LateRoute("/health", _health, health))
-    return Guard(app, desk, token=token, hosts=hosts)
+    app.take(OPERATIONS.values(), routes.perform)
+    app.take(rows(OrchestrateOperations).values(), orchestrate.perform)
+    app.router.routes += [
+        LazyRoute(events.PATH, "GET", lambda: events.events, summary=events.SUMMARY, response_class=StreamingResponse),
+        LazyRoute("/health", "GET", lambda: _health, summary="Check that the daemon answers; needs no token"),
+        Route(mcp.PATH, mcp.McpDoor(callers, app.state.waiters), methods=["GET", "POST", "DELETE"]),
+    ]
+    return Guard(app, callers, token=token, hosts=hosts)
 
 
 async def _health() -> dict[str, str]:

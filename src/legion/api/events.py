@@ -1,4 +1,4 @@
-"""Events as they happen, as server-sent events. A reader that was cut off goes on from the last number it saw."""
+"""The stream of events, as server-sent events. A reader that was cut off resumes from the last number it read."""
 
 from __future__ import annotations
 
@@ -12,28 +12,29 @@ from fastapi import Header, Query, Request
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import StreamingResponse
 
-from legion.api.asking import BIGGEST, Asked, MaybeFolder, Number
-from legion.api.late import LateRouter
-from legion.api.ports import ServicePort
+from legion.api.routes import BIGGEST, caller_of
 from legion.api.waiting import Waiters
+from legion.service.entry.callers import CallerRegistry
+from legion.service.facade import Service
 from legion.wire.tickets import EventLine
 
 HEARTBEAT = 15.0
 """Seconds between signs of life, so that both ends notice a dead line."""
 AT_ONCE = 500
 
-router = LateRouter(prefix="/v1", tag="events")
+PATH = "/v1/events"
+SUMMARY = "Events after a number, then each as it happens (SSE)"
 
 
-@router.get("/events", summary="Events after a number, then each as it happens (SSE)", response_class=StreamingResponse)
 async def events(
     request: Request,
-    service: Asked,
-    after: Number = 0,
-    cwd: MaybeFolder = None,
+    after: Annotated[int, Query(ge=0, le=BIGGEST)] = 0,
+    cwd: Annotated[str | None, Query(min_length=1, description="any folder inside the project")] = None,
     ticket: Annotated[int | None, Query(ge=1, le=BIGGEST)] = None,
     last_event_id: Annotated[int | None, Header(ge=0, le=BIGGEST)] = None,
 ) -> StreamingResponse:
+    callers: CallerRegistry = request.app.state.callers
+    service = callers.acting(caller_of(request))
     start = after if last_event_id is None else last_event_id
     # A folder that is no project is an error answer, not a broken stream.
     await run_in_threadpool(service.events, start, 1, cwd, ticket)
@@ -42,7 +43,7 @@ async def events(
 
 
 async def stream(
-    service: ServicePort, waiters: Waiters, after: int, cwd: str | None, ticket: int | None, *, heartbeat: float
+    service: Service, waiters: Waiters, after: int, cwd: str | None, ticket: int | None, *, heartbeat: float
 ) -> AsyncIterator[str]:
     yield ": Legion's events\n\n"
     while True:

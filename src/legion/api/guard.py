@@ -16,9 +16,9 @@ from fastapi.concurrency import run_in_threadpool
 
 from legion import __version__
 from legion.api.allowed import CALLER, may_call
-from legion.api.ports import CallerPort
 from legion.api.problems import problem_body
-from legion.wire.callers import PERSON, Caller
+from legion.service.entry.callers import CallerRegistry
+from legion.service.facade import PERSON, Caller
 from legion.wire.errors import BadInput, LegionError, NotAllowed
 
 Scope = MutableMapping[str, Any]
@@ -57,14 +57,14 @@ class Guard:
     def __init__(
         self,
         app: App,
-        desk: CallerPort,
+        callers: CallerRegistry,
         *,
         token: str,
         hosts: Collection[str],
         most_body_bytes: int = MOST_BODY_BYTES,
     ) -> None:
         self.app = app
-        self.desk = desk
+        self.callers = callers
         self.token = token.encode()
         self.hosts = frozenset(host.lower() for host in hosts)
         self.most_body_bytes = most_body_bytes
@@ -115,7 +115,7 @@ class Guard:
             caller = PERSON
         else:
             try:
-                caller = await run_in_threadpool(self.desk.known, given.decode("latin-1"))
+                caller = await run_in_threadpool(self.callers.known, given.decode("latin-1"))
             except NotAllowed as unknown:
                 raise GuardRefusal(401, unknown, [(b"www-authenticate", b"Bearer")]) from None
         claimed = [value.decode("latin-1").strip() for name, value in headers if name == SESSION]
@@ -129,7 +129,7 @@ class Guard:
         return caller
 
     async def _forbid(self, caller: Caller, asked: str, why: str) -> NoReturn:
-        await run_in_threadpool(self.desk.refused, caller, asked[:200], why)
+        await run_in_threadpool(self.callers.refused, caller, asked[:200], why)
         raise GuardRefusal(403, NotAllowed(why))
 
     async def _whole_body(self, scope: Scope, receive: Receive) -> Receive:

@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, Any
 from legion import __version__
 from legion.api.allowed import CALLER
 from legion.api.guard import Receive, Scope, Send
-from legion.api.ports import CallerPort
 from legion.api.waiting import Waiters
 from legion.domain.agents.tools import SERVER
-from legion.wire.callers import Caller
+from legion.service.entry.callers import CallerRegistry
+from legion.service.facade import Caller
 from legion.wire.errors import LegionError
 from legion.wire.tools import ToolCall
 
@@ -38,8 +38,8 @@ _NAME = re.compile(r"[ -~]{1,200}")
 class McpDoor:
     """What answers at /mcp."""
 
-    def __init__(self, desk: CallerPort, waiters: Waiters) -> None:
-        self._desk = desk
+    def __init__(self, callers: CallerRegistry, waiters: Waiters) -> None:
+        self._callers = callers
         self._waiters = waiters
         self._manager: StreamableHTTPSessionManager | None = None
         self._opening: asyncio.Lock = asyncio.Lock()
@@ -69,7 +69,7 @@ class McpDoor:
     async def _list(self, context: ServerRequestContext[Any, Any], _params: object) -> ListToolsResult:
         from mcp.types import ListToolsResult, Tool  # noqa: PLC0415
 
-        listed = await self._waiters.run(partial(self._desk.tools, _caller(context)))
+        listed = await self._waiters.run(partial(self._callers.tools, _caller(context)))
         return ListToolsResult(
             tools=[
                 Tool.model_validate(
@@ -90,7 +90,7 @@ class McpDoor:
 
         wanted = ToolCall(arguments=params.arguments or {}, request=_request(params))
         cwd = context.request.query_params.get("cwd", "") if context.request is not None else ""
-        use = partial(self._desk.call_tool, _caller(context), params.name, wanted, cwd)
+        use = partial(self._callers.use_tool, _caller(context), params.name, wanted, cwd)
         try:
             answer = await self._waiters.run(use)
             while answer.again:

@@ -12,8 +12,8 @@ from fastapi.responses import Response
 from starlette.exceptions import HTTPException
 
 from legion.api.allowed import CALLER
-from legion.api.ports import CallerPort
-from legion.wire.callers import Caller
+from legion.service.entry.callers import CallerRegistry
+from legion.service.facade import Caller
 from legion.wire.errors import HTTP_STATUS, BadInput, LegionError, NotAllowed, NotFound, problem_of
 
 
@@ -47,8 +47,8 @@ def note_refusal(request: Request, error: NotAllowed) -> None:
     """What an agent may not do is written down, whichever way it tried."""
     caller = request.scope.get(CALLER)
     if isinstance(caller, Caller) and not caller.is_person:
-        desk: CallerPort = request.app.state.desk
-        desk.refused(caller, f"{request.method} {request.url.path}"[:200], error.message)
+        callers: CallerRegistry = request.app.state.callers
+        callers.refused(caller, f"{request.method} {request.url.path}"[:200], error.message)
 
 
 async def _on_invalid(_: Request, error: Exception) -> Response:

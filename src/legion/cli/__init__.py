@@ -1,1 +1,1 @@
-"""The command line: words in, screens and JSON out. Knows the client and the wire; no rule lives here."""
+"""The command line: arguments in, screens and JSON out. It imports only the client and the wire and holds no rules."""

@@ -1,4 +1,4 @@
-"""All commands by name. A command's module is imported when the command is used, never before."""
+"""The table of all commands. A command's module is imported only when the command is used."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from click.shell_completion import CompletionItem
 
 @dataclass(frozen=True)
 class CommandEntry:
-    """Where a command lives; `help` is its line in `legion --help`."""
+    """A command's module and attribute; `help` is its line in `legion --help`."""
 
     module: str
     attribute: str
@@ -23,66 +23,64 @@ class CommandEntry:
 SECTIONS: dict[str, dict[str, CommandEntry]] = {
     "Start": {
         "init": CommandEntry("project.setup", "init", "Make a git repository a project."),
-        "trust": CommandEntry("project.setup", "trust", "Allow what the repository says as it is now."),
-        "provider": CommandEntry("models.provider", "provider", "The providers of your models, and their keys."),
-        "route": CommandEntry("models.route", "route", "Which model is asked where, and where else then."),
+        "trust": CommandEntry("project.setup", "trust", "Allow the repository's settings to run commands."),
+        "provider": CommandEntry("models.provider", "provider", "Providers of your models, and their keys."),
+        "route": CommandEntry("models.route", "route", "Which provider answers for which model."),
         "models": CommandEntry("models.route", "models", "The models that your providers have."),
-        "demo": CommandEntry("system.demo", "demo", "Watch the whole job on a scratch repository."),
-        "record": CommandEntry("tickets.record", "record", "Keep what a model says in runs, to play it again."),
-        "rehearse": CommandEntry(
-            "models.rehearse", "rehearse", "Play a plan through with scripted replies: nothing is spent."
-        ),
+        "demo": CommandEntry("system.program", "demo", "Watch a complete run on a scratch repository."),
+        "record": CommandEntry("tickets.record", "record", "Record model answers, to replay a run."),
+        "rehearse": CommandEntry("models.rehearse", "rehearse", "Run a plan with scripted replies: nothing is spent."),
     },
     "Ask for work": {
         "dispatch": CommandEntry("tickets.dispatch", "dispatch", "Create a ticket, or many from a plan file."),
-        "team": CommandEntry("agents.team", "team", "Who works on tickets together: teams."),
+        "team": CommandEntry("agents.team", "team", "Teams: the roles that work on tickets."),
         "role": CommandEntry("agents.team", "role", "The roles that teams are made of."),
         "inbox": CommandEntry("board.inbox", "inbox", "Questions that wait for you."),
         "answer": CommandEntry("board.inbox", "answer", "Answer a question of an agent."),
-        "tell": CommandEntry("agents.tell", "tell", "A message to an agent."),
+        "tell": CommandEntry("agents.tell", "tell", "Send a message to an agent."),
         "interrupt": CommandEntry("agents.tell", "interrupt", "Interrupt an agent at work."),
-        "hire": CommandEntry("agents.hire", "hire", "Hire an agent that stands."),
+        "hire": CommandEntry("agents.hire", "hire", "Hire a standing agent."),
         "fire": CommandEntry("agents.hire", "fire", "Fire an agent; its work is kept."),
         "approve": CommandEntry("agents.claim", "approve", "Approve the plan of an agent."),
         "reject": CommandEntry("agents.claim", "reject", "Send the plan of an agent back."),
         "claim": CommandEntry("agents.claim", "claim", "As an agent: take a ticket from the board."),
-        "submit": CommandEntry("agents.claim", "submit", "As an agent: your ticket's change is whole."),
-        "broadcast": CommandEntry("agents.listing", "broadcast", "A message to every agent."),
-        "review": CommandEntry("tickets.reviews", "review", "Have a ticket's change read."),
+        "submit": CommandEntry("agents.claim", "submit", "As an agent: submit your ticket's change."),
+        "broadcast": CommandEntry("agents.listing", "broadcast", "Send a message to every agent."),
+        "review": CommandEntry("tickets.reviews", "review", "Have a ticket's change reviewed."),
         "bounce": CommandEntry("tickets.reviews", "bounce", "Send a ticket's change back."),
         "retry": CommandEntry("tickets.actions", "retry", "Try an ended ticket again."),
         "stop": CommandEntry("tickets.actions", "stop", "Stop a ticket, or all of them."),
-        "drop": CommandEntry("tickets.actions", "drop", "Take a ticket off the board."),
+        "drop": CommandEntry("tickets.actions", "drop", "Remove a ticket from the board."),
         "pause": CommandEntry("tickets.actions", "pause", "Start nothing new, or hold one ticket."),
-        "resume": CommandEntry("tickets.actions", "resume", "Go on after a pause."),
-        "rewind": CommandEntry("tickets.actions", "rewind", "Take a ticket back to an earlier moment."),
-        "undo": CommandEntry("tickets.actions", "undo", "Take a landed ticket back."),
+        "resume": CommandEntry("tickets.actions", "resume", "Resume after a pause."),
+        "rewind": CommandEntry("tickets.actions", "rewind", "Return a ticket to an earlier moment."),
+        "undo": CommandEntry("tickets.actions", "undo", "Revert a landed ticket."),
         "collect": CommandEntry("project.setup", "collect", "Bring landed changes into your branch."),
     },
     "See": {
         "status": CommandEntry("board.status", "status", "The project and its tickets on one screen."),
-        "agents": CommandEntry("agents.listing", "agents", "Agents that stand, and what each is doing."),
-        "mail": CommandEntry("agents.listing", "mail", "Messages to you, and those of agents."),
+        "agents": CommandEntry("agents.listing", "agents", "Standing agents, and what each is doing."),
+        "mail": CommandEntry("agents.listing", "mail", "Messages to you, or to an agent."),
         "ticket": CommandEntry("tickets.ticket", "ticket", "Everything about one ticket."),
         "watch": CommandEntry("tickets.log", "watch", "Follow one ticket live until it ends."),
-        "events": CommandEntry("board.events", "events", "What happened, and by which rule."),
-        "log": CommandEntry("tickets.log", "log", "What a ticket's agent printed."),
+        "events": CommandEntry("board.events", "events", "The log of events, and the rule behind each."),
+        "log": CommandEntry("tickets.log", "log", "The output of a ticket's agent."),
         "diff": CommandEntry("tickets.diff", "diff", "A ticket's change."),
         "graph": CommandEntry("board.graph", "graph", "The board as a drawing."),
-        "done": CommandEntry("board.done", "done", "What came of the work since you collected last."),
-        "usage": CommandEntry("board.usage", "usage", "What the work costs: tokens, money, time, waste."),
+        "done": CommandEntry("board.done", "done", "A summary of the work since your last collect."),
+        "usage": CommandEntry("board.usage", "usage", "Costs: tokens, money, time, waste."),
         "wait": CommandEntry("tickets.wait", "wait", "Wait until tickets have ended."),
-        "worktrees": CommandEntry("project.doctor", "worktrees", "Where agents work and worked."),
+        "worktrees": CommandEntry("project.doctor", "worktrees", "The worktrees of agents, and the trash."),
     },
     "Legion itself": {
         "up": CommandEntry("system.daemon", "up", "Start Legion in the background."),
-        "down": CommandEntry("system.daemon", "down", "End it; agents at work go on."),
+        "down": CommandEntry("system.daemon", "down", "Stop it; running agents continue."),
         "serve": CommandEntry("system.daemon", "serve", "Run it in the foreground."),
-        "doctor": CommandEntry("project.doctor", "doctor", "What holds on this machine and what does not."),
-        "config": CommandEntry("project.doctor", "config", "Settings in force and where they come from."),
-        "mcp": CommandEntry("system.mcp", "mcp", "Where your own programs find Legion's tools."),
-        "completion": CommandEntry("system.completion", "completion", "Complete commands with the Tab key."),
-        "version": CommandEntry("system.version", "version", "The version of this program."),
+        "doctor": CommandEntry("project.doctor", "doctor", "Check this machine, the daemon and the project."),
+        "config": CommandEntry("project.doctor", "config", "The settings in force, and their origin."),
+        "mcp": CommandEntry("system.program", "mcp", "The address of Legion's tools for your programs."),
+        "completion": CommandEntry("system.program", "completion", "Complete commands with the Tab key."),
+        "version": CommandEntry("system.program", "version", "The version of this program."),
     },
 }
 ENTRIES = {name: entry for section in SECTIONS.values() for name, entry in section.items()}
@@ -133,9 +131,9 @@ class LazyGroup(click.Group):
 @click.option("--version", "version", is_flag=True, help="Show the version.")
 @click.pass_context
 def cli(ctx: click.Context, json: bool, data_dir: Path | None, no_color: bool, version: bool) -> None:
-    """Legion turns goals into landed code by many coding agents, each in a worktree of its own, checked and merged."""
+    """Legion turns goals into landed code with many coding agents, each in its own worktree, checked and merged."""
     if version:
-        ctx.invoke(importlib.import_module("legion.cli.system.version").version, json=json)
+        ctx.invoke(importlib.import_module("legion.cli.system.program").version, json=json)
     elif ctx.invoked_subcommand is None:
         click.echo(ctx.get_help())
     ctx.obj = {"json": json, "data_dir": data_dir, "no_color": no_color}

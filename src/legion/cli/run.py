@@ -1,4 +1,4 @@
-"""Runs one command and turns whatever happens into an exit code and at most one sentence.
+"""Runs one command and turns its result or error into an exit code and at most one sentence.
 
 0 ok · 1 failed · 2 usage · 3 not found · 4 not allowed · 5 conflict · 6 checks failed · 75 try again · 130 interrupted
 """
@@ -20,17 +20,17 @@ COMPLETE = "_LEGION_COMPLETE"
 INTERRUPTED = 130
 
 
-def run(words: Sequence[str]) -> int:
-    """The exit code of `legion WORDS...`."""
+def run(arguments: Sequence[str]) -> int:
+    """The exit code of `legion ARGUMENTS...`."""
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
-            # A letter that this terminal lacks must not end the command.
+            # A character that the terminal cannot show must not end the command.
             stream.reconfigure(errors="replace")
     instruction = os.environ.get(COMPLETE)
     if instruction:
         return shell_complete(cli, {}, "legion", COMPLETE, instruction)
     try:
-        code = _invoke(words)
+        code = _invoke(arguments)
         sys.stdout.flush()
     except (KeyboardInterrupt, click.Abort):
         sys.stderr.write("Interrupted.\n")
@@ -39,23 +39,24 @@ def run(words: Sequence[str]) -> int:
         close_quietly()
         return 0
     except click.ClickException as error:
-        return _say(words, BadInput(_sentence(error)))
+        return _print_error(arguments, BadInput(_sentence(error)))
     except LegionError as error:
-        return _say(words, error)
+        return _print_error(arguments, error)
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""
-        return _say(words, LegionError(f"The system refused: {where}{error.strerror or error}."))
-    except Exception as error:  # the last resort: a person gets a sentence, never a traceback
+        return _print_error(arguments, LegionError(f"The system refused: {where}{error.strerror or error}."))
+    except Exception as error:  # the last resort: print a sentence instead of a traceback
         if os.environ.get("LEGION_DEBUG"):
             raise
         kind = type(error).__name__
-        return _say(words, LegionError(f"Legion made a mistake ({kind}: {error}); LEGION_DEBUG=1 shows where."))
+        message = f"This is a bug in Legion ({kind}: {error}); run it with LEGION_DEBUG=1 to see where."
+        return _print_error(arguments, LegionError(message))
     return code
 
 
-def _invoke(words: Sequence[str]) -> int:
+def _invoke(arguments: Sequence[str]) -> int:
     try:
-        with cli.make_context("legion", list(words)) as context:
+        with cli.make_context("legion", list(arguments)) as context:
             result = cli.invoke(context)
     except click.exceptions.Exit as ended:
         return ended.exit_code
@@ -63,18 +64,18 @@ def _invoke(words: Sequence[str]) -> int:
 
 
 def _sentence(error: click.ClickException) -> str:
-    said = error.format_message().strip().rstrip(".")
+    message = error.format_message().strip().rstrip(".")
     context = getattr(error, "ctx", None)
-    if said.endswith("?"):
-        return said
+    if message.endswith("?"):
+        return message
     if context is None:
-        return f"{said}."
-    return f"{said}; `{context.command_path} --help` says more."
+        return f"{message}."
+    return f"{message}; see `{context.command_path} --help`."
 
 
-def _say(words: Sequence[str], error: LegionError) -> int:
+def _print_error(arguments: Sequence[str], error: LegionError) -> int:
     try:
-        if _wants_json(words):
+        if _wants_json(arguments):
             sys.stdout.write(json.dumps(vars(problem_of(error))) + "\n")
             sys.stdout.flush()
         else:
@@ -85,15 +86,15 @@ def _say(words: Sequence[str], error: LegionError) -> int:
     return error.exit_code
 
 
-def _wants_json(words: Sequence[str]) -> bool:
-    """Also where the words could not be understood."""
-    meant = list(words)
+def _wants_json(arguments: Sequence[str]) -> bool:
+    """Also for arguments that could not be parsed."""
+    meant = list(arguments)
     if "--" in meant:
         meant = meant[: meant.index("--")]
     return "--json" in meant
 
 
 def close_quietly() -> None:
-    """Nobody reads what we write; Python must not complain about it when it ends."""
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, sys.stdout.fileno())
+    """Redirect stdout to the null device, so that Python does not report the broken pipe when it exits."""
+    null = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(null, sys.stdout.fileno())

@@ -1,1 +1,1 @@
-"""The daemon: the one place where everything is wired together."""
+"""The daemon process: wires all packages together and serves the API."""

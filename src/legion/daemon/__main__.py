@@ -1,4 +1,4 @@
-"""`python -m legion.daemon --data-dir DIR`: what `legion up` starts in the background."""
+"""`python -m legion.daemon --data-dir DIR`: the daemon process, which `legion up` starts in the background."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from legion.system import imports
 
 
 def main() -> int:
-    words = argparse.ArgumentParser(prog="legion.daemon")
-    words.add_argument("--data-dir", type=Path)
-    words.add_argument("--host")
-    words.add_argument("--port", type=int)
-    given = words.parse_args()
+    parser = argparse.ArgumentParser(prog="legion.daemon")
+    parser.add_argument("--data-dir", type=Path)
+    parser.add_argument("--host")
+    parser.add_argument("--port", type=int)
+    options = parser.parse_args()
     with imports.uncollected():
-        # Here, because nearly all of the time of a start is imports.
+        # Inside the block: imports take most of the time of a start.
         from legion.daemon.main import serve  # noqa: PLC0415
-    return serve(given.port, given.host, given.data_dir)
+    return serve(options.port, options.host, options.data_dir)
 
 
 if __name__ == "__main__":

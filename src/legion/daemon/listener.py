@@ -1,4 +1,4 @@
-"""Where the daemon can be reached: a port, a socket of the person's own, and the record that tells clients."""
+"""Addresses of the daemon: its ports, its socket file, the token, and daemon.json, in which clients find them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from legion.domain.errors import NotAllowed, Retryable
 from legion.system import files, ports
 from legion.system.paths import DataDir
 
-_LONGEST_SOCKET_PATH = 100
+_MAX_SOCKET_PATH = 100
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,7 +33,7 @@ class DaemonFile:
 
 
 def token(data: DataDir) -> str:
-    """The person's token, made at the first start and readable by nobody else."""
+    """The person's token, created at the first start and readable only by the person."""
     with contextlib.suppress(FileNotFoundError):
         if (known := data.token.read_text().strip()) != "":
             data.token.chmod(0o600)
@@ -44,12 +44,12 @@ def token(data: DataDir) -> str:
 
 
 def on_port(host: str, port: int) -> socket.socket:
-    """The wanted port, or the next free one."""
+    """Listen on the wanted port, or on the next free one."""
     try:
         listener = ports.listen(host, port)
     except ports.Unusable as fault:
         raise NotAllowed(
-            f"Legion cannot listen on {host} port {fault.port} ({fault.reason}): choose another."
+            f"Legion cannot listen on {host} port {fault.port} ({fault.reason}): choose another with --port."
         ) from fault
     if listener is None:
         raise Retryable(f"No port from {port} on is free on {host}: choose another with --port.")
@@ -57,8 +57,8 @@ def on_port(host: str, port: int) -> socket.socket:
 
 
 def on_socket(path: Path) -> socket.socket | None:
-    """A socket file that only the person can open; None where the path is too long for one."""
-    if len(os.fsencode(path)) > _LONGEST_SOCKET_PATH:
+    """Listen on a socket file that only the person can open; None where the path is too long for one."""
+    if len(os.fsencode(path)) > _MAX_SOCKET_PATH:
         return None
     path.unlink(missing_ok=True)
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)

@@ -1,4 +1,4 @@
-"""Starts the daemon: takes the folder, opens the store, wires every room, serves until told to end."""
+"""Starts the daemon: locks its folder, opens the store, wires all packages, and serves until it is stopped."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from legion.config.files import user as settings
 from legion.config.files.current import CurrentSettings
 from legion.config.files.user import UserConfig
 from legion.config.sections.machine import SandboxMode
-from legion.daemon import listener as listening
+from legion.daemon import listener as addresses
 from legion.domain.errors import LegionError, NotAllowed, Retryable, StateConflict
 from legion.jobs.background.housekeeping import Housekeeper, end_left_over_commands
 from legion.jobs.backup import restore
@@ -45,7 +45,7 @@ from legion.wire.projects import DaemonLine
 log = logging.getLogger("legion")
 
 _LOCK_PATIENCE = 2.0
-"""Seconds: a program that a killed daemon was just starting holds its lock until it has begun."""
+"""Seconds: a program that a killed daemon was just starting holds the lock until it has started."""
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
@@ -58,48 +58,48 @@ def serve(
 ) -> int:
     """Serve in the foreground until a signal or `legion down`. Returns the exit code.
 
-    `announce` gets the address as soon as it answers, instead of a person; then errors are left to the caller too.
+    With `announce` the address is passed to it and errors are raised; without, both are printed.
     """
     data = DataDir((data_dir or default_data_dir()).expanduser().absolute())
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s", stream=sys.stderr)
     try:
-        with _full_disk_told(data):
+        with _translate_full_disk(data):
             _serve(port, host, data, announce)
-    except LegionError as trouble:
-        _say_ready(f"error: {trouble.message}")
+    except LegionError as error:
+        _report_start(f"error: {error.message}")
         if announce is not None:
             raise
         with contextlib.suppress(OSError):
-            sys.stderr.write(f"{trouble.message}\n")
-        return trouble.exit_code
+            sys.stderr.write(f"{error.message}\n")
+        return error.exit_code
     return 0
 
 
 @contextlib.contextmanager
-def _full_disk_told(data: DataDir) -> Iterator[None]:
-    """In words to whoever started us: the log lies on the same disk."""
+def _translate_full_disk(data: DataDir) -> Iterator[None]:
+    """Turn a full disk into one sentence for the caller: the log, on the same disk, could not hold it."""
     try:
         yield
-    except OSError as trouble:
-        if trouble.errno not in (errno.ENOSPC, errno.EDQUOT):
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
             raise
-        raise Retryable(f"The disk that holds {data.root} is full: free some space and try again.") from trouble
+        raise Retryable(f"The disk that holds {data.root} is full: free some space and try again.") from error
 
 
 def _serve(port: int | None, host: str | None, data: DataDir, announce: Callable[[str], None] | None) -> None:
     user = settings.load()
     host = host or user.daemon.host
     with taken(data):
-        listener = listening.on_port(host, port if port is not None else user.daemon.port)
-        second = listening.on_port(host, user.daemon.mcp_port)
+        listener = addresses.on_port(host, port if port is not None else user.daemon.port)
+        second = addresses.on_port(host, user.daemon.mcp_port)
         number = listener.getsockname()[1]
         if announce is None:
-            _say(f"Starting Legion service on port {number}...")
-            _say(f"Data directory: {data.root}")
+            _print(f"Starting Legion service on port {number}...")
+            _print(f"Data directory: {data.root}")
         shown = f"[{host}]" if ":" in host else host
         url = f"http://{shown}:{number}"
         tools = f"http://{shown}:{second.getsockname()[1]}{PATH}"
-        with wired(user, data, url) as (context, news, conductor, keeper):
+        with wired(user, data, url) as (context, news, scheduler, housekeeper):
             server: uvicorn.Server | None = None
 
             def end() -> None:
@@ -117,19 +117,19 @@ def _serve(port: int | None, host: str | None, data: DataDir, announce: Callable
                 sandbox_missing=not context.sandbox.works,
             )
             service = Service(context, news, daemon=daemon, end=end)
-            secret = listening.token(data)
+            secret = addresses.token(data)
             app = make_app(CallerRegistry(context, service, news), token=secret, hosts=(*LOOPBACK, host))
-            local = listening.on_socket(data.socket)
+            local = addresses.on_socket(data.socket)
 
             def greet(url: str) -> None:
-                # In the background this goes to a log, which is read by more eyes than a terminal.
-                _say(f"Ready at {url}" if "LEGION_READY_FD" in os.environ else f"Ready at {url}/#token={secret}")
+                # In the background this goes to a log, which more programs read than a terminal: no token there.
+                _print(f"Ready at {url}" if "LEGION_READY_FD" in os.environ else f"Ready at {url}/#token={secret}")
 
             config = uvicorn.Config(
                 app, log_level="warning", access_log=False, lifespan="off", timeout_graceful_shutdown=2
             )
             server = _UvicornServer(
-                config, lambda: _ready(data, url, tools, local, conductor, keeper, announce or greet)
+                config, lambda: _ready(data, url, tools, local, scheduler, housekeeper, announce or greet)
             )
             sockets = [listener, second] if local is None else [listener, second, local]
             try:
@@ -141,7 +141,7 @@ def _serve(port: int | None, host: str | None, data: DataDir, announce: Callable
 
 
 class _UvicornServer(uvicorn.Server):
-    """Says when it answers, and ends on the signals that end a service."""
+    """Calls `ready` when it accepts requests, and ends on SIGINT and SIGTERM."""
 
     def __init__(self, config: uvicorn.Config, ready: Callable[[], None]) -> None:
         super().__init__(config)
@@ -149,7 +149,7 @@ class _UvicornServer(uvicorn.Server):
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """Both signals mean an orderly end, which is no failure."""
+        """Both signals mean an orderly end, with exit code 0."""
         before = {number: signal.signal(number, self.handle_exit) for number in (signal.SIGINT, signal.SIGTERM)}
         try:
             yield
@@ -167,32 +167,32 @@ def _ready(
     url: str,
     tools: str,
     local: socket.socket | None,
-    conductor: Scheduler,
-    keeper: Housekeeper,
+    scheduler: Scheduler,
+    housekeeper: Housekeeper,
     announce: Callable[[str], None],
 ) -> None:
     own_socket = str(data.socket) if local is not None else None
-    listening.DaemonFile(pid=os.getpid(), url=url, socket=own_socket, mcp=tools, version=__version__).write(data)
-    conductor.start()
-    keeper.start()
+    addresses.DaemonFile(pid=os.getpid(), url=url, socket=own_socket, mcp=tools, version=__version__).write(data)
+    scheduler.start()
+    housekeeper.start()
     announce(url)
-    _say_ready("ready")
+    _report_start("ready")
 
 
 @contextlib.contextmanager
 def taken(data: DataDir) -> Iterator[None]:
-    """The data folder is ours alone while the lock is held."""
+    """Hold the lock of the data folder, so that no other daemon uses it."""
     try:
         data.prepare()
         lock = files.lock(data.daemon_lock, patience=_LOCK_PATIENCE)
     except files.AlreadyLocked:
         raise StateConflict(
-            f"Another Legion daemon serves {data.root} already: use it, or end it with `legion down`."
+            f"Another Legion daemon already serves {data.root}: use it, or end it with `legion down`."
         ) from None
-    except OSError as trouble:
+    except OSError as error:
         raise NotAllowed(
-            f"Legion cannot use {data.root} ({trouble.strerror}): name another folder with --data-dir."
-        ) from trouble
+            f"Legion cannot use {data.root} ({error.strerror}): name another folder with --data-dir."
+        ) from error
     try:
         yield
     finally:
@@ -201,7 +201,7 @@ def taken(data: DataDir) -> Iterator[None]:
 
 @contextlib.contextmanager
 def wired(user: UserConfig, data: DataDir, url: str) -> Iterator[tuple[Context, CommitSignal, Scheduler, Housekeeper]]:
-    """Everything but the API, put together and not yet at work."""
+    """Everything but the API, wired and not started yet."""
     kernel.hide_memory()
     sandbox = probe()
     if user.sandbox.mode is SandboxMode.REQUIRE and not sandbox.works:
@@ -225,19 +225,19 @@ def wired(user: UserConfig, data: DataDir, url: str) -> Iterator[tuple[Context, 
             clock=time.time,
         )
         end_left_over_commands(context)
-        conductor, keeper, news = Scheduler(context), Housekeeper(context), CommitSignal(store)
-        gatekeeper, mirror = GatewaySupervisor(context), Mirror(context)
-        store.on_commit(keeper.poke)
-        store.on_commit(gatekeeper.poke)
+        scheduler, housekeeper, news = Scheduler(context), Housekeeper(context), CommitSignal(store)
+        gateway, mirror = GatewaySupervisor(context), Mirror(context)
+        store.on_commit(housekeeper.poke)
+        store.on_commit(gateway.poke)
         store.on_commit(mirror.poke)
-        gatekeeper.start()
+        gateway.start()
         mirror.start()
         try:
-            yield context, news, conductor, keeper
+            yield context, news, scheduler, housekeeper
         finally:
-            gatekeeper.stop()
-            keeper.stop()
-            conductor.stop()
+            gateway.stop()
+            housekeeper.stop()
+            scheduler.stop()
             mirror.stop()
     finally:
         launcher.close()
@@ -245,23 +245,23 @@ def wired(user: UserConfig, data: DataDir, url: str) -> Iterator[tuple[Context, 
 
 
 def _refuse_lost(store: Store, data: DataDir) -> None:
-    """An empty board where others are known would soon take their place."""
+    """Refuse an empty database where boards of earlier work exist: it would soon overwrite them."""
     if board_records.is_empty(store) and restore.can_rebuild(data):
         raise StateConflict(
-            f"The database {store.place} is empty, and boards of earlier work lie in {data.projects}: "
-            "`legion doctor --rebuild` brings them back, or move that folder away to begin anew."
+            f"The database {store.place} is empty, but {data.projects} holds boards of earlier work: run "
+            "`legion doctor --rebuild` to restore them, or move that folder away to start empty."
         )
 
 
-def _say(line: str) -> None:
+def _print(line: str) -> None:
     sys.stdout.write(f"{line}\n")
     sys.stdout.flush()
 
 
-def _say_ready(word: str) -> None:
-    """Tell whoever started us in the background, once."""
+def _report_start(line: str) -> None:
+    """Send one line to the process that started this one in the background."""
     handle = os.environ.pop("LEGION_READY_FD", None)
     if handle is not None:
         with contextlib.suppress(OSError):
-            os.write(int(handle), f"{word}\n".encode())
+            os.write(int(handle), f"{line}\n".encode())
             os.close(int(handle))

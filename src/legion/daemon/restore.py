@@ -1,4 +1,4 @@
-"""`legion doctor --rebuild`: works in the place of a daemon, since none can start without its database."""
+"""`legion doctor --rebuild`: restores a lost database. Runs without a daemon, which cannot start without one."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from legion.wire.projects import BoardFound, Rebuild
 
 
 def look(data_dir: Path) -> Rebuild:
-    """What would be done. Changes nothing."""
+    """The plan of a rebuild. Changes nothing."""
     data = DataDir(data_dir)
     with taken(data):
         return _plan(data)[2]
@@ -38,7 +38,7 @@ def _plan(data: DataDir) -> tuple[str, tuple[FoundBoard, ...], Rebuild]:
     condition = job.refuse_sound(url)
     found = job.boards(data)
     if not found:
-        raise StateConflict(f"No hub in {data.projects} holds a board, so there is nothing to rebuild from.")
+        raise StateConflict(f"No hub in {data.projects} holds a board: there is nothing to rebuild from.")
     lines = [BoardFound(project=one.head.name, tickets=one.tickets, at=one.head.at) for one in found]
     return url, found, Rebuild(database=_name(url), condition=condition.value, boards=lines, lost=list(LOST))
 

@@ -15,7 +15,7 @@ from legion.system import process
 from legion.system.paths import user_config_file
 from legion.system.process import ProgramMissing
 from legion.wire.errors import BadInput, LegionError, NotAllowed
-from legion.wire.projects import AddProject, Trust, Where
+from legion.wire.projects import AddProject, Trust
 
 _FILE = "legion.toml"
 _SHARED = "sandbox"
@@ -41,7 +41,7 @@ class RehearsalSource:
 
 def source(legion: Legion, cwd: str) -> RehearsalSource:
     """Ask the person's own daemon. Raises NotFound where this is no project, NotAllowed where nothing is trusted."""
-    texts = legion.trustable(Where(cwd=cwd)).texts
+    texts = legion.trustable(cwd).texts
     project = legion.status(cwd).project
     if project is None:
         raise BadInput("This folder belongs to no project: run `legion init` in your repository first.")
@@ -77,7 +77,7 @@ def adopt(legion: Legion, wanted: RehearsalSource, place: Path) -> Path:
     if not (place / _FILE).exists():
         raise _untrusted()
     hub = legion.add_project(AddProject(path=str(place))).hub
-    shown = legion.trustable(Where(cwd=str(place))).texts
+    shown = legion.trustable(str(place)).texts
     if not all(text.hash in wanted.trusted for text in shown):
         raise _untrusted()
     legion.trust(Trust(cwd=str(place), hashes=[text.hash for text in shown]))

@@ -88,7 +88,7 @@ class _Play:
 
     def _adopt(self) -> None:
         self._legion.add_project(AddProject(path=self._cwd))
-        shown = self._legion.trustable(Where(cwd=self._cwd))
+        shown = self._legion.trustable(self._cwd)
         self._legion.trust(Trust(cwd=self._cwd, hashes=[text.hash for text in shown.texts]))
         self._teller.tell(StoryLine("legion init, legion trust: the repository is a project", "done"))
         doctor = self._legion.doctor(None)

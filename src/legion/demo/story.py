@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TextIO
 
 from legion.cli.base.output import Cell, Colour, Screen, harmless
-from legion.cli.base.states import look, state_cell, symbol
+from legion.cli.base.states import state_cell, style_of, symbol
 from legion.wire.tickets import EventLine, TicketLine
 
 _LOUD = ("done", "parked", "failed")
@@ -62,7 +62,7 @@ class StoryPrinter:
     def tell(self, happening: StoryLine) -> None:
         """With the time since the start in front."""
         screen, state = self._screen, happening.state
-        colour = look(state).colour if state else Colour.NONE
+        colour = style_of(state).colour if state else Colour.NONE
         mark = symbol(screen, state) if state else " "
         number = f"#{happening.ticket} " if happening.ticket else ""
         self.say(

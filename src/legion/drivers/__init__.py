@@ -1,8 +1,8 @@
-"""Drivers: how one kind of agent program is driven, and the seam between a driver and the runner that hosts it.
+"""Drivers: each runs one kind of agent program. Here is the seam between a driver and the runner that hosts it.
 
 A driver runs in the runner's process, on its main thread, until its program has ended. It starts the program through
-the host, which puts it into the sandbox; it may run any loop it likes (select, asyncio), since everything it waits for
-has a file descriptor. Drivers know nothing of locks, results, tickets or the daemon.
+the host, which puts it into the sandbox; it may use any loop (select, asyncio), since everything it waits for has a
+file descriptor. Drivers know nothing of locks, results, tickets or the daemon. The daemon's side is in `profile`.
 """
 
 from __future__ import annotations
@@ -15,58 +15,60 @@ from typing import Any, ClassVar, Protocol
 
 
 class EndKind(Enum):
-    """How a run ended, as its runner saw it."""
+    """How a run ended, as its runner observed it."""
 
     EXITED = "exited"
-    """The program ended by itself; the exit code says how."""
+    """The program exited by itself; the exit code says how."""
     FINISHED = "finished"
-    """It said that it is through. Only a claim."""
+    """The agent reported that it is done. Only a claim."""
     FAILED = "failed"
-    """It said that it broke, or its end cannot be understood; the message says which."""
+    """The program reported an error, or its end cannot be interpreted; the message says which."""
     GAVE_UP = "gave-up"
-    """It said that it cannot do this; the message holds its reason."""
+    """The agent reported that it cannot do this; the message holds its reason."""
     INTERRUPTED = "interrupted"
-    """Somebody interrupted it and said nothing further. Its conversation can go on."""
+    """A person interrupted it without a follow-up message. Its conversation can be resumed."""
     LIMITED = "limited"
-    """The model's usage limit, or its overload, stopped it; `until` says when it may go on."""
+    """The provider's usage limit or overload stopped it; `until` says when it may resume."""
     OUT_OF_BUDGET = "out-of-budget"
-    """It spent what it was given."""
+    """It spent its budget."""
     REFUSED = "refused"
-    """The provider would not serve it at all (key, model, access): nothing changes until a person mends that."""
+    """The provider refused to serve it (key, model, access); a person has to fix that."""
     TIMED_OUT = "timed-out"
-    """Its time limit passed and it was ended."""
+    """It was ended at its time limit."""
     STOPPED = "stopped"
-    """Somebody asked for the end."""
+    """A stop was requested."""
     FAILED_TO_START = "failed-to-start"
     """Not one instruction of the program ran."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Program:
-    """What to run: argv as it is (no shell), the whole environment, and a file for stdin or none."""
+    """A program to start: argv (no shell), its complete environment, and a file for stdin or none."""
 
     argv: tuple[str, ...]
     cwd: Path
     env: Mapping[str, str]
     stdin: Path | None = None
     talks: bool = False
-    """Its stdin stays open for the driver, and its stderr comes apart from its stdout."""
+    """Its stdin stays open for the driver, and its stderr is separate from its stdout."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Ending:
-    """What a driver hands back. The exit code is as a shell shows it: 128 + n for signal n."""
+    """The result of a driver. The exit code is as a shell shows it: 128 + n for signal n."""
 
     outcome: EndKind
     exit_code: int | None
     message: str
     until: float | None = None
     """When a limit ends, in seconds since 1970, where that is known."""
+    denied: tuple[str, ...] = ()
+    """The tools that the agent was denied, each once."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class StopRequest:
-    """Asked for: end the program, with force after `grace` seconds (None: as the run's spec says)."""
+    """End the program, with force after `grace` seconds (None: as the run's spec says)."""
 
     name: ClassVar[str] = "stop"
     grace: float | None
@@ -74,7 +76,7 @@ class StopRequest:
 
 @dataclass(frozen=True, kw_only=True)
 class TellRequest:
-    """Asked for: words for the agent, in the turn that it is in. The same id again is the same message."""
+    """Deliver a message to the agent during its turn. The same id again is the same message."""
 
     name: ClassVar[str] = "tell"
     id: str
@@ -83,7 +85,7 @@ class TellRequest:
 
 @dataclass(frozen=True, kw_only=True)
 class InterruptRequest:
-    """Asked for: what Ctrl-C does, and what the agent is told then. Told nothing, it comes to its end."""
+    """Interrupt the agent as Ctrl-C does, and deliver a follow-up message. Without one the program exits."""
 
     name: ClassVar[str] = "interrupt"
     then: TellRequest | None = None
@@ -91,7 +93,7 @@ class InterruptRequest:
 
 @dataclass(frozen=True, kw_only=True)
 class PermissionAnswer:
-    """Asked for: a person's answer to a question of this run, by the question's id."""
+    """Deliver a person's answer to a question of this run, by the question's id."""
 
     name: ClassVar[str] = "permit"
     question: str
@@ -107,35 +109,35 @@ class StartFailed(Exception):
 
 
 class Readable(Protocol):
-    """Something to wait for with select or asyncio."""
+    """A file descriptor to wait for with select or asyncio."""
 
     def fileno(self) -> int: ...
 
 
 class ControlRequests(Readable, Protocol):
-    """What people and the daemon ask of this run, over its control socket."""
+    """Requests that reach this run over its control socket."""
 
     def take(self) -> Sequence[Ask]:
-        """Everything asked since the last call; never blocks."""
+        """All requests since the last call; never blocks."""
         ...
 
 
 class Child(Protocol):
-    """The started program, with all that it starts in turn."""
+    """The started program, with all processes that it starts."""
 
     @property
     def output(self) -> Readable:
-        """Stdout and stderr, to be read without blocking; only stdout of a program that talks."""
+        """Stdout and stderr, read without blocking; only stdout where `Program.talks`."""
         ...
 
     @property
     def input(self) -> Readable | None:
-        """The stdin of a program that talks, to be written to without blocking."""
+        """Stdin, written without blocking, where `Program.talks`."""
         ...
 
     @property
     def errors(self) -> Readable | None:
-        """The stderr of a program that talks, to be read without blocking."""
+        """Stderr, read without blocking, where `Program.talks`."""
         ...
 
     def signal(self, number: int) -> None:
@@ -143,26 +145,26 @@ class Child(Protocol):
         ...
 
     def kill(self) -> None:
-        """SIGKILL the whole tree."""
+        """SIGKILL the complete process tree."""
         ...
 
     def poll(self) -> int | None:
-        """The exit code once the program has ended; raises StartFailed if it turns out that it never began."""
+        """The exit code once the program has ended; raises StartFailed if it turns out that it never started."""
         ...
 
     def sweep(self) -> None:
-        """After the end: kill whatever the program left behind, and return when it is gone."""
+        """After the end: kill the processes that the program left behind, and return when they are gone."""
         ...
 
 
 class Output(Protocol):
-    """The run's output file, with its limit."""
+    """The run's output file, limited in size."""
 
     def write(self, data: bytes) -> None: ...
 
 
 class Host(Protocol):
-    """What the runner gives to the driver that it hosts."""
+    """The runner as the driver that it hosts sees it."""
 
     @property
     def asks(self) -> ControlRequests: ...
@@ -182,21 +184,21 @@ class Host(Protocol):
 
     @property
     def grace(self) -> float:
-        """Seconds between the first polite signal and SIGKILL."""
+        """Seconds between SIGINT and SIGKILL."""
         ...
 
     @property
     def program(self) -> Program:
-        """The program as the run's spec has it."""
+        """The program of the run's spec."""
         ...
 
     @property
     def options(self) -> Mapping[str, Any]:
-        """What the spec tells this kind of driver beside the program; as JSON has it."""
+        """The driver's own part of the spec, as JSON has it."""
         ...
 
     def start(self, program: Program | None = None) -> Child:
-        """Start the run's program (or what the driver made of it) inside its sandbox. Raises StartFailed."""
+        """Start the run's program, or the driver's variant of it, inside its sandbox. Raises StartFailed."""
         ...
 
     def record(self, kind: str, **facts: object) -> None:
@@ -205,6 +207,6 @@ class Host(Protocol):
 
 
 class Driver(Protocol):
-    """Drives one program from its start to its end."""
+    """Runs one program from its start to its end, in a runner."""
 
     def run(self, host: Host) -> Ending: ...

@@ -1,6 +1,6 @@
-"""Any program as an agent: its briefing comes on stdin and in a file, and what it leaves in its tree is its change.
+"""Runs any program as an agent: it reads its briefing on stdin and in a file, and its change is what it leaves behind.
 
-Checks run through this driver too, with no briefing. It knows nothing of what the program prints.
+Checks run through this driver too, with no briefing. What the program prints is kept and not interpreted.
 """
 
 from __future__ import annotations
@@ -11,8 +11,22 @@ import signal
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import ClassVar
 
-from legion.drivers import Ask, Child, Ending, EndKind, Host, InterruptRequest, Program, StartFailed, StopRequest
+from legion.drivers import (
+    Ask,
+    Child,
+    Driver,
+    Ending,
+    EndKind,
+    Host,
+    InterruptRequest,
+    Program,
+    StartFailed,
+    StopRequest,
+)
+from legion.drivers.profile import DriverProfile, PreparedRun, RunRequest
+from legion.system import files
 
 CHUNK = 1 << 16
 
@@ -22,19 +36,36 @@ def briefed(argv: Sequence[str], *, cwd: Path, env: Mapping[str, str], briefing:
     return Program(argv=tuple(argv), cwd=cwd, env={**env, "LEGION_BRIEFING": str(briefing)}, stdin=briefing)
 
 
+class CommandProfile(DriverProfile):
+    """No capability at all: the program reads its briefing, works and exits."""
+
+    name: ClassVar[str] = "command"
+    title: ClassVar[str] = "a plain program"
+    needs_command: ClassVar[bool] = True
+
+    def load(self) -> Driver:
+        return CommandDriver()
+
+    def prepare(self, request: RunRequest) -> PreparedRun:
+        file = request.given / "briefing.md"
+        text = f"{request.rules}\n\n{request.prompt}" if request.rules else request.prompt
+        files.write_whole(file, text, mode=0o644)
+        return PreparedRun(program=briefed(request.argv, cwd=request.tree, env=request.env, briefing=file))
+
+
 class CommandDriver:
-    """Starts the program, keeps what it prints, ends it when asked or when its time is over."""
+    """Starts the program, keeps what it prints, and ends it on request or at its time limit."""
 
     def run(self, host: Host) -> Ending:
         try:
             child = host.start()
         except StartFailed as failure:
             return Ending(outcome=EndKind.FAILED_TO_START, exit_code=None, message=str(failure))
-        return _Watch(host, child).until_end()
+        return _Supervision(host, child).run_to_end()
 
 
-class _Watch:
-    """One loop over everything that can happen to a program. It sleeps until something does."""
+class _Supervision:
+    """One select loop over the program's output, its end, control requests and deadlines."""
 
     def __init__(self, host: Host, child: Child) -> None:
         self._host = host
@@ -44,20 +75,20 @@ class _Watch:
         self._term_at: float | None = None
         self._kill_at: float | None = None
 
-    def until_end(self) -> Ending:
+    def run_to_end(self) -> Ending:
         code: int | None = None
         failure: StartFailed | None = None
         with selectors.DefaultSelector() as selector:
             for source in (self._child.output, self._host.asks, self._host.deaths):
                 selector.register(source, selectors.EVENT_READ)
             while code is None and failure is None:
-                for key, _ in selector.select(self._patience()):
+                for key, _ in selector.select(self._until_deadline()):
                     if key.fileobj is self._child.output and not self._read_output():
                         selector.unregister(self._child.output)
                     elif key.fileobj is self._host.asks:
                         for ask in self._host.asks.take():
-                            self._obey(ask)
-                self._keep_time()
+                            self._handle(ask)
+                self._check_deadlines()
                 try:
                     code = self._child.poll()
                 except StartFailed as never:
@@ -65,15 +96,15 @@ class _Watch:
         self._child.sweep()
         while self._read_output():
             pass
-        return self._verdict(code, failure)
+        return self._make_ending(code, failure)
 
-    def _patience(self) -> float | None:
-        """Seconds until the next thing that must be done unasked."""
+    def _until_deadline(self) -> float | None:
+        """Seconds until the next deadline."""
         moments = [moment for moment in (self._timeout_at, self._term_at, self._kill_at) if moment is not None]
         return max(0.0, min(moments) - time.monotonic()) if moments else None
 
     def _read_output(self) -> bool:
-        """Take what is there; False when there is nothing more to come, or nothing now."""
+        """Read what is available; False at the end of the output, or when nothing is available now."""
         try:
             data = os.read(self._child.output.fileno(), CHUNK)
         except BlockingIOError:
@@ -81,7 +112,7 @@ class _Watch:
         self._host.output.write(data)
         return bool(data)
 
-    def _obey(self, ask: Ask) -> None:
+    def _handle(self, ask: Ask) -> None:
         if isinstance(ask, InterruptRequest):
             self._host.record("interrupted")
             self._child.signal(signal.SIGINT)
@@ -91,10 +122,10 @@ class _Watch:
             return
         grace = self._host.grace if ask.grace is None else ask.grace
         self._host.record("stopping", grace=grace)
-        self._begin_to_end(EndKind.STOPPED, grace)
+        self._start_ending(EndKind.STOPPED, grace)
 
-    def _begin_to_end(self, why: EndKind, grace: float) -> None:
-        """SIGINT now, SIGTERM at half time, SIGKILL at the end of the grace; asking again can only shorten it."""
+    def _start_ending(self, why: EndKind, grace: float) -> None:
+        """SIGINT now, SIGTERM after half of the grace, SIGKILL at its end; another request can only shorten it."""
         now = time.monotonic()
         if self._ending is None:
             self._ending = why
@@ -105,11 +136,11 @@ class _Watch:
         elif self._kill_at is not None and now + grace < self._kill_at:
             self._kill_at = now + grace
 
-    def _keep_time(self) -> None:
+    def _check_deadlines(self) -> None:
         now = time.monotonic()
         if self._timeout_at is not None and now >= self._timeout_at:
             self._host.record("out-of-time", timeout=self._host.timeout)
-            self._begin_to_end(EndKind.TIMED_OUT, self._host.grace)
+            self._start_ending(EndKind.TIMED_OUT, self._host.grace)
         if self._term_at is not None and now >= self._term_at:
             self._term_at = None
             self._child.signal(signal.SIGTERM)
@@ -117,7 +148,7 @@ class _Watch:
             self._kill_at = None
             self._child.kill()
 
-    def _verdict(self, code: int | None, failure: StartFailed | None) -> Ending:
+    def _make_ending(self, code: int | None, failure: StartFailed | None) -> Ending:
         if self._ending is EndKind.STOPPED:
             return Ending(outcome=EndKind.STOPPED, exit_code=code, message="The run was stopped as asked.")
         if self._ending is EndKind.TIMED_OUT:

@@ -1,40 +1,52 @@
-"""The drivers by name. A spec names its driver; a runner looks it up here."""
+"""The drivers by name. A new driver is a folder (or module) in this package and a line in `_ALL`."""
 
 from __future__ import annotations
 
 import contextlib
-import importlib
-from enum import Enum
+from collections.abc import Callable
 
 from legion.drivers import Driver, StartFailed
-from legion.drivers.command import CommandDriver
+from legion.drivers.claude.profile import ClaudeProfile
+from legion.drivers.command import CommandProfile
+from legion.drivers.profile import Capabilities, DriverProfile
+
+_ALL: tuple[DriverProfile, ...] = (
+    CommandProfile(),
+    ClaudeProfile(),
+)
+
+PROFILES: dict[str, DriverProfile] = {one.name: one for one in _ALL}
+COMMAND = CommandProfile.name
+"""Runs any command line: agents that only read their briefing, and every check."""
+DEFAULT = ClaudeProfile.name
+"""The driver of standing agents, and of tickets where neither ticket, project nor settings name one."""
 
 
-class DriverName(Enum):
-    COMMAND = "command"
-    """Any program: agents that only read their briefing, and every check."""
-    CLAUDE = "claude"
-    """Claude Code, through its SDK."""
+def default() -> DriverProfile:
+    return PROFILES[DEFAULT]
 
 
-def driver(name: DriverName) -> Driver:
-    """Raises StartFailed where what it needs is not installed."""
-    if name is DriverName.COMMAND:
-        return CommandDriver()
-    # Its SDK takes a second to import and much memory, which nobody but a runner should pay.
+def built_in() -> tuple[str, ...]:
+    """The drivers that need no settings: their names can be chosen as they are."""
+    return tuple(name for name, one in PROFILES.items() if not one.needs_command)
+
+
+def that_can(capability: Callable[[Capabilities], bool]) -> tuple[str, ...]:
+    """The built-in drivers that have this capability."""
+    return tuple(name for name in built_in() if capability(PROFILES[name].capabilities))
+
+
+def load(name: str) -> Driver:
+    """The driver for a runner. Raises StartFailed where what it needs is not installed."""
     try:
-        made: Driver = importlib.import_module("legion.drivers.claude.driver").ClaudeDriver()
+        return PROFILES[name].load()
     except ImportError as missing:
-        raise StartFailed(f"The driver {name.value} cannot be used ({missing}): install Legion again.") from missing
-    return made
+        raise StartFailed(f"The driver {name} cannot be used ({missing}): install Legion again.") from missing
 
 
 def warm() -> None:
     """Import what every driver needs, so that processes forked from this one need not."""
-    for name in DriverName:
-        # The run that wants it says so.
-        with contextlib.suppress(StartFailed):
-            driver(name)
-    with contextlib.suppress(ImportError):
-        # Locks of the SDK load half of anyio when the first of them is made, which is long after the fork.
-        importlib.import_module("anyio").run(importlib.import_module("anyio.lowlevel").checkpoint)
+    for one in PROFILES.values():
+        # A run that needs the missing library reports it.
+        with contextlib.suppress(ImportError):
+            one.warm()

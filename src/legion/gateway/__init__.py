@@ -1,4 +1,5 @@
-"""The gateway: a process of its own between agent programs and the model providers. It alone holds the real keys.
+"""The gateway: a proxy process between agent programs and model providers, the only process that holds real keys.
 
-The daemon imports `folder`, `passes`, `provider`, `ledger` and `process`, which need nothing but the standard library.
+The modules that the daemon imports need only the standard library: `files`, `lifecycle`, `access.provider`,
+`access.routing`, `accounting.ledger`, `accounting.activity` and `recording.tape`.
 """

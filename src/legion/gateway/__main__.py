@@ -1,4 +1,4 @@
-"""`python -m legion.gateway FOLDER`: what the daemon starts in the background."""
+"""`python -m legion.gateway FOLDER`: the gateway process, which the daemon starts in the background."""
 
 from __future__ import annotations
 
@@ -10,48 +10,50 @@ from pathlib import Path
 
 from legion.domain.errors import LegionError
 from legion.gateway.files.folder import GatewayFolder
-from legion.gateway.lifecycle import DEFAULT_PORT, GRACE, IDLE
+from legion.gateway.lifecycle import DEFAULT_PORT, GRACE, IDLE, RECEIVE
 from legion.system import imports
 
 
 def main() -> int:
-    words = argparse.ArgumentParser(prog="legion.gateway")
-    words.add_argument("folder", type=Path)
-    words.add_argument("--port", type=int, default=DEFAULT_PORT)
-    words.add_argument("--idle", type=float, default=IDLE)
-    words.add_argument("--grace", type=float, default=GRACE)
-    words.add_argument("--ready", type=int)
-    given = words.parse_args()
+    parser = argparse.ArgumentParser(prog="legion.gateway")
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--port", type=int, default=DEFAULT_PORT)
+    parser.add_argument("--idle", type=float, default=IDLE)
+    parser.add_argument("--grace", type=float, default=GRACE)
+    parser.add_argument("--receive", type=float, default=RECEIVE)
+    parser.add_argument("--ready", type=int)
+    options = parser.parse_args()
     with imports.uncollected():
-        # Here, because nearly all of the time of a start is imports.
-        from legion.gateway.http.server import ServerOptions, say, serve  # noqa: PLC0415
-    if given.ready is not None and _unheard(given.ready):
-        # Whoever started us is gone, and perhaps the folder with them: nothing is made anew.
+        # Inside the block: imports take most of the time of a start.
+        from legion.gateway.http.server import ServerOptions, report_start, serve  # noqa: PLC0415
+    if options.ready is not None and _is_abandoned(options.ready):
+        # The process that started this one is gone, perhaps with the folder, which must not be created again.
         return 0
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s", stream=sys.stderr)
-    # Its words about bad requests repeat what was sent.
+    # aiohttp quotes bad requests in its log, and these may hold tokens.
     logging.getLogger("aiohttp").setLevel(logging.CRITICAL)
     spec = ServerOptions(
-        folder=GatewayFolder(given.folder.absolute()),
-        port=given.port,
-        idle=given.idle,
-        grace=given.grace,
-        ready=given.ready,
+        folder=GatewayFolder(options.folder.absolute()),
+        port=options.port,
+        idle=options.idle,
+        grace=options.grace,
+        receive=options.receive,
+        ready=options.ready,
     )
     try:
         serve(spec)
-    except LegionError as trouble:
-        say(spec.ready, f"error: {trouble.message}")
-        sys.stderr.write(f"{trouble.message}\n")
-        return trouble.exit_code
+    except LegionError as error:
+        report_start(spec.ready, f"error: {error.message}")
+        sys.stderr.write(f"{error.message}\n")
+        return error.exit_code
     return 0
 
 
-def _unheard(ready: int) -> bool:
-    """Whether nobody reads at the other end of the pipe any more."""
-    looking = select.poll()
-    looking.register(ready, 0)
-    return any(state & select.POLLERR for _, state in looking.poll(0))
+def _is_abandoned(ready: int) -> bool:
+    """Whether the other end of the pipe is closed."""
+    poll = select.poll()
+    poll.register(ready, 0)
+    return any(state & select.POLLERR for _, state in poll.poll(0))
 
 
 if __name__ == "__main__":

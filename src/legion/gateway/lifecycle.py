@@ -1,6 +1,6 @@
-"""The daemon's side of the gateway's process: find, start, replace, end. Adopt or start, never just start.
+"""Finds, starts, replaces and ends the gateway process, for the daemon. Adopts a running gateway before it starts one.
 
-Whether one lives is told by its lock, so a new daemon sees what the last one saw. Any thread may call anything here.
+The lock shows whether a gateway runs, so a new daemon sees the same as the last one. Every function is thread-safe.
 """
 
 from __future__ import annotations
@@ -23,12 +23,14 @@ from legion.system import files
 
 DEFAULT_PORT = 6671
 IDLE = 300.0
-"""Seconds without a byte from a provider after which its answer is given up."""
+"""Seconds without a byte from a provider after which its answer counts as broken."""
 GRACE = 10.0
-"""Seconds that running answers get to end when the gateway is asked to end."""
+"""Seconds that open answers get when the gateway ends."""
+RECEIVE = 60.0
+"""Seconds within which the head and the body of a request must each arrive."""
 _START_PATIENCE = 60.0
 _END_PATIENCE = GRACE + 20.0
-_LOOK_AGAIN = 0.02
+_POLL = 0.02
 
 
 class GatewayFailed(LegionError):
@@ -36,7 +38,7 @@ class GatewayFailed(LegionError):
 
 
 def ensure(folder: GatewayFolder, port: int = DEFAULT_PORT, *, idle: float = IDLE) -> GatewayAddress:
-    """The living gateway of the folder, or a new one. It outlives whoever asked."""
+    """The running gateway of the folder, or a new one. It survives this process."""
     folder.prepare()
     with files.waiting_lock(folder.starting):
         deadline = time.monotonic() + _START_PATIENCE
@@ -46,19 +48,19 @@ def ensure(folder: GatewayFolder, port: int = DEFAULT_PORT, *, idle: float = IDL
                 return found
             if not files.is_locked(folder.lock):
                 return _start(folder, port, idle)
-            # It is about to announce itself, or about to be gone; a lock cannot be waited for with a deadline.
-            time.sleep(_LOOK_AGAIN)
-    raise Retryable(f"A gateway holds {folder.lock} and does not listen: look into {folder.log}.")
+            # It is about to announce itself, or about to end. A lock cannot be waited for with a deadline.
+            time.sleep(_POLL)
+    raise Retryable(f"A gateway holds {folder.lock} and does not listen: read {folder.log}.")
 
 
 def address(folder: GatewayFolder) -> GatewayAddress | None:
-    """Where the living gateway listens; None if there is none, or it is ending."""
+    """The address of the running gateway; None if none runs, or it is ending."""
     found = announced(folder)
     return found if found is not None and files.is_locked(folder.lock) else None
 
 
 def end(folder: GatewayFolder) -> bool:
-    """Have it end, and wait until it is gone: running answers get some seconds. False if there was none."""
+    """End the gateway and wait until it is gone; open answers get some seconds. False if none ran."""
     found = address(folder)
     if found is None:
         return False
@@ -67,15 +69,17 @@ def end(folder: GatewayFolder) -> bool:
     deadline = time.monotonic() + _END_PATIENCE
     while files.is_locked(folder.lock):
         if time.monotonic() > deadline:
-            raise Retryable(f"The gateway (pid {found.pid}) does not end: look into {folder.log} or kill it.")
-        time.sleep(_LOOK_AGAIN)
+            raise Retryable(
+                f"The gateway (pid {found.pid}) does not end: read {folder.log}, or run `kill -9 {found.pid}`."
+            )
+        time.sleep(_POLL)
     return True
 
 
 def replace(folder: GatewayFolder, port: int = DEFAULT_PORT, *, idle: float = IDLE) -> GatewayAddress:
-    """A new gateway in the place of the living one, with the environment of this process; agents find it there."""
+    """Replace the running gateway by a new one at the same address, with the environment of this process."""
     folder.prepare()
-    # Held all the time: whoever else wants a gateway gets the new one.
+    # Hold the lock throughout: every other caller gets the new gateway.
     with files.waiting_lock(folder.starting):
         end(folder)
         return _start(folder, port, idle)
@@ -91,7 +95,7 @@ def _start(folder: GatewayFolder, port: int, idle: float) -> GatewayAddress:
                 *("--port", str(port), "--idle", str(idle), "--ready", str(writing)),
             ],
             cwd="/",
-            # All of it: a key may lie in any variable, and TLS and the keyring have theirs.
+            # All of it: any variable may hold a key, and TLS and the keyring have their own.
             env={**os.environ, "PYTHONPATH": _libraries()},
             stdin=subprocess.DEVNULL,
             stdout=log,
@@ -102,32 +106,32 @@ def _start(folder: GatewayFolder, port: int, idle: float) -> GatewayAddress:
     finally:
         os.close(writing)
         os.close(log)
-    # It outlives us; if we outlive it, it must not stay behind as a zombie.
+    # Usually it survives this process. If it ends first, it must not stay as a zombie.
     threading.Thread(target=child.wait, daemon=True, name="gateway-reaper").start()
     with os.fdopen(reading, "rb") as answers:
-        said = _first_line(answers.fileno())
-    found = address(folder) if said == "ready" else None
+        line = _first_line(answers.fileno())
+    found = address(folder) if line == "ready" else None
     if found is None:
-        sentence = said.removeprefix("error:").strip()
-        raise GatewayFailed(sentence or f"The gateway died while it started: the last lines of {folder.log} say why.")
+        sentence = line.removeprefix("error:").strip()
+        raise GatewayFailed(sentence or f"The gateway died while it started: read the last lines of {folder.log}.")
     return found
 
 
 def _libraries() -> str:
-    """This Legion before any other, and whatever else the person's Python is told to look at."""
+    """PYTHONPATH with this Legion before any other, then the person's own."""
     here = str(Path(legion.__file__).parent.parent)
     return os.pathsep.join(filter(None, (here, os.environ.get("PYTHONPATH"))))
 
 
 def _first_line(answers: int) -> str:
-    """What the new process says about its start; empty if it died without a word."""
-    said = b""
+    """The line that the new process reports about its start; empty if it died first."""
+    line = b""
     deadline = time.monotonic() + _START_PATIENCE
-    while not said.endswith(b"\n"):
+    while not line.endswith(b"\n"):
         if not select.select([answers], [], [], max(0.0, deadline - time.monotonic()))[0]:
             return f"error: The gateway did not start within {_START_PATIENCE:g} s: is the machine overloaded?"
         piece = os.read(answers, 4096)
         if not piece:
             break
-        said += piece
-    return said.decode("utf-8", "replace").strip()
+        line += piece
+    return line.decode("utf-8", "replace").strip()

@@ -15,7 +15,7 @@ from typing import BinaryIO
 
 from legion.drivers import Program, StartFailed
 from legion.runner import tree
-from legion.runner.sandbox import Sandbox, SandboxMissing, Wrapped, wrap
+from legion.runner.sandbox import Sandbox, SandboxMissing, Wrapped, is_setuid, wrap
 from legion.runner.spec import RunFolder
 from legion.system import kernel
 
@@ -74,17 +74,22 @@ class RunChild:
             stdin, input = _talking(ours) if program.talks else (ours.enter_context(_stdin(program, scratch)), None)
             try:
                 wrapped = _command(program, sandbox, said)
+                # A sandbox dies with its runner by itself once bubblewrap runs, and until then is known by its mark.
+                bind = sandbox is None or is_setuid(wrapped.argv[0])
                 process = subprocess.Popen(
                     wrapped.argv,
                     cwd=program.cwd if sandbox is None else "/",
-                    env={**wrapped.env, **({} if sandbox is not None else tree.mark(scratch))},
+                    env={**wrapped.env, **tree.mark(scratch)},
                     stdin=stdin,
                     stdout=printed,
                     stderr=complained,
                     pass_fds=() if said is None else (said.fileno(),),
                     start_new_session=True,
-                    preexec_fn=_bind_to(os.getpid(), RunFolder(scratch).session),
+                    # Without this function Python starts the program by vfork, which copies no page tables.
+                    preexec_fn=_bind_to(os.getpid(), RunFolder(scratch).session) if bind else None,
                 )
+                if not bind:
+                    _record_session(process.pid, RunFolder(scratch).session)
             except (OSError, ValueError, subprocess.SubprocessError, SandboxMissing) as failure:
                 raise StartFailed(f"The program {program.argv[0]!r} could not be started: {failure}") from failure
         for pipe in (output, input, errors):
@@ -144,6 +149,7 @@ def _command(program: Program, sandbox: Sandbox | None, status: BinaryIO | None)
         cwd=program.cwd,
         env=program.env,
         status=None if status is None else status.fileno(),
+        without=tuple(tree.mark(Path())),
     )
 
 
@@ -175,7 +181,7 @@ def _stdin(program: Program, scratch: Path) -> BinaryIO:
 class _bind_to:
     """Runs in the child before the program does: it dies with its runner, also if that is gone by now.
 
-    A sandbox that is only half built does not, so it is written down first whose session everything begins in.
+    A setuid bubblewrap does not until it has built its sandbox, so its session is recorded first.
     """
 
     def __init__(self, runner: int, session: Path) -> None:
@@ -186,6 +192,10 @@ class _bind_to:
         kernel.die_with_parent(signal.SIGKILL)
         if os.getppid() != self._runner:
             os._exit(1)
-        own = tree.look(os.getpid())
-        if own is not None:
-            self._session.write_text(f"{own.pid} {own.since}")
+        _record_session(os.getpid(), self._session)
+
+
+def _record_session(pid: int, file: Path) -> None:
+    process = tree.look(pid)
+    if process is not None:
+        file.write_text(f"{process.pid} {process.since}")

@@ -1,7 +1,10 @@
-"""The fork server: a fresh, warm process that turns into a runner in a millisecond, as often as it is asked to.
+"""The fork server: a fresh process that turns into a runner in a millisecond, as often as it is asked to.
 
-It is exec'd with one socket and holds no lock, so nothing leaks into runners. Its death costs nothing: its runners
-live on, and the launcher starts another. It ends when its daemon does.
+It is exec'd with two sockets and holds no lock, so nothing leaks into runners. The first socket brings runs of plain
+programs, for which the server stays small: a fork costs what the process has in memory. The second brings runs of
+drivers that need an SDK. A child that has imported the SDK serves the second; it is forked when no request came for a
+while, or at the first such run. The death of either costs nothing: runners live on, and the launcher starts another.
+Both end with the daemon.
 """
 
 from __future__ import annotations
@@ -14,55 +17,59 @@ import sys
 from pathlib import Path
 
 from legion.drivers import registry
-from legion.drivers.registry import DriverName
-from legion.runner import tree
+from legion.runner import sandbox, tree
 from legion.runner.host import become
-from legion.runner.spec import RunnerError, read_spec
-from legion.system import imports
+from legion.system import imports, kernel
 
 LONGEST_PATH = 1 << 16
 
 _IDLE = 5.0
-"""Seconds without an ask after which it warms up wholly. Who asks earlier for nothing but programs need not wait."""
+"""Seconds without a request after which the child for SDK drivers is made, so that their first run need not wait."""
 
 
-def main(handle: int) -> None:
+def main(plain: int, with_sdk: int) -> None:
     """Fork a runner for every message: the path of a run's folder, and a pipe on which its runner answers."""
-    # Runners are our children while we live; the kernel buries them without being asked.
+    # Runners are our children while we live; the kernel reaps them by itself.
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    sandbox.prepare()
     # What is here now is shared with every runner, and no collection of theirs copies it.
     gc.freeze()
-    warm = False
-    with socket.socket(fileno=handle) as asks:
-        while True:
-            if not warm and not tree.readable(asks.fileno(), _IDLE):
-                warm = _warm()
-            message, handles, _, _ = socket.recv_fds(asks, LONGEST_PATH, 1)
-            if not message:
+    with socket.socket(fileno=plain) as programs, socket.socket(fileno=with_sdk) as agents:
+        while tree.first_readable((programs, agents), _IDLE) is programs:
+            if not _serve_one(programs, (programs, agents)):
                 return
-            (starter,) = handles
-            run_dir = Path(os.fsdecode(message))
-            if not warm and _driver(run_dir) is not DriverName.COMMAND:
-                warm = _warm()
-            if os.fork() == 0:
-                asks.close()
-                become(run_dir, starter)
-            os.close(starter)
+        if os.fork() == 0:
+            try:
+                programs.close()
+                _serve_agents(agents)
+            finally:
+                os._exit(0)
+        agents.close()
+        while _serve_one(programs, (programs,)):
+            pass
 
 
-def _warm() -> bool:
+def _serve_agents(requests: socket.socket) -> None:
+    kernel.die_with_parent(signal.SIGKILL)
     with imports.uncollected():
         registry.warm()
+    while _serve_one(requests, (requests,)):
+        pass
+
+
+def _serve_one(requests: socket.socket, held: tuple[socket.socket, ...]) -> bool:
+    """Wait for a request and fork its runner, which lets go of the sockets. False where there will be no other."""
+    message, handles, _, _ = socket.recv_fds(requests, LONGEST_PATH, 1)
+    if not message:
+        return False
+    (starter,) = handles
+    if os.fork() == 0:
+        for handle in held:
+            handle.close()
+        become(Path(os.fsdecode(message)), starter)
+    os.close(starter)
     return True
 
 
-def _driver(run_dir: Path) -> DriverName:
-    """What the run wants; a spec that cannot be read is its runner's to complain about."""
-    try:
-        return read_spec(run_dir).driver
-    except RunnerError:
-        return DriverName.COMMAND
-
-
 if __name__ == "__main__":
-    main(int(sys.argv[1]))
+    main(int(sys.argv[1]), int(sys.argv[2]))

@@ -15,8 +15,7 @@ import time
 from enum import Enum
 from pathlib import Path
 
-from legion.drivers import Child, Ending, EndKind, Program, StartFailed
-from legion.drivers.registry import driver
+from legion.drivers import Child, Ending, EndKind, Program, StartFailed, registry
 from legion.runner import tree
 from legion.runner.child import Deaths, RunChild
 from legion.runner.control import ControlServer, gate
@@ -128,7 +127,7 @@ class RunHost:
             message = "The sandbox would show the run's own folder to its program; list narrower folders."
             return Ending(outcome=EndKind.FAILED_TO_START, exit_code=None, message=message)
         try:
-            chosen = driver(self._spec.driver)
+            chosen = registry.load(self._spec.driver)
         except StartFailed as missing:
             return Ending(outcome=EndKind.FAILED_TO_START, exit_code=None, message=str(missing))
         return chosen.run(self)
@@ -158,6 +157,7 @@ class RunHost:
             output_bytes=self.output.printed,
             message=self._explained(ending),
             until=ending.until,
+            denied=ending.denied,
         )
         crash.reach(Point.RUNNER_RESULT_BEFORE_WRITE)
         self._write(result)

@@ -14,15 +14,18 @@ import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 import legion
+from legion.drivers import registry
+from legion.drivers.profile import DriverProfile
 from legion.runner import control, tree
 from legion.runner.host import StartReply
 from legion.runner.journal import JournalEvent, JournalKind, JournalReader, read_journal
-from legion.runner.spec import RunFolder, RunnerError, RunResult, read_result
+from legion.runner.spec import RunFolder, RunnerError, RunResult, read_result, read_spec
 from legion.system import crash, files
 from legion.system.crash import Point
 
@@ -181,12 +184,13 @@ class Launcher:
             return answers.read().decode()
 
     def _fork(self, run_dir: Path, starter: int) -> None:
+        profile = _profile(run_dir)
         with self._lock:
             try:
-                self._living_server().ask(run_dir, starter)
+                self._living_server().ask(run_dir, starter, profile)
             except (BrokenPipeError, ConnectionResetError):
                 self._server = self._replacement()
-                self._server.ask(run_dir, starter)
+                self._server.ask(run_dir, starter, profile)
 
     def _living_server(self) -> _ForkServer:
         if self._server is None or not self._server.lives():
@@ -203,33 +207,52 @@ class Launcher:
             return self._server is not None and self._server.lives()
 
 
+class ServerProcess(Protocol):
+    """What the launcher needs of the process that it started."""
+
+    def kill(self) -> None: ...
+
+    def wait(self) -> int: ...
+
+
+def start_server(argv: Sequence[str], env: Mapping[str, str], handles: Sequence[int]) -> ServerProcess:
+    """Start the fork server as a session of its own that inherits nothing but these handles."""
+    return subprocess.Popen(argv, cwd="/", env=env, stdin=subprocess.DEVNULL, pass_fds=handles, start_new_session=True)
+
+
 class _ForkServer:
-    """One fork server process and our end of its socket."""
+    """One fork server and our ends of its sockets: one for plain programs, one for drivers that need an SDK."""
 
     def __init__(self) -> None:
-        self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        with theirs:
-            self._process = subprocess.Popen(
-                [*_python("legion.runner.forkserver"), str(theirs.fileno())],
-                cwd="/",
-                env=_environment(),
-                stdin=subprocess.DEVNULL,
-                pass_fds=(theirs.fileno(),),
-                start_new_session=True,
-            )
+        self._programs, programs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self._agents, agents = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with programs, agents:
+            handles = programs.fileno(), agents.fileno()
+            argv = [*_python("legion.runner.forkserver"), *map(str, handles)]
+            self._process = start_server(argv, _environment(), handles)
 
-    def ask(self, run_dir: Path, starter: int) -> None:
-        socket.send_fds(self._socket, [os.fsencode(run_dir.absolute())], [starter])
+    def ask(self, run_dir: Path, starter: int, profile: DriverProfile) -> None:
+        requests = self._agents if profile.heavy else self._programs
+        socket.send_fds(requests, [os.fsencode(run_dir.absolute())], [starter])
 
     def lives(self) -> bool:
-        """It never writes to us, so anything to read is the end of its socket."""
-        return not tree.readable(self._socket.fileno(), 0)
+        """It never writes to us, so anything to read is the end of a socket."""
+        return tree.first_readable((self._programs, self._agents), 0) is None
 
     def close(self) -> None:
-        self._socket.close()
-        # It holds nothing that wants an orderly end, and while it imports it would not hear of one.
+        self._programs.close()
+        self._agents.close()
+        # It needs no orderly end, and does not read its sockets while it imports.
         self._process.kill()
         self._process.wait()
+
+
+def _profile(run_dir: Path) -> DriverProfile:
+    """The driver of the spec; a spec that cannot be read is reported by its runner."""
+    try:
+        return read_spec(run_dir).profile
+    except RunnerError:
+        return registry.PROFILES[registry.COMMAND]
 
 
 def _spawn(run_dir: Path, starter: int) -> None:

@@ -6,6 +6,8 @@ why somebody wants them; `toolchains` finds the person's, `probe` finds out what
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import os
 import shutil
 import stat
@@ -14,6 +16,8 @@ from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 from typing import Any
+
+from legion.runner import etc
 
 DEFAULT_TMP_BYTES = 4 << 30
 BWRAP_PLACES = "/usr/bin:/bin:/usr/local/bin"
@@ -37,6 +41,10 @@ class Sandbox:
     network: SandboxNetwork = SandboxNetwork.OPEN
     tmp_bytes: int = DEFAULT_TMP_BYTES
     """The most that each of /tmp, /var/tmp, /run, /dev/shm and the home folder holds; they live in memory."""
+    etc: Path | None = None
+    """A prepared folder (`etc.sync`) to mount as /etc; without it every allowed entry of /etc is mounted by itself."""
+    small: bool = False
+    """Only the system's programs, /dev/null, one /tmp and the listed folders: for one short program of ours."""
 
     def __post_init__(self) -> None:
         for path in (self.home, *self.writable, *self.readable):
@@ -50,6 +58,8 @@ class Sandbox:
             "readable": [str(path) for path in self.readable],
             "network": self.network.value,
             "tmp_bytes": self.tmp_bytes,
+            "etc": None if self.etc is None else str(self.etc),
+            "small": self.small,
         }
 
     @staticmethod
@@ -60,6 +70,9 @@ class Sandbox:
             readable=tuple(Path(path) for path in facts["readable"]),
             network=SandboxNetwork(facts["network"]),
             tmp_bytes=facts["tmp_bytes"],
+            # A daemon of the last release does not write these.
+            etc=None if facts.get("etc") is None else Path(facts["etc"]),
+            small=facts.get("small", False),
         )
 
     def shows(self, folder: Path) -> bool:
@@ -80,6 +93,7 @@ class SandboxMissing(Exception):
     """bubblewrap is wanted and not there."""
 
 
+@functools.cache
 def find_bwrap() -> str:
     """From the system's own folders: what a PATH puts in front of them could be anybody's."""
     found = shutil.which("bwrap", path=BWRAP_PLACES)
@@ -93,20 +107,36 @@ def is_setuid(bwrap: str) -> bool:
     return bool(Path(bwrap).stat().st_mode & stat.S_ISUID) and os.geteuid() != 0
 
 
+def prepare() -> None:
+    """Find out now what `wrap` would find out at its first call, so that processes forked from this one need not."""
+    with contextlib.suppress(SandboxMissing):
+        find_bwrap()
+    _programs()
+
+
 def wrap(
-    argv: Sequence[str], sandbox: Sandbox, *, cwd: Path, env: Mapping[str, str], status: int | None = None
+    argv: Sequence[str],
+    sandbox: Sandbox,
+    *,
+    cwd: Path,
+    env: Mapping[str, str],
+    status: int | None = None,
+    without: Sequence[str] = (),
 ) -> Wrapped:
-    """The command line that runs `argv` inside. bubblewrap writes how it went to the handle `status`."""
+    """The command line that runs `argv` inside. bubblewrap writes how it went to the handle `status`.
+
+    The variables named in `without` may be set for bubblewrap; the program does not get them.
+    """
     # bubblewrap itself runs outside, so what steers the loader is set for the program alone.
     loader = {name: value for name, value in env.items() if name.startswith("LD_")}
     options = [
         *_namespaces(sandbox),
-        *_system(),
-        *_etc(),
-        *_private_places(sandbox),
+        *_programs(),
+        *(_SMALL if sandbox.small else _places(sandbox)),
         *_listed(sandbox),
         *("--remount-ro", "/"),
         *("--chdir", str(cwd)),
+        *(word for name in without for word in ("--unsetenv", name)),
         *(word for name, value in loader.items() for word in ("--setenv", name, value)),
         *(() if status is None else ("--json-status-fd", str(status))),
     ]
@@ -123,47 +153,30 @@ def _namespaces(sandbox: Sandbox) -> Iterator[str]:
     yield from ("--die-with-parent", "--new-session", "--cap-drop", "ALL")
 
 
-def _system() -> Iterator[str]:
+@functools.cache
+def _programs() -> tuple[str, ...]:
     """The programs and libraries of the system, in the shape that this host gives them."""
-    yield from ("--ro-bind", "/usr", "/usr")
+    options = ["--ro-bind", "/usr", "/usr"]
     for name in ("bin", "sbin", "lib", "lib32", "lib64", "libx32"):
         path = Path("/", name)
         if path.is_symlink():
-            yield from ("--symlink", str(path.readlink()), str(path))
+            options += ("--symlink", str(path.readlink()), str(path))
         elif path.is_dir():
-            yield from ("--ro-bind", str(path), str(path))
-    yield from ("--ro-bind-try", "/nix/store", "/nix/store")
+            options += ("--ro-bind", str(path), str(path))
+    return (*options, "--ro-bind-try", "/nix/store", "/nix/store")
+
+
+_SMALL = ("--dev-bind", "/dev/null", "/dev/null", "--size", str(DEFAULT_TMP_BYTES), "--tmpfs", "/tmp")
+
+
+def _places(sandbox: Sandbox) -> Iterator[str]:
     yield from ("--proc", "/proc", "--dev", "/dev")
     if os.geteuid() == 0:
         # Root needs no capability to write here: core_pattern alone would give it the host.
         for name in ("sys", "sysrq-trigger", "fs", "irq", "bus", "acpi", "scsi", "mtrr"):
             yield from ("--ro-bind-try", f"/proc/{name}", f"/proc/{name}")
-
-
-_ETC = (
-    # who and where
-    *("passwd", "group", "nsswitch.conf", "hosts", "host.conf", "gai.conf", "resolv.conf"),
-    *("protocols", "services", "localtime", "timezone", "locale.conf", "default/locale"),
-    *("os-release", "debian_version", "lsb-release", "redhat-release", "alpine-release", "static"),
-    # the loader, and links that packages choose between
-    *("ld.so.cache", "ld.so.conf", "ld.so.conf.d", "alternatives"),
-    # certificates, without the private keys that lie beside them
-    *("ca-certificates", "ca-certificates.conf", "ssl/certs", "ssl/cert.pem", "ssl/openssl.cnf", "crypto-policies"),
-    *("pki/ca-trust", "pki/tls/certs", "pki/tls/cert.pem", "pki/tls/openssl.cnf"),
-    # what the machine sets for everybody's tools
-    *("gitconfig", "npmrc", "pip.conf", "mime.types", "fonts", "maven"),
-    *("perl", "python3", "java-*", "R"),
-)
-
-
-def _etc() -> Iterator[str]:
-    for pattern in _ETC:
-        for path in sorted(Path("/etc").glob(pattern)):
-            target = str(path.readlink()) if path.is_symlink() else None
-            if target is not None and path.resolve().is_relative_to("/usr"):
-                yield from ("--symlink", target, str(path))
-            else:
-                yield from ("--ro-bind-try", str(path), str(path))
+    yield from etc.binds() if sandbox.etc is None else ("--ro-bind", str(sandbox.etc), "/etc")
+    yield from _private_places(sandbox)
 
 
 def _private_places(sandbox: Sandbox) -> Iterator[str]:

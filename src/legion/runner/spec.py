@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from legion.domain.errors import LegionError
-from legion.drivers import EndKind, Program
-from legion.drivers.registry import DriverName
+from legion.drivers import EndKind, Program, registry
+from legion.drivers.profile import DriverProfile
 from legion.runner.sandbox import Sandbox
 from legion.system.files import write_whole
 
@@ -39,13 +39,17 @@ class RunSpec:
 
     run: str
     program: Program
-    driver: DriverName = DriverName.COMMAND
+    driver: str = registry.COMMAND
     options: Mapping[str, Any] = field(default_factory=dict)
     """What this kind of driver wants to know beside the program; as JSON has it."""
     sandbox: Sandbox | None
     timeout: float | None = None
     grace: float = 10.0
     max_output_bytes: int = DEFAULT_OUTPUT_BYTES
+
+    @property
+    def profile(self) -> DriverProfile:
+        return registry.PROFILES[self.driver]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,6 +65,8 @@ class RunResult:
     message: str
     until: float | None = None
     """When a usage limit ends, where that is known."""
+    denied: tuple[str, ...] = ()
+    """The tools that the agent was denied. Results of earlier releases do not hold them."""
 
     @property
     def succeeded(self) -> bool:
@@ -95,7 +101,7 @@ class RunFolder:
 
     @property
     def session(self) -> Path:
-        """Pid and start time of the process that became the program or its sandbox, written before it did."""
+        """Pid and start time of the process that became the program or its sandbox."""
         return self.path / "session"
 
     @property
@@ -114,7 +120,7 @@ def write_spec(run_dir: Path, spec: RunSpec) -> None:
     facts = {
         "version": VERSION,
         "run": spec.run,
-        "driver": spec.driver.value,
+        "driver": spec.driver,
         "options": dict(spec.options),
         "argv": list(program.argv),
         "cwd": str(program.cwd),
@@ -130,6 +136,10 @@ def write_spec(run_dir: Path, spec: RunSpec) -> None:
 
 def read_spec(run_dir: Path) -> RunSpec:
     facts = _read(RunFolder(run_dir).spec)
+    if "driver" in facts and facts["driver"] not in registry.PROFILES:
+        raise UnreadableSpec(
+            f"The spec in {run_dir} needs the driver {facts['driver']!r}, unknown here; update Legion."
+        )
     try:
         program = Program(
             argv=tuple(facts["argv"]),
@@ -140,7 +150,7 @@ def read_spec(run_dir: Path) -> RunSpec:
         return RunSpec(
             run=facts["run"],
             program=program,
-            driver=DriverName(facts["driver"]),
+            driver=facts["driver"],
             options=facts.get("options", {}),
             sandbox=None if facts["sandbox"] is None else Sandbox.from_json(facts["sandbox"]),
             timeout=facts["timeout"],
@@ -162,6 +172,7 @@ def write_result(run_dir: Path, result: RunResult) -> None:
         "output_bytes": result.output_bytes,
         "message": result.message,
         "until": result.until,
+        "denied": list(result.denied),
     }
     write_whole(RunFolder(run_dir).result, json.dumps(facts, indent=1))
 
@@ -181,6 +192,7 @@ def read_result(run_dir: Path) -> RunResult | None:
         output_bytes=facts["output_bytes"],
         message=facts["message"],
         until=facts.get("until"),
+        denied=tuple(facts.get("denied", ())),
     )
 
 

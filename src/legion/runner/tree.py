@@ -11,9 +11,17 @@ import os
 import select
 import signal
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol, TypeVar
 
+
+class _Source(Protocol):
+    def fileno(self) -> int: ...
+
+
+_S = TypeVar("_S", bound=_Source)
 _PROC = Path("/proc")
 _MARK = "LEGION_RUN"
 _ROUNDS = 10
@@ -98,7 +106,7 @@ def end_remains(pid: int, since: int) -> None:
 
 
 def mark(run_dir: Path) -> dict[str, str]:
-    """A variable by which the processes of a run without a sandbox are known, whatever session they are in."""
+    """A variable by which the processes of a run are known, whatever session they are in. Unset inside a sandbox."""
     return {_MARK: str(run_dir.absolute())}
 
 
@@ -120,6 +128,15 @@ def readable(handle: int, seconds: float) -> bool:
     poll = select.poll()
     poll.register(handle, select.POLLIN)
     return bool(poll.poll(seconds * 1000))
+
+
+def first_readable(sources: Sequence[_S], seconds: float) -> _S | None:
+    """The first of these with something to read, waiting at most so long."""
+    poll = select.poll()
+    for source in sources:
+        poll.register(source.fileno(), select.POLLIN)
+    ready = {handle for handle, _ in poll.poll(seconds * 1000)}
+    return next((source for source in sources if source.fileno() in ready), None)
 
 
 def _environment(pid: int) -> list[bytes]:

@@ -1,16 +1,13 @@
-"""The service as the API sees it: one method per use case, safe to call from many threads."""
+"""The service: maps each row of wire/operations.py to its use case. Safe to call from many threads."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
-from legion.config import explain as explaining
-from legion.config.explain import explain
-from legion.config.files.project import FILE
 from legion.config.files.teams import DefinitionKind
 from legion.domain.agents.agent import ROOT
-from legion.domain.runs import seated
 from legion.jobs.context import Context
 from legion.jobs.supervise import usage as spending
 from legion.service import questions
@@ -20,347 +17,260 @@ from legion.service.agents import listing, plan_approval
 from legion.service.agents import mail as mailing
 from legion.service.agents import tell as telling
 from legion.service.projects import collect as collecting
-from legion.service.projects import registry, teams
+from legion.service.projects import registry
+from legion.service.projects import teams as definitions
 from legion.service.projects import trust as trusting
-from legion.service.providers import catalog, login, probe
+from legion.service.providers import catalog, probe
+from legion.service.providers import login as logins
 from legion.service.providers import routes as routing
 from legion.service.shared.commit_signal import CommitSignal
 from legion.service.shared.fragments import event_line
+from legion.service.tickets import cleanup, record
 from legion.service.tickets import dispatch as tickets
-from legion.service.tickets import record
 from legion.service.tickets import review as reviewing
 from legion.service.tickets import rewind as rewinding
 from legion.service.tickets import undo as undoing
-from legion.service.views import doctor, history, output, status, summary, ticket_page, usage
+from legion.service.views import doctor as diagnosis
+from legion.service.views import history as past
+from legion.service.views import installation, output, summary
+from legion.service.views import status as board
+from legion.service.views import ticket_page as pages
+from legion.service.views import usage as costs
 from legion.service.views import wait as waiting
 from legion.store import events
 from legion.store.board import projects as stored_projects
-from legion.store.board import tickets as stored_tickets
-from legion.system.files import tree_size
-from legion.wire.agents import (
-    AgentList,
-    AgentPage,
-    Claimed,
-    ClaimTicket,
-    FireAgent,
-    Fired,
-    HireAgent,
-    Hired,
-    InterruptAgent,
-    Plan,
-    PlanVerdict,
-    SubmitTicket,
-)
+from legion.wire.agents import AgentList, AgentPage
 from legion.wire.history import Events
-from legion.wire.mail import Broadcast, Mail, NewMessage, ReadMail, Sent
-from legion.wire.projects import (
-    AddProject,
-    CollectResult,
-    Config,
-    DaemonLine,
-    Doctor,
-    Done,
-    Graph,
-    ProjectAdded,
-    SettingLine,
-    Status,
-    Trust,
-    Trustable,
-    WaitState,
-    Where,
-    WorktreeLine,
-    WorktreeList,
-)
-from legion.wire.providers import (
-    AddProvider,
-    BeginLogin,
-    FinishLogin,
-    LoginBegun,
-    LoginState,
-    Models,
-    ProviderAnswer,
-    Providers,
-    RemoveProvider,
-    RemoveRoute,
-    Routes,
-    SetRoute,
-    TryProvider,
-)
-from legion.wire.questions import Answered, AnswerQuestion, Inbox, MessageText, Told
-from legion.wire.recording import Cassette, SetRecording
-from legion.wire.stretch import WorkSummary
-from legion.wire.teams import DefinitionText, RolePage, Roles, SaveDefinition, TeamPage, Teams
-from legion.wire.tickets import Acted, Action, Diff, Dispatch, Dispatched, EventLine, LogText, RewindTo, TicketPage
-from legion.wire.usage import UsageReport
+from legion.wire.operations import Operations, TicketIds
+from legion.wire.projects import CollectResult, DaemonLine, Done, Status, WaitState, Where
+from legion.wire.questions import MessageText, Told
+from legion.wire.teams import DefinitionText, SaveDefinition
+from legion.wire.tickets import Acted, Action, Cassette, Dispatch, Dispatched, EventLine, LogText, TicketPage
+from legion.wire.usage import UsageReport, WorkSummary
+
+P = ParamSpec("P")
+Answer = TypeVar("Answer")
 
 
-class Service:
-    def __init__(self, context: Context, news: CommitSignal, *, daemon: DaemonLine, end: Callable[[], None]) -> None:
-        self._context = context
+@dataclass(frozen=True, kw_only=True)
+class Caller:
+    """The person, a standing agent, or the agent of a ticket. Only a token proves which."""
+
+    id: str
+    """`root` for the person, a standing agent's id, or ticket-12 for the agent of a ticket."""
+    ticket: int | None = None
+    run: int | None = None
+    """The run that the token was issued for; None for the person."""
+
+    @property
+    def is_person(self) -> bool:
+        return self.id == ROOT
+
+
+PERSON = Caller(id=ROOT)
+
+
+def _use_case(function: Callable[Concatenate[Context, P], Answer]) -> Callable[Concatenate[Any, P], Answer]:
+    """A row that is one use case."""
+
+    def performed(service: Service, /, *given: P.args, **named: P.kwargs) -> Answer:
+        return function(service.context, *given, **named)
+
+    return performed
+
+
+def _by_caller(function: Callable[Concatenate[Context, str, P], Answer]) -> Callable[Concatenate[Any, P], Answer]:
+    """A row whose use case needs the caller's id, because it acts in that name."""
+
+    def performed(service: Service, /, *given: P.args, **named: P.kwargs) -> Answer:
+        return function(service.context, service.caller.id, *given, **named)
+
+    return performed
+
+
+class Service(Operations):
+    """With the person's rights. Legion's tools are not here: they stand on the service (entry/callers.py)."""
+
+    def __init__(
+        self,
+        context: Context,
+        news: CommitSignal,
+        *,
+        daemon: DaemonLine,
+        end: Callable[[], None],
+        caller: Caller = PERSON,
+    ) -> None:
+        self.context = context
+        self.caller = caller
         self._news = news
         self._daemon = daemon
         self._end = end
-        self._me = ROOT
-        """Whose eyes see what is not asked for by name."""
 
-    def add_project(self, request: AddProject) -> ProjectAdded:
-        return registry.add(self._context, request)
+    # Projects
+    add_project = _use_case(registry.add)
+    remove_project = _use_case(registry.remove)
+    trustable = _use_case(trusting.trustable)
+    trust = _use_case(trusting.trust)
+    worktrees = _use_case(installation.worktrees)
+    doctor = _use_case(diagnosis.doctor)
+    config = _use_case(installation.config)
 
-    def remove_project(self, where: Where) -> Done:
-        return registry.remove(self._context, where.cwd)
-
-    def trustable(self, where: Where) -> Trustable:
-        return trusting.trustable(self._context, where.cwd)
-
-    def trust(self, request: Trust) -> Done:
-        return trusting.trust(self._context, request)
-
-    def dispatch(self, request: Dispatch) -> Dispatched:
-        made = tickets.dispatch(self._context, request)
-        return replace(made, notes=[*made.notes, *catalog.dispatch_notes(self._context, request)])
-
-    def status(self, cwd: str | None, all: bool) -> Status:
-        spending.catch_up(self._context)
-        seen = status.status(self._context, self._daemon, cwd, all)
-        return replace(seen, seat=listing.seat(self._context, self._me))
-
-    def ticket(self, id: int) -> TicketPage:
-        spending.catch_up(self._context)
-        return ticket_page.ticket_page(self._context, id)
-
-    def log(self, id: int, run: int | None, offset: int) -> LogText:
-        return output.log(self._context, id, run, offset)
-
-    def diff(self, id: int) -> Diff:
-        return output.diff(self._context, id)
-
-    def graph(self, cwd: str) -> Graph:
-        return status.graph(self._context, cwd)
-
-    def usage(self, cwd: str | None, by: str) -> UsageReport:
-        spending.catch_up(self._context)
-        return usage.usage_report(self._context, cwd, by)
-
-    def history(self, cwd: str | None, ticket: int | None, run: int | None, after: str, last: int) -> Events:
-        return history.history(self._context, cwd, ticket, run, after, last)
-
-    def stretch(self, cwd: str, hours: float | None) -> WorkSummary:
-        spending.catch_up(self._context)
-        return summary.stretch(self._context, cwd, hours)
-
-    def rewind(self, id: int, wanted: RewindTo) -> Acted:
-        return rewinding.rewind(self._context, id, wanted)
-
-    def undo(self, id: int) -> Acted:
-        return undoing.undo(self._context, id)
-
-    def wait(self, cwd: str | None, ids: list[int], after_event: int, timeout: float) -> WaitState:
-        return waiting.wait(self._context, self._news, cwd, ids, after_event, timeout)
-
-    def stop(self, id: int, action: Action) -> Acted:
-        return tickets.stop(self._context, id)
-
-    def stop_all(self, where: Where) -> Acted:
-        return tickets.stop_all(self._context, where.cwd)
-
-    def retry(self, id: int, action: Action) -> Acted:
-        return tickets.retry(self._context, id, action.feedback)
-
-    def review(self, id: int) -> Acted:
-        return reviewing.review(self._context, id)
-
-    def bounce(self, id: int, action: Action) -> Acted:
-        return reviewing.bounce(self._context, id, action.feedback)
-
-    def drop(self, id: int) -> Acted:
-        return tickets.drop(self._context, id)
-
-    def pause(self, where: Where) -> Acted:
-        project = registry.set_paused(self._context, where.cwd, True)
+    def pause(self, where: Where, /) -> Acted:
+        project = registry.set_paused(self.context, where.cwd, True)
         return Acted(tickets=[], message=f"{project.name} is paused: running agents go on, nothing new starts.")
 
-    def resume(self, where: Where) -> Acted:
-        project = registry.set_paused(self._context, where.cwd, False)
+    def resume(self, where: Where, /) -> Acted:
+        project = registry.set_paused(self.context, where.cwd, False)
         return Acted(tickets=[], message=f"{project.name} goes on.")
 
-    def pause_ticket(self, id: int) -> Acted:
-        return tickets.pause(self._context, id)
+    def stop_all(self, where: Where, /) -> Acted:
+        return tickets.stop_all(self.context, where.cwd)
 
-    def resume_ticket(self, id: int) -> Acted:
-        return tickets.resume(self._context, id)
+    def collect(self, where: Where, /) -> CollectResult:
+        return collecting.collect(self.context, where.cwd)
 
-    def roles(self, cwd: str | None) -> Roles:
-        return teams.role_list(self._context, cwd)
+    preview_collect = _use_case(collecting.preview)
 
-    def role(self, cwd: str | None, name: str) -> RolePage:
-        return teams.role_page(self._context, cwd, name)
+    def drop_ended(self, where: Where, /) -> Acted:
+        return cleanup.drop_ended(self.context, where.cwd)
 
-    def teams(self, cwd: str | None) -> Teams:
-        return teams.team_list(self._context, cwd)
+    def shutdown(self) -> Done:
+        self._end()
+        return Done(message="Legion is going down.")
 
-    def team(self, cwd: str | None, name: str) -> TeamPage:
-        return teams.team_page(self._context, cwd, name)
+    # The board
+    graph = _use_case(board.graph)
 
-    def definition(self, kind: str, cwd: str | None, name: str, new: bool, like: str) -> DefinitionText:
-        return teams.text(self._context, cwd, DefinitionKind(kind), name, new=new, like=like)
+    def status(self, cwd: str | None, all: bool = False) -> Status:
+        spending.catch_up(self.context)
+        seen = board.status(self.context, self._daemon, cwd, all)
+        return replace(seen, seat=listing.seat(self.context, self.caller.id))
 
-    def save_definition(self, kind: str, wanted: SaveDefinition) -> Done:
-        return teams.save(self._context, DefinitionKind(kind), wanted)
+    def wait(self, cwd: str | None, id: TicketIds = None, after_event: int = 0, timeout: float = 0.0) -> WaitState:
+        return waiting.wait(self.context, self._news, cwd, id or [], after_event, timeout)
 
-    def remove_definition(self, kind: str, cwd: str | None, name: str) -> Done:
-        return teams.remove(self._context, cwd, DefinitionKind(kind), name)
+    def history(
+        self, cwd: str | None, ticket: int | None = None, run: int | None = None, after: str = "", last: int = 0
+    ) -> Events:
+        return past.history(self.context, cwd, ticket, run, after, last)
 
-    def inbox(self) -> Inbox:
-        return questions.inbox(self._context)
+    def stretch(self, cwd: str, hours: float | None = None) -> WorkSummary:
+        spending.catch_up(self.context)
+        return summary.stretch(self.context, cwd, hours)
 
-    def answer(self, id: int, given: AnswerQuestion) -> Answered:
-        return questions.answer(self._context, id, given)
+    def usage(self, cwd: str | None, by: str = "ticket") -> UsageReport:
+        spending.catch_up(self.context)
+        return costs.usage_report(self.context, cwd, by)
 
-    def tell(self, id: int, words: MessageText) -> Told:
-        return telling.tell(self._context, id, words)
+    # Tickets
+    diff = _use_case(output.diff)
+    drop = _use_case(tickets.drop)
+    pause_ticket = _use_case(tickets.pause)
+    resume_ticket = _use_case(tickets.resume)
+    rewind = _use_case(rewinding.rewind)
+    undo = _use_case(undoing.undo)
+    review = _use_case(reviewing.review)
+    switch_recording = _use_case(record.switch)
 
-    def interrupt(self, id: int, words: MessageText) -> Told:
-        return telling.interrupt(self._context, id, words)
+    def dispatch(self, wanted: Dispatch, /) -> Dispatched:
+        made = tickets.dispatch(self.context, wanted)
+        return replace(made, notes=[*made.notes, *catalog.dispatch_notes(self.context, wanted)])
 
-    def hire(self, caller: str, wanted: HireAgent) -> Hired:
-        return hiring.hire(self._context, caller, wanted)
+    def ticket(self, id: int, /) -> TicketPage:
+        spending.catch_up(self.context)
+        return pages.ticket_page(self.context, id)
 
-    def fire(self, caller: str, wanted: FireAgent) -> Fired:
-        return hiring.fire(self._context, caller, wanted)
+    def log(self, id: int, /, run: int | None = None, offset: int = 0) -> LogText:
+        return output.log(self.context, id, run, offset)
 
-    def interrupt_agent(self, caller: str, wanted: InterruptAgent) -> Sent:
-        return hiring.interrupt(self._context, caller, wanted)
+    def stop(self, id: int, action: Action | None = None, /) -> Acted:
+        return tickets.stop(self.context, id)
 
-    def tell_agent(self, caller: str, letter: NewMessage) -> Sent:
-        return mailing.tell(self._context, caller, letter)
+    def retry(self, id: int, action: Action | None = None, /) -> Acted:
+        return tickets.retry(self.context, id, action.feedback if action else "")
 
-    def broadcast(self, caller: str, wanted: Broadcast) -> Sent:
-        return mailing.broadcast(self._context, caller, wanted)
+    def bounce(self, id: int, action: Action | None = None, /) -> Acted:
+        return reviewing.bounce(self.context, id, action.feedback if action else "")
 
-    def claim(self, caller: str, wanted: ClaimTicket) -> Claimed:
-        return claiming.claim(self._context, caller, wanted)
+    def interrupt(self, id: int, message: MessageText | None = None, /) -> Told:
+        return telling.interrupt(self.context, id, message or MessageText())
 
-    def submit(self, caller: str, wanted: SubmitTicket) -> Claimed:
-        return claiming.submit(self._context, caller, wanted)
+    def cassette(self, id: int, /, name: str = "") -> Cassette:
+        return record.of_ticket(self.context, id, name)
 
-    def propose_plan(self, caller: str, wanted: Plan) -> Sent:
-        return plan_approval.propose(self._context, caller, wanted)
+    def tell(self, id: int, message: MessageText, /) -> Told:
+        return telling.tell(self.context, id, message)
 
-    def decide_plan(self, caller: str, wanted: PlanVerdict) -> Sent:
-        return plan_approval.decide(self._context, caller, wanted)
+    # Questions
+    inbox = _use_case(questions.inbox)
+    answer = _use_case(questions.answer)
 
-    def mail(self, caller: str, wanted: ReadMail) -> Mail:
-        return mailing.read(self._context, caller, wanted)
+    # Agents and mail
+    hire = _by_caller(hiring.hire)
+    fire = _by_caller(hiring.fire)
+    interrupt_agent = _by_caller(hiring.interrupt)
+    tell_agent = _by_caller(mailing.tell)
+    broadcast = _by_caller(mailing.broadcast)
+    mail = _by_caller(mailing.read)
+    claim = _by_caller(claiming.claim)
+    submit = _by_caller(claiming.submit)
+    propose_plan = _by_caller(plan_approval.propose)
+    decide_plan = _by_caller(plan_approval.decide)
 
-    def agents(self, caller: str, everybody: bool) -> AgentList:
-        spending.catch_up(self._context)
-        return listing.agents(self._context, caller, everybody)
+    def agents(self, all: bool = False) -> AgentList:
+        spending.catch_up(self.context)
+        return listing.agents(self.context, self.caller.id, all)
 
-    def agent(self, caller: str, id: str) -> AgentPage:
-        spending.catch_up(self._context)
-        return listing.agent(self._context, caller, id)
+    def agent(self, id: str, /) -> AgentPage:
+        spending.catch_up(self.context)
+        return listing.agent(self.context, self.caller.id, id)
 
-    def providers(self) -> Providers:
-        return catalog.listed(self._context)
+    # Roles and teams
+    roles = _use_case(definitions.role_list)
+    role = _use_case(definitions.role_page)
+    teams = _use_case(definitions.team_list)
+    team = _use_case(definitions.team_page)
 
-    def add_provider(self, wanted: AddProvider) -> Done:
-        return catalog.add(self._context, wanted)
+    def role_text(self, cwd: str | None, name: str, new: bool = False, like: str = "") -> DefinitionText:
+        return definitions.text(self.context, cwd, DefinitionKind.ROLE, name, new=new, like=like)
 
-    def remove_provider(self, wanted: RemoveProvider) -> Done:
-        return catalog.remove(self._context, wanted)
+    def team_text(self, cwd: str | None, name: str, new: bool = False, like: str = "") -> DefinitionText:
+        return definitions.text(self.context, cwd, DefinitionKind.TEAM, name, new=new, like=like)
 
-    def begin_login(self, wanted: BeginLogin) -> LoginBegun:
-        return login.begin(self._context, wanted)
+    def save_role(self, wanted: SaveDefinition, /) -> Done:
+        return definitions.save(self.context, DefinitionKind.ROLE, wanted)
 
-    def finish_login(self, wanted: FinishLogin) -> LoginState:
-        return login.finish(self._context, wanted)
+    def save_team(self, wanted: SaveDefinition, /) -> Done:
+        return definitions.save(self.context, DefinitionKind.TEAM, wanted)
 
-    def routes(self) -> Routes:
-        return routing.listed(self._context)
+    def remove_role(self, cwd: str | None, name: str) -> Done:
+        return definitions.remove(self.context, cwd, DefinitionKind.ROLE, name)
 
-    def set_route(self, wanted: SetRoute) -> Done:
-        return routing.set_route(self._context, wanted)
+    def remove_team(self, cwd: str | None, name: str) -> Done:
+        return definitions.remove(self.context, cwd, DefinitionKind.TEAM, name)
 
-    def remove_route(self, wanted: RemoveRoute) -> Done:
-        return routing.remove_route(self._context, wanted)
+    # Providers
+    providers = _use_case(catalog.listed)
+    add_provider = _use_case(catalog.add)
+    remove_provider = _use_case(catalog.remove)
+    begin_login = _use_case(logins.begin)
+    finish_login = _use_case(logins.finish)
+    routes = _use_case(routing.listed)
+    set_route = _use_case(routing.set_route)
+    remove_route = _use_case(routing.remove_route)
+    models = _use_case(routing.models)
+    try_provider = _use_case(probe.try_out)
 
-    def models(self, name: str) -> Models:
-        return routing.models(self._context, name)
-
-    def switch_recording(self, wanted: SetRecording) -> Done:
-        return record.switch(self._context, wanted)
-
-    def cassette(self, id: int, name: str) -> Cassette:
-        return record.of_ticket(self._context, id, name)
-
-    def try_provider(self, wanted: TryProvider) -> ProviderAnswer:
-        return probe.try_out(self._context, wanted)
-
-    def collect(self, where: Where) -> CollectResult:
-        return collecting.collect(self._context, where.cwd)
-
-    def worktrees(self, where: Where) -> WorktreeList:
-        project = registry.find(self._context, where.cwd)
-        project_context = self._context.workshop_of(project)
-        # Trees first: a ticket is there before its tree.
-        trees = project_context.worktrees.list()
-        with self._context.store.read() as tx:
-            live = {ticket.id for ticket in stored_tickets.live(tx, project=project.id)}
-        whose = {tree.name: _ticket_of(tree.name, live) for tree in trees}
-        lines = [
-            WorktreeLine(
-                name=tree.name,
-                path=str(tree.path),
-                bytes=tree.bytes,
-                ticket=whose[tree.name],
-                state="warm" if tree.in_pool else "in use" if whose[tree.name] else "kept",
-            )
-            for tree in trees
-        ]
-        return WorktreeList(root=project.worktrees, worktrees=lines, trash_bytes=tree_size(project_context.trash))
-
-    def doctor(self, cwd: str | None) -> Doctor:
-        return doctor.doctor(self._context, cwd)
-
-    def config(self, cwd: str | None) -> Config:
-        project = registry.find_or_none(self._context, cwd) if cwd else None
-        if project is None:
-            return Config(
-                user_file=self._context.user.origin,
-                project_file="",
-                settings=_settings(explain(None, "", self._context.user)),
-                trusted=False,
-            )
-        project_context = self._context.workshop_of(project)
-        origin = f"{FILE} of the {project.config_origin.value}"
-        return Config(
-            user_file=self._context.user.origin,
-            project_file=f"{project.root}/{FILE}",
-            settings=_settings(explain(project_context.config, origin, self._context.user)),
-            trusted=registry.is_trusted(self._context, project),
-        )
+    # The stream of events
 
     def events(
         self, after: int, limit: int, project_cwd: str | None = None, ticket: int | None = None
     ) -> list[EventLine]:
-        project = registry.find(self._context, project_cwd).id if project_cwd else None
-        with self._context.store.read() as tx:
+        project = registry.find(self.context, project_cwd).id if project_cwd else None
+        with self.context.store.read() as tx:
             found = events.after(tx, after, project=project, ticket=ticket, limit=limit)
             names = {one.id: one.name for one in stored_projects.all(tx)}
         return [event_line(event, names) for event in found]
 
     def wait_for_event(self, after: int, timeout: float) -> bool:
         return self._news.wait(after, timeout)
-
-    def shutdown(self) -> None:
-        self._end()
-
-
-def _ticket_of(seat: str, live: set[int]) -> int | None:
-    """The live ticket that works there, or is read there."""
-    found = seated(seat)
-    return found[1] if found is not None and found[0] == "ticket" and found[1] in live else None
-
-
-def _settings(rows: list[explaining.ExplainedSetting]) -> list[SettingLine]:
-    return [SettingLine(key=row.key, value=row.value, origin=row.origin) for row in rows]

@@ -49,7 +49,7 @@ def load(tx: ReadTransaction, slots: int, parallel: Mapping[int, int]) -> BoardS
 
 def _agents(tx: ReadTransaction, in_a_turn: Mapping[int, int]) -> tuple[AgentView, ...]:
     """Those who stand, and those whose turn has not ended: by number, with their projects."""
-    waiting = mail.have_mail(tx)
+    waiting = mail.waiting_since(tx)
     standing = [
         AgentView(
             number=agent.number,
@@ -57,6 +57,7 @@ def _agents(tx: ReadTransaction, in_a_turn: Mapping[int, int]) -> tuple[AgentVie
             wanted=agent.owes or agent.id in waiting,
             held_until=agent.held_until,
             in_a_turn=agent.number in in_a_turn,
+            waiting_since=0.0 if agent.owes else waiting.get(agent.id, 0.0),
         )
         for agent in agents.standing(tx)
     ]

@@ -1,1 +1,1 @@
-"""The operating system: processes, files, locks, folders, crash points. Knows nothing of tickets."""
+"""Access to the operating system: processes, files, locks, folders, ports, crash points."""

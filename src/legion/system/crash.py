@@ -1,8 +1,8 @@
-"""Every point at which a crash must cost nothing: before and after each commit and each outside effect.
+"""Crash points: the places before and after each commit and each outside effect, where a crash must lose nothing.
 
-A point is named here and reached at exactly one place in the code. Tests arm one point, run until the
-process dies there, start again and look for damage; a point that no test reaches fails the suite.
-Unarmed, `reach` costs two comparisons.
+A point is named here and reached at exactly one place in the code. Tests arm one point, run until the process dies
+there, start it again and check for damage; a point that no test reaches fails the suite. When no point is armed,
+`reach` costs two comparisons.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from pathlib import Path
 
 
 class Point(Enum):
-    """Named `room.what.when`. Keep each list in the order in which a ticket passes it."""
+    """Values are `package.what.when`. Keep each list in the order in which a ticket passes the points."""
 
-    # jobs, in the order in which a ticket passes them
+    # jobs
     CONDUCT_BEFORE_CLAIM = "jobs.conduct.before-claim"
     CONDUCT_AFTER_CLAIM = "jobs.conduct.after-claim"
     RUN_BEFORE_WORKTREE = "jobs.run.before-worktree"
@@ -105,7 +105,7 @@ _log: str | None = None
 
 
 def obey_environment() -> None:
-    """What LEGION_CRASH_AT=POINT#NTH and LEGION_CRASH_LOG say, from the start of a process on."""
+    """Read LEGION_CRASH_AT=POINT#NTH and LEGION_CRASH_LOG, at the start of a process."""
     global _armed, _log
     name, _, nth = os.environ.get("LEGION_CRASH_AT", "").partition("#")
     _armed = (name, int(nth or 1)) if name else None
@@ -116,9 +116,9 @@ obey_environment()
 
 
 def arm(point: Point | None, log: Path | None = None, *, nth: int = 1) -> None:
-    """Die at this point, in this process and what it forks. LEGION_CRASH_AT=POINT#NTH does the same from outside.
+    """Make this process and those it forks die at the point. LEGION_CRASH_AT=POINT#NTH does the same from outside.
 
-    With a log the nth time counts, over all processes that share it; without one every time is the first.
+    With a log, visits are counted over all processes that share it; without one, every visit is the first.
     """
     global _armed, _log
     _armed = (point.value, nth) if point else None
@@ -126,14 +126,14 @@ def arm(point: Point | None, log: Path | None = None, *, nth: int = 1) -> None:
 
 
 def reach(point: Point) -> None:
-    """Say that the point is reached, and die there if it is armed."""
+    """Record a visit of the point, and die if it is armed."""
     nth = 1 if _log is None else _note(point, _log)
     if _armed == (point.value, nth):
         os.kill(os.getpid(), signal.SIGKILL)
 
 
 def _note(point: Point, log: str) -> int:
-    """Append to the log. Answers how often it names the point up to here, whoever else writes meanwhile."""
+    """Append to the log. Returns how often it names the point up to here, also while other processes write."""
     line = f"{point.value}\n".encode()
     handle = os.open(log, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
     try:

@@ -1,4 +1,4 @@
-"""Files that survive a crash: whole or not at all, locked by one, deleted by renaming."""
+"""Crash-safe file operations: atomic writes, locks, a trash folder, and the size of a tree."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from pathlib import Path
 
 
 class AlreadyLocked(Exception):
-    """Another living process holds this lock."""
+    """Another process holds this lock."""
 
 
 def write_whole(path: Path, content: bytes | str, *, mode: int = 0o600) -> None:
-    """Replace `path` so that a reader sees the old content or the new, never a part."""
+    """Replace `path` so that a reader sees either the old content or the new."""
     data = content.encode() if isinstance(content, str) else content
     temporary = path.with_name(f".{path.name}.{os.getpid()}.{time.monotonic_ns()}")
     handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
@@ -35,7 +35,7 @@ def write_whole(path: Path, content: bytes | str, *, mode: int = 0o600) -> None:
 
 @dataclass
 class Lock:
-    """A held flock. It is freed when the file is closed or the process ends, however it ends."""
+    """A held flock. The system frees it when the process ends, in whatever way."""
 
     path: Path
     handle: int
@@ -45,7 +45,7 @@ class Lock:
 
 
 def lock(path: Path, *, patience: float = 0.0) -> Lock:
-    """Take the lock now, or within so many seconds, or raise AlreadyLocked."""
+    """Take the lock within `patience` seconds, else raise AlreadyLocked."""
     handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     deadline = time.monotonic() + patience
     while True:
@@ -61,7 +61,7 @@ def lock(path: Path, *, patience: float = 0.0) -> Lock:
 
 
 def is_locked(path: Path) -> bool:
-    """Whether a living process holds the lock. The answer may be old when it arrives."""
+    """Whether a process holds the lock. The answer may be out of date when it is used."""
     try:
         lock(path).release()
     except FileNotFoundError:
@@ -73,7 +73,7 @@ def is_locked(path: Path) -> bool:
 
 @contextlib.contextmanager
 def waiting_lock(path: Path) -> Iterator[None]:
-    """Hold the lock for a block, waiting for whoever has it."""
+    """Wait for the lock, and hold it for the block."""
     handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         fcntl.flock(handle, fcntl.LOCK_EX)
@@ -83,7 +83,7 @@ def waiting_lock(path: Path) -> Iterator[None]:
 
 
 def throw_away(path: Path, trash: Path) -> Path:
-    """Rename into the trash of the same file system; the only way Legion removes what an agent may have written."""
+    """Move into the trash on the same file system: the only way to remove what an agent may have written."""
     trash.mkdir(parents=True, exist_ok=True)
     place = trash / f"{time.time_ns()}-{path.name}"
     path.rename(place)
@@ -91,17 +91,17 @@ def throw_away(path: Path, trash: Path) -> Path:
 
 
 def empty_trash(trash: Path, *, older_than: float, keep_bytes: int, now: float, sizes: dict[str, int]) -> list[Path]:
-    """Delete what is too old, then the oldest until the rest fits. Says what went.
+    """Delete what is too old, then the oldest until the rest fits. Returns what was deleted.
 
-    What lies here does not change any more: whoever keeps `sizes` for the next time has each tree measured once.
+    Content of the trash does not change, so each tree is measured once if the caller passes the same `sizes` again.
     """
-    thrown = {place: place.name.partition("-")[0] for place in trash.iterdir()} if trash.is_dir() else {}
-    places = sorted((place for place, moment in thrown.items() if moment.isdecimal()), key=lambda place: place.name)
+    discarded = {place: place.name.partition("-")[0] for place in trash.iterdir()} if trash.is_dir() else {}
+    places = sorted((place for place, moment in discarded.items() if moment.isdecimal()), key=lambda place: place.name)
     sizes.update({place.name: tree_size(place) for place in places if place.name not in sizes})
     total = sum(sizes[place.name] for place in places)
     gone = []
     for place in places:
-        if now - int(thrown[place]) / 1e9 > older_than or total > keep_bytes:
+        if now - int(discarded[place]) / 1e9 > older_than or total > keep_bytes:
             shutil.rmtree(place, ignore_errors=True) if place.is_dir() else place.unlink()
             total -= sizes.pop(place.name)
             gone.append(place)
@@ -109,7 +109,7 @@ def empty_trash(trash: Path, *, older_than: float, keep_bytes: int, now: float, 
 
 
 def tree_size(path: Path) -> int:
-    """Bytes on disk below `path`; what vanishes meanwhile counts nothing."""
+    """Bytes on disk below `path`; files that vanish meanwhile count as 0."""
     total = 0
     with contextlib.suppress(FileNotFoundError):
         total = path.lstat().st_blocks * 512

@@ -1,4 +1,4 @@
-"""What Linux offers beyond Python's library: prctl and Landlock scopes. Elsewhere they do nothing."""
+"""Linux system calls that Python lacks: prctl and Landlock scopes. On other systems they do nothing."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ def die_with_parent(number: int) -> None:
 
 
 def hide_memory() -> None:
-    """No ptrace, no core file, no look into /proc/<pid> for processes of the same user."""
+    """Forbid processes of the same user to ptrace this one or to read its memory in /proc; write no core file."""
     _prctl(_PR_SET_DUMPABLE, 0)
 
 
 def adopt_orphans() -> None:
-    """Descendants whose parent ends become our children, so that none is lost from sight."""
+    """Become the parent of descendants whose own parent ends, so that all of them stay known."""
     _prctl(_PR_SET_CHILD_SUBREAPER, 1)
 
 
@@ -44,9 +44,9 @@ def landlock_version() -> int:
 
 
 def scope_self() -> bool:
-    """From now on this process and what it starts reach no abstract socket and signal no process from before.
+    """Cut this process and its children off from abstract sockets and signals of all other processes.
 
-    Only scopes, no file rules: those would forbid mounting, and with it bubblewrap. Says whether it holds.
+    Uses only scopes: file rules would forbid mounting, and with it bubblewrap. Returns whether it worked.
     """
     if _libc is None or landlock_version() < _FIRST_ABI_WITH_SCOPES:
         return False

@@ -1,4 +1,4 @@
-"""Where Legion keeps things for a person: XDG folders, or one folder named by --data-dir."""
+"""Paths of Legion's files: the XDG folders of a person, or one folder named by --data-dir."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class DataDir:
 
     @property
     def daemon_record(self) -> Path:
-        """Who serves this folder: pid, url, version. Clients find the daemon here."""
+        """Address, pid and version of the daemon that serves this folder; clients read it."""
         return self.root / "daemon.json"
 
     @property
@@ -64,12 +64,12 @@ class DataDir:
 
     @property
     def gateway(self) -> Path:
-        """Everything of the gateway: passes, ledger, where it listens."""
+        """All files of the gateway: passes, ledger, address."""
         return self.root / "gateway"
 
     @property
     def keys(self) -> Path:
-        """Keys that a person gave us to keep, one file each, mode 0600."""
+        """Stored keys of providers, one file each, mode 0600."""
         return self.root / "keys"
 
     @property

@@ -1,4 +1,4 @@
-"""A listener on the wanted port, or on the next free one."""
+"""Opens a listening socket on a wanted port, or on the next free one."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import errno
 import socket
 
 _TRIES = 100
-_LONGEST_QUEUE = 1024
-"""Callers that may wait to be accepted: a fleet of agents starts at once."""
+_BACKLOG = 1024
+"""Connections that may wait to be accepted: many agents start at the same time."""
 
 
 class Unusable(Exception):
-    """The system refuses this port for another reason than that somebody has it."""
+    """The system refuses this port, for another reason than that it is in use."""
 
     def __init__(self, port: int, reason: str) -> None:
         super().__init__(f"port {port}: {reason}")
@@ -20,9 +20,9 @@ class Unusable(Exception):
 
 
 def listen(host: str, *wanted: int) -> socket.socket | None:
-    """The first of the wanted ports that is free, or the next free one after the last. None where there is none.
+    """Listen on the first wanted port that is free, or on the next free one after the last.
 
-    Raises Unusable.
+    None where none is free. Raises Unusable.
     """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     for number in [*wanted, *range(wanted[-1] + 1, min(wanted[-1] + _TRIES, 65536))]:
@@ -30,7 +30,7 @@ def listen(host: str, *wanted: int) -> socket.socket | None:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             listener.bind((host, number))
-            listener.listen(_LONGEST_QUEUE)
+            listener.listen(_BACKLOG)
         except OSError as fault:
             listener.close()
             if fault.errno == errno.EADDRINUSE:

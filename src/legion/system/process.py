@@ -1,7 +1,4 @@
-"""The one way to run a short program and wait for it.
-
-Programs that outlive us (agents, checks) are started by `runner`; everything else goes through `run`.
-"""
+"""Runs a short program and waits for it. Every subprocess except agents and checks (see `runner`) starts here."""
 
 from __future__ import annotations
 
@@ -35,9 +32,9 @@ class FinishedProcess:
 
     @property
     def complaint(self) -> str:
-        """What the program said about its failure, for a person."""
-        said = (self.stderr or self.stdout).decode("utf-8", "replace").strip()
-        return said or f"exit code {self.code}"
+        """The program's own text about its failure, for a person."""
+        text = (self.stderr or self.stdout).decode("utf-8", "replace").strip()
+        return text or f"exit code {self.code}"
 
 
 def run(
@@ -49,22 +46,22 @@ def run(
     timeout: float | None = 600.0,
     lingers: bool = False,
 ) -> FinishedProcess:
-    """Run to the end and collect everything. A timeout kills the program's whole process group.
+    """Run to the end and collect the output. A timeout kills the program's process group.
 
-    With `lingers` the end is that of the program itself, whatever it leaves running in the background.
+    With `lingers` only the program itself is waited for, not what it leaves running in the background.
     """
-    words = tuple(os.fspath(word) for word in argv)
+    command = tuple(os.fspath(one) for one in argv)
     if not lingers:
-        return _run(words, cwd, env, stdin, timeout, subprocess.PIPE, subprocess.PIPE)
+        return _run(command, cwd, env, stdin, timeout, subprocess.PIPE, subprocess.PIPE)
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
-        ended = _run(words, cwd, env, stdin, timeout, out, err)
+        ended = _run(command, cwd, env, stdin, timeout, out, err)
         for file in (out, err):
             file.seek(0)
         return replace(ended, stdout=out.read(), stderr=err.read())
 
 
 def _run(
-    words: tuple[str, ...],
+    command: tuple[str, ...],
     cwd: Path | None,
     env: Mapping[str, str] | None,
     stdin: bytes,
@@ -74,7 +71,7 @@ def _run(
 ) -> FinishedProcess:
     try:
         child = subprocess.Popen(
-            words,
+            command,
             cwd=cwd,
             env=dict(env) if env is not None else None,
             stdin=subprocess.PIPE,
@@ -85,11 +82,13 @@ def _run(
     except FileNotFoundError as missing:
         if cwd is not None and not cwd.exists():
             raise
-        raise ProgramMissing(words[0]) from missing
+        raise ProgramMissing(command[0]) from missing
     try:
         out, err = child.communicate(stdin, timeout)
     except subprocess.TimeoutExpired:
         os.killpg(child.pid, signal.SIGKILL)
         out, err = child.communicate()
-        return FinishedProcess(argv=words, code=child.returncode, stdout=out or b"", stderr=err or b"", timed_out=True)
-    return FinishedProcess(argv=words, code=child.returncode, stdout=out or b"", stderr=err or b"")
+        return FinishedProcess(
+            argv=command, code=child.returncode, stdout=out or b"", stderr=err or b"", timed_out=True
+        )
+    return FinishedProcess(argv=command, code=child.returncode, stdout=out or b"", stderr=err or b"")

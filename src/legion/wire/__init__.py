@@ -2,3 +2,17 @@
 
 Every answer names its shape in `schema`, as `legion.<name>/<version>`. Fields are only ever added within a version.
 """
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    # For the types in operations.py, which are imported when they are used.
+    from legion.wire import agents as agents
+    from legion.wire import history as history
+    from legion.wire import mail as mail
+    from legion.wire import projects as projects
+    from legion.wire import providers as providers
+    from legion.wire import questions as questions
+    from legion.wire import teams as teams
+    from legion.wire import tickets as tickets
+    from legion.wire import tools as tools
+    from legion.wire import usage as usage

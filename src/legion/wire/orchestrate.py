@@ -1,8 +1,15 @@
-"""The shapes of the orchestrate API that legion_cc's tools speak. Names and meanings are that program's."""
+# mypy: disable-error-code="empty-body"
+"""The operations and shapes of legion_cc's orchestrate API. Names and meanings are that program's."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from legion.wire.operations import Folder, OpenTo, Table, TicketId, operation
+
+if TYPE_CHECKING:
+    from legion import wire
 
 
 @dataclass(kw_only=True)
@@ -114,3 +121,37 @@ class Dependency:
 class Dependencies:
     ticket_id: int
     dependencies: list[Dependency] = field(default_factory=list)
+
+
+class OrchestrateOperations(Table):
+    """The rows. Which project is meant, `cwd` says; a person with one project may leave it out."""
+
+    @operation("POST", "/legion/orchestrate/submit", open_to=OpenTo.AGENTS)
+    def submit(self, wanted: wire.orchestrate.OldSubmit, /, cwd: Folder | None = None) -> wire.orchestrate.OldSubmitted:
+        """Create a ticket"""
+
+    @operation("POST", "/legion/orchestrate/dispatch", open_to=OpenTo.AGENTS)
+    def dispatch(
+        self, wanted: wire.orchestrate.OldDispatch, /, cwd: Folder | None = None
+    ) -> wire.orchestrate.OldDispatched:
+        """Create a ticket from its text alone"""
+
+    @operation("GET", "/legion/orchestrate/status", open_to=OpenTo.AGENTS)
+    def status(self, cwd: Folder | None = None) -> wire.orchestrate.OldQueue:
+        """The project's tickets"""
+
+    @operation("POST", "/legion/orchestrate/report", open_to=OpenTo.AGENTS)
+    def report(self, wanted: wire.orchestrate.OldReport, /, cwd: Folder | None = None) -> wire.orchestrate.OldSaid:
+        """Record a report about a ticket at work"""
+
+    @operation("POST", "/legion/orchestrate/stop", open_to=OpenTo.AGENTS)
+    def stop(self, wanted: wire.orchestrate.OldStop, /, cwd: Folder | None = None) -> wire.orchestrate.OldSaid:
+        """Stop a ticket"""
+
+    @operation("POST", "/legion/orchestrate/stop-all", open_to=OpenTo.AGENTS)
+    def stop_all(self, cwd: Folder | None = None) -> wire.orchestrate.OldSaid:
+        """Stop every ticket that the caller may stop"""
+
+    @operation("GET", "/legion/orchestrate/deps", open_to=OpenTo.AGENTS)
+    def deps(self, ticket_id: TicketId | None = None, cwd: Folder | None = None) -> wire.orchestrate.Dependencies:
+        """The tickets that a ticket comes after"""

@@ -4,45 +4,134 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from legion.domain.review.path_patterns import glob_fault
+from legion.domain.tickets.spec import MOST_BUDGET, ReviewPolicy
 from legion.wire.questions import QuestionLine
 from legion.wire.reviews import ReviewLine
 from legion.wire.teams import CrewLine
+from legion.wire.ticket_fields import REQUIRED, AgentNeed, command_fault, described, fields_of, label_fault
 
 
 @dataclass(kw_only=True)
 class NewTicket:
-    """One ticket as a person writes it. `after` holds ids; `after_keys` names tickets of the same request by key."""
+    """A ticket as a person writes it. Each field declares its option, limits and documents: see `ticket_fields`."""
 
-    title: str
-    text: str = ""
-    context: str = ""
-    criteria: str = ""
-    plan: str = ""
-    key: str = ""
-    after: list[int] = field(default_factory=list)
+    title: str = described(REQUIRED, short="-t", most=300, help="One line; the first 40 letters of TEXT if left out.")
+    text: str = described("", argument="TEXT", help="The change that you want; - reads it from stdin.")
+    context: str = described("", short="-c", help="What the agent should know: where to look, what was decided.")
+    criteria: str = described("", short="-k", help="When it is done, in terms that can be checked; one per line.")
+    plan: str = described("", short="-p", help="How to do it, if you know.")
+    key: str = described("", plan_only=True, help="The name by which other tickets of the plan file refer to it.")
+    after: list[int] = described(
+        list, short="-a", metavar="N,N", label="after", see="board.md", help="Tickets that must land before it starts."
+    )
     after_keys: list[str] = field(default_factory=list)
-    files: list[str] = field(default_factory=list)
-    prove: list[str] = field(default_factory=list)
-    accept: list[str] = field(default_factory=list)
-    """Names of held-out acceptance in the person's settings."""
-    checkpoint: bool = False
-    epic: str = ""
-    priority: int = 0
-    driver: str = ""
-    command: str = ""
-    model: str = ""
-    max_attempts: int | None = None
-    ask: bool = False
-    """Whether its agent may ask a person for what it is not allowed to do."""
-    budget: float | None = None
-    """Dollars that all its runs may cost together."""
-    plan_first: bool = False
-    """Whether its agent may only read until its plan is approved."""
-    team: str = ""
-    """Empty: the project's default."""
-    labels: list[str] = field(default_factory=list)
-    review: str = ""
-    """Whether an independent reviewer reads its change: `off`, `risky`, `always`; empty: as the project says."""
+    """Keys of tickets of the same request that it comes after."""
+    files: list[str] = described(
+        list,
+        metavar="GLOB",
+        item_fault=glob_fault,
+        label="may touch",
+        see="configuration.md#protected",
+        help="Protected files it may touch; may be given again.",
+    )
+    prove: list[str] = described(
+        list,
+        metavar="COMMAND",
+        item_fault=command_fault,
+        label="proofs",
+        see="checks.md",
+        help="A command that must pass on its change; may be given again. "
+        "'CRITERION :: COMMAND' binds it to a line of -k.",
+    )
+    accept: list[str] = described(
+        list,
+        metavar="NAME",
+        label="acceptance",
+        see="checks.md",
+        help="Held-out acceptance of your config that it must pass; may be given again.",
+    )
+    checkpoint: bool = described(
+        False, see="board.md", help="No agent: only run the checks on what its --after landed."
+    )
+    epic: str = described("", metavar="NAME", label="epic", help="Follow it together with others of this name.")
+    priority: int = described(
+        0, metavar="N", least=-1000, most=1000, label="priority", help="Higher starts first; 0 if left out."
+    )
+    driver: str = described(
+        "",
+        metavar="NAME",
+        needs=AgentNeed.AGENT,
+        see="drivers.md",
+        help="Which kind of agent program, as named in your config.",
+    )
+    team: str = described(
+        "",
+        metavar="NAME",
+        needs=AgentNeed.AGENT,
+        see="teams.md",
+        help="The team that works on it, see `legion team list`; the project's default if left out.",
+    )
+    labels: list[str] = described(
+        list,
+        option="--label",
+        metavar="NAME",
+        most=20,
+        item_fault=label_fault,
+        label="labels",
+        see="#labels",
+        help="A label, which may have a ladder of models in your config; may be given again.",
+    )
+    command: str = described(
+        "",
+        metavar="CMD",
+        needs=AgentNeed.AGENT,
+        see="drivers.md",
+        help="Any program as the agent, for this ticket.",
+    )
+    model: str = described("", metavar="M", needs=AgentNeed.AGENT, help="The model the agent should use.")
+    max_attempts: int | None = described(
+        None, metavar="N", least=1, most=20, see="attempts.md", help="How often it may be tried in all."
+    )
+    ask: bool = described(
+        False,
+        needs=AgentNeed.ASKS,
+        see="claude.md",
+        help="Its agent may ask you for what it is not allowed to do: `legion inbox`.",
+    )
+    plan_first: bool = described(
+        False,
+        needs=AgentNeed.READS_ONLY,
+        see="agents.md#plans",
+        help="Its agent only reads until you approve its plan: `legion approve`.",
+    )
+    budget: float | None = described(
+        None,
+        metavar="USD",
+        above=0,
+        most=MOST_BUDGET,
+        needs=AgentNeed.BUDGETS,
+        see="rhythm.md",
+        help="Dollars that all its runs may cost together.",
+    )
+    review: str = described(
+        "",
+        choices=tuple(policy.value for policy in ReviewPolicy),
+        see="review.md",
+        help="Whether an independent reviewer reads its change; as the project says if left out.",
+    )
+    worker_id: int | None = described(
+        None,
+        argument="WORKER",
+        least=0,
+        most=1_000_000,
+        see="tools.md",
+        help="Accepted from callers of legion_cc and without effect: the next free agent takes the ticket.",
+    )
+
+
+TICKET_FIELDS = fields_of(NewTicket)
+"""The described fields by name."""
 
 
 @dataclass(kw_only=True)
@@ -350,3 +439,25 @@ class LogText:
     next_offset: int
     text: str
     ended: bool
+
+
+@dataclass(kw_only=True)
+class SetRecording:
+    """`legion record on` and `legion record off`."""
+
+    on: bool
+
+
+@dataclass(kw_only=True)
+class CassetteFile:
+    name: str
+    text: str
+
+
+@dataclass(kw_only=True)
+class Cassette:
+    """What the model said in a ticket: one script for its agent, one for each subagent."""
+
+    schema: str = "legion.cassette/1"
+    ticket: int
+    files: list[CassetteFile]

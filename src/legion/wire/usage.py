@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from legion.wire.tickets import UsageLine
+from legion.wire.tickets import TicketLine, UsageLine
 
 
 @dataclass(kw_only=True)
@@ -37,3 +37,28 @@ class UsageReport:
     """Null: all projects."""
     total: UsageShare
     shares: list[UsageShare]
+
+
+@dataclass(kw_only=True)
+class WorkSummary:
+    """What came of the work since a moment."""
+
+    schema: str = "legion.stretch/1"
+    project: str
+    since: float
+    because: str
+    """Why it begins there, in words."""
+    landed: list[TicketLine]
+    failed: list[TicketLine]
+    stopped: list[TicketLine]
+    waiting: list[TicketLine]
+    """Those that wait for the person."""
+    open: int
+    """Tickets that have not ended."""
+    to_collect: int
+    """Landed commits that the person's branch lacks."""
+    usage: UsageShare
+    sent_back: int
+    """Attempts that did not make it."""
+    conflicts: int
+    """Those of them that conflicted."""

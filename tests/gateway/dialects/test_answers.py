@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from legion.gateway.counting.counters import TokenCounts
-from legion.gateway.dialects.collect import events_of, gathered
+from legion.gateway.dialects.collect import collect_answer, events_of
 from legion.gateway.dialects.messages import (
     AnswerBegun,
     AnswerEnded,
@@ -69,7 +69,7 @@ SAID = [
 @pytest.mark.parametrize("source", Dialect)
 @pytest.mark.parametrize("target", Dialect)
 def test_a_stream_says_the_same_in_every_dialect(source, target):
-    there = gathered(read(target, written(target, read(source, STREAMS[source]))))
+    there = collect_answer(read(target, written(target, read(source, STREAMS[source]))))
     assert (plain(there), there.stop) == (SAID, StopReason.CALLS)
     assert (there.usage.cache_read, there.usage.output) == (500, 42)
     assert there.usage.input + there.usage.cache_write == 40
@@ -128,7 +128,7 @@ inputs = some.dictionaries(texts, some.one_of(texts, some.integers(-9, 9), some.
 def answers(draw: Any) -> ModelAnswer:
     parts: list[Any] = []
     if draw(some.booleans()):
-        parts.append(ThinkingPart(text=draw(texts), seal="EqQB=="))
+        parts.append(ThinkingPart(text=draw(texts), signature="EqQB=="))
     if draw(some.booleans()):
         parts.append(TextPart(text=draw(texts)))
     for number in range(draw(some.integers(0, 3))):
@@ -144,7 +144,7 @@ def answers(draw: Any) -> ModelAnswer:
 @given(answer=answers(), dialect=some.sampled_from(Dialect))
 def test_an_answer_survives_the_way_there_and_back_whole_and_streamed(answer, dialect):
     whole = read_answer(dialect, json.loads(json.dumps(write_answer(dialect, answer, ASKED))), ASKED)
-    streamed = gathered(read(dialect, written(dialect, list(events_of(answer)))))
+    streamed = collect_answer(read(dialect, written(dialect, list(events_of(answer)))))
     for one in (whole, streamed):
         assert plain(one) == plain(answer)
         assert (one.stop, one.usage, one.model) == (answer.stop, answer.usage, answer.model)
@@ -186,7 +186,7 @@ def test_an_error_in_the_middle_is_said_in_every_dialect(source, target):
     head = STREAMS[source][: STREAMS[source].index(b"\n\n", 600) + 2]
     (*_, failed) = read(target, written(target, read(source, head + ERRORS[source])))
     assert isinstance(failed, AnswerFailed)
-    assert (failed.fault.kind, failed.fault.message) == (ModelErrorKind.OVERLOADED, "Overloaded")
+    assert (failed.error.kind, failed.error.message) == (ModelErrorKind.OVERLOADED, "Overloaded")
 
 
 @pytest.mark.parametrize("dialect", Dialect)
@@ -204,7 +204,7 @@ def test_an_event_of_ten_megabytes_passes_and_one_without_end_does_not(dialect):
     answer = ModelAnswer(id="i", model="m", parts=(TextPart(text="x" * (10 << 20)),), stop=StopReason.END)
     stream = written(dialect, list(events_of(answer)))
     pieces = [stream[at : at + (1 << 20)] for at in range(0, len(stream), 1 << 20)]
-    assert len(plain(gathered(read(dialect, *pieces)))[0][1]) == 10 << 20
+    assert len(plain(collect_answer(read(dialect, *pieces)))[0][1]) == 10 << 20
     (*_, failed) = read(dialect, b"data: ", *[b"x" * (1 << 20)] * 40)
     assert isinstance(failed, AnswerFailed)
 
@@ -218,7 +218,7 @@ def test_a_chat_provider_may_mix_the_pieces_of_its_calls():
     rest = [{"index": 0, "function": {"arguments": "1}"}}, {"index": 1, "function": {"arguments": "2}"}}]
     stream = sse(chunk(one, other), chunk(*reversed(rest)), chunk(finish="stop"), "[DONE]")
     for dialect in Dialect:
-        there = gathered(read(dialect, written(dialect, read(CHAT, stream))))
+        there = collect_answer(read(dialect, written(dialect, read(CHAT, stream))))
         assert plain(there) == [("Read", '{"x": 1}'), ("Bash", '{"y": 2}')]
         assert there.stop is StopReason.CALLS
 
@@ -229,7 +229,7 @@ def test_calls_without_id_or_number_get_them():
         return {"choices": [{"delta": {"tool_calls": [call]}}]}
 
     ends = {"choices": [{"delta": {}, "finish_reason": "tool_calls"}]}
-    there = gathered(read(CHAT, sse(chunk("one"), chunk("two"), ends)))
+    there = collect_answer(read(CHAT, sse(chunk("one"), chunk("two"), ends)))
     assert [part.name for part in there.parts if isinstance(part, ToolCallPart)] == ["one", "two"]
     assert there.model == "m"
     nameless = {"message": {"tool_calls": [{"function": {"name": "x"}}]}, "finish_reason": "stop"}

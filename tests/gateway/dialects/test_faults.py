@@ -6,7 +6,7 @@ import pytest
 
 from legion.gateway.dialects import errors
 from legion.gateway.dialects.messages import ModelError, ModelErrorKind
-from legion.gateway.dialects.registry import Dialect, write_fault
+from legion.gateway.dialects.registry import Dialect, write_error
 
 
 def openai(message: str = "no", **more: object) -> dict[str, object]:
@@ -33,7 +33,7 @@ MEANINGS = [
 
 @pytest.mark.parametrize(("status", "body", "told", "kind"), MEANINGS)
 def test_an_error_means_the_same_to_a_program_of_anthropics(status, body, told, kind):
-    answered, document = write_fault(Dialect.ANTHROPIC, errors.read(body, status))
+    answered, document = write_error(Dialect.ANTHROPIC, errors.read(body, status))
     assert (answered, document["error"]["type"]) == (told, kind)
     assert document["error"]["message"]
 
@@ -41,13 +41,13 @@ def test_an_error_means_the_same_to_a_program_of_anthropics(status, body, told, 
 @pytest.mark.parametrize("kind", ModelErrorKind)
 @pytest.mark.parametrize("dialect", Dialect)
 def test_an_error_survives_every_dialect(kind, dialect):
-    status, body = write_fault(dialect, ModelError(kind=kind, message="it did not work"))
+    status, body = write_error(dialect, ModelError(kind=kind, message="it did not work"))
     assert errors.read(body, status).kind is kind
 
 
 def test_a_prompt_that_is_too_long_is_said_in_the_words_that_programs_know():
     fault = errors.read(openai("Too many tokens.", code="context_length_exceeded"), 400)
-    assert "prompt is too long" in write_fault(Dialect.ANTHROPIC, fault)[1]["error"]["message"]
+    assert "prompt is too long" in write_error(Dialect.ANTHROPIC, fault)[1]["error"]["message"]
     error = {"type": "invalid_request_error", "message": "prompt is too long: 9 > 8"}
     same = errors.read({"type": "error", "error": error}, 400)
-    assert write_fault(Dialect.CHAT, same)[1]["error"]["code"] == "context_length_exceeded"
+    assert write_error(Dialect.CHAT, same)[1]["error"]["code"] == "context_length_exceeded"

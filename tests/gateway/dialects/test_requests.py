@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from legion.gateway.dialects import seals
-from legion.gateway.dialects.names import short
-from legion.gateway.dialects.registry import Dialect, asked, read_request, write_request
+from legion.gateway.dialects import signatures
+from legion.gateway.dialects.common import short_name
+from legion.gateway.dialects.registry import Dialect, read_request, request_info, write_request
 from legion.gateway.http.estimates import count_tokens
 from legion.gateway.json_text import UnreadableMessage, dumps
 from tests.gateway.dialects.bodies import BASH_SCHEMA, CLAUDE_CODE, CODEX, OPENCODE, PICTURE, READ_SCHEMA, Json
@@ -212,7 +212,7 @@ def test_models_of_anthropic_think_in_their_own_way(model, thinking):
 def test_thinking_is_off_where_a_turn_in_progress_came_without_its_thoughts():
     assert "thinking" not in translated(RESPONSES, ANTHROPIC, CODEX)
     items = copy.deepcopy(CODEX["input"])
-    items[2]["encrypted_content"] = seals.packed("ls will do.", "EqQB==")
+    items[2]["encrypted_content"] = signatures.packed("ls will do.", "EqQB==")
     body = translated(RESPONSES, ANTHROPIC, {**CODEX, "input": items})
     assert body["thinking"]["type"] == "enabled"
     assert body["messages"][1]["content"][0] == {
@@ -267,9 +267,9 @@ def test_long_names_of_tools_are_shortened_and_known_again():
     talk = [*SMALL[ANTHROPIC]["messages"], {"role": "assistant", "content": [used]}]
     body = translated(ANTHROPIC, CHAT, {**SMALL[ANTHROPIC], "messages": talk, "tools": [tool]})
     sent = body["tools"][0]["function"]["name"]
-    assert sent == body["messages"][1]["tool_calls"][0]["function"]["name"] == short(name)
+    assert sent == body["messages"][1]["tool_calls"][0]["function"]["name"] == short_name(name)
     assert len(sent) <= 64
-    assert short(name + "x") != sent
+    assert short_name(name + "x") != sent
 
 
 @pytest.mark.parametrize(
@@ -315,7 +315,7 @@ def test_a_request_with_anything_odd_in_it_is_translated_or_refused(source, wher
     with contextlib.suppress(UnreadableMessage):
         request = read_request(source, body)
         count_tokens(request)
-        asked(request, 1)
+        request_info(request, 1)
         for target in Dialect:
             with contextlib.suppress(UnreadableMessage):
                 assert json.loads(dumps(write_request(target, request)))

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from legion.gateway.counting.counters import TokenCounts
-from legion.gateway.dialects import seals
-from legion.gateway.dialects.messages import ModelAnswer, Said, StopReason, TextPart, ThinkingPart, ToolCallPart
+from legion.gateway.dialects import signatures
+from legion.gateway.dialects.messages import AnswerPart, ModelAnswer, StopReason, TextPart, ThinkingPart, ToolCallPart
 
 _USED = TokenCounts(input=100, output=20, cache_read=300, cache_write=40)
 
 
 def _answer(
-    *parts: Said, stop: StopReason = StopReason.END, sequence: str | None = None, usage: TokenCounts = _USED
+    *parts: AnswerPart, stop: StopReason = StopReason.END, sequence: str | None = None, usage: TokenCounts = _USED
 ) -> ModelAnswer:
     return ModelAnswer(id="msg_1", model="some-model", parts=parts, stop=stop, sequence=sequence, usage=usage)
 
@@ -19,8 +19,8 @@ def _call(id: str = "call_1", name: str = "Read", input: str = '{"path":"a"}') -
     return ToolCallPart(id=id, name=name, input=input)
 
 
-_SIGNED = ThinkingPart(text="Hm.", seal="EqQBCgIYAhIM+/==")
-_SEALED = ThinkingPart(text="Hm.", seal=seals.of_responses("rs_1", "gAAAA"))
+_SIGNED = ThinkingPart(text="Hm.", signature="EqQBCgIYAhIM+/==")
+_SEALED = ThinkingPart(text="Hm.", signature=signatures.of_responses("rs_1", "gAAAA"))
 
 ANSWERS: dict[str, ModelAnswer] = {
     "words": _answer(TextPart(text="Hello.")),

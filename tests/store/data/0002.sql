@@ -1,68 +1,22 @@
--- The same board as schema 2 holds it, with what models cost and asked.
-INSERT INTO projects (id, version, name, root, common_dir, branch, worktrees, paused, config_text, config_hash,
-    config_origin, target, baseline_commit, baseline_verdict, person_tip, person_absorbed, person_refused, created_at,
-    removed_at)
-VALUES (1, 3, 'shop', '/home/ada/shop', '/home/ada/shop/.git', 'main', '/home/ada/shop-legion', 0,
-    '[checks.test]', 'hash-1', 'target', 'cccccccccccccccccccccccccccccccccccccccc',
-    'cccccccccccccccccccccccccccccccccccccccc', 'green', NULL, NULL, NULL, 1000.5, NULL);
-
-INSERT INTO trusted (project, hash, at) VALUES (1, 'hash-1', 1001);
-
-INSERT INTO requests (project, request, answer, at) VALUES (1, 'again', '{"ids": [3]}', 1003);
-
-INSERT INTO tickets (id, project, version, state, live, attempt, interrupted, spared, title, after, checkpoint, epic,
-    priority, max_attempts, driver, model, parked, base, plant, change_base, change_commit, landed, unchecked,
-    created_at, moved_at, dropped_at, files, proofs, command, reason, feedback,
-    asks, budget)
-VALUES
-    (1, 1, 5, 'done', 0, 1, 0, 0, 'Tills', '[]', 0, '', 0, 5, '', '', NULL, NULL, NULL, 'bbbb', 'aaaa',
-    'cccccccccccccccccccccccccccccccccccccccc', 0, 1002, 1500, NULL, '[]', '["make test"]', './agent', '', '', 1, 2.5),
-    (2, 1, 4, 'parked', 1, 2, 1, 0, 'Shelves', '[]', 0, '', 1, 5, '', '',
-    '{"reason": "limit", "detail": "till noon", "back_to": "queued", "until": 5000.0}', NULL, NULL, NULL, NULL, NULL,
-    0, 1002, 1600, NULL, '[]', '[]', './agent', 'till noon', '', 0, NULL),
-    (3, 1, 1, 'queued', 1, 0, 0, 0, 'Doors', '[1, 2]', 0, 'front', 0, 5, '', '', NULL, NULL, NULL, NULL, NULL, NULL,
-    0, 1003, 1003, NULL, '["src/*.py"]', '[]', './agent', '', '', 0, NULL);
-
-INSERT INTO wishes (ticket, text, context, criteria, plan)
-VALUES (1, 'Mend the till', 'The old till
-rings twice.', '', ''), (2, 'Shelves', '', '', ''), (3, 'Doors', '', '', '');
-
-INSERT INTO edges (ticket, after) VALUES (3, 1), (3, 2);
-
-INSERT INTO runs (id, ticket, attempt, generation, started_at, ended_at, outcome, detail, saved, conversation, access)
-VALUES (1, 1, 1, 1, 1100, 1200, 'lost', '', NULL, 'one-talk', 'anthropic'),
-    (2, 1, 1, 2, 1210, 1300, 'finished', '', 'aaaa', 'one-talk', 'anthropic');
-
-INSERT INTO claims (id, kind, subject, generation, machine, until, active, claimed_at, finished_at)
-VALUES (1, 'run', 1, 1, 'here', NULL, 0, 1100, 1300), (2, 'land', 1, 1, 'here', NULL, 1, 1400, NULL);
-
-INSERT INTO receipts (id, project, ticket, name, command, commit_id, tree, verdict, exit_code, duration, made_at, tail,
-    output, digest)
-VALUES (1, 1, 1, 'proof 1 of ticket 1', 'make test', 'aaaa', 'dddd', 'green', 0, 1.5, 1350, 'ok', 'runs/x/out', 'ff');
-
-INSERT INTO landings (id, project, base, commit_id, tree, tickets, opened_at, closed_at, landed)
-VALUES (1, 1, 'bbbb', 'cccccccccccccccccccccccccccccccccccccccc', 'dddd',
-    '[[1, "cccccccccccccccccccccccccccccccccccccccc"]]', 1450, 1500, 1);
-
-INSERT INTO events (n, at, kind, project, ticket, data)
-VALUES (1, 1000.5, 'project.added', 1, NULL, '{"name": "shop"}'), (2, 1002, 'ticket.created', 1, 1, '{}');
-
-UPDATE counters SET value = 2 WHERE name IN ('event', 'run', 'claim');
-
-UPDATE counters SET value = 1 WHERE name IN ('project', 'receipt', 'landing');
-
-UPDATE counters SET value = 3 WHERE name = 'ticket';
-
-INSERT INTO usage (run, provider, model, day, requests, failed, unpriced, input, output, cache_read, cache_write, usd,
-    seconds)
-VALUES (2, 'anthropic', 'large', '2026-01-02', 3, 1, 0, 9000000000, 20, 30, 40, 1.5, 12.5);
-
-INSERT INTO readings (source, file, place) VALUES ('gateway', '2026-01-02.jsonl', 9000000000);
-
-INSERT INTO limits (provider, at, status, span, utilization, resets_at)
-VALUES ('anthropic', 1250, 429, 'five hours', 0.9, 5000);
-
-INSERT INTO questions (id, key, project, ticket, run, words, asked_at, deadline, settled_at, allowed, why)
-VALUES (1, 'q', 1, 1, 2, 'May it?', 1220, 4820, 1230, 1, '');
+-- What models cost and what they asked.
 
 UPDATE counters SET value = 1 WHERE name = 'question';
+
+UPDATE tickets SET asks = 1, budget = 2.5 WHERE id = 1;
+
+UPDATE runs SET conversation = 'one-talk', access = 'anthropic' WHERE id = 1;
+
+UPDATE runs SET conversation = 'one-talk', access = 'anthropic' WHERE id = 2;
+
+INSERT INTO usage (run, provider, model, day, requests, failed, unpriced, input, output, cache_read, cache_write,
+    usd, seconds)
+VALUES (2, 'anthropic', 'large', '2026-01-02', 3, 1, 0, 9000000000, 20, 30, 40, 1.5, 12.5);
+
+INSERT INTO readings (source, file, place)
+VALUES ('gateway', '2026-01-02.jsonl', 9000000000);
+
+INSERT INTO limits (provider, at, status, span, utilization, resets_at)
+VALUES ('anthropic', 1250.0, 429, 'five hours', 0.9, 5000.0);
+
+INSERT INTO questions (id, key, project, ticket, run, words, asked_at, deadline, settled_at, allowed, why)
+VALUES (1, 'q', 1, 1, 2, 'May it?', 1220.0, 4820.0, 1230.0, 1, '');

@@ -1,4 +1,4 @@
-"""`legion claim`, `submit`, `approve` and `reject`: agents that work from the board, and their plans."""
+"""`legion claim`, `submit`, `approve` and `reject`: standing agents that take tickets, and plans of agents."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from legion.wire.agents import ClaimTicket, PlanVerdict, SubmitTicket
 def claim(call: CommandCall, ticket: int | None) -> None:
     """For a standing agent, in its own shell: take the next ready ticket from the board, or ticket N.
 
-    The agent's next turn begins with the briefing, in a tree at the landed code.
+    The agent's next turn starts with the briefing, in a tree at the landed code.
     """
     taken = call.legion().claim(ClaimTicket(ticket=ticket or 0, request=os.urandom(16).hex()))
     call.answer(taken, lambda: [harmless(taken.message)])
@@ -26,9 +26,9 @@ def claim(call: CommandCall, ticket: int | None) -> None:
 
 @command("submit", example="legion submit")
 @click.option("--let-go", is_flag=True, help="Give the ticket back to the board instead.")
-@click.option("--why", metavar="WHY", default="", help="With --let-go: what the next one should know.")
+@click.option("--why", metavar="WHY", default="", help="With --let-go: what the next agent should know.")
 def submit(call: CommandCall, let_go: bool, why: str) -> None:
-    """For a standing agent, in its own shell: its folder at the end of this turn is its ticket's change."""
+    """For a standing agent, in its own shell: submit its folder at the end of this turn as its ticket's change."""
     wanted = SubmitTicket(let_go=let_go, why=checked(why, "--why"), request=os.urandom(16).hex())
     taken = call.legion().submit(wanted)
     call.answer(taken, lambda: [harmless(taken.message)])
@@ -36,22 +36,22 @@ def submit(call: CommandCall, let_go: bool, why: str) -> None:
 
 @command("approve", example="legion approve tess\nlegion approve 12")
 @click.argument("id", metavar="ID")
-@click.argument("words", metavar="[WORDS]", default="")
-def approve(call: CommandCall, id: str, words: str) -> None:
-    """Approve the plan of an agent, or of ticket ID's agent: it may do more than read now."""
-    _decide(call, id, words, yes=True)
+@click.argument("text", metavar="[TEXT]", default="")
+def approve(call: CommandCall, id: str, text: str) -> None:
+    """Approve the plan of an agent, or of ticket ID's agent; from then on it may write, too."""
+    _decide(call, id, text, yes=True)
 
 
 @command("reject", example="legion reject tess 'Keep the old API.'")
 @click.argument("id", metavar="ID")
 @click.argument("why", metavar="WHY")
 def reject(call: CommandCall, id: str, why: str) -> None:
-    """Send the plan of an agent, or of ticket ID's agent, back with a reason; it goes on reading and plans again."""
+    """Send the plan of an agent, or of ticket ID's agent, back with a reason; it keeps reading and plans again."""
     _decide(call, id, why, yes=False)
 
 
-def _decide(call: CommandCall, id: str, words: str, *, yes: bool) -> None:
-    text = given_text(words, "WORDS")
-    verdict = PlanVerdict(agent=checked(id, "ID"), approve=yes, why=text, request=os.urandom(16).hex())
+def _decide(call: CommandCall, id: str, text: str, *, yes: bool) -> None:
+    why = given_text(text, "TEXT")
+    verdict = PlanVerdict(agent=checked(id, "ID"), approve=yes, why=why, request=os.urandom(16).hex())
     sent = call.legion().decide_plan(verdict)
     call.answer(sent, lambda: [harmless(sent.message)])

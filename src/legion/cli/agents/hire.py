@@ -1,4 +1,4 @@
-"""`legion hire` and `legion fire`: agents come and go."""
+"""`legion hire` and `legion fire`: start and end standing agents."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ from legion.wire.mail import MessageLine, ReadMail
 @command("hire", example="legion hire 'Keep the tests quick.' --name tess --model sonnet --budget 5")
 @click.argument("task", metavar="TASK")
 @click.option("--cwd", metavar="DIR", default="", help="Work in this folder's project.", shell_complete=folders)
-@click.option("--model", metavar="M", default="", help="Its model; no hire of its own gets a better one.")
-@click.option("--tools", metavar="A,B", default=None, help="The only tools that it has, and that it can give.")
-@click.option("--role", metavar="R", default="", help="What it is, in a few words: it always knows.")
-@click.option("--name", metavar="N", default="", help="A name for people; one that nobody else has.")
-@click.option("--budget", metavar="USD", type=float, help="Dollars for itself and everybody below it.")
-@click.option("--headcount", metavar="N", type=int, help="How many may stand below it at once.")
-@click.option("--depth", metavar="N", type=int, help="How many levels may stand below it.")
-@click.option("--plan", is_flag=True, help="It only reads until you approve a plan of its.")
-@click.option("--delegate", is_flag=True, help="It only leads: it has Legion's tools alone, and gives the others.")
-@click.option("--wait", "waits", is_flag=True, help="Wait for what its first turn comes to, and print that.")
-@click.option("--timeout", type=Seconds(min=0), metavar="S", help="With --wait: give up after so many seconds.")
+@click.option("--model", metavar="M", default="", help="Its model; agents that it hires get no better one.")
+@click.option("--tools", metavar="A,B", default=None, help="The only tools that it has and may pass on.")
+@click.option("--role", metavar="R", default="", help="Its role in a few words; every turn starts with it.")
+@click.option("--name", metavar="N", default="", help="A unique name for people.")
+@click.option("--budget", metavar="USD", type=float, help="Dollars for itself and all agents below it.")
+@click.option("--headcount", metavar="N", type=int, help="How many agents may be below it at once.")
+@click.option("--depth", metavar="N", type=int, help="How many levels of agents may be below it.")
+@click.option("--plan", is_flag=True, help="It only reads until you approve its plan.")
+@click.option("--delegate", is_flag=True, help="It only leads: it uses Legion's tools alone, and passes the others on.")
+@click.option("--wait", "waits", is_flag=True, help="Wait for the result of its first turn, and print it.")
+@click.option("--timeout", type=Seconds(min=0), metavar="S", help="With --wait: give up after S seconds.")
 def hire(call: CommandCall, task: str, tools: str | None, waits: bool, timeout: float | None, **given: object) -> int:
-    """Hire an agent that stands: it works turn by turn until you fire it. Prints its id at once; - reads stdin."""
+    """Hire a standing agent, which works turn by turn until you fire it. Prints its id at once; - reads stdin."""
     wanted = HireAgent(
         task=given_text(task, "TASK"),
         tools=None if tools is None else [tool.strip() for tool in tools.split(",") if tool.strip()],
@@ -58,12 +58,12 @@ def hire(call: CommandCall, task: str, tools: str | None, waits: bool, timeout: 
 
 @command("fire", example="legion fire tess\nlegion fire 3f2a --subtree")
 @click.argument("id", metavar="ID")
-@click.option("--subtree", is_flag=True, help="Everybody below it too; else they report to its parent.")
-@click.option("--ask", is_flag=True, help="Let it finish its turn and go, or refuse with a reason.")
+@click.option("--subtree", is_flag=True, help="Also fire all agents below it; else they report to its parent.")
+@click.option("--ask", is_flag=True, help="Let it finish its turn; it may refuse with a reason.")
 def fire(call: CommandCall, id: str, subtree: bool, ask: bool) -> None:
-    """Fire an agent. What it has written is saved, and mail that it has not read goes back to its senders.
+    """Fire an agent. Its work is saved, and its unread mail goes back to the senders.
 
-    Asked with --ask it may refuse; fire it without to insist.
+    With --ask the agent may refuse; without it, it is fired in any case.
     """
     fired = call.legion().fire(FireAgent(id=checked(id, "ID"), subtree=subtree, ask=ask, request=os.urandom(16).hex()))
     call.answer(fired, lambda: [harmless(fired.message)])
@@ -74,18 +74,18 @@ def _folder(call: CommandCall, cwd: str) -> str:
         return call.cwd
     folder = os.path.abspath(os.path.expanduser(cwd))  # noqa: PTH100, PTH111  # as the shell would
     if not os.path.isdir(folder):  # noqa: PTH112
-        raise LegionError(f"There is no folder {folder}: name one inside a project with --cwd.")
+        raise LegionError(f"There is no folder {folder}; choose one inside a project with --cwd.")
     return folder
 
 
 def _first_result(legion: Legion, hired: Hired, after: int, timeout: float | None) -> MessageLine:
-    """What its first turn comes to: the first message of that kind from it."""
+    """The result of the agent's first turn: its first message of that kind."""
     for event in _within(legion, after, timeout):
         if event.get("from") == hired.id and event.get("kind") == "result":
             for message in legion.mail(ReadMail(agent=hired.id, all=True)).messages:
                 if message.id == event.get("message"):
                     return message
-    raise Retryable(f"{hired.name} is still at work: `legion status {hired.name}` shows it.")
+    raise Retryable(f"{hired.name} is still working; see `legion status {hired.name}`.")
 
 
 def _within(legion: Legion, after: int, timeout: float | None) -> Iterator[dict[str, object]]:

@@ -1,4 +1,4 @@
-"""`legion agents`, `legion mail`, `legion broadcast`: who stands, and what they write to each other."""
+"""`legion agents`, `legion mail` and `legion broadcast`: standing agents and their messages."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ _FIRST_LINES = 6
 
 
 @command("agents", example="legion agents --tree")
-@click.option("--tree", "as_tree", is_flag=True, help="Who reports to whom.")
-@click.option("--all", "everybody", is_flag=True, help="Also those who were fired.")
-def agents(call: CommandCall, as_tree: bool, everybody: bool) -> None:
-    """Agents that stand: what each is doing, and what waits for it."""
-    found = call.legion().agents(everybody)
+@click.option("--tree", "as_tree", is_flag=True, help="As a tree: which agent reports to which.")
+@click.option("--all", "with_fired", is_flag=True, help="Also agents that were fired.")
+def agents(call: CommandCall, as_tree: bool, with_fired: bool) -> None:
+    """List standing agents: what each is doing, and what waits for it."""
+    found = call.legion().agents(with_fired)
     call.answer(found, lambda: _tree(found, call.screen) if as_tree else _list(found, call.screen))
 
 
 @command("broadcast", example="legion broadcast 'The release is on Friday.'")
 @click.argument("message", metavar="MESSAGE")
-@click.option("--subtree", metavar="ID", default="", help="Only this agent and everybody below it.")
+@click.option("--subtree", metavar="ID", default="", help="Only this agent and all agents below it.")
 def broadcast(call: CommandCall, message: str, subtree: str) -> None:
-    """A message to every agent below you; - reads it from stdin."""
+    """Send a message to every agent below you; - reads it from stdin."""
     wanted = Broadcast(text=given_text(message, "MESSAGE"), subtree=subtree, request=os.urandom(16).hex())
     sent = call.legion().broadcast(wanted)
     call.answer(sent, lambda: [harmless(sent.message)])
@@ -40,9 +40,9 @@ def broadcast(call: CommandCall, message: str, subtree: str) -> None:
 @command("mail", example="legion mail\nlegion mail --dead")
 @click.argument("id", metavar="[ID]", default="")
 @click.option("--dead", is_flag=True, help="Messages that came back because their recipient was fired.")
-@click.option("--all", "everything", is_flag=True, help="Also what was read before, and what was sent.")
+@click.option("--all", "everything", is_flag=True, help="Also messages that were read or sent before.")
 def mail(call: CommandCall, id: str, dead: bool, everything: bool) -> None:
-    """Your mail, or what waits for an agent. Your own counts as read then."""
+    """Show your mail, or the mail of an agent. This marks your own as read."""
     found = call.legion().mail(ReadMail(agent=id, dead=dead, all=everything))
     call.answer(found, lambda: _mail(found, call.screen, dead=dead))
 
@@ -56,7 +56,7 @@ def page_lines(page: AgentPage, screen: Screen) -> Iterator[str]:
     tools = "all" if line.tools is None else ", ".join(line.tools)
     facts += [("tools", f"Legion's own; to give: {tools}" if line.delegate else tools), ("money", _money(line))]
     facts += [("may hire", _may_hire(line)), ("worktree", page.worktree or "")]
-    yield from screen.table([[Cell(name, Colour.DIM), Cell(harmless(said))] for name, said in facts if said])
+    yield from screen.table([[Cell(name, Colour.DIM), Cell(harmless(value))] for name, value in facts if value])
     yield screen.bold("Task")
     yield from screen.paragraph(page.task, most_lines=_FIRST_LINES)
     if page.reports:
@@ -76,14 +76,14 @@ def page_lines(page: AgentPage, screen: Screen) -> Iterator[str]:
 
 
 def seat_lines(seat: Seat, screen: Screen) -> Iterator[str]:
-    """The top of the status screen: who you are, what waits for you, who reports to you."""
+    """The top of the status screen: who you are, your mail, your direct reports."""
     yield f"You: {harmless(seat.name)} ({'working' if seat.working else 'idle'})"
     yield f"Pending messages: {len(seat.mail)}"
     for message in seat.mail:
         head = f"{message.sender_name} ({message.kind}, {clock(message.sent_at)}):"
         yield screen.line(Cell(harmless(head), Colour.BOLD), Cell(f" {harmless(message.text)}"), indent=2)
     if seat.mail:
-        yield screen.aside("`legion mail` shows them whole")
+        yield screen.aside("`legion mail` shows the complete texts")
     if seat.reports:
         yield screen.bold("Direct reports")
         yield from report_lines(seat.reports, screen)
@@ -95,7 +95,7 @@ def report_lines(reports: Iterable[AgentLine], screen: Screen) -> list[str]:
 
 def _list(found: AgentList, screen: Screen) -> list[str]:
     if not found.agents:
-        return ["No agent stands: `legion hire TASK` hires one."]
+        return ["No standing agents; `legion hire TASK` hires one."]
     return screen.table([_row(line) for line in found.agents], indent=0)
 
 
@@ -103,7 +103,7 @@ def _tree(found: AgentList, screen: Screen) -> list[str]:
     reports: dict[str, list[AgentLine]] = {}
     known = {line.id for line in found.agents}
     for line in found.agents:
-        # Whose parent is not to be seen stands at the top.
+        # An agent whose parent is not listed is at the top.
         reports.setdefault(line.parent if line.parent in known else "root", []).append(line)
     lines = [screen.bold("root")]
     rows: list[list[Cell]] = []
@@ -148,7 +148,7 @@ def _money(line: AgentLine) -> str:
 def _may_hire(line: AgentLine) -> str:
     heads = "any number" if line.headcount is None else str(line.headcount)
     deep = "" if line.depth is None else f", {count(line.depth, 'level')} deep"
-    return "nobody" if line.headcount == 0 or line.depth == 0 else f"{heads} at once{deep}"
+    return "none" if line.headcount == 0 or line.depth == 0 else f"{heads} at once{deep}"
 
 
 def _mail(found: Mail, screen: Screen, *, dead: bool) -> Iterator[str]:
@@ -163,7 +163,7 @@ def _mail(found: Mail, screen: Screen, *, dead: bool) -> Iterator[str]:
 
 def _message(message: MessageLine, screen: Screen, *, most_lines: int | None) -> Iterator[str]:
     ago = duration(time.time() - message.sent_at)
-    who = f"{message.sender_name} to {message.recipient_name}"
-    said = f"  {message.kind}, {ago} ago, {message.delivery}, {message.id[:_SHORT]}"
-    yield screen.line(Cell(harmless(who), Colour.BOLD), Cell(said, Colour.DIM))
+    names = f"{message.sender_name} to {message.recipient_name}"
+    facts = f"  {message.kind}, {ago} ago, {message.delivery}, {message.id[:_SHORT]}"
+    yield screen.line(Cell(harmless(names), Colour.BOLD), Cell(facts, Colour.DIM))
     yield from screen.paragraph(message.text, most_lines=most_lines)

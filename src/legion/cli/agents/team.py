@@ -1,4 +1,4 @@
-"""`legion team` and `legion role`: who works on tickets, listed, shown and written."""
+"""`legion team` and `legion role`: list, show, edit, create and remove teams and roles."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ def _help(ctx: click.Context) -> None:
 
 
 team = _group("team", "legion team list\n  legion dispatch --team tech_lead_team 'Add a login form'")
-team.help = """Who works on tickets together: list, show, edit, new, remove.
+team.help = """Teams that work on tickets: list, show, edit, new, remove.
 
-A team is roles in order: those who advise, the one who builds, those who read the change. Each is an agent of its own.
+A team is a list of roles: advisors, one builder, and readers of the change. Each role is a separate agent.
 """
 role = _group("role", "legion role list\n  legion role edit qa")
-role.help = """The roles that teams are made of: list, show, edit, new, remove.
+role.help = """The roles that teams consist of: list, show, edit, new, remove.
 
-A role is an agent of its own: words, tools, model, provider.
+A role describes one agent: prompt, tools, model, provider.
 """
 
 
@@ -91,7 +91,7 @@ _FROM = click.option(
 def team_edit(call: CommandCall, name: str, file: str | None) -> None:
     """Change a team in your editor; a shipped one becomes your own.
 
-    What makes no sense is refused with line and reason, and the old file stays.
+    An invalid text is refused with line and reason, and the old file stays.
     """
     _edit(call, "team", name, file)
 
@@ -102,14 +102,14 @@ def team_edit(call: CommandCall, name: str, file: str | None) -> None:
 def role_edit(call: CommandCall, name: str, file: str | None) -> None:
     """Change a role in your editor; a shipped one becomes your own.
 
-    What makes no sense is refused with line and reason, and the old file stays.
+    An invalid text is refused with line and reason, and the old file stays.
     """
     _edit(call, "role", name, file)
 
 
 @command("new", example="legion team new pair --like tech_lead_team")
 @click.argument("name", metavar="NAME")
-@click.option("--like", default="", metavar="NAME", shell_complete=teams, help="Begin with a copy of this one.")
+@click.option("--like", default="", metavar="NAME", shell_complete=teams, help="Start with a copy of this one.")
 @_FROM
 def team_new(call: CommandCall, name: str, like: str, file: str | None) -> None:
     """Write a team of your own."""
@@ -118,7 +118,7 @@ def team_new(call: CommandCall, name: str, like: str, file: str | None) -> None:
 
 @command("new", example="legion role new security --like reviewer")
 @click.argument("name", metavar="NAME")
-@click.option("--like", default="", metavar="NAME", shell_complete=roles, help="Begin with a copy of this one.")
+@click.option("--like", default="", metavar="NAME", shell_complete=roles, help="Start with a copy of this one.")
 @_FROM
 def role_new(call: CommandCall, name: str, like: str, file: str | None) -> None:
     """Write a role of your own."""
@@ -128,62 +128,63 @@ def role_new(call: CommandCall, name: str, like: str, file: str | None) -> None:
 @command("remove", example="legion team remove pair")
 @click.argument("name", metavar="NAME", shell_complete=teams)
 def team_remove(call: CommandCall, name: str) -> None:
-    """Remove a team of your own; where it stood for a shipped one, that counts again.
+    """Remove a team of your own; a shipped team of the same name counts again.
 
-    Its text is kept beside it. Tickets keep the team that they were dispatched with.
+    Its text is kept next to it. Tickets keep the team that they were dispatched with.
     """
-    _tell(call, call.legion().remove_definition("team", call.cwd, checked(name, "NAME")))
+    _print_done(call, call.legion().remove_team(call.cwd, checked(name, "NAME")))
 
 
 @command("remove", example="legion role remove security")
 @click.argument("name", metavar="NAME", shell_complete=roles)
 def role_remove(call: CommandCall, name: str) -> None:
-    """Remove a role of your own; where it stood for a shipped one, that counts again.
+    """Remove a role of your own; a shipped role of the same name counts again.
 
-    Its text is kept beside it. A role that a team needs is not removed.
+    Its text is kept next to it. A role that a team needs is not removed.
     """
-    _tell(call, call.legion().remove_definition("role", call.cwd, checked(name, "NAME")))
+    _print_done(call, call.legion().remove_role(call.cwd, checked(name, "NAME")))
 
 
 def _edit(call: CommandCall, kind: str, name: str, file: str | None, *, new: bool = False, like: str = "") -> None:
     legion, name = call.legion(), checked(name, "NAME")
-    there = legion.definition(kind, call.cwd, name, new=new, like=checked(like, "--like"))
+    read, save = (legion.role_text, legion.save_role) if kind == "role" else (legion.team_text, legion.save_team)
+    there = read(call.cwd, name, new=new, like=checked(like, "--like"))
     if file is not None:
         wanted = SaveDefinition(cwd=call.cwd, name=name, text=_given(file), new=new)
-        _tell(call, legion.save_definition(kind, wanted))
+        _print_done(call, save(wanted))
         return
     if not sys.stdin.isatty():
         raise BadInput(
-            f"There is no terminal for an editor: legion {kind} {'new' if new else 'edit'} {name} --from FILE."
+            f"There is no terminal for an editor; run legion {kind} {'new' if new else 'edit'} {name} --from FILE."
         )
     if there.fault:
         call.say(harmless(there.fault))
     draft = _draft(name, there.text)
     while True:
         click.edit(filename=str(draft))
-        words = checked(decoded(draft.read_bytes(), str(draft)), str(draft))
-        if words == there.text and not new:
+        text = checked(decoded(draft.read_bytes(), str(draft)), str(draft))
+        if text == there.text and not new:
             draft.unlink()
             call.say("Nothing was changed.")
             return
         try:
-            done = legion.save_definition(kind, SaveDefinition(cwd=call.cwd, name=name, text=words, new=new))
+            done = save(SaveDefinition(cwd=call.cwd, name=name, text=text, new=new))
         except LegionError as refused:
             call.say(harmless(refused.message))
             if not click.confirm("Edit it again?", default=True, err=True):
                 again = f"legion {kind} {'new' if new else 'edit'} {name} --from {draft}"
-                raise BadInput(f"Nothing was changed; your text is kept: `{again}` takes it up again.") from None
+                raise BadInput(f"Nothing was changed; your text is kept, and `{again}` saves it.") from None
             continue
         draft.unlink()
-        _tell(call, done)
+        _print_done(call, done)
         return
 
 
-def _draft(name: str, words: str) -> Path:
-    """Beside nothing that counts: an editor that saves too early changes nothing."""
+def _draft(name: str, text: str) -> Path:
+    """A temporary file, so that an editor that saves early changes no definition."""
     handle, path = tempfile.mkstemp(prefix=f"legion-{name}-", suffix=".toml")
     with os.fdopen(handle, "w", encoding="utf-8") as file:
-        file.write(words)
+        file.write(text)
     return Path(path)
 
 
@@ -193,12 +194,12 @@ def _given(file: str) -> str:
     try:
         return checked(decoded(Path(file).read_bytes(), file), file)
     except FileNotFoundError:
-        raise NotFound(f"There is no file {file}; name the one that you mean.") from None
+        raise NotFound(f"There is no file {file}; pass an existing one to --from.") from None
     except IsADirectoryError:
-        raise BadInput(f"{file} is a folder; name a file inside it.") from None
+        raise BadInput(f"{file} is a folder; pass a file inside it to --from.") from None
 
 
-def _tell(call: CommandCall, done: Done) -> None:
+def _print_done(call: CommandCall, done: Done) -> None:
     call.answer(done, lambda: [harmless(done.message)])
     for note in done.notes:
         call.say(f"Note: {harmless(note)}")
@@ -239,7 +240,7 @@ def _roles(found: Roles, screen: Screen) -> Iterator[str]:
 
 
 def _faults(faults: list[str], screen: Screen) -> Iterator[str]:
-    """Whole: they say what to do."""
+    """Uncut, because they say what to do."""
     for fault in dict.fromkeys(filter(None, faults)):
         yield from screen.paragraph(fault, indent=0)
 
@@ -258,7 +259,7 @@ def _team_page(page: TeamPage, screen: Screen) -> Iterator[str]:
     rows = [[Cell(harmless(stage.name), Colour.BOLD), Cell(PARTS[stage.part]), *_means(stage)] for stage in page.stages]
     yield from screen.table(rows)
     if any(stage.part == "read" for stage in page.stages):
-        yield f"After {one.rounds} rounds of changes asked for, you are asked."
+        yield f"After {one.rounds} rounds of requested changes, you are asked."
     yield screen.line(Cell(f"in {harmless(one.file)} ({_place(one)})", Colour.DIM))
 
 
@@ -276,10 +277,10 @@ def _role_page(page: RolePage, screen: Screen) -> Iterator[str]:
 
 
 def _means(one: RoleLine) -> list[Cell]:
-    words = {"model": one.model, "provider": one.provider, "driver": one.driver}
-    said = [f"{name} {word}" for name, word in words.items() if word]
+    values = {"model": one.model, "provider": one.provider, "driver": one.driver}
+    shown = [f"{name} {value}" for name, value in values.items() if value]
     tools = "all tools of your settings" if one.tools is None else f"only {', '.join(one.tools)}"
-    return [Cell(harmless(tools)), Cell(harmless(", ".join(said)), Colour.DIM)]
+    return [Cell(harmless(tools)), Cell(harmless(", ".join(shown)), Colour.DIM)]
 
 
 for _one in (team_list, team_show, team_edit, team_new, team_remove):

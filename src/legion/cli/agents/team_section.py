@@ -1,4 +1,4 @@
-"""Who works on a ticket, as its page shows it: the roles of its team and what was advised."""
+"""The section of a ticket's page about its team: roles, runs and advice."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _SHORT = 5
 
 
 def section(crew: CrewLine | None, screen: Screen, *, full: bool) -> Iterator[str]:
-    """Nothing for a ticket with one agent: the rest of the page is about that one."""
+    """Empty for a ticket with one agent: the rest of the page is about that agent."""
     if crew is None or (len(crew.stages) == 1 and not crew.changed):
         return
     yield ""

@@ -1,4 +1,4 @@
-"""`legion tell` and `legion interrupt`: words for an agent, the one of a ticket or one that stands."""
+"""`legion tell` and `legion interrupt`: messages to the agent of a ticket or to a standing agent."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from legion.wire.errors import LegionError
 from legion.wire.mail import NewMessage, Sent
 from legion.wire.questions import MessageText, Told
 
-_WAITING = "Waiting until the agent hears it"
+_WAITING = "Waiting until the agent has received it"
 
 
 @command("tell", example="legion tell tess 'Look at the slow ones first.'\nlegion tell 12 'The table is called users.'")
 @click.argument("id", metavar="ID", type=AGENT_OR_TICKET)
 @click.argument("message", metavar="MESSAGE")
-@click.option("--now", is_flag=True, help="In the turn that the agent is in, between two of its steps.")
+@click.option("--now", is_flag=True, help="Deliver it in the agent's current turn, between two steps.")
 def tell(call: CommandCall, id: int | str, message: str, now: bool) -> int:
-    """A message to an agent; - reads it from stdin. ID is its id, the beginning of it, or its name.
+    """Send a message to an agent; - reads it from stdin. ID is its id, the start of it, or its name.
 
-    An idle agent begins a turn with it; one that works hears it in its next turn, or with --now in this one. A number
-    is a ticket: its agent hears it between two of its steps. Ends with 1 when the agent ended before it heard.
+    An idle agent starts a turn with it; a working one receives it in its next turn, or with --now in this one. A number
+    is a ticket: its agent receives it between two steps. Ends with 1 when the agent ended before it was delivered.
     """
     text = given_text(message, "MESSAGE")
     if isinstance(id, int):
@@ -48,18 +48,18 @@ def tell(call: CommandCall, id: int | str, message: str, now: bool) -> int:
 def interrupt(call: CommandCall, id: int | str, message: str) -> int:
     """Interrupt an agent in the middle of its step, as Ctrl-C does. ID is an agent or a ticket's number.
 
-    With a message it goes on with that; without one an agent idles, and a ticket is paused. The conversation is kept
-    either way.
+    With a message it continues with that; without one a standing agent idles, and a ticket is paused. The conversation
+    is kept either way.
     """
     text = given_text(message, "MESSAGE")
     with progress(_WAITING):
         if isinstance(id, int):
-            told: Told | Sent = call.legion().interrupt(id, MessageText(text=text))
+            sent: Told | Sent = call.legion().interrupt(id, MessageText(text=text))
         else:
-            told = call.legion().interrupt_agent(InterruptAgent(id=id, text=text, request=os.urandom(16).hex()))
-    return _end(call, told)
+            sent = call.legion().interrupt_agent(InterruptAgent(id=id, text=text, request=os.urandom(16).hex()))
+    return _end(call, sent)
 
 
-def _end(call: CommandCall, told: Told | Sent) -> int:
-    call.answer(told, lambda: [harmless(told.message)])
-    return LegionError.exit_code if told.heard is False else 0
+def _end(call: CommandCall, sent: Told | Sent) -> int:
+    call.answer(sent, lambda: [harmless(sent.message)])
+    return LegionError.exit_code if sent.heard is False else 0

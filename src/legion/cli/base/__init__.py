@@ -1,1 +1,1 @@
-"""What commands share: options, output, live screens, exit codes."""
+"""Shared parts of commands: options, output, live screens, exit codes."""

@@ -1,4 +1,4 @@
-"""What every command has: the three common options, help with an example, and a Call to work with."""
+"""Defines a command: the three common options, help with an example, and a CommandCall to work with."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ COMMON = ("json", "data_dir", "no_color")
 
 @dataclass(kw_only=True)
 class CommandCall:
-    """One use of a command: its common options, where it writes, the daemon it asks."""
+    """One call of a command: its common options, its output, its connection to the daemon."""
 
     json: bool
     data_dir: Path
@@ -38,7 +38,7 @@ class CommandCall:
         try:
             return str(Path.cwd())
         except FileNotFoundError:
-            raise LegionError("The folder you are in no longer exists; go to another one.") from None
+            raise LegionError("The current folder no longer exists; change to another one.") from None
 
     def legion(self) -> Legion:
         """The daemon, started if it is not running."""
@@ -58,12 +58,12 @@ class CommandCall:
         return self._legion
 
     def again(self) -> Legion:
-        """The daemon after it went away; never starts one, for a person may have ended it."""
+        """A new connection to the daemon after it was lost. It starts none: a person may have stopped it."""
         self._legion = find(self.data_dir)
         return self._legion
 
     def answer(self, shape: object, lines: Callable[[], Iterable[str]]) -> None:
-        """The data: as JSON where that is asked for, else as lines for a person."""
+        """Print the data: as JSON with --json, else as lines for a person."""
         if self.json:
             self.out(as_json(shape, indent=self.screen.tty))
         else:
@@ -75,13 +75,13 @@ class CommandCall:
         sys.stdout.flush()
 
     def say(self, line: str) -> None:
-        """Talk: never data, so never on stdout."""
+        """Print a note. It is not data, so it goes to stderr."""
         sys.stdout.flush()
         sys.stderr.write(line + "\n")
         sys.stderr.flush()
 
     def mention_sandbox(self, legion: Legion) -> None:
-        """Once, when it starts: nobody may believe that there are walls where there are none."""
+        """Warn once, when the daemon starts, if agents run without a sandbox."""
         daemon = legion.status(None).daemon
         if daemon.sandbox_missing:
             self.say(f"Note: Agents run without a sandbox: {harmless(daemon.sandbox)}")
@@ -103,11 +103,11 @@ def common_options(function: Callable[..., Any]) -> Callable[..., Any]:
         type=click.Path(path_type=Path, file_okay=False),
         help="Legion's own folder, for a separate daemon with separate projects.",
     )(function)
-    return click.option("--json", "json", is_flag=True, help="Answer with JSON; docs/json.md has the shapes.")(function)
+    return click.option("--json", "json", is_flag=True, help="Answer with JSON; docs/json.md describes it.")(function)
 
 
 def command(name: str, *, example: str) -> Callable[[Callable[..., int | None]], click.Command]:
-    """A command whose function gets the Call first, then its own parameters, and returns its exit code."""
+    """Make a command of a function that takes the CommandCall and its own parameters, and returns the exit code."""
 
     def decorate(function: Callable[..., int | None]) -> click.Command:
         @common_options
@@ -118,7 +118,7 @@ def command(name: str, *, example: str) -> Callable[[Callable[..., int | None]],
         indented = "\n".join(f"  {line}" for line in example.splitlines())
         settings = {"help_option_names": ["-h", "--help"]}
         made = click.command(name, epilog=f"\b\nExample:\n{indented}", context_settings=settings)(invoked)
-        # What is the command's own stands first in its help.
+        # The command's own options come first in its help.
         made.params.sort(key=lambda one: one.name in COMMON)
         return made
 

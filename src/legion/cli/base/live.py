@@ -1,4 +1,4 @@
-"""A screen that redraws itself when something happens, and leaves the terminal as it found it."""
+"""A live screen that is redrawn on events and restores the terminal, and retries while the daemon restarts."""
 
 from __future__ import annotations
 
@@ -22,38 +22,38 @@ from legion.wire.projects import Status
 
 Result = TypeVar("Result")
 
-AWAY = 30.0
-"""Seconds that we wait for a daemon that went away; a restart takes two."""
-IDLE = 5.0
-"""Seconds after which a screen is drawn anew although nothing happened: times go on."""
-BREATH = 0.1
-"""Events that follow each other faster than this are drawn together."""
+RECONNECT_SECONDS = 30.0
+"""Seconds to wait for a daemon that went away; a restart takes two."""
+REDRAW_SECONDS = 5.0
+"""Seconds after which the screen is redrawn without an event, because it shows times."""
+COALESCE_SECONDS = 0.1
+"""Seconds within which events are drawn together."""
 
 
-def lasting(call: CommandCall, ask: Callable[[Legion], Result]) -> Result:
-    """Ask; where the daemon is away for a moment, wait until it is back."""
+def with_retry(call: CommandCall, ask: Callable[[Legion], Result]) -> Result:
+    """Send a request; if the daemon is away, retry until it is back."""
     try:
         return ask(call.legion())
     except NotRunning:
-        call.say("Legion went away; waiting for it to come back.")
-    deadline = time.monotonic() + AWAY
+        call.say("Legion went away; waiting until it is back.")
+    deadline = time.monotonic() + RECONNECT_SECONDS
     while time.monotonic() < deadline:
         try:
             return ask(call.again())
         except NotRunning:
             select.select([], [], [], 0.25)
-    raise NotRunning("Legion is down; `legion up` starts it, and asking again goes on from there.")
+    raise NotRunning("Legion is down; run `legion up`, then this command again.")
 
 
 def follow_status(call: CommandCall, all_tickets: bool, screen_of: Callable[[Status, Screen], list[str]]) -> None:
-    """Until interrupted."""
+    """Redraw the status until interrupted."""
     tty = call.screen.tty and not call.json
     with _full_screen() if tty else _nothing():
         before = ""
-        bell = _Bell(call)
+        changes = _EventSignal(call)
         while True:
-            now = lasting(call, lambda legion: legion.status(call.cwd, all_tickets))
-            bell.listen(now.last_event)
+            now = with_retry(call, lambda legion: legion.status(call.cwd, all_tickets))
+            changes.listen(now.last_event)
             if call.json:
                 shown = as_json(now, indent=False)
             else:
@@ -66,41 +66,41 @@ def follow_status(call: CommandCall, all_tickets: bool, screen_of: Callable[[Sta
             elif shown != before:
                 call.out(shown)
             before = shown
-            bell.wait(IDLE if tty else None)
+            changes.wait(REDRAW_SECONDS if tty else None)
 
 
-class _Bell:
-    """Rings when an event happened or the daemon went away."""
+class _EventSignal:
+    """Signals that an event happened or the daemon went away."""
 
     def __init__(self, call: CommandCall) -> None:
         self._call = call
-        # An interrupt in the middle of a Queue's own code would leave its lock as nobody expects it.
-        self._rings: queue.SimpleQueue[None] = queue.SimpleQueue()
+        # A signal handler that raises inside queue.Queue would leave its lock held; SimpleQueue is implemented in C.
+        self._changes: queue.SimpleQueue[None] = queue.SimpleQueue()
         self._listener: threading.Thread | None = None
 
     def listen(self, after: int) -> None:
-        """Goes on by itself; called again it does something only where the line was lost."""
+        """Follow events in a thread; a second call only replaces a thread whose connection was lost."""
         if self._listener is None or not self._listener.is_alive():
             self._listener = threading.Thread(target=self._follow, args=(self._call.legion(), after), daemon=True)
             self._listener.start()
 
     def wait(self, seconds: float | None) -> None:
         try:
-            self._rings.get(timeout=seconds)
+            self._changes.get(timeout=seconds)
         except queue.Empty:
             return
-        select.select([], [], [], BREATH)
-        while not self._rings.empty():
-            self._rings.get_nowait()
+        select.select([], [], [], COALESCE_SECONDS)
+        while not self._changes.empty():
+            self._changes.get_nowait()
 
     def _follow(self, legion: Legion, after: int) -> None:
         try:
             for event in legion.events(after):
                 if event is not None:
-                    self._rings.put(None)
+                    self._changes.put(None)
         except LegionError:
             pass
-        self._rings.put(None)
+        self._changes.put(None)
 
 
 @contextmanager

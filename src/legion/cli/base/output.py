@@ -1,4 +1,4 @@
-"""Text for a terminal: measured, cut, wrapped, coloured. Whatever comes from outside passes `harmless` first."""
+"""Measures, cuts, wraps and colours text for a terminal. Text from outside must pass `harmless` first."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _ESCAPES = re.compile(
 )
 _UNSEEN = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 _MOST_SHOWN = 4000
-"""Letters of a one-line text that are looked at; nobody's terminal is wider."""
+"""Characters of a one-line text that are processed; no terminal is wider."""
 
 
 class Colour(Enum):
@@ -43,7 +43,7 @@ class Cell:
 
 @dataclass(frozen=True, kw_only=True)
 class Screen:
-    """What we write on. `height` is None where nothing has to fit."""
+    """The terminal or file that is written to. `height` is None where the output need not fit."""
 
     tty: bool
     colours: bool
@@ -91,16 +91,16 @@ class Screen:
         return painted.rstrip()
 
     def aside(self, text: str) -> str:
-        """A quiet line below what it belongs to."""
+        """A dim, indented line that belongs to the line above."""
         return self.line(Cell(text, Colour.DIM), indent=2)
 
     def cut(self, text: str, columns: int) -> str:
         return cut(text, columns, "…" if self.unicode else "~")
 
-    def table(self, rows: Sequence[Sequence[Cell]], *, indent: int = 2, gap: int = 2, whole: bool = False) -> list[str]:
-        """Aligned columns. The widest columns give way first where the screen is too narrow.
+    def table(self, rows: Sequence[Sequence[Cell]], *, indent: int = 2, gap: int = 2, uncut: bool = False) -> list[str]:
+        """Aligned columns. The widest columns are cut first where the screen is too narrow.
 
-        Where nothing may be cut short, what did not fit stands whole below its row.
+        With `uncut`, a cell that was cut is repeated completely below its row.
         """
         if not rows:
             return []
@@ -118,12 +118,12 @@ class Screen:
                 cells += [Cell(text, cell.colour), Cell(" " * (size - width(text) + gap))]
             shown = self.line(*cells[:-1], indent=indent)
             lines.append(shown)
-            for cell in row if whole else ():
+            for cell in row if uncut else ():
                 lines += [] if cell.text in shown else self.paragraph(cell.text, indent=indent + 4)
         return lines
 
     def paragraph(self, text: str, *, indent: int = 2, most_lines: int | None = None) -> list[str]:
-        """A text of many lines, wrapped; says how much was left out."""
+        """A text of many lines, wrapped; a note marks a text that was cut."""
         lines = []
         for line in harmless_lines(text if most_lines is None else text[: 400 * most_lines]):
             lines += wrap(line, self.width - indent) or [""]
@@ -137,7 +137,7 @@ class Screen:
 
 
 def harmless(text: str) -> str:
-    """One line without anything that a terminal would obey."""
+    """The text on one line, without control sequences."""
     text = text[:_MOST_SHOWN]
     if not (text.isascii() and text.isprintable()):
         text = _without_unseen(_ESCAPES.sub("", text))
@@ -145,13 +145,13 @@ def harmless(text: str) -> str:
 
 
 def harmless_lines(text: str) -> list[str]:
-    """The same for a text of many lines; tabs become spaces."""
+    """The lines of a text without control sequences; tabs become spaces."""
     text = text.replace("\r\n", "\n").replace("\r", "\n").expandtabs(4)
     return [_without_unseen(line) if not line.isprintable() else line for line in _ESCAPES.sub("", text).split("\n")]
 
 
 def revealed_lines(text: str) -> list[str]:
-    """For a text that somebody has to judge: nothing is left out, and what cannot be seen is written as its code."""
+    """The lines of a text that a person has to judge: complete, with invisible characters written as their codes."""
     lines = text.replace("\r\n", "\n").expandtabs(4).split("\n")
     return ["".join(one if one.isprintable() else f"<U+{ord(one):04X}>" for one in line) for line in lines]
 
@@ -225,23 +225,23 @@ def _fitting(word: str, columns: int) -> str:
 
 def duration(seconds: float) -> str:
     """12s, 3m 04s, 2h 05m, 3d 04h."""
-    whole = max(0, int(seconds))
-    if whole < 60:
-        return f"{whole}s"
-    if whole < 3600:
-        return f"{whole // 60}m {whole % 60:02}s"
-    if whole < 86400:
-        return f"{whole // 3600}h {whole % 3600 // 60:02}m"
-    return f"{whole // 86400}d {whole % 86400 // 3600:02}h"
+    total = max(0, int(seconds))
+    if total < 60:
+        return f"{total}s"
+    if total < 3600:
+        return f"{total // 60}m {total % 60:02}s"
+    if total < 86400:
+        return f"{total // 3600}h {total % 3600 // 60:02}m"
+    return f"{total // 86400}d {total % 86400 // 3600:02}h"
 
 
 def fine_duration(seconds: float) -> str:
-    """With tenths below ten seconds, where they say something."""
+    """With tenths of a second below ten seconds."""
     return f"{seconds:.1f}s" if 0 <= seconds < 9.95 else duration(seconds)
 
 
 def clock(moment: float) -> str:
-    """The time of day, with the day in front where it is not today."""
+    """The time of day, after the date if it is not today."""
     then, now = time.localtime(moment), time.localtime()
     today = (then.tm_year, then.tm_yday) == (now.tm_year, now.tm_yday)
     return time.strftime("%H:%M:%S" if today else "%Y-%m-%d %H:%M", then)

@@ -1,4 +1,4 @@
-"""Parameters that several commands share, and how the Tab key fills them in."""
+"""Parameters that several commands share, with shell completion."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ class TicketNumber(click.ParamType[int]):
         digits = str(value).removeprefix("#")
         if not (digits.isascii() and digits.isdigit() and 1 <= int(digits[:20]) <= BIGGEST):
             self.fail(
-                f"`{harmless(str(value))[:40]}` is no ticket number: write the one that `legion status` shows",
+                f"`{harmless(str(value))[:40]}` is no ticket number; `legion status` shows the numbers",
                 param,
                 ctx,
             )
         return int(digits)
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-        """Living tickets by number; nothing where the daemon is not running, for a Tab must start nothing."""
+        """Open tickets by number. Completion never starts the daemon."""
         try:
             tickets = _running(ctx).status(None).tickets
         except LegionError:
@@ -48,7 +48,7 @@ class TicketNumber(click.ParamType[int]):
 
 
 class AgentOrTicket(click.ParamType[int | str]):
-    """12 or #12 for the agent of a ticket (`names_a_ticket`); anything else for one that stands."""
+    """12 or #12 for the agent of a ticket (`names_a_ticket`); anything else for a standing agent."""
 
     name = "ID"
 
@@ -89,23 +89,23 @@ class TicketNumbers(click.ParamType[list[int]]):
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> list[int]:
         if isinstance(value, list):
             return value
-        words = [word.strip() for word in str(value).split(",")]
-        return [TICKET.convert(word, param, ctx) for word in words if word]
+        parts = [word.strip() for word in str(value).split(",")]
+        return [TICKET.convert(word, param, ctx) for word in parts if word]
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-        """The last number; what stands before it stays."""
+        """Completes the last number and keeps those before it."""
         before, comma, last = incomplete.rpartition(",")
         found = TICKET.shell_complete(ctx, param, last)
         return [CompletionItem(f"{before}{comma}{item.value}", help=item.help) for item in found]
 
 
 class Seconds(click.FloatRange):
-    """How long; `nan` is a number for Python and for nobody else."""
+    """A finite number of seconds: click also accepts `nan` and `inf`."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:  # noqa: ANN401
         number: float = super().convert(value, param, ctx)
         if not math.isfinite(number):
-            self.fail(f"`{harmless(str(value))[:40]}` is no number of seconds: write one like 600", param, ctx)
+            self.fail(f"`{harmless(str(value))[:40]}` is no number of seconds; write one like 600", param, ctx)
         return number
 
 
@@ -118,7 +118,7 @@ def folders(ctx: click.Context, param: click.Parameter, incomplete: str) -> list
 
 
 def drivers(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Those that the person's settings name."""
+    """The drivers that the person's settings define."""
     try:
         settings = _running(ctx).config(None).settings
     except LegionError:

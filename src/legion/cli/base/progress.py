@@ -1,4 +1,4 @@
-"""A sign of life on stderr for what takes longer than a second."""
+"""Shows progress on stderr for steps that take longer than a second."""
 
 from __future__ import annotations
 
@@ -13,28 +13,28 @@ from legion.cli.base.output import duration
 
 @contextmanager
 def progress(what: str) -> Iterator[None]:
-    """Says what goes on after a second; counts the seconds where somebody watches."""
+    """Print what is being done after one second; on a terminal, count the seconds."""
     done = threading.Event()
-    began = time.monotonic()
+    started = time.monotonic()
     tty = sys.stderr.isatty()
 
-    def tell() -> None:
-        said = False
+    def show() -> None:
+        shown = False
         while not done.wait(1.0):
             if tty:
-                sys.stderr.write(f"\r{what} ({duration(time.monotonic() - began)})")
+                sys.stderr.write(f"\r{what} ({duration(time.monotonic() - started)})")
                 sys.stderr.flush()
-            elif not said:
+            elif not shown:
                 sys.stderr.write(f"{what} ...\n")
-            said = True
-        if said and tty:
+            shown = True
+        if shown and tty:
             sys.stderr.write("\r\x1b[K")
             sys.stderr.flush()
 
-    teller = threading.Thread(target=tell, daemon=True)
-    teller.start()
+    printer = threading.Thread(target=show, daemon=True)
+    printer.start()
     try:
         yield
     finally:
         done.set()
-        teller.join()
+        printer.join()

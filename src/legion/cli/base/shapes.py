@@ -1,4 +1,4 @@
-"""Answers that the command line gives by itself, without the daemon. Same rules as the wire."""
+"""Answers that the command line gives without the daemon, with the same rules as the wire's."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class DaemonShape:
     version: str
     data_dir: str
     token_file: str
-    """Where the token lies that every request needs; only you can read it."""
+    """The file with the token that every request needs; only you can read it."""
     started: bool
     """False where it was running already."""
 
@@ -33,7 +33,7 @@ class McpShape:
     schema: str = "legion.mcp/1"
     url: str
     token_file: str
-    """What it holds goes into the header `Authorization: Bearer ...`."""
+    """Its content belongs into the header `Authorization: Bearer ...`."""
 
 
 @dataclass(kw_only=True)

@@ -1,4 +1,4 @@
-"""How a ticket's state looks: a symbol and a word, never colour alone."""
+"""The symbol, colour and group of each ticket state. Colour alone never carries meaning."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from legion.cli.base.output import Cell, Colour, Screen
 
 
 class Group(Enum):
-    """The order in which a person wants to see tickets."""
+    """Groups of the status screen, in order."""
 
     NEEDS_YOU = "Needs you"
     AT_WORK = "At work"
@@ -18,42 +18,42 @@ class Group(Enum):
 
 
 @dataclass(frozen=True)
-class Look:
+class StateStyle:
     symbol: str
     ascii: str
     colour: Colour
     group: Group
 
 
-LOOKS: dict[str, Look] = {
-    "draft": Look("·", ".", Colour.DIM, Group.WAITING),
-    "queued": Look("○", "o", Colour.NONE, Group.WAITING),
-    "working": Look("●", "*", Colour.CYAN, Group.AT_WORK),
-    "checking": Look("◐", "%", Colour.CYAN, Group.AT_WORK),
-    "reviewing": Look("◑", "&", Colour.CYAN, Group.AT_WORK),
-    "landing": Look("▲", "^", Colour.BLUE, Group.AT_WORK),
-    "done": Look("✓", "+", Colour.GREEN, Group.ENDED),
-    "parked": Look("‖", "=", Colour.YELLOW, Group.NEEDS_YOU),
-    "failed": Look("✗", "x", Colour.RED, Group.NEEDS_YOU),
-    "stopped": Look("■", "#", Colour.YELLOW, Group.ENDED),
+STYLES: dict[str, StateStyle] = {
+    "draft": StateStyle("·", ".", Colour.DIM, Group.WAITING),
+    "queued": StateStyle("○", "o", Colour.NONE, Group.WAITING),
+    "working": StateStyle("●", "*", Colour.CYAN, Group.AT_WORK),
+    "checking": StateStyle("◐", "%", Colour.CYAN, Group.AT_WORK),
+    "reviewing": StateStyle("◑", "&", Colour.CYAN, Group.AT_WORK),
+    "landing": StateStyle("▲", "^", Colour.BLUE, Group.AT_WORK),
+    "done": StateStyle("✓", "+", Colour.GREEN, Group.ENDED),
+    "parked": StateStyle("‖", "=", Colour.YELLOW, Group.NEEDS_YOU),
+    "failed": StateStyle("✗", "x", Colour.RED, Group.NEEDS_YOU),
+    "stopped": StateStyle("■", "#", Colour.YELLOW, Group.ENDED),
 }
-_UNKNOWN = Look("?", "?", Colour.NONE, Group.WAITING)
-"""A newer daemon may have states that we do not know."""
+_UNKNOWN = StateStyle("?", "?", Colour.NONE, Group.WAITING)
+"""For states of a newer daemon."""
 
 
-def look(state: str) -> Look:
-    return LOOKS.get(state, _UNKNOWN)
+def style_of(state: str) -> StateStyle:
+    return STYLES.get(state, _UNKNOWN)
 
 
 def symbol(screen: Screen, state: str) -> str:
-    return look(state).symbol if screen.unicode else look(state).ascii
+    return style_of(state).symbol if screen.unicode else style_of(state).ascii
 
 
 def state_cell(screen: Screen, state: str) -> Cell:
-    return Cell(f"{symbol(screen, state)} {state}", look(state).colour)
+    return Cell(f"{symbol(screen, state)} {state}", style_of(state).colour)
 
 
 def verdict_cell(screen: Screen, verdict: str) -> Cell:
     """A receipt's verdict: green, red or broken."""
     state = {"green": "done", "red": "failed"}.get(verdict, "parked")
-    return Cell(f"{symbol(screen, state)} {verdict}", look(state).colour)
+    return Cell(f"{symbol(screen, state)} {verdict}", style_of(state).colour)

@@ -1,4 +1,4 @@
-"""Texts that a person hands over: as a word, from stdin, from a file. Always valid Unicode without NUL."""
+"""Reads texts from arguments, stdin and files, and refuses what is not valid Unicode or holds a NUL."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ TITLE_LETTERS = 40
 
 
 def given_text(word: str, name: str) -> str:
-    """The word itself, or all of stdin for a dash."""
+    """The argument itself, or all of stdin for a dash."""
     return checked(read_stdin(name) if word == "-" else word, name)
 
 
@@ -21,7 +21,7 @@ def read_stdin(name: str) -> str:
 
 def decoded(content: bytes, name: str) -> str:
     if len(content) > MOST_BYTES:
-        raise BadInput(f"{name} is larger than {MOST_BYTES // 2**20} MB; put long material into the repository.")
+        raise BadInput(f"{name} is larger than {MOST_BYTES // 2**20} MB; put long texts into the repository.")
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -30,7 +30,7 @@ def decoded(content: bytes, name: str) -> str:
 
 def checked(text: str, name: str) -> str:
     if "\0" in text:
-        raise BadInput(f"{name} holds a NUL character; take it out.")
+        raise BadInput(f"{name} holds a NUL character; remove it.")
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -39,7 +39,7 @@ def checked(text: str, name: str) -> str:
 
 
 def short_title(text: str) -> str:
-    """The first letters of a text, on one line."""
+    """A title made of the first letters of a text."""
     line = " ".join(text[:1000].split())
     if not line:
         raise BadInput("The text is empty and there is no title; say what you want.")

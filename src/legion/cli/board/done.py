@@ -1,4 +1,4 @@
-"""`legion done`: the summary of a stretch of work."""
+"""`legion done`: a summary of the work since the last collect."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from legion.cli.base.command import CommandCall, command
 from legion.cli.base.output import Cell, Colour, Screen, clock, count, duration, harmless
 from legion.cli.base.states import state_cell
 from legion.cli.board.status import about, dollars
-from legion.wire.stretch import WorkSummary
 from legion.wire.tickets import TicketLine
+from legion.wire.usage import WorkSummary
 
 
 @command("done", example="legion done\nlegion done --hours 8")
@@ -19,10 +19,10 @@ from legion.wire.tickets import TicketLine
     "--hours",
     type=click.FloatRange(0.01, 100_000),
     metavar="H",
-    help="So many hours back, instead of since you collected.",
+    help="The last H hours, instead of since your last collect.",
 )
 def done(call: CommandCall, hours: float | None) -> None:
-    """What came of the work since you collected last: landed, failed, what waits for you, what it cost."""
+    """Summarize the work since your last collect: landed, failed, waiting for you, and its cost."""
     found = call.legion().stretch(call.cwd, hours)
     call.answer(found, lambda: _lines(found, call.screen))
 

@@ -1,4 +1,4 @@
-"""`legion events`: what happened, and by which rule."""
+"""`legion events`: the log of events, and the rule behind each."""
 
 from __future__ import annotations
 
@@ -8,51 +8,53 @@ from collections.abc import Callable, Iterator
 import click
 
 from legion.cli.base.command import CommandCall, as_json, command
-from legion.cli.base.live import lasting
+from legion.cli.base.live import with_retry
 from legion.cli.base.output import Cell, Colour, Screen, clock, harmless
 from legion.cli.base.parameters import TICKET
 from legion.client.legion import Legion
 from legion.wire.history import Events, HistoryLine
 
-GLANCE = 0.5
-"""Seconds between two looks at a run's journal; events are told, a journal is not."""
+POLL_SECONDS = 0.5
+"""Seconds between two reads of a run's journal: the daemon streams events but not journals."""
 
 
 @command(
     "events", example="legion events\nlegion events 12 -f\nlegion events 12 --run 3 --json\nlegion events --run 40"
 )
 @click.argument("id", metavar="[N]", type=TICKET, required=False)
-@click.option("--run", type=click.IntRange(min=1), metavar="R", help="Only this run, of the ticket or of anybody.")
+@click.option(
+    "--run", type=click.IntRange(min=1), metavar="R", help="Only this run, of the ticket or of a standing agent."
+)
 @click.option(
     "--last",
     type=click.IntRange(0, 100_000),
     metavar="COUNT",
-    help="How many at most, the newest; 0 for all. Without it 100 of a project, all of a ticket.",
+    help="Show the newest COUNT; 0 for all. Default: 100 of a project, all of a ticket.",
 )
-@click.option("-f", "--follow", is_flag=True, help="Go on as things happen; a ticket's end or Ctrl-C ends it.")
+@click.option("-f", "--follow", is_flag=True, help="Follow new events until the ticket ends or you press Ctrl-C.")
 def events(call: CommandCall, id: int | None, run: int | None, last: int | None, follow: bool) -> None:
     """Replay what happened in this project, or to ticket N with the journals of its runs, or in one run.
 
-    A turn of a standing agent is a run, too. Whatever was decided without you names its rule in brackets. What stands
-    behind `--to` is a moment that `legion rewind` can go back to. With --json and -f: one object per line.
+    A turn of a standing agent is a run, too. A decision that was made without you names its rule in brackets. A value
+    after `--to` is a moment that `legion rewind` can return to. With --json and -f: one object per line.
     """
     if run is not None and id is None and follow:
-        raise click.UsageError("with --follow, --run needs the number of its ticket")
+        raise click.UsageError("--follow with --run needs a ticket; add its number, as in legion events 12 --run 3 -f")
     shown = last if last is not None else 100 if id is None and run is None else 0
     cwd = call.cwd
-    found = lasting(call, lambda legion: legion.history(cwd, ticket=id, run=run, last=shown))
+    found = with_retry(call, lambda legion: legion.history(cwd, ticket=id, run=run, last=shown))
     if call.json:
         call.out(as_json(found, indent=call.screen.tty and not follow))
     else:
-        _tell(call, found, id)
+        _print(call, found, id)
     while follow:
-        over = _rest(call, cwd, id, found)
-        found = lasting(call, _since(cwd, id, run, found.cursor))
+        over = _wait_for_news(call, cwd, id, found)
+        found = with_retry(call, _since(cwd, id, run, found.cursor))
         if found.lines:
             if call.json:
                 call.out(as_json(found, indent=False))
             else:
-                _tell(call, found, id)
+                _print(call, found, id)
         elif over:
             return
 
@@ -61,18 +63,18 @@ def _since(cwd: str, id: int | None, run: int | None, cursor: str) -> Callable[[
     return lambda legion: legion.history(cwd, ticket=id, run=run, after=cursor)
 
 
-def _rest(call: CommandCall, cwd: str, id: int | None, found: Events) -> bool:
-    """Until something may have happened. Whether nothing more will happen by itself to the ticket."""
+def _wait_for_news(call: CommandCall, cwd: str, id: int | None, found: Events) -> bool:
+    """Wait until something may have happened. True if nothing more will happen to the ticket by itself."""
     after = int(found.cursor.partition(":")[0])
     if id is None:
-        # Settled tickets would be told of at once, again and again; the stream of events is not about tickets.
+        # `wait` would return at once for settled tickets, again and again; the stream of events does not.
         for event in call.legion().events(after, cwd=cwd if _in_a_project(call, cwd) else None):
             if event is not None:
                 break
         return False
-    state = lasting(call, lambda legion: legion.wait(None, [id], after_event=after, timeout=GLANCE))
+    state = with_retry(call, lambda legion: legion.wait(None, [id], after_event=after, timeout=POLL_SECONDS))
     if state.settled:
-        select.select([], [], [], GLANCE)
+        select.select([], [], [], POLL_SECONDS)
     return state.settled
 
 
@@ -80,9 +82,10 @@ def _in_a_project(call: CommandCall, cwd: str) -> bool:
     return call.legion().status(cwd).project is not None
 
 
-def _tell(call: CommandCall, found: Events, id: int | None) -> None:
+def _print(call: CommandCall, found: Events, id: int | None) -> None:
     if found.omitted:
-        call.say(f"{found.omitted} older ones are left out: `legion events{f' {id}' if id else ''} --last 0`.")
+        every = f"legion events{f' {id}' if id else ''} --last 0"
+        call.say(f"{found.omitted} older events are not shown; `{every}` shows them.")
     for line in _lines(found, call.screen, id):
         call.out(line)
 

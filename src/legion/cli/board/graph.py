@@ -1,4 +1,4 @@
-"""`legion graph`: the board as a drawing, or for other programs to draw."""
+"""`legion graph`: draws the board as text, or as input for Graphviz or Mermaid."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import click
 
 from legion.cli.base.command import CommandCall, command
 from legion.cli.base.output import Cell, Colour, Screen, harmless, numbers, width
-from legion.cli.base.states import look, symbol
+from legion.cli.base.states import style_of, symbol
 from legion.cli.board.status import about
 from legion.wire.projects import Graph
 from legion.wire.tickets import TicketLine
@@ -22,7 +22,7 @@ INDENT = 3
 def graph(call: CommandCall, dot: bool, mermaid: bool) -> None:
     """The board: which ticket comes after which, and the longest chain.
 
-    Each ticket hangs below the one it waits for last; `also after` names the others.
+    Each ticket is drawn below the one it waits for last; `also after` names the others.
     """
     if dot and mermaid:
         raise click.UsageError("Choose --dot or --mermaid", click.get_current_context())
@@ -36,7 +36,7 @@ def graph(call: CommandCall, dot: bool, mermaid: bool) -> None:
 
 
 def drawing_of(board: Graph, screen: Screen) -> list[str]:
-    """A tree where it fits, else wave by wave."""
+    """A tree where it fits, else one list per wave."""
     if not board.tickets:
         return ["The board is empty: legion dispatch -t TITLE TEXT"]
     tree = _tree(board, screen)
@@ -61,7 +61,7 @@ def _befores(board: Graph) -> dict[int, list[int]]:
 
 
 def _parents(board: Graph, befores: dict[int, list[int]]) -> dict[int, int | None]:
-    """Whom each ticket hangs below: the latest of those it comes after, on the longest chain if it can be."""
+    """The ticket below which each ticket is drawn: the latest it comes after, on the longest chain if possible."""
     wave = {id: n for n, ids in enumerate(board.waves) for id in ids}
     chain = set(board.critical_path)
 
@@ -72,7 +72,7 @@ def _parents(board: Graph, befores: dict[int, list[int]]) -> dict[int, int | Non
 
 
 def _tree(board: Graph, screen: Screen) -> list[str] | None:
-    """None where it gets too deep for the screen."""
+    """None if it is too deep for the screen."""
     befores = _befores(board)
     parents = _parents(board, befores)
     children: dict[int | None, list[int]] = {}
@@ -81,7 +81,7 @@ def _tree(board: Graph, screen: Screen) -> list[str] | None:
     tickets = {ticket.id: ticket for ticket in board.tickets}
     bar, fork, last, down = ("│  ", "├─ ", "└─ ", "↓ ") if screen.unicode else ("|  ", "|- ", "`- ", "v ")
     lines: list[str] = []
-    # Ticket, what stands before it on its own line, and on the lines of those below it.
+    # Ticket, the prefix of its own line, and the prefix of the lines of its children.
     waiting: list[tuple[int, str, str]] = [(id, "", "") for id in reversed(children.get(None, []))]
     while waiting:
         id, before, below = waiting.pop()
@@ -91,7 +91,7 @@ def _tree(board: Graph, screen: Screen) -> list[str] | None:
         lines.append(_node(tickets[id], before, also, board, screen))
         under = children.get(id, [])
         if len(under) == 1:
-            # A chain goes straight down instead of ever further to the right.
+            # A chain goes straight down instead of further to the right.
             waiting.append((under[0], below + down, below))
             continue
         for n, child in enumerate(reversed(under)):
@@ -102,20 +102,20 @@ def _tree(board: Graph, screen: Screen) -> list[str] | None:
 
 def _node(ticket: TicketLine, before: str, also: list[int], board: Graph, screen: Screen) -> str:
     chain = len(board.critical_path) > 1 and ticket.id in board.critical_path
-    said = [f"also after {numbers(sorted(also))}"] if also else []
+    notes = [f"also after {numbers(sorted(also))}"] if also else []
     if ticket.checkpoint:
-        said.append("checkpoint")
+        notes.append("checkpoint")
     if about(ticket):
-        said.append(about(ticket))
+        notes.append(about(ticket))
     state = harmless(ticket.state)
     return screen.line(
         Cell(before, Colour.DIM),
-        Cell(f"{symbol(screen, state)} ", look(state).colour),
+        Cell(f"{symbol(screen, state)} ", style_of(state).colour),
         Cell(f"#{ticket.id} ", Colour.BOLD),
         Cell(f"{_mark(screen)} " if chain else "", Colour.YELLOW),
         Cell(screen.cut(harmless(ticket.title), max(16, screen.width // 2))),
-        Cell(f"  {state}", look(state).colour),
-        Cell(f"  {', '.join(said)}" if said else "", Colour.DIM),
+        Cell(f"  {state}", style_of(state).colour),
+        Cell(f"  {', '.join(notes)}" if notes else "", Colour.DIM),
     )
 
 
@@ -126,7 +126,7 @@ def _waves(board: Graph, screen: Screen) -> Iterator[str]:
         yield screen.bold(f"Wave {n}")
         for id in ids:
             if id in tickets:
-                # The whole list of what it comes after, since no line shows it here.
+                # All that it comes after, because no lines are drawn here.
                 yield _node(tickets[id], "  ", befores[id], board, screen).replace("also after", "after", 1)
 
 

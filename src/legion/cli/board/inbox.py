@@ -1,4 +1,4 @@
-"""`legion inbox` and `legion answer`: what only a person can settle."""
+"""`legion inbox` and `legion answer`: questions that only a person can settle."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from legion.wire.words import SHORT_ID
 
 @command("inbox", example="legion inbox")
 def inbox(call: CommandCall) -> None:
-    """Questions that wait for you, of all projects, with the time when each is settled without you."""
+    """Questions of all projects that wait for you, with the time when each is settled without you."""
     found = call.legion().inbox()
     call.answer(found, lambda: _questions(found, call.screen))
 
@@ -38,14 +38,14 @@ def _questions(found: Inbox, screen: Screen) -> Iterator[str]:
 
 
 _BY_LEGION = ("change", "attempts", "review")
-"""Kinds of questions whose lines are ours. An agent's own words are one line, or they could look like ours."""
+"""Kinds of questions that Legion words. An agent's text is put on one line, so that it cannot imitate them."""
 
 
 def question_lines(question: QuestionLine, screen: Screen) -> Iterator[str]:
-    """One question: what about, who asks, what, until when, and how to answer."""
+    """One question: kind, asker, text, deadline and how to answer."""
     yield screen.line(Cell(f"Question {question.id}  ", Colour.BOLD), Cell(f"{question.kind}, {_asker(question)}"))
-    words = question.words if question.kind in _BY_LEGION else harmless(question.words)
-    yield from screen.paragraph(words, most_lines=None)
+    text = question.words if question.kind in _BY_LEGION else harmless(question.words)
+    yield from screen.paragraph(text, most_lines=None)
     for name, fact in question.facts.items():
         if fact not in question.words:
             yield from screen.paragraph(f"{harmless(name)}: {harmless(fact)}", most_lines=None)
@@ -73,10 +73,10 @@ def _silence(question: QuestionLine) -> str:
 
 def _ways(question: QuestionLine) -> Iterator[str]:
     for choice in question.choices:
-        words = " 'another way ...'" if choice in ("no", "reject", "back") else ""
-        yield f"legion answer {question.id} {shlex.quote(harmless(choice))}{words}"
+        text = " 'another way ...'" if choice in ("no", "reject", "back") else ""
+        yield f"legion answer {question.id} {shlex.quote(harmless(choice))}{text}"
     if not question.choices:
-        yield f"legion answer {question.id} 'your words'"
+        yield f"legion answer {question.id} 'your answer'"
 
 
 class QuestionNumber(click.ParamType[int]):
@@ -90,7 +90,7 @@ class QuestionNumber(click.ParamType[int]):
         digits = str(value).removeprefix("#")
         if not (digits.isascii() and digits.isdigit() and int(digits[:18]) > 0 and len(digits) <= 18):
             shown = harmless(str(value))[:40]
-            self.fail(f"`{shown}` is no question's number: write the one that `legion inbox` shows", param, ctx)
+            self.fail(f"`{shown}` is no number of a question; `legion inbox` shows the numbers", param, ctx)
         return int(digits)
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
@@ -111,9 +111,9 @@ class QuestionNumber(click.ParamType[int]):
 @click.argument("text", metavar="[TEXT]", default="")
 @click.option("--yes", "sure", is_flag=True, help="Save the rule of `always` without asking again.")
 def answer(call: CommandCall, id: int, choice: str, text: str, sure: bool) -> None:
-    """Answer a question with one of the choices that `legion inbox` shows, or with words where it shows none.
+    """Answer a question with one of the choices that `legion inbox` shows, or with a text where it shows none.
 
-    TEXT goes with the choice: with a no the agent hears it, a yes takes none. `always` is a yes that becomes a rule in
+    TEXT goes with the choice: a no sends it to the agent, a yes takes none. `always` is a yes that becomes a rule in
     your settings; the rule is shown before it is saved.
     """
     legion = call.legion()
@@ -129,6 +129,6 @@ def answer(call: CommandCall, id: int, choice: str, text: str, sure: bool) -> No
 def _confirm(call: CommandCall, rule: str) -> None:
     call.say(f"From now on every agent may use this without asking: {harmless(rule)}")
     if not sys.stdin.isatty():
-        raise NotAllowed("Nothing is saved yet: run it again with --yes to save this rule.")
+        raise NotAllowed("Nothing is saved yet; run it again with --yes to save this rule.")
     if not click.confirm("Save it?", err=True):
-        raise NotAllowed("Nothing was saved, and the question still waits.")
+        raise NotAllowed("Nothing was saved; the question still waits.")

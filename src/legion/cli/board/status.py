@@ -9,7 +9,7 @@ import click
 
 from legion.cli.base.command import CommandCall, command
 from legion.cli.base.output import Cell, Colour, Screen, count, duration, harmless, numbers
-from legion.cli.base.states import LOOKS, Group, look, state_cell, symbol
+from legion.cli.base.states import STYLES, Group, state_cell, style_of, symbol
 from legion.cli.base.texts import checked
 from legion.wire.projects import ProjectLine, Status
 from legion.wire.tickets import TicketLine
@@ -24,12 +24,12 @@ _BASELINES = {
 
 @command("status", example="legion status -w")
 @click.argument("id", metavar="[ID]", default="")
-@click.option("-w", "--watch", is_flag=True, help="Stay and follow what happens; Ctrl-C ends it.")
-@click.option("--all", "all_tickets", is_flag=True, help="Also tickets that ended long ago.")
+@click.option("-w", "--watch", is_flag=True, help="Stay and redraw on every event; Ctrl-C ends it.")
+@click.option("--all", "all_tickets", is_flag=True, help="Also show tickets that ended long ago.")
 def status(call: CommandCall, id: str, watch: bool, all_tickets: bool) -> None:
-    """You, your mail and your agents, then the project and its tickets, on one screen; with ID one agent.
+    """Show you, your mail and your agents, then the project and its tickets; with ID one agent.
 
-    In a folder that belongs to no project, the tickets of all projects.
+    In a folder that belongs to no project: the tickets of all projects.
     """
     if id:
         from legion.cli.agents.listing import page_lines
@@ -67,8 +67,8 @@ def screen_of(status: Status, screen: Screen, *, everything: bool = False) -> li
 def _daemon_line(status: Status, screen: Screen) -> str:
     daemon = status.daemon
     up = duration(time.time() - daemon.started_at)
-    said = f"  {daemon.url}  pid {daemon.pid}  up {up}  sandbox: {harmless(daemon.sandbox)}"
-    return screen.line(Cell(f"Legion {harmless(daemon.version)}", Colour.BOLD), Cell(said, Colour.DIM))
+    facts = f"  {daemon.url}  pid {daemon.pid}  up {up}  sandbox: {harmless(daemon.sandbox)}"
+    return screen.line(Cell(f"Legion {harmless(daemon.version)}", Colour.BOLD), Cell(facts, Colour.DIM))
 
 
 def _project_line(project: ProjectLine, screen: Screen) -> str:
@@ -86,10 +86,10 @@ def _project_line(project: ProjectLine, screen: Screen) -> str:
 def _counts(status: Status, screen: Screen) -> list[str]:
     cells: list[Cell] = []
     for state, number in sorted(
-        status.counts.items(), key=lambda pair: list(LOOKS).index(pair[0]) if pair[0] in LOOKS else 99
+        status.counts.items(), key=lambda pair: list(STYLES).index(pair[0]) if pair[0] in STYLES else 99
     ):
         if number:
-            cells.append(Cell(f"{symbol(screen, state)} {number} {harmless(state)}   ", look(state).colour))
+            cells.append(Cell(f"{symbol(screen, state)} {number} {harmless(state)}   ", style_of(state).colour))
     if status.usage is not None:
         cells.append(Cell(f"{dollars(status.usage.usd)} spent", Colour.DIM))
     return [screen.line(*cells, indent=2), ""] if cells else []
@@ -105,13 +105,13 @@ def group_of(ticket: TicketLine) -> Group:
         return Group.NEEDS_YOU
     if ticket.parked_until is not None:
         return Group.WAITING
-    if ticket.held_up_by and look(ticket.state).group is Group.WAITING:
+    if ticket.held_up_by and style_of(ticket.state).group is Group.WAITING:
         return Group.NEEDS_YOU
-    return look(ticket.state).group
+    return style_of(ticket.state).group
 
 
 def _groups(status: Status, screen: Screen, room: int | None) -> list[str]:
-    """Tickets under the heads of their groups, in columns that run through all of them."""
+    """Tickets below the heads of their groups, in the same columns for all groups."""
     groups = {group: [ticket for ticket in status.tickets if group_of(ticket) is group] for group in Group}
     groups[Group.ENDED].sort(key=lambda ticket: -ticket.moved_at)
     shares = _shares({group: len(members) for group, members in groups.items() if members}, room)
@@ -130,10 +130,10 @@ def _groups(status: Status, screen: Screen, room: int | None) -> list[str]:
 
 
 def _shares(sizes: dict[Group, int], room: int | None) -> dict[Group, int]:
-    """How many tickets of each group are shown: all, or line by line in turn until the screen is full."""
+    """How many tickets of each group are shown: all, or one of each in turn until the screen is full."""
     if room is None:
         return sizes
-    # A head and a line about the rest for each.
+    # Each group also needs a head and a line about the rest.
     left = max(len(sizes), room - 2 * len(sizes))
     shares = dict.fromkeys(sizes, 0)
     while left > 0 and shares != sizes:
@@ -157,7 +157,7 @@ def _row(ticket: TicketLine, screen: Screen, several: bool) -> list[Cell]:
 
 
 def about(ticket: TicketLine) -> str:
-    """What it is doing or waits for, in a few words; and why, where an attempt was sent back."""
+    """What the ticket is doing or waits for, in short; and why, where an attempt was sent back."""
     sent_back = ticket.state == "queued" and ticket.attempt > 0
     if sent_back:
         both = [ticket.reason, ticket.doing]
@@ -165,22 +165,22 @@ def about(ticket: TicketLine) -> str:
         both = [ticket.doing, ticket.reason]
     else:
         both = [ticket.doing or ticket.reason]
-    said = harmless("; ".join(words for words in both if words))
-    words = []
-    if ticket.unchecked and "unchecked" not in said:
-        words.append("unchecked")
+    detail = harmless("; ".join(part for part in both if part))
+    parts = []
+    if ticket.unchecked and "unchecked" not in detail:
+        parts.append("unchecked")
     if ticket.unproven:
-        words.append(f"{count(ticket.unproven, 'criterion', 'criteria')} without proof")
-    if ticket.held_up_by and "held up" not in said:
-        words.append(f"held up by {numbers(ticket.held_up_by)}")
+        parts.append(f"{count(ticket.unproven, 'criterion', 'criteria')} without proof")
+    if ticket.held_up_by and "held up" not in detail:
+        parts.append(f"held up by {numbers(ticket.held_up_by)}")
     if ticket.conflicts_with:
-        words.append(f"will conflict with {_others(ticket.conflicts_with)}")
-    # Why it failed says after how many, and counts only those since a person last helped.
+        parts.append(f"will conflict with {_others(ticket.conflicts_with)}")
+    # The reason of a failure names the number of attempts, counted since a person last intervened.
     if ticket.attempt > 1 and ticket.state != "failed":
-        words.append(f"attempt {ticket.attempt}/{ticket.max_attempts}")
-    if said:
-        words.append(said)
-    return ", ".join(words)
+        parts.append(f"attempt {ticket.attempt}/{ticket.max_attempts}")
+    if detail:
+        parts.append(detail)
+    return ", ".join(parts)
 
 
 def _others(ids: list[int]) -> str:
@@ -188,10 +188,10 @@ def _others(ids: list[int]) -> str:
 
 
 def hints(status: Status) -> Iterable[str]:
-    """The next step, where there is one."""
+    """The next steps, if there are any."""
     project = status.project
     if project is None and not status.projects:
-        yield "No project yet: `legion init` makes the git repository you stand in one."
+        yield "No project yet: run `legion init` in a git repository."
         return
     if status.questions:
         yield f"{count(status.questions, 'question waits', 'questions wait')} for you: legion inbox"

@@ -1,4 +1,4 @@
-"""`legion usage`: what the work costs."""
+"""`legion usage`: tokens, money and time of the work."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ _HEAD = ("spent", "in", "out", "time", "runs", "landed", "each", "wasted")
     "--by",
     type=click.Choice(("ticket", "agent", "model", "day", "epic")),
     default="ticket",
-    help="What the sums are cut by.",
+    help="Group the sums by this.",
 )
 def usage(call: CommandCall, by: str) -> None:
     """Tokens, money and time of this project's work, what a landed ticket costs, and what was wasted.
 
-    Waste is what went into attempts that did not land. Days are those of UTC. In a folder that belongs to no
-    project, all projects.
+    Waste is the cost of attempts that did not land. Days are in UTC. In a folder that belongs to no project: all
+    projects.
     """
     found = call.legion().usage(call.cwd, by)
     call.answer(found, lambda: _lines(found, call.screen))
@@ -41,7 +41,7 @@ def _lines(found: UsageReport, screen: Screen) -> Iterator[str]:
     yield from screen.table(rows, indent=0)
     if found.total.usage.unpriced:
         unpriced = count(found.total.usage.unpriced, "request went", "requests went")
-        yield screen.aside(f"{unpriced} to models without a known price; the money is without them")
+        yield screen.aside(f"{unpriced} to models without a known price and are not in the sum")
 
 
 def _head(by: str) -> list[Cell]:

@@ -1,4 +1,4 @@
-"""`legion provider`: the model providers, and where their keys come from. A key is never an argument."""
+"""`legion provider`: adds, lists, tests and removes model providers. A key is never an argument."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def provider(ctx: click.Context) -> None:
 
 
 def names(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Those that there are; nothing where the daemon is not running, for a Tab must start nothing."""
+    """The names of existing providers. Completion never starts the daemon."""
     try:
         there = find(ctx.params.get("data_dir") or default_data_dir()).providers().providers
     except LegionError:
@@ -57,7 +57,7 @@ def names(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[C
 
 @command("add", example=_ADD)
 @click.argument("name", metavar="NAME", shell_complete=names)
-@click.option("--url", default="", metavar="URL", help="Where it is reached; known for many names.")
+@click.option("--url", default="", metavar="URL", help="Its address; known for many names.")
 @click.option(
     "--kind",
     default="",
@@ -65,61 +65,65 @@ def names(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[C
     metavar="|".join(_KINDS),
     help="Which API it speaks; known for many names.",
 )
-@click.option("--model", default=None, metavar="M", help="Ask it for this model, whatever an agent names.")
+@click.option("--model", default=None, metavar="M", help="Request this model, whatever model an agent names.")
 @click.option(
     "--auth",
     default="",
     type=click.Choice(("", *_AUTH)),
     metavar="|".join(_AUTH),
-    help="How it wants to see its key; oauth is a token of `claude setup-token`.",
+    help="How the key is sent; oauth is a token of `claude setup-token`.",
 )
-@click.option("--key-file", default="", metavar="FILE", help="The key is in this file of yours, mode 0600.")
-@click.option("--key-env", default="", metavar="VAR", help="The key is in this variable where the daemon was started.")
+@click.option("--key-file", default="", metavar="FILE", help="Read the key from this file of yours, mode 0600.")
+@click.option(
+    "--key-env", default="", metavar="VAR", help="Read the key from this variable of the daemon's environment."
+)
 @click.option("--key-command", default="", metavar="CMD", help="This program prints the key; no shell runs it.")
-@click.option("--keyring", is_flag=True, help="Keep the key in the system's keyring, or take it from there.")
-@click.option("--key-stdin", is_flag=True, help="Read the key from stdin and keep it.")
-@click.option("--no-key", is_flag=True, help="It wants no key.")
-def add(call: CommandCall, name: str, key_stdin: bool, key_file: str, **told: str | bool | None) -> None:
+@click.option("--keyring", is_flag=True, help="Store the key in the system's keyring, or read it from there.")
+@click.option("--key-stdin", is_flag=True, help="Read the key from stdin and store it.")
+@click.option("--no-key", is_flag=True, help="It needs no key.")
+def add(call: CommandCall, name: str, key_stdin: bool, key_file: str, **options: str | bool | None) -> None:
     """Add a provider, or change one.
 
     Known by name: anthropic, claude, openai, openrouter, minimax, ollama, vllm, lmstudio.
 
-    Without an option about the key it asks for it, shows nothing of it, and keeps it in a file that only you can read.
-    For one that is there already, URL, kind, model and auth stay as they were if left out.
+    Without an option about the key it prompts for it, hides it, and stores it in a file that only you can read.
+    For an existing provider, URL, kind, model and auth stay as they were if left out.
     """
-    told["key"] = _key(name, key_stdin, told, key_file)
+    options["key"] = _key(name, key_stdin, options, key_file)
     if key_file:
-        told["key_file"] = str(Path(key_file).expanduser().absolute())
-    for option, value in told.items():
+        options["key_file"] = str(Path(key_file).expanduser().absolute())
+    for option, value in options.items():
         checked(str(value or ""), f"--{option.replace('_', '-')}")
-    # click has already made each what its option says
-    _tell(call, call.legion().add_provider(AddProvider(name=checked(name, "NAME"), **told)))  # type: ignore[arg-type]
+    # click has converted each value
+    _print_done(call, call.legion().add_provider(AddProvider(name=checked(name, "NAME"), **options)))  # type: ignore[arg-type]
 
 
-def _key(name: str, from_stdin: bool, told: dict[str, str | bool | None], key_file: str) -> str:
-    """The key itself, where it is to be kept; else empty."""
-    elsewhere = key_file or told["key_env"] or told["key_command"] or told["no_key"]
+def _key(name: str, from_stdin: bool, options: dict[str, str | bool | None], key_file: str) -> str:
+    """The key itself, if Legion is to store it; else empty."""
+    elsewhere = key_file or options["key_env"] or options["key_command"] or options["no_key"]
     if from_stdin:
         key = read_stdin("The key").strip()
         if not key:
-            raise BadInput("There is no key on stdin; pipe it in, or leave --key-stdin out.")
+            raise BadInput("There is no key on stdin; pipe it in, or remove --key-stdin.")
         return key
     if elsewhere:
         return ""
     if sys.stdin.isatty():
-        hint = " (nothing: it is in the keyring already)" if told["keyring"] else ""
-        said = click.prompt(f"Key of {harmless(name)}{hint}", default="", show_default=False, hide_input=True, err=True)
-        return str(said).strip()
-    if told["keyring"]:
+        hint = " (empty: it is in the keyring already)" if options["keyring"] else ""
+        typed = click.prompt(
+            f"Key of {harmless(name)}{hint}", default="", show_default=False, hide_input=True, err=True
+        )
+        return str(typed).strip()
+    if options["keyring"]:
         return ""
-    raise BadInput("Where does the key come from? Pipe it in with --key-stdin, or see `legion provider add --help`.")
+    raise BadInput("There is no key; pipe it in with --key-stdin, or see `legion provider add --help` for other ways.")
 
 
 @command("list", example="legion provider list")
 def listed(call: CommandCall) -> None:
-    """All providers, their keys' places and their limits.
+    """List all providers with the source of their keys and their limits.
 
-    Of a key it says where it comes from and whether something is there; limits are as last seen.
+    A key itself is never shown; limits are as last reported.
     """
     found = call.legion().providers()
     call.answer(found, lambda: _table(found, call.screen))
@@ -130,18 +134,18 @@ def listed(call: CommandCall) -> None:
 
 def _table(found: Providers, screen: Screen) -> Iterator[str]:
     if not found.providers:
-        yield "No provider yet: `legion provider add anthropic` adds one, or log in with `claude`."
+        yield "No provider yet; `legion provider add anthropic` adds one, or log in with `claude`."
         return
     rows = screen.table([_row(line) for line in found.providers], indent=0)
     for line, row in zip(found.providers, rows, strict=True):
         yield row
         if line.limit is not None:
-            yield screen.aside(limit_words(line.limit))
+            yield screen.aside(limit_text(line.limit))
     yield screen.line(Cell(f"in {harmless(found.file)}", Colour.DIM))
 
 
 def _row(line: ProviderLine) -> list[Cell]:
-    there = {True: Cell("there", Colour.GREEN), False: Cell("not there", Colour.RED), None: Cell("not looked at")}
+    there = {True: Cell("there", Colour.GREEN), False: Cell("not there", Colour.RED), None: Cell("not checked")}
     return [
         Cell(harmless(line.name), Colour.BOLD),
         Cell("default" if line.default else "", Colour.GREEN),
@@ -153,8 +157,8 @@ def _row(line: ProviderLine) -> list[Cell]:
     ]
 
 
-def limit_words(limit: LimitLine) -> str:
-    """How much is used, of what, and when that ends; or how long ago it was said."""
+def limit_text(limit: LimitLine) -> str:
+    """How much of which limit is used, and when it resets; or how long ago it was reported."""
     used = "" if limit.utilization is None else f"{limit.utilization:.0%} of {harmless(limit.window)} used"
     refused = "" if limit.status == 200 else f"refused with {limit.status}"
     left = None if limit.resets_at is None else limit.resets_at - time.time()
@@ -162,17 +166,17 @@ def limit_words(limit: LimitLine) -> str:
         end = f"resets {clock(limit.resets_at)} (in {duration(left)})"
     else:
         end = f"{duration(time.time() - limit.at)} ago"
-    return ", ".join(word for word in (used, refused, end) if word)
+    return ", ".join(part for part in (used, refused, end) if part)
 
 
 @command("test", example="legion provider test anthropic\nlegion provider test anthropic --model claude-opus-4-5")
 @click.argument("name", metavar="NAME", shell_complete=names)
-@click.option("--model", default="", metavar="M", help="The model to ask for; the one of your settings if left out.")
+@click.option("--model", default="", metavar="M", help="The model to request; the one of your settings if left out.")
 def test(call: CommandCall, name: str, model: str) -> int:
-    """Send one tiny request and say what came back.
+    """Send one small request and print the answer.
 
-    It goes the way that requests of agents go. Ends with 1 when it did not go well; when it did, tickets that wait
-    for a provider go on.
+    It takes the same path as requests of agents. Ends with 1 if it fails; if it succeeds, tickets that wait for a
+    provider resume.
     """
     with progress(f"Asking {harmless(name)}"):
         answer = call.legion().try_provider(TryProvider(name=checked(name, "NAME"), model=checked(model, "--model")))
@@ -182,16 +186,16 @@ def test(call: CommandCall, name: str, model: str) -> int:
 
 @command("remove", example="legion provider remove anthropic")
 @click.argument("name", metavar="NAME", shell_complete=names)
-@click.option("--yes", is_flag=True, help="Also while agents work with it; they get no more answers.")
+@click.option("--yes", is_flag=True, help="Also while agents use it; their requests then fail.")
 def remove(call: CommandCall, name: str, yes: bool) -> None:
-    """Remove a provider, and the key that Legion kept.
+    """Remove a provider, and the key that Legion stored.
 
-    What is in a keyring or in a file of yours stays.
+    A key in a keyring or in a file of yours stays.
     """
-    _tell(call, call.legion().remove_provider(RemoveProvider(name=checked(name, "NAME"), yes=yes)))
+    _print_done(call, call.legion().remove_provider(RemoveProvider(name=checked(name, "NAME"), yes=yes)))
 
 
-def _tell(call: CommandCall, done: Done) -> None:
+def _print_done(call: CommandCall, done: Done) -> None:
     call.answer(done, lambda: [harmless(done.message)])
     for note in done.notes:
         call.say(f"Note: {harmless(note)}")

@@ -1,4 +1,4 @@
-"""`legion rehearse`."""
+"""`legion rehearse`: runs a plan or a cassette with scripted replies."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ MOST_AGENTS = 64
 
 @dataclass(frozen=True, kw_only=True)
 class Played:
-    """What a cassette asks for."""
+    """The ticket of a cassette and the commit it starts from."""
 
     tickets: list[NewTicket]
     base: str
 
 
 def read_cassette(text: str, file: Path) -> Played | None:
-    """None for a plan; what is wrong with one is said by whoever reads plans."""
+    """None for a plan or for invalid TOML, which `read_plan` reports."""
     try:
         document = tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError):
@@ -44,36 +44,36 @@ def read_cassette(text: str, file: Path) -> Played | None:
 
 @command("rehearse", example="legion rehearse plan.toml\nlegion rehearse plan.toml --agents 2 --chaos --seed 7")
 @click.argument("plan", type=click.Path(path_type=Path))
-@click.option("--chaos", is_flag=True, help="Kill processes, meet limits and break connections on the way.")
+@click.option("--chaos", is_flag=True, help="Kill processes, hit limits and break connections at random.")
 @click.option(
     "--seed",
     type=click.IntRange(0, 2**31 - 1),
     metavar="N",
-    help="Which chaos; the one that an earlier rehearsal named makes the same draws again.",
+    help="The seed of --chaos; the one that an earlier rehearsal printed repeats its faults.",
 )
 @click.option(
     "--agents",
     type=click.IntRange(1, MOST_AGENTS),
     metavar="N",
-    help="At most so many agents at once, within the project's own limit.",
+    help="At most N agents at once, within the project's own limit.",
 )
-@click.option("--keep", is_flag=True, help="Leave the copy and all that happened there for a look.")
+@click.option("--keep", is_flag=True, help="Keep the copy and all its data for inspection.")
 def rehearse(call: CommandCall, plan: Path, chaos: bool, seed: int | None, agents: int | None, keep: bool) -> int:
-    """Play a plan through with scripted replies, on a copy of your repository: nothing is spent.
+    """Run a plan with scripted replies, on a copy of your repository: nothing is spent.
 
-    PLAN is a file as for `legion dispatch --from`. Each ticket is worked on by the real Claude Code, whose model only
-    plays along: it makes a small change of no meaning. Or it is a cassette of `legion record`, whose ticket is then
-    worked on again as it was, from the same commit. Your [setup] and your checks run for real, so `legion trust` comes
-    first. Your repository and your board stay as they are. Ends with 0 if every ticket ended well.
+    PLAN is a file as for `legion dispatch --from`: the real Claude Code works on each ticket, with a scripted model
+    that makes a small change without meaning. Or it is a cassette of `legion record`, whose ticket is then repeated
+    from the same commit. Your [setup] and your checks really run, so run `legion trust` first. Your repository and
+    your board stay as they are. Ends with 0 if every ticket succeeded.
     """
     if seed is not None and not chaos:
-        raise BadInput("--seed says which chaos, so it needs --chaos.")
+        raise BadInput("--seed needs --chaos; add it, or remove --seed.")
     try:
         text = plan.read_text("utf-8")
     except OSError as error:
-        raise BadInput(f"{plan} cannot be read ({error.strerror}): name a plan file.") from None
+        raise BadInput(f"{plan} cannot be read ({error.strerror}); pass a plan file.") from None
     except UnicodeDecodeError:
-        raise BadInput(f"{plan} is not UTF-8 text: save it as such.") from None
+        raise BadInput(f"{plan} is not UTF-8 text; convert it first.") from None
     played = read_cassette(text, plan)
     tickets = read_plan(text, str(plan)) if played is None else played.tickets
     # By name: the command line itself depends on nothing that a rehearsal needs.

@@ -1,4 +1,4 @@
-"""`legion route` and `legion models`: which model is asked where, and which there are."""
+"""`legion route` and `legion models`: routes from models to providers, and the models that exist."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ legion route set 'claude-*' anthropic openrouter/z-ai/glm-4.6 --most-usd 5"""
 )
 @click.pass_context
 def route(ctx: click.Context) -> None:
-    """Which model is asked where: set, list, remove.
+    """Routes from models to providers: set, list, remove.
 
-    Without a route every model is asked for at the provider of the run.
+    Without a route every request goes to the provider of the run.
     """
     if ctx.invoked_subcommand is None:
         click.echo(ctx.get_help())
@@ -45,14 +45,18 @@ def route(ctx: click.Context) -> None:
 @click.option("--role", default="", metavar="NAME", help="Only for agents in this role, such as engineer or qa.")
 @click.option("--team", default="", metavar="NAME", help="Only for agents of this team.")
 @click.option(
-    "--most-usd", type=float, default=None, metavar="USD", help="Pass over who costs more per million tokens written."
+    "--most-usd",
+    type=float,
+    default=None,
+    metavar="USD",
+    help="Skip providers that cost more per million output tokens.",
 )
 def set_route(call: CommandCall, model: str, to: tuple[str, ...], most_usd: float | None, **labels: str) -> None:
-    """Ask for a model at these providers.
+    """Send requests for a model to these providers.
 
-    `*` in MODEL and in names stands for any letters. The next provider is asked where one is at its limit, overloaded
-    or does not answer, and a conversation stays where it was answered. The first route that fits counts; a new one
-    goes before all others.
+    `*` in MODEL and in names matches any letters. If a provider is at its limit, overloaded or does not answer, the
+    next one is used, and a conversation stays with the provider that answered it. The first route that matches counts;
+    a new one goes before all others.
     """
     wanted = SetRoute(
         model=checked(model, "MODEL"),
@@ -60,19 +64,19 @@ def set_route(call: CommandCall, model: str, to: tuple[str, ...], most_usd: floa
         most_usd=most_usd,
         **{label: checked(name, f"--{label}") for label, name in labels.items()},
     )
-    _tell(call, call.legion().set_route(wanted))
+    _print_done(call, call.legion().set_route(wanted))
 
 
 @command("list", example="legion route list")
 def listed(call: CommandCall) -> None:
-    """All routes; the first that fits counts."""
+    """List all routes; the first that matches counts."""
     found = call.legion().routes()
     call.answer(found, lambda: _table(found, call.screen))
 
 
 def _table(found: Routes, screen: Screen) -> Iterator[str]:
     if not found.routes:
-        yield "No route: every model is asked for at the provider of the run."
+        yield "No routes: every request goes to the provider of the run."
         return
     rows = [
         [
@@ -87,32 +91,34 @@ def _table(found: Routes, screen: Screen) -> Iterator[str]:
 
 
 def _limits(line: RouteLine) -> str:
-    """Which runs it is for, and up to which price."""
-    words = {"provider": line.provider, "agent": line.agent, "role": line.role, "team": line.team}
-    said = [f"{name} {word}" for name, word in words.items() if word]
+    """The runs that a route is for, and its highest price."""
+    values = {"provider": line.provider, "agent": line.agent, "role": line.role, "team": line.team}
+    shown = [f"{name} {value}" for name, value in values.items() if value]
     price = [] if line.most_usd is None else [f"up to ${line.most_usd:g}"]
-    return ", ".join([*said, *price])
+    return ", ".join([*shown, *price])
 
 
 @command("remove", example="legion route remove 'claude-haiku-*'")
 @click.argument("model", metavar="MODEL")
-@click.option("--provider", default="", metavar="NAME", shell_complete=names, help="That for runs with this provider.")
-@click.option("--agent", default="", metavar="NAME", help="That for this agent.")
-@click.option("--role", default="", metavar="NAME", help="That for this role.")
-@click.option("--team", default="", metavar="NAME", help="That for this team.")
+@click.option(
+    "--provider", default="", metavar="NAME", shell_complete=names, help="The route for runs with this provider."
+)
+@click.option("--agent", default="", metavar="NAME", help="The route for this agent.")
+@click.option("--role", default="", metavar="NAME", help="The route for this role.")
+@click.option("--team", default="", metavar="NAME", help="The route for this team.")
 def remove(call: CommandCall, model: str, **labels: str) -> None:
     """Remove a route."""
-    told = {label: checked(name, f"--{label}") for label, name in labels.items()}
-    wanted = RemoveRoute(model=checked(model, "MODEL"), **told)
-    _tell(call, call.legion().remove_route(wanted))
+    filters = {label: checked(name, f"--{label}") for label, name in labels.items()}
+    wanted = RemoveRoute(model=checked(model, "MODEL"), **filters)
+    _print_done(call, call.legion().remove_route(wanted))
 
 
 @command("models", example="legion models\nlegion models ollama")
 @click.argument("name", metavar="[PROVIDER]", required=False, default="", shell_complete=names)
 def models(call: CommandCall, name: str) -> None:
-    """The models that your providers have.
+    """List the models of your providers.
 
-    They are asked now, through the gateway.
+    The gateway asks the providers for them now.
     """
     with progress("Asking for models"):
         found = call.legion().models(checked(name, "PROVIDER"))
@@ -121,7 +127,7 @@ def models(call: CommandCall, name: str) -> None:
 
 def _models(found: Models, screen: Screen) -> Iterator[str]:
     if not found.providers:
-        yield "No provider yet: `legion provider add anthropic` adds one."
+        yield "No provider yet; `legion provider add anthropic` adds one."
     for one in found.providers:
         yield screen.line(Cell(harmless(one.provider), Colour.BOLD))
         if one.trouble:
@@ -130,7 +136,7 @@ def _models(found: Models, screen: Screen) -> Iterator[str]:
             yield f"  {harmless(name)}"
 
 
-def _tell(call: CommandCall, done: Done) -> None:
+def _print_done(call: CommandCall, done: Done) -> None:
     call.answer(done, lambda: [harmless(done.message)])
 
 

@@ -1,4 +1,4 @@
-"""Commands that only look around: worktrees, doctor, config."""
+"""Commands that only inspect: worktrees, doctor, config."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ import click
 from legion.cli.base.command import CommandCall, command
 from legion.cli.base.output import Cell, Colour, Screen, harmless, size, width
 from legion.cli.base.progress import progress
-from legion.cli.base.states import look, symbol
+from legion.cli.base.states import style_of, symbol
 from legion.cli.system.restore import rebuild
 from legion.client.http import NotRunning
 from legion.wire.errors import LegionError
-from legion.wire.projects import Config, Doctor, DoctorFinding, Where, WorktreeList
+from legion.wire.projects import Config, Doctor, DoctorFinding, WorktreeList
 
 
 @command("worktrees", example="legion worktrees")
 def worktrees(call: CommandCall) -> None:
-    """Where agents work and worked, how much room it takes, and what lies in the trash."""
-    found = call.legion().worktrees(Where(cwd=call.cwd))
+    """List the worktrees of agents, their size, and the size of the trash."""
+    found = call.legion().worktrees(call.cwd)
     call.answer(found, lambda: _worktrees(found, call.screen))
 
 
@@ -35,7 +35,7 @@ def _worktrees(found: WorktreeList, screen: Screen) -> Iterator[str]:
         ]
         for tree in found.worktrees
     ]
-    yield from screen.table(rows) or ["  There are none."]
+    yield from screen.table(rows) or ["  No worktrees."]
     total = sum(tree.bytes for tree in found.worktrees)
     rest = f"{size(total)} in worktrees, {size(found.trash_bytes)} in the trash"
     yield screen.aside(rest)
@@ -43,18 +43,18 @@ def _worktrees(found: WorktreeList, screen: Screen) -> Iterator[str]:
 
 @command("doctor", example="legion doctor\nlegion doctor --rebuild")
 @click.option(
-    "--rebuild", "anew", is_flag=True, help="Make a lost or damaged database anew from the boards in the hubs."
+    "--rebuild", "restore", is_flag=True, help="Build a lost or damaged database again from the boards in the hubs."
 )
 @click.option("--yes", "sure", is_flag=True, help="Rebuild without asking.")
-def doctor(call: CommandCall, anew: bool, sure: bool) -> int:
-    """What holds on this machine and what does not. Ends with 1 when something is wrong."""
-    if anew:
+def doctor(call: CommandCall, restore: bool, sure: bool) -> int:
+    """Check this machine, the daemon and the project. Ends with 1 when something is wrong."""
+    if restore:
         rebuild(call, sure)
         return 0
     if sure:
-        raise click.UsageError("--yes belongs to --rebuild")
+        raise click.UsageError("--yes only works with --rebuild")
     try:
-        with progress("Looking around"):
+        with progress("Checking"):
             found = call.legion().doctor(call.cwd)
     except NotRunning:
         raise
@@ -67,7 +67,7 @@ def doctor(call: CommandCall, anew: bool, sure: bool) -> int:
 def _findings(found: Doctor, screen: Screen) -> Iterator[str]:
     for finding in found.findings:
         state = "done" if finding.ok else "failed"
-        mark = Cell(f"{symbol(screen, state)} {'ok' if finding.ok else 'no':<3} ", look(state).colour)
+        mark = Cell(f"{symbol(screen, state)} {'ok' if finding.ok else 'no':<3} ", style_of(state).colour)
         name, detail = Cell(f"{harmless(finding.name)}: ", Colour.BOLD), harmless(finding.detail)
         fits = width(mark.text + name.text + detail) <= screen.width
         yield screen.line(mark, name, Cell(detail if fits else ""))
@@ -78,9 +78,9 @@ def _findings(found: Doctor, screen: Screen) -> Iterator[str]:
 
 
 @command("config", example="legion config --explain")
-@click.option("--explain", is_flag=True, help="Also say where each setting comes from.")
+@click.option("--explain", is_flag=True, help="Also show where each setting comes from.")
 def config(call: CommandCall, explain: bool) -> None:
-    """The settings in force: yours and the project's."""
+    """Show the settings in force: yours and the project's."""
     found = call.legion().config(call.cwd)
     call.answer(found, lambda: _settings(found, call.screen, explain))
 
@@ -92,7 +92,7 @@ def _settings(found: Config, screen: Screen, explain: bool) -> Iterator[str]:
         if explain:
             row.append(Cell(harmless(setting.origin), Colour.DIM))
         rows.append(row)
-    yield from screen.table(rows, indent=0, whole=True)
+    yield from screen.table(rows, indent=0, uncut=True)
     if explain:
         state = "trusted" if found.trusted else "not trusted yet: legion trust"
         yield ""

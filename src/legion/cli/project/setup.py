@@ -1,4 +1,4 @@
-"""Commands about the project: init, trust, collect."""
+"""Commands that set up and collect a project: init, trust, collect."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from legion.cli.base.parameters import folders
 from legion.cli.base.progress import progress
 from legion.client.http import NotRunning
 from legion.client.legion import Legion
-from legion.wire.errors import NotFound, Retryable
+from legion.wire.errors import BadInput, NotFound, Retryable
 from legion.wire.projects import AddProject, CollectResult, ProjectAdded, Trust, TrustText, Where
 
 
@@ -25,17 +25,17 @@ from legion.wire.projects import AddProject, CollectResult, ProjectAdded, Trust,
 def init(call: CommandCall, path: str, dry_run: bool, remove: bool) -> None:
     """Make a git repository a project.
 
-    Writes a legion.toml guessed from what the repository is, unless there is one, and trusts what it wrote.
+    Writes a legion.toml guessed from the content of the repository, unless there is one, and trusts what it wrote.
     """
     if dry_run and remove:
-        raise click.UsageError("--dry-run and --remove do not go together", click.get_current_context())
+        raise click.UsageError("--dry-run and --remove exclude each other", click.get_current_context())
     place = Path(call.cwd, path).expanduser()
-    # What was a project may be gone by now, and is to be forgotten.
+    # The folder of a project that is removed may no longer exist.
     if not place.is_dir() and not remove:
-        raise NotFound(f"There is no folder {harmless(str(place))}; name the folder of a git repository.")
+        raise NotFound(f"There is no folder {harmless(str(place))}; pass the folder of a git repository.")
     legion = call.legion()
     if remove:
-        gone = legion.remove_project(Where(cwd=str(place)))
+        gone = legion.remove_project(str(place))
         call.answer(gone, lambda: [harmless(gone.message)])
         _notes(call, gone.notes)
         return
@@ -70,21 +70,21 @@ def _added(added: ProjectAdded, screen: Screen) -> Iterator[str]:
 
 
 @command("trust", example="legion trust --show\nlegion trust")
-@click.option("--show", is_flag=True, help="Only show the texts that can be trusted, whole.")
+@click.option("--show", is_flag=True, help="Only show the texts that can be trusted, complete.")
 def trust(call: CommandCall, show: bool) -> None:
-    """Allow what this project's repository says: exactly the texts that it shows.
+    """Trust the settings of this project's repository: exactly the texts that this command prints.
 
-    Its legion.toml, and the roles and teams in .legion/: as they landed, and as they are in your checkout where that
-    differs. No command of a text runs, and no role of it counts, before it is trusted.
+    These are its legion.toml and the roles and teams in .legion/, as they landed, and as they are in your checkout
+    where that differs. No command of a text runs, and no role of it counts, before it is trusted.
     """
     legion = call.legion()
-    found = legion.trustable(Where(cwd=call.cwd))
+    found = legion.trustable(call.cwd)
     if show:
         call.answer(found, lambda: _texts(found.texts, call.screen))
         return
-    # A text that was trusted once is put in force again, so where none is new all are meant.
+    # If all texts were trusted before, trusting puts them in force again.
     shown = [text for text in found.texts if not text.trusted] or found.texts
-    # Also with --json: nobody trusts what they could not see.
+    # Also with --json: a person must see what is trusted.
     for line in _texts(shown, call.screen):
         call.say(line)
     done = legion.trust(Trust(cwd=call.cwd, hashes=[text.hash for text in shown]))
@@ -93,7 +93,7 @@ def trust(call: CommandCall, show: bool) -> None:
 
 
 def _texts(texts: list[TrustText], screen: Screen) -> Iterator[str]:
-    """Whole and uncut: what trust is about."""
+    """The complete texts, uncut: they are what is trusted."""
     for text in texts:
         state = "trusted" if text.trusted else "not trusted yet"
         place = {"landed": "as landed", "checkout": "in your checkout"}.get(text.place, harmless(text.place))
@@ -101,17 +101,20 @@ def _texts(texts: list[TrustText], screen: Screen) -> Iterator[str]:
         yield from (f"  {line}".rstrip() for line in revealed_lines(text.text.rstrip("\n")))
 
 
-@command("collect", example="legion collect --wait")
+@command("collect", example="legion collect --wait\nlegion collect --dry-run")
 @click.option(
     "--wait",
     is_flag=True,
     help="First wait until all tickets of the project have ended and your own commits are checked.",
 )
-def collect(call: CommandCall, wait: bool) -> int:
+@click.option("--dry-run", is_flag=True, help="Say what would be collected, and change nothing.")
+def collect(call: CommandCall, wait: bool, dry_run: bool) -> int:
     """Bring landed changes into your branch, by fast-forward only.
 
-    The one command that writes to your repository. Where it cannot be done safely it says so and changes nothing.
+    The only command that writes to your repository. If it is not safe, it explains why and changes nothing.
     """
+    if wait and dry_run:
+        raise BadInput("--wait and --dry-run do not go together: leave one of them out.")
     code = 0
     if wait:
         from legion.cli.tickets.wait import until_settled
@@ -119,7 +122,7 @@ def collect(call: CommandCall, wait: bool) -> int:
         code = until_settled(call, [], all_projects=False, timeout=None).code
         got = _collect_in_time(call)
     else:
-        got = _collect(call.cwd, call.legion())
+        got = call.legion().preview_collect(call.cwd) if dry_run else _collect(call.cwd, call.legion())
     call.answer(got, lambda: [harmless(got.message)])
     if got.commits and not call.json:
         moved = f"{harmless(got.branch)}: {got.old[:9]} to {got.new[:9]}"
@@ -133,25 +136,25 @@ def _collect(cwd: str, legion: Legion) -> CollectResult:
 
 
 def _collect_in_time(call: CommandCall) -> CollectResult:
-    """Where the daemon says not now, again after each event of the project."""
-    from legion.cli.base.live import lasting
+    """Retry after each event of the project while the daemon answers that it is too early."""
+    from legion.cli.base.live import with_retry
 
-    told = False
+    noted = False
     while True:
-        seen = lasting(call, lambda legion: legion.wait(call.cwd, [], timeout=0)).last_event
+        seen = with_retry(call, lambda legion: legion.wait(call.cwd, [], timeout=0)).last_event
         try:
-            return lasting(call, partial(_collect, call.cwd))
+            return with_retry(call, partial(_collect, call.cwd))
         except NotRunning:
             raise
         except Retryable:
-            if not told:
+            if not noted:
                 call.say("Waiting until your own commits are checked; Ctrl-C ends only the waiting.")
-            told = True
-        lasting(call, partial(_next_event, call.cwd, seen))
+            noted = True
+        with_retry(call, partial(_next_event, call.cwd, seen))
 
 
 def _next_event(cwd: str, after: int, legion: Legion) -> None:
-    """Until something happened in the project, or the daemon went away."""
+    """Wait until something happens in the project, or the daemon goes away."""
     next((event for event in legion.events(after, cwd=cwd) if event is not None), None)
 
 

@@ -1,4 +1,4 @@
-"""Commands about the daemon itself: up, down, serve."""
+"""Commands that start and stop the daemon: up, down, serve."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from legion.wire.projects import Done
 
 @command("up", example="legion up")
 def up(call: CommandCall) -> None:
-    """Start Legion in the background. Other commands do it by themselves."""
+    """Start Legion in the background. Other commands start it when they need it."""
     _refuse_remote()
     try:
         find(call.data_dir)
@@ -34,7 +34,7 @@ def up(call: CommandCall) -> None:
         started = True
     record = read_record(call.data_dir)
     if record is None:
-        raise LegionError(f"Legion runs but wrote no daemon.json into {call.data_dir}; look into its daemon.log.")
+        raise LegionError(f"Legion runs but wrote no daemon.json into {call.data_dir}; see its daemon.log.")
     answer = _daemon(call, pid=record.pid, url=record.url, version=record.version, started=started)
     is_up = "is up" if started else "was up already"
     token = DataDir(call.data_dir).token.read_text().strip()
@@ -44,8 +44,8 @@ def up(call: CommandCall) -> None:
 
 @command("down", example="legion down")
 def down(call: CommandCall) -> None:
-    """End Legion in the background. Agents at work go on; `legion up` takes them over again."""
-    with progress("Ending Legion"):
+    """Stop Legion in the background. Running agents continue; `legion up` adopts them again."""
+    with progress("Stopping Legion"):
         was_up = stop(call.data_dir)
     message = "Legion is down." if was_up else "Legion was not running."
     call.answer(Done(message=message), lambda: [message])
@@ -59,19 +59,19 @@ def down(call: CommandCall) -> None:
 def serve(call: CommandCall, port: int | None, host: str | None) -> int:
     """Run Legion in the foreground; Ctrl-C ends it.
 
-    Prints the port and the data directory; with --json one object, as `up` does, as soon as it answers. Where the
-    port is taken the next free one is used and recorded.
+    Prints the port and the data directory; with --json one object, as `up` does, as soon as it answers. If the port is
+    taken, the next free one is used and recorded.
     """
     if host is not None and host not in OWN_NAMES:
         call.say(
-            f"Note: {harmless(host)} is not only this machine: whoever has the token can run programs as you. Others "
-            "must ask for exactly this address, so 0.0.0.0 or :: serve only this machine."
+            f"Note: {harmless(host)} is open to other machines: everyone with the token can run programs as you. They "
+            "must use exactly this address, so 0.0.0.0 or :: serve only this machine."
         )
 
     def announce(url: str) -> None:
         call.answer(_daemon(call, pid=os.getpid(), url=url, version=__version__, started=True), list)
 
-    # By name: the command line must not depend on the daemon's code, which is slow to import.
+    # Imported by name: the command line must not depend on the daemon's code, which is slow to import.
     daemon = importlib.import_module("legion.daemon.main")
     code = daemon.serve(port=port, host=host, data_dir=call.data_dir, announce=announce if call.json else None)
     return code if isinstance(code, int) else 0

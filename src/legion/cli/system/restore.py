@@ -1,4 +1,4 @@
-"""`legion doctor --rebuild`: the database is made anew from the boards in the hubs."""
+"""`legion doctor --rebuild`: builds the database again from the boards in the hubs."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from legion.wire.projects import Rebuild
 
 
 def rebuild(call: CommandCall, sure: bool) -> None:
-    """Say what would be done, ask, do it."""
+    """Print what would be done, ask, do it."""
     if is_remote():
         raise BadInput("LEGION_URL names a daemon that runs elsewhere; rebuild its database on its own machine.")
-    # By name, as `serve` does: no daemon can be asked, and the command line must not depend on its code.
+    # Imported by name, as in `serve`: no daemon is running, and the command line must not depend on its code.
     daemon = importlib.import_module("legion.daemon.restore")
-    with progress("Looking into the hubs"):
+    with progress("Reading the hubs"):
         plan: Rebuild = daemon.look(call.data_dir)
     if not sure:
         for line in _plan(plan):
             call.say(line)
         if call.json or not sys.stdin.isatty():
-            raise NotAllowed("Nothing is rebuilt yet: run it again with --yes to do it.")
+            raise NotAllowed("Nothing is rebuilt yet; run it again with --yes to do it.")
         if not click.confirm("Rebuild it?", err=True):
             raise NotAllowed("Nothing was rebuilt.")
     with progress("Rebuilding the database"):
@@ -37,10 +37,10 @@ def rebuild(call: CommandCall, sure: bool) -> None:
 
 
 def _plan(plan: Rebuild) -> Iterator[str]:
-    yield f"The database {harmless(plan.database)} is {plan.condition}. These boards can be brought back:"
+    yield f"The database {harmless(plan.database)} is {plan.condition}. These boards can be restored:"
     for board in plan.boards:
         yield f"  {harmless(board.project)}: {_many(board.tickets)}, as of {clock(board.at)}"
-    yield f"Lost is: {'; '.join(plan.lost)}. Agents at work are ended; they go on with what lies in their worktrees."
+    yield f"Lost: {'; '.join(plan.lost)}. Running agents are stopped; they resume with the content of their worktrees."
 
 
 def _done(done: Rebuild) -> Iterator[str]:
@@ -50,11 +50,11 @@ def _done(done: Rebuild) -> Iterator[str]:
         are = "is" if done.landed == 1 else "are"
         yield f"{_many(done.landed)} had landed after the last copy was made, and {are} done."
     if done.resumed:
-        go_on, their = ("goes on", "its worktree") if done.resumed == 1 else ("go on", "their worktrees")
-        yield f"{_many(done.resumed)} in hand {go_on} with what lies in {their} when Legion is up."
+        resume, their = ("resumes", "its worktree") if done.resumed == 1 else ("resume", "their worktrees")
+        yield f"{_many(done.resumed)} {resume} with the content of {their} when Legion is up."
     if done.kept:
         yield f"The old database is kept as {harmless(done.kept)}."
-    yield f"Not brought back: {'; '.join(done.lost)}."
+    yield f"Not restored: {'; '.join(done.lost)}."
 
 
 def _many(tickets: int) -> str:

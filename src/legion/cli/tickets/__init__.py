@@ -1,1 +1,1 @@
-"""Commands about tickets: dispatch, look, act, follow, wait."""
+"""Commands about tickets: dispatch, show, act, follow, wait."""

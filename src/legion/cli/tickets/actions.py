@@ -8,11 +8,12 @@ from legion.cli.base.command import CommandCall, command
 from legion.cli.base.output import harmless
 from legion.cli.base.parameters import TICKET, TICKET_OR_ALL, ticket_argument
 from legion.cli.base.texts import given_text
+from legion.wire.errors import BadInput
 from legion.wire.projects import Where
 from legion.wire.tickets import Acted, Action, RewindTo
 
 
-def _tell(call: CommandCall, acted: Acted) -> None:
+def _print_acted(call: CommandCall, acted: Acted) -> None:
     call.answer(acted, lambda: [harmless(acted.message)])
 
 
@@ -21,10 +22,10 @@ def _tell(call: CommandCall, acted: Acted) -> None:
 def stop(call: CommandCall, which: int | None) -> None:
     """Stop a ticket, or all of this project's that have not ended.
 
-    What an agent did so far is kept; `legion retry N` takes it up again.
+    The agent's work is kept; `legion retry N` starts the ticket again.
     """
     legion = call.legion()
-    _tell(call, legion.stop_all(Where(cwd=call.cwd)) if which is None else legion.stop(which, Action()))
+    _print_acted(call, legion.stop_all(Where(cwd=call.cwd)) if which is None else legion.stop(which, Action()))
 
 
 @command("retry", example="legion retry 12 --feedback 'Keep the old API working.'")
@@ -35,17 +36,21 @@ def stop(call: CommandCall, which: int | None) -> None:
 def retry(call: CommandCall, id: int, feedback: str) -> None:
     """Try a failed or stopped ticket again, with a fresh count of attempts."""
     action = Action(feedback=given_text(feedback, "--feedback"))
-    _tell(call, call.legion().retry(id, action))
+    _print_acted(call, call.legion().retry(id, action))
 
 
-@command("drop", example="legion drop 12")
-@ticket_argument
-def drop(call: CommandCall, id: int) -> None:
-    """Take a ticket off the board for good.
+@command("drop", example="legion drop 12\nlegion drop --ended")
+@click.argument("id", metavar="[N]", type=TICKET, required=False)
+@click.option("--ended", is_flag=True, help="Every ticket of this project that is done, failed or stopped.")
+def drop(call: CommandCall, id: int | None, ended: bool) -> None:
+    """Remove a ticket from the board for good, or all that have ended.
 
-    What its agent left lies in the trash for a while; what landed stays landed.
+    Its files stay in the trash for a while; what landed stays landed.
     """
-    _tell(call, call.legion().drop(id))
+    if ended == (id is not None):
+        raise BadInput("Name one ticket, or all that have ended: `legion drop N` or `legion drop --ended`.")
+    legion = call.legion()
+    _print_acted(call, legion.drop_ended(Where(cwd=call.cwd)) if id is None else legion.drop(id))
 
 
 @command("rewind", example="legion rewind 12 --to 31:48\nlegion rewind 12 --to 31 --feedback 'Leave the parser alone.'")
@@ -53,22 +58,22 @@ def drop(call: CommandCall, id: int) -> None:
 @click.option("--to", required=True, metavar="EVENT", help="RUN:LINE or RUN, as `legion events N` shows them.")
 @click.option("--feedback", default="", metavar="TEXT", help="What it should know now; - reads it from stdin.")
 def rewind(call: CommandCall, id: int, to: str, feedback: str) -> None:
-    """Take a ticket back to an earlier moment: its files and its agent's memory, together.
+    """Return a ticket to an earlier moment: its files and its agent's conversation, together.
 
-    It goes on from there as the next attempt, with a fresh count. An agent at work is stopped, and what it had is
-    kept: a rewind can be undone by another one. A landed ticket is taken back by `legion undo`.
+    It continues from there as the next attempt, with a fresh count. A running agent is stopped, and its work is kept:
+    another rewind can undo this one. `legion undo` reverts a landed ticket.
     """
-    _tell(call, call.legion().rewind(id, RewindTo(to=to, feedback=given_text(feedback, "--feedback"))))
+    _print_acted(call, call.legion().rewind(id, RewindTo(to=to, feedback=given_text(feedback, "--feedback"))))
 
 
 @command("undo", example="legion undo 12")
 @ticket_argument
 def undo(call: CommandCall, id: int) -> None:
-    """Take a landed ticket back, by a new ticket that goes through the same checks.
+    """Revert a landed ticket by a new ticket that passes the same checks.
 
-    No agent is needed. Where later changes touch the same lines it says so and does nothing. An undo can be undone.
+    No agent is needed. If later changes touch the same lines, nothing is done. An undo can be undone.
     """
-    _tell(call, call.legion().undo(id))
+    _print_acted(call, call.legion().undo(id))
 
 
 @command("pause", example="legion pause\nlegion pause 12")
@@ -76,12 +81,12 @@ def undo(call: CommandCall, id: int) -> None:
 def pause(call: CommandCall, id: int | None) -> None:
     """Start nothing new in this project, or hold one ticket."""
     legion = call.legion()
-    _tell(call, legion.pause(Where(cwd=call.cwd)) if id is None else legion.pause_ticket(id))
+    _print_acted(call, legion.pause(Where(cwd=call.cwd)) if id is None else legion.pause_ticket(id))
 
 
 @command("resume", example="legion resume\nlegion resume 12")
 @click.argument("id", metavar="[N]", type=TICKET, required=False)
 def resume(call: CommandCall, id: int | None) -> None:
-    """Go on after a pause: the project, or one ticket."""
+    """Resume after a pause: the project, or one ticket."""
     legion = call.legion()
-    _tell(call, legion.resume(Where(cwd=call.cwd)) if id is None else legion.resume_ticket(id))
+    _print_acted(call, legion.resume(Where(cwd=call.cwd)) if id is None else legion.resume_ticket(id))

@@ -1,4 +1,4 @@
-"""`legion diff`: a ticket's change."""
+"""`legion diff`: prints a ticket's change."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ _COLOURS = (
 @command("diff", example="legion diff 12 | git apply")
 @ticket_argument
 def diff(call: CommandCall, id: int) -> None:
-    """A ticket's change, also while its agent is still at it."""
+    """Print a ticket's change, also while its agent is working."""
     change = call.legion().diff(id)
     if not call.json and not change.text:
-        call.say("It changes nothing so far." if change.live else "It has no change.")
+        call.say("No changes so far." if change.live else "The ticket has no change.")
         return
     if call.json or call.screen.tty:
         call.answer(change, lambda: _coloured(change, call.screen))
     else:
         sys.stdout.write(change.text)
     if change.live and not call.json:
-        call.say("The agent is still at it: this is its tree as of now.")
+        call.say("The agent is still working; this is its tree as of now.")
 
 
 def _coloured(change: Diff, screen: Screen) -> list[str]:

@@ -1,9 +1,11 @@
-"""`legion dispatch`: tickets from words or from a plan file."""
+"""`legion dispatch`: creates tickets from options or from a plan file."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -11,74 +13,65 @@ from legion.cli.base.command import CommandCall, command
 from legion.cli.base.output import harmless
 from legion.cli.base.parameters import TICKETS, drivers, files, teams
 from legion.cli.base.texts import checked, decoded, given_text, read_stdin, short_title
-from legion.cli.tickets.plan_file import MOST_ATTEMPTS, read_plan
+from legion.cli.tickets.plan_file import read_plan
 from legion.wire.errors import BadInput, NotFound
-from legion.wire.tickets import Dispatch, Dispatched, NewTicket
+from legion.wire.ticket_fields import FieldKind, TicketField
+from legion.wire.tickets import TICKET_FIELDS, Dispatch, Dispatched, NewTicket
 
 _EXAMPLE = """\
 legion dispatch -t 'Add /login' -c 'Sessions live in app/auth.py' -k 'make test passes' 'A page to log in.'
 legion dispatch --from plan.toml"""
+_COMPLETIONS = {"driver": drivers, "team": teams}
+
+
+class _Number(click.ParamType[float]):
+    """A number within the limits of a ticket's field."""
+
+    def __init__(self, field: TicketField) -> None:
+        self.name = field.name
+        self._field = field
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> Any:  # noqa: ANN401
+        try:
+            number: object = int(str(value)) if self._field.kind is FieldKind.WHOLE else float(str(value))
+        except ValueError:
+            number = value
+        if fault := self._field.fault(number):
+            self.fail(harmless(fault), param, ctx)
+        return number
+
+
+def _ticket_options(function: Callable[..., None]) -> Callable[..., None]:
+    """One option for each field of a ticket that has one."""
+    for field in reversed(TICKET_FIELDS.values()):
+        if field.options:
+            function = _option(field)(function)
+    return function
+
+
+def _option(field: TicketField) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    rule = field.rule
+    settings: dict[FieldKind, dict[str, object]] = {
+        FieldKind.TEXT: {"type": click.Choice(rule.choices)} if rule.choices else {"default": ""},
+        FieldKind.TEXTS: {"multiple": True},
+        FieldKind.WHOLE: {"default": field.default, "type": _Number(field)},
+        FieldKind.AMOUNT: {"default": field.default, "type": _Number(field)},
+        FieldKind.FLAG: {"is_flag": True},
+        FieldKind.TICKETS: {"multiple": True, "type": TICKETS},
+    }
+    return click.option(
+        *field.options,
+        field.name,
+        metavar=rule.metavar,
+        help=rule.help,
+        shell_complete=_COMPLETIONS.get(field.name),
+        **settings[field.kind],  # type: ignore[arg-type]  # by the names that click.option has
+    )
 
 
 @command("dispatch", example=_EXAMPLE)
-@click.argument("text", required=False)
-@click.option("-t", "--title", help="One line; the first 40 letters of TEXT if left out.")
-@click.option("-c", "--context", default="", help="What the agent should know: where to look, what was decided.")
-@click.option(
-    "-k", "--criteria", default="", help="When it is done, in words that can be checked; one criterion per line."
-)
-@click.option("-p", "--plan", default="", help="How to go about it, if you know.")
-@click.option(
-    "--after", multiple=True, metavar="N,N", type=TICKETS, help="Tickets that must have landed before it starts."
-)
-@click.option("--files", multiple=True, metavar="GLOB", help="Protected files it may touch; may be given again.")
-@click.option(
-    "--prove",
-    multiple=True,
-    metavar="COMMAND",
-    help="A command that must pass on its change; may be given again. 'CRITERION :: COMMAND' binds it to a line of -k.",
-)
-@click.option(
-    "--accept",
-    multiple=True,
-    metavar="NAME",
-    help="Held-out acceptance of your config that it has to pass; may be given again.",
-)
-@click.option("--checkpoint", is_flag=True, help="No agent: only run the checks on what its --after landed.")
-@click.option("--epic", default="", metavar="NAME", help="Follow it together with others of this name.")
-@click.option(
-    "--priority", type=click.IntRange(-1000, 1000), default=0, metavar="N", help="Higher starts first; 0 if left out."
-)
-@click.option(
-    "--driver",
-    default="",
-    metavar="NAME",
-    shell_complete=drivers,
-    help="Which kind of agent program, as named in your config.",
-)
-@click.option(
-    "--team", default="", metavar="NAME", shell_complete=teams, help="Who works on it: see `legion team list`."
-)
-@click.option(
-    "--label",
-    "labels",
-    multiple=True,
-    metavar="NAME",
-    help="A label, which may have a ladder of models in your config; may be given again.",
-)
-@click.option("--command", default="", metavar="CMD", help="Any program as the agent, for this ticket.")
-@click.option("--model", default="", metavar="M", help="The model the agent should use.")
-@click.option(
-    "--max-attempts", type=click.IntRange(1, MOST_ATTEMPTS), metavar="N", help="How often it may be tried in all."
-)
-@click.option("--ask", is_flag=True, help="Its agent may ask you for what it is not allowed to do: `legion inbox`.")
-@click.option("--plan-first", is_flag=True, help="Its agent only reads until you approve its plan: `legion approve`.")
-@click.option("--budget", type=float, metavar="USD", help="Dollars that all its runs may cost together.")
-@click.option(
-    "--review",
-    type=click.Choice(["off", "risky", "always"]),
-    help="Whether an independent reviewer reads its change; as the project says if left out.",
-)
+@click.argument("arguments", nargs=-1, metavar="[WORKER] [TEXT]")
+@_ticket_options
 @click.option(
     "--from",
     "plan_file",
@@ -86,27 +79,27 @@ legion dispatch --from plan.toml"""
     shell_complete=files,
     help="A TOML file with many tickets, all or none; - is stdin.",
 )
-def dispatch(
-    call: CommandCall, plan_file: str | None, text: str | None, after: tuple[list[int], ...], **told: object
-) -> None:
+def dispatch(call: CommandCall, plan_file: str | None, arguments: tuple[str, ...], **options: Any) -> None:  # noqa: ANN401
     """Create a ticket, or many from a plan file.
 
     TEXT says what you want; - reads it from stdin. Prints one line `Ticket ID: N` per ticket.
     A text that starts with a dash goes behind --.
+
+    WORKER is a number that legion_cc's callers pass first. It has no effect: the next free agent takes the ticket.
     """
     if plan_file is not None:
-        if text is not None or after or any(told.values()):
-            raise BadInput("--from takes everything from the plan file; leave TEXT and the other options out.")
+        if arguments or any(options.values()):
+            raise BadInput("--from takes everything from the plan file; remove TEXT and the other options.")
         tickets = read_plan(_plan_text(plan_file), "The plan" if plan_file == "-" else plan_file)
     else:
-        tickets = [one_ticket(text, after, told)]
+        tickets = [one_ticket(arguments, options)]
     wanted = Dispatch(cwd=call.cwd, tickets=tickets, request=os.urandom(16).hex())
     made = call.legion().dispatch(wanted)
-    tell(call, made, tip=plan_file is None and not (told["context"] or told["criteria"]))
+    report(call, made, tip=plan_file is None and not (options["context"] or options["criteria"]))
 
 
-def tell(call: CommandCall, made: Dispatched, *, tip: bool) -> None:
-    """What a person should know of the new tickets; a tip is for those who sit at a terminal."""
+def report(call: CommandCall, made: Dispatched, *, tip: bool) -> None:
+    """Print the numbers of the new tickets and the daemon's notes; a tip is only for a terminal."""
     call.answer(made, lambda: [f"Ticket ID: {id}" for id in made.ids])
     for note in made.notes:
         call.say(f"Note: {harmless(note)}")
@@ -114,23 +107,45 @@ def tell(call: CommandCall, made: Dispatched, *, tip: bool) -> None:
         call.say("Tip: -c says what the agent should know, -k when it is done; both make a good change likelier.")
 
 
-def one_ticket(text: str | None, after: tuple[list[int], ...], told: dict[str, object]) -> NewTicket:
-    title = told.pop("title")
-    told["review"] = told["review"] or ""
-    if text is None and not title:
+def one_ticket(arguments: tuple[str, ...], options: dict[str, Any]) -> NewTicket:
+    """The ticket that the arguments and options describe, as click has converted them."""
+    worker, text = _arguments(arguments)
+    fields = {name: _field_value(TICKET_FIELDS[name].kind, value) for name, value in options.items()}
+    for name, value in fields.items():
+        for item in value if isinstance(value, list) else [value]:
+            if isinstance(item, str):
+                checked(item, TICKET_FIELDS[name].shown_name)
+    if text is None and not fields["title"]:
         raise BadInput("Say what you want: legion dispatch -t TITLE TEXT, or --from FILE for many tickets.")
-    body = given_text(text, "TEXT") if text is not None else ""
-    for name, value in told.items():
-        for word in value if isinstance(value, tuple) else [value]:
-            if isinstance(word, str):
-                checked(word, f"--{name}")
-    fields = {name: list(value) if isinstance(value, tuple) else value for name, value in told.items()}
-    return NewTicket(
-        title=checked(str(title), "--title") if title else short_title(body),
-        text=body,
-        after=list(dict.fromkeys(id for ids in after for id in ids)),
-        **fields,  # type: ignore[arg-type]  # click has already made each what its option says
-    )
+    fields["text"] = given_text(text, "TEXT") if text is not None else ""
+    fields["title"] = fields["title"] or short_title(fields["text"])
+    return NewTicket(**fields, worker_id=worker)
+
+
+def _field_value(kind: FieldKind, value: Any) -> Any:  # noqa: ANN401
+    """The value of an option as the ticket holds it."""
+    match kind:
+        case FieldKind.TEXT:
+            return value or ""
+        case FieldKind.TEXTS:
+            return list(value)
+        case FieldKind.TICKETS:
+            return list(dict.fromkeys(id for ids in value for id in ids))
+        case _:
+            return value
+
+
+def _arguments(arguments: tuple[str, ...]) -> tuple[int | None, str | None]:
+    """The worker and the text."""
+    if len(arguments) < 2:
+        return None, arguments[0] if arguments else None
+    worker, *texts = arguments
+    if len(texts) > 1 or not (worker.isascii() and worker.isdigit()):
+        raise BadInput("TEXT must be one argument; put it in quotes, as in legion dispatch 'Add a page to log in.'")
+    number = int(worker[:20])
+    if fault := TICKET_FIELDS["worker_id"].fault(number):
+        raise BadInput(f"WORKER {fault}.")
+    return number, texts[0]
 
 
 def _plan_text(name: str) -> str:
@@ -139,6 +154,6 @@ def _plan_text(name: str) -> str:
     try:
         return checked(decoded(Path(name).read_bytes(), name), name)
     except FileNotFoundError:
-        raise NotFound(f"There is no file {name}; name the plan file that you mean.") from None
+        raise NotFound(f"There is no file {name}; pass an existing plan file to --from.") from None
     except IsADirectoryError:
-        raise BadInput(f"{name} is a folder; name a plan file inside it.") from None
+        raise BadInput(f"{name} is a folder; pass a plan file inside it to --from.") from None

@@ -14,24 +14,18 @@ from __future__ import annotations
 
 import difflib
 import tomllib
-from dataclasses import fields
 
 from legion.cli.base.output import harmless
 from legion.cli.base.texts import short_title
 from legion.wire.errors import BadInput
-from legion.wire.tickets import NewTicket
+from legion.wire.tickets import TICKET_FIELDS, NewTicket
 
-MOST_ATTEMPTS = 20
-
-_TEXTS = ("title", "text", "context", "criteria", "plan", "key", "epic", "driver", "command", "model", "team", "review")
-_LISTS = ("files", "prove", "accept", "labels")
-_NUMBERS = ("priority", "max_attempts")
-_FLAGS = ("checkpoint", "ask", "plan_first")
-FIELDS = tuple(field.name for field in fields(NewTicket) if field.name != "after_keys")
+KEYS = tuple(TICKET_FIELDS)
+"""The keys of a [[ticket]]."""
 
 
 def read_plan(text: str, origin: str) -> list[NewTicket]:
-    """The tickets of a plan, or one sentence about the first thing that is wrong with it."""
+    """The tickets of a plan. Raises BadInput for the first fault."""
     try:
         plan = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -69,39 +63,23 @@ def _keys(tables: list[object], origin: str) -> list[str]:
 
 def _ticket(table: object, where: str, keys: list[str]) -> NewTicket:
     if not isinstance(table, dict):
-        raise BadInput(f"{where} is no table; write [[ticket]] and its fields below.")
+        raise BadInput(f"{where} is not a table; write [[ticket]] and its fields below.")
     for name in table:
-        if name not in FIELDS:
-            near = difflib.get_close_matches(name, FIELDS, 1)
-            hint = f"did you mean `{near[0]}`?" if near else f"there are {', '.join(FIELDS)}."
+        if name not in KEYS:
+            near = difflib.get_close_matches(name, KEYS, 1)
+            hint = f"did you mean `{near[0]}`?" if near else f"there are {', '.join(KEYS)}."
             raise BadInput(f"{where} has no field `{harmless(name)[:60]}`; {hint}")
-    told = {name: _value(name, table[name], where) for name in table if name != "after"}
-    told["after"], told["after_keys"] = _after(table.get("after", []), where, keys)
-    if not str(told.get("title", "")).strip():
-        if not str(told.get("text", "")).strip():
-            raise BadInput(f"{where} has neither `title` nor `text`; say what you want.")
-        told["title"] = short_title(str(told["text"]))
-    return NewTicket(**told)  # type: ignore[arg-type]  # _value has checked each
-
-
-def _value(name: str, value: object, where: str) -> object:
-    number = isinstance(value, int) and not isinstance(value, bool)
-    right, kind = {
-        **dict.fromkeys(_TEXTS, (isinstance(value, str), "a text")),
-        **dict.fromkeys(_LISTS, (_is_texts(value), "a list of texts")),
-        **dict.fromkeys(_NUMBERS, (number, "a whole number")),
-        **dict.fromkeys(_FLAGS, (isinstance(value, bool), "true or false")),
-        "budget": (number or isinstance(value, float), "a number of dollars"),
-    }[name]
-    if not right:
-        raise BadInput(f"{where}: `{name}` must be {kind}.")
-    if name == "max_attempts" and isinstance(value, int) and not 1 <= value <= MOST_ATTEMPTS:
-        raise BadInput(f"{where}: `max_attempts` must be between 1 and {MOST_ATTEMPTS}.")
-    return value
-
-
-def _is_texts(value: object) -> bool:
-    return isinstance(value, list) and all(isinstance(item, str) for item in value)
+    for name, value in table.items():
+        fault = None if name == "after" else TICKET_FIELDS[name].fault(value)
+        if fault:
+            raise BadInput(f"{where}: `{name}` {harmless(fault)}.")
+    after, after_keys = _after(table.get("after", []), where, keys)
+    ticket = NewTicket(**{"title": "", **table, "after": after, "after_keys": after_keys})
+    if not ticket.title.strip():
+        if not ticket.text.strip():
+            raise BadInput(f"{where} has neither `title` nor `text`; write at least one of them.")
+        ticket.title = short_title(ticket.text)
+    return ticket
 
 
 def _after(value: object, where: str, keys: list[str]) -> tuple[list[int], list[str]]:

@@ -1,4 +1,4 @@
-"""`legion record`: keeps what the model says in runs, so that a run can be played again for nothing."""
+"""`legion record`: records the model's answers in runs and writes a cassette that can be replayed for free."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from legion.cli.base.command import CommandCall, command
 from legion.cli.base.output import harmless
 from legion.cli.base.texts import checked
 from legion.wire.errors import BadInput, NotAllowed
-from legion.wire.recording import Cassette, SetRecording
+from legion.wire.tickets import Cassette, SetRecording
 
 _EXAMPLE = """\
 legion record on
@@ -22,23 +22,25 @@ legion record 7 -o tests/rehearsals/login.toml"""
 @click.argument("what", metavar="on|off|TICKET")
 @click.option("-o", "--output", type=click.Path(path_type=Path), metavar="FILE", help="Where to write it.")
 def record(call: CommandCall, what: str, output: Path | None) -> None:
-    """Record runs, and make a cassette of one.
+    """Record runs, or write the cassette of one.
 
-    `on` keeps what the models say in runs that start from then on, `off` ends that. With the number of a ticket, what
-    was kept of its runs is written to FILE (ticket-N.toml here if left out): a script that `legion rehearse` plays with
-    the real agent, free and every time the same. No key, no token and no path of your home is in it.
+    `on` records the models' answers in runs that start from then on, `off` ends that. With the number of a ticket, the
+    recording of its runs is written to FILE (default: ticket-N.toml here): a script that `legion rehearse` replays with
+    the real agent, free and every time the same. It contains no key, no token and no path of your home.
     """
     if what in ("on", "off"):
         if output is not None:
-            raise BadInput("-o belongs to a ticket: `legion record 7 -o FILE`.")
+            raise BadInput("-o needs a ticket, as in `legion record 7 -o FILE`.")
         done = call.legion().switch_recording(SetRecording(on=what == "on"))
         call.answer(done, lambda: [harmless(done.message)])
         return
     if not what.isdigit():
-        raise BadInput(f"{checked(what, 'WHAT')!r} is neither on, off nor the number of a ticket.")
+        raise BadInput(
+            f"{checked(what, 'WHAT')!r} is neither on, off nor the number of a ticket; see `legion record --help`."
+        )
     file = output or Path(f"ticket-{what}.toml")
     if file.suffix != ".toml":
-        raise BadInput(f"{file} must end with .toml, as every script does.")
+        raise BadInput(f"{file} must end with .toml; choose another name with -o.")
     found = call.legion().cassette(int(what), file.stem)
     _write(found, file.parent)
     call.answer(found, lambda: [f"Written: {file.parent / one.name}" for one in found.files])
@@ -50,6 +52,8 @@ def _write(found: Cassette, folder: Path) -> None:
             with (folder / one.name).open("x", encoding="utf-8") as file:
                 file.write(one.text)
         except FileExistsError:
-            raise BadInput(f"{folder / one.name} is there already: name another file with -o.") from None
+            raise BadInput(f"{folder / one.name} exists already; choose another name with -o.") from None
         except OSError as fault:
-            raise NotAllowed(f"{folder / one.name} cannot be written ({fault.strerror}): name another.") from None
+            raise NotAllowed(
+                f"{folder / one.name} cannot be written ({fault.strerror}); choose another file with -o."
+            ) from None

@@ -1,4 +1,4 @@
-"""`legion review` and `legion bounce`, and what readers said on a ticket's page."""
+"""`legion review` and `legion bounce`, and the section of a ticket's page about reviews."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from legion.wire.reviews import FindingLine, ReviewLine
 from legion.wire.tickets import Action
 
 _COLOURS = {"approve": Colour.GREEN, "changes": Colour.RED, "none": Colour.YELLOW}
-_WORDS = {"approve": "approved", "changes": "asks for changes", "none": "no verdict", "": "reads it"}
+_VERDICTS = {"approve": "approved", "changes": "asks for changes", "none": "no verdict", "": "reads it"}
 _WEIGHTS = {"blocking": Colour.RED, "concern": Colour.YELLOW}
 _ORDER = {weight: place for place, weight in enumerate(_WEIGHTS)}
 _SHOWN = 3
-"""Looks, and findings of each, unless everything is asked for."""
+"""Reviews, and findings of each, that are shown without --full."""
 
 
 @command("review", example="legion review 12")
 @ticket_argument
 def review(call: CommandCall, id: int) -> None:
-    """Have the change of a ticket read by an independent reviewer, whatever the project's policy says.
+    """Have an independent reviewer read the change of a ticket, whatever the project's policy is.
 
-    A ticket that is about to land waits for the verdict; of one that has landed nothing moves.
+    A ticket that is about to land waits for the verdict; a landed ticket stays landed.
     """
     done = call.legion().review(id)
     call.answer(done, lambda: [harmless(done.message)])
@@ -36,36 +36,36 @@ def review(call: CommandCall, id: int) -> None:
 @ticket_argument
 @click.argument("text", metavar="[TEXT]", default="")
 def bounce(call: CommandCall, id: int, text: str) -> None:
-    """Send a ticket's change back to its agent, with your words and what readers found.
+    """Send a ticket's change back to its agent, with your text and the reviewers' findings.
 
-    For a ticket that is being checked, read or landed, or that waits for you with a change. TEXT may be - for stdin.
+    For a ticket that is checking, reviewing or landing, or that waits for you with a change. - reads TEXT from stdin.
     """
     done = call.legion().bounce(id, Action(feedback=given_text(text, "TEXT") if text else ""))
     call.answer(done, lambda: [harmless(done.message)])
 
 
 def section(reviews: Sequence[ReviewLine], screen: Screen, *, full: bool) -> Iterator[str]:
-    """The last looks first cut short, each with what blocks."""
+    """The latest reviews, each with its findings, blocking ones first."""
     if not reviews:
         return
     yield ""
-    yield screen.bold("Read by others")
+    yield screen.bold("Reviews")
     shown = reviews if full else reviews[-_SHOWN:]
     if len(shown) < len(reviews):
-        yield screen.aside(f"{count(len(reviews) - len(shown), 'earlier look')} not shown: --full")
+        yield screen.aside(f"{count(len(reviews) - len(shown), 'earlier review')} not shown: --full")
     for one in shown:
-        yield from _look(one, screen, full)
+        yield from _review(one, screen, full)
 
 
-def _look(one: ReviewLine, screen: Screen, full: bool) -> Iterator[str]:
-    aside = "" if one.binding else " (nobody waits for it)"
-    words, colour = _WORDS.get(one.verdict, harmless(one.verdict)), _COLOURS.get(one.verdict, Colour.CYAN)
+def _review(one: ReviewLine, screen: Screen, full: bool) -> Iterator[str]:
+    aside = "" if one.binding else " (optional)"
+    text, colour = _VERDICTS.get(one.verdict, harmless(one.verdict)), _COLOURS.get(one.verdict, Colour.CYAN)
     if one.overruled:
-        words, colour = "approved by the rules, against its words", Colour.YELLOW
+        text, colour = "approved by the rules, against its verdict", Colour.YELLOW
     yield screen.line(
         Cell(f"{harmless(one.reader)} "),
-        Cell(words, colour),
-        Cell(f"{aside}  look {one.round}, {one.commit[:9]}, {clock(one.given_at or one.asked_at)}", Colour.DIM),
+        Cell(text, colour),
+        Cell(f"{aside}  round {one.round}, {one.commit[:9]}, {clock(one.given_at or one.asked_at)}", Colour.DIM),
         indent=2,
     )
     if one.summary:

@@ -30,18 +30,28 @@ from legion.cli.base.states import state_cell, verdict_cell
 from legion.cli.board.inbox import question_lines
 from legion.cli.board.status import about, dollars
 from legion.cli.tickets import reviews
-from legion.wire.tickets import CommandLine, EnvironmentLine, EventLine, ReceiptLine, RunLine, TicketPage, UsageLine
+from legion.wire.ticket_fields import TicketField
+from legion.wire.tickets import (
+    TICKET_FIELDS,
+    CommandLine,
+    EnvironmentLine,
+    EventLine,
+    ReceiptLine,
+    RunLine,
+    TicketPage,
+    UsageLine,
+)
 from legion.wire.words import clash, clashing
 
 SHORT = 8
-"""Lines of one section, unless everything is asked for."""
+"""Lines of one section that are shown without --full."""
 
 
 @command("ticket", example="legion ticket 12")
 @ticket_argument
-@click.option("--full", is_flag=True, help="Nothing cut short: whole texts, all attempts, the whole history.")
+@click.option("--full", is_flag=True, help="Cut nothing: complete texts, all attempts, the complete history.")
 def ticket(call: CommandCall, id: int, full: bool) -> None:
-    """Everything about one ticket: text, state, attempts, receipts, history."""
+    """Show everything about one ticket: text, state, attempts, receipts, history."""
     page = call.legion().ticket(id)
     call.answer(page, lambda: page_of(page, call.screen, full=full))
 
@@ -69,26 +79,20 @@ def page_of(page: TicketPage, screen: Screen, *, full: bool = False) -> list[str
 def _head(page: TicketPage, screen: Screen, full: bool) -> Iterator[str]:
     line = page.ticket
     yield screen.line(Cell(f"#{line.id} ", Colour.BOLD), Cell(harmless(line.title), Colour.BOLD))
-    # The reason stands below, in full, unless it fits; and so does what it is doing where that is long.
-    state, said, below = state_cell(screen, line.state), about(line), ""
-    if line.doing or not _fits(screen, state, said):
-        said, below = about(replace(line, reason="")), line.reason
-    if line.doing and not _fits(screen, state, said):
-        said = about(replace(line, reason="", doing=""))
-        below = "; ".join(words for words in (line.doing, line.reason) if words)
-    yield screen.line(state, Cell(f"  {said}" if said else ""))
+    # A reason or an activity that does not fit on the line of the state is shown complete below it.
+    state, detail, below = state_cell(screen, line.state), about(line), ""
+    if line.doing or not _fits(screen, state, detail):
+        detail, below = about(replace(line, reason="")), line.reason
+    if line.doing and not _fits(screen, state, detail):
+        detail = about(replace(line, reason="", doing=""))
+        below = "; ".join(text for text in (line.doing, line.reason) if text)
+    yield screen.line(state, Cell(f"  {detail}" if detail else ""))
     if below:
         yield from screen.paragraph(below, most_lines=None if full else 3)
     facts = [
-        ("after", numbers(line.after)),
-        ("epic", harmless(line.epic)),
-        ("labels", harmless(", ".join(page.labels))),
-        ("priority", str(line.priority) if line.priority else ""),
+        *((field.rule.label, _field_text(page, field)) for field in TICKET_FIELDS.values() if field.rule.label),
         ("kind", "checkpoint" if line.checkpoint else ""),
         ("agent", harmless(" ".join(word for word in (page.driver, page.command, page.model) if word))),
-        ("may touch", harmless(", ".join(page.files))),
-        ("proofs", harmless(" ; ".join(page.prove))),
-        ("acceptance", harmless(", ".join(page.accept))),
         ("worktree", harmless(page.worktree or "")),
         ("change", f"{page.change[:9]} on {page.base[:9]}" if page.change and page.base else ""),
         ("landed", page.landed[:9] if page.landed else ""),
@@ -97,14 +101,24 @@ def _head(page: TicketPage, screen: Screen, full: bool) -> Iterator[str]:
         ("parked until", _until(page.parked_until) if page.parked_until and not page.questions else ""),
         ("model access", harmless(page.access)),
         ("conversation", harmless(page.conversation)),
-        ("may ask", "you, for what it is not allowed to do" if page.ask else ""),
+        ("may ask", "you for permissions" if page.ask else ""),
         ("budget", _budget(page)),
     ]
     yield from screen.table([[Cell(name, Colour.DIM), Cell(value)] for name, value in facts if value])
 
 
-def _fits(screen: Screen, state: Cell, said: str) -> bool:
-    return width(f"{state.text}  {said}") <= screen.width
+def _field_text(page: TicketPage, field: TicketField) -> str:
+    """The value of a ticket's field on one line; empty for its default."""
+    value = getattr(page if hasattr(page, field.name) else page.ticket, field.name)
+    if value == field.default:
+        return ""
+    if isinstance(value, list):
+        return harmless((" ; " if field.name == "prove" else ", ").join(map(str, value)))
+    return harmless(str(value))
+
+
+def _fits(screen: Screen, state: Cell, detail: str) -> bool:
+    return width(f"{state.text}  {detail}") <= screen.width
 
 
 def _budget(page: TicketPage) -> str:
@@ -115,15 +129,15 @@ def _budget(page: TicketPage) -> str:
 
 def _until(moment: float) -> str:
     left = moment - time.time()
-    return f"{clock(moment)}, in {duration(left)}; it goes on by itself" if left > 0 else f"{clock(moment)}, now"
+    return f"{clock(moment)}, in {duration(left)}; it resumes by itself" if left > 0 else f"{clock(moment)}, now"
 
 
 def _clashes(page: TicketPage, screen: Screen) -> Iterator[str]:
-    """Where its change will conflict with others in work."""
+    """Predicted conflicts with the changes of other open tickets."""
     if not page.clashes:
         return
     yield ""
-    yield screen.bold("Conflicts to come")
+    yield screen.bold("Predicted conflicts")
     for one in page.clashes:
         other = f"ticket {one.ticket}" if one.ticket else "what landed"
         here = f" line {one.first}" if one.first == one.last else f" lines {one.first}-{one.last}"
@@ -138,7 +152,7 @@ def _questions(page: TicketPage, screen: Screen) -> Iterator[str]:
 
 
 def _spent(page: TicketPage, screen: Screen) -> Iterator[str]:
-    """What each run spent and all of them together."""
+    """The cost of each run, and of all together."""
     if page.usage is None:
         return
     yield from _section(screen, "Spent")
@@ -148,7 +162,7 @@ def _spent(page: TicketPage, screen: Screen) -> Iterator[str]:
     if page.usage.unpriced:
         without = count(page.usage.unpriced, "request")
         yield screen.aside(
-            f"{without} without a known price, so not in the sum; prices.toml beside your settings adds it"
+            f"{without} without a known price, not in the sum; add the price to prices.toml next to your settings"
         )
 
 
@@ -191,11 +205,11 @@ def _attempts(page: TicketPage, screen: Screen, full: bool) -> Iterator[str]:
     shown = page.runs if full else page.runs[-SHORT:]
     if len(shown) < len(page.runs):
         yield screen.aside(f"{count(len(page.runs) - len(shown), 'earlier run')} not shown: --full")
-    yield from screen.table([_run_row(run, page.access) for run in shown], whole=full)
+    yield from screen.table([_run_row(run, page.access) for run in shown], uncut=full)
 
 
 def _run_row(run: RunLine, usual: str) -> list[Cell]:
-    """`usual` is how who builds reaches its model: another way is said."""
+    """`usual` is how the builder reaches its model; another way is shown."""
     outcome = run.outcome or "at work"
     colour = {"finished": Colour.GREEN, "at work": Colour.CYAN}.get(outcome, Colour.YELLOW)
     lasted = fine_duration(run.ended_at - run.started_at) if run.ended_at is not None else ""
@@ -249,10 +263,12 @@ def _receipts(page: TicketPage, screen: Screen, full: bool) -> Iterator[str]:
     shown = page.receipts if full else page.receipts[-SHORT:]
     if len(shown) < len(page.receipts):
         yield screen.aside(f"{count(len(page.receipts) - len(shown), 'earlier receipt')} not shown: --full")
-    yield from screen.table([_receipt_row(receipt, screen) for receipt in shown], whole=full)
+    yield from screen.table([_receipt_row(receipt, screen) for receipt in shown], uncut=full)
     last = page.receipts[-1]
     if last.verdict != "green" and last.tail.strip():
-        yield from screen.paragraph(f"the end of what {harmless(last.name)} said (all of it: {harmless(last.output)})")
+        yield from screen.paragraph(
+            f"the end of the output of {harmless(last.name)} (all of it: {harmless(last.output)})"
+        )
         lines = [line for line in harmless_lines(last.tail) if line.strip()]
         for line in lines if full else lines[-SHORT:]:
             yield screen.line(Cell(line), indent=4)
@@ -280,7 +296,7 @@ _BACKING = {
 
 
 def _evidence(page: TicketPage, screen: Screen) -> Iterator[str]:
-    """Which criterion is proven by what, and which is only claimed."""
+    """Each criterion with the command that proves it, or that it is only claimed."""
     if not page.evidence:
         return
     yield from _section(screen, "Criteria")
@@ -288,13 +304,13 @@ def _evidence(page: TicketPage, screen: Screen) -> Iterator[str]:
         backing = Cell(f"{harmless(one.backing):<8}", _BACKING.get(one.backing, Colour.DIM))
         yield screen.line(backing, Cell(harmless(one.criterion)), indent=2)
         where = f" on {one.commit[:9]}" if one.commit else ""
-        idle = ", which is green without the change, too" if one.idle else ""
-        own = ", which the change itself wrote" if one.own else ""
+        idle = ", which also passes without the change" if one.idle else ""
+        own = ", which the change itself added" if one.own else ""
         by = f"by {harmless(one.by)}{where}{idle}{own}" if one.by else _NOTHING
         yield screen.line(Cell(by, Colour.DIM), indent=10)
 
 
-_NOTHING = "nothing is bound to it: --prove 'CRITERION :: COMMAND'"
+_NOTHING = "no proof; bind one with --prove 'CRITERION :: COMMAND'"
 
 
 def _weakened(page: TicketPage, screen: Screen, full: bool) -> Iterator[str]:
@@ -311,13 +327,13 @@ def _weakened(page: TicketPage, screen: Screen, full: bool) -> Iterator[str]:
 
 
 def _reversal(page: TicketPage, screen: Screen, full: bool) -> Iterator[str]:
-    """What nobody missed when it was taken back."""
+    """Parts of the change that no check misses when they are reverted."""
     found = page.reversal
     if found is None:
         return
-    yield from _section(screen, "Taken back")
+    yield from _section(screen, "Proof by reversal")
     for name in found.idle:
-        yield screen.line(Cell("green without the change  ", Colour.YELLOW), Cell(harmless(name)), indent=2)
+        yield screen.line(Cell("passes without the change  ", Colour.YELLOW), Cell(harmless(name)), indent=2)
     shown = found.unproven if full else found.unproven[:SHORT]
     for one in shown:
         where = f"{harmless(one.path)}:{one.line}, {count(one.lines, 'line')}"
@@ -325,8 +341,8 @@ def _reversal(page: TicketPage, screen: Screen, full: bool) -> Iterator[str]:
     if len(shown) < len(found.unproven):
         yield screen.aside(f"and {len(found.unproven) - len(shown)} more: --full")
     missed = found.tried - len(found.unproven)
-    left = f"; no time was left for {found.left} more" if found.left else ""
-    yield screen.aside(f"{missed} of {count(found.tried, 'piece')} of the change would be missed{left}")
+    left = f"; {found.left} more were not tried for lack of time" if found.left else ""
+    yield screen.aside(f"checks cover {missed} of {count(found.tried, 'piece')} of the change{left}")
 
 
 def _files(page: TicketPage, screen: Screen, full: bool) -> Iterator[str]:
@@ -347,68 +363,70 @@ def _history(page: TicketPage, screen: Screen, full: bool) -> Iterator[str]:
     shown = page.history if full else page.history[-SHORT:]
     if len(shown) < len(page.history):
         yield screen.aside(f"{count(len(page.history) - len(shown), 'earlier event')} not shown: --full")
-    yield from screen.table([[Cell(clock(event.at), Colour.DIM), Cell(words_of(event))] for event in shown], whole=full)
+    yield from screen.table(
+        [[Cell(clock(event.at), Colour.DIM), Cell(describe_event(event))] for event in shown], uncut=full
+    )
 
 
-_HELPED = {"nudge": "nudged", "interrupt": "interrupted with advice", "end": "its run is ended"}
+_WATCHDOG_STEPS = {"nudge": "nudged", "interrupt": "interrupted with advice", "end": "its run is ended"}
 
 
-def words_of(event: EventLine) -> str:
-    """What happened, for a person. A kind that we do not know is told by its data."""
-    told = {name: harmless(str(value)) for name, value in event.data.items() if value not in (None, "", [], {})}
-    commit = told.get("commit", "")[:9]
+def describe_event(event: EventLine) -> str:
+    """An event as a line for a person. An unknown kind is shown with its data."""
+    data = {name: harmless(str(value)) for name, value in event.data.items() if value not in (None, "", [], {})}
+    commit = data.get("commit", "")[:9]
     match event.kind:
         case "ticket.created":
             return "created"
         case "ticket.moved":
-            return _with(f"{told.get('from')} to {told.get('to')}", told.get("reason"))
+            return _with(f"{data.get('from')} to {data.get('to')}", data.get("reason"))
         case "ticket.advised":
-            return f"{told.get('role')} advised in run {told.get('run')}"
+            return f"{data.get('role')} advised in run {data.get('run')}"
         case "run.started":
-            return _with(f"run {told.get('run')} started, attempt {told.get('attempt')}", told.get("role"))
+            return _with(f"run {data.get('run')} started, attempt {data.get('attempt')}", data.get("role"))
         case "run.ended":
-            outcome = told.get("outcome", "").replace("_", " ")
-            return _with(f"run {told.get('run')} ended: {outcome}", told.get("detail"))
+            outcome = data.get("outcome", "").replace("_", " ")
+            return _with(f"run {data.get('run')} ended: {outcome}", data.get("detail"))
         case "check.receipt":
-            return f"{told.get('name')} is {told.get('verdict')} on {commit}"
+            return f"{data.get('name')} is {data.get('verdict')} on {commit}"
         case "question.asked":
-            return _with(f"question {told.get('question')}", told.get("words"))
+            return _with(f"question {data.get('question')}", data.get("words"))
         case "question.settled":
             # Events of earlier releases know only yes and no.
-            said = told.get("choice") or ("yes" if event.data.get("allowed") else "no")
-            return _with(f"question {told.get('question')} settled: {said}", told.get("why"))
+            choice = data.get("choice") or ("yes" if event.data.get("allowed") else "no")
+            return _with(f"question {data.get('question')} settled: {choice}", data.get("why"))
         case "review.asked":
-            return _with(f"{told.get('reader')} is to read {commit}", told.get("why"))
+            return _with(f"{data.get('reader')} is asked to review {commit}", data.get("why"))
         case "review.given":
-            words = told.get("summary") or told.get("why")
-            return _with(f"{told.get('reader')} on {commit}, {told.get('verdict')}", words)
+            text = data.get("summary") or data.get("why")
+            return _with(f"{data.get('reader')} on {commit}, {data.get('verdict')}", text)
         case "warning":
-            return _with("put off", told.get("why"))
+            return _with("postponed", data.get("why"))
         case "liveness.step":
-            return _with(_HELPED.get(told.get("step", ""), "helped"), told.get("why"))
+            return _with(_WATCHDOG_STEPS.get(data.get("step", ""), "watchdog"), data.get("why"))
         case "proof.reversed":
-            return f"taken back in {count(int(told.get('tried', 0)), 'piece')}"
+            return f"reverted in {count(int(data.get('tried', 0)), 'piece')}"
         case "ticket.rewound":
-            return f"rewound to {told.get('moment')}"
+            return f"rewound to {data.get('moment')}"
         case "ticket.dropped":
             return "dropped"
         case "check.flaky":
-            return f"{told.get('name', 'a check')} was red and then green on the same tree: flaky"
+            return f"{data.get('name', 'a check')} was red and then green on the same tree: flaky"
         case "conflict.predicted":
             return f"will conflict with {harmless(clash(event.data))}"
         case "conflict.gone":
-            return f"will not conflict with {harmless(clashing(event.data))} any more"
+            return f"no longer conflicts with {harmless(clashing(event.data))}"
         case "landing.landed":
             return f"landed as {commit}"
         case "landing.left-behind":
-            return told.get("why", "not in the target any more")
+            return data.get("why", "no longer in the target")
         case "landing.brought-back":
             return "in the target again"
         case "landing.sent-back":
-            return _with("sent back", told.get("why"))
+            return _with("sent back", data.get("why"))
         case _:
-            return _with(harmless(event.kind), ", ".join(f"{name} {value}" for name, value in told.items()))
+            return _with(harmless(event.kind), ", ".join(f"{name} {value}" for name, value in data.items()))
 
 
-def _with(said: str, why: str | None) -> str:
-    return f"{said}: {why}" if why else said
+def _with(text: str, why: str | None) -> str:
+    return f"{text}: {why}" if why else text

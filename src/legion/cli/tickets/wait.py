@@ -1,4 +1,4 @@
-"""`legion wait`: until tickets have ended, and how they did as the exit code."""
+"""`legion wait`: waits until tickets have ended; the exit code is their result."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from functools import partial
 import click
 
 from legion.cli.base.command import CommandCall, command
-from legion.cli.base.live import lasting
+from legion.cli.base.live import with_retry
 from legion.cli.base.output import Cell, Screen, count, duration, harmless
 from legion.cli.base.parameters import TICKET, Seconds
 from legion.cli.base.states import state_cell
@@ -31,36 +31,36 @@ class Settled:
 @command("wait", example="legion wait 3 4 --timeout 600")
 @click.argument("ids", metavar="[N]...", type=TICKET, nargs=-1)
 @click.option("--all", "all_projects", is_flag=True, help="The tickets of all projects.")
-@click.option("--timeout", type=Seconds(min=0), metavar="S", help="Give up after so many seconds, with exit code 75.")
+@click.option("--timeout", type=Seconds(min=0), metavar="S", help="Give up after S seconds, with exit code 75.")
 def wait(call: CommandCall, ids: tuple[int, ...], all_projects: bool, timeout: float | None) -> int:
     """Wait until tickets have ended: the named ones, or all of this project.
 
     Ends with 0 when all are done, 6 when one failed its checks, 1 when one failed otherwise, was stopped or
-    cannot go on by itself, and 75 when the time is over. Without numbers, tickets that had failed before count too,
+    cannot continue by itself, and 75 when the time is over. Without numbers, tickets that had failed before count,
     and those that were stopped before do not.
     """
     if ids and all_projects:
-        raise click.UsageError("Name tickets or say --all, not both", click.get_current_context())
+        raise click.UsageError("Numbers and --all exclude each other; remove one", click.get_current_context())
     settled = until_settled(call, list(ids), all_projects=all_projects, timeout=timeout)
     call.answer(settled.state, lambda: _summary(settled.state, call.screen))
     return settled.code
 
 
 def until_settled(call: CommandCall, ids: list[int], *, all_projects: bool, timeout: float | None) -> Settled:
-    """Follow tickets until nothing more happens to them by itself; says each change."""
+    """Follow tickets until nothing more happens to them by itself, and print each change of state."""
     cwd = None if ids or all_projects else call.cwd
-    began = time.monotonic()
-    teller, followed = _Teller(call), _Followed()
+    started = time.monotonic()
+    printer, followed = _ChangePrinter(call), _Followed()
     after = 0
     while True:
-        left = LONGEST_WAIT if timeout is None else timeout - (time.monotonic() - began)
-        state = lasting(call, partial(_ask, cwd, ids, after, left))
+        left = LONGEST_WAIT if timeout is None else timeout - (time.monotonic() - started)
+        state = with_retry(call, partial(_ask, cwd, ids, after, left))
         if not ids:
-            state = lasting(call, partial(followed.with_ended, state))
-        teller.tell(state)
+            state = with_retry(call, partial(followed.with_ended, state))
+        printer.show(state)
         if state.settled:
             return Settled(state=state, code=exit_code(call.legion(), state))
-        if timeout is not None and time.monotonic() - began >= timeout:
+        if timeout is not None and time.monotonic() - started >= timeout:
             return Settled(state=state, code=Retryable.exit_code)
         after = state.last_event
 
@@ -70,7 +70,7 @@ def _ask(cwd: str | None, ids: list[int], after: int, seconds: float, legion: Le
 
 
 class _Followed:
-    """Asked for all tickets, the daemon tells of the living; this remembers those that ended since we wait."""
+    """Remembers tickets that ended during the wait: asked for all tickets, the daemon returns only open ones."""
 
     def __init__(self) -> None:
         self._live: set[int] = set()
@@ -79,7 +79,7 @@ class _Followed:
     def with_ended(self, state: WaitState, legion: Legion) -> WaitState:
         live = {ticket.id: ticket for ticket in state.tickets}
         for id in self._live - live.keys():
-            # A dropped ticket is nowhere any more.
+            # A dropped ticket is no longer found.
             with contextlib.suppress(NotFound):
                 self._ended[id] = legion.wait(None, [id], timeout=0).tickets[0]
         self._live = set(live)
@@ -87,22 +87,22 @@ class _Followed:
         return replace(state, tickets=[every[id] for id in sorted(every)])
 
 
-class _Teller:
-    """Says on stderr what changed since the last time; nothing about tickets that had ended before."""
+class _ChangePrinter:
+    """Prints changes of state on stderr; nothing about tickets that had ended before."""
 
     def __init__(self, call: CommandCall) -> None:
         self._call = call
         self._known: dict[int, str] = {}
-        self._began = time.monotonic()
+        self._started = time.monotonic()
         self._first = True
 
-    def tell(self, state: WaitState) -> None:
+    def show(self, state: WaitState) -> None:
         if self._call.json:
             return
         for ticket in state.tickets:
             if self._known.get(ticket.id) != ticket.state:
                 if not self._first:
-                    self._call.say(_line(ticket, self._began))
+                    self._call.say(_line(ticket, self._started))
                 self._known[ticket.id] = ticket.state
         if self._first and not state.settled:
             waited_for = count(sum(not _ended(ticket) for ticket in state.tickets), "ticket")
@@ -110,8 +110,8 @@ class _Teller:
         self._first = False
 
 
-def _line(ticket: TicketLine, began: float) -> str:
-    passed = duration(time.monotonic() - began)
+def _line(ticket: TicketLine, started: float) -> str:
+    passed = duration(time.monotonic() - started)
     return f"{passed:>7}  #{ticket.id} {harmless(ticket.state)}: {harmless(ticket.title)[:60]}"
 
 
@@ -120,7 +120,7 @@ def _ended(ticket: TicketLine) -> bool:
 
 
 def exit_code(legion: Legion, state: WaitState) -> int:
-    """How it went, for a script."""
+    """The result of the tickets, for scripts."""
     failed = [ticket for ticket in state.tickets if ticket.state == "failed"]
     if any(legion.ticket(ticket.id).cause == "checks" for ticket in failed):
         return ChecksFailed.exit_code
@@ -133,4 +133,4 @@ def _summary(state: WaitState, screen: Screen) -> Iterable[str]:
         [state_cell(screen, ticket.state), Cell(f"#{ticket.id}"), Cell(harmless(ticket.title)), Cell(about(ticket))]
         for ticket in state.tickets
     ]
-    return screen.table(rows, indent=0) or ["There is nothing to wait for."]
+    return screen.table(rows, indent=0) or ["No tickets to wait for."]

@@ -25,6 +25,7 @@ from legion.config.sections.rewind import RewindSettings
 from legion.config.sections.standing import StandingSettings
 from legion.config.sections.watchdog import PersonalWatchdogSettings
 from legion.domain.errors import BadInput, NotFound
+from legion.drivers import registry
 from legion.system.paths import user_config_file
 
 
@@ -108,18 +109,18 @@ class UserConfig:
     stated: frozenset[str] = field(default=frozenset(), compare=False)
     """The flat keys that the file sets itself; the rest are defaults."""
 
-    def driver(self, *wanted: str) -> DriverSettings | None:
+    def driver_name(self, *wanted: str) -> str:
         """The first of the wanted names that is not empty (the ticket's, then the project's), else the default one.
 
-        None is Claude Code, which needs no settings; a [drivers.claude] of the person's own replaces it.
+        One of the [drivers.NAME], or a driver that is built in. A [drivers.claude] replaces the one built in.
         """
         name = next((name for name in (*wanted, self.general.default_driver) if name), "")
         if not name and len(self.drivers) == 1:
-            return next(iter(self.drivers.values()))
-        if name in self.drivers:
-            return self.drivers[name]
-        if name == CLAUDE or not (name or self.drivers):
-            return None
+            return next(iter(self.drivers))
+        if name in (*self.drivers, *registry.built_in()):
+            return name
+        if not (name or self.drivers):
+            return registry.DEFAULT
         where = self.origin or str(user_config_file())
         if name:
             raise NotFound(
@@ -128,12 +129,16 @@ class UserConfig:
             )
         raise NotFound(f"No driver is chosen: set `default_driver` in {where} to `claude` or one of your own.")
 
+    def driver(self, *wanted: str) -> DriverSettings | None:
+        """The person's own driver that `driver_name` chooses; None where that is built in and needs no settings."""
+        return self.drivers.get(self.driver_name(*wanted))
+
 
 DEFAULTS = UserConfig()
 
 _BY_LABEL = "models.by_label"
 
-CLAUDE = "claude"
+CLAUDE = registry.DEFAULT
 """The driver that is always there."""
 
 SECTIONS: Mapping[str, type] = {
@@ -184,10 +189,10 @@ def parse(text: str, *, origin: str = "config.toml") -> UserConfig:
         name: DriverSettings(name=name, argv=table.run, timeout=table.timeout or None)
         for name, table in settings.read_named(DriverTable, source, "drivers")
     }
-    if general.default_driver and general.default_driver not in (*drivers, CLAUDE):
+    if general.default_driver and general.default_driver not in (*drivers, *registry.built_in()):
         raise source.fault(["default_driver"], f"names no driver: add [drivers.{general.default_driver}] or change it")
     reviewer = settings.read_section(ReviewerSettings, source, ["reviewer"])
-    if reviewer.driver and reviewer.driver not in (*drivers, CLAUDE):
+    if reviewer.driver and reviewer.driver not in (*drivers, *registry.built_in()):
         raise source.fault(["reviewer", "driver"], f"names no driver: add [drivers.{reviewer.driver}] or change it")
     return UserConfig(
         general=general,

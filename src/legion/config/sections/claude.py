@@ -7,9 +7,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from legion.config.base.settings import choice, number, text, texts, whole
-
-MOST_BUDGET = 100_000.0
-"""Dollars; a larger figure is a typing error."""
+from legion.domain.tickets.spec import MOST_BUDGET
 
 
 class Permissions(Enum):

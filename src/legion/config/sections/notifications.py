@@ -43,7 +43,7 @@ def _web(help: str) -> Metadata:
 
 @dataclass(frozen=True, kw_only=True)
 class HookSettings:
-    """Commands of the person's. No shell runs them; LEGION_EVENT, LEGION_TICKET and other variables describe the event."""
+    """Commands of the person's. No shell runs them; variables such as LEGION_EVENT describe the event."""
 
     done: tuple[str, ...] = field(default=(), metadata=_command("Runs when a ticket has landed."))
     failed: tuple[str, ...] = field(default=(), metadata=_command("Runs when a ticket has failed."))

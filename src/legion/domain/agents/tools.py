@@ -45,6 +45,8 @@ class Parameter:
     words: str = ""
     needed: bool = False
     one_of: tuple[str, ...] = ()
+    unlisted: bool = False
+    """Accepted, and not described to models: it costs no tokens."""
 
     def schema(self) -> dict[str, Any]:
         if self.kind in ("strings", "integers"):
@@ -67,7 +69,9 @@ class Description:
         """What it takes, as JSON Schema."""
         made: dict[str, Any] = {
             "type": "object",
-            "properties": {name: parameter.schema() for name, parameter in self.takes.items()},
+            "properties": {
+                name: parameter.schema() for name, parameter in self.takes.items() if not parameter.unlisted
+            },
         }
         needed = [name for name, parameter in self.takes.items() if parameter.needed]
         return {**made, "required": needed} if needed else made
@@ -96,6 +100,7 @@ DESCRIPTIONS: Mapping[Tool, Description] = {
             "team": _text(),
             "budget": Parameter(kind="number", words="dollars"),
             "plan_first": Parameter(kind="boolean", words="you approve its plan first"),
+            "worker_id": Parameter(kind="integer", unlisted=True),
         },
     ),
     Tool.CHECK: Description(

@@ -1,11 +1,12 @@
-"""The merge queue's order: who is tried next, and how many together.
+"""The merge queue's order, and how many changes are tested together.
 
-A person's priority comes first. Of equal priority the smaller change goes first: it holds up fewer, and of two that
-conflict the bigger one stays with the agent that knows more about it. Whom newcomers have passed by often enough goes
-before the others of its priority, by age, so that nobody waits for ever.
+A person's priority comes first. Of equal priority, a change that lost a conflict goes first, the one that lost most
+often before the others: so it does not lose to the same neighbours again. Then the smaller change goes first: it delays
+fewer, and of two that conflict the bigger one stays with the agent that knows more about it. A change that was
+overtaken too often moves to the front, oldest first. This prevents starvation.
 
-A batch tells most when it is as likely to be green as to be red. One that is red may have had the one bad change of
-many; a second one in a row is followed by half as many, and one that is green by up to twice as many: with one bad
+A batch tells most when it is as likely to be green as to be red. A red batch may contain the one bad change of many;
+the second red one in a row is followed by half as many changes, and a green one by up to twice as many. With one bad
 change in five, batches soon hold about three.
 """
 
@@ -17,7 +18,7 @@ from dataclasses import dataclass
 from legion.domain.landing.bisect import LandingIntent
 
 PATIENCE = 3
-"""So many landings with a newcomer in them may pass a change by."""
+"""After so many landings with a later change in them, a change counts as overtaken too often."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,33 +30,35 @@ class QueueEntry:
     since: float
     lines: int
     """How many it adds and removes."""
-    passed: int = 0
-    """Landings that brought somebody who came later."""
+    overtaken: int = 0
+    """Landings that brought a change that came later."""
+    lost: int = 0
+    """How often it was sent back because of a conflict."""
 
     @property
     def overdue(self) -> bool:
-        return self.passed >= PATIENCE
+        return self.overtaken >= PATIENCE
 
 
 def ordered(waiting: Iterable[QueueEntry]) -> tuple[QueueEntry, ...]:
-    return tuple(sorted(waiting, key=_turn))
+    return tuple(sorted(waiting, key=_rank))
 
 
-def _turn(one: QueueEntry) -> tuple[int, bool, int, float, int]:
-    return -one.priority, not one.overdue, 0 if one.overdue else one.lines, one.since, one.ticket
+def _rank(one: QueueEntry) -> tuple[int, int, bool, int, float, int]:
+    return -one.priority, -one.lost, not one.overdue, 0 if one.overdue else one.lines, one.since, one.ticket
 
 
-def passed_by(since: float, landings: Iterable[LandingIntent]) -> int:
-    """How many of these brought one that came into the queue after this moment."""
+def overtaken(since: float, landings: Iterable[LandingIntent]) -> int:
+    """How many of these landings brought a change that entered the queue after this time."""
     return sum(1 for one in landings if one.landed and any(other > since for other in one.since.values()))
 
 
 def room_after(*, reds: int, tried: int, room: int, most: int) -> int:
     """How many changes the next batch may hold, after one of `tried` where there was `room` for so many.
 
-    It was the last of `reds` red ones in a row, or green where that is none. A green one proves no more than twice its
-    own size. A change that is red with nobody beside it says nothing of how many go well together, but that there are
-    bad ones: the room is halved.
+    That one was the last of `reds` red batches in a row, or green if `reds` is 0. A green batch proves no more than
+    twice its own size. A single change that is red says nothing about how many fit together, only that there are bad
+    ones: the room is halved.
     """
     if not reds:
         return min(most, max(room, 2 * tried))

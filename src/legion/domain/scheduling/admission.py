@@ -1,13 +1,13 @@
-"""Who of those that could begin begins now, and why the others do not. What was begun always goes on.
+"""Admission control: whether an agent may start now, and why not. Work that has started is never paused.
 
-Governors, budgets, quiet hours, a pause between two beginnings, and a limit on how many may wait for a person.
+Provider limits, budgets, quiet hours, a minimum time between two starts, and a limit on tickets that wait for a person.
 """
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from legion.domain.rules import Rule
@@ -15,118 +15,106 @@ from legion.domain.scheduling.budgets import SpentBudget
 from legion.domain.scheduling.throttle import OPEN, Throttle, ThrottleState
 
 StartCandidate = int | str
-"""Who may begin: a ticket by its number, or a standing agent with its next turn by its seat."""
+"""A ticket by its number, or the next turn of a standing agent by the agent's seat."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class HoldReason:
-    """Why somebody does not begin though they could."""
+    """Why a candidate that could start is held."""
 
     rule: Rule
     why: str
     until: float | None = None
-    """When that may change by itself; None: when something happens."""
+    """When that may change by itself; None: after some event."""
     empty: SpentBudget | None = None
-    """The budget that is spent, where that is why."""
+    """The spent budget, where that is the reason."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class AdmissionState:
-    """The present, as far as it says when work may begin."""
+    """The settings, limits and budgets of one moment, as far as they decide which agents may start."""
 
     stagger: float = 0.0
-    """Seconds between any two beginnings."""
+    """Seconds between any two starts."""
     quiet_until: float | None = None
     """The end of the quiet hours; None outside of them."""
     waiting: int = 0
     """Tickets that wait for a person."""
     most_waiting: int = 0
-    """0: as many as there are."""
+    """0: no limit."""
     last_start: float | None = None
-    """When the last of those at work began."""
+    """The latest start of the agents at work."""
     accounts: Mapping[StartCandidate, tuple[str, ...]] = field(default_factory=dict)
-    """Whose limits each of them meets: the provider that it asks, and those that are asked instead, in their order. Who
-    needs no model is not in it."""
+    """The providers that each candidate may use, first choice first. A candidate that needs no model is left out."""
     at_work: frozenset[StartCandidate] = frozenset()
-    readings: Mapping[str, Throttle] = field(default_factory=dict)
+    throttles: Mapping[str, Throttle] = field(default_factory=dict)
+    """By account."""
     last_starts: Mapping[str, float] = field(default_factory=dict)
-    """By account: when the last of those at work began."""
-    broke: Mapping[StartCandidate, HoldReason] = field(default_factory=dict)
-    """Whose budget is spent."""
+    """By account: the latest start of the agents at work."""
+    over_budget: Mapping[StartCandidate, HoldReason] = field(default_factory=dict)
+    """Candidates whose budget is spent."""
 
-    def serving(self, who: StartCandidate) -> str | None:
-        """The account that it would use now: the first that is not at its limit, else the one that is open first."""
-        mine = self.accounts.get(who, ())
+    def account_of(self, candidate: StartCandidate) -> str | None:
+        """The account it would use now: its first that is not closed, else the one that opens first."""
+        mine = self.accounts.get(candidate, ())
         closed = {
-            name: reading for name in mine if (reading := self.readings.get(name, OPEN)).stance is ThrottleState.CLOSED
+            name: throttle
+            for name in mine
+            if (throttle := self.throttles.get(name, OPEN)).stance is ThrottleState.CLOSED
         }
         still = [name for name in mine if name not in closed]
         return next(iter(still), None) or min(mine, key=lambda name: closed[name].until or math.inf, default=None)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Admitted:
-    begun: tuple[StartCandidate, ...]
-    held: Mapping[StartCandidate, HoldReason]
+class AdmissionRound:
+    """Asked for one candidate after the other. Each start that it admits counts for those that follow."""
 
-    @property
-    def wake_at(self) -> float | None:
-        return min((hold.until for hold in self.held.values() if hold.until is not None), default=None)
+    def __init__(self, state: AdmissionState, now: float) -> None:
+        self._state = state
+        self._now = now
+        self._last = state.last_start
+        self._last_on = dict(state.last_starts)
+        self._running = Counter(state.account_of(candidate) for candidate in state.at_work)
 
-
-def admit(
-    rhythm: AdmissionState,
-    wanted: Sequence[StartCandidate],
-    now: float,
-    *,
-    in_hand: Collection[StartCandidate] = frozenset(),
-) -> Admitted:
-    """Of those that could begin, in this order, those that do. Whose work goes on with it is `in_hand`: nothing new for
-    anybody, so that only money and limits hold it."""
-    last, last_on = rhythm.last_start, dict(rhythm.last_starts)
-    running = Counter(rhythm.serving(who) for who in rhythm.at_work)
-    begun: list[StartCandidate] = []
-    held: dict[StartCandidate, HoldReason] = {}
-    for who in wanted:
-        account = rhythm.serving(who)
-        hold = (None if who in in_hand else _general(rhythm, who, last, now)) or rhythm.broke.get(who)
+    def admit(self, candidate: StartCandidate, *, started: bool = False) -> HoldReason | None:
+        """Why the candidate is held, or None: it starts. Of a `started` ticket only budgets and limits are asked."""
+        state, account = self._state, self._state.account_of(candidate)
+        hold = (None if started else self._general(candidate)) or state.over_budget.get(candidate)
         if hold is None and account is not None:
-            reading = rhythm.readings.get(account, OPEN)
-            hold = _governed(reading, running[account], last_on.get(account), now)
+            throttle = state.throttles.get(account, OPEN)
+            hold = _throttled(throttle, self._running[account], self._last_on.get(account), self._now)
         if hold is not None:
-            held[who] = hold
-            continue
-        begun.append(who)
-        last = now
+            return hold
+        self._last = self._now
         if account is not None:
-            last_on[account] = now
-            running[account] += 1
-    return Admitted(begun=tuple(begun), held=held)
+            self._last_on[account] = self._now
+            self._running[account] += 1
+        return None
+
+    def _general(self, candidate: StartCandidate) -> HoldReason | None:
+        state = self._state
+        if state.quiet_until is not None and state.quiet_until > self._now:
+            why = "waits for the end of the quiet hours"
+            return HoldReason(rule=Rule.QUIET_HOURS, why=why, until=state.quiet_until)
+        # A standing agent's turn is often the answer to a person, so it brings them nothing new to settle.
+        if isinstance(candidate, int) and state.most_waiting and state.waiting >= state.most_waiting:
+            many = "1 ticket waits" if state.waiting == 1 else f"{state.waiting} tickets wait"
+            return HoldReason(rule=Rule.PERSON_IS_BUSY, why=f"waits until you have settled others: {many} for you")
+        return _staggered(state.stagger, self._last, self._now)
 
 
-def _general(rhythm: AdmissionState, who: StartCandidate, last: float | None, now: float) -> HoldReason | None:
-    if rhythm.quiet_until is not None and rhythm.quiet_until > now:
-        return HoldReason(rule=Rule.QUIET_HOURS, why="waits for the end of the quiet hours", until=rhythm.quiet_until)
-    # A turn of a standing agent is often the answer to a person, and nothing new for them.
-    if isinstance(who, int) and rhythm.most_waiting and rhythm.waiting >= rhythm.most_waiting:
-        many = "1 ticket waits" if rhythm.waiting == 1 else f"{rhythm.waiting} tickets wait"
-        return HoldReason(rule=Rule.PERSON_IS_BUSY, why=f"waits until you have settled others: {many} for you")
-    return _apart(rhythm.stagger, last, now)
+def _throttled(throttle: Throttle, running: int, last: float | None, now: float) -> HoldReason | None:
+    if throttle.stance is ThrottleState.CLOSED:
+        why = f"waits for the reset of the limit ({throttle.why})"
+        return HoldReason(rule=Rule.GOVERNOR, why=why, until=throttle.until)
+    if throttle.most is not None and running >= throttle.most:
+        why = f"waits, because fewer agents run at once near the limit ({throttle.why})"
+        return HoldReason(rule=Rule.GOVERNOR, why=why, until=throttle.until)
+    return _staggered(throttle.apart, last, now)
 
 
-def _governed(reading: Throttle, running: int, last: float | None, now: float) -> HoldReason | None:
-    if reading.stance is ThrottleState.CLOSED:
-        return HoldReason(
-            rule=Rule.GOVERNOR, why=f"waits for the reset of the limit ({reading.why})", until=reading.until
-        )
-    if reading.most is not None and running >= reading.most:
-        why = f"waits, because fewer work at once near the limit ({reading.why})"
-        return HoldReason(rule=Rule.GOVERNOR, why=why, until=reading.until)
-    return _apart(reading.apart, last, now)
-
-
-def _apart(seconds: float, last: float | None, now: float) -> HoldReason | None:
-    # A last start in the future is a clock that was set back; it holds nobody for longer than usual.
+def _staggered(seconds: float, last: float | None, now: float) -> HoldReason | None:
+    # A last start in the future means that the clock was set back; the hold is no longer than usual.
     if last is None or not seconds or not 0 <= now - last < seconds:
         return None
-    return HoldReason(rule=Rule.ONE_BY_ONE, why="begins in a moment, one after the other", until=last + seconds)
+    return HoldReason(rule=Rule.ONE_BY_ONE, why="starts in a moment, one after the other", until=last + seconds)

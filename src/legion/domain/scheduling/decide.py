@@ -1,20 +1,25 @@
-"""What should be running, given what is. Level-triggered: the same answer after a restart as before it.
+"""Decides which jobs should start. Level-triggered: the same answer after a restart as before it.
 
-`decide` knows no history. It looks at the live tickets, the agents with mail, the running jobs and the room there is,
-and says which jobs to start. Applying a command changes what the next snapshot shows, so deciding twice on the same
-facts does no harm.
+`decide` keeps no history. It reads the live tickets, the agents with mail, the running jobs and the free slots, and
+returns the jobs to start. Applying a command changes the next snapshot, so deciding twice on the same facts does no
+harm.
+
+Slots go to started work first. New work then shares what is left: each project's tickets and each project's standing
+agents form a queue, and the next slot goes to the queue with the fewest agents at work, then to the one that has waited
+longest. A candidate that a limit or a budget holds takes no slot.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter, deque
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 
 from legion.domain.agents.agent import STANDING
 from legion.domain.landing.conflicts import AT_WORK, Overlap, ordered
 from legion.domain.runs import agent_seat
-from legion.domain.scheduling.admission import AdmissionState, HoldReason, StartCandidate, admit
+from legion.domain.scheduling.admission import AdmissionRound, AdmissionState, HoldReason, StartCandidate
 from legion.domain.tickets import board
 from legion.domain.tickets.ticket import ParkReason, State, Ticket
 
@@ -25,7 +30,7 @@ class JobKind(Enum):
     CHECK = "check"
     """A ticket's own proofs, or a checkpoint."""
     REVIEW = "review"
-    """Somebody reads a ticket's change."""
+    """A reviewer reads a ticket's change."""
     LAND = "land"
     """One project's merge queue."""
     BASELINE = "baseline"
@@ -36,19 +41,17 @@ class JobKind(Enum):
 
 TAKES_A_SLOT = (JobKind.RUN, JobKind.REVIEW, JobKind.SERVE)
 """The jobs of agents."""
-_OF_TICKETS = (JobKind.RUN, JobKind.REVIEW)
-"""Those that count against their project's share."""
-
-
-_NOT_THE_HOLDERS = (State.CHECKING, State.REVIEWING)
-"""Where a claimed ticket is in our hands, and not with the standing agent that claimed it."""
+_PROJECT_LIMITED = (JobKind.RUN, JobKind.REVIEW)
+"""Jobs that count against `parallel` of their project."""
+_NOT_WITH_HOLDER = (State.CHECKING, State.REVIEWING)
+"""States in which Legion works on a claimed ticket, not the standing agent that claimed it."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ProjectView:
     id: int
     parallel: int
-    """How many agents may work at once."""
+    """How many agents may work on tickets at once."""
     paused: bool
     trusted: bool
     """The person has trusted the commands in the target's legion.toml."""
@@ -56,24 +59,28 @@ class ProjectView:
     """The target's own checks have receipts, or there are none to run."""
     baseline_red: bool
     person_waiting: bool
-    """The person committed something that the target lacks and that was not refused yet."""
+    """The person committed something that is not in the target and was not refused yet."""
     overlap: Overlap = Overlap.OFF
-    """What it means that tickets declare the same files."""
+    """What follows if tickets declare the same files."""
     landing_begun: bool = False
-    """The target was about to move, and it is not written down whether it did."""
+    """The intent to move the target is stored, and its end is not."""
+    readable: bool = True
+    """Its stored legion.toml can be parsed. Without that none of its jobs can run."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class AgentView:
-    """A standing agent, or one that was fired and whose last turn has not ended."""
+    """A standing agent, or a fired one whose last turn has not ended."""
 
     number: int
     project: int
     wanted: bool
-    """It has mail, or goes on after it was cut off."""
+    """It has mail, or must resume an interrupted turn."""
     held_until: float | None = None
     in_a_turn: bool = False
-    """A turn has begun of which no end is known."""
+    """A turn has started and its end is not recorded."""
+    waiting_since: float = 0.0
+    """When its oldest waiting message was sent; 0 for an interrupted turn."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,18 +95,18 @@ class BoardSnapshot:
     slots: int
     """Room for agents on this machine, all projects together."""
     open_runs: frozenset[int] = frozenset()
-    """Tickets with a run of who builds of which no end is known."""
+    """Tickets with a builder's or advisor's run whose end is not recorded."""
     open_readings: frozenset[int] = frozenset()
-    """Tickets with a run of a reader of which no end is known."""
+    """Tickets with a reviewer's run whose end is not recorded."""
     read_aside: Mapping[int, int] = field(default_factory=dict)
-    """Tickets that are read while they go on or after they have landed, and their projects."""
+    """Tickets with an optional review, which their progress does not depend on, and their projects."""
     agents: tuple[AgentView, ...] = ()
     held: frozenset[int] = frozenset()
     """Tickets that standing agents have claimed: their runs are those agents' turns."""
     resting: Mapping[tuple[JobKind, int], float] = field(default_factory=dict)
-    """Jobs that broke (disk full, a bug), and until when they rest before they are started again."""
-    rhythm: AdmissionState = field(default_factory=AdmissionState)
-    """What else says when agents may begin."""
+    """Jobs that raised an error, and until when they back off."""
+    admission: AdmissionState = field(default_factory=AdmissionState)
+    """Limits, budgets and settings that hold starts."""
 
 
 @dataclass(frozen=True)
@@ -113,7 +120,7 @@ class StartJob:
 
 @dataclass(frozen=True)
 class Wake:
-    """A parked ticket's time has come."""
+    """Unpark a ticket: its time has come, or its cause is gone."""
 
     ticket: int
     version: int
@@ -121,7 +128,7 @@ class Wake:
 
 @dataclass(frozen=True)
 class HandBack:
-    """A claimed ticket was sent back, or goes on after a pause: whoever claimed it takes it up again."""
+    """Return a claimed ticket to the agent that claimed it: it was sent back, or resumes after a pause."""
 
     ticket: int
     version: int
@@ -135,167 +142,219 @@ class Decision:
     commands: tuple[Command, ...]
     wake_at: float | None
     held: Mapping[StartCandidate, HoldReason] = field(default_factory=dict)
-    """Who could begin and does not, and why."""
+    """Candidates that could start and are held, and why."""
 
 
 def decide(snapshot: BoardSnapshot, now: float) -> Decision:
-    resting = {job for job, until in snapshot.resting.items() if until > now}
-    ending = _to_end(snapshot, snapshot.jobs | resting)
-    jobs = snapshot.jobs | {(start.kind, start.subject) for start in ending}
-    room = snapshot.slots - sum(1 for kind, _ in jobs if kind in TAKES_A_SLOT)
-    states = dict(snapshot.ended) | {ticket.id: ticket.state for ticket in snapshot.tickets}
-    # The agent of a stopped ticket may still be on its way out. Whose it was is not known, so it counts for everybody.
-    live = {ticket.id for ticket in snapshot.tickets}
-    leaving = sum(1 for kind, subject in jobs if kind is JobKind.RUN and subject not in live)
-    commands: list[Command] = [*ending]
-    for project in snapshot.projects:
-        tickets = [ticket for ticket in snapshot.tickets if ticket.project == project.id]
-        commands += _wakes(project, tickets, now)
-        if not project.trusted:
-            continue
-        free = [ticket for ticket in tickets if ticket.id not in snapshot.held]
-        commands += _hand_backs(project, tickets, snapshot.held)
-        begun = free + [ticket for ticket in tickets if ticket not in free and ticket.state in _NOT_THE_HOLDERS]
-        wanted = _project_jobs(project, tickets) + _in_hand(begun) + _waiting(project, free, tickets, states)
-        wanted += _aside(snapshot, project)
-        starts = [start for start in wanted if (start.kind, start.subject) not in jobs | resting]
-        running = leaving + sum(1 for ticket in tickets for kind in _OF_TICKETS if (kind, ticket.id) in jobs)
-        admitted = _within(starts, min(room, project.parallel - running))
-        room -= sum(1 for start in admitted if start.kind in _OF_TICKETS)
-        commands += admitted
-        serving = _turns(project, snapshot.agents, jobs | resting, now)[: max(0, room)]
-        room -= len(serving)
-        commands += serving
-    return _in_rhythm(snapshot, commands, now)
+    decision = _Round(snapshot, now)
+    works = [_ProjectWork(snapshot, project) for project in snapshot.projects]
+    for work in works:
+        decision.commands += work.wakes(now)
+        if work.may_run:
+            decision.commands += work.hand_backs()
+            decision.offer_all(work.project, work.project_jobs() + work.started())
+    runnable = [work for work in works if work.may_run]
+    queues = [_StartQueue(work.project, work.new_starts()) for work in runnable]
+    queues += [_StartQueue(work.project, work.turns(now), turns=True) for work in runnable]
+    decision.share(queues)
+    for work in runnable:
+        decision.offer_all(work.project, work.optional_reviews())
+    times = [hold.until for hold in decision.held.values() if hold.until is not None]
+    wake_at = min([*times, *_wake_times(snapshot, now)], default=None)
+    return Decision(tuple(decision.commands), wake_at, decision.held)
 
 
-def _in_rhythm(snapshot: BoardSnapshot, commands: list[Command], now: float) -> Decision:
-    """Of the agents that could begin, those that may. What is in hand already goes on."""
-    queued = {ticket.id for ticket in snapshot.tickets if ticket.state is State.QUEUED}
-    to_read = {ticket.id for ticket in snapshot.tickets if ticket.state is State.REVIEWING} - snapshot.open_readings
-    in_a_turn = {agent.number for agent in snapshot.agents if agent.in_a_turn}
-    begins: dict[StartCandidate, Command] = {}
-    for command in commands:
-        match command:
+@dataclass
+class _StartQueue:
+    """Candidates of one project that share slots with other queues, in order."""
+
+    project: ProjectView
+    starts: deque[tuple[float, StartJob]]
+    """Each with the time since which it waits."""
+    turns: bool = False
+    """Turns of standing agents: they count against the machine's slots, not against the project's limit."""
+
+
+class _Round:
+    """One decision in the making: the commands so far, and the room that they leave."""
+
+    def __init__(self, snapshot: BoardSnapshot, now: float) -> None:
+        backing_off = {job for job, until in snapshot.resting.items() if until > now}
+        ending = _runs_to_end(snapshot, snapshot.jobs | backing_off)
+        jobs = snapshot.jobs | {(start.kind, start.subject) for start in ending}
+        self.commands: list[Command] = [*ending]
+        self.held: dict[StartCandidate, HoldReason] = {}
+        self._busy = jobs | backing_off
+        self._room = snapshot.slots - sum(1 for kind, _ in jobs if kind in TAKES_A_SLOT)
+        self._admission = AdmissionRound(snapshot.admission, now)
+        self._queued = {ticket.id for ticket in snapshot.tickets if ticket.state is State.QUEUED}
+        reviewing = {ticket.id for ticket in snapshot.tickets if ticket.state is State.REVIEWING}
+        self._to_review = reviewing - snapshot.open_readings
+        self._in_a_turn = {agent.number for agent in snapshot.agents if agent.in_a_turn}
+        projects = {ticket.id: ticket.project for ticket in snapshot.tickets}
+        limited = [subject for kind, subject in jobs if kind in _PROJECT_LIMITED]
+        self._on_tickets = Counter(projects[subject] for subject in limited if subject in projects)
+        # The agent of a stopped ticket may still be ending. Its project is not in the snapshot, so it counts for all.
+        self._leaving = sum(1 for kind, subject in jobs if kind is JobKind.RUN and subject not in projects)
+        employers = {agent.number: agent.project for agent in snapshot.agents}
+        serving = [subject for kind, subject in jobs if kind is JobKind.SERVE]
+        self._on_turns = Counter(employers[agent] for agent in serving if agent in employers)
+
+    def share(self, queues: list[_StartQueue]) -> None:
+        """Offer all starts, each time the next one of the queue with the fewest agents at work."""
+        left = [queue for queue in queues if queue.starts]
+        while left:
+            queue = min(left, key=lambda one: (self._at_work(one), one.starts[0][0]))
+            self.offer(queue.project, queue.starts.popleft()[1])
+            if not queue.starts:
+                left.remove(queue)
+
+    def offer_all(self, project: ProjectView, starts: Iterable[StartJob]) -> None:
+        for start in starts:
+            self.offer(project, start)
+
+    def offer(self, project: ProjectView, start: StartJob) -> None:
+        """Start the job unless it runs already, has no room, or is held."""
+        if (start.kind, start.subject) in self._busy or not self._has_room(project, start.kind):
+            return
+        candidate = self._candidate(start)
+        if candidate is not None:
+            hold = self._admission.admit(candidate, started=candidate in self._to_review)
+            if hold is not None:
+                self.held[candidate] = hold
+                return
+        if start.kind in TAKES_A_SLOT:
+            self._room -= 1
+            at_work = self._on_turns if start.kind is JobKind.SERVE else self._on_tickets
+            at_work[project.id] += 1
+        self.commands.append(start)
+
+    def _has_room(self, project: ProjectView, kind: JobKind) -> bool:
+        """Only agents need room; checks and landing always have it."""
+        if kind in _PROJECT_LIMITED and self._leaving + self._on_tickets[project.id] >= project.parallel:
+            return False
+        return kind not in TAKES_A_SLOT or self._room > 0
+
+    def _candidate(self, start: StartJob) -> StartCandidate | None:
+        """What admission control knows the job by; None for work that has started."""
+        match start:
             # Without a version it only brings an older run to its end.
-            case StartJob(JobKind.RUN, ticket, version) if version is not None and ticket in queued:
-                begins[ticket] = command
-            case StartJob(JobKind.REVIEW, ticket) if ticket in to_read:
-                begins[ticket] = command
-            case StartJob(JobKind.SERVE, agent) if agent not in in_a_turn:
-                begins[agent_seat(agent)] = command
-    admitted = admit(snapshot.rhythm, tuple(begins), now, in_hand=to_read)
-    held = {begins[who] for who in admitted.held}
-    kept = tuple(command for command in commands if command not in held)
-    times = [time for time in (_wake_at(snapshot, now), admitted.wake_at) if time is not None]
-    return Decision(kept, min(times, default=None), admitted.held)
+            case StartJob(JobKind.RUN, ticket, version) if version is not None and ticket in self._queued:
+                return ticket
+            case StartJob(JobKind.REVIEW, ticket) if ticket in self._to_review:
+                return ticket
+            case StartJob(JobKind.SERVE, agent) if agent not in self._in_a_turn:
+                return agent_seat(agent)
+            case _:
+                return None
+
+    def _at_work(self, queue: _StartQueue) -> int:
+        return (self._on_turns if queue.turns else self._on_tickets)[queue.project.id]
 
 
-def _to_end(snapshot: BoardSnapshot, busy: frozenset[tuple[JobKind, int]]) -> list[StartJob]:
-    """Runs of tickets that a person took out of work while nobody looked: they still need an end, before a new one."""
-    working = {ticket.id for ticket in snapshot.tickets if ticket.state is State.WORKING}
-    begun = [StartJob(JobKind.RUN, ticket) for ticket in sorted(snapshot.open_runs - working)]
-    read = {ticket.id for ticket in snapshot.tickets if ticket.state is State.REVIEWING} | snapshot.read_aside.keys()
-    begun += [StartJob(JobKind.REVIEW, ticket) for ticket in sorted(snapshot.open_readings - read)]
-    # A turn that has begun comes to its end whatever became of its agent.
-    begun += [StartJob(JobKind.SERVE, agent.number) for agent in snapshot.agents if agent.in_a_turn]
-    return [start for start in begun if (start.kind, start.subject) not in busy]
+class _ProjectWork:
+    """What one project wants to run."""
 
+    def __init__(self, snapshot: BoardSnapshot, project: ProjectView) -> None:
+        self.project = project
+        self._snapshot = snapshot
+        self._tickets = [ticket for ticket in snapshot.tickets if ticket.project == project.id]
 
-def _turns(
-    project: ProjectView, agents: tuple[AgentView, ...], busy: frozenset[tuple[JobKind, int]], now: float
-) -> list[StartJob]:
-    """Agents with something to do. They count against the machine's slots, not against the project's."""
-    if project.paused:
-        return []
-    return [
-        StartJob(JobKind.SERVE, agent.number)
-        for agent in agents
-        if agent.project == project.id
-        and agent.wanted
-        and not agent.in_a_turn
-        and (agent.held_until is None or agent.held_until <= now)
-        and (JobKind.SERVE, agent.number) not in busy
-    ]
+    @property
+    def may_run(self) -> bool:
+        return self.project.trusted and self.project.readable
 
+    @property
+    def _may_start(self) -> bool:
+        """Nothing new starts while the person's commits are on their way into the target: it would use old code."""
+        return not self.project.paused and not self.project.person_waiting
 
-def _wakes(project: ProjectView, tickets: list[Ticket], now: float) -> list[Wake]:
-    wakes = []
-    for ticket in tickets:
-        if ticket.parked is None:
-            continue
-        timed = ticket.parked.until is not None and ticket.parked.until <= now
-        blameless = ticket.parked.reason is ParkReason.RED_BASELINE
-        if timed or (blameless and project.baseline_known and not project.baseline_red):
-            wakes.append(Wake(ticket.id, ticket.version))
-    return wakes
-
-
-def _hand_backs(project: ProjectView, tickets: list[Ticket], held: frozenset[int]) -> list[HandBack]:
-    if project.paused or project.person_waiting:
-        return []
-    back = [ticket for ticket in tickets if ticket.id in held and ticket.state is State.QUEUED]
-    return [HandBack(ticket.id, ticket.version) for ticket in back]
-
-
-def _project_jobs(project: ProjectView, tickets: list[Ticket]) -> list[StartJob]:
-    jobs = []
-    waits = project.person_waiting or any(ticket.state is State.LANDING for ticket in tickets)
-    if project.landing_begun or waits:
-        jobs.append(StartJob(JobKind.LAND, project.id))
-    if tickets and not project.baseline_known:
-        jobs.append(StartJob(JobKind.BASELINE, project.id))
-    return jobs
-
-
-def _in_hand(tickets: list[Ticket]) -> list[StartJob]:
-    """What was begun goes on, whoever began it: after a restart its job is missing and starts again."""
-    kinds = {State.WORKING: JobKind.RUN, State.CHECKING: JobKind.CHECK, State.REVIEWING: JobKind.REVIEW}
-    return [StartJob(kinds[ticket.state], ticket.id, ticket.version) for ticket in tickets if ticket.state in kinds]
-
-
-def _aside(snapshot: BoardSnapshot, project: ProjectView) -> list[StartJob]:
-    """What is read without anybody waiting for it comes last."""
-    mine = sorted(ticket for ticket, whose in snapshot.read_aside.items() if whose == project.id)
-    return [] if project.paused else [StartJob(JobKind.REVIEW, ticket) for ticket in mine]
-
-
-def _waiting(
-    project: ProjectView, free: list[Ticket], tickets: list[Ticket], states: Mapping[int, State]
-) -> list[StartJob]:
-    """Who of those that nobody has claimed may begin: attempts that go on before new ones, then priority, then age.
-
-    Nothing begins while the person's own commits are on their way into the target: it would start from old code.
-    """
-    if project.paused or project.person_waiting:
-        return []
-    ready = [
-        ticket
-        for ticket in free
-        if ticket.state is State.QUEUED and ticket.spec.driver != STANDING and board.ready(ticket.spec.after, states)
-    ]
-    ready.sort(key=lambda ticket: (ticket.attempt == 0, -ticket.spec.priority, ticket.id))
-    at_work = [ticket for ticket in tickets if ticket.state in AT_WORK]
-    ready = ordered(ready, at_work, project.overlap)
-    return [
-        StartJob(JobKind.CHECK if ticket.spec.checkpoint else JobKind.RUN, ticket.id, ticket.version)
-        for ticket in ready
-    ]
-
-
-def _within(starts: list[StartJob], room: int) -> list[StartJob]:
-    """Agents only as far as there is room; checks and landing always."""
-    admitted = []
-    for start in starts:
-        if start.kind in _OF_TICKETS:
-            if room <= 0:
+    def wakes(self, now: float) -> list[Wake]:
+        wakes = []
+        for ticket in self._tickets:
+            if ticket.parked is None:
                 continue
-            room -= 1
-        admitted.append(start)
-    return admitted
+            timed = ticket.parked.until is not None and ticket.parked.until <= now
+            red_target = ticket.parked.reason is ParkReason.RED_BASELINE
+            if timed or (red_target and self.project.baseline_known and not self.project.baseline_red):
+                wakes.append(Wake(ticket.id, ticket.version))
+        return wakes
+
+    def hand_backs(self) -> list[HandBack]:
+        if not self._may_start:
+            return []
+        claimed = [ticket for ticket in self._tickets if ticket.id in self._snapshot.held]
+        return [HandBack(ticket.id, ticket.version) for ticket in claimed if ticket.state is State.QUEUED]
+
+    def project_jobs(self) -> list[StartJob]:
+        project, jobs = self.project, []
+        waiting = project.person_waiting or any(ticket.state is State.LANDING for ticket in self._tickets)
+        if project.landing_begun or waiting:
+            jobs.append(StartJob(JobKind.LAND, project.id))
+        if self._tickets and not project.baseline_known:
+            jobs.append(StartJob(JobKind.BASELINE, project.id))
+        return jobs
+
+    def started(self) -> list[StartJob]:
+        """Started work whose job is missing, as after a restart."""
+        kinds = {State.WORKING: JobKind.RUN, State.CHECKING: JobKind.CHECK, State.REVIEWING: JobKind.REVIEW}
+        free, claimed = self._free(), self._snapshot.held
+        ours = free + [one for one in self._tickets if one.id in claimed and one.state in _NOT_WITH_HOLDER]
+        return [StartJob(kinds[ticket.state], ticket.id, ticket.version) for ticket in ours if ticket.state in kinds]
+
+    def new_starts(self) -> deque[tuple[float, StartJob]]:
+        """Unclaimed tickets that may start, sorted: retries first, then priority, then age."""
+        if not self._may_start:
+            return deque()
+        states = dict(self._snapshot.ended) | {ticket.id: ticket.state for ticket in self._snapshot.tickets}
+        ready = [
+            ticket
+            for ticket in self._free()
+            if ticket.state is State.QUEUED
+            and ticket.spec.driver != STANDING
+            and board.ready(ticket.spec.after, states)
+        ]
+        ready.sort(key=lambda ticket: (ticket.attempt == 0, -ticket.spec.priority, ticket.id))
+        at_work = [ticket for ticket in self._tickets if ticket.state in AT_WORK]
+        return deque(
+            (
+                ticket.moved_at,
+                StartJob(JobKind.CHECK if ticket.spec.checkpoint else JobKind.RUN, ticket.id, ticket.version),
+            )
+            for ticket in ordered(ready, at_work, self.project.overlap)
+        )
+
+    def turns(self, now: float) -> deque[tuple[float, StartJob]]:
+        """Turns of standing agents that have something to do."""
+        if self.project.paused:
+            return deque()
+        mine = [agent for agent in self._snapshot.agents if agent.project == self.project.id]
+        return deque(
+            (agent.waiting_since, StartJob(JobKind.SERVE, agent.number))
+            for agent in mine
+            if agent.wanted and not agent.in_a_turn and (agent.held_until is None or agent.held_until <= now)
+        )
+
+    def optional_reviews(self) -> list[StartJob]:
+        mine = sorted(ticket for ticket, whose in self._snapshot.read_aside.items() if whose == self.project.id)
+        return [] if self.project.paused else [StartJob(JobKind.REVIEW, ticket) for ticket in mine]
+
+    def _free(self) -> list[Ticket]:
+        return [ticket for ticket in self._tickets if ticket.id not in self._snapshot.held]
 
 
-def _wake_at(snapshot: BoardSnapshot, now: float) -> float | None:
+def _runs_to_end(snapshot: BoardSnapshot, busy: frozenset[tuple[JobKind, int]]) -> list[StartJob]:
+    """Jobs for runs whose ticket left its state while no job followed them. Each must end before a new one starts."""
+    working = {ticket.id for ticket in snapshot.tickets if ticket.state is State.WORKING}
+    open_ = [StartJob(JobKind.RUN, ticket) for ticket in sorted(snapshot.open_runs - working)]
+    read = {ticket.id for ticket in snapshot.tickets if ticket.state is State.REVIEWING} | snapshot.read_aside.keys()
+    open_ += [StartJob(JobKind.REVIEW, ticket) for ticket in sorted(snapshot.open_readings - read)]
+    # A started turn is followed to its end even if its agent was fired.
+    open_ += [StartJob(JobKind.SERVE, agent.number) for agent in snapshot.agents if agent.in_a_turn]
+    return [start for start in open_ if (start.kind, start.subject) not in busy]
+
+
+def _wake_times(snapshot: BoardSnapshot, now: float) -> list[float]:
     parked = [ticket.parked.until for ticket in snapshot.tickets if ticket.parked and ticket.parked.until is not None]
     held = [agent.held_until for agent in snapshot.agents if agent.wanted and agent.held_until is not None]
-    return min((time for time in [*parked, *held, *snapshot.resting.values()] if time > now), default=None)
+    return [time for time in [*parked, *held, *snapshot.resting.values()] if time > now]

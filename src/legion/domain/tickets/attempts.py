@@ -19,6 +19,28 @@ def next_try(
     return Fail(f"gave up after {tries_of(ticket)}: {reason}", feedback, ground, cause, why=reason)
 
 
+def next_try_after_no_change(ticket: Ticket, reason: str, feedback: str, *, again: bool) -> TryAgain | Fail:
+    """The next attempt after one that changed nothing. If it is the second one in a row (`again`), a person is
+    asked.
+    """
+    if not again:
+        return next_try(ticket, reason, feedback)
+    return Fail(f"gave up after {tries_of(ticket)}: {reason}", feedback, why=reason, asks=True)
+
+
+MOST_FORGIVEN = 20
+"""Conflicts of one ticket that cost no attempt, so that a ticket that never wins ends at last."""
+
+
+def next_try_after_conflict(ticket: Ticket, reason: str, feedback: str, ground: StartPoint) -> TryAgain | Fail:
+    """The next attempt after a conflict with what landed meanwhile. That is not the agent's fault: it costs no
+    attempt.
+    """
+    if ticket.skipped > -MOST_FORGIVEN:
+        return TryAgain(reason, feedback, ground, Cause.CONFLICT, skips=-1)
+    return next_try(ticket, reason, feedback, ground, Cause.CONFLICT)
+
+
 def tries_of(ticket: Ticket) -> str:
     """How many attempts were made since a person last asked for it."""
     made = ticket.attempt - ticket.spared

@@ -7,6 +7,9 @@ from enum import Enum
 
 from legion.domain.tickets.evidence import Bound
 
+MOST_BUDGET = 100_000
+"""Dollars; a larger figure is a typing error."""
+
 
 class ReviewPolicy(Enum):
     """When an independent reviewer reads a change, beside the readers of the ticket's own team."""

@@ -117,7 +117,9 @@ class Ticket:
     spared: int = 0
     """Attempts that no longer count, because a person asked for a retry after them."""
     skipped: int = 0
-    """Attempts that count and were never made: the ladder left a rung before they were used up."""
+    """Attempts that count and were never made (escalation left a rung early), less those that do not count
+    (conflicts).
+    """
     base: str | None = None
     """The commit that its worktree is based on."""
     plant: str | None = None
@@ -218,7 +220,7 @@ class TryAgain:
     ground: StartPoint | None = None
     cause: Cause = Cause.ATTEMPT
     skips: int = 0
-    """Attempts that it skips."""
+    """Attempts that it skips; -1: this attempt does not count."""
 
 
 @dataclass(frozen=True)
@@ -257,6 +259,8 @@ class Fail:
     """Why the last attempt failed, where only more attempts are missing."""
     leaves: bool = False
     """No further attempt in this conversation could help, though some may be left."""
+    asks: bool = False
+    """No further attempt at all could help before a person has answered, though some may be left."""
 
 
 @dataclass(frozen=True)

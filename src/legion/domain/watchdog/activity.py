@@ -125,41 +125,55 @@ class Repeats:
     """Its time."""
 
 
-def read(happenings: Iterable[JournalFact]) -> Activity:
-    open_calls: dict[str, ToolUse] = {}
-    asking: dict[str, float] = {}
-    returned: list[ToolReturn] = []
-    seen: set[tuple[str, str]] = set()
-    last_at, last_number, through = 0.0, 0, False
-    for one in happenings:
-        last_at, last_number = one.time, one.number
+class ActivityReader:
+    """Reads journal facts as they come, each once: a long run costs no more per fact than a short one."""
+
+    def __init__(self) -> None:
+        self._open: dict[str, ToolUse] = {}
+        self._asking: dict[str, float] = {}
+        self._returned: list[ToolReturn] = []
+        self._seen: set[tuple[str, str]] = set()
+        self._last_at, self._last_number, self._through = 0.0, 0, False
+
+    def add(self, one: JournalFact) -> None:
+        self._last_at, self._last_number = one.time, one.number
         id, question = str(one.facts.get("call") or ""), str(one.facts.get("question") or "")
         match one.kind:
             case "begins" if id:
-                open_calls[id] = _call(one, id)
-            case "returned" if id in open_calls:
-                back = _return(one, open_calls.pop(id), seen)
-                seen.add(back.same)
-                returned.append(back)
+                self._open[id] = _call(one, id)
+            case "returned" if id in self._open:
+                back = _return(one, self._open.pop(id), self._seen)
+                self._seen.add(back.same)
+                self._returned.append(back)
             case "asked" if question:
-                asking[question] = one.time
+                self._asking[question] = one.time
             case "answered":
-                asking.pop(question, None)
+                self._asking.pop(question, None)
             case "result":
-                # A call that was cut off never returns.
-                open_calls.clear()
-                through = True
+                # A call that was cut off does not return.
+                self._open.clear()
+                self._through = True
             case "told" | "called" | "said":
-                through = False
-    return Activity(
-        returned=tuple(returned),
-        open=tuple(open_calls.values()),
-        asking=tuple(asking),
-        asked_at=min(asking.values(), default=None),
-        last_at=last_at,
-        last_number=last_number,
-        through=through,
-    )
+                self._through = False
+
+    def activity(self) -> Activity:
+        return Activity(
+            returned=tuple(self._returned),
+            open=tuple(self._open.values()),
+            asking=tuple(self._asking),
+            asked_at=min(self._asking.values(), default=None),
+            last_at=self._last_at,
+            last_number=self._last_number,
+            through=self._through,
+        )
+
+
+def read(happenings: Iterable[JournalFact]) -> Activity:
+    """All of them at once."""
+    reader = ActivityReader()
+    for one in happenings:
+        reader.add(one)
+    return reader.activity()
 
 
 def repeats(returned: Sequence[ToolReturn], *, after: int) -> Repeats | None:

@@ -1,4 +1,4 @@
-"""Claude Code as an agent: driven through its own SDK, held in by our runner.
+"""The driver of Claude Code, through its own SDK.
 
-Only `driver`, `talk` and `transport` import the SDK, and only runners import those.
+Only runners import `driver`, `session`, `journal`, `mcp_server` and `transport`, which import the SDK.
 """

@@ -1,4 +1,4 @@
-"""Claude Code as the runner sees it: one driver, from the program's start to its end."""
+"""The driver of Claude Code that a runner loads."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from legion.drivers.claude.session import ClaudeSession
 class ClaudeDriver:
     def run(self, host: Host) -> Ending:
         try:
-            return asyncio.run(_talk(host))
+            return asyncio.run(_run_session(host))
         except StartFailed as failure:
             return Ending(outcome=EndKind.FAILED_TO_START, exit_code=None, message=str(failure))
 
 
-async def _talk(host: Host) -> Ending:
-    return await ClaudeSession(host, ClaudeOptions.from_json(host.options)).until_end()
+async def _run_session(host: Host) -> Ending:
+    return await ClaudeSession(host, ClaudeOptions.from_json(host.options)).run_to_end()

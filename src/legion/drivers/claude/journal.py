@@ -1,4 +1,4 @@
-"""What Claude Code says and does, as events in the run's journal and as lines that a person reads in its log."""
+"""Writes Claude Code's messages as events of the run's journal and as lines of its log."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ _LONGEST_TEXT = 8000
 _LONGEST_RESULT = 100_000
 _LONGEST_INPUT = 400
 _LONGEST_HEAD = 200
-_SILENT = frozenset({"init", "status", "hook_started", "hook_response"})
+_IGNORED = frozenset({"init", "status", "hook_started", "hook_response"})
 
 
 class ClaudeJournal:
-    """The writing end: one method per kind of message."""
+    """One method per kind of message."""
 
     def __init__(self, host: Host) -> None:
         self._host = host
@@ -53,19 +53,19 @@ class ClaudeJournal:
             case SystemMessage():
                 self._system(message)
 
-    def say(self, line: str) -> None:
+    def print(self, line: str) -> None:
         self._host.output.write(line.encode("utf-8", "replace") + b"\n")
 
     def _assistant(self, block: object, parent: str | None, answer: str | None) -> None:
         match block:
             case TextBlock(text=text) if text.strip():
                 self._host.record("said", text=_cut(text, _LONGEST_TEXT), parent=parent)
-                self.say(text)
+                self.print(text)
             case ThinkingBlock(thinking=thinking):
                 self._host.record("thought", length=len(thinking), parent=parent)
             case ToolUseBlock(id=call, name=tool, input=input):
                 self._host.record("called", call=call, tool=tool, input=summary(input), parent=parent, answer=answer)
-                self.say(f"> {tool}: {summary(input)}")
+                self.print(f"> {tool}: {summary(input)}")
 
     def _returned(self, block: ToolResultBlock) -> None:
         text = _text_of(block.content)
@@ -84,7 +84,7 @@ class ClaudeJournal:
         )
         first = head.strip().splitlines()[:1]
         if failed:
-            self.say(f"  failed: {first[0] if first else '(no output)'}")
+            self.print(f"  failed: {first[0] if first else '(no output)'}")
 
     def _system(self, message: SystemMessage) -> None:
         data = message.data
@@ -93,13 +93,13 @@ class ClaudeJournal:
                 status, delay = data.get("error_status"), data.get("retry_delay_ms")
                 self._host.record("retry", status=status, error=data.get("error"), delay_ms=delay)
                 why = f"{data.get('error')}, {status}" if status else "the connection broke"
-                self.say(f"  the model did not answer ({why}); it is asked again")
+                self.print(f"  the model did not answer ({why}); retrying")
             case "permission_denied":
                 self._host.record("denied", tool=data.get("tool_name"), call=data.get("tool_use_id"))
-                self.say(f"  denied: {data.get('tool_name')}")
+                self.print(f"  denied: {data.get('tool_name')}")
             case "model_fallback":
                 self._host.record("fallback", **_plain(data))
-            case quiet if quiet in _SILENT:
+            case ignored if ignored in _IGNORED:
                 return
             case other:
                 self._host.record("noted", what=other)
@@ -130,7 +130,7 @@ def summary(input: object) -> str:
 
 
 def digest_of(input: object) -> str:
-    """Tells two inputs apart that look the same in one line."""
+    """Distinguishes inputs whose summaries are equal."""
     return _digest(json.dumps(input, sort_keys=True, default=str))
 
 

@@ -1,7 +1,7 @@
-"""Legion's own tools for Claude Code: an MCP server inside the runner that passes each call on to the daemon.
+"""Legion's own tools for Claude Code: an MCP server inside the runner that forwards each call to the daemon.
 
-The runner is outside of the sandbox, so it reaches the daemon's socket, and the token never comes near the agent. A
-call that finds no daemon waits for the next one: the request has a name, so that it counts once.
+The runner is outside of the sandbox, so it reaches the daemon's socket, and the agent never sees the token. A call that
+finds no daemon waits for the next one: each request has an id, so it is executed once.
 """
 
 from __future__ import annotations
@@ -20,34 +20,34 @@ from claude_agent_sdk import McpSdkServerConfig
 from mcp.server import Server
 from mcp.types import CallToolRequestParams, CallToolResult, ListToolsResult, TextContent, Tool
 
-from legion.drivers.claude.options import ToolLink, ToolText
+from legion.drivers.profile import ToolLink, ToolText
 
 _PAUSES = (0.1, 0.2, 0.5, 1.0, 2.0)
-"""Seconds between two tries; the last one counts until there is a daemon again."""
+"""Seconds between two tries; the last one repeats until there is a daemon again."""
 _MOST_BUSY = 30
-"""How often a daemon may say that it is busy before the model hears of it."""
+"""How often a daemon may answer that it is busy before the model gets that answer."""
 _LONGEST_ANSWER = 8 << 20
 _NO_ANSWER = 120.0
-"""Seconds: every call is answered, or told to ask again, long before."""
+"""Seconds: the daemon answers every call, or asks to repeat it, long before."""
 
 
-def server(desk: ToolLink) -> McpSdkServerConfig:
-    line = DaemonLink(desk)
-    listed = ListToolsResult(tools=[_tool(text) for text in desk.tools])
+def server(link: ToolLink) -> McpSdkServerConfig:
+    daemon = DaemonLink(link)
+    listed = ListToolsResult(tools=[_tool(text) for text in link.tools])
 
     async def on_list(_context: object, _params: object) -> ListToolsResult:
         return listed
 
     async def on_call(_context: object, params: CallToolRequestParams) -> CallToolResult:
-        answer = await line.call(params.name, params.arguments or {})
+        answer = await daemon.call(params.name, params.arguments or {})
         return CallToolResult(content=[TextContent(text=answer.text)], is_error=answer.failed)
 
-    made = Server(desk.server, on_list_tools=on_list, on_call_tool=on_call)
-    return McpSdkServerConfig(type="sdk", name=desk.server, instance=made)
+    made = Server(link.server, on_list_tools=on_list, on_call_tool=on_call)
+    return McpSdkServerConfig(type="sdk", name=link.server, instance=made)
 
 
 def _tool(text: ToolText) -> Tool:
-    """Always loaded: Claude Code hides other tools behind a search, and who never sees a tool never looks for it."""
+    """Always loaded: Claude Code hides other tools behind a search, and models do not search for unknown tools."""
     return Tool.model_validate(
         {
             "name": text.name,
@@ -65,7 +65,7 @@ class ToolResult:
 
 
 class DaemonAway(Exception):
-    """Nobody answers at the moment, or not with something that we understand."""
+    """No daemon answers, or its answer cannot be parsed."""
 
 
 @dataclass(kw_only=True)
@@ -75,13 +75,13 @@ class DaemonReply:
 
 
 class DaemonLink:
-    """To whichever daemon serves the folder at the moment."""
+    """Calls the daemon that currently serves the data folder."""
 
-    def __init__(self, desk: ToolLink) -> None:
-        self._desk = desk
+    def __init__(self, link: ToolLink) -> None:
+        self._link = link
 
     async def call(self, tool: str, arguments: Mapping[str, Any]) -> ToolResult:
-        """Until there is an answer; whoever ends the run ends this."""
+        """Retry until there is an answer, or the run ends."""
         body = json.dumps({"arguments": arguments, "request": str(uuid.uuid4())}).encode()
         tries = busy = 0
         while True:
@@ -90,7 +90,7 @@ class DaemonLink:
             except (DaemonAway, OSError, TimeoutError, EOFError):
                 reply = None
             if reply is None or (reply.status == 503 and busy < _MOST_BUSY):
-                # There is no daemon at the moment, or it is too busy, or just ending.
+                # No daemon is running, or it is too busy, or shutting down.
                 busy += reply is not None
                 await asyncio.sleep(_PAUSES[min(tries, len(_PAUSES) - 1)])
                 tries += 1
@@ -106,39 +106,39 @@ class DaemonLink:
         reader, writer = await self._connect()
         try:
             head = (
-                f"POST {path} HTTP/1.0\r\nHost: localhost\r\nAuthorization: Bearer {self._desk.token}\r\n"
+                f"POST {path} HTTP/1.0\r\nHost: localhost\r\nAuthorization: Bearer {self._link.token}\r\n"
                 f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
             )
             writer.write(head.encode() + body)
             await writer.drain()
-            return _understood(await reader.read(-1))
+            return _parse(await reader.read(-1))
         finally:
             writer.close()
             with contextlib.suppress(OSError):
                 await writer.wait_closed()
 
     async def _connect(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-        socket, url = self._listening()
+        socket, url = self._address()
         if socket:
             return await asyncio.open_unix_connection(socket, limit=_LONGEST_ANSWER)
         return await asyncio.open_connection(url.hostname, url.port, limit=_LONGEST_ANSWER)
 
-    def _listening(self) -> tuple[str | None, SplitResult]:
-        """The record names the daemon of this moment, which may listen elsewhere than the one before."""
+    def _address(self) -> tuple[str | None, SplitResult]:
+        """The record holds the current daemon's address, which may differ from that of the daemon before."""
         try:
-            record = json.loads(Path(self._desk.record).read_bytes())
+            record = json.loads(Path(self._link.record).read_bytes())
             return record["socket"], urlsplit(record["url"])
         except (OSError, ValueError, KeyError) as unreadable:
             raise DaemonAway from unreadable
 
 
-def _understood(answer: bytes) -> DaemonReply:
+def _parse(answer: bytes) -> DaemonReply:
     head, gap, content = answer.partition(b"\r\n\r\n")
-    words = head.split(b" ", 2)
-    if not gap or len(words) < 2 or not words[1].isdigit():
+    status = head.split(b" ", 2)
+    if not gap or len(status) < 2 or not status[1].isdigit():
         raise DaemonAway
     try:
         body = json.loads(content)
     except ValueError:
         raise DaemonAway from None
-    return DaemonReply(status=int(words[1]), body=body if isinstance(body, dict) else {})
+    return DaemonReply(status=int(status[1]), body=body if isinstance(body, dict) else {})

@@ -1,4 +1,4 @@
-"""The narrowest rule of Claude Code that allows what it asks for, so that a person can allow it for always. Pure."""
+"""Builds the narrowest permission rule of Claude Code for a call, so that a person can allow it permanently. Pure."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from urllib.parse import urlsplit
 _EDITS = {"Write": "file_path", "Edit": "file_path", "MultiEdit": "file_path", "NotebookEdit": "notebook_path"}
 _READS = {"Read": "file_path"}
 _LONGEST = 300
-_OWN_LETTERS = set("()*\n\r\0")
-"""What means something in a rule, or cannot be shown on one line."""
+_SPECIAL = set("()*\n\r\0")
+"""Characters with a meaning in a rule, or that cannot be shown on one line."""
 
 
 def rule_for(tool: str, input: Mapping[str, object]) -> str:
-    """Empty where no rule says exactly this."""
+    """Empty where no rule allows exactly this."""
     if tool == "Bash":
         return _rule("Bash", input.get("command"))
     if tool in _EDITS:
@@ -26,13 +26,13 @@ def rule_for(tool: str, input: Mapping[str, object]) -> str:
 
 
 def _rule(tool: str, content: object) -> str:
-    if not isinstance(content, str) or not content.strip() or len(content) > _LONGEST or _OWN_LETTERS & set(content):
+    if not isinstance(content, str) or not content.strip() or len(content) > _LONGEST or _SPECIAL & set(content):
         return ""
     return f"{tool}({content})"
 
 
 def _absolute(path: object) -> object:
-    """A rule's path begins with two strokes where it starts at the root of the disk."""
+    """An absolute path in a rule starts with two slashes."""
     return f"/{path}" if isinstance(path, str) and path.startswith("/") else None
 
 

@@ -1,4 +1,4 @@
-"""Which Claude Code is started: the person's own where it is new enough, else the one that came with the SDK."""
+"""Finds the Claude Code to start: the person's own where it is new enough, else the one that came with the SDK."""
 
 from __future__ import annotations
 
@@ -7,47 +7,35 @@ import os
 import re
 import shutil
 import subprocess
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
+from legion.drivers.profile import ProgramFile, ProgramUnusable
+
 OLDEST = (2, 1, 248)
-"""Before this release prompts could not be sent word for word."""
+"""Earlier releases could not send prompts verbatim."""
 
-_PATIENCE = 20.0
-
-
-@dataclass(frozen=True, kw_only=True)
-class ClaudeProgram:
-    path: Path
-    version: str
-    bundled: bool
-    passed_over: str = ""
-    """Why the person's own one is not used, where there is one."""
+_VERSION_TIMEOUT = 20.0
 
 
-class NoClaude(Exception):
-    """No usable Claude Code; the message says what to do."""
-
-
-def find(wanted: str = "") -> ClaudeProgram:
-    """The program named in the settings, else the one on PATH, else the bundled one. Raises NoClaude."""
+def find(wanted: str = "") -> ProgramFile:
+    """The program named in the settings, else the one on PATH, else the bundled one. Raises ProgramUnusable."""
     if wanted:
         named = shutil.which(str(Path(wanted).expanduser()))
         if named is None:
-            raise NoClaude(f"There is no program {wanted}: mend `claude.program` in your settings, or remove it.")
-        return _judged(Path(named))
+            raise ProgramUnusable(f"There is no program {wanted}: fix `claude.program` in your settings, or remove it.")
+        return _new_enough(Path(named))
     own = shutil.which("claude")
     try:
         if own is not None:
-            return _judged(Path(own))
+            return _new_enough(Path(own))
         complaint = ""
-    except NoClaude as unfit:
+    except ProgramUnusable as unfit:
         complaint = str(unfit)
     bundled = bundled_program()
     if bundled is None:
-        raise NoClaude(complaint or "Claude Code is not installed: install it, or reinstall claude-agent-sdk.")
-    return ClaudeProgram(path=bundled, version=version_of(bundled), bundled=True, passed_over=complaint)
+        raise ProgramUnusable(complaint or "Claude Code is not installed: install it, or reinstall claude-agent-sdk.")
+    return ProgramFile(path=bundled, version=version_of(bundled), bundled=True, passed_over=complaint)
 
 
 def bundled_program() -> Path | None:
@@ -59,31 +47,36 @@ def bundled_program() -> Path | None:
 
 
 def version_of(path: Path) -> str:
-    """As it says itself. Raises NoClaude where it says nothing sensible."""
+    """As the program reports it. Raises ProgramUnusable where it reports none."""
     stat = path.stat()
-    return _asked(str(path), stat.st_mtime_ns, stat.st_size)
+    return _read_version(str(path), stat.st_mtime_ns, stat.st_size)
 
 
 @lru_cache(maxsize=16)
-def _asked(path: str, _changed: int, _size: int) -> str:
-    """Asked once for every program file: starting it takes a moment."""
+def _read_version(path: str, _changed: int, _size: int) -> str:
+    """Read once for every program file: starting the program takes a moment."""
     env = {name: os.environ[name] for name in ("PATH", "LANG") if name in os.environ}
     env["HOME"] = "/nonexistent"
     try:
-        said = subprocess.run(
-            [path, "--version"], env=env, capture_output=True, stdin=subprocess.DEVNULL, timeout=_PATIENCE, check=False
+        done = subprocess.run(
+            [path, "--version"],
+            env=env,
+            capture_output=True,
+            stdin=subprocess.DEVNULL,
+            timeout=_VERSION_TIMEOUT,
+            check=False,
         )
     except (OSError, subprocess.TimeoutExpired) as trouble:
-        raise NoClaude(f"{path} does not run ({trouble}): install Claude Code again.") from trouble
-    found = re.search(rb"(\d+)\.(\d+)\.(\d+)", said.stdout)
-    if said.returncode != 0 or found is None:
-        raise NoClaude(f"{path} does not tell its version: install Claude Code again.")
+        raise ProgramUnusable(f"{path} does not run ({trouble}): install Claude Code again.") from trouble
+    found = re.search(rb"(\d+)\.(\d+)\.(\d+)", done.stdout)
+    if done.returncode != 0 or found is None:
+        raise ProgramUnusable(f"{path} does not report its version: install Claude Code again.")
     return found[0].decode()
 
 
-def _judged(path: Path) -> ClaudeProgram:
+def _new_enough(path: Path) -> ProgramFile:
     version = version_of(path)
     if tuple(int(part) for part in version.split(".")) < OLDEST:
         oldest = ".".join(str(part) for part in OLDEST)
-        raise NoClaude(f"{path} is version {version}, and {oldest} is needed: update it with `claude update`.")
-    return ClaudeProgram(path=path, version=version, bundled=False)
+        raise ProgramUnusable(f"{path} is version {version}, and {oldest} is needed: update it with `claude update`.")
+    return ProgramFile(path=path, version=version, bundled=False)

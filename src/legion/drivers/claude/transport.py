@@ -1,4 +1,4 @@
-"""The SDK's line to a Claude Code that our runner started: JSON lines over the pipes of a sandboxed child."""
+"""The SDK's transport to a Claude Code that our runner started: JSON lines over the pipes of a sandboxed child."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from claude_agent_sdk._internal.transport.subprocess_cli import SubprocessCLITra
 from legion.drivers import Child, Host
 
 LONGEST_LINE = 64 << 20
-"""A longer message is passed over: no tool result that Claude Code sends comes near it."""
+"""A longer message is skipped: no tool result of Claude Code comes near it."""
 _CHUNK = 1 << 18
-_LAST_GASP = 1.0
-"""Seconds in which what a dead program printed is read; something else that holds its pipe may never close it."""
+_DRAIN_TIMEOUT = 1.0
+"""Seconds to read the rest of a dead program's output; another process that holds its pipe may never close it."""
 
 
 def command_line(program: str, options: ClaudeAgentOptions) -> tuple[str, ...]:
-    """The command line that the SDK itself would start. The only place that reaches into it."""
+    """The command line that the SDK itself would start. The only use of its internals."""
     prompts = "stdio" if options.can_use_tool else None
     chosen = replace(options, cli_path=program, permission_prompt_tool_name=prompts)
     sdk = SubprocessCLITransport(prompt="", options=chosen)
@@ -31,7 +31,7 @@ def command_line(program: str, options: ClaudeAgentOptions) -> tuple[str, ...]:
 
 
 def environment() -> dict[str, str]:
-    """What the SDK adds for the program."""
+    """The variables that the SDK adds for the program."""
     return {
         "CLAUDE_CODE_ENTRYPOINT": "sdk-py",
         "CLAUDE_AGENT_SDK_VERSION": sdk_version,
@@ -40,26 +40,26 @@ def environment() -> dict[str, str]:
 
 
 class HostTransport(Transport):
-    """Starts the program through the runner, and carries lines both ways until it ends."""
+    """Starts the program through the runner, and transports lines both ways until it exits."""
 
     def __init__(
         self,
         host: Host,
         options: ClaudeAgentOptions,
         *,
-        complain: Callable[[bytes], None],
-        hear: Callable[[dict[str, Any]], None] | None = None,
+        on_stderr: Callable[[bytes], None],
+        on_message: Callable[[dict[str, Any]], None] | None = None,
     ) -> None:
-        """`hear` is called with each message before the SDK has it: there one may overtake another."""
+        """`on_message` gets each message before the SDK does: inside the SDK one may overtake another."""
         self._host = host
         self._options = options
-        self._complain = complain
-        self._hear = hear
+        self._on_stderr = on_stderr
+        self._on_message = on_message
         self._child: Child | None = None
         self._stdin: asyncio.StreamWriter | None = None
         self._stdout: asyncio.StreamReader | None = None
         self._stderr: asyncio.Task[None] | None = None
-        self._read_to_the_end = asyncio.Event()
+        self._output_read = asyncio.Event()
 
     @property
     def started(self) -> bool:
@@ -86,16 +86,16 @@ class HostTransport(Transport):
         assert child.errors is not None, "it talks"
         loop = asyncio.get_running_loop()
         self._stdout = asyncio.StreamReader(limit=LONGEST_LINE)
-        await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(_given(self._stdout)), child.output)
+        await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(_not_none(self._stdout)), child.output)
         errors = asyncio.StreamReader()
         await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(errors), child.errors)
-        self._stderr = asyncio.create_task(self._pass_on(errors))
+        self._stderr = asyncio.create_task(self._forward_stderr(errors))
         transport, protocol = await loop.connect_write_pipe(asyncio.streams.FlowControlMixin, child.input)
         self._stdin = asyncio.StreamWriter(transport, protocol, None, loop)
 
     async def write(self, data: str) -> None:
         if self._stdin is None or self._stdin.is_closing():
-            raise CLIConnectionError("Claude Code does not listen any more.")
+            raise CLIConnectionError("Claude Code no longer reads its input.")
         try:
             self._stdin.write(data.encode())
             await self._stdin.drain()
@@ -113,56 +113,56 @@ class HostTransport(Transport):
             except asyncio.IncompleteReadError as end:
                 line = end.partial
             except asyncio.LimitOverrunError as long:
-                self._complain(b"A message that is too long was passed over.\n")
+                self._on_stderr(b"A message that is too long was skipped.\n")
                 await self._stdout.readexactly(long.consumed)
                 continue
-            message = _understood(line)
+            message = _parse(line)
             if message is not None:
-                if self._hear is not None:
-                    self._hear(message)
+                if self._on_message is not None:
+                    self._on_message(message)
                 yield message
             elif line.strip():
-                self._complain(line)
+                self._on_stderr(line)
             if not line.endswith(b"\n"):
-                self._read_to_the_end.set()
+                self._output_read.set()
                 return
 
-    async def hear_out(self) -> None:
-        """Until what a dead program had printed was passed on: its death may be known before its last words are."""
+    async def drain(self) -> None:
+        """Wait until the output of a dead program was read: its exit may be known before its last output is."""
         with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(self._read_to_the_end.wait(), _LAST_GASP)
-        await self._hear_out_errors()
+            await asyncio.wait_for(self._output_read.wait(), _DRAIN_TIMEOUT)
+        await self._drain_stderr()
 
-    async def _hear_out_errors(self) -> None:
+    async def _drain_stderr(self) -> None:
         if self._stderr is not None:
-            await asyncio.wait((self._stderr,), timeout=_LAST_GASP)
+            await asyncio.wait((self._stderr,), timeout=_DRAIN_TIMEOUT)
 
     async def end_input(self) -> None:
         if self._stdin is not None:
             self._stdin.close()
 
     async def close(self) -> None:
-        """Our ends of the pipes only; the runner ends the program."""
+        """Closes our ends of the pipes only; the runner ends the program."""
         await self.end_input()
-        await self._hear_out_errors()
+        await self._drain_stderr()
         if self._stderr is not None:
             self._stderr.cancel()
 
     def is_ready(self) -> bool:
         return self._stdin is not None and not self._stdin.is_closing()
 
-    async def _pass_on(self, errors: asyncio.StreamReader) -> None:
+    async def _forward_stderr(self, errors: asyncio.StreamReader) -> None:
         while data := await errors.read(_CHUNK):
-            self._complain(data)
+            self._on_stderr(data)
 
 
-def _given(reader: asyncio.StreamReader | None) -> asyncio.StreamReader:
+def _not_none(reader: asyncio.StreamReader | None) -> asyncio.StreamReader:
     assert reader is not None
     return reader
 
 
-def _understood(line: bytes) -> dict[str, Any] | None:
-    """A message, or None for what is no JSON object: it belongs into the log, not into the conversation."""
+def _parse(line: bytes) -> dict[str, Any] | None:
+    """A message, or None for other output, which belongs into the log."""
     try:
         message = json.loads(line)
     except (ValueError, RecursionError):

@@ -1,1 +1,1 @@
-"""Who may ask for what, where it is sent, and with which key."""
+"""Admission of requests: passes, models and budgets, the route to a provider, and the provider's key."""

@@ -1,4 +1,4 @@
-"""Who may ask for what: the route, the caller's pass, its models and its budget. Knows no keys and asks no provider."""
+"""Checks a request before it is sent: its path, the caller's pass, the models and the budget. Reads no key."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from enum import Enum
 from fnmatch import fnmatchcase
 
-from legion.gateway.access.answers import ErrorKind, Refused
+from legion.gateway.access.answers import Refused
 from legion.gateway.access.provider import Provider, parse_providers
 from legion.gateway.access.routing import GatewayRouteTarget, parse_routes, route_for
 from legion.gateway.accounting.ledger import RequestError
 from legion.gateway.accounting.meter import Meter
+from legion.gateway.dialects.messages import ModelErrorKind
 from legion.gateway.dialects.registry import Dialect
-from legion.gateway.files.cached_file import CachedFile
-from legion.gateway.files.folder import Damaged, GatewayFolder
+from legion.gateway.files.folder import CachedFile, Damaged, GatewayFolder
 from legion.gateway.files.passes import Granted, Pass, parse_pass, pass_file
 from legion.gateway.json_text import Json
 
@@ -32,26 +32,24 @@ class Endpoint(Enum):
 
     @property
     def dialect(self) -> Dialect:
-        """What the caller speaks."""
-        return _SPOKEN.get(self, Dialect.ANTHROPIC)
+        """The caller's dialect."""
+        return _DIALECTS.get(self, Dialect.ANTHROPIC)
 
 
-_SPOKEN = {Endpoint.CHAT: Dialect.CHAT, Endpoint.RESPONSES: Dialect.RESPONSES}
+_DIALECTS = {Endpoint.CHAT: Dialect.CHAT, Endpoint.RESPONSES: Dialect.RESPONSES}
 
 
 @dataclass(frozen=True)
 class _EndpointFacts:
-    route: Endpoint
+    endpoint: Endpoint
     path: re.Pattern[str]
     methods: tuple[str, ...]
 
 
-_NOTHING_HERE = (
-    "there is nothing at this path: ask for /v1/messages, /v1/chat/completions, /v1/responses or /v1/models."
-)
+_NOTHING_HERE = "there is nothing at this path; use /v1/messages, /v1/chat/completions, /v1/responses or /v1/models."
 
-# Nothing else is passed on: another path or method of a provider might repeat the key to the caller.
-_WAYS = (
+# Nothing else is forwarded: another path or method of a provider might send the key back to the caller.
+_ENDPOINTS = (
     _EndpointFacts(Endpoint.MESSAGES, re.compile(r"/v1/messages"), ("POST",)),
     _EndpointFacts(Endpoint.COUNT_TOKENS, re.compile(r"/v1/messages/count_tokens"), ("POST",)),
     _EndpointFacts(Endpoint.CHAT, re.compile(r"/v1/chat/completions"), ("POST",)),
@@ -60,14 +58,14 @@ _WAYS = (
 )
 
 
-def route_of(method: str, path: str) -> Endpoint:
-    for way in _WAYS:
-        if way.path.fullmatch(path):
-            if method in way.methods:
-                return way.route
-            sentence = f"{path} takes {' or '.join(way.methods)}, not {method}."
-            raise Refused(405, ErrorKind.INVALID, sentence, RequestError.METHOD)
-    raise Refused(404, ErrorKind.NOT_FOUND, _NOTHING_HERE, RequestError.NO_SUCH_PATH)
+def endpoint_of(method: str, path: str) -> Endpoint:
+    for known in _ENDPOINTS:
+        if known.path.fullmatch(path):
+            if method in known.methods:
+                return known.endpoint
+            sentence = f"{path} takes {' or '.join(known.methods)}, not {method}."
+            raise Refused(405, ModelErrorKind.INVALID, sentence, RequestError.METHOD)
+    raise Refused(404, ModelErrorKind.NOT_FOUND, _NOTHING_HERE, RequestError.NO_SUCH_PATH)
 
 
 def model_of(facts: Json | None) -> str:
@@ -77,64 +75,65 @@ def model_of(facts: Json | None) -> str:
 
 
 def token_of(headers: Mapping[str, str]) -> str:
-    """What the caller shows."""
+    """The token that the caller sends."""
     scheme, _, bearer = headers.get("authorization", "").partition(" ")
     return bearer.strip() if scheme.lower() == "bearer" else headers.get("x-api-key", "")
 
 
 class Admission:
-    def __init__(self, folder: GatewayFolder, book: Meter) -> None:
+    def __init__(self, folder: GatewayFolder, meter: Meter) -> None:
         self._folder = folder
-        self._book = book
+        self._meter = meter
         self._passes: dict[str, CachedFile[Granted]] = {}
         self._providers = CachedFile(folder.providers, parse_providers)
         self._routes = CachedFile(folder.routes, parse_routes)
 
     def caller(self, headers: Mapping[str, str]) -> Pass:
-        """The pass of whoever asks. A page in a browser has no business here, whatever token it found."""
+        """The caller's pass. Raises Refused without one, and for web pages, whatever token they send."""
         if not _HOSTS.fullmatch(headers.get("host", "")) or "origin" in headers:
-            sentence = "only programs of this machine may ask: use http://127.0.0.1."
-            raise Refused(403, ErrorKind.PERMISSION, sentence, RequestError.FOREIGN)
+            sentence = "only programs of this machine may connect; use http://127.0.0.1."
+            raise Refused(403, ModelErrorKind.PERMISSION, sentence, RequestError.FOREIGN)
         token = token_of(headers)
         known = self._passes.get(token) or CachedFile(pass_file(self._folder, token), parse_pass)
         try:
             pass_ = known.value().pass_
         except (FileNotFoundError, Damaged):
             self._passes.pop(token, None)
-            sentence = "this token opens nothing: its run has ended or never began."
-            raise Refused(401, ErrorKind.AUTHENTICATION, sentence, RequestError.NO_PASS) from None
+            sentence = "this token is not valid: its run has ended or never started."
+            raise Refused(401, ModelErrorKind.AUTHENTICATION, sentence, RequestError.NO_PASS) from None
         self._passes[token] = known
         return pass_
 
-    def admit(self, route: Endpoint, pass_: Pass, model: str) -> None:
+    def admit(self, endpoint: Endpoint, pass_: Pass, model: str) -> None:
         """Raises Refused for a model that the pass does not name and for a budget that is used up."""
-        if route is Endpoint.MODELS:
+        if endpoint is Endpoint.MODELS:
             return
-        if pass_.models is not None and not any(_names(allowed, model) for allowed in pass_.models):
+        if pass_.models is not None and not any(_matches(allowed, model) for allowed in pass_.models):
             raise Refused(
                 403,
-                ErrorKind.PERMISSION,
+                ModelErrorKind.PERMISSION,
                 f"model not allowed: {model or 'none named'}; this run may use {', '.join(pass_.models) or 'none'}.",
                 RequestError.MODEL,
             )
-        if pass_.budget_usd is None or route is Endpoint.COUNT_TOKENS:
+        if pass_.budget_usd is None or endpoint is Endpoint.COUNT_TOKENS:
             return
-        spent = pass_.spent_usd + self._book.spent(pass_.run)
+        spent = pass_.spent_usd + self._meter.spent(pass_.run)
         if spent >= pass_.budget_usd:
             raise Refused(
                 400,
-                ErrorKind.INVALID,
-                f"budget reached: {spent:.2f} of {pass_.budget_usd:.2f} USD are spent; raise the ticket's budget.",
+                ModelErrorKind.INVALID,
+                f"budget reached: {_describe_budget(spent, pass_.budget_usd)}.",
                 RequestError.BUDGET,
             )
 
     def admit_price(self, pass_: Pass, model: str) -> None:
-        """Raises Refused where a budget could not be kept, since nobody knows what the model costs."""
-        if pass_.budget_usd is not None and not self._book.has_price(model):
+        """Raises Refused for a model without a price, whose budget could not be enforced."""
+        if pass_.budget_usd is not None and not self._meter.has_price(model):
             raise Refused(
                 400,
-                ErrorKind.INVALID,
-                f"budget cannot be kept: {model or 'its model'} has no price; add one to prices.toml or drop it.",
+                ModelErrorKind.INVALID,
+                f"budget cannot be enforced: {model or 'the model'} has no price; add one to prices.toml or remove the "
+                "budget.",
                 RequestError.NO_PRICE,
             )
 
@@ -144,42 +143,53 @@ class Admission:
         except (FileNotFoundError, KeyError):
             raise Refused(
                 400,
-                ErrorKind.INVALID,
-                f"there is no provider {name}: define it, or choose another.",
+                ModelErrorKind.INVALID,
+                f"there is no provider {name}; add it with `legion provider add {name}` or choose another.",
                 RequestError.NO_PROVIDER,
             ) from None
         except Damaged as fault:
-            raise Refused(500, ErrorKind.API, fault.message, RequestError.NO_PROVIDER) from None
+            raise Refused(500, ModelErrorKind.API, fault.message, RequestError.NO_PROVIDER) from None
 
     def targets(self, pass_: Pass, model: str) -> tuple[GatewayRouteTarget, ...]:
-        """Where the request may go, the first choice first."""
+        """Where the request may be sent, in order of preference."""
         try:
             routes = self._routes.value()
         except FileNotFoundError:
             routes = ()
         except Damaged as fault:
-            raise Refused(500, ErrorKind.API, fault.message, RequestError.NO_PROVIDER) from None
+            raise Refused(500, ModelErrorKind.API, fault.message, RequestError.NO_PROVIDER) from None
         route = route_for(routes, pass_, model)
         if route.most_usd is None:
             return route.to
-        fitting = tuple(one for one in route.to if self._is_within(one, model, route.most_usd))
+        fitting = tuple(one for one in route.to if self._costs_at_most(one, model, route.most_usd))
         if not fitting:
             raise Refused(
                 400,
-                ErrorKind.INVALID,
+                ModelErrorKind.INVALID,
                 f"no model within {route.most_usd:g} USD for {model or 'the request'}: raise the limit of its route, "
                 "or add the price of a cheaper one to prices.toml.",
                 RequestError.NO_PRICE,
             )
         return fitting
 
-    def _is_within(self, target: GatewayRouteTarget, model: str, most_usd: float) -> bool:
+    def _costs_at_most(self, target: GatewayRouteTarget, model: str, most_usd: float) -> bool:
         provider = self.provider(target.provider)
-        return self._book.is_within(provider.model_for(target.model or model), most_usd)
+        return self._meter.is_within(provider.model_for(target.model or model), most_usd)
 
 
-def _names(allowed: str, model: str) -> bool:
-    """`*` stands for any letters, and a name without its date for every date."""
+def _describe_budget(spent: float, budget: float) -> str:
+    if not budget:
+        return "the ticket may spend nothing; raise its budget"
+    return f"{_usd(spent)} of {_usd(budget)} USD are spent; raise the ticket's budget"
+
+
+def _usd(amount: float) -> str:
+    """Two decimals, or as many as a smaller amount needs."""
+    return f"{amount:.2f}" if amount == 0 or amount >= 0.01 else f"{amount:.6f}".rstrip("0").rstrip(".")
+
+
+def _matches(allowed: str, model: str) -> bool:
+    """`*` stands for any characters, and a name without a date for every date."""
     if "*" in allowed:
         return fnmatchcase(model, allowed)
     return model.startswith(allowed) and (model == allowed or _DATED.fullmatch(model[len(allowed) :]) is not None)

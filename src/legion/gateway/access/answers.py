@@ -1,54 +1,57 @@
-"""The gateway's own answers, in the words that the caller's dialect has for errors."""
+"""The errors of the gateway, and its own answers in the caller's dialect.
+
+Errors raised while a request is handled:
+
+    Exception
+      Refused              the gateway answers itself, with a status and one sentence
+      UpstreamBroken       the connection to the provider broke while its answer was read (http.forward)
+      ModelFailed          a provider's answer that is an error although its status is 200 (dialects.messages)
+      UnreadableMessage    bytes or fields that the dialect does not allow (json_text)
+    LegionError            each also reaches a person as it is
+      NoKey                a provider's key is missing (access.keys)
+      Damaged              a file of the gateway's folder cannot be used (files.folder)
+      GatewayFailed        the process did not start (lifecycle)
+
+The caller only ever sees the first: `http` turns the others into a `Refused`, or into an error event where the answer
+has already started. Two enums describe an error and are not raised: `ModelErrorKind` is what a dialect calls it,
+`RequestError` is what the ledger calls it.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from enum import Enum
 
 from aiohttp import web
 
 from legion.gateway.accounting.ledger import RequestError
-from legion.gateway.dialects import errors
+from legion.gateway.dialects import registry
+from legion.gateway.dialects.messages import ModelError, ModelErrorKind
 from legion.gateway.dialects.registry import Dialect
-from legion.gateway.json_text import Json, dumps
+from legion.gateway.json_text import Json, UnreadableMessage, dumps
 
-
-class ErrorKind(Enum):
-    """Anthropic's words. Agent programs repeat a request after some of them, and never after the first."""
-
-    INVALID = "invalid_request_error"
-    AUTHENTICATION = "authentication_error"
-    PERMISSION = "permission_error"
-    NOT_FOUND = "not_found_error"
-    TOO_LARGE = "request_too_large"
-    API = "api_error"
-    TIMEOUT = "timeout_error"
-
-
-_NO_USE = {"x-should-retry": "false"}
+_NO_RETRY = {"x-should-retry": "false"}
 
 
 class Refused(Exception):
     """The request ends here, with this status and one sentence."""
 
-    def __init__(self, status: int, kind: ErrorKind, sentence: str, trouble: RequestError | None = None) -> None:
+    def __init__(self, status: int, kind: ModelErrorKind, sentence: str, error: RequestError | None = None) -> None:
         super().__init__(sentence)
         self.status = status
         self.kind = kind
         self.sentence = sentence
-        self.trouble = trouble or (RequestError.BAD_REQUEST if status < 500 else None)
-        """None where the provider has its own word for it."""
+        self.error = error or (RequestError.BAD_REQUEST if status < 500 else None)
+        """None where the ledger takes the provider's own name for the error."""
 
     def answer(self, dialect: Dialect = Dialect.ANTHROPIC) -> web.Response:
-        error = {"type": self.kind.value, "message": f"legion: {self.sentence}"}
-        if dialect is Dialect.ANTHROPIC:
-            return json_answer(self.status, {"type": "error", "error": error}, self._headers)
-        return json_answer(self.status, errors.openai(errors.read(error)), self._headers)
+        _, body = registry.write_error(dialect, ModelError(kind=self.kind, message=f"legion: {self.sentence}"))
+        # Programs retry after some refusals, unless a header forbids it.
+        return json_answer(self.status, body, _NO_RETRY if self.status == 403 else {})
 
-    @property
-    def _headers(self) -> Mapping[str, str]:
-        """Programs ask again after some refusals, unless they are told that it is no use."""
-        return _NO_USE if self.status == 403 else {}
+
+def unreadable(fault: UnreadableMessage) -> Refused:
+    """The refusal of a request that its dialect does not allow."""
+    return Refused(400, ModelErrorKind.INVALID, f"the request cannot be read: {fault}.")
 
 
 def json_answer(status: int, facts: Json, headers: Mapping[str, str] | None = None) -> web.Response:

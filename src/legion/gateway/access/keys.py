@@ -1,4 +1,4 @@
-"""Looks up the providers' keys. They live in this process alone: never in a file of ours, a log or an error."""
+"""Looks up the providers' keys. They stay in this process: never in a file of Legion's, a log or an error."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from legion.system import process
 
 _KEPT = 300.0
 _FAILURE_KEPT = 5.0
-"""Seconds, where looking takes a while. Without it thirty agents would each wait for a command that hangs."""
+"""Seconds, for slow sources. Without it thirty agents would each wait for a command that hangs."""
 _SLOW = (KeyFrom.COMMAND, KeyFrom.KEYRING)
 _COMMAND_PATIENCE = 10.0
 _LONGEST = 16384
@@ -25,7 +25,7 @@ _VISIBLE = re.compile(r"[!-~]+")
 
 
 class NoKey(LegionError):
-    """Says where the key was looked for, and never what was found there."""
+    """The message names the place of the key, never its content."""
 
     code = "no_key"
 
@@ -38,20 +38,20 @@ class _Known:
 
 
 class Keys:
-    """Keys by provider, each kept for some minutes."""
+    """Caches keys by provider for some minutes."""
 
     def __init__(self) -> None:
         self._known: dict[tuple[str, KeySource], _Known] = {}
         self._asking: dict[tuple[str, KeySource], asyncio.Lock] = {}
 
     async def of(self, provider: Provider) -> str | None:
-        """The key, or None for a provider that wants none. Raises NoKey."""
+        """The key, or None for a provider without one. Raises NoKey."""
         if provider.key.origin is KeyFrom.NONE:
             return None
         place = (provider.name, provider.key)
         known = self._fresh(place)
         if known is None:
-            # Whoever comes meanwhile waits for the same answer.
+            # Requests that come meanwhile wait for the same lookup.
             async with self._asking.setdefault(place, asyncio.Lock()):
                 known = self._fresh(place) or await self._ask(provider, place)
         if known.key is None:
@@ -59,7 +59,7 @@ class Keys:
         return known.key
 
     def drop(self, provider: Provider, key: str) -> None:
-        """The provider did not take this key: look it up again next time."""
+        """The provider refused this key: look it up again next time."""
         known = self._known.get((provider.name, provider.key))
         if known is not None and known.key == key:
             del self._known[provider.name, provider.key]
@@ -72,7 +72,7 @@ class Keys:
         try:
             known = _Known(await _look_up(provider), "", time.monotonic() + _KEPT)
         except NoKey as missing:
-            # Whoever has just mended a file is not told once more that they should.
+            # A file or variable is read again at once, so that a fix works at once.
             kept = _FAILURE_KEPT if provider.key.origin in _SLOW else 0.0
             known = _Known(None, missing.message, time.monotonic() + kept)
         self._known[place] = known
@@ -92,14 +92,14 @@ async def _look_up(provider: Provider) -> str:
             text = await asyncio.to_thread(_from_keyring, provider.name)
     key = text.strip()
     if not key:
-        raise NoKey(f"{_place(provider)} holds none; put it there.")
+        raise NoKey(f"{_place(provider)} is empty; put the key there.")
     if not _VISIBLE.fullmatch(key):
-        raise NoKey(f"{_place(provider)} holds more than one word; leave nothing but the key there.")
+        raise NoKey(f"{_place(provider)} holds more than the key; leave nothing but the key there.")
     return key
 
 
 def _place(provider: Provider) -> str:
-    """Where a key was looked for. Of a command only the program, whose arguments may be private."""
+    """The place of the key, for messages. Of a command only the program: its arguments may be private."""
     source = provider.key
     match source.origin:
         case KeyFrom.FILE:
@@ -128,7 +128,7 @@ def _from_file(where: str) -> str:
 
 
 def _from_command(argv: tuple[str, ...]) -> str:
-    """What it says about a failure stays with it: that may hold the key."""
+    """What the command prints. Its error output is not used: it may hold the key."""
     try:
         ended = process.run(argv, timeout=_COMMAND_PATIENCE)
     except process.ProgramMissing:
@@ -147,7 +147,9 @@ def _from_keyring(name: str) -> str:
         # An optional extra, slow to import, and needed by few.
         keyring = importlib.import_module("keyring")
     except ImportError:
-        raise NoKey('the keyring needs another library; run `pip install "legionary[keyring]"`.') from None
-    with contextlib.suppress(Exception):  # backends of any kind raise what they like, and it may hold the key
+        raise NoKey(
+            'the keyring needs a library that is not installed; run `pip install "legionary[keyring]"`.'
+        ) from None
+    with contextlib.suppress(Exception):  # backends raise anything, and the text may hold the key
         return keyring.get_password("legion", name) or ""
     raise NoKey("the keyring cannot be opened from the gateway; unlock it or keep the key in a file.")

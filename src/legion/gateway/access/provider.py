@@ -1,4 +1,4 @@
-"""Model providers as the person defined them, and where the gateway finds their keys. Never a key itself."""
+"""Model providers and the places of their keys: data that the daemon writes and the gateway reads. Holds no key."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}")
 
 
 class ProviderDialect(Enum):
-    """The dialect that a provider speaks."""
+    """The dialect of a provider's API."""
 
     ANTHROPIC = "anthropic"
     """Anthropic's Messages API."""
@@ -31,41 +31,41 @@ class ProviderDialect(Enum):
 
 
 class KeyStyle(Enum):
-    """How the provider wants to see its key."""
+    """How a provider expects its key."""
 
     API_KEY = "x-api-key"
     BEARER = "bearer"
     EXCHANGED = "exchanged"
-    """As a bearer for which it was exchanged, good for minutes."""
+    """Exchanged for a bearer token that is valid for minutes."""
 
 
 class KeyFrom(Enum):
     FILE = "file"
-    """A file of the person's that nobody else can read."""
+    """A file that only the person can read."""
     ENV = "env"
     """A variable in the gateway's own environment."""
     COMMAND = "command"
-    """What a program prints."""
+    """The output of a program."""
     KEYRING = "keyring"
     """The system's keyring, service `legion`, user: the provider's name."""
     NONE = "none"
-    """The provider asks for no key."""
+    """The provider needs no key."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class KeySource:
-    """Where the gateway looks up a key."""
+    """The place where the gateway looks up a key."""
 
     origin: KeyFrom
     where: str = ""
     """The file's path or the variable's name."""
     argv: tuple[str, ...] = ()
-    """The words of the command; no shell sees them."""
+    """The command; it is run without a shell."""
 
     def __post_init__(self) -> None:
-        wanted = {KeyFrom.FILE: self.where, KeyFrom.ENV: self.where, KeyFrom.COMMAND: self.argv}
-        if not wanted.get(self.origin, True):
-            raise BadInput(f'A key from "{self.origin.value}" needs to say where: name the file, variable or command.')
+        needed = {KeyFrom.FILE: self.where, KeyFrom.ENV: self.where, KeyFrom.COMMAND: self.argv}
+        if not needed.get(self.origin, True):
+            raise BadInput(f'A key from "{self.origin.value}" needs a place: name the file, variable or command.')
 
 
 NO_KEY = KeySource(origin=KeyFrom.NONE)
@@ -79,38 +79,38 @@ class Provider:
     kind: ProviderDialect = ProviderDialect.ANTHROPIC
     auth: KeyStyle = KeyStyle.API_KEY
     models: Mapping[str, str] = field(default_factory=dict)
-    """Its own names for models that agents ask for; `*` stands for any letters. Others are passed on as they are."""
+    """The provider's names for models that agents ask for; `*` stands for any characters. Others are sent unchanged."""
     longest: int | None = None
-    """Tokens that an answer of it may have, where that is translated; None: as many as the caller names."""
+    """Maximal tokens of an answer that is translated; None: as many as the caller asks for."""
     at_once: int | None = None
-    """Requests that may be open at a time; None: any number."""
+    """Requests that may be open at the same time; None: any number."""
     per_minute: int | None = None
-    """Requests that may begin within a minute; None: any number."""
+    """Requests that may start within a minute; None: any number."""
     token_url: str = ""
-    """Where the key is exchanged, with Auth.EXCHANGED."""
+    """The URL that exchanges the key, for KeyStyle.EXCHANGED."""
 
     def __post_init__(self) -> None:
         if not _NAME.fullmatch(self.name):
             raise BadInput(
-                f"{self.name!r} is no name for a provider: use small letters, digits, - and _, a letter or digit first."
+                f"{self.name!r} cannot name a provider: use a-z, 0-9, - and _, starting with a letter or digit."
             )
         parts = urlsplit(self.url)
         if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
             raise BadInput(
-                f"The URL of provider {self.name} must look like https://api.example.com, with nothing after."
+                f"The URL of provider {self.name} must look like https://api.example.com, without query or fragment."
             )
         if parts.username is not None or parts.password is not None:
-            raise BadInput(f"The URL of provider {self.name} holds a login: take it out and name a key instead.")
+            raise BadInput(f"The URL of provider {self.name} holds a login: remove it and name a key instead.")
 
     def model_for(self, asked: str) -> str:
-        """The name under which it knows the model."""
+        """The provider's name for the model."""
         if asked in self.models:
             return self.models[asked]
         fitting = [pattern for pattern in self.models if "*" in pattern and fnmatchcase(asked, pattern)]
         return self.models[max(fitting, key=len)] if fitting else asked
 
     def place(self, path: str) -> str:
-        """The address of a path of its API. OpenAI's kind have the version in their address, and may leave out `v1`."""
+        """The URL of a path of the API. For OpenAI's APIs the version may be part of the provider's URL already."""
         url = self.url.rstrip("/")
         if self.kind is ProviderDialect.ANTHROPIC:
             return url + path
@@ -119,7 +119,7 @@ class Provider:
 
 
 def write_providers(folder: GatewayFolder, providers: Iterable[Provider]) -> None:
-    """Replace what the gateway knows. A running gateway sees it with its next request."""
+    """Replace the gateway's providers. A running gateway uses them from its next request on."""
     facts = {provider.name: _to_json(provider) for provider in providers}
     files.write_whole(folder.providers, json.dumps({"version": VERSION, "providers": facts}, indent=1))
 
@@ -151,7 +151,7 @@ def _to_json(provider: Provider) -> dict[str, Any]:
 def _from_json(name: str, facts: dict[str, Any]) -> Provider:
     origin, where = KeyFrom(facts["key"]["from"]), facts["key"]["where"]
     if origin is KeyFrom.COMMAND:
-        key = KeySource(origin=origin, argv=tuple(str(word) for word in where))
+        key = KeySource(origin=origin, argv=tuple(str(one) for one in where))
     else:
         key = KeySource(origin=origin, where=str(where))
     return Provider(

@@ -1,6 +1,6 @@
-"""Routes: which model is asked where, and where else when that does not answer. Written by the daemon, read here.
+"""Routes from models to providers, and the order in which the providers of a route are tried.
 
-Knows nothing of HTTP: whoever asks says how it went, and is told in which order to try.
+The daemon writes the routes. Independent of HTTP: the caller reports how each attempt went.
 """
 
 from __future__ import annotations
@@ -18,35 +18,35 @@ from legion.gateway.files.passes import Pass
 from legion.system import files
 
 _FAILURES = 5
-"""In a row, after which a provider is left alone for a while."""
-_REST = 30.0
-_KEPT = 300.0
-"""Seconds that a conversation stays where it was answered: as long as providers keep its prompt in their cache."""
-_MOST_CONVERSATIONS = 10_000
+"""Failures in a row after which a provider is paused."""
+_PAUSE = 30.0
+_STICKY = 300.0
+"""Seconds that a conversation stays with its provider: as long as providers cache its prompt."""
+_MAX_CONVERSATIONS = 10_000
 
 
 @dataclass(frozen=True, kw_only=True)
 class GatewayRouteTarget:
     provider: str
     model: str = ""
-    """Empty: the one that was asked for."""
+    """Empty: the model of the request."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Route:
-    """The first that fits counts."""
+    """Requests that match all fields are sent to `to`; the first route that matches counts."""
 
     to: tuple[GatewayRouteTarget, ...]
     model: str = "*"
-    """Of the request; `*` stands for any letters."""
+    """The model of the request; `*` stands for any characters."""
     provider: str = ""
-    """Of the run; empty: any."""
+    """The provider of the run; empty: any."""
     agent: str = "*"
     role: str = "*"
     team: str = "*"
-    """Of the pass."""
+    """Labels of the pass."""
     most_usd: float | None = None
-    """Targets whose model costs more for a million tokens that it writes are passed over; None: at any price."""
+    """Targets whose model costs more for a million output tokens are left out; None: any price."""
 
     def fits(self, pass_: Pass, model: str) -> bool:
         labels = ((pass_.agent, self.agent), (pass_.role, self.role), (pass_.team, self.team), (model, self.model))
@@ -54,7 +54,7 @@ class Route:
 
 
 def route_for(routes: Iterable[Route], pass_: Pass, model: str) -> Route:
-    """The first that fits; without one, the run's own provider at any price."""
+    """The first route that matches; without one, the run's own provider at any price."""
     for route in routes:
         if route.fits(pass_, model):
             return route
@@ -62,7 +62,7 @@ def route_for(routes: Iterable[Route], pass_: Pass, model: str) -> Route:
 
 
 def write_routes(folder: GatewayFolder, routes: Iterable[Route]) -> None:
-    """Replace what the gateway knows. A running gateway sees it with its next request."""
+    """Replace the gateway's routes. A running gateway uses them from its next request on."""
     facts = [
         {
             "model": route.model,
@@ -100,46 +100,45 @@ def parse_routes(content: bytes, path: Path) -> tuple[Route, ...]:
 @dataclass
 class _Health:
     failures: int = 0
-    rests_until: float = 0.0
+    paused_until: float = 0.0
 
 
 class Chooser:
-    """Remembers who failed and where conversations went, and orders targets by it. Nobody is left out for good."""
+    """Orders the targets of a route by earlier failures and by where the conversation was answered. Leaves none out."""
 
     def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
         self._now = now
         self._health: dict[str, _Health] = {}
-        self._homes: OrderedDict[str, tuple[GatewayRouteTarget, float]] = OrderedDict()
+        self._sticky: OrderedDict[str, tuple[GatewayRouteTarget, float]] = OrderedDict()
 
     def order(self, targets: tuple[GatewayRouteTarget, ...], conversation: str) -> list[GatewayRouteTarget]:
-        """The home of the conversation first, those who rest last."""
+        """The conversation's last provider first, paused ones last."""
         if len(targets) == 1:
             return list(targets)
         now = self._now()
-        home, until = self._homes.get(conversation, (None, 0.0))
-        ordered = sorted(targets, key=lambda one: (self._rests(one.provider, now), one != home or until < now))
-        return ordered
+        last, until = self._sticky.get(conversation, (None, 0.0))
+        return sorted(targets, key=lambda one: (self._paused(one.provider, now), one != last or until < now))
 
     def answered(self, target: GatewayRouteTarget, conversation: str) -> None:
         self._health.pop(target.provider, None)
         if conversation:
-            self._homes[conversation] = (target, self._now() + _KEPT)
-            self._homes.move_to_end(conversation)
-            if len(self._homes) > _MOST_CONVERSATIONS:
-                self._homes.popitem(last=False)
+            self._sticky[conversation] = (target, self._now() + _STICKY)
+            self._sticky.move_to_end(conversation)
+            if len(self._sticky) > _MAX_CONVERSATIONS:
+                self._sticky.popitem(last=False)
 
-    def failed(self, provider: str, rest: float | None = None) -> None:
-        """`rest`: seconds that it asked for itself."""
+    def failed(self, provider: str, pause: float | None = None) -> None:
+        """`pause`: seconds that the provider itself asked for."""
         health = self._health.setdefault(provider, _Health())
         health.failures += 1
-        if rest is not None:
-            health.rests_until = max(health.rests_until, self._now() + rest)
+        if pause is not None:
+            health.paused_until = max(health.paused_until, self._now() + pause)
         elif health.failures >= _FAILURES:
-            health.rests_until = self._now() + _REST
+            health.paused_until = self._now() + _PAUSE
 
-    def resting(self, provider: str) -> bool:
-        return self._rests(provider, self._now())
+    def is_paused(self, provider: str) -> bool:
+        return self._paused(provider, self._now())
 
-    def _rests(self, provider: str, now: float) -> bool:
+    def _paused(self, provider: str, now: float) -> bool:
         health = self._health.get(provider)
-        return health is not None and health.rests_until > now
+        return health is not None and health.paused_until > now

@@ -1,6 +1,6 @@
-"""Short-lived tokens: a login's lasting one is exchanged for what the provider takes, and anew before that ends.
+"""Exchanges the long-lived token of a login for the short-lived one that the provider accepts, again before it expires.
 
-They live in this process alone, as keys do.
+Like keys, these tokens stay in this process.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from legion.gateway.access.provider import Provider
 from legion.gateway.json_text import UnreadableMessage, loads
 
 _EARLY = 60.0
-"""Seconds before its end from which on a token is not used any more."""
+"""Seconds before its expiry from which a token is no longer used."""
 _LEAST = 5.0
 _MOST = 3600.0
 _FAILURE_KEPT = 5.0
@@ -27,7 +27,7 @@ _PATIENCE = aiohttp.ClientTimeout(total=30)
 _LONGEST = 1 << 16
 _VISIBLE = re.compile(r"[!-~]+")
 EDITOR = {"Editor-Version": "vscode/1.104.0", "Copilot-Integration-Id": "vscode-chat"}
-"""What the provider wants to hear from whoever shows such a token."""
+"""Headers that the provider requires together with such a token."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class Exchange:
         self._asking: dict[tuple[str, str, str], asyncio.Lock] = {}
 
     async def token(self, provider: Provider, lasting: str) -> str:
-        """Raises NoKey. Whoever comes while one is asked for waits for the same answer."""
+        """The short-lived token. Requests that come during an exchange wait for the same one. Raises NoKey."""
         place = (provider.name, provider.token_url, lasting)
         held = self._fresh(place)
         if held is None:
@@ -55,7 +55,7 @@ class Exchange:
         return held.token
 
     def drop(self, token: str) -> None:
-        """The provider did not take it: exchange anew next time."""
+        """The provider refused this token: exchange again next time."""
         self._held = {place: held for place, held in self._held.items() if held.token != token}
 
     def _fresh(self, place: tuple[str, str, str]) -> _Held | None:
@@ -80,11 +80,11 @@ class Exchange:
                 body = await answer.content.read(_LONGEST)
                 status = answer.status
         except (aiohttp.ClientError, OSError):
-            raise NoKey(f"{URL(provider.token_url).host} cannot be reached for a token; try again.") from None
+            raise NoKey(f"{URL(provider.token_url).host} cannot be reached for a token; check the network.") from None
         if status in (401, 403, 404):
-            raise NoKey(f"the login is not taken ({status}); run `legion provider login {provider.name}` again.")
+            raise NoKey(f"the login was refused ({status}); run `legion provider login {provider.name}` again.")
         if status != 200:
-            raise NoKey(f"{URL(provider.token_url).host} gives no token ({status}); try again later.")
+            raise NoKey(f"{URL(provider.token_url).host} returned no token ({status}); try again later.")
         return _read(body, provider)
 
 
@@ -95,6 +95,6 @@ def _read(body: bytes, provider: Provider) -> _Held:
     except (UnreadableMessage, KeyError, TypeError, ValueError):
         token, ends = "", 0.0
     if not isinstance(token, str) or not _VISIBLE.fullmatch(token) or not math.isfinite(ends):
-        raise NoKey(f"what {URL(provider.token_url).host} answered is no token; update Legion.")
+        raise NoKey(f"{URL(provider.token_url).host} returned something else than a token; update Legion.")
     left = min(max(ends - time.time() - _EARLY, _LEAST), _MOST)
     return _Held(token, "", time.monotonic() + left)

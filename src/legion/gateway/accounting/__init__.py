@@ -1,1 +1,1 @@
-"""What requests used and cost: counters, prices, limits and the ledger."""
+"""Usage and cost of requests: meter, prices, limits, refusals and the ledger."""

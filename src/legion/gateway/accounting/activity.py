@@ -1,7 +1,6 @@
-"""Which runs have a request open at this moment: written by the gateway, read by the daemon.
+"""The file that lists the runs with an open request: written by the gateway, read by the daemon.
 
-A file like all that they share, replaced at most twice a second and only where something changed. It says nothing once
-its gateway is gone.
+It is replaced at most twice a second, and only after a change. It counts only while its gateway runs.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ _BATCH = 0.5
 
 
 class Activity:
-    """The gateway's side."""
+    """Writes the file (in the gateway)."""
 
     def __init__(self, folder: GatewayFolder, now_open: Callable[[], Mapping[str, float]]) -> None:
         self._folder = folder
@@ -41,24 +40,24 @@ class Activity:
         now = dict(self._now_open())
         if now == self._written:
             return
-        beside = self._folder.activity.with_suffix(".new")
+        new = self._folder.activity.with_suffix(".new")
         try:
-            beside.touch(mode=0o600)
-            beside.write_text(json.dumps({"version": VERSION, "open": now}))
-            beside.replace(self._folder.activity)
+            new.touch(mode=0o600)
+            new.write_text(json.dumps({"version": VERSION, "open": now}))
+            new.replace(self._folder.activity)
         except OSError as fault:
-            # Nobody can tell then whether models think, and nobody is called silent.
-            log.warning("What is open cannot be written down (%s).", fault.strerror)
+            # The watchdog then cannot see whether a model is thinking, and reports no silence.
+            log.warning("%s cannot be written (%s): make room there.", self._folder.activity, fault.strerror)
             return
         self._written = now
 
 
 def open_requests(folder: GatewayFolder) -> Mapping[str, float] | None:
-    """By run: since when it has had a request open. None where no gateway tells."""
+    """Start times of open requests by run. None where no gateway runs or the file cannot be read."""
     if not files.is_locked(folder.lock):
         return None
     try:
-        told = parse(folder.activity.read_bytes(), folder.activity).get("open")
+        requests = parse(folder.activity.read_bytes(), folder.activity).get("open")
     except (OSError, Damaged):
         return None
-    return {str(run): float(since) for run, since in told.items()} if isinstance(told, dict) else None
+    return {str(run): float(since) for run, since in requests.items()} if isinstance(requests, dict) else None

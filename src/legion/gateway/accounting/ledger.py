@@ -1,6 +1,6 @@
-"""The ledger: one line per finished request, per limit met and per refusal. The gateway writes, the daemon reads.
+"""The ledger: one line per finished request, reported limit or refusal. The gateway writes it, the daemon reads it.
 
-Knows the lines and how to read on from a position; the gateway writes them through `book`.
+Defines the lines and reads them from a position on; `meter` writes them.
 """
 
 from __future__ import annotations
@@ -13,42 +13,49 @@ from typing import Any
 
 from legion.gateway.files.folder import VERSION, GatewayFolder
 
-_AT_ONCE = 4 << 20
-"""Bytes that one call of `read` takes at most, unless a single line is longer."""
+_MAX_READ = 4 << 20
+"""Bytes that one call of `read` returns at most, unless a single line is longer."""
 
 
 class RequestError(Enum):
-    """Why a request ended otherwise than the provider meant it to. Other words in `error` are the provider's own."""
+    """Why a request did not end as the provider intended. Other values of `error` are the provider's own names."""
 
     CALLER_GONE = "caller_gone"
     UPSTREAM_GONE = "upstream_gone"
     UNREACHABLE = "unreachable"
     IDLE = "idle"
-    """No byte came for too long."""
+    """No byte came from the provider for too long."""
     ENDED = "gateway_ended"
     UNFINISHED = "unfinished"
-    """The stream ended as if all was well, without its last event."""
+    """The stream was closed properly, but without its last event."""
     UNREADABLE = "usage_unreadable"
-    """The answer was compressed although we asked for plain bytes, so nothing of it is counted."""
+    """The answer was compressed although the request forbade it, so its usage is not counted."""
     BUDGET = "budget_reached"
     NO_PRICE = "no_price"
     MODEL = "model_not_allowed"
     NO_PROVIDER = "no_provider"
     NO_KEY = "no_key"
+    KEY_REFUSED = "key_refused"
+    """The provider refused the key, and the next provider of the route was asked."""
     BROKEN = "gateway_broken"
     NO_PASS = "no_pass"
-    """The token opens nothing."""
+    """The token belongs to no run, or its run has ended."""
     FOREIGN = "foreign_caller"
-    """It came from a page, or for another host."""
+    """The request came from a web page, or names another host."""
     NO_SUCH_PATH = "no_such_path"
     METHOD = "wrong_method"
     BAD_REQUEST = "bad_request"
-    """The gateway itself cannot read it, or will not."""
+    """The gateway cannot read the request, or does not accept it."""
+    SLOW_CALLER = "slow_caller"
+    """The request did not arrive in time."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class RequestEntry:
-    """One finished request. Counts are tokens; `at` is when it ended, in seconds since 1970."""
+    """One finished request. Counts are tokens; `at` is when it ended, in seconds since 1970.
+
+    A provider that was skipped because of its key gets a line of its own.
+    """
 
     id: str
     at: float
@@ -69,13 +76,13 @@ class RequestEntry:
     first_ms: int | None
     """Until the first byte of the answer's body."""
     cut: bool
-    """The answer did not come to its end; the counts are what was seen until then."""
+    """The answer did not come to its end; the counts are those reported until then."""
     error: str
 
 
 @dataclass(frozen=True, kw_only=True)
 class LimitEntry:
-    """What a provider said about its limits."""
+    """What a provider reported about its limits."""
 
     at: float
     run: str
@@ -84,20 +91,20 @@ class LimitEntry:
     resets_at: float | None
     retry_after: float | None
     utilization: float | None
-    """How much of the window is used up, 1 being all."""
+    """The used share of the window, from 0 to 1."""
     window: str
 
 
 @dataclass(frozen=True, kw_only=True)
 class RefusalEntry:
-    """Requests that were turned away before they were anybody's, or too many of a run to tell of each."""
+    """Refused requests whose caller is not known, or of which a run had too many for a line each."""
 
     at: float
     run: str
-    """Empty where nobody knows who asked. What was shown as a token is written nowhere."""
+    """Empty where the caller is not known. The token that was sent is written nowhere."""
     status: int
     reason: str
-    """The value of a Trouble."""
+    """The value of a RequestError."""
     times: int
 
 
@@ -106,14 +113,14 @@ Line = RequestEntry | LimitEntry | RefusalEntry
 
 @dataclass(frozen=True)
 class LedgerPosition:
-    """Up to where a reader has read. The empty one is before everything."""
+    """How far a reader has read. The default is before the first line."""
 
     file: str = ""
     offset: int = 0
 
 
 def facts_of(line: Line) -> dict[str, Any]:
-    """What a line says, to be written as one line of JSON."""
+    """The line as a JSON object."""
     match line:
         case RequestEntry():
             return {"version": VERSION, **vars(line)}
@@ -124,7 +131,7 @@ def facts_of(line: Line) -> dict[str, Any]:
 
 
 def decode(text: bytes) -> Line | None:
-    """None for a line that a kill cut off, or that a later release wrote."""
+    """The line; None if a kill cut it off, or a later release wrote it."""
     try:
         facts: dict[str, Any] = json.loads(text)
         if facts.pop("version") != VERSION:
@@ -139,8 +146,8 @@ def decode(text: bytes) -> Line | None:
 
 
 def read(folder: GatewayFolder, after: LedgerPosition) -> tuple[list[Line], LedgerPosition]:
-    """The lines after a position and the position behind them. Ask again until it no longer moves."""
-    # Listed before anything is read: a file that has a successor now gets no more lines.
+    """The lines after a position, and the position behind them. Repeat until the position stays the same."""
+    # List the files before reading any: a file with a successor gets no more lines.
     for path in sorted(folder.ledger.glob("*.jsonl")):
         if path.name < after.file:
             continue
@@ -155,8 +162,8 @@ def read(folder: GatewayFolder, after: LedgerPosition) -> tuple[list[Line], Ledg
 def _whole_lines(path: Path, offset: int) -> bytes:
     with path.open("rb") as file:
         file.seek(offset)
-        content = file.read(_AT_ONCE)
-        if len(content) == _AT_ONCE and b"\n" not in content:
+        content = file.read(_MAX_READ)
+        if len(content) == _MAX_READ and b"\n" not in content:
             content += file.readline()
     return content[: content.rfind(b"\n") + 1]
 

@@ -1,4 +1,4 @@
-"""Reads from the headers of an answer what the provider says about its limits. Knows not what follows from it."""
+"""Reads a provider's limits from the headers of its answers. Does not act on them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _COUNTED = ("requests", "tokens", "input-tokens", "output-tokens")
 
 
 def limit_of(headers: Mapping[str, str], status: int, *, at: float, run: str, provider: str) -> LimitEntry | None:
-    """None where an answer says nothing of limits."""
+    """The limit that an answer reports; None where it reports none."""
     unified = any(name.lower().startswith(_UNIFIED) for name in headers)
     if not unified and status not in REFUSED:
         return None
@@ -37,7 +37,7 @@ def limit_of(headers: Mapping[str, str], status: int, *, at: float, run: str, pr
 
 
 def seconds_until_reset(headers: Mapping[str, str], status: int) -> float | None:
-    """How long a provider that refuses wants to be left alone; None where it does not refuse or does not say."""
+    """Seconds that a provider which refused wants to be left alone; None where it did not refuse or names no time."""
     if status not in (*REFUSED, 503):
         return None
     limit = limit_of(headers, status, at=time.time(), run="", provider="")
@@ -48,7 +48,7 @@ def seconds_until_reset(headers: Mapping[str, str], status: int) -> float | None
 
 
 class Novelty:
-    """Tells limits worth a line: every refusal, and of the rest what differs from the last one by a percent."""
+    """Selects the limits worth a line: every refusal, and every change of at least one percent."""
 
     def __init__(self) -> None:
         self._last: dict[tuple[str, str], tuple[float | None, float | None]] = {}
@@ -61,7 +61,7 @@ class Novelty:
 
 
 def _unified(headers: Mapping[str, str]) -> tuple[str, float | None]:
-    """The window that decides, as a subscription has several at once."""
+    """Name and reset of the window that decides; a subscription has several at once."""
     claim = headers.get(f"{_UNIFIED}representative-claim")
     fullest = max(_WINDOWS.values(), key=lambda window: _number(headers.get(f"{_UNIFIED}{window}-utilization")) or 0.0)
     window = _WINDOWS.get(claim, claim) if claim is not None else fullest
@@ -70,7 +70,7 @@ def _unified(headers: Mapping[str, str]) -> tuple[str, float | None]:
 
 
 def _counted(headers: Mapping[str, str], at: float) -> tuple[str, float | None]:
-    """The limits of an API key: the last reset among those that are used up."""
+    """The limits of an API key: the latest reset among those that are used up."""
     resets = [
         (reset, kind)
         for kind in _COUNTED
@@ -98,7 +98,7 @@ def _number(text: str | None) -> float | None:
 
 
 def _duration(text: str | None) -> float | None:
-    """OpenAI's way to say it: 6m0s, 1.5s, 20ms."""
+    """Seconds from OpenAI's notation: 6m0s, 1.5s, 20ms."""
     found = _DURATION.fullmatch(text or "")
     if not text or found is None:
         return None

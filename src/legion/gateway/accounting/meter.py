@@ -1,6 +1,6 @@
-"""Keeps account of every request and writes the ledger in batches. Knows nothing of HTTP.
+"""Measures every request (tokens, cost, time) and writes the ledger in batches. Independent of HTTP.
 
-Open requests are in memory. A closed one is on disk within half a second, also when the disk was full for a while.
+Open requests are in memory. A closed one is on disk within half a second; a full disk only delays it.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import os
 import time
 import uuid
 from collections import defaultdict
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
 from legion.gateway.accounting.activity import Activity
@@ -27,8 +27,8 @@ from legion.gateway.accounting.ledger import (
 )
 from legion.gateway.accounting.limits import REFUSED
 from legion.gateway.accounting.prices import PriceList
-from legion.gateway.accounting.refusals import MINUTE, RefusalGroup, Refusals, told
-from legion.gateway.counting.counters import Seen, Telling
+from legion.gateway.accounting.refusals import MINUTE, RefusalGroup, Refusals, refusal_entry
+from legion.gateway.counting.counters import AnswerSummary, HasSummary
 from legion.gateway.files.folder import GatewayFolder
 from legion.gateway.files.passes import Pass, granted
 from legion.gateway.json_text import dumps
@@ -46,23 +46,35 @@ class RequestRecord:
 
     pass_: Pass
     provider: str = ""
-    """Who was asked in the end; empty: the pass's own."""
+    """The provider asked last; empty: the pass's own."""
     model: str = ""
     status: int = 0
-    counter: Telling | None = None
-    trouble: RequestError | None = None
+    counter: HasSummary | None = None
+    error: RequestError | None = None
     refused: RequestError | None = None
-    """Why the gateway itself said no."""
+    """The reason, where the gateway itself refused the request."""
+    skipped: list[str] = field(default_factory=list)
+    """Providers of the route that were tried before, each with the reason why it did not answer."""
     cut: bool = False
-    listener: StreamRecorder | None = None
-    """Of a run that is recorded."""
+    """The answer did not come to its end."""
+    recorder: StreamRecorder | None = None
+    """Only for runs that are recorded."""
     began: float = field(default_factory=time.monotonic)
     opened_at: float = field(default_factory=time.time)
     first: float | None = None
 
+    def fail(self, error: RequestError) -> None:
+        """The answer did not come to its end, for this reason."""
+        self.cut, self.error = True, error
+
+    def redact(self, secret: str | None) -> None:
+        """Keep the secret out of the recording."""
+        if self.recorder is not None and secret is not None:
+            self.recorder.secrets.add(secret)
+
     @property
-    def seen(self) -> Seen:
-        return self.counter.seen if self.counter is not None else Seen()
+    def summary(self) -> AnswerSummary:
+        return self.counter.summary if self.counter is not None else AnswerSummary()
 
 
 class Meter:
@@ -80,7 +92,7 @@ class Meter:
         self._complained = False
 
     def resume(self) -> None:
-        """Take up what an earlier gateway wrote: what living runs have spent, and a line that a kill cut off."""
+        """Continue the ledger of an earlier gateway: sum up what runs have spent, end a line that was cut off."""
         self._activity.write()
         files = sorted(self._folder.ledger.glob("*.jsonl"))
         if files:
@@ -102,66 +114,70 @@ class Meter:
             position = behind
 
     def spent(self, run: str) -> float:
-        """What the run has cost, with what is known of its open requests."""
-        telling = [one for one in self._open.get(run, ()) if one.counter is not None]
-        return self._spent.get(run, 0.0) + sum(self._cost(one) or 0.0 for one in telling)
+        """USD that the run has cost, its open requests included as far as they have reported usage."""
+        counted = [one for one in self._open.get(run, ()) if one.counter is not None]
+        return self._spent.get(run, 0.0) + sum(self._cost(one) or 0.0 for one in counted)
 
     def has_price(self, model: str) -> bool:
         return self._prices.current().knows(model)
 
     def is_within(self, model: str, most_usd: float) -> bool:
-        """Whether a million tokens that the model writes cost no more than this. One without a price does not."""
+        """Whether a million output tokens of the model cost at most this. False for a model without a price."""
         price = self._prices.current().output_price(model)
         return price is not None and price <= most_usd
 
     def open(self, pass_: Pass) -> RequestRecord:
-        account = RequestRecord(pass_=pass_)
-        self._open[pass_.run].add(account)
+        record = RequestRecord(pass_=pass_)
+        self._open[pass_.run].add(record)
         self._activity.changed()
-        return account
+        return record
 
     def _open_since(self) -> dict[str, float]:
         return {run: min(one.opened_at for one in open_) for run, open_ in self._open.items() if open_}
 
-    def close(self, account: RequestRecord) -> None:
-        """The request has ended, in whatever way. Safe to repeat."""
-        open_ = self._open.get(account.pass_.run, set())
-        if account not in open_:
+    def close(self, record: RequestRecord) -> None:
+        """The request has ended, in whatever way. May be called twice."""
+        open_ = self._open.get(record.pass_.run, set())
+        if record not in open_:
             return
-        open_.discard(account)
+        open_.discard(record)
         if not open_:
-            del self._open[account.pass_.run]
+            del self._open[record.pass_.run]
         self._activity.changed()
-        if account.refused is not None and not self._tells(
-            RefusalGroup(status=account.status, trouble=account.refused, run=account.pass_.run)
+        if record.refused is not None and not self._gets_line(
+            RefusalGroup(status=record.status, error=record.refused, run=record.pass_.run)
         ):
             return
-        entry = self._entry(account)
+        entry = self._entry(record)
         self._spent[entry.run] += entry.usd or 0.0
         self._write_soon(entry)
 
-    def refuse(self, status: int, trouble: RequestError | None, run: str = "") -> None:
-        """Somebody was turned away; without a run before we knew who it is."""
-        if trouble is None:
+    def skip(self, record: RequestRecord, status: int, error: RequestError) -> None:
+        """Write a line for a provider that was skipped for this reason. The request itself stays open."""
+        self._write_soon(self._entry(replace(record, status=status, error=error, counter=None)))
+
+    def refuse(self, status: int, error: RequestError | None, run: str = "") -> None:
+        """A request was refused; `run` is empty where the caller is not known yet."""
+        if error is None:
             return
-        sort = RefusalGroup(status=status, trouble=trouble, run=run)
-        if self._tells(sort):
-            self._write_soon(told(sort))
+        group = RefusalGroup(status=status, error=error, run=run)
+        if self._gets_line(group):
+            self._write_soon(refusal_entry(group))
 
     def note(self, limit: LimitEntry) -> None:
         self._write_soon(limit)
         if limit.status in REFUSED:
-            # Its run ends on the answer at once, and whoever judges that looks here for the reset.
+            # The run ends on this answer, and the daemon then reads the time of the reset from the ledger.
             self.write()
 
     def write(self) -> None:
-        """Bring everything to disk now; what does not fit stays for the next time."""
+        """Write everything to disk now; what cannot be written stays for the next attempt."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
         if not self._pending:
             return
-        # Never back to an older file: readers have left it, and clocks may be set back.
+        # Never return to an older file, also when the clock was set back: readers have moved on.
         self._file = max(self._file, _day(time.time()))
         try:
             handle = os.open(
@@ -180,9 +196,9 @@ class Meter:
         else:
             self._complained = False
 
-    def _entry(self, account: RequestRecord) -> RequestEntry:
-        pass_, seen, now = account.pass_, account.seen, time.monotonic()
-        usage = seen.usage
+    def _entry(self, record: RequestRecord) -> RequestEntry:
+        pass_, summary, now = record.pass_, record.summary, time.monotonic()
+        usage = summary.usage
         return RequestEntry(
             id=str(uuid.uuid4()),
             at=round(time.time(), 3),
@@ -190,44 +206,44 @@ class Meter:
             ticket=pass_.ticket,
             project=pass_.project,
             agent=pass_.agent,
-            provider=account.provider or pass_.provider,
-            model=seen.model or account.model,
-            status=account.status,
+            provider=record.provider or pass_.provider,
+            model=summary.model or record.model,
+            status=record.status,
             input=usage.input,
             output=usage.output,
             cache_read=usage.cache_read,
             cache_write=usage.cache_write,
-            usd=self._cost(account),
-            ms=round((now - account.began) * 1000),
-            first_ms=None if account.first is None else round((account.first - account.began) * 1000),
-            cut=account.cut,
-            error=account.trouble.value if account.trouble is not None else seen.error,
+            usd=self._cost(record),
+            ms=round((now - record.began) * 1000),
+            first_ms=None if record.first is None else round((record.first - record.began) * 1000),
+            cut=record.cut,
+            error=record.error.value if record.error is not None else summary.error,
         )
 
-    def _cost(self, account: RequestRecord) -> float | None:
-        prices, seen = self._prices.current(), account.seen
-        # The answer's own name is the surer one; where it has no price, the one that was asked for may have.
-        known = seen.model if seen.model and prices.knows(seen.model) else account.model
-        cost = prices.cost(known, seen.usage)
+    def _cost(self, record: RequestRecord) -> float | None:
+        prices, summary = self._prices.current(), record.summary
+        # The model named in the answer is more exact. If it has no price, use the one in the request.
+        known = summary.model if summary.model and prices.knows(summary.model) else record.model
+        cost = prices.cost(known, summary.usage)
         return None if cost is None else round(cost, 9)
 
-    def _tells(self, sort: RefusalGroup) -> bool:
-        is_told = self._refusals.is_told(sort)
+    def _gets_line(self, group: RefusalGroup) -> bool:
+        gets_line = self._refusals.gets_line(group)
         if self._minute is None:
-            self._minute = asyncio.get_running_loop().call_later(MINUTE, self._tell_rest)
-        return is_told
+            self._minute = asyncio.get_running_loop().call_later(MINUTE, self._write_counted)
+        return gets_line
 
-    def _tell_rest(self) -> None:
-        """What a flood left uncounted so far, a line for each sort."""
+    def _write_counted(self) -> None:
+        """Write the refusals that were only counted, one line per group."""
         self._minute = None
-        for one in self._refusals.rest():
+        for one in self._refusals.take_counted():
             self._write_soon(one)
         if not self._refusals.is_empty:
-            self._minute = asyncio.get_running_loop().call_later(MINUTE, self._tell_rest)
+            self._minute = asyncio.get_running_loop().call_later(MINUTE, self._write_counted)
 
     def end(self) -> None:
-        """The last words of the process."""
-        for one in self._refusals.rest(all_of_it=True):
+        """Write what is left before the process ends."""
+        for one in self._refusals.take_counted(unfinished=True):
             self._write_soon(one)
         self.write()
 

@@ -1,4 +1,4 @@
-"""What tokens cost: our list, and the person's own prices.toml on top of it. Knows nothing of requests or budgets."""
+"""Prices of tokens: the shipped list, overridden by the person's own prices.toml."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from typing import Any
 
 from legion.domain.errors import BadInput
 from legion.gateway.counting.counters import TokenCounts
-from legion.gateway.files.cached_file import CachedFile
+from legion.gateway.files.folder import CachedFile
 
 log = logging.getLogger("legion.gateway")
 
 _MILLION = 1e6
 _PAUSE = 1.0
-_MOST_NAMES = 1000
-"""Agents may ask for any name."""
+_MAX_NAMES = 1000
+"""Models in the cache; agents may ask for any name."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,22 +48,22 @@ class Price:
 
 @dataclass(frozen=True)
 class Prices:
-    """Prices by the beginning of a model's name, each with those for ever longer prompts behind it."""
+    """Prices by the prefix of a model's name, for ever longer prompts."""
 
     by_prefix: Mapping[str, tuple[Price, ...]]
     _found: dict[str, tuple[Price, ...] | None] = field(default_factory=dict, compare=False)
-    """By whole name, for the few models that a gateway sees."""
+    """Cache by full name; a gateway sees few models."""
 
     def knows(self, model: str) -> bool:
         return self._steps(model) is not None
 
     def output_price(self, model: str) -> float | None:
-        """USD for a million tokens that it writes, after a prompt of usual length; None where it has no price."""
+        """USD for a million output tokens after a prompt of usual length; None where the model has no price."""
         steps = self._steps(model)
         return None if steps is None else steps[0].output
 
     def cost(self, model: str, usage: TokenCounts) -> float | None:
-        """In USD; None where the model has no price. What used nothing cost nothing."""
+        """USD; None where the model has no price. No tokens cost nothing, with or without a price."""
         if usage == TokenCounts():
             return 0.0
         steps = self._steps(model)
@@ -75,18 +75,18 @@ class Prices:
 
     def _steps(self, model: str) -> tuple[Price, ...] | None:
         if model not in self._found:
-            if len(self._found) > _MOST_NAMES:
+            if len(self._found) > _MAX_NAMES:
                 self._found.clear()
             self._found[model] = self._search(model)
         return self._found[model]
 
     def _search(self, model: str) -> tuple[Price, ...] | None:
-        fitting = [prefix for prefix in self.by_prefix if _begins(model, prefix)]
+        fitting = [prefix for prefix in self.by_prefix if _has_prefix(model, prefix)]
         return self.by_prefix[max(fitting, key=len)] if fitting else None
 
 
 class PriceList:
-    """Our prices with the person's on top, theirs read again when they change."""
+    """The shipped prices overridden by the person's, which are read again when they change."""
 
     def __init__(self, own: Path) -> None:
         shipped = Path(__file__).with_name("prices.toml")
@@ -95,16 +95,16 @@ class PriceList:
         self._complaint = ""
         self._last: tuple[Prices, Prices] | None = None
         self._current = self._shipped
-        self._look_again = 0.0
+        self._next_check = 0.0
 
     def current(self) -> Prices:
-        """A change of the person's prices is seen within a second."""
-        if time.monotonic() >= self._look_again:
-            self._look_again = time.monotonic() + _PAUSE
-            self._current = self._look()
+        """The prices in force. A change of the person's file is seen within a second."""
+        if time.monotonic() >= self._next_check:
+            self._next_check = time.monotonic() + _PAUSE
+            self._current = self._load()
         return self._current
 
-    def _look(self) -> Prices:
+    def _load(self) -> Prices:
         try:
             own = self._own.value()
         except FileNotFoundError:
@@ -125,7 +125,8 @@ def parse_prices(content: bytes, path: Path) -> Prices:
         return Prices({prefix: _steps(table) for prefix, table in tables.items()})
     except (AttributeError, KeyError, TypeError, ValueError) as fault:
         raise BadInput(
-            f"{path} is no list of prices ({fault}): give each model `input`, `output`, `cache_read` and `cache_write`."
+            f"{path} is not a list of prices ({fault}): "
+            "give each model `input`, `output`, `cache_read` and `cache_write`."
         ) from None
 
 
@@ -146,6 +147,6 @@ def _price(table: dict[str, Any]) -> Price:
     )
 
 
-def _begins(model: str, prefix: str) -> bool:
-    """claude-opus-4 fits claude-opus-4-20250514 and not claude-opus-45."""
+def _has_prefix(model: str, prefix: str) -> bool:
+    """claude-opus-4 matches claude-opus-4-20250514, but not claude-opus-45."""
     return model.startswith(prefix) and not model[len(prefix) :][:1].isdigit()

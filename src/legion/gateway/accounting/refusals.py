@@ -1,4 +1,4 @@
-"""Which refusals get a line of their own. Those of a flood are counted, and told together when a minute is over."""
+"""Limits how many lines refusals get in the ledger. The rest of a flood is counted, and written once a minute."""
 
 from __future__ import annotations
 
@@ -10,25 +10,25 @@ from legion.gateway.accounting.ledger import RefusalEntry, RequestError
 
 MINUTE = 60.0
 _LINES = 10
-"""Of one sort within a minute."""
-_MOST_SORTS = 1000
+"""Lines for one group within a minute."""
+_MAX_GROUPS = 1000
 
 
 @dataclass(frozen=True, kw_only=True)
 class RefusalGroup:
-    """What is counted together."""
+    """Refusals that are counted together."""
 
     status: int
-    trouble: RequestError
+    error: RequestError
     run: str = ""
-    """Empty where nobody knows who asked."""
+    """Empty where the caller is not known."""
 
 
 @dataclass
 class _Minute:
     ends: float
-    told: int = 0
-    untold: int = 0
+    lines: int = 0
+    counted: int = 0
 
 
 class Refusals:
@@ -36,31 +36,31 @@ class Refusals:
         self._now = now
         self._minutes: dict[RefusalGroup, _Minute] = {}
 
-    def is_told(self, sort: RefusalGroup) -> bool:
-        """Whether this one gets a line. If not it is counted, and `rest` tells of it."""
-        minute = self._minutes.get(sort)
+    def gets_line(self, group: RefusalGroup) -> bool:
+        """Whether this refusal gets a line of its own. If not it is counted, for `take_counted`."""
+        minute = self._minutes.get(group)
         if minute is None:
-            if len(self._minutes) >= _MOST_SORTS:
+            if len(self._minutes) >= _MAX_GROUPS:
                 return False
-            minute = self._minutes[sort] = _Minute(self._now() + MINUTE)
-        if minute.told < _LINES:
-            minute.told += 1
+            minute = self._minutes[group] = _Minute(self._now() + MINUTE)
+        if minute.lines < _LINES:
+            minute.lines += 1
             return True
-        minute.untold += 1
+        minute.counted += 1
         return False
 
-    def rest(self, *, all_of_it: bool = False) -> list[RefusalEntry]:
-        """What was counted in minutes that are over; each of them begins anew."""
-        over = [sort for sort, minute in self._minutes.items() if all_of_it or minute.ends <= self._now()]
-        counted = [(sort, self._minutes.pop(sort).untold) for sort in over]
-        return [told(sort, times) for sort, times in counted if times]
+    def take_counted(self, *, unfinished: bool = False) -> list[RefusalEntry]:
+        """Entries for what was counted in minutes that are over, or in all of them. Resets those minutes."""
+        over = [group for group, minute in self._minutes.items() if unfinished or minute.ends <= self._now()]
+        counted = [(group, self._minutes.pop(group).counted) for group in over]
+        return [refusal_entry(group, times) for group, times in counted if times]
 
     @property
     def is_empty(self) -> bool:
         return not self._minutes
 
 
-def told(sort: RefusalGroup, times: int = 1) -> RefusalEntry:
+def refusal_entry(group: RefusalGroup, times: int = 1) -> RefusalEntry:
     return RefusalEntry(
-        at=round(time.time(), 3), run=sort.run, status=sort.status, reason=sort.trouble.value, times=times
+        at=round(time.time(), 3), run=group.run, status=group.status, reason=group.error.value, times=times
     )

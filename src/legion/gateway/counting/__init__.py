@@ -1,1 +1,1 @@
-"""Reads token counts out of answers while they pass by."""
+"""Token counters for answers that are forwarded unchanged."""

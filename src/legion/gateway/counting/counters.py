@@ -1,7 +1,4 @@
-"""Reads usage out of answers while they pass by: server-sent events cut at any byte, or one JSON body.
-
-Knows Anthropic's field names, and nothing of prices, runs or sockets.
-"""
+"""Counters that read usage from Anthropic's answers as they pass: server-sent events cut at any byte, or one body."""
 
 from __future__ import annotations
 
@@ -12,49 +9,49 @@ from typing import Any, Protocol
 
 import orjson
 
-_LONGEST_LINE = 1 << 20
-_LONGEST_BODY = 32 << 20
-_WORD = re.compile(r"[a-z0-9_]{1,64}")
-_TELLING = (b'"usage"', b'"error"', b'"message_stop"')
+_MAX_LINE = 1 << 20
+_MAX_BODY = 32 << 20
+_ERROR_NAME = re.compile(r"[a-z0-9_]{1,64}")
+_INTERESTING = (b'"usage"', b'"error"', b'"message_stop"')
 
 
 @dataclass(frozen=True, kw_only=True)
 class TokenCounts:
-    """Tokens."""
+    """Numbers of tokens."""
 
     input: int = 0
     output: int = 0
     cache_read: int = 0
     cache_write: int = 0
     cache_write_1h: int = 0
-    """How many of the writes last an hour."""
+    """The part of `cache_write` that lasts an hour."""
 
 
-NOTHING = TokenCounts()
+NO_TOKENS = TokenCounts()
 
 
 @dataclass
-class Seen:
-    """What an answer has told so far."""
+class AnswerSummary:
+    """What an answer has reported so far."""
 
-    usage: TokenCounts = NOTHING
+    usage: TokenCounts = NO_TOKENS
     model: str = ""
     error: str = ""
-    """The provider's own word for what went wrong; never its text, which may repeat the key."""
+    """The provider's name for the error; never its text, which may repeat the key."""
     complete: bool = False
 
 
-class Telling(Protocol):
-    """Knows what an answer has told so far."""
+class HasSummary(Protocol):
+    """Holds what an answer has reported so far."""
 
-    seen: Seen
+    summary: AnswerSummary
 
 
-class Counter(Telling, Protocol):
+class Counter(HasSummary, Protocol):
     def feed(self, piece: bytes) -> None: ...
 
     def end(self) -> None:
-        """The answer came to its end."""
+        """The answer has ended."""
         ...
 
 
@@ -62,17 +59,17 @@ class StreamCounter:
     """Server-sent events."""
 
     def __init__(self) -> None:
-        self.seen = Seen()
+        self.summary = AnswerSummary()
         self._rest = b""
 
     def feed(self, piece: bytes) -> None:
         data = self._rest + piece if self._rest else piece
         last = data.rfind(b"\n") + 1
         self._rest = data[last:]
-        if len(self._rest) > _LONGEST_LINE:
-            # Content, since what tells of usage is short. The rest of the line tells nothing either.
+        if len(self._rest) > _MAX_LINE:
+            # Events with usage are short, so this line is content and can be dropped.
             self._rest = b""
-        for begin in sorted({at for word in _TELLING for at in _lines_with(word, data, last)}):
+        for begin in sorted({at for name in _INTERESTING for at in _lines_with(name, data, last)}):
             if data.startswith(b"data:", begin):
                 self._read(data[begin + 5 : data.index(b"\n", begin)])
 
@@ -85,51 +82,51 @@ class StreamCounter:
             return
         match event.get("type"):
             case "message_start":
-                _message(self.seen, event.get("message"))
+                _message(self.summary, event.get("message"))
             case "message_delta":
-                _count(self.seen, event.get("usage"))
+                _count(self.summary, event.get("usage"))
             case "message_stop":
-                self.seen.complete = True
+                self.summary.complete = True
             case "error":
-                note_error(self.seen, event.get("error"))
+                note_error(self.summary, event.get("error"))
 
 
 class BodyCounter:
-    """One JSON document: a whole message, or an error."""
+    """One JSON document: a message or an error."""
 
     def __init__(self) -> None:
-        self.seen = Seen()
+        self.summary = AnswerSummary()
         self._pieces: list[bytes] = []
         self._size = 0
 
     def feed(self, piece: bytes) -> None:
         self._size += len(piece)
-        if self._size <= _LONGEST_BODY:
+        if self._size <= _MAX_BODY:
             self._pieces.append(piece)
 
     def end(self) -> None:
-        self.seen.complete = True
-        if self._size > _LONGEST_BODY:
+        self.summary.complete = True
+        if self._size > _MAX_BODY:
             return
         document = parse(b"".join(self._pieces))
         if document is None:
             return
         if document.get("type") == "error":
-            note_error(self.seen, document.get("error"))
+            note_error(self.summary, document.get("error"))
         else:
-            _message(self.seen, document)
+            _message(self.summary, document)
 
 
-def _lines_with(word: bytes, data: bytes, end: int) -> Iterator[int]:
-    """Where the lines begin that hold the word. Most of a stream holds none, and is passed over in one step."""
-    at = data.find(word, 0, end)
+def _lines_with(name: bytes, data: bytes, end: int) -> Iterator[int]:
+    """Offsets of the lines that hold the name. Most pieces hold none and cost one search."""
+    at = data.find(name, 0, end)
     while at >= 0:
         yield data.rfind(b"\n", 0, at) + 1
-        at = data.find(word, data.index(b"\n", at), end)
+        at = data.find(name, data.index(b"\n", at), end)
 
 
 def parse(text: bytes) -> dict[str, Any] | None:
-    """The object, where it is one."""
+    """The JSON object; None for anything else."""
     try:
         document = orjson.loads(text)
     except orjson.JSONDecodeError:
@@ -137,19 +134,19 @@ def parse(text: bytes) -> dict[str, Any] | None:
     return document if isinstance(document, dict) else None
 
 
-def _message(seen: Seen, message: object) -> None:
+def _message(summary: AnswerSummary, message: object) -> None:
     if isinstance(message, dict):
         if isinstance(message.get("model"), str):
-            seen.model = message["model"]
-        _count(seen, message.get("usage"))
+            summary.model = message["model"]
+        _count(summary, message.get("usage"))
 
 
-def _count(seen: Seen, usage: object) -> None:
-    seen.usage = anthropic_usage(usage, seen.usage)
+def _count(summary: AnswerSummary, usage: object) -> None:
+    summary.usage = anthropic_usage(usage, summary.usage)
 
 
 def anthropic_usage(usage: object, old: TokenCounts) -> TokenCounts:
-    """Every report is of all so far, and some leave fields out or at 0: the largest holds."""
+    """The larger of old and new counts: each report is a total, and some leave fields out or at 0."""
     if not isinstance(usage, dict):
         return old
     lasting = usage.get("cache_creation")
@@ -166,10 +163,10 @@ def anthropic_usage(usage: object, old: TokenCounts) -> TokenCounts:
 
 
 def number(value: object) -> int:
-    """A count, where it is one."""
+    """A positive count, else 0."""
     return value if isinstance(value, int) and value > 0 else 0
 
 
-def note_error(seen: Seen, error: object) -> None:
+def note_error(summary: AnswerSummary, error: object) -> None:
     kind = error.get("type") if isinstance(error, dict) else None
-    seen.error = kind if isinstance(kind, str) and _WORD.fullmatch(kind) else "unknown_error"
+    summary.error = kind if isinstance(kind, str) and _ERROR_NAME.fullmatch(kind) else "unknown_error"

@@ -1,4 +1,4 @@
-"""The dialects that models are spoken to in, and one inner form between them. No sockets, no files, no clock.
+"""The APIs of model providers as dialects of one common form (`messages`). Pure functions: no sockets, files or clock.
 
-Each dialect has three files: `request`, `answer` and `stream`, reading and writing in each. `known` names them all.
+Each dialect has three modules, `request`, `answer` and `stream`, each of which reads and writes. `registry` lists them.
 """

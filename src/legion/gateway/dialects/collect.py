@@ -1,4 +1,4 @@
-"""A streamed answer as a whole one, and back: for providers that answer otherwise than they were asked."""
+"""Converts a streamed answer into a complete one and back, for providers that do not answer as they were asked."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from legion.gateway.dialects.messages import (
     AnswerBegun,
     AnswerEnded,
     AnswerFailed,
+    AnswerPart,
     Event,
     KeepAlive,
     ModelAnswer,
@@ -17,8 +18,7 @@ from legion.gateway.dialects.messages import (
     PartEnded,
     PartGrew,
     PartKind,
-    PartSealed,
-    Said,
+    PartSigned,
     StopReason,
     TextPart,
     ThinkingPart,
@@ -38,8 +38,8 @@ def events_of(answer: ModelAnswer) -> Iterator[Event]:
                 yield PartBegun(index=index, kind=PartKind.THINKING)
                 if part.text:
                     yield PartGrew(index, part.text)
-                if part.seal:
-                    yield PartSealed(index=index, seal=part.seal)
+                if part.signature:
+                    yield PartSigned(index=index, signature=part.signature)
             case ToolCallPart():
                 yield PartBegun(index=index, kind=PartKind.CALL, id=part.id, name=part.name)
                 yield PartGrew(index, part.input)
@@ -47,9 +47,9 @@ def events_of(answer: ModelAnswer) -> Iterator[Event]:
     yield AnswerEnded(stop=answer.stop, sequence=answer.sequence, usage=answer.usage)
 
 
-def gathered(events: Iterable[Event]) -> ModelAnswer:
-    """Raises ModelFailed where the stream ends with an error, and Unreadable where it has no end."""
-    parts: dict[int, Said] = {}
+def collect_answer(events: Iterable[Event]) -> ModelAnswer:
+    """The complete answer. Raises ModelFailed where the stream ends with an error, UnreadableMessage without an end."""
+    parts: dict[int, AnswerPart] = {}
     answer = ModelAnswer(id="", model="", parts=(), stop=StopReason.END)
     for event in events:
         match event:
@@ -59,19 +59,19 @@ def gathered(events: Iterable[Event]) -> ModelAnswer:
                 parts[event.index] = _begun(event)
             case PartGrew():
                 parts[event.index] = _grown(parts[event.index], event.text)
-            case PartSealed():
-                parts[event.index] = ThinkingPart(text=_text(parts[event.index]), seal=event.seal)
+            case PartSigned():
+                parts[event.index] = ThinkingPart(text=_text(parts[event.index]), signature=event.signature)
             case AnswerFailed():
-                raise ModelFailed(event.fault)
+                raise ModelFailed(event.error)
             case AnswerEnded():
-                said = tuple(parts[index] for index in sorted(parts))
-                return replace(answer, parts=said, stop=event.stop, sequence=event.sequence, usage=event.usage)
+                in_order = tuple(parts[index] for index in sorted(parts))
+                return replace(answer, parts=in_order, stop=event.stop, sequence=event.sequence, usage=event.usage)
             case PartEnded() | KeepAlive():
                 pass
     raise UnreadableMessage("the stream broke off")
 
 
-def _begun(event: PartBegun) -> Said:
+def _begun(event: PartBegun) -> AnswerPart:
     match event.kind:
         case PartKind.TEXT:
             return TextPart(text="")
@@ -81,7 +81,7 @@ def _begun(event: PartBegun) -> Said:
             return ToolCallPart(id=event.id, name=event.name, input="")
 
 
-def _grown(part: Said, text: str) -> Said:
+def _grown(part: AnswerPart, text: str) -> AnswerPart:
     match part:
         case ToolCallPart():
             return replace(part, input=part.input + text)
@@ -89,5 +89,5 @@ def _grown(part: Said, text: str) -> Said:
             return replace(part, text=part.text + text)
 
 
-def _text(part: Said) -> str:
+def _text(part: AnswerPart) -> str:
     return "" if isinstance(part, ToolCallPart) else part.text

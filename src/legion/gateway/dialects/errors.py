@@ -1,4 +1,4 @@
-"""Errors in the words of each dialect: what a status and a body mean, and how they are said to another caller."""
+"""Errors of each dialect: reads a status and a body into one kind of error, and writes it in another dialect."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from legion.gateway.dialects.messages import ModelError, ModelErrorKind
 from legion.gateway.json_text import Json
 
 _TOO_LONG = "prompt is too long"
-"""Anthropic's words, by which Claude Code knows that it has to shorten the conversation."""
+"""Anthropic's text, by which Claude Code recognizes that it has to shorten the conversation."""
 
 
 @dataclass(frozen=True)
@@ -20,7 +20,7 @@ class _ErrorNames:
     code: str | None = None
 
 
-_WORDS = {
+_NAMES = {
     ModelErrorKind.INVALID: _ErrorNames(400, "invalid_request_error", 400, "invalid_request_error"),
     ModelErrorKind.TOO_LONG: _ErrorNames(
         400, "invalid_request_error", 400, "invalid_request_error", "context_length_exceeded"
@@ -74,38 +74,38 @@ _CODES = {
 
 
 def read(document: object, status: int | None = None) -> ModelError:
-    """An error of any dialect; `status` is None in the middle of a stream. What cannot be read says so."""
+    """An error of any dialect; `status` is None in the middle of a stream. An unreadable one gets a message of ours."""
     error = document.get("error", document) if isinstance(document, dict) else document
     if not isinstance(error, dict):
-        return ModelError(kind=_kind(None, None, "", status), message=_plain(error, status))
-    message = error.get("message") or error.get("detail") or _plain(None, status)
+        return ModelError(kind=_kind(None, None, "", status), message=_text(error, status))
+    message = error.get("message") or error.get("detail") or _text(None, status)
     code, type_ = error.get("code"), error.get("type")
     return ModelError(kind=_kind(code, type_, str(message), status), message=str(message))
 
 
-def status_for_anthropic(fault: ModelError) -> int:
-    return _WORDS[fault.kind].status
+def status_for_anthropic(error: ModelError) -> int:
+    return _NAMES[error.kind].status
 
 
-def status_for_openai(fault: ModelError) -> int:
-    return _WORDS[fault.kind].openai_status
+def status_for_openai(error: ModelError) -> int:
+    return _NAMES[error.kind].openai_status
 
 
-def word(fault: ModelError) -> str:
-    """For the ledger: never the text, which may repeat a key."""
-    return _WORDS[fault.kind].anthropic
+def ledger_name(error: ModelError) -> str:
+    """The error's name for the ledger; never its text, which may repeat a key."""
+    return _NAMES[error.kind].anthropic
 
 
-def anthropic(fault: ModelError) -> Json:
-    message = fault.message
-    if fault.kind is ModelErrorKind.TOO_LONG and _TOO_LONG not in message.lower():
+def anthropic(error: ModelError) -> Json:
+    message = error.message
+    if error.kind is ModelErrorKind.TOO_LONG and _TOO_LONG not in message.lower():
         message = f"{_TOO_LONG}: {message}"
-    return {"type": "error", "error": {"type": _WORDS[fault.kind].anthropic, "message": message}}
+    return {"type": "error", "error": {"type": _NAMES[error.kind].anthropic, "message": message}}
 
 
-def openai(fault: ModelError) -> Json:
-    words = _WORDS[fault.kind]
-    return {"error": {"message": fault.message, "type": words.openai, "param": None, "code": words.code}}
+def openai(error: ModelError) -> Json:
+    names = _NAMES[error.kind]
+    return {"error": {"message": error.message, "type": names.openai, "param": None, "code": names.code}}
 
 
 def _kind(code: object, type_: object, message: str, status: int | None) -> ModelErrorKind:
@@ -124,11 +124,11 @@ def _kind(code: object, type_: object, message: str, status: int | None) -> Mode
 
 
 def _is_about_length(message: str) -> bool:
-    words = message.lower()
-    return _TOO_LONG in words or "maximum context length" in words
+    text = message.lower()
+    return _TOO_LONG in text or "maximum context length" in text
 
 
-def _plain(said: object, status: int | None) -> str:
-    if isinstance(said, str) and said.strip():
-        return said.strip()
+def _text(message: object, status: int | None) -> str:
+    if isinstance(message, str) and message.strip():
+        return message.strip()
     return "the provider ended with an error" if status is None else f"the provider answered with status {status}"

@@ -1,6 +1,6 @@
-"""The inner form: a request, an answer and the events of a streamed answer, in no dialect's words.
+"""The common form of all dialects: a request, an answer, and the events of a streamed answer.
 
-Every dialect is read into it and written from it. Knows none of them.
+Every dialect is read into it and written from it; it depends on none of them.
 """
 
 from __future__ import annotations
@@ -8,16 +8,16 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import Enum
 
-from legion.gateway.counting.counters import NOTHING, TokenCounts
+from legion.gateway.counting.counters import NO_TOKENS, TokenCounts
 from legion.gateway.json_text import Json
 
 
 class ModelFailed(Exception):
-    """A whole answer that is an error, although its status says that all is well."""
+    """A complete answer that is an error although its status is 200."""
 
-    def __init__(self, fault: ModelError) -> None:
-        super().__init__(fault.message)
-        self.fault = fault
+    def __init__(self, error: ModelError) -> None:
+        super().__init__(error.message)
+        self.error = error
 
 
 class ChatRole(Enum):
@@ -28,7 +28,7 @@ class ChatRole(Enum):
 
 
 class Effort(Enum):
-    """How much the model shall think before it answers."""
+    """How much the model thinks before it answers."""
 
     LOW = "low"
     MEDIUM = "medium"
@@ -40,12 +40,12 @@ class StopReason(Enum):
 
     END = "end"
     CALLS = "calls"
-    """It waits for the results of tools."""
+    """The model waits for the results of tools."""
     LENGTH = "length"
     SEQUENCE = "sequence"
     REFUSAL = "refusal"
     PAUSE = "pause"
-    """It wants to be asked again as it is."""
+    """The same request has to be sent again, with this answer."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -70,16 +70,16 @@ class DocumentPart:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ThinkingPart:
-    """What the model thought. Without a seal nobody takes it back, so it is then dropped whole."""
+    """Thinking of the model. Without a signature no provider accepts it, so it is dropped."""
 
     text: str = ""
-    seal: str = ""
-    """Who made it and what proves it: see `seals`."""
+    signature: str = ""
+    """The provider and its proof: see `signatures`."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ToolCallPart:
-    """A use of a tool."""
+    """A call of a tool."""
 
     id: str
     name: str
@@ -89,7 +89,7 @@ class ToolCallPart:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ToolResultPart:
-    """What a tool gave back."""
+    """The result of a tool."""
 
     call: str
     content: tuple[TextPart | ImagePart | DocumentPart, ...]
@@ -97,8 +97,8 @@ class ToolResultPart:
 
 
 Part = TextPart | ImagePart | DocumentPart | ThinkingPart | ToolCallPart | ToolResultPart
-Said = TextPart | ThinkingPart | ToolCallPart
-"""What a model can say."""
+AnswerPart = TextPart | ThinkingPart | ToolCallPart
+"""The parts that an answer can have."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -111,13 +111,13 @@ class ChatMessage:
 class ToolDefinition:
     name: str
     schema: Json | None
-    """None: its input is one free text."""
+    """None: the input is one free text."""
     description: str = ""
     strict: bool | None = None
 
 
 class ToolChoice(Enum):
-    """Which tools the model may or must use; a single one is named beside."""
+    """Which tools the model may or must use; ONE comes with a name."""
 
     AUTO = "auto"
     ANY = "any"
@@ -142,10 +142,10 @@ class ModelRequest:
     tools: tuple[ToolDefinition, ...] = ()
     choice: ToolChoice = ToolChoice.AUTO
     chosen: str = ""
-    """The tool, with Choice.ONE."""
+    """The tool, with ToolChoice.ONE."""
     parallel: bool = True
-    longest: int | None = None
-    """Tokens that the answer may have."""
+    max_tokens: int | None = None
+    """Maximal tokens of the answer."""
     temperature: float | None = None
     top_p: float | None = None
     stops: tuple[str, ...] = ()
@@ -153,25 +153,25 @@ class ModelRequest:
     format: OutputFormat | None = None
     stream: bool = False
     count_stream: bool = True
-    """A streamed answer shall tell its usage."""
+    """A streamed answer includes its usage."""
     user: str = ""
     conversation: str = ""
-    """Requests with the same word share most of their prompt."""
+    """Requests with the same value share most of their prompt."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ModelAnswer:
     id: str
     model: str
-    parts: tuple[Said, ...]
+    parts: tuple[AnswerPart, ...]
     stop: StopReason
     sequence: str | None = None
-    """The text that stopped it, with Stop.SEQUENCE."""
-    usage: TokenCounts = NOTHING
+    """The text that stopped it, with StopReason.SEQUENCE."""
+    usage: TokenCounts = NO_TOKENS
 
 
 class PartKind(Enum):
-    """What a part of a stream is."""
+    """The kind of a part in a stream."""
 
     TEXT = "text"
     THINKING = "thinking"
@@ -182,7 +182,7 @@ class PartKind(Enum):
 class AnswerBegun:
     id: str
     model: str
-    usage: TokenCounts = NOTHING
+    usage: TokenCounts = NO_TOKENS
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -200,9 +200,9 @@ class PartGrew:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class PartSealed:
+class PartSigned:
     index: int
-    seal: str
+    signature: str
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -214,21 +214,21 @@ class PartEnded:
 class AnswerEnded:
     stop: StopReason
     sequence: str | None = None
-    usage: TokenCounts = NOTHING
+    usage: TokenCounts = NO_TOKENS
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class KeepAlive:
-    """Nothing new, but the connection lives."""
+    """Keeps the connection open, without content."""
 
 
 class ModelErrorKind(Enum):
     INVALID = "invalid"
     TOO_LONG = "too_long"
-    """The prompt does not fit into the model: agent programs shorten it and go on."""
+    """The prompt does not fit into the model: agent programs shorten it and continue."""
     AUTHENTICATION = "authentication"
     BILLING = "billing"
-    """The account has no money: asking again does not help."""
+    """The account has no money: a retry does not help."""
     PERMISSION = "permission"
     NOT_FOUND = "not_found"
     TOO_LARGE = "too_large"
@@ -248,21 +248,21 @@ class ModelError:
 class AnswerFailed:
     """The stream ends with an error."""
 
-    fault: ModelError
+    error: ModelError
 
 
-Event = AnswerBegun | PartBegun | PartGrew | PartSealed | PartEnded | AnswerEnded | KeepAlive | AnswerFailed
+Event = AnswerBegun | PartBegun | PartGrew | PartSigned | PartEnded | AnswerEnded | KeepAlive | AnswerFailed
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RequestInfo:
-    """What has to be known of a request to read its answer and write it for the caller."""
+    """Facts of a request that are needed to read its answer and write it for the caller."""
 
     model: str = ""
     free: frozenset[str] = field(default_factory=frozenset)
     """Tools whose input is one free text."""
     names: dict[str, str] = field(default_factory=dict)
-    """Names of tools as they were sent, where they had to be shortened, to the caller's own."""
+    """Shortened names of tools, as sent to the provider, mapped to the caller's own."""
     count_stream: bool = True
     at: int = 0
-    """When it was asked, in seconds since 1970."""
+    """Time of the request, in seconds since 1970."""

@@ -1,4 +1,4 @@
-"""All dialects, and how each is read and written. The one door to this folder."""
+"""All dialects, and the functions that read and write them: the interface of this package."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from legion.gateway.dialects.chat import answer as chat_answer
 from legion.gateway.dialects.chat import request as chat_request
 from legion.gateway.dialects.chat import stream as chat_stream
 from legion.gateway.dialects.collect import events_of
+from legion.gateway.dialects.common import original_names
 from legion.gateway.dialects.messages import (
     AnswerEnded,
     AnswerFailed,
@@ -26,7 +27,6 @@ from legion.gateway.dialects.messages import (
     PartGrew,
     RequestInfo,
 )
-from legion.gateway.dialects.names import shortened
 from legion.gateway.dialects.responses import answer as responses_answer
 from legion.gateway.dialects.responses import request as responses_request
 from legion.gateway.dialects.responses import stream as responses_stream
@@ -35,12 +35,12 @@ from legion.gateway.dialects.sse import Splitter
 from legion.gateway.json_text import Json, UnreadableMessage, loads
 
 _MISFIT = (KeyError, IndexError, TypeError, ValueError, AttributeError)
-"""What reading raises where something is missing, or is not what it should be."""
+"""Raised while reading a message with a missing field, or one of the wrong type."""
 
 
 _ENDS = (AnswerEnded, AnswerFailed)
 _DONE = b"[DONE]"
-"""The last word of Chat Completions."""
+"""The last event of Chat Completions."""
 
 
 class Dialect(Enum):
@@ -65,7 +65,7 @@ class _DialectFunctions:
     write_answer: Callable[[ModelAnswer, RequestInfo], Json]
     reader: Callable[[RequestInfo], _EventReader]
     writer: Callable[[RequestInfo], EventWriter]
-    write_fault: Callable[[ModelError], Json]
+    write_error: Callable[[ModelError], Json]
     status: Callable[[ModelError], int]
 
 
@@ -104,55 +104,55 @@ _DIALECTS = {
 
 
 def read_request(dialect: Dialect, facts: Json) -> ModelRequest:
-    """Raises Unreadable."""
+    """Raises UnreadableMessage."""
     try:
         request = _DIALECTS[dialect].read_request(facts)
         check_request(request)
         return request
     except _MISFIT as fault:
-        raise UnreadableMessage(f"a part of it is missing or of another kind ({_told(fault)})") from None
+        raise UnreadableMessage(_describe(fault)) from None
 
 
 def write_request(dialect: Dialect, request: ModelRequest) -> Json:
-    """Raises Unreadable where a part turns out not to be what it should."""
+    """Raises UnreadableMessage where a part cannot be written."""
     try:
         return _DIALECTS[dialect].write_request(request)
     except _MISFIT as fault:
-        raise UnreadableMessage(f"a part of it is of another kind ({_told(fault)})") from None
+        raise UnreadableMessage(_describe(fault)) from None
 
 
-def asked(request: ModelRequest, at: int) -> RequestInfo:
-    """What is needed of a request when its answer comes."""
+def request_info(request: ModelRequest, at: int) -> RequestInfo:
+    """The facts of a request that are needed to read and write its answer."""
     return RequestInfo(
         model=request.model,
         free=frozenset(tool.name for tool in request.tools if tool.schema is None),
-        names=shortened(request.tools),
+        names=original_names(request.tools),
         count_stream=request.count_stream,
         at=at,
     )
 
 
 def read_answer(dialect: Dialect, facts: Json, asked: RequestInfo) -> ModelAnswer:
-    """Raises Unreadable, and ModelFailed for an answer that is an error."""
+    """Raises UnreadableMessage, and ModelFailed for an answer that is an error."""
     try:
         answer = _DIALECTS[dialect].read_answer(facts, asked)
-        # What can be streamed can be written.
+        # An answer that can be streamed can be written.
         shape = Shape()
         for event in events_of(answer):
             shape.take(event)
         return answer
     except _MISFIT as fault:
-        raise UnreadableMessage(f"a part of it is missing or of another kind ({_told(fault)})") from None
+        raise UnreadableMessage(_describe(fault)) from None
 
 
 def write_answer(dialect: Dialect, answer: ModelAnswer, asked: RequestInfo) -> Json:
     return _DIALECTS[dialect].write_answer(answer, asked)
 
 
-def write_fault(dialect: Dialect, fault: ModelError) -> tuple[int, Json]:
+def write_error(dialect: Dialect, error: ModelError) -> tuple[int, Json]:
     """Status and body."""
-    words = _DIALECTS[dialect]
-    return words.status(fault), words.write_fault(fault)
+    functions = _DIALECTS[dialect]
+    return functions.status(error), functions.write_error(error)
 
 
 def writer(dialect: Dialect, asked: RequestInfo) -> EventWriter:
@@ -160,7 +160,7 @@ def writer(dialect: Dialect, asked: RequestInfo) -> EventWriter:
 
 
 class StreamReader:
-    """Bytes in, events out. The last event is always Ended or Failed, whatever comes; after it there is nothing."""
+    """Bytes in, events out. The last event is always AnswerEnded or AnswerFailed, whatever comes."""
 
     def __init__(self, dialect: Dialect, asked: RequestInfo) -> None:
         self._splitter = Splitter()
@@ -178,7 +178,7 @@ class StreamReader:
             events += self._read(lambda _: [_DONE], b"")
         if not self.over:
             self.over = True
-            events.append(broken("the provider's answer broke off"))
+            events.append(broken_off("the provider's answer broke off"))
         return events
 
     def _read(self, split: Callable[[bytes], list[bytes]], piece: bytes) -> list[Event]:
@@ -198,7 +198,7 @@ class StreamReader:
                     break
         except (UnreadableMessage, *_MISFIT) as fault:
             self.over = True
-            events.append(broken(f"the provider sent what cannot be read ({_told(fault)})"))
+            events.append(broken_off(f"the provider's answer cannot be read ({_describe(fault)})"))
         return events
 
     def _one(self, data: bytes) -> list[Event]:
@@ -207,16 +207,18 @@ class StreamReader:
         return self._reader.read(loads(data))
 
 
-def broken(sentence: str) -> AnswerFailed:
-    return AnswerFailed(fault=ModelError(kind=ModelErrorKind.API, message=f"legion: {sentence}; try again."))
+def broken_off(sentence: str) -> AnswerFailed:
+    return AnswerFailed(error=ModelError(kind=ModelErrorKind.API, message=f"legion: {sentence}; try again."))
 
 
-def _told(fault: Exception) -> str:
-    """The kind, and for what is missing its name; never a value, which may be anything."""
+def _describe(fault: Exception) -> str:
+    """What is wrong with a message, without its values, which may be anything."""
     match fault:
         case UnreadableMessage():
             return str(fault)
         case KeyError() if fault.args and isinstance(fault.args[0], str):
-            return f"{fault.args[0][:40]!r}"
+            return f"{fault.args[0][:40]!r} is missing or not a known value"
+        case IndexError():
+            return "a list in it is empty"
         case _:
-            return type(fault).__name__
+            return "a field in it has the wrong type or value"

@@ -1,7 +1,7 @@
-"""The shape that every stream of events has, and every request, so that whoever writes them can rely on it.
+"""Checks the order of events in a stream and the types in a request, so that the writers can rely on them.
 
-An answer begins once, before its parts. A part begins once, with the next number, grows only while it is open, and ends
-before the answer does. What an answer says are texts.
+An answer starts once, before its parts. A part starts once, with the next number, grows only while it is open, and ends
+before the answer does. Every text is a string.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from legion.gateway.dialects.messages import (
     PartBegun,
     PartEnded,
     PartGrew,
-    PartSealed,
+    PartSigned,
     TextPart,
     ThinkingPart,
     ToolCallPart,
@@ -35,52 +35,54 @@ class Shape:
         self._open: set[int] = set()
 
     def take(self, event: Event) -> list[Event]:
-        """The event, after what was missing before it. Raises Unreadable for one that cannot come now."""
+        """The event, preceded by events that were missing. Raises UnreadableMessage for one that cannot come now."""
         match event:
             case PartGrew():
                 self.grow(event)
-            case PartSealed():
-                self._is_open(event.index, event.seal)
+            case PartSigned():
+                self._check_open(event.index, event.signature)
             case PartBegun():
                 if not self._begun or event.index != self._parts:
-                    raise UnreadableMessage("a part begins twice or too early")
-                _are_texts(event.id, event.name)
+                    raise UnreadableMessage("a part starts twice or too early")
+                _check_texts(event.id, event.name)
                 self._open.add(event.index)
                 self._parts += 1
             case PartEnded():
-                self._is_open(event.index)
+                self._check_open(event.index)
                 self._open.discard(event.index)
             case AnswerBegun():
                 if self._begun:
-                    raise UnreadableMessage("the answer begins twice")
-                _are_texts(event.id, event.model)
+                    raise UnreadableMessage("the answer starts twice")
+                _check_texts(event.id, event.model)
                 self._begun = True
             case AnswerEnded():
                 if not self._begun:
-                    raise UnreadableMessage("the answer ends without a beginning")
+                    raise UnreadableMessage("the answer ends without a start")
                 return [*(PartEnded(index=index) for index in sorted(self._open)), event]
             case AnswerFailed() | KeepAlive():
                 pass
         return [event]
 
     def grow(self, event: PartGrew) -> None:
-        """As `take`, for what comes most often and misses nothing before it."""
+        """As `take`, for the most frequent event."""
         if event.index not in self._open or not isinstance(event.text, str):
-            self._is_open(event.index, event.text)
+            self._check_open(event.index, event.text)
 
-    def _is_open(self, index: int, text: str = "") -> None:
+    def _check_open(self, index: int, text: str = "") -> None:
         if index not in self._open:
-            raise UnreadableMessage("a part goes on that has not begun, or has ended")
-        _are_texts(text)
+            raise UnreadableMessage("a part continues that has not started, or has ended")
+        _check_texts(text)
 
 
 def check_request(request: ModelRequest) -> None:
-    """Raises Unreadable where something that has to be a text is none."""
-    _are_texts(request.model, request.chosen, request.user, request.conversation, *request.stops)
+    """Raises UnreadableMessage where a text is not a string, or the limit of tokens not a number."""
+    if not isinstance(request.max_tokens, int | float | None):
+        raise UnreadableMessage("the limit of tokens is not a number")
+    _check_texts(request.model, request.chosen, request.user, request.conversation, *request.stops)
     for tool in request.tools:
-        _are_texts(tool.name, tool.description)
+        _check_texts(tool.name, tool.description)
     for one in request.system:
-        _are_texts(one.text)
+        _check_texts(one.text)
     for message in request.messages:
         for part in message.parts:
             if not isinstance(part, TextPart) or not isinstance(part.text, str):
@@ -90,22 +92,22 @@ def check_request(request: ModelRequest) -> None:
 def _check_part(part: Part) -> None:
     match part:
         case TextPart():
-            _are_texts(part.text)
+            _check_texts(part.text)
         case ThinkingPart():
-            _are_texts(part.text, part.seal)
+            _check_texts(part.text, part.signature)
         case ToolCallPart():
-            _are_texts(part.id, part.name, part.input)
+            _check_texts(part.id, part.name, part.input)
         case ImagePart():
-            _are_texts(part.url)
+            _check_texts(part.url)
         case DocumentPart():
-            _are_texts(part.url, part.name)
+            _check_texts(part.url, part.name)
         case ToolResultPart():
-            _are_texts(part.call)
+            _check_texts(part.call)
             for one in part.content:
                 _check_part(one)
 
 
-def _are_texts(*values: object) -> None:
+def _check_texts(*values: object) -> None:
     for value in values:
         if not isinstance(value, str):
-            raise UnreadableMessage("a text is none")
+            raise UnreadableMessage("a field that must be a text is not")

@@ -1,15 +1,15 @@
-"""Server-sent events out of bytes that may be cut anywhere. Knows nothing of what the events say."""
+"""Parses server-sent events from bytes that may be cut anywhere, and writes them. Does not read their data."""
 
 from __future__ import annotations
 
 from legion.gateway.json_text import UnreadableMessage
 
-LONGEST = 32 << 20
-"""Bytes of one event; whoever sends more is not believed to send an end."""
+MAX_EVENT = 32 << 20
+"""Bytes of one event; a longer one is taken for endless."""
 
 
 class Splitter:
-    """`feed` gives the data of every event that is complete; names of events repeat what is in their data."""
+    """`feed` returns the data of every complete event. Names of events are dropped: the data repeats them."""
 
     def __init__(self) -> None:
         self._rest = b""
@@ -17,11 +17,11 @@ class Splitter:
         self._size = 0
 
     def feed(self, piece: bytes) -> list[bytes]:
-        """Raises Unreadable for an event without end."""
+        """Raises UnreadableMessage for an event that is too long."""
         text = self._rest + piece if self._rest else piece
         held = b""
         if text.endswith(b"\r"):
-            # The other half of the line's end may still come.
+            # The second half of the line break may still come.
             text, held = text[:-1], b"\r"
         if b"\r" in text:
             text = text.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
@@ -30,12 +30,12 @@ class Splitter:
         events: list[bytes] = []
         for line in lines:
             self._take(line, events)
-        if len(self._rest) + self._size > LONGEST:
-            raise UnreadableMessage(f"an event is longer than {LONGEST >> 20} MB")
+        if len(self._rest) + self._size > MAX_EVENT:
+            raise UnreadableMessage(f"an event is longer than {MAX_EVENT >> 20} MB")
         return events
 
     def end(self) -> list[bytes]:
-        """What an answer without its last empty line has left."""
+        """The last event of an answer that does not end with an empty line."""
         return self.feed(b"\n\n")
 
     def _take(self, line: bytes, events: list[bytes]) -> None:

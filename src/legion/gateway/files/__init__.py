@@ -1,1 +1,1 @@
-"""What daemon and gateway share: the files of the gateway's folder."""
+"""The files of the gateway's folder, through which daemon and gateway communicate."""

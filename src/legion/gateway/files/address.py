@@ -1,7 +1,4 @@
-"""gateway.json: where the gateway of a folder listens, and which variables it has. Never what one holds.
-
-Knows nothing of how a gateway is started or ended.
-"""
+"""The file gateway.json: where the gateway listens, and the names of its environment variables, never their values."""
 
 from __future__ import annotations
 
@@ -16,35 +13,35 @@ from legion.system import files
 
 @dataclass(frozen=True, kw_only=True)
 class GatewayAddress:
-    """A gateway that listens."""
+    """The address of a gateway that listens."""
 
     url: str
     pid: int
     release: str
     variables: frozenset[str] = frozenset()
-    """The names in its environment under which something is; none where it is too old to tell."""
+    """Names of the variables in its environment that are not empty; none from a release that does not write them."""
 
 
 def own_variables() -> frozenset[str]:
-    """The names in the environment of this process under which something is."""
+    """Names of the variables in the environment of this process that are not empty."""
     return frozenset(name for name, value in os.environ.items() if value.strip())
 
 
 def announce(folder: GatewayFolder, address: GatewayAddress, *, asked: int) -> None:
-    """Tell whoever looks. The port that was asked for is kept beside, for `last_port`."""
+    """Write the address. The port that was asked for is stored with it, for `last_port`."""
     names = sorted(address.variables)
     _write(folder, url=address.url, pid=address.pid, release=address.release, variables=names, asked=asked)
 
 
 def withdraw(folder: GatewayFolder) -> None:
-    """The gateway takes no more requests, or was killed before it could say so. Its port stays known."""
+    """Mark the gateway as gone: it accepts no more requests, or was killed. Its port stays in the file."""
     facts = _facts(folder)
     if facts is not None:
         _write(folder, **{**facts, "pid": None})
 
 
 def announced(folder: GatewayFolder) -> GatewayAddress | None:
-    """Who announced itself last and did not withdraw; it may be dead."""
+    """The address that was announced last and not withdrawn; its gateway may be dead."""
     facts = _facts(folder)
     pid = None if facts is None else facts.get("pid")
     if facts is None or not isinstance(pid, int):
@@ -59,7 +56,7 @@ def announced(folder: GatewayFolder) -> GatewayAddress | None:
 
 
 def last_port(folder: GatewayFolder, asked: int) -> int:
-    """Where the last gateway listened that was asked for the same port: living agents look for the next one there."""
+    """The port of the last gateway that was asked for the same port: running agents expect the next one there."""
     facts = _facts(folder)
     if facts is None or facts.get("asked") != asked:
         return asked

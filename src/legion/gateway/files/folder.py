@@ -1,20 +1,23 @@
-"""Where everything of the gateway lies. Daemon and gateway tell each other nothing but what is in this folder."""
+"""The gateway's folder: its paths, and how its files are parsed and cached. Daemon and gateway share nothing else."""
 
 from __future__ import annotations
 
 import json
+import os
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from legion.domain.errors import LegionError
 
+T = TypeVar("T")
 VERSION = 1
-"""Of every file in the folder. Within a version, fields are only added."""
+"""Version of every file in the folder. Within a version, fields are only added."""
 
 
 class Damaged(LegionError):
-    """A file of the folder does not say what it should."""
+    """A file of the folder cannot be used."""
 
     code = "damaged"
 
@@ -36,7 +39,7 @@ class GatewayFolder:
 
     @property
     def routes(self) -> Path:
-        """Which models are asked elsewhere than at a run's own provider."""
+        """Models that are not sent to the run's own provider."""
         return self.root / "routes.json"
 
     @property
@@ -51,32 +54,32 @@ class GatewayFolder:
 
     @property
     def activity(self) -> Path:
-        """Which runs have a request open."""
+        """The runs with an open request."""
         return self.root / "activity.json"
 
     @property
     def tapes(self) -> Path:
-        """What recorded runs were answered, one file per run."""
+        """Requests and answers of recorded runs, one file per run."""
         return self.root / "tapes"
 
     @property
     def recording(self) -> Path:
-        """There while the person wants new runs recorded."""
+        """Exists while new runs are to be recorded."""
         return self.root / "recording"
 
     @property
     def record(self) -> Path:
-        """Where the gateway listens, and who it is."""
+        """Address, pid and release of the gateway."""
         return self.root / "gateway.json"
 
     @property
     def lock(self) -> Path:
-        """Held by the living gateway."""
+        """Held by the running gateway."""
         return self.root / "lock"
 
     @property
     def starting(self) -> Path:
-        """Held by whoever starts a gateway."""
+        """Held by a process that starts a gateway."""
         return self.root / "starting"
 
     @property
@@ -85,7 +88,7 @@ class GatewayFolder:
 
 
 def parse(content: bytes, path: Path) -> dict[str, Any]:
-    """The facts in a file of the folder."""
+    """The JSON object in a file of the folder. Raises Damaged."""
     try:
         facts = json.loads(content)
     except ValueError:
@@ -94,3 +97,21 @@ def parse(content: bytes, path: Path) -> dict[str, Any]:
     if version != VERSION:
         raise Damaged(f"{path} has version {version} and this release reads {VERSION}: update Legion.")
     return dict(facts)
+
+
+class CachedFile(Generic[T]):
+    """A file that other processes replace, parsed again only after a change. A file that cannot be parsed raises."""
+
+    def __init__(self, path: Path, parse: Callable[[bytes, Path], T]) -> None:
+        self._path = path
+        self._name = str(path)
+        self._parse = parse
+        self._last: tuple[tuple[int, int, int], T] | None = None
+
+    def value(self) -> T:
+        """The parsed file, for one stat while it stays the same. Raises FileNotFoundError."""
+        status = os.stat(self._name)  # noqa: PTH116 - called with every request, and three times as fast
+        mark = (status.st_ino, status.st_mtime_ns, status.st_size)
+        if self._last is None or self._last[0] != mark:
+            self._last = (mark, self._parse(self._path.read_bytes(), self._path))
+        return self._last[1]

@@ -1,4 +1,4 @@
-"""Passes: what a run may do at the gateway, under the digest of its token. The token itself is written nowhere here."""
+"""Passes: the rights of a run at the gateway, one file each, named by the digest of its token."""
 
 from __future__ import annotations
 
@@ -23,29 +23,29 @@ class Pass:
     agent: str
     provider: str
     models: tuple[str, ...] | None = None
-    """The models that it may use; None: any."""
+    """The models that the run may use; None: any."""
     budget_usd: float | None = None
-    """What its ticket may cost in all; None: no limit."""
+    """Total budget of its ticket; None: no limit."""
     spent_usd: float = 0.0
     """What the ticket had cost before this run."""
     role: str = ""
     team: str = ""
-    """Labels beside `agent`, by which requests are led; empty: none."""
+    """Labels for routes, like `agent`; empty: none."""
     recorded: bool = False
-    """What it asks and is answered is kept."""
+    """Requests and answers are recorded."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Granted:
-    """A pass as it lies in the folder."""
+    """A pass as stored in the folder."""
 
     pass_: Pass
     since: float
-    """When its run was first granted one: no line of the ledger about the run is older."""
+    """When the run got its first pass: no line of the ledger about the run is older."""
 
 
 def grant(folder: GatewayFolder, pass_: Pass) -> str:
-    """Let a run in, and answer its token. An older pass of the same run ends."""
+    """Create a pass and return its token. An older pass of the same run ends."""
     older = list(_of_run(folder, pass_.run))
     facts = {
         "version": VERSION,
@@ -70,13 +70,13 @@ def grant(folder: GatewayFolder, pass_: Pass) -> str:
 
 
 def revoke(folder: GatewayFolder, run: str) -> None:
-    """The run has ended: its token opens nothing any more."""
+    """End the passes of a run: its token is no longer valid."""
     for path, _ in _of_run(folder, run):
         path.unlink(missing_ok=True)
 
 
 def lower(folder: GatewayFolder, run: str, budget_usd: float) -> None:
-    """From now on the run may have spent no more than this; its token stays."""
+    """Change the total budget of the run's ticket; the token stays valid."""
     for path, one in _of_run(folder, run):
         if one.pass_.budget_usd != budget_usd:
             facts = json.loads(path.read_bytes())
@@ -84,7 +84,7 @@ def lower(folder: GatewayFolder, run: str, budget_usd: float) -> None:
 
 
 def granted(folder: GatewayFolder) -> Iterator[tuple[Path, Granted]]:
-    """Every pass there is. What is damaged lets nobody in, and is left out."""
+    """All passes. Damaged ones give no rights and are left out."""
     for path in sorted(folder.passes.glob("*.json")):
         with contextlib.suppress(FileNotFoundError, Damaged):
             yield path, parse_pass(path.read_bytes(), path)
@@ -113,7 +113,7 @@ def parse_pass(content: bytes, path: Path) -> Granted:
         )
     except (KeyError, TypeError):
         raise Damaged(f"{path} is damaged: grant the run a new pass.") from None
-    # Whoever wrote a pass without this may have done so at any time.
+    # A pass without this field may have been written at any time.
     return Granted(pass_=pass_, since=float(facts.get("since", 0.0)))
 
 

@@ -1,6 +1,6 @@
-"""What a program may ask the gateway about itself, with its own token: where its requests go, and under which name.
+"""The paths under /legion/: an agent program reads its own provider and budget, and chooses a model for its run.
 
-It may choose another model for its own run. Where that is asked, and with which key, only the person decides.
+Address and key of the provider are the person's choice and cannot be changed here.
 """
 
 from __future__ import annotations
@@ -10,17 +10,18 @@ from dataclasses import replace
 from aiohttp import web
 
 from legion.gateway.access.admission import Admission, Endpoint
-from legion.gateway.access.answers import ErrorKind, Refused, json_answer
+from legion.gateway.access.answers import Refused, json_answer, unreadable
 from legion.gateway.accounting.ledger import RequestError
 from legion.gateway.accounting.meter import Meter
+from legion.gateway.dialects.messages import ModelErrorKind
 from legion.gateway.files.passes import Pass
 from legion.gateway.http.dispatch import Incoming
-from legion.gateway.json_text import Json, UnreadableMessage, dumps, loads
+from legion.gateway.json_text import Json, NestedTooDeeply, UnreadableMessage, dumps, loads
 
 _PREFIX = "/legion/"
-_PERSONS = ("target_url", "api_key", "api_format")
-_MOST_RUNS = 10_000
-_NOTHING_HERE = "there is nothing at this path: ask for /legion/status, /legion/config or /legion/providers."
+_NOT_YOURS = ("target_url", "api_key", "api_format")
+_MAX_RUNS = 10_000
+_NOTHING_HERE = "there is nothing at this path; use /legion/status, /legion/config or /legion/providers."
 
 
 def is_control(path: str) -> bool:
@@ -28,11 +29,11 @@ def is_control(path: str) -> bool:
 
 
 class Control:
-    def __init__(self, admission: Admission, book: Meter) -> None:
+    def __init__(self, admission: Admission, meter: Meter) -> None:
         self._admission = admission
-        self._book = book
+        self._meter = meter
         self._models: dict[str, str] = {}
-        """By run; forgotten when the gateway ends."""
+        """By run; lost when the gateway ends."""
 
     def answer(self, method: str, path: str, pass_: Pass, body: bytes) -> web.Response:
         match method, path.removeprefix(_PREFIX):
@@ -44,15 +45,18 @@ class Control:
                 self._configure(pass_, body)
                 return json_answer(200, {"ok": True})
             case _:
-                raise Refused(404, ErrorKind.NOT_FOUND, _NOTHING_HERE, RequestError.NO_SUCH_PATH)
+                raise Refused(404, ModelErrorKind.NOT_FOUND, _NOTHING_HERE, RequestError.NO_SUCH_PATH)
 
-    def applied(self, pass_: Pass, came: Incoming) -> Incoming:
-        """The request with the model that its run has chosen."""
+    def apply(self, pass_: Pass, incoming: Incoming) -> Incoming:
+        """The request with the model that its run has chosen. Raises Refused."""
         model = self._models.get(pass_.run)
-        if model is None or came.facts is None or came.route is Endpoint.MODELS:
-            return came
-        facts = {**came.facts, "model": model}
-        return replace(came, facts=facts, body=dumps(facts))
+        if model is None or incoming.facts is None or incoming.endpoint is Endpoint.MODELS:
+            return incoming
+        facts = {**incoming.facts, "model": model}
+        try:
+            return replace(incoming, facts=facts, body=dumps(facts))
+        except NestedTooDeeply as fault:
+            raise unreadable(fault) from None
 
     def _status(self, pass_: Pass) -> Json:
         provider = self._admission.provider(pass_.provider)
@@ -65,11 +69,11 @@ class Control:
             "run": pass_.run,
             "ticket": pass_.ticket,
             "budget_usd": pass_.budget_usd,
-            "spent_usd": round(pass_.spent_usd + self._book.spent(pass_.run), 6),
+            "spent_usd": round(pass_.spent_usd + self._meter.spent(pass_.run), 6),
         }
 
     def _providers(self, pass_: Pass) -> Json:
-        """Only its own: what else the person has is no business of an agent."""
+        """Only the run's own provider: an agent need not know the others."""
         provider = self._admission.provider(pass_.provider)
         return {"providers": [{"name": provider.name, "kind": provider.kind.value, "url": provider.url}]}
 
@@ -77,16 +81,22 @@ class Control:
         try:
             wanted = loads(body)
         except UnreadableMessage as fault:
-            raise Refused(400, ErrorKind.INVALID, f"the request cannot be read: {fault}.") from None
-        if any(wanted.get(name) for name in _PERSONS):
-            raise Refused(403, ErrorKind.PERMISSION, "address and key are the person's choice: `legion provider add`.")
+            raise unreadable(fault) from None
+        if any(wanted.get(name) is not None for name in _NOT_YOURS):
+            raise Refused(
+                403, ModelErrorKind.PERMISSION, "address and key are the person's choice; use `legion provider add`."
+            )
+        unknown = [name for name in wanted if name not in ("model", *_NOT_YOURS)]
+        if unknown:
+            sentence = f"{unknown[0][:40]!r} cannot be set here; only `model` can."
+            raise Refused(400, ModelErrorKind.INVALID, sentence)
         model = wanted.get("model")
         if model is not None and not isinstance(model, str):
-            raise Refused(400, ErrorKind.INVALID, "`model` must be a name.")
+            raise Refused(400, ModelErrorKind.INVALID, "`model` must be a text; name a model.")
         if not model:
             self._models.pop(pass_.run, None)
             return
         self._admission.admit(Endpoint.MESSAGES, pass_, model)
-        if len(self._models) >= _MOST_RUNS:
+        if len(self._models) >= _MAX_RUNS:
             del self._models[next(iter(self._models))]
         self._models[pass_.run] = model

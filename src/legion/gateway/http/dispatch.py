@@ -1,10 +1,12 @@
-"""Leads an admitted request to its provider: which one, with which key, as it is or translated, and where else then.
+"""Sends an admitted request to the providers of its route in turn, until one answers.
 
-Another provider is tried only as long as nothing was sent to the caller.
+The next provider is asked when one is overloaded, limited, broken or unreachable, and when its key is missing or
+refused; a request that is wrong would be wrong everywhere. It is asked only as long as nothing was sent to the caller.
 """
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
@@ -12,57 +14,55 @@ import aiohttp
 from aiohttp import web
 
 from legion.gateway.access.admission import Admission, Endpoint, model_of
-from legion.gateway.access.answers import ErrorKind, Refused, json_answer
+from legion.gateway.access.answers import Refused, json_answer, unreadable
 from legion.gateway.access.keys import Keys, NoKey
 from legion.gateway.access.provider import KeyStyle, Provider, ProviderDialect
 from legion.gateway.access.routing import Chooser, GatewayRouteTarget
 from legion.gateway.access.token_exchange import Exchange
 from legion.gateway.accounting.ledger import RequestError
 from legion.gateway.accounting.limits import REFUSED, seconds_until_reset
-from legion.gateway.accounting.meter import RequestRecord
-from legion.gateway.dialects import seals
+from legion.gateway.accounting.meter import Meter, RequestRecord
+from legion.gateway.dialects import signatures
+from legion.gateway.dialects.messages import ModelErrorKind
 from legion.gateway.dialects.registry import Dialect
 from legion.gateway.http import estimates, translate
 from legion.gateway.http.forward import Forwarder, Outgoing
 from legion.gateway.http.rate_gate import RateGates
 from legion.gateway.http.translate import Translation, Translator
-from legion.gateway.json_text import Json, UnreadableMessage, dumps, loads
+from legion.gateway.json_text import Json, NestedTooDeeply, UnreadableMessage, dumps, loads, names_two_models
 
-_ELSEWHERE = (408, *REFUSED)
-"""After these and every fault of its own, another provider may be asked; a bad request is bad everywhere."""
-_UNANSWERED = (RequestError.UNREACHABLE, RequestError.IDLE)
-_CONVERSATIONS = ("x-claude-code-session-id", "session_id", "session-id", "x-session-id", "conversation_id")
-"""Headers by which programs name a conversation."""
+log = logging.getLogger("legion.gateway")
+
+_KEY_REFUSED = (401, 403)
+_UNAVAILABLE = (408, *REFUSED)
+_FREE = (Endpoint.MODELS, Endpoint.COUNT_TOKENS)
+_CONVERSATION_HEADERS = ("x-claude-code-session-id", "session_id", "session-id", "x-session-id", "conversation_id")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Incoming:
     """A request as it came."""
 
-    route: Endpoint
+    endpoint: Endpoint
     method: str
     path: str
     headers: tuple[tuple[bytes, bytes], ...]
     body: bytes
     facts: Json | None
-    """What the body says; None where it is no object."""
+    """The parsed body; None where it is not a JSON object."""
     conversation: str
-    """Empty for callers who do not name it."""
+    """Empty for callers that do not name it."""
 
     @property
     def model(self) -> str:
         return model_of(self.facts)
 
 
-def incoming(route: Endpoint, request: web.BaseRequest, body: bytes) -> Incoming:
-    facts = None
-    if body:
-        try:
-            facts = loads(body)
-        except UnreadableMessage:
-            facts = None
+def read_incoming(endpoint: Endpoint, request: web.BaseRequest, body: bytes) -> Incoming:
+    """Raises Refused for a body that could be read in two ways, or is nested too deeply to be read."""
+    facts = _parsed(body) if body else None
     return Incoming(
-        route=route,
+        endpoint=endpoint,
         method=request.method,
         path=request.raw_path,
         headers=request.raw_headers,
@@ -72,73 +72,103 @@ def incoming(route: Endpoint, request: web.BaseRequest, body: bytes) -> Incoming
     )
 
 
+def _parsed(body: bytes) -> Json | None:
+    try:
+        facts = loads(body)
+        if names_two_models(body, facts):
+            sentence = "the request names `model` more than once; name it once."
+            raise Refused(400, ModelErrorKind.INVALID, sentence)
+    except NestedTooDeeply as fault:
+        raise unreadable(fault) from None
+    except UnreadableMessage:
+        return None
+    return facts
+
+
 def _conversation(headers: Mapping[str, str], facts: Json | None) -> str:
-    for name in _CONVERSATIONS:
+    for name in _CONVERSATION_HEADERS:
         if headers.get(name):
             return headers[name]
     named = facts.get("prompt_cache_key") if facts is not None else None
     return named if isinstance(named, str) else ""
 
 
-class _TryNextProvider(Exception):
-    """This provider does not answer now, and another may."""
+@dataclass(frozen=True, kw_only=True)
+class _Attempt:
+    """One request at one provider of its route."""
+
+    incoming: Incoming
+    target: GatewayRouteTarget
+    provider: Provider
+    model: str
+    """In the provider's own name."""
+    conversation: str
+    is_last: bool
+    """The route has no other provider."""
 
 
 class ProviderDispatch:
-    def __init__(self, admission: Admission, keys: Keys, exchange: Exchange, forwarder: Forwarder) -> None:
+    def __init__(
+        self, admission: Admission, meter: Meter, keys: Keys, exchange: Exchange, forwarder: Forwarder
+    ) -> None:
         self._admission = admission
+        self._meter = meter
         self._keys = keys
         self._exchange = exchange
         self._forwarder = forwarder
         self._translator = Translator(forwarder)
         self._gates = RateGates()
-        self.chooser = Chooser()
+        self._chooser = Chooser()
 
-    async def lead(self, request: web.BaseRequest, came: Incoming, account: RequestRecord) -> web.StreamResponse:
-        conversation = came.conversation or account.pass_.agent
-        targets = self.chooser.order(self._admission.targets(account.pass_, came.model), conversation)
-        for target in targets[:-1]:
-            try:
-                return await self._try(request, came, target, conversation, account, final=False)
-            except _TryNextProvider:
-                continue
-        return await self._try(request, came, targets[-1], conversation, account, final=True)
+    async def dispatch(self, request: web.BaseRequest, incoming: Incoming, record: RequestRecord) -> web.StreamResponse:
+        """The answer of the first provider that gives one, else the failure of the last."""
+        conversation = incoming.conversation or record.pass_.agent
+        targets = self._chooser.order(self._admission.targets(record.pass_, incoming.model), conversation)
+        for number, target in enumerate(targets, 1):
+            provider = self._admission.provider(target.provider)
+            attempt = _Attempt(
+                incoming=incoming,
+                target=target,
+                provider=provider,
+                model=provider.model_for(target.model or incoming.model),
+                conversation=conversation,
+                is_last=number == len(targets),
+            )
+            answer = await self._try(request, attempt, record)
+            if answer is not None:
+                return answer
+        raise AssertionError("the last provider of a route answers or raises")
 
     async def _try(
-        self,
-        request: web.BaseRequest,
-        came: Incoming,
-        target: GatewayRouteTarget,
-        conversation: str,
-        account: RequestRecord,
-        *,
-        final: bool,
-    ) -> web.StreamResponse:
-        provider = self._admission.provider(target.provider)
-        model = provider.model_for(target.model or came.model)
-        account.provider, account.model = provider.name, model
-        if came.route not in (Endpoint.MODELS, Endpoint.COUNT_TOKENS):
-            self._admission.admit_price(account.pass_, model)
-        key = await self._key(provider)
-        if account.listener is not None:
-            account.listener.secrets.add(key or "")
-        if came.route is Endpoint.COUNT_TOKENS and provider.kind is not ProviderDialect.ANTHROPIC:
-            account.status = 200
-            return json_answer(200, estimates.count_tokens(translate.request_of(Dialect.ANTHROPIC, came.facts)))
-        outgoing, translation = _prepared(came, provider, model, key, conversation)
+        self, request: web.BaseRequest, attempt: _Attempt, record: RequestRecord
+    ) -> web.StreamResponse | None:
+        """The provider's answer; None where the next provider is to be asked. Raises Refused."""
+        provider, endpoint = attempt.provider, attempt.incoming.endpoint
+        record.provider, record.model = provider.name, attempt.model
+        if endpoint not in _FREE:
+            self._admission.admit_price(record.pass_, attempt.model)
+        try:
+            key = await self._key(provider)
+        except Refused as refused:
+            self._skip(attempt, record, refused)
+            return None
+        record.redact(key)
+        if endpoint is Endpoint.COUNT_TOKENS and provider.kind is not ProviderDialect.ANTHROPIC:
+            record.status = 200
+            return json_answer(200, _estimate(attempt.incoming))
+        outgoing, translation = _prepare(attempt, key)
         async with self._gates.through(provider):
-            upstream = await self._ask(outgoing, final=final)
             try:
-                if upstream.status in _ELSEWHERE or upstream.status >= 500:
-                    self.chooser.failed(provider.name, seconds_until_reset(upstream.headers, upstream.status))
-                    if not final:
-                        self._forwarder.tell_limit(upstream, outgoing, account)
-                        raise _TryNextProvider
-                elif upstream.status < 400:
-                    self.chooser.answered(target, conversation)
-                return await self._pass_back(request, upstream, outgoing, translation, account)
+                upstream = await self._forwarder.ask(outgoing)
+            except Refused as refused:
+                self._skip(attempt, record, refused)
+                return None
+            try:
+                if self._failed(attempt, upstream, record) and not attempt.is_last:
+                    return None
+                return await self._pass_back(request, upstream, outgoing, translation, record)
             finally:
-                # What was not read to its end cannot be used again, and the provider learns that nobody listens.
+                # A connection with unread bytes cannot be used again. Closing it also stops the provider's answer.
                 upstream.close()
                 if upstream.status == 401 and key is not None:
                     self._keys.drop(provider, key)
@@ -151,19 +181,40 @@ class ProviderDispatch:
                 return key
             return await self._exchange.token(provider, key)
         except NoKey as missing:
-            raise Refused(
-                400, ErrorKind.INVALID, f"no key for provider {provider.name}: {missing.message}", RequestError.NO_KEY
-            ) from None
+            sentence = f"no key for provider {provider.name}: {missing.message}"
+            raise Refused(400, ModelErrorKind.INVALID, sentence, RequestError.NO_KEY) from None
 
-    async def _ask(self, outgoing: Outgoing, *, final: bool) -> aiohttp.ClientResponse:
-        try:
-            return await self._forwarder.ask(outgoing)
-        except Refused as refused:
-            if refused.trouble in _UNANSWERED:
-                self.chooser.failed(outgoing.provider.name)
-                if not final:
-                    raise _TryNextProvider from None
-            raise
+    def _skip(self, attempt: _Attempt, record: RequestRecord, refused: Refused) -> None:
+        """The provider could not be asked. Raises the refusal where it is the last of its route."""
+        assert refused.error is not None
+        name = attempt.provider.name
+        self._chooser.failed(name)
+        if attempt.is_last and record.skipped:
+            sentence = f"{refused.sentence} Skipped before it: {', '.join(record.skipped)}."
+            raise Refused(refused.status, refused.kind, sentence, refused.error)
+        if attempt.is_last:
+            raise refused
+        if refused.error is RequestError.NO_KEY:
+            self._meter.skip(record, refused.status, refused.error)
+            log.warning("Skipped provider %s of a route: %s", name, refused.sentence)
+        record.skipped.append(f"{name} ({refused.error.value})")
+
+    def _failed(self, attempt: _Attempt, upstream: aiohttp.ClientResponse, record: RequestRecord) -> bool:
+        """Whether another provider may answer better than this one did. Records why this one did not."""
+        name, status = attempt.provider.name, upstream.status
+        if status < 400:
+            self._chooser.answered(attempt.target, attempt.conversation)
+        key_refused = status in _KEY_REFUSED
+        if not (key_refused or status in _UNAVAILABLE or status >= 500):
+            return False
+        self._chooser.failed(name, seconds_until_reset(upstream.headers, status))
+        if not attempt.is_last:
+            self._forwarder.record_limit(upstream, attempt.provider, record)
+            if key_refused:
+                self._meter.skip(record, status, RequestError.KEY_REFUSED)
+                log.warning("Skipped provider %s of a route: it refused the key (%s).", name, status)
+            record.skipped.append(f"{name} ({RequestError.KEY_REFUSED.value if key_refused else status})")
+        return True
 
     async def _pass_back(
         self,
@@ -171,54 +222,64 @@ class ProviderDispatch:
         upstream: aiohttp.ClientResponse,
         outgoing: Outgoing,
         translation: Translation | None,
-        account: RequestRecord,
+        record: RequestRecord,
     ) -> web.StreamResponse:
         if translation is not None:
-            return await self._translator.pass_back(request, upstream, outgoing, translation, account)
+            return await self._translator.pass_back(request, upstream, outgoing, translation, record)
         if (
             outgoing.path == "/v1/models"
             and outgoing.provider.kind is not ProviderDialect.ANTHROPIC
             and upstream.status == 200
         ):
-            account.status = 200
+            record.status = 200
             return json_answer(200, estimates.models_list(await upstream.read()))
-        return await self._forwarder.pass_back(request, upstream, outgoing, account)
+        return await self._forwarder.pass_back(request, upstream, outgoing, record)
 
 
-def _prepared(
-    came: Incoming, provider: Provider, model: str, key: str | None, conversation: str
-) -> tuple[Outgoing, Translation | None]:
-    """As it came where the provider speaks the caller's dialect, else translated."""
-    path = came.path
-    if came.route is Endpoint.MODELS:
-        path = path if provider.kind is ProviderDialect.ANTHROPIC else path.partition("?")[0]
-    elif came.route.dialect.value != provider.kind.value:
-        request = replace(translate.request_of(came.route.dialect, came.facts), model=model)
-        return translate.outgoing(request, came.route.dialect, provider, key, conversation)
-    body, hides = _own_body(came, provider, model)
-    going = Outgoing(
-        method=came.method,
+def _estimate(incoming: Incoming) -> Json:
+    try:
+        return estimates.count_tokens(translate.request_of(Dialect.ANTHROPIC, incoming.facts))
+    except NestedTooDeeply as fault:
+        raise unreadable(fault) from None
+
+
+def _prepare(attempt: _Attempt, key: str | None) -> tuple[Outgoing, Translation | None]:
+    """The request as it came where the provider uses the caller's dialect, else translated."""
+    incoming, provider = attempt.incoming, attempt.provider
+    path = incoming.path
+    try:
+        if incoming.endpoint is Endpoint.MODELS:
+            path = path if provider.kind is ProviderDialect.ANTHROPIC else path.partition("?")[0]
+        elif incoming.endpoint.dialect.value != provider.kind.value:
+            request = replace(translate.request_of(incoming.endpoint.dialect, incoming.facts), model=attempt.model)
+            return translate.outgoing(request, incoming.endpoint.dialect, provider, key, attempt.conversation)
+        body, hides_usage = _own_body(attempt)
+    except NestedTooDeeply as fault:
+        raise unreadable(fault) from None
+    outgoing = Outgoing(
+        method=incoming.method,
         path=path,
-        headers=came.headers,
+        headers=incoming.headers,
         body=body,
         provider=provider,
         key=key,
-        hides_usage=hides,
+        hides_usage=hides_usage,
     )
-    return going, None
+    return outgoing, None
 
 
-def _own_body(came: Incoming, provider: Provider, model: str) -> tuple[bytes, bool]:
-    """The caller's own bytes, but for another name of the model, foreign thoughts, and a count that we need."""
-    facts, changed, hides = came.facts, False, False
-    if facts is None or came.route is Endpoint.MODELS:
-        return came.body, False
-    if model != came.model:
-        facts, changed = {**facts, "model": model}, True
-    if provider.kind is ProviderDialect.ANTHROPIC and seals.has_foreign(facts):
-        facts, changed = seals.without_foreign(facts), True
-    if came.route is Endpoint.CHAT and facts.get("stream") is True:
+def _own_body(attempt: _Attempt) -> tuple[bytes, bool]:
+    """The caller's own bytes, unless the model's name, foreign thinking or the request for usage has to change."""
+    incoming, provider = attempt.incoming, attempt.provider
+    facts, changed, hides = incoming.facts, False, False
+    if facts is None or incoming.endpoint is Endpoint.MODELS:
+        return incoming.body, False
+    if attempt.model != incoming.model:
+        facts, changed = {**facts, "model": attempt.model}, True
+    if provider.kind is ProviderDialect.ANTHROPIC and signatures.has_foreign(facts):
+        facts, changed = signatures.without_foreign(facts), True
+    if incoming.endpoint is Endpoint.CHAT and facts.get("stream") is True:
         options = facts.get("stream_options") or {}
         if isinstance(options, dict) and options.get("include_usage") is not True:
             facts, changed, hides = {**facts, "stream_options": {**options, "include_usage": True}}, True, True
-    return (dumps(facts), hides) if changed else (came.body, False)
+    return (dumps(facts), hides) if changed else (incoming.body, False)

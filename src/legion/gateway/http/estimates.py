@@ -1,4 +1,4 @@
-"""What providers of OpenAI's kind do not tell in Anthropic's words: how long a prompt is, and a list of models."""
+"""Token estimates and model lists in Anthropic's form, for providers that have no such endpoints."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from legion.gateway.dialects.messages import (
 )
 from legion.gateway.json_text import Json, UnreadableMessage, dumps, loads
 
-_LETTERS_PER_TOKEN = 3.6
+_CHARACTERS_PER_TOKEN = 3.6
 _IMAGE = 1500
 _DOCUMENT = 6000
 _PER_MESSAGE = 4
 
 
 def count_tokens(request: ModelRequest) -> Json:
-    """An estimate, and it says so."""
-    letters = sum(len(one.text) for one in request.system)
-    letters += sum(len(dumps(tool.schema)) + len(tool.name) + len(tool.description) for tool in request.tools)
-    tokens = letters / _LETTERS_PER_TOKEN + _PER_MESSAGE * len(request.messages)
+    """An estimate, marked as such."""
+    characters = sum(len(one.text) for one in request.system)
+    characters += sum(len(dumps(tool.schema)) + len(tool.name) + len(tool.description) for tool in request.tools)
+    tokens = characters / _CHARACTERS_PER_TOKEN + _PER_MESSAGE * len(request.messages)
     tokens += sum(_tokens(message.parts) for message in request.messages)
     return {"input_tokens": max(1, round(tokens)), "estimated": True}
 
@@ -36,9 +36,9 @@ def _tokens(parts: Iterable[Part]) -> float:
     for part in parts:
         match part:
             case TextPart() | ThinkingPart():
-                total += len(part.text) / _LETTERS_PER_TOKEN
+                total += len(part.text) / _CHARACTERS_PER_TOKEN
             case ToolCallPart():
-                total += (len(part.name) + len(part.input)) / _LETTERS_PER_TOKEN
+                total += (len(part.name) + len(part.input)) / _CHARACTERS_PER_TOKEN
             case ImagePart():
                 total += _IMAGE
             case DocumentPart():
@@ -49,7 +49,7 @@ def _tokens(parts: Iterable[Part]) -> float:
 
 
 def models_list(body: bytes) -> Json:
-    """In a form that programs of both kinds read."""
+    """The provider's list with the fields of both Anthropic and OpenAI."""
     try:
         found = loads(body).get("data")
     except UnreadableMessage:

@@ -1,6 +1,6 @@
-"""Passes a request on to its provider and the answer back, byte by byte. Counts beside the stream, delays nothing.
+"""Forwards a request to its provider and streams the answer back unchanged, reading usage from the bytes that pass.
 
-Knows neither passes nor prices: whoever calls has admitted the request and has its key.
+The caller has already admitted the request and looked up the key. Independent of passes and prices.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import aiohttp
 from aiohttp import web
 from yarl import URL
 
-from legion.gateway.access.answers import ErrorKind, Refused
+from legion.gateway.access.answers import Refused
 from legion.gateway.access.provider import KeyStyle, Provider, ProviderDialect
 from legion.gateway.access.token_exchange import EDITOR
 from legion.gateway.accounting.ledger import LimitEntry, RequestError
@@ -22,22 +22,25 @@ from legion.gateway.accounting.limits import limit_of
 from legion.gateway.accounting.meter import RequestRecord
 from legion.gateway.counting.counters import BodyCounter, Counter, StreamCounter
 from legion.gateway.counting.openai import OpenAIBodyCounter, OpenAIStreamCounter, UsageHider
+from legion.gateway.dialects.messages import ModelErrorKind
 
-LONGEST_HEADER = 1 << 16
+MAX_HEADER = 1 << 16
 _CONNECT_PATIENCE = 30.0
-_LONGEST_ERROR = 1 << 20
+_MAX_ERROR = 1 << 20
 _HOP_BY_HOP = frozenset(
     (
         *("connection", "keep-alive", "proxy-authenticate", "proxy-authorization", "proxy-connection"),
         *("te", "trailer", "transfer-encoding", "upgrade"),
     )
 )
-_OURS = frozenset(("host", "content-length", "authorization", "x-api-key", "accept-encoding", "expect"))
+_REPLACED = frozenset(("host", "content-length", "authorization", "x-api-key", "accept-encoding", "expect"))
 _NO_EXTRAS = ("Accept", "Accept-Encoding", "Content-Type", "User-Agent")
 _EVENTS = "text/event-stream"
 _LOGIN_TOKEN = "sk-ant-oat"
 _LOGIN_BETA = "oauth-2025-04-20"
-"""Anthropic takes the long-lived token of a login only with this flag; programs send it with their own login alone."""
+"""Anthropic accepts the long-lived token of a login only with this flag; programs send it only with their own."""
+_SKIPPED = "x-legion-skipped"
+"""Names the providers of the route that were tried before the one that answered."""
 
 Headers = list[tuple[str, str]]
 
@@ -54,31 +57,31 @@ class Outgoing:
     provider: Provider
     key: str | None
     hides_usage: bool = False
-    """The caller did not ask for the event that tells of usage, and is not to see it."""
+    """Remove the usage event from the answer, since the caller did not ask for it."""
 
 
 class UpstreamBroken(Exception):
-    """The provider's answer broke off."""
+    """The connection to the provider broke while its answer was read."""
 
-    def __init__(self, trouble: RequestError) -> None:
-        super().__init__(trouble.value)
-        self.trouble = trouble
+    def __init__(self, error: RequestError) -> None:
+        super().__init__(error.value)
+        self.error = error
 
 
 def new_session(idle: float) -> aiohttp.ClientSession:
-    """Connections to providers: as many as are needed, no cookies, nothing decoded, no limit but silence."""
+    """Connections to providers: any number, no cookies, bodies not decoded, no time limit except for silence."""
     return aiohttp.ClientSession(
         connector=aiohttp.TCPConnector(limit=0),
         cookie_jar=aiohttp.DummyCookieJar(),
         auto_decompress=False,
-        max_line_size=LONGEST_HEADER,
-        max_field_size=LONGEST_HEADER,
+        max_line_size=MAX_HEADER,
+        max_field_size=MAX_HEADER,
         timeout=aiohttp.ClientTimeout(total=None, sock_connect=_CONNECT_PATIENCE, sock_read=idle),
     )
 
 
-class _AtOnce(web.StreamResponse):
-    """Its head leaves together with the first bytes of its body, which are there already."""
+class _HeadWithBody(web.StreamResponse):
+    """Sends its head together with the first bytes of its body, which have already arrived."""
 
     _send_headers_immediately = False
 
@@ -89,7 +92,7 @@ class Forwarder:
         self._on_limit = on_limit
 
     async def ask(self, outgoing: Outgoing) -> aiohttp.ClientResponse:
-        """The head of the provider's answer; whoever takes it closes it. Raises Refused."""
+        """The provider's answer with its body still unread; the caller closes it. Raises Refused."""
         name = outgoing.provider.name
         try:
             return await self._session.request(
@@ -102,29 +105,29 @@ class Forwarder:
             )
         except aiohttp.SocketTimeoutError:
             raise Refused(
-                504, ErrorKind.TIMEOUT, f"provider {name} did not answer in time; try again.", RequestError.IDLE
+                504, ModelErrorKind.TIMEOUT, f"provider {name} did not answer in time; try again.", RequestError.IDLE
             ) from None
         except (aiohttp.ClientError, OSError) as fault:
             raise Refused(
                 502,
-                ErrorKind.API,
+                ModelErrorKind.API,
                 f"provider {name} unreachable: {_reason(fault)}; try again.",
                 RequestError.UNREACHABLE,
             ) from None
 
     async def pass_back(
-        self, request: web.BaseRequest, upstream: aiohttp.ClientResponse, outgoing: Outgoing, account: RequestRecord
+        self, request: web.BaseRequest, upstream: aiohttp.ClientResponse, outgoing: Outgoing, record: RequestRecord
     ) -> web.StreamResponse:
-        """The answer, sent to its end as it comes."""
-        account.status = upstream.status
-        headers = [*_response_headers(upstream, outgoing.key), *self.tell_limit(upstream, outgoing, account)]
+        """Stream the answer to the caller."""
+        record.status = upstream.status
+        headers = [*_response_headers(upstream, outgoing.key), *self.own_headers(upstream, outgoing, record)]
         counter = _counter(upstream, outgoing.provider.kind)
         if counter is None:
-            account.trouble = RequestError.UNREADABLE
-        account.counter = counter
-        if account.listener is not None:
-            account.listener.streamed = upstream.content_type == _EVENTS
-        answer = begun_answer(upstream, upstream.status, headers)
+            record.error = RequestError.UNREADABLE
+        record.counter = counter
+        if record.recorder is not None:
+            record.recorder.streamed = upstream.content_type == _EVENTS
+        answer = new_answer(upstream, upstream.status, headers)
         read = pieces(upstream.content)
         if upstream.status >= 400:
             read = without_key(read, outgoing.key)
@@ -133,48 +136,55 @@ class Forwarder:
         try:
             await answer.prepare(request)
             async for piece in read:
-                if account.first is None:
-                    account.first = time.monotonic()
-                said = piece if hiding is None else hiding.feed(piece)
+                if record.first is None:
+                    record.first = time.monotonic()
+                shown = piece if hiding is None else hiding.feed(piece)
                 if upstream.content.at_eof():
-                    # It leaves together with the end mark.
-                    last = said
+                    # Sent together with the end mark.
+                    last = shown
                 else:
-                    await answer.write(said)
+                    await answer.write(shown)
                 if counter is not None:
                     counter.feed(piece)
-                if account.listener is not None:
-                    account.listener.hear(piece)
+                if record.recorder is not None:
+                    record.recorder.feed(piece)
         except UpstreamBroken as broken:
-            _cut(request, account, broken.trouble)
+            _cut(request, record, broken.error)
             return answer
         if counter is not None:
             counter.end()
-            if not account.seen.complete and not account.seen.error:
-                account.cut, account.trouble = True, RequestError.UNFINISHED
+            if not record.summary.complete and not record.summary.error:
+                record.fail(RequestError.UNFINISHED)
         await answer.write_eof(last if hiding is None else last + hiding.rest)
         return answer
 
-    def tell_limit(self, upstream: aiohttp.ClientResponse, outgoing: Outgoing, account: RequestRecord) -> Headers:
-        """What the answer says of limits is noted; and the caller is told when to come back, if only we can say."""
+    def record_limit(
+        self, upstream: aiohttp.ClientResponse, provider: Provider, record: RequestRecord
+    ) -> LimitEntry | None:
+        """Pass on the limit that an answer reports, to be written into the ledger."""
         limit = limit_of(
             upstream.headers,
             upstream.status,
             at=round(time.time(), 3),
-            run=account.pass_.run,
-            provider=outgoing.provider.name,
+            run=record.pass_.run,
+            provider=provider.name,
         )
-        if limit is None:
-            return []
-        self._on_limit(limit)
-        if upstream.status != 429 or limit.retry_after is not None or limit.resets_at is None:
-            return []
-        # Without it Claude Code asks again for minutes, although it was told when the limit ends.
-        return [("retry-after", str(max(1, math.ceil(limit.resets_at - time.time()))))]
+        if limit is not None:
+            self._on_limit(limit)
+        return limit
+
+    def own_headers(self, upstream: aiohttp.ClientResponse, outgoing: Outgoing, record: RequestRecord) -> Headers:
+        """Headers that the gateway adds to the answer. Records the limit that the answer reports."""
+        headers = [(_SKIPPED, ", ".join(record.skipped))] if record.skipped else []
+        limit = self.record_limit(upstream, outgoing.provider, record)
+        if upstream.status == 429 and limit is not None and limit.retry_after is None and limit.resets_at is not None:
+            # Without this header Claude Code retries for minutes, although the answer names the end of the limit.
+            headers.append(("retry-after", str(max(1, math.ceil(limit.resets_at - time.time())))))
+        return headers
 
 
 def _reason(fault: Exception) -> str:
-    """Only what the system said: other errors quote the provider, which may quote the key."""
+    """Only the system's own text: other errors quote the provider, which may quote the key."""
     match fault:
         case aiohttp.ClientConnectorError():
             return str(fault)
@@ -183,24 +193,24 @@ def _reason(fault: Exception) -> str:
         case aiohttp.ServerDisconnectedError() | aiohttp.ClientOSError() | OSError():
             return "it hung up"
         case _:
-            return f"it sent no proper answer ({type(fault).__name__})"
+            return "its answer is not valid HTTP"
 
 
-def begun_answer(upstream: aiohttp.ClientResponse, status: int, headers: Headers) -> web.StreamResponse:
-    """An answer to the caller, of which nothing was sent yet. Where the body is not yet there, the head goes ahead."""
-    kind = _AtOnce if upstream.content.total_bytes else web.StreamResponse
+def new_answer(upstream: aiohttp.ClientResponse, status: int, headers: Headers) -> web.StreamResponse:
+    """An answer to the caller, not started yet. The head is sent at once where the body has not arrived."""
+    kind = _HeadWithBody if upstream.content.total_bytes else web.StreamResponse
     return kind(status=status, headers=headers)
 
 
-def _cut(request: web.BaseRequest, account: RequestRecord, trouble: RequestError) -> None:
-    """End as the provider did: without the end mark, so that the caller sees a torn answer and not a short one."""
-    account.cut, account.trouble = True, trouble
+def _cut(request: web.BaseRequest, record: RequestRecord, error: RequestError) -> None:
+    """Close the connection without the end mark, so that the caller sees a broken answer and not a short one."""
+    record.fail(error)
     if request.transport is not None:
         request.transport.close()
 
 
 def _counter(upstream: aiohttp.ClientResponse, kind: ProviderDialect) -> Counter | None:
-    """None for bytes that cannot be read."""
+    """None for compressed answers, which cannot be read."""
     if "content-encoding" in upstream.headers:
         return None
     streamed = upstream.content_type == _EVENTS
@@ -223,17 +233,17 @@ async def pieces(content: aiohttp.StreamReader) -> AsyncIterator[bytes]:
 
 
 async def without_key(read: AsyncIterator[bytes], key: str | None) -> AsyncIterator[bytes]:
-    """Errors are short, and some providers repeat in them what they were sent. Stars keep the length as announced."""
-    whole = b""
+    """The body of an error, with stars for the key: some providers repeat it. The announced length stays valid."""
+    body = b""
     async for piece in read:
-        whole += piece
-        if len(whole) > _LONGEST_ERROR:
+        body += piece
+        if len(body) > _MAX_ERROR:
             raise UpstreamBroken(RequestError.UPSTREAM_GONE)
-    yield whole if key is None else whole.replace(key.encode(), b"*" * len(key))
+    yield body if key is None else body.replace(key.encode(), b"*" * len(key))
 
 
 def _request_headers(outgoing: Outgoing) -> Headers:
-    headers = [*_kept(outgoing.headers, _HOP_BY_HOP | _OURS), ("Accept-Encoding", "identity")]
+    headers = [*_kept(outgoing.headers, _HOP_BY_HOP | _REPLACED), ("Accept-Encoding", "identity")]
     key = outgoing.key
     if key is not None and outgoing.provider.auth is KeyStyle.API_KEY:
         headers.append(("x-api-key", key))
@@ -255,5 +265,5 @@ def _response_headers(upstream: aiohttp.ClientResponse, key: str | None) -> Head
 
 def _kept(raw: Iterable[tuple[bytes, bytes]], dropped: frozenset[str]) -> Headers:
     pairs = [(name.decode("utf-8", "surrogateescape"), value.decode("utf-8", "surrogateescape")) for name, value in raw]
-    named = {word.strip().lower() for name, value in pairs if name.lower() == "connection" for word in value.split(",")}
+    named = {one.strip().lower() for name, value in pairs if name.lower() == "connection" for one in value.split(",")}
     return [(name, value) for name, value in pairs if name.lower() not in dropped and name.lower() not in named]

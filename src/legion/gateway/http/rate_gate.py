@@ -1,4 +1,4 @@
-"""Gates: how many requests a provider gets at once and within a minute. Whoever comes too early waits in line."""
+"""Limits how many requests a provider gets at the same time and within a minute. Further requests wait in order."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class _RateGate:
     def __init__(self) -> None:
         self.open = 0
         self.changed = asyncio.Condition()
-        self.begun: deque[float] = deque()
+        self.starts: deque[float] = deque()
 
 
 class RateGates:
@@ -25,9 +25,9 @@ class RateGates:
         self._gates: dict[str, _RateGate] = {}
 
     def through(self, provider: Provider) -> contextlib.AbstractAsyncContextManager[None]:
-        """Waits until the provider may be asked, and holds the place until the answer is over."""
-        free = provider.at_once is None and provider.per_minute is None
-        return contextlib.nullcontext() if free else self._held(provider)
+        """Wait until the provider may be asked, and hold the place until the answer has ended."""
+        unlimited = provider.at_once is None and provider.per_minute is None
+        return contextlib.nullcontext() if unlimited else self._held(provider)
 
     @contextlib.asynccontextmanager
     async def _held(self, provider: Provider) -> AsyncIterator[None]:
@@ -47,9 +47,9 @@ class RateGates:
     async def _pace(self, gate: _RateGate, per_minute: int | None) -> None:
         while per_minute is not None:
             now = time.monotonic()
-            while gate.begun and gate.begun[0] <= now - _MINUTE:
-                gate.begun.popleft()
-            if len(gate.begun) < per_minute:
-                gate.begun.append(now)
+            while gate.starts and gate.starts[0] <= now - _MINUTE:
+                gate.starts.popleft()
+            if len(gate.starts) < per_minute:
+                gate.starts.append(now)
                 return
-            await asyncio.sleep(gate.begun[0] + _MINUTE - now)
+            await asyncio.sleep(gate.starts[0] + _MINUTE - now)

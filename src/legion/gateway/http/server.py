@@ -1,6 +1,6 @@
-"""The gateway process: takes its folder, listens, leads every request through admission, key and forwarding, and ends.
+"""The gateway process: locks its folder, listens, handles requests until a signal, and shuts down.
 
-The one place of the room where its parts are put together.
+Wires the parts of the gateway together.
 """
 
 from __future__ import annotations
@@ -20,56 +20,64 @@ from aiohttp import web
 from legion import __version__
 from legion.domain.errors import NotAllowed, Retryable, StateConflict
 from legion.gateway.access import answers
-from legion.gateway.access.admission import Admission, Endpoint, route_of, token_of
-from legion.gateway.access.answers import ErrorKind, Refused
+from legion.gateway.access.admission import Admission, Endpoint, endpoint_of, token_of
+from legion.gateway.access.answers import Refused
 from legion.gateway.access.keys import Keys
 from legion.gateway.access.token_exchange import Exchange
 from legion.gateway.accounting.ledger import LimitEntry, RequestError
 from legion.gateway.accounting.limits import Novelty
 from legion.gateway.accounting.meter import Meter
 from legion.gateway.accounting.prices import PriceList
+from legion.gateway.dialects.messages import ModelErrorKind
 from legion.gateway.dialects.registry import Dialect
 from legion.gateway.files.address import GatewayAddress, announce, last_port, own_variables, withdraw
 from legion.gateway.files.folder import GatewayFolder
 from legion.gateway.files.passes import Pass
 from legion.gateway.http.control import Control, is_control
-from legion.gateway.http.dispatch import ProviderDispatch, incoming
-from legion.gateway.http.forward import LONGEST_HEADER, Forwarder, new_session
-from legion.gateway.recording.recorder import keep, listener
+from legion.gateway.http.dispatch import ProviderDispatch, read_incoming
+from legion.gateway.http.forward import MAX_HEADER, Forwarder, new_session
+from legion.gateway.recording.recorder import new_recorder, save
 from legion.system import files, kernel, ports
 from legion.system.paths import user_config_file
 
 log = logging.getLogger("legion.gateway")
 
 _LOCK_PATIENCE = 2.0
-"""Seconds: whoever looks whether the lock is held holds it for a moment."""
+"""Seconds: a process that tests the lock holds it for a moment."""
 _HOST = "127.0.0.1"
-_LONGEST_BODY = 64 << 20
+_MAX_BODY = 64 << 20
+_LINGER = 10.0
+"""Seconds in which the rest of a refused body is read, so that the caller can read the refusal."""
 _RECORDED = (Endpoint.MESSAGES, Endpoint.CHAT, Endpoint.RESPONSES)
-_OBJECTS_BETWEEN_SEARCHES = 50_000
+_OBJECTS_BETWEEN_COLLECTIONS = 50_000
 
 
 @dataclass(frozen=True, kw_only=True)
 class ServerOptions:
-    """What the process was asked for."""
+    """The options of the process."""
 
     folder: GatewayFolder
     port: int
     idle: float
     grace: float
+    receive: float
+    """Seconds within which the head and the body of a request must each arrive."""
     ready: int | None
-    """A pipe to say `ready` on."""
+    """A pipe for the line that reports the start."""
 
 
 class Gateway:
-    """Answers requests."""
+    """Handles requests."""
 
-    def __init__(self, folder: GatewayFolder, book: Meter, admission: Admission, leading: ProviderDispatch) -> None:
+    def __init__(
+        self, folder: GatewayFolder, meter: Meter, admission: Admission, dispatch: ProviderDispatch, receive: float
+    ) -> None:
         self._folder = folder
-        self._book = book
+        self._meter = meter
         self._admission = admission
-        self._leading = leading
-        self._control = Control(admission, book)
+        self._dispatch = dispatch
+        self._receive = receive
+        self._control = Control(admission, meter)
         self._tasks: set[asyncio.Task[object]] = set()
 
     async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
@@ -81,17 +89,17 @@ class Gateway:
         except Refused as refused:
             return refused.answer(_dialect(request))
         except ConnectionError:
-            # The caller is gone; the server closes what is left of the connection.
+            # The caller is gone; aiohttp closes the connection.
             raise
         except Exception as fault:  # one broken request must not end the others; its text might hold a key
-            log.error("A request broke: %s", type(fault).__name__)
-            broke = Refused(500, ErrorKind.API, "the gateway broke on this request; see its log.")
-            return broke.answer(_dialect(request))
+            log.error("A request failed with %s.", type(fault).__name__)
+            failed = Refused(500, ModelErrorKind.API, f"the gateway failed on this request; see {self._folder.log}.")
+            return failed.answer(_dialect(request))
         finally:
             self._tasks.discard(task)
 
     async def drain(self, grace: float) -> None:
-        """Let running answers end, and cut what is left after the grace."""
+        """Wait for open answers, and cancel those that are left after the grace period."""
         if self._tasks:
             await asyncio.wait(self._tasks, timeout=grace)
         left = set(self._tasks)
@@ -105,90 +113,101 @@ class Gateway:
         if path in ("/", "/health") and request.method in ("GET", "HEAD"):
             return answers.healthy(__version__)
         try:
-            route = None if is_control(path) else route_of(request.method, path)
+            endpoint = None if is_control(path) else endpoint_of(request.method, path)
             pass_ = self._admission.caller(request.headers)
         except Refused as refused:
-            self._book.refuse(refused.status, refused.trouble)
+            self._meter.refuse(refused.status, refused.error)
             raise
-        if route is None:
-            return await self._controlled(request, path, pass_)
-        account = self._book.open(pass_)
+        if endpoint is None:
+            return await self._control_answer(request, path, pass_)
+        record = self._meter.open(pass_)
         try:
-            body = await _body(request)
-            came = self._control.applied(account.pass_, incoming(route, request, body))
-            account.model = came.model
-            self._admission.admit(route, account.pass_, came.model)
-            if pass_.recorded and route in _RECORDED:
-                account.listener = listener(pass_.run, route.dialect, came.conversation, request.headers, came.body)
-                account.listener.secrets.add(token_of(request.headers))
-            return await self._leading.lead(request, came, account)
+            body = await self._body(request)
+            incoming = self._control.apply(record.pass_, read_incoming(endpoint, request, body))
+            record.model = incoming.model
+            self._admission.admit(endpoint, record.pass_, incoming.model)
+            if pass_.recorded and endpoint in _RECORDED:
+                record.recorder = new_recorder(
+                    pass_.run, endpoint.dialect, incoming.conversation, request.headers, incoming.body
+                )
+                record.redact(token_of(request.headers))
+            return await self._dispatch.dispatch(request, incoming, record)
         except Refused as refused:
-            account.status, account.trouble = refused.status, refused.trouble
-            account.refused = refused.trouble if refused.status < 500 else None
+            record.status, record.error = refused.status, refused.error
+            record.refused = refused.error if refused.status < 500 else None
             raise
         except (asyncio.CancelledError, ConnectionError):
             gone = request.transport is None or request.transport.is_closing()
-            # Some hang up as soon as they have heard the last event, before the stream has ended.
-            if not (gone and account.seen.complete):
-                account.cut, account.trouble = True, RequestError.CALLER_GONE if gone else RequestError.ENDED
+            # Some callers close the connection after the last event, before the stream has ended.
+            if not (gone and record.summary.complete):
+                record.fail(RequestError.CALLER_GONE if gone else RequestError.ENDED)
             raise
-        except Exception:  # raised again: the account only says that it broke
-            account.cut, account.trouble = True, RequestError.BROKEN
+        except Exception:  # raised again: the record only notes it
+            record.fail(RequestError.BROKEN)
             raise
         finally:
-            self._book.close(account)
-            if account.listener is not None and not account.cut:
-                keep(self._folder, account.listener)
+            self._meter.close(record)
+            if record.recorder is not None and not record.cut:
+                save(self._folder, record.recorder)
 
-    async def _controlled(self, request: web.BaseRequest, path: str, pass_: Pass) -> web.StreamResponse:
+    async def _control_answer(self, request: web.BaseRequest, path: str, pass_: Pass) -> web.StreamResponse:
         try:
-            return self._control.answer(request.method, path, pass_, await _body(request))
+            return self._control.answer(request.method, path, pass_, await self._body(request))
         except Refused as refused:
-            self._book.refuse(refused.status, refused.trouble, pass_.run)
+            self._meter.refuse(refused.status, refused.error, pass_.run)
             raise
+
+    async def _body(self, request: web.BaseRequest) -> bytes:
+        """Raises Refused for a body that is too large or arrives too slowly."""
+        try:
+            async with asyncio.timeout(self._receive):
+                return await _read_body(request)
+        except TimeoutError:
+            sentence = f"the request did not arrive within {self._receive:g} s; send it faster."
+            raise Refused(408, ModelErrorKind.TIMEOUT, sentence, RequestError.SLOW_CALLER) from None
 
 
 def _dialect(request: web.BaseRequest) -> Dialect:
-    """In which an error is told."""
+    """The dialect of errors for this caller."""
     try:
-        return route_of("POST", request.raw_path.partition("?")[0]).dialect
+        return endpoint_of("POST", request.raw_path.partition("?")[0]).dialect
     except Refused:
         return Dialect.ANTHROPIC
 
 
-async def _body(request: web.BaseRequest) -> bytes:
+async def _read_body(request: web.BaseRequest) -> bytes:
     if request.headers.get("expect", "").lower() == "100-continue":
         await request.writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
         request.writer.output_size = 0
     pieces, size = [], 0
     async for piece in request.content.iter_any():
         size += len(piece)
-        if size > _LONGEST_BODY:
-            raise Refused(413, ErrorKind.TOO_LARGE, f"the request is larger than {_LONGEST_BODY >> 20} MB; send less.")
+        if size > _MAX_BODY:
+            raise Refused(413, ModelErrorKind.TOO_LARGE, f"the request is larger than {_MAX_BODY >> 20} MB; send less.")
         pieces.append(piece)
     return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
 
 def serve(spec: ServerOptions) -> None:
-    """Serve until SIGTERM or SIGINT. Raises a LegionError where it cannot begin."""
-    # The keys are in here.
+    """Serve until SIGTERM or SIGINT. Raises a LegionError where it cannot start."""
+    # This process holds the keys.
     kernel.hide_memory()
-    # Requests make thousands of small objects and no circles: looking for those so often would cost more than all else.
+    # Requests make thousands of small objects and no cycles: collecting at the usual rate would dominate the cost.
     gc.collect()
     gc.freeze()
-    gc.set_threshold(_OBJECTS_BETWEEN_SEARCHES)
-    with _taken(spec.folder):
+    gc.set_threshold(_OBJECTS_BETWEEN_COLLECTIONS)
+    with _locked(spec.folder):
         withdraw(spec.folder)
-        book = Meter(spec.folder, PriceList(user_config_file().with_name("prices.toml")))
-        book.resume()
+        meter = Meter(spec.folder, PriceList(user_config_file().with_name("prices.toml")))
+        meter.resume()
         listener = _listen(last_port(spec.folder, spec.port), spec.port)
         try:
-            asyncio.run(_run(spec, book, listener))
+            asyncio.run(_run(spec, meter, listener))
         finally:
-            book.end()
+            meter.end()
 
 
-async def _run(spec: ServerOptions, book: Meter, listener: socket.socket) -> None:
+async def _run(spec: ServerOptions, meter: Meter, listener: socket.socket) -> None:
     ended = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, ended.set)
@@ -196,23 +215,27 @@ async def _run(spec: ServerOptions, book: Meter, listener: socket.socket) -> Non
 
     def note(limit: LimitEntry) -> None:
         if novelty.is_new(limit):
-            book.note(limit)
+            meter.note(limit)
 
     async with new_session(spec.idle) as session:
-        admission = Admission(spec.folder, book)
+        admission = Admission(spec.folder, meter)
         gateway = Gateway(
             spec.folder,
-            book,
+            meter,
             admission,
-            ProviderDispatch(admission, Keys(), Exchange(session), Forwarder(session, note)),
+            ProviderDispatch(admission, meter, Keys(), Exchange(session), Forwarder(session, note)),
+            spec.receive,
         )
         server = web.Server(
             gateway.handle,
             handler_cancellation=True,
             access_log=None,
+            # Also limits the time for the first head of a connection.
+            keepalive_timeout=spec.receive,
+            lingering_time=min(spec.receive, _LINGER),
             auto_decompress=False,
-            max_line_size=LONGEST_HEADER,
-            max_field_size=LONGEST_HEADER,
+            max_line_size=MAX_HEADER,
+            max_field_size=MAX_HEADER,
         )
         runner = web.ServerRunner(server, shutdown_timeout=0.1)
         await runner.setup()
@@ -226,8 +249,8 @@ async def _run(spec: ServerOptions, book: Meter, listener: socket.socket) -> Non
         )
         announce(spec.folder, address, asked=spec.port)
         log.info("The gateway listens at %s.", address.url)
-        if not say(spec.ready, "ready"):
-            # Whoever wanted us is gone, and may have ended all of it meanwhile: nobody would know of us.
+        if not report_start(spec.ready, "ready"):
+            # The process that started this one is gone, and may have ended everything meanwhile.
             ended.set()
         await ended.wait()
         log.info("The gateway ends.")
@@ -238,26 +261,26 @@ async def _run(spec: ServerOptions, book: Meter, listener: socket.socket) -> Non
         await runner.cleanup()
 
 
-def say(ready: int | None, word: str) -> bool:
-    """Tell whoever started us, once. False if nobody is there to hear it."""
+def report_start(ready: int | None, line: str) -> bool:
+    """Send one line to the process that started this one. False if it is gone."""
     if ready is None:
         return True
     try:
         with os.fdopen(ready, "wb", buffering=0) as pipe:
-            pipe.write(f"{word}\n".encode())
+            pipe.write(f"{line}\n".encode())
     except OSError:
         return False
     return True
 
 
 @contextlib.contextmanager
-def _taken(folder: GatewayFolder) -> Iterator[None]:
-    """The folder is ours alone while the lock is held."""
+def _locked(folder: GatewayFolder) -> Iterator[None]:
+    """Hold the lock of the folder, so that no other gateway uses it."""
     try:
         folder.prepare()
         lock = files.lock(folder.lock, patience=_LOCK_PATIENCE)
     except files.AlreadyLocked:
-        raise StateConflict(f"Another gateway serves {folder.root} already: use it, or end it first.") from None
+        raise StateConflict(f"Another gateway already serves {folder.root}: use it, or end it first.") from None
     except OSError as fault:
         raise NotAllowed(f"The gateway cannot use {folder.root} ({fault.strerror}): name another folder.") from fault
     try:

@@ -1,6 +1,6 @@
-"""Asks a provider in its own dialect, and answers the caller in the caller's: event by event, as they come.
+"""Translates a request into the provider's dialect and the answer into the caller's, each event as it arrives.
 
-Knows neither passes nor routes. What a provider does wrong reaches the caller as an error that it understands.
+Errors of a provider reach the caller as errors of its own dialect. Independent of passes and routes.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from dataclasses import dataclass, replace
 import aiohttp
 from aiohttp import web
 
-from legion.gateway.access.answers import ErrorKind, Refused, json_answer
+from legion.gateway.access.answers import Refused, json_answer, unreadable
 from legion.gateway.access.provider import Provider, ProviderDialect
 from legion.gateway.accounting.ledger import RequestError
 from legion.gateway.accounting.meter import RequestRecord
-from legion.gateway.counting.counters import Seen
+from legion.gateway.counting.counters import AnswerSummary
 from legion.gateway.dialects import errors, registry
-from legion.gateway.dialects.collect import events_of, gathered
+from legion.gateway.dialects.collect import collect_answer, events_of
 from legion.gateway.dialects.messages import (
     AnswerBegun,
     AnswerEnded,
@@ -28,13 +28,14 @@ from legion.gateway.dialects.messages import (
     Event,
     KeepAlive,
     ModelAnswer,
+    ModelErrorKind,
     ModelFailed,
     ModelRequest,
     PartGrew,
     RequestInfo,
 )
 from legion.gateway.dialects.registry import Dialect, EventWriter, StreamReader
-from legion.gateway.http.forward import Forwarder, Headers, Outgoing, UpstreamBroken, begun_answer, pieces, without_key
+from legion.gateway.http.forward import Forwarder, Headers, Outgoing, UpstreamBroken, new_answer, pieces, without_key
 from legion.gateway.json_text import Json, UnreadableMessage, dumps, loads
 
 _PATHS = {
@@ -45,12 +46,12 @@ _PATHS = {
 _VERSION = (b"anthropic-version", b"2023-06-01")
 _HEAD = ((b"content-type", b"application/json"), (b"user-agent", b"legion"))
 _KEYED_CACHES = ("https://api.openai.com", "https://openrouter.ai")
-"""Who takes a word that keeps a conversation at one cache; others may refuse what they do not know."""
-_LONGEST_BODY = 32 << 20
-_QUIET = 15.0
-"""Seconds after which the caller is told that we still wait."""
+"""Chat Completions providers that accept `prompt_cache_key`; others may refuse unknown fields."""
+_MAX_BODY = 32 << 20
+_KEEP_ALIVE = 15.0
+"""Seconds without an event after which the caller gets a keep-alive."""
 _STREAMED = (("content-type", "text/event-stream; charset=utf-8"), ("cache-control", "no-cache"))
-_TOLD = ("retry-after", "x-request-id", "request-id")
+_PASSED_HEADERS = ("retry-after", "x-request-id", "request-id")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,50 +61,50 @@ class Translation:
     caller: Dialect
     provider: Dialect
     stream: bool
-    asked: RequestInfo
+    info: RequestInfo
 
 
 class EventCounter:
-    """What translated events tell."""
+    """Sums up the events of a translated answer for the ledger."""
 
     def __init__(self, model: str) -> None:
-        self.seen = Seen(model=model)
+        self.summary = AnswerSummary(model=model)
 
     def note(self, event: Event) -> None:
         match event:
             case AnswerBegun():
-                self.seen.usage = event.usage
+                self.summary.usage = event.usage
             case AnswerEnded():
-                self.seen.usage, self.seen.complete = event.usage, True
+                self.summary.usage, self.summary.complete = event.usage, True
             case AnswerFailed():
-                self.seen.error = errors.word(event.fault)
+                self.summary.error = errors.ledger_name(event.error)
 
 
 def request_of(dialect: Dialect, facts: Json | None) -> ModelRequest:
-    """Raises Refused."""
+    """The request in the common form. Raises Refused."""
     if facts is None:
-        raise Refused(400, ErrorKind.INVALID, "the request is no JSON object; mend it.")
+        raise Refused(400, ModelErrorKind.INVALID, "the request is not a JSON object; send one.")
     try:
         return registry.read_request(dialect, facts)
     except UnreadableMessage as fault:
-        raise Refused(400, ErrorKind.INVALID, f"the request cannot be read: {fault}.") from None
+        raise unreadable(fault) from None
 
 
 def outgoing(
     request: ModelRequest, caller: Dialect, provider: Provider, key: str | None, conversation: str
 ) -> tuple[Outgoing, Translation]:
-    """The request in the words of the provider, whose own name for the model it already has."""
-    theirs = Dialect(provider.kind.value)
+    """The request in the provider's dialect. Its model is already the provider's own name."""
+    dialect = Dialect(provider.kind.value)
     keyed = provider.kind is ProviderDialect.OPENAI_RESPONSES or provider.url.startswith(_KEYED_CACHES)
     named = (request.conversation or conversation) if keyed else ""
-    longest = min(filter(None, (request.longest, provider.longest)), default=None)
-    sent = replace(request, conversation=named, longest=longest)
-    headers = (*_HEAD, _VERSION) if theirs is Dialect.ANTHROPIC else _HEAD
+    max_tokens = min(filter(None, (request.max_tokens, provider.longest)), default=None)
+    sent = replace(request, conversation=named, max_tokens=max_tokens)
+    headers = (*_HEAD, _VERSION) if dialect is Dialect.ANTHROPIC else _HEAD
     try:
-        body = dumps(registry.write_request(theirs, sent))
+        body = dumps(registry.write_request(dialect, sent))
     except UnreadableMessage as fault:
-        raise Refused(400, ErrorKind.INVALID, f"the request cannot be read: {fault}.") from None
-    going = Outgoing(
+        raise unreadable(fault) from None
+    outgoing = Outgoing(
         method="POST",
         path=_PATHS[provider.kind],
         headers=headers,
@@ -111,8 +112,8 @@ def outgoing(
         provider=provider,
         key=key,
     )
-    asked = registry.asked(request, int(time.time()))
-    return going, Translation(caller=caller, provider=theirs, stream=request.stream, asked=asked)
+    info = registry.request_info(request, int(time.time()))
+    return outgoing, Translation(caller=caller, provider=dialect, stream=request.stream, info=info)
 
 
 class Translator:
@@ -123,24 +124,24 @@ class Translator:
         self,
         request: web.BaseRequest,
         upstream: aiohttp.ClientResponse,
-        going: Outgoing,
+        outgoing: Outgoing,
         translation: Translation,
-        account: RequestRecord,
+        record: RequestRecord,
     ) -> web.StreamResponse:
-        """The answer, sent to its end as it comes. Raises Refused as long as nothing of it was sent."""
-        account.status = upstream.status
-        counter = account.counter = EventCounter(account.model)
-        headers = [(name, value) for name, value in upstream.headers.items() if name.lower() in _TOLD]
-        headers += self._forwarder.tell_limit(upstream, going, account)
+        """Stream the answer to the caller. Raises Refused as long as nothing was sent."""
+        record.status = upstream.status
+        counter = record.counter = EventCounter(record.model)
+        headers = [(name, value) for name, value in upstream.headers.items() if name.lower() in _PASSED_HEADERS]
+        headers += self._forwarder.own_headers(upstream, outgoing, record)
         if upstream.status != 200:
-            return await _error(upstream, going, translation, counter, headers)
+            return await _error(upstream, outgoing, translation, counter, headers)
         streamed = upstream.content_type == "text/event-stream"
         if streamed and translation.stream:
-            return await _Stream(request, upstream, translation, account, counter).run(headers)
-        answer = await _whole(upstream, going, translation, counter, streamed=streamed)
-        account.first = time.monotonic()
-        if account.listener is not None:
-            account.listener.answer = answer
+            return await _Stream(request, upstream, translation, record, counter).run(headers)
+        answer = await _read_answer(upstream, outgoing, translation, counter, streamed=streamed)
+        record.first = time.monotonic()
+        if record.recorder is not None:
+            record.recorder.answer = answer
         if translation.stream:
             return await _as_stream(request, answer, translation, counter, headers)
         for event in (
@@ -148,31 +149,31 @@ class Translator:
             AnswerEnded(stop=answer.stop, usage=answer.usage),
         ):
             counter.note(event)
-        return json_answer(200, registry.write_answer(translation.caller, answer, translation.asked), dict(headers))
+        return json_answer(200, registry.write_answer(translation.caller, answer, translation.info), dict(headers))
 
 
 class _Stream:
-    """Events in, events out, each as soon as it is there."""
+    """Translates a stream, each event as soon as it has arrived."""
 
     def __init__(
         self,
         request: web.BaseRequest,
         upstream: aiohttp.ClientResponse,
         translation: Translation,
-        account: RequestRecord,
+        record: RequestRecord,
         counter: EventCounter,
     ) -> None:
         self._request = request
         self._upstream = upstream
-        self._account = account
+        self._account = record
         self._counter = counter
-        self._reader = StreamReader(translation.provider, translation.asked)
-        self._writer: EventWriter = registry.writer(translation.caller, translation.asked)
+        self._reader = StreamReader(translation.provider, translation.info)
+        self._writer: EventWriter = registry.writer(translation.caller, translation.info)
         self._begun = False
-        self._pulse: asyncio.TimerHandle | None = None
+        self._timer: asyncio.TimerHandle | None = None
 
     async def run(self, headers: Headers) -> web.StreamResponse:
-        answer = begun_answer(self._upstream, 200, [*headers, *_STREAMED])
+        answer = new_answer(self._upstream, 200, [*headers, *_STREAMED])
         await answer.prepare(self._request)
         loop = asyncio.get_running_loop()
         last = b""
@@ -180,47 +181,47 @@ class _Stream:
             async for piece in pieces(self._upstream.content):
                 if self._account.first is None:
                     self._account.first = time.monotonic()
-                said = self._said(self._reader.feed(piece))
+                translated = self._translate(self._reader.feed(piece))
                 if self._reader.over:
-                    # It leaves together with the end mark.
-                    last = said
+                    # Sent together with the end mark.
+                    last = translated
                     break
-                if said:
-                    await answer.write(said)
-                if self._pulse is not None:
-                    self._pulse.cancel()
-                self._pulse = loop.call_later(_QUIET, self._still_there, answer)
+                if translated:
+                    await answer.write(translated)
+                if self._timer is not None:
+                    self._timer.cancel()
+                self._timer = loop.call_later(_KEEP_ALIVE, self._keep_alive, answer)
             else:
-                last = self._said(self._reader.end())
+                last = self._translate(self._reader.end())
         except UpstreamBroken as broken:
-            self._account.trouble = broken.trouble
-            last = self._said([registry.broken("the provider's answer broke off")])
+            self._account.error = broken.error
+            last = self._translate([registry.broken_off("the provider's answer broke off")])
         finally:
-            if self._pulse is not None:
-                self._pulse.cancel()
-        self._account.cut = not self._counter.seen.complete
+            if self._timer is not None:
+                self._timer.cancel()
+        self._account.cut = not self._counter.summary.complete
         await answer.write_eof(last)
         return answer
 
-    def _said(self, events: list[Event]) -> bytes:
-        if self._account.listener is not None:
-            self._account.listener.note(events)
+    def _translate(self, events: list[Event]) -> bytes:
+        if self._account.recorder is not None:
+            self._account.recorder.note(events)
         for event in events:
             self._counter.note(event)
             self._begun = self._begun or isinstance(event, AnswerBegun)
         return b"".join([self._writer.write(event) for event in _joined(events)])
 
-    def _still_there(self, answer: web.StreamResponse) -> None:
+    def _keep_alive(self, answer: web.StreamResponse) -> None:
         if self._begun and self._request.transport is not None and not self._request.transport.is_closing():
             loop = asyncio.get_running_loop()
-            self._pulse = loop.call_later(_QUIET, self._still_there, answer)
-            # A few bytes: they are taken at once, whether the caller reads them or not.
+            self._timer = loop.call_later(_KEEP_ALIVE, self._keep_alive, answer)
+            # A few bytes, which the socket accepts at once even if the caller does not read.
             task = loop.create_task(answer.write(self._writer.write(KeepAlive())))
             task.add_done_callback(_forget)
 
 
 def _joined(events: list[Event]) -> Iterator[Event]:
-    """What came at once grows a part at once."""
+    """Join the growth of a part that arrived in one piece."""
     index, texts = -1, list[str]()
     for event in events:
         if isinstance(event, PartGrew):
@@ -239,73 +240,78 @@ def _joined(events: list[Event]) -> Iterator[Event]:
 
 
 def _forget(task: asyncio.Task[None]) -> None:
-    """A caller who is gone shows where the next real piece is sent."""
+    """Ignore the failure: if the caller is gone, the next write of the stream raises."""
     if not task.cancelled():
         task.exception()
 
 
 async def _error(
     upstream: aiohttp.ClientResponse,
-    going: Outgoing,
+    outgoing: Outgoing,
     translation: Translation,
     counter: EventCounter,
     headers: Headers,
 ) -> web.Response:
-    said: object = None
+    document: object = None
     with contextlib.suppress(UpstreamBroken):
-        async for whole in without_key(pieces(upstream.content), going.key):
-            said = _document(whole)
-    # A provider that sends us elsewhere, or says nothing at all, has failed.
-    fault = errors.read(said, upstream.status if upstream.status >= 400 else 502)
-    counter.seen.error = errors.word(fault)
-    status, body = registry.write_fault(translation.caller, fault)
-    return json_answer(status, body, dict(headers))
+        async for body in without_key(pieces(upstream.content), outgoing.key):
+            document = _document(body)
+    # A redirect or an empty answer counts as a failure of the provider.
+    error = errors.read(document, upstream.status if upstream.status >= 400 else 502)
+    counter.summary.error = errors.ledger_name(error)
+    status, facts = registry.write_error(translation.caller, error)
+    return json_answer(status, facts, dict(headers))
 
 
-def _document(whole: bytes) -> object:
+def _document(body: bytes) -> object:
     try:
-        return loads(whole)
+        return loads(body)
     except UnreadableMessage:
-        return " ".join(whole[:400].decode("utf-8", "replace").split())
+        return " ".join(body[:400].decode("utf-8", "replace").split())
 
 
-async def _whole(
+async def _read_answer(
     upstream: aiohttp.ClientResponse,
-    going: Outgoing,
+    outgoing: Outgoing,
     translation: Translation,
     counter: EventCounter,
     *,
     streamed: bool,
 ) -> ModelAnswer:
-    name = going.provider.name
+    name = outgoing.provider.name
     body = bytearray()
     try:
         async for piece in pieces(upstream.content):
             body += piece
-            if len(body) > _LONGEST_BODY:
-                raise Refused(502, ErrorKind.API, f"the answer of provider {name} has no end.", RequestError.BROKEN)
+            if len(body) > _MAX_BODY:
+                raise Refused(
+                    502,
+                    ModelErrorKind.API,
+                    f"the answer of provider {name} is larger than {_MAX_BODY >> 20} MB; ask for less.",
+                    RequestError.BROKEN,
+                )
     except UpstreamBroken as broken:
         sentence = f"the answer of provider {name} broke off; try again."
-        raise Refused(502, ErrorKind.API, sentence, broken.trouble) from None
+        raise Refused(502, ModelErrorKind.API, sentence, broken.error) from None
     try:
         if streamed:
-            reader = StreamReader(translation.provider, translation.asked)
-            return gathered([*reader.feed(bytes(body)), *reader.end()])
-        return registry.read_answer(translation.provider, loads(bytes(body)), translation.asked)
+            reader = StreamReader(translation.provider, translation.info)
+            return collect_answer([*reader.feed(bytes(body)), *reader.end()])
+        return registry.read_answer(translation.provider, loads(bytes(body)), translation.info)
     except ModelFailed as failed:
-        counter.seen.error = errors.word(failed.fault)
-        raise Refused(502, ErrorKind.API, f"provider {name} failed: {failed.fault.message}") from None
+        counter.summary.error = errors.ledger_name(failed.error)
+        raise Refused(502, ModelErrorKind.API, f"provider {name} failed: {failed.error.message}") from None
     except UnreadableMessage as fault:
         raise Refused(
-            502, ErrorKind.API, f"the answer of provider {name} cannot be read: {fault}.", RequestError.UNREADABLE
+            502, ModelErrorKind.API, f"the answer of provider {name} cannot be read: {fault}.", RequestError.UNREADABLE
         ) from None
 
 
 async def _as_stream(
     request: web.BaseRequest, answer: ModelAnswer, translation: Translation, counter: EventCounter, headers: Headers
 ) -> web.StreamResponse:
-    """For a provider that answers at once although it was asked for a stream."""
-    writer = registry.writer(translation.caller, translation.asked)
+    """Send a complete answer as a stream, for a provider that does not stream although it was asked to."""
+    writer = registry.writer(translation.caller, translation.info)
     events = list(events_of(answer))
     for event in events:
         counter.note(event)

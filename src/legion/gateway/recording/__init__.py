@@ -1,1 +1,1 @@
-"""Recordings of what recorded runs asked and were answered."""
+"""Recordings of the requests and answers of recorded runs."""

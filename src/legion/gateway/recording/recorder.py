@@ -1,4 +1,4 @@
-"""Listens to the answers of recorded runs beside their streams, and puts them on tape without keys and tokens."""
+"""Records the answers of recorded runs as they are streamed, and writes them to tapes without keys and tokens."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from legion.gateway.dialects import registry
-from legion.gateway.dialects.collect import gathered
+from legion.gateway.dialects.collect import collect_answer
 from legion.gateway.dialects.messages import (
     Event,
     ModelAnswer,
@@ -46,16 +46,16 @@ _SECRET = re.compile(
     r"\b(?:legion-[\w-]{40,}|sk-[\w-]{16,}|gh[a-z]_\w{20,}|github_pat_\w{20,}|glpat-[\w-]{16,}|xox[a-z]-[\w-]{10,}"
     r"|AKIA[0-9A-Z]{16}|AIza[\w-]{30,}|eyJ[\w-]{10,}\.[\w-]{10,}\.[\w-]{5,})"
 )
-"""How keys and tokens of the usual places look."""
+"""Patterns of keys and tokens of common services."""
 _REDACTED = "REDACTED"
-"""A plain word: it may stand in a command that is run again."""
-_LONGEST_ANSWER = 32 << 20
-_LONGEST_TAPE = 1 << 30
+"""Plain letters: it may become part of a command that is run again."""
+_MAX_ANSWER = 32 << 20
+_MAX_TAPE = 1 << 30
 
 
 @dataclass(kw_only=True)
 class StreamRecorder:
-    """Hears one answer, whichever way it goes to its caller."""
+    """Collects one answer: as bytes, as events or complete, whichever way it is sent to its caller."""
 
     run: str
     dialect: Dialect
@@ -69,49 +69,51 @@ class StreamRecorder:
     _events: list[Event] = field(default_factory=list)
     _size: int = 0
 
-    def hear(self, piece: bytes) -> None:
-        """Bytes in the caller's own dialect."""
+    def feed(self, piece: bytes) -> None:
+        """Add bytes in the caller's own dialect."""
         self._size += len(piece)
-        if self._size <= _LONGEST_ANSWER:
+        if self._size <= _MAX_ANSWER:
             self._pieces.append(piece)
 
     def note(self, events: Iterable[Event]) -> None:
         self._events += events
 
-    def whole(self) -> ModelAnswer | None:
-        """What was said, if it came to its end and can be understood."""
+    def complete_answer(self) -> ModelAnswer | None:
+        """The answer, if it came to its end and can be read."""
         try:
             if self.answer is not None:
                 return self.answer
             if self._events:
-                return gathered(self._events)
-            heard = b"".join(self._pieces)
-            if not heard or self._size > _LONGEST_ANSWER:
+                return collect_answer(self._events)
+            body = b"".join(self._pieces)
+            if not body or self._size > _MAX_ANSWER:
                 return None
             if self.streamed:
                 reader = StreamReader(self.dialect, RequestInfo())
-                return gathered([*reader.feed(heard), *reader.end()])
-            return registry.read_answer(self.dialect, loads(heard), RequestInfo())
+                return collect_answer([*reader.feed(body), *reader.end()])
+            return registry.read_answer(self.dialect, loads(body), RequestInfo())
         except (ModelFailed, UnreadableMessage):
             return None
 
 
-def listener(run: str, dialect: Dialect, conversation: str, headers: Mapping[str, str], body: bytes) -> StreamRecorder:
+def new_recorder(
+    run: str, dialect: Dialect, conversation: str, headers: Mapping[str, str], body: bytes
+) -> StreamRecorder:
     return StreamRecorder(run=run, dialect=dialect, conversation=conversation, agent=headers.get(_AGENT, ""), body=body)
 
 
-def keep(folder: GatewayFolder, heard: StreamRecorder) -> None:
-    """Put it on the run's tape."""
-    answer = heard.whole()
+def save(folder: GatewayFolder, recorder: StreamRecorder) -> None:
+    """Append the answer to the run's tape, if it is complete."""
+    answer = recorder.complete_answer()
     if answer is None:
         return
-    line = redacted(dumps(facts_of(_take(heard, answer))).decode(), heard.secrets).encode() + b"\n"
+    line = redact(dumps(facts_of(_exchange(recorder, answer))).decode(), recorder.secrets).encode() + b"\n"
     try:
         folder.tapes.mkdir(exist_ok=True, mode=0o700)
-        path = folder.tapes / f"{heard.run}.jsonl"
+        path = folder.tapes / f"{recorder.run}.jsonl"
         handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
         try:
-            if os.fstat(handle).st_size + len(line) <= _LONGEST_TAPE:
+            if os.fstat(handle).st_size + len(line) <= _MAX_TAPE:
                 os.write(handle, line)
         finally:
             os.close(handle)
@@ -119,21 +121,21 @@ def keep(folder: GatewayFolder, heard: StreamRecorder) -> None:
         log.error("A recording cannot be written (%s): make room in %s.", fault.strerror, folder.tapes)
 
 
-def redacted(text: str, secrets: Iterable[str]) -> str:
-    """A text of JSON without them, and without what looks like one."""
+def redact(text: str, secrets: Iterable[str]) -> str:
+    """A JSON text without the secrets, and without anything that looks like one."""
     for secret in secrets:
         if secret:
             text = text.replace(dumps(secret).decode()[1:-1], _REDACTED)
     return _SECRET.sub(_REDACTED, text)
 
 
-def _take(heard: StreamRecorder, answer: ModelAnswer) -> RecordedExchange:
+def _exchange(recorder: StreamRecorder, answer: ModelAnswer) -> RecordedExchange:
     return RecordedExchange(
         at=round(time.time(), 3),
-        path=_PATHS[heard.dialect],
-        conversation=heard.conversation,
-        agent=heard.agent,
-        request=heard.body.decode("utf-8", "replace"),
+        path=_PATHS[recorder.dialect],
+        conversation=recorder.conversation,
+        agent=recorder.agent,
+        request=recorder.body.decode("utf-8", "replace"),
         thought="".join(part.text for part in answer.parts if isinstance(part, ThinkingPart)),
         text="".join(part.text for part in answer.parts if isinstance(part, TextPart)),
         calls=tuple(

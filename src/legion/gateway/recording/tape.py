@@ -1,6 +1,6 @@
-"""Tapes: what recorded runs asked and were answered, one line per answer that came to its end.
+"""Tapes: requests and answers of recorded runs, one line per complete answer, without keys and tokens.
 
-Written by the gateway, read by the daemon. What belongs to nobody else (keys, tokens) is not on them.
+The gateway writes them, the daemon reads them.
 """
 
 from __future__ import annotations
@@ -27,21 +27,21 @@ class RecordedCall:
 
 @dataclass(frozen=True, kw_only=True)
 class RecordedExchange:
-    """One question and its answer."""
+    """One request and its answer."""
 
     at: float
     path: str
-    """Which API the caller speaks."""
+    """The path of the caller's API."""
     conversation: str
     agent: str
-    """Of a subagent; empty for the main one."""
+    """Id of a subagent; empty for the main agent."""
     request: str
     """The body, as the caller sent it."""
     thought: str
     text: str
     calls: tuple[RecordedCall, ...]
     stop: str
-    """Anthropic's word for it."""
+    """Anthropic's name for the reason."""
     input: int
     output: int
     cache_read: int
@@ -49,7 +49,7 @@ class RecordedExchange:
 
 
 def start(folder: GatewayFolder) -> None:
-    """From here on new runs are recorded. Tapes that nobody asked for in a month go."""
+    """Record new runs from now on. Deletes tapes older than a month."""
     folder.tapes.mkdir(parents=True, exist_ok=True, mode=0o700)
     for old in folder.tapes.glob("*.jsonl"):
         with contextlib.suppress(FileNotFoundError):
@@ -66,12 +66,12 @@ def is_recording(folder: GatewayFolder) -> bool:
     return folder.recording.exists()
 
 
-def facts_of(take: RecordedExchange) -> dict[str, Any]:
-    return {"version": VERSION, **vars(take), "calls": [vars(call) for call in take.calls]}
+def facts_of(exchange: RecordedExchange) -> dict[str, Any]:
+    return {"version": VERSION, **vars(exchange), "calls": [vars(call) for call in exchange.calls]}
 
 
 def takes(folder: GatewayFolder, run: str) -> Iterator[RecordedExchange]:
-    """In the order in which they ended. A line that a kill cut off is left out."""
+    """The exchanges of a run in the order in which they ended. A line that a kill cut off is left out."""
     try:
         lines = (folder.tapes / f"{run}.jsonl").read_bytes().splitlines()
     except FileNotFoundError:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import os
 import re
+import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -85,7 +86,7 @@ def git(
             env[name] = os.fspath(place)
     # Attribute files are looked up from the current folder, so it is the top of the work tree.
     try:
-        finished = run(("git", *args), cwd=cwd or work_tree or git_dir, env=env, stdin=stdin, timeout=timeout)
+        finished = run((git_program(), *args), cwd=cwd or work_tree or git_dir, env=env, stdin=stdin, timeout=timeout)
     except ProgramMissing:
         raise GitMissing from None
     if finished.timed_out:
@@ -93,6 +94,16 @@ def git(
     if finished.code not in accept:
         raise GitError(finished.argv, finished.complaint)
     return finished
+
+
+def git_program() -> str:
+    """The absolute path of git, or its bare name where PATH has none."""
+    return _on_path(os.environ.get("PATH", os.defpath))
+
+
+@functools.lru_cache(maxsize=4)
+def _on_path(path: str) -> str:
+    return shutil.which("git", path=path) or "git"
 
 
 def environment(settings: Mapping[str, str]) -> dict[str, str]:

@@ -1,15 +1,18 @@
-"""Reading commits, trees and differences of a bare repository. Never writes."""
+"""Reads commits, trees and differences of a bare repository. Never writes."""
 
 from __future__ import annotations
 
 import contextlib
 import os
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
+from typing import NamedTuple
 
 from legion.git.core.command import as_text, fields, git
+from legion.git.core.errors import GitError
 from legion.system.process import FinishedProcess
 
 
@@ -44,6 +47,18 @@ class CommitFacts:
     subject: str
 
 
+class TreeEntry(NamedTuple):
+    mode: bytes
+    id: str
+
+
+FOLDER = b"40000"
+_ID = re.compile("[0-9a-f]{40}|[0-9a-f]{64}")
+_CHANGES: dict[tuple[Path, str, str], tuple[tuple[FileChange, ...], str]] = {}
+_MOST_REMEMBERED = 200
+_LONGEST_REMEMBERED = 50_000
+
+
 class History:
     """A bare repository, seen by readers. Names and ids given to it are data and never become options."""
 
@@ -61,14 +76,47 @@ class History:
 
     def resolve(self, name: str) -> str | None:
         """The commit that a ref or an id names."""
-        return self._verify(f"{name}^{{commit}}")
+        return self._identify(f"{name}^{{commit}}")
 
     def tree_of(self, commit: str) -> str:
-        return self._git("rev-parse", "--verify", "--end-of-options", f"{commit}^{{tree}}").text.split()[-1]
+        tree = self._identify(f"{commit}^{{tree}}")
+        if tree is None:
+            raise GitError(("git", "cat-file"), f"there is no commit {commit}")
+        return tree
 
-    def _verify(self, name: str) -> str | None:
+    def _identify(self, name: str) -> str | None:
         answer = self._git("rev-parse", "--verify", "--quiet", "--end-of-options", name, accept=(0, 1, 128))
         return answer.text.split()[-1] if answer.code == 0 else None
+
+    def content(self, object: str) -> bytes:
+        """What is stored under an id."""
+        return self._git("cat-file", "--batch", stdin=f"{object}\n".encode()).stdout.partition(b"\n")[2][:-1]
+
+    def entries(self, tree: str) -> dict[bytes, TreeEntry]:
+        """The entries of one tree by name, without those of its folders."""
+        raw, found, at = self.content(tree), dict[bytes, TreeEntry](), 0
+        length = len(tree) // 2
+        while at < len(raw):
+            blank, end = raw.index(b" ", at), raw.index(b"\0", at)
+            found[raw[blank + 1 : end]] = TreeEntry(raw[at:blank], raw[end + 1 : end + 1 + length].hex())
+            at = end + 1 + length
+        return found
+
+    def differences(self, one: str, other: str) -> Iterator[tuple[bytes, TreeEntry | None, TreeEntry | None]]:
+        """Path and both entries of everything but folders in which two trees differ. Equal folders are not read."""
+        before, after = (self.entries(tree) if tree else {} for tree in (one, other))
+        for name in sorted(before.keys() | after.keys()):
+            old, new = before.get(name), after.get(name)
+            if old == new:
+                continue
+            folders = [entry if entry is not None and entry.mode == FOLDER else None for entry in (old, new)]
+            if any(folders):
+                below = [entry.id if entry is not None else "" for entry in folders]
+                for path, was, now in self.differences(below[0], below[1]):
+                    yield b"%s/%s" % (name, path), was, now
+            old, new = (None if entry is folder else entry for entry, folder in zip((old, new), folders, strict=True))
+            if old is not None or new is not None:
+                yield name, old, new
 
     def is_ancestor(self, ancestor: str, commit: str) -> bool:
         answer = self._git("merge-base", "--is-ancestor", "--end-of-options", ancestor, commit, accept=(0, 1))
@@ -100,50 +148,49 @@ class History:
 
     def changed_files(self, base: str, head: str) -> tuple[FileChange, ...]:
         """Every file that differs, in the order of the paths."""
-        words = ("diff-tree", "-r", "-z", "--no-renames", "--no-ext-diff", "--no-textconv")
-        raw = fields(self._git(*words, "--raw", "--end-of-options", base, head, "--").stdout)
-        counts = fields(self._git(*words, "--numstat", "--end-of-options", base, head, "--").stdout)
-        changes = []
-        for facts, path, count in zip(raw[::2], raw[1::2], counts, strict=True):
-            added, deleted, _ = count.split(b"\t", 2)
-            _, mode, _, blob, status = facts.decode().split(" ")
-            changes.append(
-                FileChange(
-                    path=as_text(path),
-                    status=FileStatus(status),
-                    additions=None if added == b"-" else int(added),
-                    deletions=None if deleted == b"-" else int(deleted),
-                    content=f"{mode} {blob}",
-                )
-            )
-        return tuple(changes)
+        return self._changes(base, head)[0]
+
+    def patch(self, base: str, head: str) -> str:
+        """The difference for programs: no context, and a rename is one file deleted and one added."""
+        return self._changes(base, head)[1]
 
     def lines_changed(self, changes: Iterable[tuple[str, str]]) -> dict[str, int]:
         """By head of each (base, head): lines added and removed. A file in which git sees no lines counts as one."""
+        return {
+            head: sum(
+                1 if file.additions is None else file.additions + (file.deletions or 0)
+                for file in self.changed_files(base, head)
+            )
+            for base, head in changes
+        }
+
+    def _changes(self, base: str, head: str) -> tuple[tuple[FileChange, ...], str]:
+        """The changed files and the patch, by one process. What was asked for last is remembered: ids never change."""
+        key = (self.path, base, head)
+        known = _CHANGES.get(key)
+        if known is not None:
+            return known
+        words = ("diff-tree", "-r", "-z", "--no-renames", "--no-color", "--no-ext-diff", "--no-textconv")
+        kinds = ("--raw", "--numstat", "--patch", "--unified=0")
+        raw = self._git(*words, *kinds, "--end-of-options", base, head, "--").stdout
+        found = _parse_changes(raw)
+        if _ID.fullmatch(base) and _ID.fullmatch(head) and len(raw) < _LONGEST_REMEMBERED:
+            _CHANGES[key] = found
+            while len(_CHANGES) > _MOST_REMEMBERED:
+                # Another thread may have taken the same one away.
+                _CHANGES.pop(next(iter(_CHANGES), key), None)
+        return found
+
+    def commits_changing(self, path: str, changes: Iterable[tuple[str, str]]) -> frozenset[str]:
+        """The heads of those (base, head) between which the file at `path` differs, with one process."""
+        words = ("diff-tree", "--stdin", "-r", "--no-renames", "--no-ext-diff", "--no-textconv", "--name-only")
         asked = tuple(changes)
-        words = ("diff-tree", "--stdin", "-r", "--no-renames", "--no-ext-diff", "--no-textconv", "--numstat")
-        # A commit and behind it those that count as its parents.
-        told = self._git(*words, stdin="".join(f"{head} {base}\n" for base, head in asked).encode()).stdout
-        lines = {head: 0 for _, head in asked}
-        head = ""
-        for line in filter(None, told.split(b"\n")):
-            added, tab, rest = line.partition(b"\t")
-            if not tab:
-                head = line.decode()
-            elif added == b"-":
-                lines[head] += 1
-            else:
-                lines[head] += int(added) + int(rest.partition(b"\t")[0])
-        return lines
+        told = self._git(*words, "--", path, stdin="".join(f"{head} {base}\n" for base, head in asked).encode()).text
+        return frozenset(head for _, head in asked) & frozenset(told.splitlines())
 
     def diff(self, base: str, head: str) -> str:
         """The difference as people read it."""
         words = ("diff", "--no-color", "--no-ext-diff", "--no-textconv", "--find-renames")
-        return self._git(*words, "--end-of-options", base, head, "--").text
-
-    def patch(self, base: str, head: str) -> str:
-        """The difference for programs: no context, and a rename is one file deleted and one added."""
-        words = ("diff", "--no-color", "--no-ext-diff", "--no-textconv", "--no-renames", "--unified=0")
         return self._git(*words, "--end-of-options", base, head, "--").text
 
     def commits_between(self, base: str, head: str) -> tuple[CommitFacts, ...]:
@@ -170,7 +217,7 @@ class History:
         """All tags, one `id name` line each, sorted by name. Read from git's files: every start of work asks for it."""
         # In this order, since packing writes the packed file before it removes a loose one.
         loose = _loose_refs(self.path, "refs/tags")
-        found = {name: id for id, name in _packed_refs(self.path) if name.startswith(b"refs/tags/")} | loose
+        found = dict(_packed_tags(self.path)) | loose
         return b"".join(b"%b %b\n" % (found[name], name) for name in sorted(found))
 
     def count_files(self, commit: str) -> int:
@@ -182,16 +229,46 @@ class History:
         return sum(-(-int(size) // 4096) * 4096 for size in fields(answer.stdout) if size.isdigit())
 
 
-def _packed_refs(git_dir: Path) -> Iterator[tuple[bytes, bytes]]:
-    """(id, name) of each; what an annotated tag points at stands on a line of its own and is passed over."""
+def _parse_changes(answer: bytes) -> tuple[tuple[FileChange, ...], str]:
+    """The answer of `diff-tree -z --raw --numstat --patch`: two fields per file, one per file, an empty one, text."""
+    at, raw = 0, []
+    while answer.startswith(b":", at):
+        end = answer.index(b"\0", at)
+        stop = answer.index(b"\0", end + 1)
+        raw.append((answer[at + 1 : end], answer[end + 1 : stop]))
+        at = stop + 1
+    changes = []
+    for facts, path in raw:
+        end = answer.index(b"\0", at)
+        added, deleted, _ = answer[at:end].split(b"\t", 2)
+        at = end + 1
+        _, mode, _, blob, status = facts.decode().split(" ")
+        changes.append(
+            FileChange(
+                path=as_text(path),
+                status=FileStatus(status),
+                additions=None if added == b"-" else int(added),
+                deletions=None if deleted == b"-" else int(deleted),
+                content=f"{mode} {blob}",
+            )
+        )
+    return tuple(changes), answer[at:].removeprefix(b"\0").decode("utf-8", "replace")
+
+
+def _packed_tags(git_dir: Path) -> Iterator[tuple[bytes, bytes]]:
+    """(name, id) of each. The commit of an annotated tag is on a line of its own (`^id`) and is skipped."""
     try:
-        lines = (git_dir / "packed-refs").read_bytes().splitlines()
+        content = (git_dir / "packed-refs").read_bytes()
     except FileNotFoundError:
         return
-    for line in lines:
-        if not line.startswith((b"#", b"^")):
-            id, _, name = line.partition(b" ")
-            yield id, name
+    # The refs of ended tickets come before the tags and become many thousands; only what follows them is parsed.
+    first = content.find(b" refs/tags/")
+    if first < 0:
+        return
+    for line in content[content.rfind(b"\n", 0, first) + 1 :].splitlines():
+        id, _, name = line.partition(b" ")
+        if name.startswith(b"refs/tags/"):
+            yield name, id
 
 
 def _loose_refs(git_dir: Path, below: str) -> dict[bytes, bytes]:

@@ -1,13 +1,15 @@
-"""Bringing commits that an agent made itself into the hub.
+"""Imports the commits that an agent made itself into the hub.
 
-The agent's git runs only inside the sandbox. What comes out is bytes of a stranger: they are checked in a folder of
-their own, and the hub sees them only when they turned out to be whole, sound and built on the base.
+The agent's git runs only inside the sandbox. Its output is untrusted: it is checked in a folder of its own, and the
+hub receives the objects only when they are complete, valid and built on the base.
 """
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
+import stat
 import uuid
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -21,6 +23,11 @@ from legion.system.process import FinishedProcess
 
 _HEADER_LIMIT = 64 * 1024
 _BUNDLE = re.compile(rb"# v[23] git bundle\n(?:@[^\n]*\n|-[^\n]*\n)*([0-9a-f]{40,64}) HEAD\n\n")
+_LOOSE_OBJECTS = 100
+_LOOSE_BYTES = 256 * 1024
+"""A pack below both limits becomes loose objects: every git process opens the index of every pack in the hub."""
+_REF = re.compile(rb"ref: (refs/heads/[^\s\0]+)\n")
+_LONGEST_REF = 4096
 
 
 def agent_commits(
@@ -31,7 +38,7 @@ def agent_commits(
     keep_as: str,
     max_bytes: int = 1 << 30,
 ) -> str | None:
-    """The agent's HEAD, kept in the hub as `keep_as`; None unless it is sound and adds commits to `base`.
+    """The agent's HEAD, kept in the hub as `keep_as`; None unless it is valid and adds commits to `base`.
 
     `run_sandboxed` runs a command in the agent's sandbox with its worktree as current folder.
     """
@@ -45,7 +52,7 @@ def agent_commits(
     try:
         if not _is_sound(hub, folder, bundle.stdout[header.end() :], base=base, head=head):
             return None
-        _adopt(folder / "pack", hub.objects / "pack")
+        _adopt(folder, hub.objects)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     crash.reach(Point.GIT_COMMITS_BEFORE_KEEP)
@@ -53,23 +60,65 @@ def agent_commits(
     return head
 
 
+def is_at(work_tree: Path, commit: str) -> bool:
+    """Whether the HEAD of an agent's repository plainly is `commit`, read without running git on it.
+
+    False also where the answer would need git (packed refs, other formats): the caller then asks git in the sandbox.
+    """
+    head = _read_plain(work_tree, (".git", "HEAD"))
+    branch = _REF.fullmatch(head)
+    if branch is not None:
+        head = _read_plain(work_tree, (".git", *os.fsdecode(branch[1]).split("/")))
+    return head == b"%s\n" % commit.encode()
+
+
+def _read_plain(folder: Path, parts: Sequence[str]) -> bytes:
+    """The start of a regular file that is reached without following any link; empty for anything else."""
+    handles: list[int] = []
+    try:
+        handles.append(os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC))
+        for part in parts[:-1]:
+            flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+            handles.append(os.open(part, flags, dir_fd=handles[-1]))
+        # A named pipe must not block us.
+        flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+        handles.append(os.open(parts[-1], flags, dir_fd=handles[-1]))
+        return os.read(handles[-1], _LONGEST_REF) if stat.S_ISREG(os.fstat(handles[-1]).st_mode) else b""
+    except OSError:
+        return b""
+    finally:
+        for handle in handles:
+            os.close(handle)
+
+
 def _is_sound(hub: Hub, folder: Path, pack: bytes, *, base: str, head: str) -> bool:
-    def ask(*args: str, stdin: bytes = b"", accept: tuple[int, ...] = (0,)) -> FinishedProcess:
-        return git(*args, git_dir=hub.path, objects=folder, borrow=hub.objects, stdin=stdin, accept=accept)
+    def ask(*args: str, stdin: bytes = b"") -> FinishedProcess:
+        return git(*args, git_dir=hub.path, objects=folder, borrow=hub.objects, stdin=stdin)
 
     try:
-        ask("index-pack", "--stdin", "--fix-thin", "--strict", stdin=pack)
-        if ask("merge-base", "--is-ancestor", base, head, accept=(0, 1)).code != 0:
-            return False
-        ask("rev-list", "--objects", "--quiet", head, f"^{base}")
+        if _is_small(pack):
+            ask("unpack-objects", "-q", "--strict", stdin=pack)
+        else:
+            ask("index-pack", "--stdin", "--fix-thin", "--strict", stdin=pack)
+        # Fails where an object is missing. The base is at the boundary exactly where the head descends from it.
+        listed = ask("rev-list", "--objects", "--boundary", head, f"^{base}").stdout
     except GitError:
         return False
-    return True
+    return b"-%s\n" % base.encode() in listed
 
 
-def _adopt(source: Path, packs: Path) -> None:
-    """Move finished packs over; the index goes last, since a pack counts only with it."""
-    packs.mkdir(exist_ok=True)
-    for part in sorted(source.iterdir(), key=lambda part: part.suffix == ".idx"):
-        if part.suffix != ".keep":
-            part.rename(packs / part.name)
+def _is_small(pack: bytes) -> bool:
+    """By the number of objects in the header; git itself refuses a header that does not fit."""
+    return len(pack) <= _LOOSE_BYTES and int.from_bytes(pack[8:12], "big") <= _LOOSE_OBJECTS
+
+
+def _adopt(source: Path, objects: Path) -> None:
+    """Move checked objects over. The index of a pack goes last, since a pack counts only with it."""
+    for folder in source.iterdir():
+        if not (folder.name == "pack" or re.fullmatch("[0-9a-f]{2}", folder.name)):
+            continue
+        target = objects / folder.name
+        target.mkdir(exist_ok=True)
+        for part in sorted(folder.iterdir(), key=lambda part: part.suffix == ".idx"):
+            if part.suffix != ".keep" and not (target / part.name).exists():
+                part.rename(target / part.name)

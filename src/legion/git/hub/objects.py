@@ -1,13 +1,21 @@
-"""Writing commit objects whose every byte is given, so that the same input always gives the same commit."""
+"""Writes commit objects of which every byte is given, so that the same input always gives the same commit."""
 
 from __future__ import annotations
 
+import hashlib
+import os
 import re
+import tempfile
+import zlib
 from dataclasses import dataclass
+from pathlib import Path
 
 from legion.git.core.command import fields, git
 from legion.git.core.history import History
 from legion.git.hub.repository import Hub
+
+_SHA1 = 40
+"""Digits of an id, where the repository does not use SHA-256."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,7 +55,29 @@ def write_commit(
     content = commit_text(
         tree=tree, parents=parents, author=author, committer=committer, message=message, encoding=encoding
     )
-    return git("hash-object", "-t", "commit", "-w", "--stdin", git_dir=hub.path, stdin=content).text.strip()
+    return _store(hub.objects, b"commit %d\0%s" % (len(content), content), digits=len(tree))
+
+
+def _store(objects: Path, stored: bytes, *, digits: int) -> str:
+    """Write a loose object as git does: under another name, flushed to disk, then renamed. Returns its id."""
+    id = (hashlib.sha1(stored, usedforsecurity=False) if digits == _SHA1 else hashlib.sha256(stored)).hexdigest()
+    place = objects / id[:2] / id[2:]
+    if place.exists():
+        return id
+    place.parent.mkdir(exist_ok=True)
+    # git removes files of this name when a killed process left them.
+    handle, half = tempfile.mkstemp(prefix="tmp_obj_", dir=place.parent)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(zlib.compress(stored, 1))
+            file.flush()
+            os.fsync(file.fileno())
+            os.fchmod(file.fileno(), 0o444)
+        Path(half).rename(place)
+    except BaseException:
+        Path(half).unlink(missing_ok=True)
+        raise
+    return id
 
 
 def commit_text(
@@ -70,7 +100,7 @@ def commit_text(
 
 
 def read_commit(hub: Hub, commit: str) -> CommitText:
-    raw = git("cat-file", "commit", commit, git_dir=hub.path).stdout
+    raw = hub.content(commit)
     head, _, message = raw.partition(b"\n\n")
     parents, author, encoding = [], b"", None
     for line in head.split(b"\n"):
@@ -85,15 +115,7 @@ def read_commit(hub: Hub, commit: str) -> CommitText:
 
 
 def read_blobs(hub: History, blobs: list[str]) -> list[bytes]:
-    """The content of several blobs with one process."""
-    raw = git("cat-file", "--batch", git_dir=hub.path, stdin="".join(f"{blob}\n" for blob in blobs).encode()).stdout
-    contents, at = [], 0
-    for _ in blobs:
-        end = raw.index(b"\n", at)
-        size = int(raw[at:end].split()[2])
-        contents.append(raw[end + 1 : end + 1 + size])
-        at = end + 1 + size + 1
-    return contents
+    return [hub.content(blob) for blob in blobs]
 
 
 def tree_entries(answer: bytes) -> list[tuple[str, str, bytes]]:

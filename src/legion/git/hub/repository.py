@@ -6,6 +6,7 @@ again, and a link would show that in the person's folder.
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import time
@@ -24,6 +25,10 @@ _OURS = "refs/legion/"
 _RESERVED = ("target", "person")
 _NAME = re.compile(r"[A-Za-z0-9_%][A-Za-z0-9._%-]*(/[A-Za-z0-9_%][A-Za-z0-9._%-]*)*")
 _TRIES = 3
+_MOST_PACKS = 50
+_MOST_LOOSE = 3000
+_MOST_LOOSE_REFS = 500
+_SAMPLED = 16
 
 
 class Hub(WritableRepository):
@@ -125,9 +130,29 @@ class Hub(WritableRepository):
         return {name.removeprefix(_OURS): commit for commit, name in (line.split(" ", 1) for line in lines)}
 
     def tidy(self) -> None:
-        """Pack what lies loose. Nothing is ever pruned: private repositories borrow from here."""
+        """Pack objects and refs. Nothing is ever pruned: private repositories borrow from here."""
         self._writing("repack", "--geometric=2", "-d", "-q", "--no-write-bitmap-index")
         self._writing("pack-refs", "--all")
+        self._sweep()
+
+    def tidy_if_crowded(self) -> bool:
+        """Pack where so many packs, loose objects or loose refs have gathered that each git process pays for them."""
+        if not self._is_crowded():
+            self._sweep()
+            return False
+        self.tidy()
+        return True
+
+    def _is_crowded(self) -> bool:
+        packs = sum(1 for entry in _entries(self.objects / "pack") if entry.name.endswith(".pack"))
+        # Ids are spread evenly, so some of the 256 folders stand for all.
+        sample = sum(1 for number in range(_SAMPLED) for _ in _entries(self.objects / f"{number * 15:02x}"))
+        if packs > _MOST_PACKS or sample * 256 // _SAMPLED > _MOST_LOOSE:
+            return True
+        loose = (1 for folder, _, names in os.walk(self.path / "refs") for _ in names)
+        return any(count > _MOST_LOOSE_REFS for count, _ in enumerate(loose, start=1))
+
+    def _sweep(self) -> None:
         for half in (self.path / "incoming").glob("*"):
             if time.time() - half.stat().st_mtime > 24 * 3600:
                 shutil.rmtree(half, ignore_errors=True)
@@ -167,6 +192,14 @@ def _clone(repo_common_dir: Path, hub_path: Path) -> Path:
     branches = git("for-each-ref", "--format=delete %(refname)", "refs/heads/", git_dir=half).stdout
     git("update-ref", "--stdin", git_dir=half, stdin=branches)
     return half
+
+
+def _entries(folder: Path) -> list[os.DirEntry[str]]:
+    try:
+        with os.scandir(folder) as entries:
+            return list(entries)
+    except FileNotFoundError:
+        return []
 
 
 def _packs(common_dir: Path) -> frozenset[str]:

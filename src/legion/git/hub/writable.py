@@ -1,4 +1,4 @@
-"""A bare repository of ours that we write to. Whatever a killed git left locked is unlocked."""
+"""A bare repository of ours: read through a git that stays alive, written to despite locks of a killed git."""
 
 from __future__ import annotations
 
@@ -8,16 +8,73 @@ import time
 from pathlib import Path
 
 from legion.git.core.errors import GitError
-from legion.git.core.history import History
+from legion.git.core.history import FOLDER, History
+from legion.git.core.object_reader import reader
 from legion.system import files
 from legion.system.process import FinishedProcess
 
+_FIRST_PARENT = re.compile(rb"tree [0-9a-f]+\nparent ([0-9a-f]+)\n")
 _HELD_LOCK = re.compile(r"Unable to create '(.+?\.lock)': File exists")
 # No living git holds a ref lock this long, since no hook runs while it does.
 _STALE_SECONDS = 2.0
 
 
+_PLAIN_NAME = re.compile(r"[A-Za-z0-9_./%^{}~-]+")
+_PLAIN_FILE = (b"100644", b"100755")
+_MOST_KNOWN = 100
+_NEAR = 40
+"""Commits that are walked in search of an ancestor before git is asked."""
+
+
 class WritableRepository(History):
+    def __init__(self, path: Path) -> None:
+        super().__init__(path)
+        self._descendants: dict[str, str] = {}
+        """By commit: the last commit that was found to descend from it."""
+
+    def _identify(self, name: str) -> str | None:
+        if not _PLAIN_NAME.fullmatch(name):
+            return super()._identify(name)
+        found = reader(self.path).identify(name.encode())
+        return found.decode() if found is not None else None
+
+    def content(self, object: str) -> bytes:
+        found = reader(self.path).read(object.encode()) if _PLAIN_NAME.fullmatch(object) else None
+        if found is None:
+            raise GitError(("git", "cat-file"), f"there is no object {object}")
+        return found
+
+    def read_file(self, commit: str, path: str) -> bytes | None:
+        """The content of a regular file in a commit; None for anything else."""
+        folder = self.tree_of(commit)
+        parts = [part for part in os.fsencode(path).split(b"/") if part not in (b"", b".")]
+        for part in parts[:-1]:
+            entry = self.entries(folder).get(part)
+            if entry is None or entry.mode != FOLDER:
+                return None
+            folder = entry.id
+        entry = self.entries(folder).get(parts[-1]) if parts else None
+        return self.content(entry.id) if entry is not None and entry.mode in _PLAIN_FILE else None
+
+    def is_ancestor(self, ancestor: str, commit: str) -> bool:
+        known = (ancestor, self._descendants.get(ancestor))
+        if self._descends(commit, known) or super().is_ancestor(ancestor, commit):
+            if len(self._descendants) >= _MOST_KNOWN:
+                self._descendants.clear()
+            self._descendants[ancestor] = commit
+            return True
+        return False
+
+    def _descends(self, commit: str, known: tuple[str | None, ...]) -> bool:
+        """Whether one of the known commits is among the nearest first parents of `commit`, or is it."""
+        at: str | None = self.resolve(commit)
+        for _ in range(_NEAR):
+            if at is None or at in known:
+                return at is not None
+            parent = _FIRST_PARENT.match(self.content(at))
+            at = parent[1].decode() if parent is not None else None
+        return False
+
     def _writing(self, *args: str | os.PathLike[str], stdin: bytes = b"") -> FinishedProcess:
         """Run git; where a killed git left a lock behind, remove it and run again."""
         try:

@@ -26,19 +26,28 @@ _EMPTY_TREE = {
 _PLAIN_FILE = (b"100644", b"100755")
 _CUSTOM_DRIVER = re.compile(rb"(?<=[ \t])merge=(?!(?:union|binary|text)(?:\s|$))\S+")
 
-# The last commit asked for, by hub: targets follow each other, and the way from one to the next is short.
+# The last tree asked for, by hub: targets follow each other, and the way from one to the next is short.
 _LAST: dict[Path, tuple[str, Path]] = {}
 
 
 def attribute_tree(hub: Hub, commit: str) -> Path:
     """A folder with the .gitattributes files of `commit`; the same files give the same folder."""
+    tree = hub.tree_of(commit)
     last = _LAST.get(hub.path)
-    if last is not None and last[1].is_dir() and not _attribute_files(hub, last[0], commit):
-        return last[1]
-    everything = _attribute_files(hub, _EMPTY_TREE[len(commit)], commit)
-    place = _write(hub, [(path, blob) for mode, path, blob in everything if _is_plain(mode, path)])
-    _LAST[hub.path] = (commit, place)
+    if last is not None and last[1].is_dir() and not _differ(hub, last[0], tree):
+        place = last[1]
+    else:
+        everything = _attribute_files(hub, commit)
+        place = _write(hub, [(path, blob) for mode, path, blob in everything if _is_plain(mode, path)])
+    _LAST[hub.path] = (tree, place)
     return place
+
+
+def _differ(hub: Hub, one: str, other: str) -> bool:
+    """Whether two trees differ in any attribute file."""
+    return one != other and any(
+        path.rpartition(b"/")[2] == b".gitattributes" for path, _, _ in hub.differences(one, other)
+    )
 
 
 def _is_plain(mode: bytes, path: bytes) -> bool:
@@ -68,12 +77,12 @@ def _write(hub: Hub, found: list[tuple[bytes, str]]) -> Path:
     return place
 
 
-def _attribute_files(hub: Hub, base: str, commit: str) -> list[tuple[bytes, bytes, str]]:
-    """Mode, path and id of every attribute file in which two commits differ."""
+def _attribute_files(hub: Hub, commit: str) -> list[tuple[bytes, bytes, str]]:
+    """Mode, path and id of every attribute file of a commit."""
     raw = fields(
         git(
-            "--no-literal-pathspecs", "diff-tree", "-r", "-z", "--raw", "--no-renames", base, commit,
-            "--", ATTRIBUTE_FILES, git_dir=hub.path,
+            "--no-literal-pathspecs", "diff-tree", "-r", "-z", "--raw", "--no-renames", _EMPTY_TREE[len(commit)],
+            commit, "--", ATTRIBUTE_FILES, git_dir=hub.path,
         ).stdout
     )  # fmt: skip
     found = []

@@ -1,4 +1,4 @@
-"""Candidates for landing, built in memory: no checkout takes part, and the same input gives the same commit.
+"""Builds candidates for landing in memory: no checkout takes part, and the same input gives the same commit.
 
 Decides nothing about order or about what may land.
 """
@@ -14,11 +14,13 @@ from pathlib import Path
 
 from legion.domain.landing.bisect import LandingMode
 from legion.git.core.command import git
+from legion.git.core.errors import GitError
 from legion.git.core.trailers import with_trailers
 from legion.git.hub.objects import Signature, read_commit, write_commit
 from legion.git.hub.repository import Hub
 from legion.git.merge.attributes import attribute_tree
 from legion.git.merge.conflicts import ConflictFile, read_conflicts
+from legion.system.process import FinishedProcess
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,9 +57,9 @@ def merge(
     A change that adds nothing gives the target itself in the modes SQUASH and REBASE.
     """
     stamp = committer.stamp(when)
-    if hub.merge_base(target, change) is None:
-        return MergeConflict(tree=hub.tree_of(target), files=(_NO_COMMON_HISTORY,))
     if mode is LandingMode.REBASE:
+        if hub.merge_base(target, change) is None:
+            return _unrelated(hub, target)
         commits = hub.commits_between(target, change)
         if all(len(commit.parents) == 1 for commit in commits):
             return _replay(hub, target, tuple(one.commit for one in commits), committer=stamp, trailers=trailers or {})
@@ -77,6 +79,7 @@ def merge(
     return MergeCandidate(commit=commit, tree=merged)
 
 
+_UNRELATED = "refusing to merge unrelated histories"
 _NO_COMMON_HISTORY = ConflictFile(
     path="all files", hunks="The branch was rewritten meanwhile: the change and the target share no history."
 )
@@ -147,23 +150,29 @@ def _replay(
 def _merge_trees(hub: Hub, target: str, change: str) -> str | MergeConflict:
     """The merged tree, or what stands against it."""
     attributes = attribute_tree(hub, target)
-    with _named_sides(hub, target=target, change=change) as git_dir:
-        answer = git(
-            "merge-tree",
-            "--write-tree",
-            "-z",
-            "--messages",
-            "target",
-            "change",
-            git_dir=git_dir,
-            work_tree=attributes,
-            objects=hub.objects,
-            accept=(0, 1),
-        )
+    try:
+        answer = _merge_tree(hub, hub.path, attributes, target, change)
+    except GitError as error:
+        if _UNRELATED in error.complaint:
+            return _unrelated(hub, target)
+        raise
+    if answer.code != 0:
+        # Again, for markers that name the sides and not their ids; most merges are clean and never get here.
+        with _named_sides(hub, target=target, change=change) as git_dir:
+            answer = _merge_tree(hub, git_dir, attributes, "target", "change")
     tree, _, rest = answer.stdout.partition(b"\0")
     if answer.code == 0:
         return tree.decode()
     return MergeConflict(tree=tree.decode(), files=read_conflicts(hub, tree.decode(), rest))
+
+
+def _merge_tree(hub: Hub, git_dir: Path, attributes: Path, target: str, change: str) -> FinishedProcess:
+    words = ("merge-tree", "--write-tree", "-z", "--messages", target, change)
+    return git(*words, git_dir=git_dir, work_tree=attributes, objects=hub.objects, accept=(0, 1))
+
+
+def _unrelated(hub: Hub, target: str) -> MergeConflict:
+    return MergeConflict(tree=hub.tree_of(target), files=(_NO_COMMON_HISTORY,))
 
 
 @contextlib.contextmanager

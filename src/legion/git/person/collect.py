@@ -47,8 +47,11 @@ class _Checkout:
     branch: str | None
 
 
-def collect(checkout_root: Path, branch: str, hub: Hub, commit: str) -> CollectedRange:
-    """Fast-forward the person's branch to `commit`, or raise CollectRefused and change nothing."""
+def collect(checkout_root: Path, branch: str, hub: Hub, commit: str, *, dry_run: bool = False) -> CollectedRange:
+    """Fast-forward the person's branch to `commit`, or raise CollectRefused and change nothing.
+
+    A dry run refuses for the same reasons, and returns the range without moving the branch.
+    """
     facts = look(checkout_root)
     try:
         old = hub.fetch_person(facts.common_dir, branch)
@@ -61,6 +64,8 @@ def collect(checkout_root: Path, branch: str, hub: Hub, commit: str) -> Collecte
             f"{branch} has commits that are not in the landed code yet; wait until they are taken in, then collect."
         )
     holder = _holder(facts, branch)
+    if dry_run:
+        return CollectedRange(old=old, new=commit, files=len(hub.changed_files(old, commit)))
     git(
         "fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--end-of-options", hub.path, commit,
         git_dir=facts.common_dir,

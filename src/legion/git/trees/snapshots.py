@@ -60,13 +60,17 @@ def snapshot(
         # Starting from the parent each time makes the result depend on nothing but the parent and the files.
         seen.describe(parent)
         added = seen.git("add", "--all", "--ignore-errors", "--", ".", timeout=timeout, accept=(0, 1))
-        nested, changed = _restore_gitlinks(seen, parent)
+        before, tree = hub.tree_of(parent), seen.git("write-tree").text.strip()
+        nested, repairs = _gitlinks(hub, before, tree)
+        if repairs:
+            seen.git("update-index", "-z", "--replace", "--index-info", stdin=repairs)
+            tree = seen.git("write-tree").text.strip()
         unreadable: list[bytes] = []
         if added.code != 0:
             for path in fields(seen.git("ls-files", "-z", "--others", "--exclude-standard").stdout):
                 (nested if path.endswith(b"/") else unreadable).append(path.rstrip(b"/"))
             unreadable += fields(seen.git("diff-files", "-z", "--name-only", "--ignore-submodules").stdout)
-        tree = seen.git("write-tree").text.strip()
+    changed = tree != before
     crash.reach(Point.GIT_SNAPSHOT_BEFORE_COMMIT)
     commit = parent
     if changed:
@@ -98,23 +102,13 @@ def _own_copy(index_file: Path) -> Iterator[Path]:
             rest.unlink(missing_ok=True)
 
 
-def _restore_gitlinks(seen: Tree, parent: str) -> tuple[list[bytes], bool]:
-    """Take nested repositories out of the index and give submodules their old commits back.
-
-    Returns the nested repositories and whether anything else differs from the parent.
-    """
-    raw = fields(seen.git("diff-index", "--cached", "--raw", "-z", "--no-renames", parent).stdout)
-    nested, repairs, changed = [], b"", False
-    for facts, path in zip(raw[::2], raw[1::2], strict=True):
-        old_mode, new_mode, old, _, _ = facts.lstrip(b":").split(b" ")
-        if old_mode == _GITLINK:
-            repairs += b"%s %s\t%s\0" % (old_mode, old, path)
-        elif new_mode == _GITLINK:
+def _gitlinks(hub: Hub, before: str, tree: str) -> tuple[list[bytes], bytes]:
+    """Nested repositories in the new tree, and the index entries that take them out and reset submodules."""
+    nested, repairs = [], b""
+    for path, old, new in hub.differences(before, tree) if tree != before else ():
+        if old is not None and old.mode == _GITLINK:
+            repairs += b"%s %s\t%s\0" % (old.mode, old.id.encode(), path)
+        elif new is not None and new.mode == _GITLINK:
             nested.append(path)
-            repairs += b"0 %s\t%s\0" % (b"0" * len(old), path)
-            changed = changed or int(old_mode, 8) != 0
-        else:
-            changed = True
-    if repairs:
-        seen.git("update-index", "-z", "--replace", "--index-info", stdin=repairs)
-    return nested, changed
+            repairs += b"0 %s\t%s\0" % (b"0" * len(new.id), path)
+    return nested, repairs

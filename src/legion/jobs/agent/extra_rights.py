@@ -1,4 +1,4 @@
-"""What the person's settings open to one agent beyond what agents usually may, as they are at this moment."""
+"""Reads which extra rights the person's current settings give to an agent."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from legion.store.staff import agents
 
 
 def rights(context: Context, tx: ReadTransaction, agent: str) -> frozenset[ExtraRight]:
-    """Nothing for the person, who needs none."""
+    """Empty for the person, who needs none."""
     opened = context.user.standing.opened
     if not any(opened.roles.values()):
         return frozenset()

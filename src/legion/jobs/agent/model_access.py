@@ -1,6 +1,6 @@
-"""How an agent reaches its model: through the gateway with a provider of the person's, or with the person's own login.
+"""Chooses how an agent reaches its model: through the gateway by a provider, or with the person's own login.
 
-Only names and places of keys pass through here; the gateway alone reads a key.
+Only names and places of keys are handled here; only the gateway reads a key.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from legion.config.files.providers import ProviderConfig
 from legion.config.files.routes import RouteConfig
 from legion.config.sections.machine import NetworkMode, SandboxMode
 from legion.domain.errors import LegionError
+from legion.drivers import registry
 from legion.gateway import lifecycle
 from legion.gateway.access.provider import (
     NO_KEY,
@@ -48,11 +49,11 @@ _FROM_ENVIRONMENT = {
 
 
 OWN_LOGIN = "your own login"
-"""The account of whoever has no provider."""
+"""The account of a run without a provider."""
 
 
 class NoModelAccess(LegionError):
-    """There is no way to a model; the message says what to do."""
+    """No model can be reached; the message says what to do."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,7 +64,8 @@ class GatewayAccess:
     auth: config.ProviderAuth
 
     @property
-    def words(self) -> str:
+    def label(self) -> str:
+        """As the run's row stores it."""
         return self.provider
 
 
@@ -72,7 +74,7 @@ class OwnLogin:
     """With the person's own login, which the agent can then read."""
 
     credentials: Path
-    words: ClassVar[str] = "your own Claude login, which the agent can read"
+    label: ClassVar[str] = "your own Claude login, which the agent can read"
 
 
 Access = GatewayAccess | OwnLogin
@@ -84,7 +86,7 @@ def known(context: Context) -> Mapping[str, ProviderConfig]:
 
 
 def choose(context: Context, wanted: str = "") -> Access:
-    """The provider that is wanted, else the settings' choice, else the first one, else the login. Raises NoAccess."""
+    """The wanted provider, else the settings' choice, else the first one, else the login. Raises NoModelAccess."""
     _refuse_cut_off(context)
     there = known(context)
     name = wanted or context.user.claude.provider
@@ -100,7 +102,7 @@ def choose(context: Context, wanted: str = "") -> Access:
     login = own_login()
     if login is None:
         raise NoModelAccess(
-            "There is no way to a model yet: run `legion provider add anthropic`, or log in with `claude`."
+            "No model can be reached yet: run `legion provider add anthropic`, or log in with `claude`."
         )
     return OwnLogin(credentials=login)
 
@@ -112,14 +114,16 @@ def own_login() -> Path | None:
 
 
 def login_file() -> Path:
-    """Where Claude Code keeps the person's interactive login."""
-    return Path(os.environ.get("CLAUDE_CONFIG_DIR") or Path.home() / ".claude") / ".credentials.json"
+    """Where the default driver's program keeps the person's interactive login."""
+    path = registry.default().login_file()
+    assert path is not None, "the default driver's program has a login"
+    return path
 
 
 def key_found(context: Context, one: ProviderConfig) -> bool | None:
-    """Whether something is in the key's place; None where only the keyring could tell. Nothing is read or run for it.
+    """Whether the key exists; None where only the keyring could tell. No key is read and no command is run.
 
-    Variables are looked for where the key is used: in the living gateway, which may be older than this daemon.
+    Variables are searched for where the key is used: in the running gateway, which may be older than this daemon.
     """
     if one.key_file:
         return Path(one.key_file).expanduser().is_file()
@@ -132,7 +136,7 @@ def key_found(context: Context, one: ProviderConfig) -> bool | None:
 
 
 def key_advice(name: str, one: ProviderConfig) -> str:
-    """What to do where a key is not in its place."""
+    """What to do where a key is missing."""
     if one.key_env:
         shell = "set it, then `legion down` and `legion up` in that shell"
         return f"{one.key_env} is not set where the daemon was started: {shell}."
@@ -140,7 +144,7 @@ def key_advice(name: str, one: ProviderConfig) -> str:
 
 
 def tell_gateway(context: Context) -> GatewayFolder:
-    """Let the gateway know the providers and routes as they are now."""
+    """Write the current providers and routes for the gateway."""
     folder = GatewayFolder(context.data.gateway)
     folder.prepare()
     write_providers(folder, [_provider(name, one) for name, one in known(context).items()])
@@ -149,14 +153,14 @@ def tell_gateway(context: Context) -> GatewayFolder:
 
 
 def known_routes() -> tuple[Route, ...]:
-    """The person's, as the gateway has them. Raises BadInput where their file makes no sense."""
+    """The person's routes in the gateway's form. Raises BadInput where their file cannot be parsed."""
     return tuple(_route(one) for one in routes.load())
 
 
 def bring_variables(context: Context, changed: str = "") -> None:
-    """Replace a living gateway that lacks a key's variable that we have, or has an old value of the changed one.
+    """Replace a running gateway that lacks a key's variable that we have, or has an old value of the changed one.
 
-    A gateway outlives the daemon that started it, and keeps that one's environment.
+    A gateway outlives the daemon that started it, and keeps that daemon's environment.
     """
     folder = GatewayFolder(context.data.gateway)
     gateway, ours = lifecycle.address(folder), own_variables()
@@ -177,8 +181,8 @@ def _offered() -> Mapping[str, ProviderConfig]:
 
 
 def _refuse_cut_off(context: Context) -> None:
-    walls = context.user.sandbox
-    if walls.network is NetworkMode.NONE and walls.mode is not SandboxMode.OFF and context.sandbox.works:
+    settings = context.user.sandbox
+    if settings.network is NetworkMode.NONE and settings.mode is not SandboxMode.OFF and context.sandbox.works:
         raise NoModelAccess(
             'With `network = "none"` Claude Code cannot reach its model: set it to "open" under [sandbox].'
         )

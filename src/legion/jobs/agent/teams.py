@@ -1,4 +1,4 @@
-"""The roles and teams that count for a project: shipped, the person's, and the trusted ones of its landed code."""
+"""The roles and teams of a project: those shipped, the person's, and the trusted ones of its landed code."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ from legion.domain.agents.teams import REVIEWER, Advice, Crew, Origin, Role, Rol
 from legion.domain.errors import BadInput, NotFound
 from legion.domain.tickets import ladder
 from legion.domain.tickets.ticket import Ticket
+from legion.drivers import registry
 from legion.git.hub.repository import Hub
-from legion.jobs.agent import claude, model_access
+from legion.jobs.agent import model_access
 from legion.jobs.context import Context, ProjectContext
 from legion.runner.journal import read_journal
 from legion.store.board import advice, crews, projects
@@ -22,15 +23,15 @@ from legion.store.work import runs, watchdog
 
 _MOST_FILES = 100
 _LARGEST = 1 << 17
-"""Bytes; what is larger makes no sense as a definition, and says so when it is used."""
-_LONGEST_TOLD = 8000
-"""Characters of a message to an adviser that whoever builds hears, too."""
+"""Bytes; a larger definition is refused when it is used."""
+_LONGEST_MESSAGE = 8000
+"""Characters of a message to an adviser that the builder also gets."""
 
 
 def definitions(
     context: Context, project_context: ProjectContext | None, without: tuple[DefinitionKind, str] | None = None
 ) -> Definitions:
-    """Outside a project there are only the shipped ones and the person's; `without` as if one had not been written."""
+    """Outside a project only those shipped and the person's; `without` leaves one definition out."""
     if project_context is None:
         return files.definitions(without=without)
     theirs = repository(project_context)
@@ -40,14 +41,14 @@ def definitions(
 
 
 def untrusted(context: Context, project_context: ProjectContext) -> tuple[DefinitionSource, ...]:
-    """Those of the landed code that count for nothing yet."""
+    """Those of the landed code that are not trusted yet."""
     theirs = repository(project_context)
     with context.store.read() as tx:
         return tuple(one for one in theirs if not projects.is_trusted(tx, project_context.project.id, one.hash))
 
 
 def repository(project_context: ProjectContext) -> tuple[DefinitionSource, ...]:
-    """Whatever the landed code defines, trusted or not. What lies in a worktree or a checkout counts for nothing."""
+    """All definitions of the landed code, trusted or not. Those of a worktree or a checkout are not used."""
     found = _defined(project_context.hub.path, project_context.project.target or project_context.target)
     if len(found) > _MOST_FILES:
         raise BadInput(
@@ -58,7 +59,7 @@ def repository(project_context: ProjectContext) -> tuple[DefinitionSource, ...]:
 
 @functools.lru_cache(maxsize=64)
 def _defined(git_dir: Path, commit: str) -> tuple[DefinitionSource, ...]:
-    """Up to one more than there may be. A commit never changes, and every ticket asks for it several times."""
+    """Up to one more than the limit. Cached: a commit never changes, and every ticket needs it several times."""
     hub = Hub(git_dir)
     found = [(path, named) for path in hub.files_in(commit, files.REPOSITORY) if (named := files.repository_name(path))]
     contents = [(named, hub.read_file(commit, path)) for path, named in found[: _MOST_FILES + 1]]
@@ -66,7 +67,7 @@ def _defined(git_dir: Path, commit: str) -> tuple[DefinitionSource, ...]:
 
 
 def in_checkout(project_context: ProjectContext) -> tuple[DefinitionSource, ...]:
-    """What the person's own folder defines: it may be trusted before it lands."""
+    """The definitions in the person's checkout: they may be trusted before they land."""
     root = Path(project_context.project.root)
     found = [
         (kind, path)
@@ -78,9 +79,9 @@ def in_checkout(project_context: ProjectContext) -> tuple[DefinitionSource, ...]
 
 
 def crew(context: Context, project_context: ProjectContext, team: str) -> Crew:
-    """The team with all that its roles need in place. Empty: the project's default.
+    """The team, checked that the providers and models of its roles exist. Empty: the project's default.
 
-    Raises NotFound for unknown names, with the list, and BadInput where something of it makes no sense.
+    Raises NotFound for unknown names, with the list, and BadInput for an invalid definition.
     """
     name = team or project_context.config.agents.team
     try:
@@ -95,12 +96,12 @@ def crew(context: Context, project_context: ProjectContext, team: str) -> Crew:
 
 
 def _text(kind: DefinitionKind, name: str, content: bytes) -> DefinitionSource:
-    words, path = content.decode("utf-8", "replace"), files.repository_path(kind, name)
-    return DefinitionSource(kind=kind, name=name, text=words, origin=Origin.REPOSITORY, file=path)
+    text, path = content.decode("utf-8", "replace"), files.repository_path(kind, name)
+    return DefinitionSource(kind=kind, name=name, text=text, origin=Origin.REPOSITORY, file=path)
 
 
 def _not_yet(context: Context, project_context: ProjectContext, team: str) -> str:
-    """Why a team that somebody wrote does not count; empty where nobody did."""
+    """Why a team that is defined cannot be used yet; empty where it is not defined."""
     path = files.repository_path(DefinitionKind.TEAM, team)
     if path in [one.file for one in untrusted(context, project_context)]:
         return f"The team {team} is defined in {path} alone, which you have not trusted: run `legion trust`."
@@ -110,39 +111,41 @@ def _not_yet(context: Context, project_context: ProjectContext, team: str) -> st
 
 
 def of_ticket(context: Context, ticket: Ticket) -> Crew:
-    """Who works on it, as it was at its dispatch."""
+    """The ticket's crew, as it was at its dispatch."""
     with context.store.read() as tx:
         return crews.get(tx, ticket.spec.crew)
 
 
-def advised(tx: ReadTransaction, ticket: Ticket) -> tuple[Advice, ...]:
-    """What was said to whoever builds now; that for fresh eyes replaces what the same role said before."""
+def advice_for_builder(tx: ReadTransaction, ticket: Ticket) -> tuple[Advice, ...]:
+    """The advice for the current builder; after an escalation the newest advice of each role counts."""
     turn = turn_of(ladder.place(ticket))
     latest = {one.role: one for one in advice.of_ticket(tx, ticket.id) if one.turn <= turn}
     return tuple(latest.values())
 
 
 def at_turn(tx: ReadTransaction, ticket: Ticket, crew: Crew) -> TeamStage:
-    """Whose run comes next: the first whose advice is missing, else who builds."""
+    """The stage that runs next: the first adviser whose advice is missing, else the builder."""
     if not crew.advisers:
         return crew.builder
     turn = turn_of(ladder.place(ticket))
-    said = [one.role for one in advice.of_ticket(tx, ticket.id) if one.turn == turn]
-    return crew.missing_adviser(said) or crew.builder
+    given = [one.role for one in advice.of_ticket(tx, ticket.id) if one.turn == turn]
+    return crew.missing_adviser(given) or crew.builder
 
 
-def told(context: Context, ticket: Ticket) -> tuple[str, ...]:
-    """What a person said to those who advised: they heard it, and whoever builds has not."""
+def messages_to_advisers(context: Context, ticket: Ticket) -> tuple[str, ...]:
+    """A person's messages to the advisers, which the builder has not got."""
     with context.store.read() as tx:
         advisers = [run for run in runs.of_ticket(tx, ticket.id) if run.part is RolePart.ADVISE]
         ours = {help.message for helps in watchdog.helps(tx, [run.id for run in advisers]).values() for help in helps}
     events = [event for run in advisers for event in read_journal(context.data.runs / run.name)]
-    words = [str(one.facts.get("text")) for one in events if one.kind == "told" and one.facts.get("id") not in ours]
-    return tuple(text if len(text) <= _LONGEST_TOLD else f"{text[:_LONGEST_TOLD]}\n[... cut ...]" for text in words)
+    texts = [str(one.facts.get("text")) for one in events if one.kind == "told" and one.facts.get("id") not in ours]
+    return tuple(
+        text if len(text) <= _LONGEST_MESSAGE else f"{text[:_LONGEST_MESSAGE]}\n[... cut ...]" for text in texts
+    )
 
 
 def tools(stage: TeamStage, ticket: Ticket) -> frozenset[str] | None:
-    """What its role and whoever dispatched the ticket both leave; None: all that the person's settings give."""
+    """The tools that both its role and the ticket's dispatcher allow; None: all of the person's settings."""
     mine, given = stage.tools, ticket.spec.tools
     if given is None:
         return mine
@@ -150,7 +153,7 @@ def tools(stage: TeamStage, ticket: Ticket) -> frozenset[str] | None:
 
 
 def reviewer(context: Context, project_context: ProjectContext) -> TeamStage:
-    """Whom the project's policy adds, as it is defined now."""
+    """The reviewer that the project's policy adds, as it is defined now."""
     return definitions(context, project_context).reader(REVIEWER)
 
 
@@ -171,5 +174,6 @@ def _refuse_missing(context: Context, role: Role) -> None:
 
 
 def _among(model: str, wanted: tuple[str, ...]) -> bool:
-    patterns = [claude.pattern(one) for one in wanted]
-    return claude.pattern(model) in patterns or any(fnmatchcase(model, one) for one in patterns)
+    pattern = registry.default().model_pattern
+    patterns = [pattern(one) for one in wanted]
+    return pattern(model) in patterns or any(fnmatchcase(model, one) for one in patterns)

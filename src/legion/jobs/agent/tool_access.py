@@ -1,4 +1,4 @@
-"""What a run needs to call Legion: a token of its own, the tools that it sees, and a command line for its shell."""
+"""Gives a run access to Legion: a token of its own, the tools that it sees, and a command line for its shell."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from legion.domain.agents.extra_rights import ExtraRight
 from legion.domain.agents.tools import Tool
 from legion.domain.runs import Run
 from legion.domain.tickets.ticket import Ticket
-from legion.drivers.claude.options import ToolLink, ToolText
+from legion.drivers.profile import ToolLink, ToolText
 from legion.jobs.agent import extra_rights
 from legion.jobs.context import Context
 from legion.store.staff import tokens
@@ -23,14 +23,14 @@ from legion.system import files
 
 _COMMAND = "legion"
 _CODE = Path(__file__).resolve().parents[3]
-"""The folder that holds the package: it need not be where the interpreter looks by itself."""
+"""The folder that holds the package; it need not be on the interpreter's default path."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ToolAccess:
-    """An agent's way to Legion."""
+    """How an agent reaches Legion."""
 
-    desk: ToolLink | None = None
+    link: ToolLink | None = None
     variables: dict[str, str] = field(default_factory=dict)
     programs: Path | None = None
     """A folder for the front of its PATH."""
@@ -43,13 +43,13 @@ class ToolAccess:
 
 
 def of_agent(context: Context, agent: Agent, this_run: Run, given: Path) -> ToolAccess:
-    """A standing agent has tools, and the command line in its shell; both act as itself and as nobody else."""
+    """A standing agent has tools, and the command line in its shell; both act only as itself."""
     with context.store.write() as tx:
         token = tokens.issue(tx, run=this_run.id, agent=agent.id)
         opened = extra_rights.rights(context, tx, agent.id)
     seen = tools.of_agent(agent, answers=context.user.claude.answers is Answers.LEADERS, opened=opened)
     return ToolAccess(
-        desk=_desk(context, token, seen, opened),
+        link=_link(context, token, seen, opened),
         variables={"LEGION_URL": context.url, "LEGION_SESSION_ID": agent.id, "LEGION_TOKEN": token},
         programs=_command(given / "bin"),
         readable=_code(),
@@ -57,15 +57,15 @@ def of_agent(context: Context, agent: Agent, this_run: Run, given: Path) -> Tool
 
 
 def of_ticket(context: Context, ticket: Ticket, this_run: Run) -> ToolAccess:
-    """The agent of a ticket has tools only where it may ask; nothing of that is in its environment."""
+    """The agent of a ticket has tools only where it may ask; its environment holds no token."""
     if not ticket.spec.asks:
         return ToolAccess()
     with context.store.write() as tx:
         token = tokens.issue(tx, run=this_run.id, ticket=ticket.id)
-    return ToolAccess(desk=_desk(context, token, tools.OF_TICKETS))
+    return ToolAccess(link=_link(context, token, tools.OF_TICKETS))
 
 
-def _desk(context: Context, token: str, seen: tuple[Tool, ...], opened: Collection[ExtraRight] = ()) -> ToolLink:
+def _link(context: Context, token: str, seen: tuple[Tool, ...], opened: Collection[ExtraRight] = ()) -> ToolLink:
     described = [(tool, tools.described(tool, opened)) for tool in seen]
     texts = tuple(ToolText(name=tool.value, description=one.words, schema=one.schema()) for tool, one in described)
     return ToolLink(record=str(context.data.daemon_record), token=token, server=tools.SERVER, tools=texts)
@@ -80,6 +80,6 @@ def _command(folder: Path) -> Path:
 
 
 def _code() -> tuple[Path, ...]:
-    """What the command line is made of: interpreter, libraries, and the package itself."""
+    """The folders that the command line needs: interpreter, libraries, and the package itself."""
     places = (Path(sys.prefix), Path(sys.base_prefix), _CODE)
     return tuple(dict.fromkeys(place for place in places if place not in (Path("/"), Path("/usr"), Path.home())))

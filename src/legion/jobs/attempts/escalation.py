@@ -1,4 +1,4 @@
-"""The ladder at work: fresh eyes, then stronger models, then a question, where a ticket's attempts are used up."""
+"""Escalation of a ticket whose attempts are used up: a new conversation, then stronger models, then a question."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def model(context: Context, ticket: Ticket) -> str:
 
 
 def apply_step(context: Context, tx: Transaction, ticket: Ticket, step: Step) -> tuple[str, Rule]:
-    """Take the step, or what the ladder has in its place. Answers why, and by which rule."""
+    """Take the step, or the one that escalation puts in its place. Returns the reason and the rule."""
     first, *others = _instead(context, tx, ticket, step)
     rule = rule_of(first) if first is step else Rule.LADDER
     why = tickets.move(tx, ticket.id, first, rule=rule).reason
@@ -45,7 +45,7 @@ def apply_step(context: Context, tx: Transaction, ticket: Ticket, step: Step) ->
 
 
 def _instead(context: Context, tx: Transaction, ticket: Ticket, step: Step) -> tuple[Step, ...]:
-    """What happens in place of the step: the same where the ladder has no say, else one more attempt or a question."""
+    """The steps to take: a final failure becomes one more attempt or a question, any other step stays as it is."""
     there = rungs(context, ticket)
     if not isinstance(step, Fail) or not step.why or not ticket.spec.climbs or len(there) == 1:
         return (step,)
@@ -53,7 +53,7 @@ def _instead(context: Context, tx: Transaction, ticket: Ticket, step: Step) -> t
         # A standing agent works on it, with a model and a conversation of its own.
         return (step,)
     again = ladder.climb(ticket, step, there)
-    if not ladder.used_up(ladder.leaving(ticket) if step.leaves else ticket, there):
+    if not step.asks and not ladder.used_up(ladder.leaving(ticket) if step.leaves else ticket, there):
         return (again,)
     questions.ask(
         tx,
@@ -62,23 +62,23 @@ def _instead(context: Context, tx: Transaction, ticket: Ticket, step: Step) -> t
         project=ticket.project,
         ticket=ticket.id,
         words=(
-            f"Shall it be tried again? {tries_of(ticket)} did not make it, the last because {step.why}. A no fails it."
+            f"Shall it be tried again? {tries_of(ticket)} did not succeed, the last because {step.why}. A no fails it."
         ),
         deadline=tx.now + context.user.questions.answer_within,
     )
-    # The deadline is the question's own: at its end the ticket fails, so nothing may wake it by itself.
+    # Without a wake time: at the question's deadline the ticket fails.
     return again, Park(ParkReason.QUESTION, step.reason)
 
 
 def leave(context: Context, ticket: Ticket, reason: str, feedback: str) -> TryAgain | Fail:
-    """Another attempt would only go the same way: the next rung, where there is one, whatever this one has left."""
+    """Another attempt in this conversation would fail in the same way: the next rung, where there is one."""
     if ticket.spec.climbs and len(rungs(context, ticket)) > 1:
         return Fail(f"gave up after {tries_of(ticket)}: {reason}", feedback, why=reason, leaves=True)
     return next_try(ticket, reason, feedback)
 
 
 def tried(tx: ReadTransaction, ticket: Ticket) -> Sequence[str]:
-    """For an agent that remembers nothing of it: why each attempt since the last retry came back."""
+    """Why each attempt since the last retry failed, for an agent in a new conversation."""
     if not ticket.spec.climbs or ladder.place(ticket) == 0:
         return ()
     moves = [event.data for event in events.of_ticket(tx, ticket.id) if event.kind is EventKind.TICKET_MOVED]

@@ -1,6 +1,6 @@
-"""Notices what nobody tells: that the person committed while tickets are under way.
+"""Polls the person's branch for new commits while tickets are open.
 
-Looks at a few file times; git is asked only then.
+Reads a few file times; git is asked only if one of them changed.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class BranchWatcher:
         self.context = context
         self._stopping = threading.Event()
         self._seen: dict[int, Times] = {}
-        self._thread = threading.Thread(target=self._watch, name="lookout", daemon=True)
+        self._thread = threading.Thread(target=self._watch, name="branch-watcher", daemon=True)
 
     def start(self) -> None:
         self._thread.start()
@@ -38,28 +38,28 @@ class BranchWatcher:
     def _watch(self) -> None:
         while not self._stopping.wait(_EVERY):
             try:
-                for project in self._under_way():
-                    self._look(project)
+                for project in self._with_tickets():
+                    self._check(project)
             except LegionError as trouble:
-                log.warning("nobody looks for new commits at the moment: %s", trouble)
+                log.warning("the check for new commits failed, will retry: %s", trouble)
 
-    def _under_way(self) -> list[Project]:
+    def _with_tickets(self) -> list[Project]:
         with self.context.store.read() as tx:
             busy = {ticket.project for ticket in tickets.live(tx)}
             return [project for project in projects.all(tx) if project.id in busy]
 
-    def _look(self, project: Project) -> None:
+    def _check(self, project: Project) -> None:
         try:
             times = _times(project)
             if self._seen.get(project.id) != times:
                 upstream.look(self.context, self.context.workshop_of(project))
                 self._seen[project.id] = times
         except (LegionError, OSError) as trouble:
-            log.warning("the branch %s of %s could not be looked at: %s", project.branch, project.name, trouble)
+            log.warning("the branch %s of %s could not be read: %s", project.branch, project.name, trouble)
 
 
 def _times(project: Project) -> Times:
-    """When the files were written that git keeps branches in; None for those that are not there."""
+    """The times of the files in which git stores branches; None for a missing one."""
     common = Path(project.common_dir)
     places = (common / "refs/heads" / project.branch, common / "packed-refs", common / "reftable/tables.list")
     return tuple(place.stat().st_mtime_ns if place.exists() else None for place in places)

@@ -1,7 +1,7 @@
-"""Conflicts seen early: while agents work, their changes are merged with each other now and then.
+"""Predicts merge conflicts: while agents work, their changes are merged with each other at intervals.
 
-What was seen is an event and stands on the board; agents that hear are told, once. The results are in memory alone:
-a new daemon looks again, and finds in the events what it need not tell twice.
+Each predicted conflict is recorded as an event and shown on the board. Agents that accept messages get one message. The
+results are in memory: a new daemon predicts again, and reads in the events which messages were sent.
 """
 
 from __future__ import annotations
@@ -19,7 +19,6 @@ from legion.domain.landing.conflicts import AT_WORK, ConflictSpan, Pair, Predict
 from legion.domain.projects import Project
 from legion.domain.rules import Rule
 from legion.domain.tickets.ticket import State, Ticket
-from legion.drivers.registry import DriverName
 from legion.git.merge.prediction import OpenChange, Prediction
 from legion.jobs.context import Context, ProjectContext
 from legion.jobs.workspace.save import worktree_name
@@ -33,8 +32,8 @@ log = logging.getLogger(__name__)
 
 _TICK = 1.0
 _SHARE = 10
-"""A look that took a second is followed by so many of rest."""
-_MOST_TOLD = 8
+"""A prediction that took a second is followed by a pause of so many."""
+_MOST_PLACES = 8
 
 
 class ConflictPredictor:
@@ -44,7 +43,7 @@ class ConflictPredictor:
         self._due: dict[int, float] = {}
         self._predictions: dict[int, Prediction] = {}
         self._known: dict[int, frozenset[Pair]] = {}
-        self._thread = threading.Thread(target=self._watch, name="foresight", daemon=True)
+        self._thread = threading.Thread(target=self._watch, name="conflict-predictor", daemon=True)
 
     def start(self) -> None:
         self._thread.start()
@@ -55,22 +54,27 @@ class ConflictPredictor:
     def _watch(self) -> None:
         while not self._stopping.wait(_TICK):
             try:
-                for project in self._under_way():
-                    self._look(project)
-            except (LegionError, OSError) as trouble:
-                log.warning("nobody looks for conflicts at the moment: %s", trouble)
+                busy = self._with_work()
+            except LegionError as trouble:
+                log.warning("conflict prediction failed, will retry: %s", trouble)
+                continue
+            for project in busy:
+                try:
+                    self._predict(project)
+                except (LegionError, OSError) as trouble:
+                    log.warning("conflict prediction for %s failed, will retry: %s", project.name, trouble)
 
-    def _under_way(self) -> list[Project]:
+    def _with_work(self) -> list[Project]:
         with self.context.store.read() as tx:
             busy = {ticket.project for ticket in tickets.live(tx) if ticket.state in AT_WORK}
             there = projects.all(tx)
         for idle in set(self._predictions) - busy:
             self._predictions.pop(idle).forget()
             self._known.pop(idle, None)
-            self.context.clashes.pop(idle, None)
+            self.context.live.predicted_conflicts.remove([idle])
         return [project for project in there if project.id in busy]
 
-    def _look(self, project: Project) -> None:
+    def _predict(self, project: Project) -> None:
         project_context = self.context.workshop_of(project)
         every = project_context.config.conflicts.look_every
         if not every or time.monotonic() < self._due.get(project.id, 0.0):
@@ -78,20 +82,20 @@ class ConflictPredictor:
         began = time.monotonic()
         if project.id not in self._predictions:
             self._predictions[project.id] = Prediction(project_context.hub, project_context.folder / "foresight")
-            # Of the daemon before us; its index may name what is not there any more.
+            # An index of an earlier daemon may name objects that no longer exist.
             self._predictions[project.id].forget()
-            self._known[project.id] = self._told_before(project.id)
-        self._known[project.id] = look(
+            self._known[project.id] = self._recorded(project.id)
+        self._known[project.id] = predict(
             self.context,
             project_context,
             self._predictions[project.id],
             self._known[project.id],
-            tell=project_context.config.conflicts.tell,
+            send_messages=project_context.config.conflicts.tell,
         )
         took = time.monotonic() - began
         self._due[project.id] = time.monotonic() + max(every, _SHARE * took)
 
-    def _told_before(self, project: int) -> frozenset[Pair]:
+    def _recorded(self, project: int) -> frozenset[Pair]:
         pairs: set[Pair] = set()
         with self.context.store.read() as tx:
             for ticket in tickets.live(tx, project=project):
@@ -104,41 +108,43 @@ class ConflictPredictor:
         return frozenset(pairs)
 
 
-def look(
+def predict(
     context: Context,
     project_context: ProjectContext,
     prediction: Prediction,
     known: frozenset[Pair],
     *,
-    tell: bool = True,
+    send_messages: bool = True,
 ) -> frozenset[Pair]:
-    """One round. `known` are the pairs that were told before; answers with those that are now."""
-    # Before the tickets: what lands between the two is not in the target yet, instead of in it and at work.
+    """One prediction. `known` are the recorded pairs; returns those that are predicted now."""
+    # Before the tickets: a change that lands between the two reads then counts as open, and not as both.
     target = project_context.target
     with context.store.read() as tx:
         at_work = {ticket.id: ticket for ticket in tickets.live(tx, project=project_context.project.id)}
     at_work = {id: ticket for id, ticket in at_work.items() if ticket.state in AT_WORK}
-    in_work = [one for ticket in at_work.values() if (one := _in_work(project_context, ticket)) is not None]
-    found = prediction.look(in_work, target)
-    clashes = tuple(PredictedConflict(mine=one, theirs=other, places=places) for (one, other), places in found.items())
+    open_changes = [one for ticket in at_work.values() if (one := _open_change(project_context, ticket)) is not None]
+    found = prediction.look(open_changes, target)
+    conflicts = tuple(
+        PredictedConflict(mine=one, theirs=other, places=places) for (one, other), places in found.items()
+    )
     states = {id: ticket.state for id, ticket in at_work.items()}
-    now = compare(clashes, known, seen={one.id for one in in_work}, at_work=states)
-    # Before the events: whoever hears of it looks at the board.
-    context.clashes[project_context.project.id] = clashes
+    now = compare(conflicts, known, seen={one.id for one in open_changes}, at_work=states)
+    # Before the events: their readers look at the board.
+    context.live.predicted_conflicts.update({project_context.project.id: conflicts})
     _record(context, project_context, now.new, now.gone)
-    if tell:
-        for clash in now.new:
-            for ticket in clash.pair:
+    if send_messages:
+        for conflict in now.new:
+            for ticket in conflict.pair:
                 if states.get(ticket) is State.WORKING:
-                    _tell(context, at_work, clash.seen_from(ticket))
+                    _send_message(context, at_work, conflict.seen_from(ticket))
     return now.known
 
 
-def _in_work(project_context: ProjectContext, ticket: Ticket) -> OpenChange | None:
+def _open_change(project_context: ProjectContext, ticket: Ticket) -> OpenChange | None:
     if ticket.change is not None and ticket.state is not State.WORKING:
         return OpenChange(id=ticket.id, base=ticket.change.base, commit=ticket.change.commit)
     tree = project_context.worktrees.path(worktree_name(ticket.id))
-    # A tree that still waits for its new ground holds the last attempt.
+    # A worktree that still waits for its new start point holds the last attempt.
     if ticket.base is None or ticket.plant is not None or not tree.is_dir():
         return None
     index = project_context.worktrees.index(worktree_name(ticket.id))
@@ -149,8 +155,8 @@ def _record(
     context: Context, project_context: ProjectContext, new: Iterable[PredictedConflict], gone: Iterable[Pair]
 ) -> None:
     rows = [
-        (EventKind.CLASH_SEEN, clash.mine, {"with": clash.theirs, "places": [asdict(place) for place in clash.places]})
-        for clash in new
+        (EventKind.CLASH_SEEN, one.mine, {"with": one.theirs, "places": [asdict(place) for place in one.places]})
+        for one in new
     ]
     rows += [(EventKind.CLASH_GONE, mine, {"with": theirs}) for mine, theirs in sorted(gone)]
     if not rows:
@@ -162,33 +168,33 @@ def _record(
             )
 
 
-def _tell(context: Context, at_work: dict[int, Ticket], clash: PredictedConflict) -> None:
-    """In the middle of its work, if its program can hear."""
+def _send_message(context: Context, at_work: dict[int, Ticket], conflict: PredictedConflict) -> None:
+    """To the agent at work, if its program accepts messages."""
     with context.store.read() as tx:
-        run = runs.latest(tx, clash.mine)
+        run = runs.latest(tx, conflict.mine)
     if run is None or run.ended_at is not None:
         return
     folder = context.data.runs / run.name
     try:
-        if read_spec(folder).driver is not DriverName.COMMAND:
-            launch.tell(folder, str(uuid.uuid4()), words(clash, at_work.get(clash.theirs)))
-    except (RunnerError, OSError) as deaf:
-        log.debug("the agent of ticket %s was not told of a conflict: %s", clash.mine, deaf)
+        if read_spec(folder).profile.capabilities.talks:
+            launch.tell(folder, str(uuid.uuid4()), message(conflict, at_work.get(conflict.theirs)))
+    except (RunnerError, OSError) as unreachable:
+        log.debug("ticket %s: the message about a conflict was not delivered: %s", conflict.mine, unreachable)
 
 
-def words(clash: PredictedConflict, other: Ticket | None) -> str:
-    """What an agent is told."""
-    who = "Code that has landed since you began" if other is None else f"The agent of ticket {other.id}"
+def message(conflict: PredictedConflict, other: Ticket | None) -> str:
+    """For the agent of one of the two changes."""
+    source = "Code that has landed since you started" if other is None else f"The agent of ticket {other.id}"
     about = f" ({other.spec.title})" if other is not None else ""
-    listed = "\n".join(f"- {place_words(place)}" for place in clash.places[:_MOST_TOLD])
+    listed = "\n".join(f"- {_describe(place)}" for place in conflict.places[:_MOST_PLACES])
     return (
-        f"{who}{about} changes lines that you change too:\n\n{listed}\n\n"
-        "Whoever lands second will have to merge by hand. Go on with your ticket, but keep your change in these "
-        "places as small as you can, and leave alone there what your ticket does not need."
+        f"{source}{about} changes lines that you change too:\n\n{listed}\n\n"
+        "The change that lands second will have to be merged by hand. Continue with your ticket, but keep your change "
+        "in these places as small as you can, and leave alone there what your ticket does not need."
     )
 
 
-def place_words(place: ConflictSpan) -> str:
+def _describe(place: ConflictSpan) -> str:
     first, last = place.mine
     if not first:
         return place.path

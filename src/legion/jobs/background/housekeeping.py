@@ -1,6 +1,6 @@
-"""What is nobody's job and must be done: warm worktrees, worktrees of landed tickets, the trash, loose objects.
+"""Housekeeping: warm worktrees, worktrees of landed tickets, the trash, loose objects.
 
-Runs in a thread of its own, where something happened and now and then. Whatever it does not get done costs only speed.
+Runs in a thread of its own, after events and at intervals. Work that it leaves undone costs only speed.
 """
 
 from __future__ import annotations
@@ -32,7 +32,6 @@ log = logging.getLogger(__name__)
 
 _EVERY = 600.0
 _QUIET = 1.0
-_PACK_EVERY = 3600.0
 _DAY = 86_400.0
 
 
@@ -41,41 +40,40 @@ class Housekeeper:
         self.context = context
         self._wake = threading.Event()
         self._stopping = threading.Event()
-        self._lookout = BranchWatcher(context)
-        self._foresight = ConflictPredictor(context)
-        self._herald = Notifier(context)
+        self._branch_watcher = BranchWatcher(context)
+        self._conflict_predictor = ConflictPredictor(context)
+        self._notifier = Notifier(context)
         self._quota = quota.QuotaWatch(context)
-        self._watchman = Watchdog(context)
-        self._rests: dict[int, tuple[float, float]] = {}
-        """By project: how long it is left alone after trouble, and until when."""
-        self._packed: dict[int, float] = {}
+        self._watchdog = Watchdog(context)
+        self._backoffs: dict[int, tuple[float, float]] = {}
+        """By project: how long it backs off after an error, and until when."""
         self._seen = 0
-        """The last event that was looked at."""
+        """The last event that was read."""
         self._round_at = 0.0
-        """When all projects are tidied up again, whatever happens there."""
-        self._owed: set[int] = set()
-        """Projects where something happened since they were tidied up."""
+        """When all projects are tidied again, with or without events."""
+        self._pending: set[int] = set()
+        """Projects with events since they were tidied."""
         self._thread = threading.Thread(target=self._keep, name="housekeeper", daemon=True)
 
     def start(self) -> None:
         self._thread.start()
-        self._lookout.start()
-        self._foresight.start()
-        self._herald.start()
+        self._branch_watcher.start()
+        self._conflict_predictor.start()
+        self._notifier.start()
         self._quota.start()
-        self._watchman.start()
+        self._watchdog.start()
 
     def poke(self) -> None:
         self._wake.set()
-        self._herald.poke()
+        self._notifier.poke()
 
     def stop(self) -> None:
         self._stopping.set()
-        self._lookout.stop()
-        self._foresight.stop()
-        self._herald.stop()
+        self._branch_watcher.stop()
+        self._conflict_predictor.stop()
+        self._notifier.stop()
         self._quota.stop()
-        self._watchman.stop()
+        self._watchdog.stop()
         self._wake.set()
 
     def _keep(self) -> None:
@@ -85,48 +83,46 @@ class Housekeeper:
                 for project in self._due():
                     self._tidy(project)
             except LegionError as trouble:
-                log.warning("housekeeping waits: %s", trouble)
+                log.warning("housekeeping failed, will retry: %s", trouble)
             self._wake.wait(_EVERY)
-            # Making trees ahead of time must not slow down those who start right now.
+            # Warming worktrees must not slow down runs that start now.
             self._stopping.wait(_QUIET)
 
     def _due(self) -> list[Project]:
-        """Those that are ready for work and where something happened or is left to do; now and then all of them."""
+        """Trusted projects with events or work left; at intervals all of them."""
         everywhere = time.monotonic() >= self._round_at
         with self.context.store.read() as tx:
-            # The number first: what is written between the two is looked at again.
+            # The number first: an event between the two reads is read again.
             newest = events.last(tx)
             there, concerned = projects.all(tx), events.concerned(tx, self._seen)
             # An event that names no project may be about any.
             everywhere = everywhere or None in concerned
-            self._owed |= {project.id for project in there if everywhere or project.id in concerned}
+            self._pending |= {project.id for project in there if everywhere or project.id in concerned}
             self._seen = newest
             if everywhere:
                 self._round_at = time.monotonic() + _EVERY
             return [
                 project
                 for project in there
-                if project.id in self._owed
+                if project.id in self._pending
                 and project.target
                 and projects.is_trusted(tx, project.id, project.config_hash)
             ]
 
     def _tidy(self, project: Project) -> None:
         now = self.context.clock()
-        length, until = self._rests.get(project.id, (_QUIET, 0.0))
+        length, until = self._backoffs.get(project.id, (_QUIET, 0.0))
         if now < until:
             return
         try:
             project_context = self.context.workshop_of(project)
             tidy(self.context, project_context)
-            if now - self._packed.setdefault(project.id, now) > _PACK_EVERY:
-                project_context.hub.tidy()
-                self._packed[project.id] = now
-            self._rests.pop(project.id, None)
-            self._owed.discard(project.id)
-        except Exception as trouble:  # the next round may work, and nobody else tidies up
-            log.warning("housekeeping in %s was cut short: %s", project.name, " ".join(str(trouble).split()))
-            self._rests[project.id] = (min(length * 4, _EVERY), now + min(length * 4, _EVERY))
+            project_context.hub.tidy_if_crowded()
+            self._backoffs.pop(project.id, None)
+            self._pending.discard(project.id)
+        except Exception as trouble:  # the next round may work, and no other part tidies up
+            log.warning("housekeeping in %s failed, will retry: %s", project.name, " ".join(str(trouble).split()))
+            self._backoffs[project.id] = (min(length * 4, _EVERY), now + min(length * 4, _EVERY))
 
 
 def tidy(context: Context, project_context: ProjectContext) -> None:
@@ -147,7 +143,7 @@ def tidy(context: Context, project_context: ProjectContext) -> None:
 
 
 def _put_away(context: Context, project_context: ProjectContext) -> None:
-    """A landed or dropped ticket and a fired agent need no worktree: what else lies in it waits in the trash."""
+    """Move worktrees of landed or dropped tickets and fired agents to the trash."""
     seats = {name: found for name in project_context.worktrees.names() if (found := seated(name)) is not None}
     of_tickets = {name: number for name, (kind, number, _) in seats.items() if kind == "ticket"}
     readers = {name for name, (kind, _, role) in seats.items() if kind == "ticket" and role}
@@ -157,16 +153,16 @@ def _put_away(context: Context, project_context: ProjectContext) -> None:
         over |= tickets.dropped(tx, of_tickets.values())
         at_work = {run.seat for run in runs.active(tx)}
         fired = agents.gone(tx, project_context.project.id)
-    # Nobody comes back to the tree of a reader who has read.
+    # A reviewer that has ended does not use its worktree again.
     left = {name for name, number in of_tickets.items() if number in over} | readers
     for name in sorted((left - at_work) | (fired & seats.keys())):
         project_context.worktrees.discard(name)
 
 
 def end_left_over_commands(context: Context) -> None:
-    """Checks and setups of a daemon before us: nobody waits for them, and they are made again where they are needed.
+    """Stop checks and setups of an earlier daemon: no job waits for them, and they run again where they are needed.
 
-    Their trees are needed at once, so we wait for their end. A runner that is only just being born finds no spec.
+    Their trees are needed at once, so this waits for their end. A runner that is just starting finds no spec.
     """
     for folder in context.data.runs.iterdir():
         if folder.name.startswith(("ticket-", "agent-")) or RunFolder(folder).result.exists():
@@ -178,4 +174,4 @@ def end_left_over_commands(context: Context) -> None:
             launch.stop(folder, grace=0)
             launch.wait(folder)
         except RunnerError as trouble:
-            log.warning("a check of the last daemon goes on: %s", trouble.message)
+            log.warning("a check of the last daemon still runs: %s", trouble.message)

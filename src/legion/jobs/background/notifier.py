@@ -1,8 +1,8 @@
-"""Tells a person what happened without their looking: their own hooks, the desktop, a webhook, ntfy.
+"""Sends notifications to the person: by their own hooks, the desktop, a webhook, ntfy.
 
-Follows the events by number. How far it has come is written down before anything is told, so nothing is told twice;
-what a power cut swallows is told by `legion done`. Each way of telling has a thread of its own, so that a hook that
-hangs or a server that does not answer keeps nothing from the others.
+Follows the events by number. The position is stored before anything is sent, so nothing is sent twice; what a power cut
+swallows is shown by `legion done`. Each channel has a thread of its own, so that a hook that hangs or a server that
+does not answer does not delay the others.
 """
 
 from __future__ import annotations
@@ -41,13 +41,13 @@ _PATIENCE = 60.0
 """Seconds that a hook may take."""
 _NET_PATIENCE = 10.0
 _AT_ONCE = 200
-_BREATH = 0.2
-_BEGUN = "begun"
+_PAUSE = 0.2
+_STARTED = "begun"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Notification:
-    """What is told, as hooks and webhooks get it."""
+    """As hooks and webhooks get it."""
 
     event: str
     project: str
@@ -62,8 +62,8 @@ class Notifier:
         self.context = context
         self._wake = threading.Event()
         self._stopping = threading.Event()
-        self._lanes: dict[str, _Channel] = {}
-        self._thread = threading.Thread(target=self._follow, name="herald", daemon=True)
+        self._channels: dict[str, _Channel] = {}
+        self._thread = threading.Thread(target=self._follow, name="notifier", daemon=True)
 
     def start(self) -> None:
         self._thread.start()
@@ -79,69 +79,69 @@ class Notifier:
         while not self._stopping.is_set():
             self._wake.clear()
             try:
-                while not self._stopping.is_set() and self._tell_next():
+                while not self._stopping.is_set() and self._send_next():
                     pass
             except (LegionError, OSError) as trouble:
-                log.warning("nobody is told of anything at the moment: %s", trouble)
+                log.warning("notifications are paused: %s", trouble)
                 self._stopping.wait(_NET_PATIENCE)
             self._wake.wait()
-            # Whatever began just now goes first.
-            self._stopping.wait(_BREATH)
+            # Runs that start now go first.
+            self._stopping.wait(_PAUSE)
 
-    def _tell_next(self) -> bool:
-        """Whether there may be more."""
+    def _send_next(self) -> bool:
+        """Send notifications of the next events. True where there may be more."""
         with self.context.store.read() as tx:
-            begun, after = usage.read_up_to(tx, _SOURCE)
-            # A first start tells nothing of what was before.
-            found = events.after(tx, after, limit=_AT_ONCE) if begun else ()
-            news = [one for event in found if may_be_one(event) for one in _news(tx, event)]
-            last = found[-1].n if found else events.last(tx) if not begun else after
-        if begun and last == after:
+            started, after = usage.read_up_to(tx, _SOURCE)
+            # The first start ever sends nothing about earlier events.
+            found = events.after(tx, after, limit=_AT_ONCE) if started else ()
+            new = [one for event in found if may_be_one(event) for one in _notifications(tx, event)]
+            last = found[-1].n if found else events.last(tx) if not started else after
+        if started and last == after:
             return False
         with self.context.store.write() as tx:
-            usage.have_read(tx, _SOURCE, _BEGUN, last)
-        for occasion, one in _without_repeats(news):
-            for name, way in _ways(self.context.user, occasion, one):
-                if name not in self._lanes:
-                    self._lanes[name] = _Channel(name, self._stopping)
-                self._lanes[name].put(way)
+            usage.have_read(tx, _SOURCE, _STARTED, last)
+        for occasion, one in _without_repeats(new):
+            for name, send in _channels(self.context.user, occasion, one):
+                if name not in self._channels:
+                    self._channels[name] = _Channel(name, self._stopping)
+                self._channels[name].put(send)
         return bool(found)
 
 
 class _Channel:
-    """One way of telling: what is to be told, in its order."""
+    """One channel: what waits to be sent, in order."""
 
     def __init__(self, name: str, stopping: threading.Event) -> None:
         self._name = name
         self._stopping = stopping
         self._waiting: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
-        threading.Thread(target=self._tell, name=f"herald-{name}", daemon=True).start()
+        threading.Thread(target=self._send, name=f"notifier-{name}", daemon=True).start()
 
-    def put(self, way: Callable[[], None]) -> None:
-        self._waiting.put(way)
+    def put(self, send: Callable[[], None]) -> None:
+        self._waiting.put(send)
 
-    def _tell(self) -> None:
+    def _send(self) -> None:
         while True:
-            way = self._waiting.get()
+            send = self._waiting.get()
             if self._stopping.is_set():
                 return
             try:
-                way()
+                send()
             except (LegionError, OSError) as trouble:
-                log.warning("nobody is told by %s: %s", self._name, trouble)
+                log.warning("a notification could not be sent by %s: %s", self._name, trouble)
 
 
-def _without_repeats(news: list[tuple[NotificationKind, Notification]]) -> list[tuple[NotificationKind, Notification]]:
-    """That all is done is said once, where several ended together."""
-    last = {one.project: place for place, (occasion, one) in enumerate(news) if occasion is NotificationKind.ALL_DONE}
+def _without_repeats(found: list[tuple[NotificationKind, Notification]]) -> list[tuple[NotificationKind, Notification]]:
+    """If several tickets end together, only the last one says that all work has ended."""
+    last = {one.project: place for place, (occasion, one) in enumerate(found) if occasion is NotificationKind.ALL_DONE}
     return [
         (occasion, one)
-        for place, (occasion, one) in enumerate(news)
+        for place, (occasion, one) in enumerate(found)
         if occasion is not NotificationKind.ALL_DONE or last[one.project] == place
     ]
 
 
-def _news(tx: ReadTransaction, event: Event) -> list[tuple[NotificationKind, Notification]]:
+def _notifications(tx: ReadTransaction, event: Event) -> list[tuple[NotificationKind, Notification]]:
     if event.project is None:
         return []
     project = projects.get(tx, event.project)
@@ -183,11 +183,13 @@ def _text(occasion: NotificationKind, event: Event, title: str, project: str, na
             who = f"Ticket {event.ticket}" if event.ticket is not None else who
             return f"{who} waits for you: {reason or title}"
         case NotificationKind.ALL_DONE:
-            return f"All work in {project} has ended: `legion done` tells what came of it"
+            return f"All work in {project} has ended: `legion done` shows the results"
 
 
-def _ways(user: UserConfig, occasion: NotificationKind, news: Notification) -> Iterator[tuple[str, Callable[[], None]]]:
-    """Every way that the person chose, by its name."""
+def _channels(
+    user: UserConfig, occasion: NotificationKind, news: Notification
+) -> Iterator[tuple[str, Callable[[], None]]]:
+    """Every channel that the person chose, by its name."""
     hook: tuple[str, ...] = getattr(user.hooks, occasion.value)
     if hook:
         yield "hooks", partial(_hook, hook, news)
@@ -204,7 +206,7 @@ def _ways(user: UserConfig, occasion: NotificationKind, news: Notification) -> I
 
 
 def _hook(argv: tuple[str, ...], news: Notification) -> None:
-    told = {
+    variables = {
         "LEGION_EVENT": news.event,
         "LEGION_PROJECT": news.project,
         "LEGION_TICKET": str(news.ticket or ""),
@@ -216,7 +218,7 @@ def _hook(argv: tuple[str, ...], news: Notification) -> None:
         ended = process.run(
             argv,
             cwd=cwd if cwd.is_dir() else Path.home(),
-            env={**os.environ, **told},
+            env={**os.environ, **variables},
             stdin=json.dumps(asdict(news)).encode(),
             timeout=_PATIENCE,
             lingers=True,
@@ -236,11 +238,11 @@ def _desktop(news: Notification) -> None:
     else:
         argv = ("notify-send", "--app-name=Legion", "--", f"Legion: {news.project}", news.text)
     if shutil.which(argv[0]) is None:
-        log.warning("your desktop is not told: %s is not on PATH", argv[0])
+        log.warning("no desktop notification: %s is not on PATH", argv[0])
         return
     ended = process.run(argv, env=dict(os.environ), timeout=_NET_PATIENCE)
     if ended.timed_out or ended.code != 0:
-        log.warning("your desktop could not be told: %s", ended.complaint[-300:])
+        log.warning("the desktop notification failed: %s", ended.complaint[-300:])
 
 
 def _post(name: str, url: str, body: bytes, headers: dict[str, str]) -> None:

@@ -1,4 +1,4 @@
-"""What an agent is told that does not get on: what was seen, why it will not help to go on so, and what may."""
+"""Texts for an agent that makes no progress: what was seen, why more of it will not help, and what may."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ _ANOTHER_WAY = (
     "that, then take another way. If you wait for something, wait for it in one call with a limit. If you see no way "
     "left, end with one line: STUCK: and the reason."
 )
-_INTERRUPTED = "You were interrupted by Legion, which watches whether work gets on. "
+_INTERRUPTED = "You were interrupted by Legion, which checks whether work makes progress. "
 
 
 def why(state: State, now: float) -> str:
-    """For people; begins in lower case and ends without a full stop."""
+    """For people; starts in lower case and ends without a full stop."""
     match state:
         case Looping(call=call, times=times, files_change=True):
             return f"{call} failed in the same way {times} times, whatever was changed"
@@ -40,19 +40,19 @@ def why(state: State, now: float) -> str:
             return state.words
 
 
-def words(action: WatchdogStep, state: State, now: float) -> str:
-    """Words for the agent; for the end of a run, feedback for whoever comes next."""
-    said = f"{_capital(why(state, now))}."
+def advice(action: WatchdogStep, state: State, now: float) -> str:
+    """The message to the agent; at the end of a run, feedback for the next attempt."""
+    seen = f"{_capital(why(state, now))}."
     if action is WatchdogStep.END:
-        return f"The run was ended because it did not get on. {said}{_instead(state)} Do not go the same way again."
+        return f"The run was ended because it made no progress. {seen}{_instead(state)} Do not try the same way again."
     first = _INTERRUPTED if action is WatchdogStep.INTERRUPT else ""
     match state:
         case HangingTool():
-            return f"{first}{said}{_instead(state)}"
+            return f"{first}{seen}{_instead(state)}"
         case Silent():
-            return f"{first}{said} If you are done, say so and end; else go on with the next step."
+            return f"{first}{seen} If you are done, say so and end; otherwise continue with the next step."
         case _:
-            return f"{first}{said} Doing it again will not change that. {_ANOTHER_WAY}"
+            return f"{first}{seen} Doing it again will not change that. {_ANOTHER_WAY}"
 
 
 def _instead(state: State) -> str:
@@ -70,5 +70,5 @@ def lasted(seconds: float) -> str:
     return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
 
 
-def _capital(words: str) -> str:
-    return words[:1].upper() + words[1:]
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]

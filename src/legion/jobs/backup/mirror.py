@@ -1,7 +1,7 @@
-"""Keeps a copy of each project's board in its hub, so that a lost database costs at most the last second.
+"""Copies each project's board into its hub, so that a lost database costs at most the last second.
 
-Written within a second of every change, and at the end. It follows the events by number, so that a change of
-one ticket among thousands writes one file. What cannot be written now is written later; nobody waits for it.
+The copy is written within a second of every change, and at the end. It follows the events by number, so that a change
+of one ticket among thousands writes one file. A failed write is repeated later; no other part waits for it.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from legion.store.board import projects
 
 log = logging.getLogger(__name__)
 
-_BREATH = 0.75
+_PAUSE = 0.75
 _AFTER_TROUBLE = 10.0
 _LAST_WRITE = 20.0
-"""Seconds that an ending daemon waits for it."""
+"""Seconds that a stopping daemon waits for the last write."""
 
 
 @dataclass(kw_only=True)
@@ -35,9 +35,9 @@ class _MirrorState:
     board: BoardRef
     tip: str | None
     event: int | None
-    """Up to which event; None: nothing that can be gone on from."""
+    """Up to which event; None: there is nothing to continue from."""
     contents: dict[str, bytes] = field(default_factory=dict)
-    """Digests of what was written, for what is looked at every time."""
+    """Digests of the written files that are compared every time."""
 
 
 class Mirror:
@@ -47,9 +47,9 @@ class Mirror:
         self._stopping = threading.Event()
         self._copies: dict[int, _MirrorState] = {}
         self._seen = 0
-        """The last event of which every copy tells."""
-        self._lately: frozenset[int] = frozenset()
-        """Projects that were astir at the last look: what they did last may be told by no event."""
+        """The last event that every copy contains."""
+        self._active_before: frozenset[int] = frozenset()
+        """Projects that changed before the last write: their latest change may have no event."""
         self._thread = threading.Thread(target=self._follow, name="mirror", daemon=True)
 
     def start(self) -> None:
@@ -68,42 +68,42 @@ class Mirror:
     def _follow(self) -> None:
         while True:
             self._wake.wait()
-            # Whatever began just now goes first, and what follows from it is written together with it.
-            self._stopping.wait(_BREATH)
+            # Runs that start now go first, and the changes that follow are written together.
+            self._stopping.wait(_PAUSE)
             self._wake.clear()
             last = self._stopping.is_set()
-            sound = self.write()
+            complete = self.write()
             if last:
                 return
-            if not sound:
+            if not complete:
                 self._stopping.wait(_AFTER_TROUBLE)
                 self._wake.set()
 
     def write(self) -> bool:
-        """Bring every project's copy up to date. False where one has to be tried again."""
-        sound = True
+        """Bring every project's copy up to date. False where one has to be written again."""
+        complete = True
         try:
             with self.context.store.read() as tx:
-                # The number first: what is written between the two is looked at again.
+                # The number first: an event between the two reads is read again.
                 newest = events.last(tx)
-                there, astir = projects.all(tx), records.astir(tx, self._seen)
+                there, active = projects.all(tx), records.astir(tx, self._seen)
         except LegionError as trouble:
-            log.warning("the board is not copied at the moment: %s", trouble.message)
+            log.warning("the copy of the boards failed, will retry: %s", trouble.message)
             return False
         for project in there:
-            if project.id in self._copies and project.id not in astir | self._lately:
+            if project.id in self._copies and project.id not in active | self._active_before:
                 continue
             try:
                 self._write(project)
             except Exception as trouble:  # a copy that cannot be made must not end the copying of the others
-                sound = False
+                complete = False
                 self._copies.pop(project.id, None)
-                log.warning("the board of %s is not copied at the moment: %s", project.name, trouble)
-        self._seen, self._lately = newest, astir
-        return sound
+                log.warning("the copy of the board of %s failed, will retry: %s", project.name, trouble)
+        self._seen, self._active_before = newest, active
+        return complete
 
     def _write(self, project: Project) -> None:
-        copy = self._copies.get(project.id) or self._take_up(project)
+        copy = self._copies.get(project.id) or self._resume(project)
         with self.context.store.read() as tx:
             newest = events.last(tx)
             if newest == copy.event:
@@ -113,21 +113,21 @@ class Mirror:
         changed = {path: found[path] for path in found if copy.contents.get(path) != digests[path]}
         whole = copy.event is None
         if whole or changed.keys() - {records.HEAD}:
-            words = f"The board of {project.name} at event {newest}\n"
+            message = f"The board of {project.name} at event {newest}\n"
             try:
                 copy.tip = copy.board.write(
-                    changed, expected=copy.tip, whole=whole, message=words, when=int(self.context.clock())
+                    changed, expected=copy.tip, whole=whole, message=message, when=int(self.context.clock())
                 )
             except GitError:
                 if not copy.board.is_whole():
-                    log.warning("the copy of %s was damaged: it stays in %s", project.name, copy.board.set_aside())
+                    log.warning("the copy of %s was damaged and is kept in %s", project.name, copy.board.set_aside())
                 raise
         copy.event = newest
         copy.contents |= {path: digest for path, digest in digests.items() if not path.startswith("tickets/")}
         self._copies[project.id] = copy
 
-    def _take_up(self, project: Project) -> _MirrorState:
-        """Go on from what is there, if it is this board at an earlier moment."""
+    def _resume(self, project: Project) -> _MirrorState:
+        """Continue from the copy in the hub, if it is this board at an earlier event."""
         board = BoardRef(self.context.data.project(project.id) / "hub.git")
         tip = board.tip()
         if tip is None:
@@ -141,7 +141,7 @@ class Mirror:
         except (ValueError, GitError):
             head = None
         if head is None or (head.project, head.created_at) != (project.id, project.created_at) or head.event > newest:
-            log.warning("the hub of %s held another board: it stays in %s", project.name, board.set_aside())
+            log.warning("the hub of %s held another board, which is kept in %s", project.name, board.set_aside())
             return _MirrorState(board=board, tip=None, event=None)
         same = (head.format, head.schema) == (records.FORMAT, records.SCHEMA)
         return _MirrorState(board=board, tip=tip, event=head.event if same else None)

@@ -1,7 +1,7 @@
-"""A lost or damaged database is made anew from the boards in the hubs. No daemon runs meanwhile.
+"""Rebuilds a lost or damaged database from the boards in the hubs. No daemon runs meanwhile.
 
-A new file is filled and put in the place of the old one, which stays beside it; until then nothing has changed. What
-moved on after the last copy was made is found in the hub: a ticket whose commit the target holds has landed.
+A new file is filled and then replaces the old one, which is kept next to it; until then nothing has changed. Progress
+after the last copy is found in the hub: a ticket whose commit is in the target has landed.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ _RUN = re.compile(r".*-run-(\d+)")
 _WHY = "the database was lost while its agent worked; the attempt goes on with what it left"
 _GRACE = 5.0
 _MARGIN = 1000
-"""Numbers of events that may have been given away after the last copy; whoever follows them must not meet one twice."""
+"""Event numbers that may have been used after the last copy; a reader must not see one of them twice."""
 
 
 class NothingToRebuild(StateConflict):
@@ -85,7 +85,7 @@ class FoundBoard:
 @dataclass(frozen=True, kw_only=True)
 class Rebuilt:
     kept: Path | None
-    """Where the damaged file lies."""
+    """Where the damaged file is kept."""
     resumed: int
     """Tickets whose agents were at work."""
     landed: int
@@ -93,7 +93,7 @@ class Rebuilt:
 
 
 def boards(data: DataDir) -> tuple[FoundBoard, ...]:
-    """What the hubs hold. Raises where one of them cannot be used, since nothing may be left out unsaid."""
+    """The boards in all hubs. Raises where one of them cannot be used: no project may be left out silently."""
     return tuple(_read(place) for place in _places(data))
 
 
@@ -124,17 +124,17 @@ def _read(place: Path) -> FoundBoard:
 
 
 def refuse_sound(url: str) -> BoardCondition:
-    """What is wrong with the database. Raises where nothing is."""
+    """What is wrong with the database. Raises NothingToRebuild for a sound one."""
     found = records.condition(url)
     if found is BoardCondition.SOUND:
         file = database_file(url)
         name = "The database" if file is None else f"The database {file}"
-        raise NothingToRebuild(f"{name} is sound: move it away first if you want it made anew from the hubs.")
+        raise NothingToRebuild(f"{name} is sound: move it away first if you want to rebuild it from the hubs.")
     return found
 
 
 def rebuild(data: DataDir, url: str, found: tuple[FoundBoard, ...], now: float) -> Rebuilt:
-    """The caller holds the daemon's lock, and has seen that the database is not sound."""
+    """The caller holds the daemon's lock and has checked that the database is not sound."""
     _end_runners(data)
     file = database_file(url)
     if file is None:
@@ -149,7 +149,7 @@ def rebuild(data: DataDir, url: str, found: tuple[FoundBoard, ...], now: float) 
     _remove(half)
     resumed, landed = _fill(sqlite_url(half), data, found)
     crash.reach(Point.REBUILD_BEFORE_ASIDE)
-    kept = _put_aside(file, f"{file.name}.damaged-{int(now)}")
+    kept = _keep_old(file, f"{file.name}.damaged-{int(now)}")
     crash.reach(Point.REBUILD_BEFORE_PUBLISH)
     half.rename(file)
     crash.reach(Point.REBUILD_AFTER_PUBLISH)
@@ -166,11 +166,11 @@ def _remove(file: Path) -> None:
         part.unlink(missing_ok=True)
 
 
-def _put_aside(file: Path, name: str) -> Path | None:
+def _keep_old(file: Path, name: str) -> Path | None:
     kept = None
     while any(place.exists() for place in _parts(file.with_name(name))):
         name += "-again"
-    # The file last: whoever is killed here still finds a database that is not sound.
+    # The file itself last: after a kill here the database is still found to be unsound.
     for part, place in reversed(list(zip(_parts(file), _parts(file.with_name(name)), strict=True))):
         if part.exists():
             kept = part.rename(place)
@@ -178,16 +178,16 @@ def _put_aside(file: Path, name: str) -> Path | None:
 
 
 def _end_runners(data: DataDir) -> None:
-    """Their tokens are lost, and the next daemon may not know of them: nobody else may work in their trees."""
+    """Their tokens are lost, and the next daemon may not know them: no other run may use their worktrees meanwhile."""
     for folder in data.runs.iterdir() if data.runs.is_dir() else ():
         if isinstance(launch.find(folder), LivingRun):
             try:
                 launch.stop(folder, grace=_GRACE)
                 launch.wait(folder)
-            except RunnerError as deaf:
+            except RunnerError as silent:
                 raise StateConflict(
-                    f"The run in {folder} cannot be ended ({deaf.message}): end it, then try again."
-                ) from deaf
+                    f"The run in {folder} cannot be ended ({silent.message}): end it, then try again."
+                ) from silent
 
 
 def _fill(url: str, data: DataDir, found: tuple[FoundBoard, ...]) -> tuple[int, int]:
@@ -202,15 +202,15 @@ def _fill(url: str, data: DataDir, found: tuple[FoundBoard, ...]) -> tuple[int, 
             resumed = _hand_back(tx)
             landed = sum(_catch_up(tx, one) for one in found)
             for one in found:
-                told = {"event": one.head.event, "at": one.head.at, "resumed": resumed}
-                tx.record(EventKind.REBUILT, project=one.head.project, data=told)
+                facts = {"event": one.head.event, "at": one.head.at, "resumed": resumed}
+                tx.record(EventKind.REBUILT, project=one.head.project, data=facts)
         return resumed, landed
     finally:
         store.close()
 
 
 def _raise_counters(tx: Transaction, data: DataDir, found: Iterable[FoundBoard]) -> None:
-    """Names of folders are never used again, also those that were given after the last copy."""
+    """Folder names are never reused, also those that were created after the last copy."""
     names = [place.name for place in (data.runs.iterdir() if data.runs.is_dir() else ())]
     ran = [int(run[1]) for name in names if (run := _RUN.fullmatch(name))]
     for one in found:
@@ -223,7 +223,7 @@ def _raise_counters(tx: Transaction, data: DataDir, found: Iterable[FoundBoard])
 
 
 def _hand_back(tx: Transaction) -> int:
-    """Whoever was at work is not any more."""
+    """End all active runs; their tickets are queued again."""
     for run in runs.active(tx):
         runs.end(tx, run.id, Outcome.LOST, "the database was lost")
         for question in questions.open_ones(tx, run=run.id):
@@ -235,12 +235,12 @@ def _hand_back(tx: Transaction) -> int:
 
 
 def _catch_up(tx: Transaction, found: FoundBoard) -> int:
-    """The target is where the hub has it. Those that it holds have landed, whatever the copy says of them."""
+    """Take over the hub's target. Tickets whose commits it contains have landed, whatever the copy says."""
     project = projects.get(tx, found.head.project)
     target = found.hub.target()
     begun = landings.open_ones(tx, project.id)
     if target is None or target == project.target or any(intent.commit == target for intent in begun):
-        # The next daemon finishes what was begun.
+        # The next daemon completes the open intents.
         return 0
     for intent in begun:
         landings.close(tx, intent.id, landed=False)
@@ -269,7 +269,7 @@ def _catch_up(tx: Transaction, found: FoundBoard) -> int:
 
 
 def _landed_since(hub: Hub, old: str, target: str) -> dict[int, tuple[str, str]]:
-    """By ticket: the commit it landed as, and the one below. Only what Legion wrote has all of these trailers."""
+    """By ticket: its landed commit and the parent. Only commits that Legion wrote have all of these trailers."""
     landed: dict[int, tuple[str, str]] = {}
     below = old
     for commit in hub.first_parents(old, target):
@@ -285,7 +285,7 @@ _ON_THE_WAY = frozenset({State.QUEUED, State.WORKING, State.CHECKING, State.REVI
 
 
 def _land(tx: Transaction, ticket: Ticket, commit: str, target: str) -> None:
-    """By the steps that it took unseen."""
+    """Repeat the steps that the copy does not contain."""
     while ticket.state is not State.DONE:
         steps: dict[State, Step] = {
             State.PARKED: Unpark(),

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from legion.config.files.user import CLAUDE
 from legion.domain.errors import NotFound
 from legion.domain.landing.bisect import BisectProbe
 from legion.domain.tickets.ticket import Ticket
@@ -89,8 +88,7 @@ def _agent(context: Context, project_context: ProjectContext, ticket: Ticket) ->
     if spec.command:
         return "command"
     try:
-        driver = context.user.driver(spec.driver, project_context.config.agents.driver)
-        name = driver.name if driver is not None else CLAUDE
+        name = context.user.driver_name(spec.driver, project_context.config.agents.driver)
     except NotFound:
         # It was taken out of the settings since.
         name = spec.driver or "unknown"

@@ -1,4 +1,4 @@
-"""Running checks on a commit in a tree of its own, and keeping the receipts. What has a receipt does not run again."""
+"""Runs checks on a commit in a check tree and stores the receipts. A check that has a receipt does not run again."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from legion.system.crash import Point
 
 @dataclass(frozen=True, kw_only=True)
 class CheckedCommit:
-    """What the checks said about one commit."""
+    """The results of the checks on one commit."""
 
     commit: str
     receipts: tuple[Receipt, ...]
@@ -57,14 +57,14 @@ def proofs(ticket_id: int, commands_: Sequence[str]) -> tuple[WantedCheck, ...]:
 def test(
     context: Context, project_context: ProjectContext, commit: str, wanted: Sequence[WantedCheck]
 ) -> CheckedCommit:
-    """Receipts for every wanted check on this commit: those there are, and new ones for the rest."""
-    return while_needed(context, project_context, commit, wanted, CancelToken())
+    """Receipts for every wanted check on this commit: the stored ones, and new ones for the rest."""
+    return test_unless_cancelled(context, project_context, commit, wanted, CancelToken())
 
 
-def while_needed(
-    context: Context, project_context: ProjectContext, commit: str, wanted: Sequence[WantedCheck], need: CancelToken
+def test_unless_cancelled(
+    context: Context, project_context: ProjectContext, commit: str, wanted: Sequence[WantedCheck], cancel: CancelToken
 ) -> CheckedCommit:
-    """The same for somebody who may change their mind. Raises Unneeded then."""
+    """The same, until the token is cancelled: then it raises Cancelled."""
     tree = project_context.hub.tree_of(commit)
     with context.store.read() as tx:
         have = receipts.for_tree(tx, project_context.project.id, tree)
@@ -74,7 +74,7 @@ def while_needed(
         owners = {want.check.command: want.ticket for want in wanted}
         slot = context.check_slots.take(project_context.project.id, project_context.config.landing.checks_at_once)
         try:
-            new = _run_all(context, project_context, slot, commit, tree, todo, owners, need)
+            new = _run_all(context, project_context, slot, commit, tree, todo, owners, cancel)
         finally:
             context.check_slots.give_back(project_context.project.id, slot)
     green = [receipt for receipt in have if receipt.verdict is CheckResult.GREEN]
@@ -83,9 +83,9 @@ def while_needed(
 
 
 def confirm(context: Context, project_context: ProjectContext, tested: CheckedCommit) -> CheckedCommit:
-    """Before anyone is blamed: what is red runs once more, with no other check of the project beside it.
+    """Run each red check once more, with no other check of the project in parallel, before a change is blamed for it.
 
-    What is green then was flaky, which is written down.
+    A check that is green then is flaky, which is recorded.
     """
     if tested.green:
         return tested
@@ -120,7 +120,7 @@ def _record_flaky(context: Context, red: Receipt, green: Receipt) -> None:
 
 
 def try_out(context: Context, project_context: ProjectContext, commit: str, check: Check) -> int | None:
-    """The exit code of a command on a commit that nobody wants to land, and no receipt. None: it came to no end."""
+    """The exit code of a check on a commit that will never land, without a receipt. None: it did not finish."""
     slot = context.check_slots.take(project_context.project.id, project_context.config.landing.checks_at_once)
     try:
         record = project_context.folder / f"check-setup-{slot}.json"
@@ -154,12 +154,12 @@ def _run_all(
     tree: str,
     todo: Sequence[Check],
     owners: dict[str, int | None],
-    need: CancelToken,
+    cancel: CancelToken,
 ) -> list[Receipt]:
-    need.refuse_if_gone()
+    cancel.raise_if_cancelled()
     if not project_context.config.setup.run:
         return [
-            _run_one(context, project_context, slot, commit, tree, check, owners[check.command], (), need)
+            _run_one(context, project_context, slot, commit, tree, check, owners[check.command], (), cancel)
             for check in todo
         ]
     record = project_context.folder / f"check-setup-{slot}.json"
@@ -174,7 +174,7 @@ def _run_all(
         ]
     made = setup.outputs(record)
     return [
-        _run_one(context, project_context, slot, commit, tree, check, owners[check.command], made, need)
+        _run_one(context, project_context, slot, commit, tree, check, owners[check.command], made, cancel)
         for check in todo
     ]
 
@@ -188,7 +188,7 @@ def _run_one(
     check: Check,
     ticket: int | None,
     prepared: tuple[str, ...],
-    need: CancelToken,
+    cancel: CancelToken,
 ) -> Receipt:
     for _ in range(2):
         place = project_context.check_trees.prepare(str(slot), commit, keep=prepared)
@@ -202,7 +202,7 @@ def _run_one(
             timeout=check.timeout,
             readable=(*(place / name for name in prepared), *((Path(check.folder),) if check.folder else ())),
             env={"LEGION_ACCEPTANCE": check.folder} if check.folder else None,
-            need=need,
+            cancel=cancel,
         )
         if not ended.lost:
             break
@@ -210,7 +210,7 @@ def _run_one(
     verdict = CheckResult.BROKEN if ended.lost else CheckResult.GREEN if ended.exit_code == 0 else CheckResult.RED
     tail = ended.tail if ended.exit_code is not None else f"{ended.tail}\n[{ended.how}]"
     if check.runs:
-        # Receipts are told to agents; the person finds the output in its file.
+        # Agents see receipts; the person finds the output in its file.
         tail = ""
     with context.store.write() as tx:
         receipt = receipts.add(
@@ -241,7 +241,7 @@ def _without_setup(
     ticket: int | None,
     failed: setup.SetupFailed,
 ) -> Receipt:
-    """A change that breaks the setup is red like any other; a target whose own setup is broken is a red baseline."""
+    """A red receipt: the setup failed. On a change that is its fault; on the target it is a red baseline."""
     with context.store.write() as tx:
         return receipts.add(
             tx,

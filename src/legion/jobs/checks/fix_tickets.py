@@ -40,7 +40,7 @@ def instead(
     crew = teams.crew(context, project_context, "")
     builder = crew.builder.role
     try:
-        climbs = agent(context, project_context.config, "", builder.driver).argv is None
+        climbs = agent(context, project_context.config, "", builder.driver).capabilities.models
     except NoProgram as nobody:
         return Fail(f"{failed.reason}; nobody can mend it: {nobody.message}", cause=Cause.CHECKS)
     spec = _spec(tx, project_context, checkpoint, red, climbs=climbs)

@@ -1,4 +1,4 @@
-"""The check job of one ticket: its proofs on its change, or, for a checkpoint, the project's checks on the target."""
+"""The check job: runs a ticket's proofs on its change, or for a checkpoint the project's checks on the target."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from legion.domain.checks import CheckResult, Receipt
 from legion.domain.errors import LegionError
 from legion.domain.landing.revert_proof import RevertProof
 from legion.domain.scheduling.claims import Claim
-from legion.domain.tickets.attempts import next_try
+from legion.domain.tickets.attempts import next_try, next_try_after_conflict
 from legion.domain.tickets.ticket import (
     AskReview,
     Cause,
@@ -37,18 +37,18 @@ from legion.system.crash import Point
 
 
 class ChecksBroken(LegionError):
-    """The checks could not be run at all. The job rests and tries again; nobody is blamed."""
+    """The checks could not be run at all. The job backs off and tries again; no ticket is blamed."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Judged:
-    """What is known when all has run; what follows is settled in the transaction that moves the ticket."""
+    """The results of all checks. The transaction that moves the ticket decides the step."""
 
     step: Step
     red: tuple[Receipt, ...] = ()
     """Of a checkpoint."""
     about: ApprovalConcern | None = None
-    taken_back: tuple[str, RevertProof] | None = None
+    revert_proof: tuple[str, RevertProof] | None = None
 
 
 def check(context: Context, claim: Claim) -> None:
@@ -80,7 +80,7 @@ def _judge(context: Context, project_context: ProjectContext, ticket: Ticket) ->
     return _Judged(
         step=reviewers.next_step(context, project_context, ticket, ticket.change),
         about=about,
-        taken_back=revert_proof.prove(context, project_context, ticket),
+        revert_proof=revert_proof.prove(context, project_context, ticket),
     )
 
 
@@ -88,10 +88,10 @@ def _settled(
     context: Context, project_context: ProjectContext, tx: Transaction, ticket: Ticket, judged: _Judged
 ) -> Step:
     step = judged.step
-    if judged.taken_back is not None:
-        revert_proof.record(tx, ticket, *judged.taken_back)
+    if judged.revert_proof is not None:
+        revert_proof.record(tx, ticket, *judged.revert_proof)
     if isinstance(step, Prove) and (asked := [one.reader for one in verdicts.pending(tx, ticket) if one.binding]):
-        # A person asked for it meanwhile.
+        # A person asked for a review meanwhile.
         step = AskReview((*step.readers, *asked), step.why)
     if judged.about is not None:
         step = approvals.settle(tx, ticket, judged.about, context.user.questions.answer_within) or step
@@ -103,7 +103,7 @@ def _settled(
 def next_step_without_checks(
     context: Context, project_context: ProjectContext, ticket: Ticket, change: Change
 ) -> Prove | AskReview | None:
-    """Where it goes on; None where something has to be run on it before, or somebody has to be asked."""
+    """The step of a change that needs no check and no approval; None for any other."""
     if (
         ticket.spec.proofs
         or revert_proof.wanted(project_context, ticket)
@@ -121,7 +121,7 @@ def refuse_broken(tested: CheckedCommit) -> None:
 
 
 def confirmed(context: Context, project_context: ProjectContext, tested: CheckedCommit) -> CheckedCommit:
-    """What the checks say, red only where they say so twice. Raises ChecksBroken where they say nothing."""
+    """The results, with a check red only if it failed twice. Raises ChecksBroken if one could not be run."""
     refuse_broken(tested)
     confirmed = execution.confirm(context, project_context, tested)
     refuse_broken(confirmed)
@@ -158,11 +158,11 @@ def sent_back_for_conflict(ticket: Ticket, target: str, conflict: MergeConflict)
     named = ", ".join(file.path for file in conflict.files[:3])
     ground = StartPoint(base=target, tree=conflict.tree)
     why = f"it conflicts with what landed meanwhile ({named})"
-    return next_try(ticket, why, feedback.conflict(conflict.files), ground, Cause.CONFLICT)
+    return next_try_after_conflict(ticket, why, feedback.conflict(conflict.files), ground)
 
 
 def sent_back_for_red(ticket: Ticket, target: str, tree: str, tested: CheckedCommit) -> TryAgain | Fail:
-    """The next attempt stands on the very tree that was red, so that the agent sees what we saw."""
+    """The next attempt starts from the tree that was red, so that the agent sees the same failure."""
     named = ", ".join(f"`{receipt.label}`" for receipt in tested.red)
     moved_on = ticket.change is not None and ticket.change.base != target
     ground = StartPoint(base=target, tree=tree) if moved_on else None

@@ -1,1 +1,1 @@
-"""The merge queue of one project: batches, speculation, suspects, moving the target."""
+"""The merge queue of one project: batches, speculation, suspects, and moving the target."""

@@ -1,4 +1,4 @@
-"""The project's checks on the target itself: a red baseline is said, and no ticket is blamed for it."""
+"""The baseline job: runs the project's checks on the target itself. No ticket is blamed for a red baseline."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def baseline(context: Context, claim: Claim) -> None:
 
 
 def learn(context: Context, project_context: ProjectContext) -> CheckedCommit:
-    """Test the target as it is and remember the verdict, unless it moved on meanwhile."""
+    """Test the target and store the result, unless it moved meanwhile."""
     target = project_context.target
     tested = confirmed(
         context,

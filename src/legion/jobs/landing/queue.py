@@ -1,7 +1,7 @@
-"""The merge queue as it stands: who waits, in which order, and how many are tried together next.
+"""One project's merge queue: its order, and how many changes are tested together next.
 
-Nothing of it has a table of its own. The size of a change is git's to tell, who was passed by follows from the
-landings, and how many are tried together was said by the last event about that.
+It has no table of its own. The size of a change comes from git, how often a change was overtaken from the landings, how
+often it lost a conflict from its events, and the size of the next batch from the last event about that.
 """
 
 from __future__ import annotations
@@ -9,29 +9,29 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 
 from legion.domain.events import EventKind
-from legion.domain.landing.queue import QueueEntry, ordered, passed_by, room_after
+from legion.domain.landing.queue import QueueEntry, ordered, overtaken, room_after
 from legion.domain.rules import Rule
-from legion.domain.tickets.ticket import State, Ticket
+from legion.domain.tickets.ticket import Cause, State, Ticket
 from legion.jobs.context import Context, ProjectContext
 from legion.store import events
 from legion.store.board import landings, tickets
 from legion.store.database.transactions import ReadTransaction
 
 _LANDINGS = 100
-"""So many last ones tell who was passed by."""
+"""How many of the last landings are read to see which changes were overtaken."""
 _EVENTS = 20_000
-"""What was learned longer ago than that tells nothing about today's changes."""
+"""How far back an event about the batch size still counts."""
 
 
 class MergeQueue:
-    """One project's, for as long as its land job runs."""
+    """For the length of one land job."""
 
     def __init__(self, context: Context, project: int) -> None:
         self._context = context
-        self._reds = context.reds
+        self._red_batches = context.live.queue.red_batches
         with context.store.read() as tx:
-            said = events.latest(tx, project, EventKind.BATCH_SIZE, within=_EVENTS)
-        self._room = None if said is None else int(str(said.data["to"]))
+            latest = events.latest(tx, project, EventKind.BATCH_SIZE, within=_EVENTS)
+        self._room = None if latest is None else int(str(latest.data["to"]))
 
     def room(self, project_context: ProjectContext) -> int:
         """How many changes the next batch may hold."""
@@ -39,12 +39,12 @@ class MergeQueue:
         return most if self._room is None else min(most, self._room)
 
     def first(self, project_context: ProjectContext, tx: ReadTransaction, live: Iterable[Ticket]) -> tuple[Ticket, ...]:
-        """Those of them that are tried together next, whole and in order."""
+        """Those of the tickets that are tested together next, in order."""
         waiting = standing(self._context, tx, project_context.project.id, live)
         return tickets.get_many(tx, [one.ticket for one in waiting[: self.room(project_context)]])
 
-    def tell(self, project_context: ProjectContext, batch: Sequence[Ticket], aside: Collection[int]) -> None:
-        """Write down in which order they are tried, and why. Where nobody else waits there is nothing to say."""
+    def record_batch(self, project_context: ProjectContext, batch: Sequence[Ticket], aside: Collection[int]) -> None:
+        """Record the order of a batch and its reason, unless nothing else waits."""
         with self._context.store.read() as tx:
             live = [one for one in tickets.live(tx, project=project_context.project.id) if one.id not in aside]
             waiting = {one.ticket: one for one in standing(self._context, tx, project_context.project.id, live)}
@@ -63,10 +63,11 @@ class MergeQueue:
             tx.record(EventKind.BATCH, project=project_context.project.id, data=data)
 
     def learn(self, project_context: ProjectContext, tried: int, *, green: bool) -> None:
-        """A batch of so many was green or red. Where that changes how many come next, it is written down."""
-        reds = self._reds[project_context.project.id] = (
-            0 if green else self._reds.get(project_context.project.id, 0) + 1
-        )
+        """Adapt the size of the next batch to the result of one of `tried` changes. A change of the size is
+        recorded.
+        """
+        reds = 0 if green else (self._red_batches.get(project_context.project.id) or 0) + 1
+        self._red_batches.update({project_context.project.id: reds})
         after = room_after(
             reds=reds, tried=tried, room=self.room(project_context), most=project_context.config.landing.batch
         )
@@ -74,15 +75,15 @@ class MergeQueue:
         self._change(project_context, after, why, Rule.BATCH_LEARNS)
 
     def unlearn(self, project_context: ProjectContext, room: int) -> None:
-        """What was red was flaky. That tells nothing about changes, so there is as much room as before, or more."""
-        self._reds.pop(project_context.project.id, None)
+        """The red result was flaky and says nothing about changes, so the next batch may be as big as before."""
+        self._red_batches.remove([project_context.project.id])
         self._change(
-            project_context, max(room, self.room(project_context)), "what was red was flaky", Rule.FLAKY_BLAMES_NOBODY
+            project_context, max(room, self.room(project_context)), "the red result was flaky", Rule.FLAKY_BLAMES_NOBODY
         )
 
     def forget(self, project_context: ProjectContext) -> None:
-        """What was red was the target itself, which tells nothing about changes either."""
-        self._reds.pop(project_context.project.id, None)
+        """The target itself was red, which says nothing about changes either."""
+        self._red_batches.remove([project_context.project.id])
         self._change(project_context, project_context.config.landing.batch, "the target itself was red", Rule.BLAMELESS)
 
     def _change(self, project_context: ProjectContext, to: int, why: str, rule: Rule) -> None:
@@ -96,7 +97,7 @@ class MergeQueue:
 
 
 def standing(context: Context, tx: ReadTransaction, project: int, live: Iterable[Ticket]) -> tuple[QueueEntry, ...]:
-    """Those of one project's tickets that wait for landing, in order."""
+    """The tickets of one project that wait for landing, in order."""
     queued = [ticket for ticket in live if ticket.state is State.LANDING]
     if not queued:
         return ()
@@ -108,17 +109,33 @@ def standing(context: Context, tx: ReadTransaction, project: int, live: Iterable
             priority=ticket.spec.priority,
             since=ticket.moved_at,
             lines=lines[ticket.id],
-            passed=passed_by(ticket.moved_at, recent),
+            overtaken=overtaken(ticket.moved_at, recent),
+            lost=conflicts_lost(tx, ticket),
         )
         for ticket in queued
     )
 
 
 def _lines(context: Context, project: int, queued: Sequence[Ticket]) -> dict[int, int]:
-    """How much each of them changes. A commit never changes, so git is asked once for each."""
+    """How many lines each of them changes."""
     changes = {ticket.id: ticket.change for ticket in queued if ticket.change is not None}
-    unknown = [change for change in changes.values() if change not in context.sizes]
+    known = dict(context.live.queue.change_sizes.current)
+    unknown = [change for change in changes.values() if change not in known]
     if unknown:
-        told = context.hub(project).lines_changed((change.base, change.commit) for change in unknown)
-        context.sizes |= {change: told[change.commit] for change in unknown}
-    return {ticket: context.sizes[change] for ticket, change in changes.items()}
+        counted = context.hub(project).lines_changed((change.base, change.commit) for change in unknown)
+        new = {change: counted[change.commit] for change in unknown}
+        context.live.queue.change_sizes.update(new)
+        known |= new
+    return {ticket: known[change] for ticket, change in changes.items()}
+
+
+def conflicts_lost(tx: ReadTransaction, ticket: Ticket) -> int:
+    """How often it was sent back for a conflict since a person last asked for it."""
+    if ticket.attempt - ticket.spared < 2:
+        return 0
+    moves = [event.data for event in events.of_ticket(tx, ticket.id) if event.kind is EventKind.TICKET_MOVED]
+    return sum(
+        1
+        for facts in moves
+        if facts.get("cause") == Cause.CONFLICT.value and int(str(facts["attempt"])) > ticket.spared
+    )

@@ -1,7 +1,7 @@
-"""What of a landed ticket is in the target: its change in reverse, and the tickets whose work a target left behind.
+"""Landed work that is removed from the target or restored to it, and a landed change in reverse.
 
-A target goes back only where it follows the person's branch. Whoever rebased has the same work under other commits, so
-a commit that is gone proves nothing: what counts is that nothing is left to be taken back.
+The target loses work only where it follows the person's branch. A rebase keeps the same work under other commits, so a
+missing commit proves nothing: the work is gone if nothing of it is left to revert.
 """
 
 from __future__ import annotations
@@ -20,23 +20,25 @@ from legion.store import events
 from legion.store.board import tickets
 from legion.store.database.transactions import ReadTransaction, Transaction
 
-LEFT = "not in the target any more, which went back with your branch"
+LEFT = "no longer in the target, which was reset with your branch"
 
 
 def before(tx: ReadTransaction, project_context: ProjectContext, landed: Ticket) -> str:
-    """The commit on which its change was put. Landings of earlier releases do not say: then it is the first parent."""
-    told = [event.data.get("before") for event in events.of_ticket(tx, landed.id) if event.kind is EventKind.LANDED]
-    if told and isinstance(told[-1], str):
-        return told[-1]
+    """The commit that its change was put on. Landings of earlier releases do not record it: then it is the first
+    parent.
+    """
+    recorded = [event.data.get("before") for event in events.of_ticket(tx, landed.id) if event.kind is EventKind.LANDED]
+    if recorded and isinstance(recorded[-1], str):
+        return recorded[-1]
     parent = project_context.hub.resolve(f"{landed.landed}^1")
-    assert parent is not None, "a landed commit stands on the target before it"
+    assert parent is not None, "a landed commit has the former target as its parent"
     return parent
 
 
 def reverse(
     project_context: ProjectContext, target: str, landed: Ticket, stood_on: str, *, text: str, when: int
 ) -> MergeCandidate | MergeConflict | None:
-    """Its change taken back on `target`; None where nothing of it is left there."""
+    """Its change reverted on `target`; None where nothing of it is left there."""
     assert landed.landed is not None, "a ticket that is done has landed"
     return candidates.revert(
         project_context.hub, target, landed.landed, stood_on, message=text, author=AUTHOR, when=when
@@ -44,7 +46,7 @@ def reverse(
 
 
 def removed_from_target(context: Context, project_context: ProjectContext, intent: LandingIntent) -> tuple[int, ...]:
-    """Tickets whose work the target loses by this move."""
+    """Tickets whose work this move removes from the target."""
     gone = {one.commit for one in project_context.hub.commits_between(intent.commit, intent.base)}
     if not gone:
         return ()
@@ -54,7 +56,7 @@ def removed_from_target(context: Context, project_context: ProjectContext, inten
 
 
 def restored_to_target(context: Context, project_context: ProjectContext, intent: LandingIntent) -> tuple[int, ...]:
-    """Of the tickets that a target left behind, those whose work it has again by this move."""
+    """Tickets whose removed work this move restores to the target."""
     with context.store.read() as tx:
         away = tickets.landed(tx, project_context.project.id, noted=True)
         still = set(_without(tx, project_context, intent.commit, away))
@@ -76,7 +78,7 @@ def _without(
 ) -> Iterable[int]:
     for one in landed:
         made = reverse(
-            project_context, target, one, before(tx, project_context, one), text="a look", when=int(one.moved_at)
+            project_context, target, one, before(tx, project_context, one), text="probe", when=int(one.moved_at)
         )
         if made is None:
             yield one.id

@@ -1,8 +1,8 @@
-"""The train: while a batch is tested, the next ones are built on top of it and tested beside it.
+"""Speculative testing: while a batch is tested, the next batches are built on top of it and tested in parallel.
 
-All that it leaves are receipts. If a batch lands whole, the one above it stands on exactly the commit that it was
-tested on, and its receipts are there already; if not, the tests above it are given up, and their room is free for the
-search. So it can be wrong about the future, but never about what lands.
+Speculation leaves only receipts. If a batch lands completely, the next one is based on exactly the commit that it was
+tested on, and its receipts exist already. If not, the tests above it are cancelled and their slots are free for the
+search. A wrong guess costs time and never changes what lands.
 """
 
 from __future__ import annotations
@@ -24,43 +24,43 @@ from legion.jobs.checks.candidates import candidate
 from legion.jobs.checks.execution import CheckedCommit
 from legion.jobs.context import Context, ProjectContext
 from legion.jobs.landing.queue import MergeQueue
-from legion.jobs.workspace.cancellation import CancelToken
+from legion.jobs.workspace.cancellation import CancelToken, cancel_all
 from legion.store.board import receipts, tickets
 
 log = logging.getLogger(__name__)
 
-_GLANCE = 0.2
-"""Seconds between two looks at who has arrived."""
+_POLL = 0.2
+"""Seconds between two checks for new arrivals."""
 
-_COMING = frozenset({State.WORKING, State.CHECKING})
+_ABOUT_TO_ARRIVE = frozenset({State.WORKING, State.CHECKING})
 
 
 @dataclass(frozen=True, kw_only=True)
 class _SpeculativeBatch:
-    """A batch that stands on a tip which has not landed yet."""
+    """A batch on top of a commit that has not landed yet."""
 
     base: str
     batch: tuple[Ticket, ...]
     tip: str
-    need: CancelToken
+    cancel: CancelToken
     tested: Future[CheckedCommit]
 
     @property
-    def told(self) -> CheckedCommit | None:
-        """What its checks said; None while they run, and where they could not be run."""
+    def result(self) -> CheckedCommit | None:
+        """None while its checks run, and where they could not be run."""
         if not self.tested.done() or self.tested.exception() is not None:
             return None
-        told = self.tested.result()
-        return None if any(receipt.verdict is CheckResult.BROKEN for receipt in told.receipts) else told
+        result = self.tested.result()
+        return None if any(receipt.verdict is CheckResult.BROKEN for receipt in result.receipts) else result
 
     @property
-    def lost(self) -> bool:
-        """It is known already that it will not land as it is."""
-        return self.tested.done() and (self.told is None or not self.told.green)
+    def failed(self) -> bool:
+        """It will not land as it is."""
+        return self.tested.done() and (self.result is None or not self.result.green)
 
 
 class Speculation:
-    """One project's, for as long as its land job runs."""
+    """The speculative batches of one project, for the length of one land job."""
 
     def __init__(self, context: Context, queue: MergeQueue) -> None:
         self._context = context
@@ -68,13 +68,13 @@ class Speculation:
         self._lock = threading.Lock()
         self._ahead: list[_SpeculativeBatch] = []
         """Each on top of the one before."""
-        self._over = threading.Event()
-        """Nothing more is put on top of the batch that is in test."""
+        self._closed = threading.Event()
+        """Set when nothing more may be put on top of the batch in test."""
         self._started = 0.0
-        """When the last test began, the batch's own or one ahead."""
+        """When the last test started, that of the batch itself or a speculative one."""
 
     def next(self, project_context: ProjectContext) -> tuple[Ticket, ...]:
-        """The batch that is tested on the target as it is now; empty where there is none."""
+        """The batch that is tested on the present target; empty where there is none."""
         if not self._ahead:
             return ()
         first = self._ahead[0]
@@ -84,48 +84,48 @@ class Speculation:
         return now
 
     def give_up(self) -> None:
-        """What the tests ahead stand on does not land."""
+        """Cancel all speculative tests: the commit that they are based on does not land."""
         with self._lock:
-            self._over.set()
+            self._closed.set()
             useless, self._ahead = self._ahead, []
-        for ahead in useless:
-            ahead.need.end()
-            for ticket in ahead.batch:
-                self._context.aboard.pop(ticket.id, None)
+        self._context.live.queue.notes.remove(ticket.id for ahead in useless for ticket in ahead.batch)
+        cancel_all(ahead.cancel for ahead in useless)
 
     @contextlib.contextmanager
-    def below(
-        self, project_context: ProjectContext, tip: str, aboard: Collection[int]
+    def while_testing(
+        self, project_context: ProjectContext, tip: str, taken: Collection[int]
     ) -> Iterator[CheckedCommit | None]:
-        """While the chain up to `tip` is tested, others are put on top. What was begun of that test is waited for, and
-        given to whoever goes on with it."""
-        begun = self._begun(tip)
-        if project_context.config.landing.speculate and project_context.config.landing.checks_at_once > 1:
-            args = (project_context, tip, aboard, self._over)
-            threading.Thread(target=self._build, args=args, name="train", daemon=True).start()
-        over = self._over
-        try:
-            if begun is not None:
-                # What went wrong there shows when it is tested again.
-                with contextlib.suppress(Exception):
-                    begun.tested.result()
-            yield None if begun is None else begun.told
-        finally:
-            over.set()
+        """While the chain up to `tip` is tested, put other changes on top, without the `taken` tickets.
 
-    def _begun(self, tip: str) -> _SpeculativeBatch | None:
-        """The test of this very commit, if one is under way; then those above it stay."""
+        Yields the result of a speculative test of `tip` itself, after waiting for its end; None where there was none.
+        """
+        early = self._started_test(tip)
+        if project_context.config.landing.speculate and project_context.config.landing.checks_at_once > 1:
+            args = (project_context, tip, taken, self._closed)
+            threading.Thread(target=self._build, args=args, name="speculation", daemon=True).start()
+        closed = self._closed
+        try:
+            if early is not None:
+                # An error there shows again when the commit is tested again.
+                with contextlib.suppress(Exception):
+                    early.tested.result()
+            yield None if early is None else early.result
+        finally:
+            closed.set()
+
+    def _started_test(self, tip: str) -> _SpeculativeBatch | None:
+        """The speculative test of this very commit, if there is one; then those above it stay."""
         if not self._ahead or self._ahead[0].tip != tip:
             self.give_up()
         with self._lock:
-            self._over = threading.Event()
+            self._closed = threading.Event()
             if self._ahead:
                 return self._ahead.pop(0)
             self._started = time.monotonic()
             return None
 
     def _unchanged(self, batch: Sequence[Ticket]) -> tuple[Ticket, ...]:
-        """All of them as they are now, or nobody where one of them is not what it was."""
+        """All of them as they are now; empty where one of them has changed."""
         ids = [ticket.id for ticket in batch]
         with self._context.store.read() as tx:
             if len(tickets.states_of(tx, ids)) < len(ids):
@@ -134,24 +134,28 @@ class Speculation:
         same = all(one.version == other.version for one, other in zip(now, batch, strict=True))
         return now if same else ()
 
-    def _build(self, project_context: ProjectContext, tip: str, aboard: Collection[int], over: threading.Event) -> None:
+    def _build(
+        self, project_context: ProjectContext, tip: str, taken: Collection[int], closed: threading.Event
+    ) -> None:
         try:
-            pace = self._pace(project_context)
-            while not over.wait(_GLANCE):
+            interval = self._interval(project_context)
+            while not closed.wait(_POLL):
                 with self._lock:
                     above = tuple(self._ahead)
                 in_test = 1 + sum(1 for ahead in above if not ahead.tested.done())
-                if in_test >= project_context.config.landing.checks_at_once or any(ahead.lost for ahead in above):
+                if in_test >= project_context.config.landing.checks_at_once or any(ahead.failed for ahead in above):
                     continue
-                taken = {*aboard, *(ticket.id for ahead in above for ticket in ahead.batch)}
-                waiting, coming = self._waiting(project_context, taken)
-                if waiting and (not coming or time.monotonic() - self._started >= pace):
-                    self._put_on_top(project_context, above[-1].tip if above else tip, waiting, over)
+                busy = {*taken, *(ticket.id for ahead in above for ticket in ahead.batch)}
+                waiting, more_to_come = self._waiting(project_context, busy)
+                if waiting and (not more_to_come or time.monotonic() - self._started >= interval):
+                    self._put_on_top(project_context, above[-1].tip if above else tip, waiting, closed)
         except LegionError as trouble:
-            log.debug("nothing more is built ahead: %s", trouble)
+            log.debug("speculation ends: %s", trouble)
 
-    def _pace(self, project_context: ProjectContext) -> float:
-        """Seconds between two beginnings while others are about to arrive: as many as let all the slots end in turn."""
+    def _interval(self, project_context: ProjectContext) -> float:
+        """Seconds between two starts while other tickets are about to arrive: then the slots end one after the
+        other.
+        """
         tree = project_context.hub.tree_of(project_context.target)
         with self._context.store.read() as tx:
             known = receipts.for_tree(tx, project_context.project.id, tree)
@@ -160,15 +164,15 @@ class Speculation:
         return length / project_context.config.landing.checks_at_once
 
     def _waiting(self, project_context: ProjectContext, taken: Collection[int]) -> tuple[tuple[Ticket, ...], bool]:
-        """Who waits and is in no test yet, and whether more are about to arrive."""
+        """The next batch of tickets that are in no test yet, and whether more are about to arrive."""
         with self._context.store.read() as tx:
             live = tickets.live(tx, project=project_context.project.id)
             free = [ticket for ticket in live if ticket.id not in taken]
-            coming = any(ticket.state in _COMING for ticket in live)
-            return self._queue.first(project_context, tx, free), coming
+            more_to_come = any(ticket.state in _ABOUT_TO_ARRIVE for ticket in live)
+            return self._queue.first(project_context, tx, free), more_to_come
 
     def _put_on_top(
-        self, project_context: ProjectContext, base: str, waiting: Sequence[Ticket], over: threading.Event
+        self, project_context: ProjectContext, base: str, waiting: Sequence[Ticket], closed: threading.Event
     ) -> None:
         batch: list[Ticket] = []
         at = base
@@ -179,20 +183,21 @@ class Speculation:
                 at = merged.commit
         if not batch:
             return
-        ahead = _SpeculativeBatch(base=base, batch=tuple(batch), tip=at, need=CancelToken(), tested=Future())
+        ahead = _SpeculativeBatch(base=base, batch=tuple(batch), tip=at, cancel=CancelToken(), tested=Future())
         with self._lock:
-            if over.is_set():
+            if closed.is_set():
                 return
             self._ahead.append(ahead)
             self._started = time.monotonic()
-            self._context.aboard |= dict.fromkeys((ticket.id for ticket in batch), "in test on top of others")
+            notes = dict.fromkeys((ticket.id for ticket in batch), "in test on top of others")
+            self._context.live.queue.notes.update(notes)
         threading.Thread(target=self._test, args=(project_context, ahead), name="ahead", daemon=True).start()
 
     def _test(self, project_context: ProjectContext, ahead: _SpeculativeBatch) -> None:
         try:
             wanted = held_out.of_batch(self._context, project_context, ahead.batch)
             ahead.tested.set_result(
-                execution.while_needed(self._context, project_context, ahead.tip, wanted, ahead.need)
+                execution.test_unless_cancelled(self._context, project_context, ahead.tip, wanted, ahead.cancel)
             )
-        except Exception as trouble:  # whoever waits for it tests again and tells
+        except Exception as trouble:  # the batch is tested again when its turn comes, and the error shows there
             ahead.tested.set_exception(trouble)

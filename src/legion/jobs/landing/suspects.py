@@ -1,7 +1,7 @@
-"""Changes that a red test stands against. They step aside until that test can be repeated with no other beside it.
+"""Changes blamed by a failed test. They leave the queue until that test is repeated alone.
 
-While others wait, those go first: a repetition needs the whole machine. Nothing of this is stored; after a crash a
-suspect is a change in the queue like any other.
+While others wait, those go first: the repetition runs with no other test of the project. Nothing of this is stored;
+after a crash a suspect is a change in the queue like any other.
 """
 
 from __future__ import annotations
@@ -13,22 +13,22 @@ from legion.domain.tickets.ticket import Ticket
 from legion.jobs.checks.execution import CheckedCommit
 
 _MOST_BATCHES = 3
-"""So many batches of others go before a suspect, and no more."""
+"""At most so many batches of others go before a suspect."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Suspect:
     ticket: Ticket
     against: CheckedCommit
-    """What is red with it, and not without."""
+    """The result that is red with it and not without it."""
     alone: bool
-    """It is red on the target as it was, without any companion."""
+    """It is red on the target without any other change."""
     room: int
-    """How many changes were tried together before its batch was red."""
+    """How many changes a batch could hold before this one was red."""
 
 
 class Suspects:
-    """One project's, for as long as its land job runs."""
+    """Those of one project, for the length of one land job."""
 
     def __init__(self) -> None:
         self._waiting: list[Suspect] = []
@@ -42,12 +42,14 @@ class Suspects:
         self._waiting.append(suspect)
 
     def without(self, tickets: Iterable[Ticket]) -> tuple[Ticket, ...]:
-        """Those that nothing stands against. Whom a person took out and brought back is another one."""
+        """Those that are no suspects. A ticket that was removed and queued again has a new version and is no longer
+        one.
+        """
         known = {(one.ticket.id, one.ticket.version) for one in self._waiting}
         return tuple(ticket for ticket in tickets if (ticket.id, ticket.version) not in known)
 
     def next(self, others_wait: bool) -> Suspect | None:
-        """Whose turn it is now, before the next batch of others."""
+        """The suspect whose turn it is before the next batch of others."""
         if not self._waiting:
             return None
         if others_wait and self._batches < _MOST_BATCHES:

@@ -1,8 +1,8 @@
-"""The target moves: intent, compare-and-swap, record.
+"""Moves the target: intent, compare-and-swap, record.
 
-The order makes every cut harmless: receipts are there before; the intent is stored before the target moves; the target
-moves to exactly the tested commit; then the tickets are done. Whoever comes after a crash finds the intent and
-completes it.
+The order makes a crash at any point harmless: the receipts are stored first; the intent is stored before the target
+moves; the target moves to exactly the tested commit; then the tickets are done. After a crash the next land job finds
+the intent and completes it.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ from legion.system.crash import Point
 
 
 def move(context: Context, project_context: ProjectContext, start: str, chain: Sequence[ChainLink]) -> bool:
-    """Move the target to the tested tip. False where a person stopped a member meanwhile: then a new batch is made."""
+    """Move the target to the tested tip. False where a person moved one of its tickets meanwhile."""
     tip = chain[-1]
     batch = [link.ticket for link in chain if link.ticket is not None]
     members = {link.ticket.id: link.commit for link in chain if link.ticket is not None}
     below = [start, *(link.commit for link in chain)]
-    stood_on = {link.ticket.id: under for link, under in zip(chain, below, strict=False) if link.ticket is not None}
+    parents = {link.ticket.id: under for link, under in zip(chain, below, strict=False) if link.ticket is not None}
     with context.store.write() as tx:
-        # Not only the state: one that was stopped and taken up again may wait here with another change.
+        # Not only the state: a ticket that was stopped and retried may wait here with another change.
         if any(tickets.get(tx, ticket.id).version != ticket.version for ticket in batch):
             return False
         intent = landings.open(
@@ -47,11 +47,11 @@ def move(context: Context, project_context: ProjectContext, start: str, chain: S
             commit=tip.commit,
             tree=tip.tree,
             tickets=members,
-            before=stood_on,
+            before=parents,
             since={ticket.id: ticket.moved_at for ticket in batch},
         )
     if not project_context.hub.is_ancestor(start, tip.commit):
-        # The person rewrote their branch. What it was before stays, under a name.
+        # The person rewrote their branch. Its former commit is kept under a name.
         project_context.hub.keep(f"before/{start}", start)
     crash.reach(Point.LAND_BEFORE_SWAP)
     project_context.hub.move_target(tip.commit, expected=start)
@@ -62,9 +62,10 @@ def move(context: Context, project_context: ProjectContext, start: str, chain: S
 
 
 def finish_begun(context: Context, project_context: ProjectContext) -> None:
-    """Landings that a crash cut off: everything was tested and nobody could withdraw since, so the target moves now.
+    """Complete landings that a crash interrupted: all was tested, and no ticket can be withdrawn while an intent is
+    open.
 
-    It may have moved before. It may even be moving: a git that outlived its daemon does the same, with the same end.
+    The target may have moved already. A git process that outlived its daemon may move it now, with the same result.
     """
     with context.store.read() as tx:
         begun = landings.open_ones(tx, project_context.project.id)
@@ -102,7 +103,7 @@ def _record_target(tx: Transaction, project_context: ProjectContext, commit: str
 
 
 def with_landed_config(hub: Hub, project: Project) -> Project:
-    """The target's legion.toml is in force from now on. One that makes no sense loses the trust: nothing runs by it."""
+    """With the target's legion.toml in force. One that cannot be parsed is not trusted, so nothing runs by it."""
     landed = hub.read_file(project.target, FILE)
     if landed is None:
         return project
@@ -117,7 +118,7 @@ def with_landed_config(hub: Hub, project: Project) -> Project:
 def _record_ticket(
     tx: Transaction, project_context: ProjectContext, intent: LandingIntent, number: int, commit: str
 ) -> None:
-    """While the intent is open nobody can stop or pause the ticket, so it is still landing."""
+    """While the intent is open the ticket cannot be stopped or paused, so it is still landing."""
     ticket = tickets.get(tx, number)
     commands = {*(check.command for check in project_context.config.checks), *ticket.spec.proofs}
     tickets.move(tx, number, Land(commit, unchecked=not (commands or ticket.spec.acceptance)))
@@ -133,7 +134,7 @@ def _record_ticket(
 
 
 def _proof(tx: Transaction, intent: LandingIntent, commands: set[str], names: set[str]) -> list[int]:
-    """The receipts that let it land: the latest green one of each command on the tree that was tested."""
+    """The receipts that prove it: the latest green one of each command on the tested tree."""
     latest = {
         receipt.command: receipt.id
         for receipt in receipts.for_tree(tx, intent.project, intent.tree)

@@ -1,4 +1,4 @@
-"""The person's own commits: noticed here, absorbed through the merge queue like any change, never rewritten."""
+"""Fetches the person's own commits into the hub. The merge queue absorbs them like any change, never rewritten."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from legion.store.board import projects
 
 
 def look(context: Context, project_context: ProjectContext) -> Project:
-    """Bring the person's branch into the hub and remember its tip. What is gone is simply not looked at."""
+    """Fetch the person's branch and store its tip. A branch or repository that is gone is skipped."""
     common_dir, branch = Path(project_context.project.common_dir), project_context.project.branch
     if (
         project_context.project.person_tip is not None
@@ -30,7 +30,7 @@ def look(context: Context, project_context: ProjectContext) -> Project:
     inside = project_context.hub.is_ancestor(tip, target)
     with context.store.write() as tx:
         project = projects.get(tx, project_context.project.id)
-        # Who had all of the target and went back wants it back there, too: that waits like any other commit of theirs.
+        # A person who had all of the target and then reset their branch wants the target reset, too.
         went_back = inside and tip != target == project.person_absorbed
         absorbed = tip if inside and not went_back else None
         if tip == project.person_tip and absorbed in (None, project.person_absorbed):
@@ -40,7 +40,7 @@ def look(context: Context, project_context: ProjectContext) -> Project:
 
 
 def _left(project_context: ProjectContext, tip: str) -> str | None:
-    """The commit that was the tip before, where a rebase or a reset left it behind. The hub holds on to it."""
+    """The former tip, if a rebase or a reset dropped it from the branch. The hub keeps it."""
     before = project_context.project.person_tip
     if before is None or before == tip or project_context.hub.is_ancestor(before, tip):
         return None

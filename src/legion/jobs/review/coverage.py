@@ -1,6 +1,6 @@
-"""What a reader has seen of a change: what stood in its prompt as a whole, and what its journals say that it opened.
+"""Determines which files of a change a reviewer has seen: those shown in full in its prompt, and those it opened.
 
-Of a plain program, and of one whose tools can do more than read, nobody can know it: there its own list is all.
+The journal proves this only for a driver that can be limited to reading; otherwise the reviewer's own list counts.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from collections.abc import Iterable
 from legion.domain.agents.teams import READING
 from legion.domain.review.verdicts import ReviewRequest
 from legion.domain.runs import Run
-from legion.drivers.registry import DriverName
 from legion.jobs.context import Context, ProjectContext
 from legion.jobs.review import prompt
 from legion.runner.journal import JournalEvent, read_journal
@@ -19,21 +18,21 @@ from legion.store.board import verdicts
 from legion.store.work import runs
 
 WHOLE_DIFF = ".legion-change.diff"
-"""Holds what the prompt has no room for, in the reader's own checkout, which nobody keeps."""
+"""Holds the diff that does not fit into the prompt, in the reviewer's checkout, which is thrown away."""
 _READ = "Read"
 
 
 def files_opened(
     context: Context, project_context: ProjectContext, reading: ReviewRequest, this_run: Run
 ) -> frozenset[str] | None:
-    """The files that it opened for this look; None where that cannot be known."""
+    """The files that it opened for this review; None where the journal cannot prove it."""
     spec = read_spec(context.data.runs / this_run.name)
-    tools = spec.options.get("tools") if spec.driver is DriverName.CLAUDE else None
+    tools = spec.profile.tools(spec.options) if spec.profile.capabilities.reads_only else None
     if tools is None or _READ not in tools or not READING.issuperset(tools):
         return None
     with context.store.read() as tx:
-        looks = [run for run in runs.of_seat(tx, this_run) if run.started_at >= reading.asked_at]
-    events = [event for run in looks for event in read_journal(context.data.runs / run.name)]
+        since = [run for run in runs.of_seat(tx, this_run) if run.started_at >= reading.asked_at]
+    events = [event for run in since for event in read_journal(context.data.runs / run.name)]
     root = f"{project_context.worktrees.path(this_run.seat)}/"
     return frozenset(path.removeprefix(root).removeprefix("./") for path in _read_files(events))
 
@@ -43,16 +42,16 @@ def unseen(
 ) -> tuple[str, ...]:
     """Those of the changed files that were cut short in its prompt and that it never opened."""
     with context.store.read() as tx:
-        said = verdicts.said_by(tx, reading.ticket, reading.reader)
-    shown = project_context.hub.diff(said[-1].commit if said else reading.base, reading.commit)
+        earlier = verdicts.said_by(tx, reading.ticket, reading.reader)
+    shown = project_context.hub.diff(earlier[-1].commit if earlier else reading.base, reading.commit)
     cut = frozenset(prompt.cut_short(shown))
     if not cut or (found := files_opened(context, project_context, reading, this_run)) is None or WHOLE_DIFF in found:
         return ()
-    return tuple(path for path in changed if path in cut and _as_noted(path) not in found)
+    return tuple(path for path in changed if path in cut and _as_recorded(path) not in found)
 
 
 def _read_files(events: Iterable[JournalEvent]) -> list[str]:
-    """Of all calls that returned something."""
+    """The inputs of all successful read calls."""
     asked: dict[object, str] = {}
     found = []
     for event in events:
@@ -63,6 +62,6 @@ def _read_files(events: Iterable[JournalEvent]) -> list[str]:
     return found
 
 
-def _as_noted(path: str) -> str:
-    """A journal holds every input in one line."""
+def _as_recorded(path: str) -> str:
+    """A journal stores every input in one line."""
     return " ".join(path.split())

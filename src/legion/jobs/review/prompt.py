@@ -1,6 +1,6 @@
-"""What a reader is told: its rules, the change, what it said before, and the form of its verdict.
+"""Builds a reviewer's prompt: its rules, the change, its earlier findings, and the form of its verdict.
 
-Everything that comes out of the change stands between lines that carry a word which nobody could know who wrote it.
+Everything that comes out of the change is wrapped in random markers that its author could not have guessed.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from legion.git.core.history import FileChange
 from legion.jobs.agent.mail_prompt import quoted
 
 MOST_DIFF = 24_000
-"""Characters of a diff that stand in the prompt; the rest lies in a file."""
+"""Characters of a diff in the prompt; the rest is in a file."""
 _MOST_OF_ONE = 8_000
 _MOST_FILES = 200
 _FILE = "\ndiff --git "
 _CUT = "\n[... cut ...]"
-_MOST_SAID = 40
+_MOST_FINDINGS = 40
 
 RULES = """\
 You read one change for Legion, which lands changes. You did not write it, and you do not speak with who did.
@@ -46,84 +46,84 @@ _FORM = """\
 
 @dataclass(frozen=True, kw_only=True)
 class ReviewMaterial:
-    """What a reader is told about."""
+    """Everything that a reviewer's prompt is built from."""
 
     ticket: Ticket
     reading: ReviewRequest
     files: Sequence[FileChange]
     diff: str
     since: str
-    """The difference to what this reader saw last; empty at its first look."""
+    """The difference to what this reviewer saw last; empty in its first round."""
     said: Sequence[Finding]
-    """Its own findings of before."""
+    """Its own earlier findings."""
     receipts: Sequence[Receipt]
-    """What was run on the change; nothing that is held out."""
+    """The checks that ran on the change, without those that are held out."""
     to_run: Sequence[str]
     """Commands that are run before it lands."""
     pointers: Sequence[str]
-    """Where to look closer."""
+    """Places that need attention."""
     advice: Sequence[Advice] = ()
-    """What who wrote it was told before by others of its team."""
+    """The advice that the builder got from its team."""
     whole_diff: str = ""
-    """The file that holds all of the diff, where the prompt does not."""
+    """The file with the complete diff, where the prompt is too short for it."""
 
 
-def first(matter: ReviewMaterial) -> str:
-    """Everything, for a reader that remembers nothing."""
-    ticket, spec = matter.ticket, matter.ticket.spec
+def first(material: ReviewMaterial) -> str:
+    """For a conversation that starts: everything."""
+    ticket, spec = material.ticket, material.ticket.spec
     asked = _joined([spec.text, *_section("Context", spec.context), *_section("Plan", spec.plan)])
     parts = [f"# Read the change of ticket {ticket.id}: {spec.title}"]
     parts.append(_quote(asked, "what was asked for", f"agent {spec.dispatcher}") if spec.dispatcher else asked)
     parts += _section("It is right when", _numbered(criteria_of(spec.criteria)))
-    parts += [_quote(one.text, "advice to who wrote it", one.role) for one in matter.advice]
-    parts += _section("What was run on it", _ran(matter))
-    parts += _said(matter)
-    parts.append(f"## The change, {_count(matter.files)}")
-    parts.append(_quote(_change(matter, matter.diff), "diff", "the change"))
-    return _asked(parts, matter)
+    parts += [_quote(one.text, "advice to who wrote it", one.role) for one in material.advice]
+    parts += _section("What was run on it", _ran(material))
+    parts += _earlier_findings(material)
+    parts.append(f"## The change, {_count(material.files)}")
+    parts.append(_quote(_change(material, material.diff), "diff", "the change"))
+    return _with_form(parts, material)
 
 
-def again(matter: ReviewMaterial) -> str:
-    """For a reader that remembers the ticket: what is new."""
-    if matter.reading.refused:
-        return _asked([], matter)
-    if matter.reading.round == 1:
-        return f"You were cut off, through no fault of yours. This is what is asked of you.\n\n{first(matter)}"
-    new = "was changed: read it again" if matter.since else "is to be read once more"
-    parts = [f"# Ticket {matter.ticket.id} {new}"]
-    parts += _section("What was run on it", _ran(matter))
-    parts += _said(matter)
-    parts.append(f"## The change now, {_count(matter.files)}, and what is new since you looked")
-    parts.append(_quote(_change(matter, matter.since), "diff", "the change"))
-    return _asked(parts, matter)
+def again(material: ReviewMaterial) -> str:
+    """For a conversation that resumes: what is new."""
+    if material.reading.refused:
+        return _with_form([], material)
+    if material.reading.round == 1:
+        return f"You were cut off, through no fault of yours. This is what is asked of you.\n\n{first(material)}"
+    new = "was changed: read it again" if material.since else "is to be read once more"
+    parts = [f"# Ticket {material.ticket.id} {new}"]
+    parts += _section("What was run on it", _ran(material))
+    parts += _earlier_findings(material)
+    parts.append(f"## The change now, {_count(material.files)}, and what is new since you looked")
+    parts.append(_quote(_change(material, material.since), "diff", "the change"))
+    return _with_form(parts, material)
 
 
-def _asked(parts: Sequence[str], matter: ReviewMaterial) -> str:
-    refused = matter.reading.complaint if matter.reading.refused else ""
-    told = [f"Your last answer cannot be used, because {refused}. Answer once more."] if refused else []
-    return _joined([*parts, *told, f"## Your verdict\n{_FORM}"]) + "\n"
+def _with_form(parts: Sequence[str], material: ReviewMaterial) -> str:
+    refused = material.reading.complaint if material.reading.refused else ""
+    complaint = [f"Your last answer cannot be used, because {refused}. Answer once more."] if refused else []
+    return _joined([*parts, *complaint, f"## Your verdict\n{_FORM}"]) + "\n"
 
 
-def _said(matter: ReviewMaterial) -> list[str]:
+def _earlier_findings(material: ReviewMaterial) -> list[str]:
     lines = [
         f"- {finding.id}, {'settled' if finding.settled else finding.weight.value}, {finding.place}: {finding.text}"
-        for finding in matter.said[-_MOST_SAID:]
+        for finding in material.said[-_MOST_FINDINGS:]
     ]
     rule = "Do not raise again what is settled. What you let pass and nobody touched since does not block any more."
     return _section("What you found before", "\n".join([*lines, rule])) if lines else []
 
 
-def _ran(matter: ReviewMaterial) -> str:
-    lines = [f"- `{receipt.command}`: {receipt.verdict.value}" for receipt in matter.receipts]
-    lines += [f"- `{command}`: before it lands" for command in matter.to_run]
+def _ran(material: ReviewMaterial) -> str:
+    lines = [f"- `{receipt.command}`: {receipt.verdict.value}" for receipt in material.receipts]
+    lines += [f"- `{command}`: before it lands" for command in material.to_run]
     return "\n".join(lines)
 
 
-def _change(matter: ReviewMaterial, diff: str) -> str:
-    """All of it is the builder's words: names of files, too."""
-    closer = f"Look closer here:\n{_listed(matter.pointers)}" if matter.pointers else ""
-    shown = _bounded(diff, matter.whole_diff) if diff else "(no difference)"
-    return _joined([_files(matter.files), closer, shown])
+def _change(material: ReviewMaterial, diff: str) -> str:
+    """All of it was written by the builder, names of files included."""
+    closer = f"Look closer here:\n{_listed(material.pointers)}" if material.pointers else ""
+    shown = _bounded(diff, material.whole_diff) if diff else "(no difference)"
+    return _joined([_files(material.files), closer, shown])
 
 
 def _files(files: Sequence[FileChange]) -> str:
@@ -143,7 +143,7 @@ def _count(files: Sequence[FileChange]) -> str:
 
 
 def cut_short(diff: str) -> tuple[str, ...]:
-    """Paths whose difference does not stand in the prompt as a whole."""
+    """Paths whose difference is cut in the prompt."""
     found: list[str] = []
     length = 0
     for at, (piece, shown) in enumerate(_pieces(diff)):
@@ -155,7 +155,7 @@ def cut_short(diff: str) -> tuple[str, ...]:
 
 
 def _pieces(diff: str) -> list[tuple[str, str]]:
-    """The part of each file, and as much of it as fits, so that a long one hides no other."""
+    """The diff of each file, and as much of it as fits, so that a long one does not displace the others."""
     pieces, left = [], MOST_DIFF
     for piece in diff.split(_FILE):
         room = min(left, _MOST_OF_ONE) if len(diff) > MOST_DIFF else left

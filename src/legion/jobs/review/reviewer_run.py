@@ -1,4 +1,4 @@
-"""A reader's run: its own checkout of the change, its own state, its program, and what it is told."""
+"""Prepares a reviewer's run: its own checkout of the change, its own state, its program and its prompt."""
 
 from __future__ import annotations
 
@@ -11,24 +11,20 @@ from legion.domain.review.verdicts import ReviewedSince, ReviewRequest, ReviewSu
 from legion.domain.runs import Run
 from legion.domain.tickets.evidence import criteria_of
 from legion.domain.tickets.ticket import Change, Ticket
-from legion.drivers.registry import DriverName
-from legion.jobs.agent import claude, spec, teams
-from legion.jobs.agent.claude import RunInput, RunPaths
-from legion.jobs.agent.spec import AgentProgram
+from legion.jobs.agent import model_run, spec, teams
+from legion.jobs.agent.model_run import AgentProgram, RunInput, RunPaths
 from legion.jobs.checks import approvals, reviewers
 from legion.jobs.context import Context, ProjectContext
 from legion.jobs.review import coverage, prompt
 from legion.jobs.review.coverage import WHOLE_DIFF
 from legion.jobs.review.prompt import ReviewMaterial
 from legion.jobs.workspace import environment, safe_files, setup
-from legion.runner.journal import read_journal
-from legion.runner.spec import RunFolder, RunSpec, read_spec, write_spec
+from legion.runner.spec import write_spec
 from legion.store.board import receipts, verdicts
 from legion.store.work import runs, usage
 from legion.system import crash
 from legion.system.crash import Point
 
-_LONGEST_OUTPUT = 400_000
 _MOST_POINTERS = 20
 
 
@@ -45,30 +41,31 @@ def prepare(
     chosen = spec.agent(
         context, project_context.config, "", stage.role.driver or context.user.reviewer.driver or CLAUDE
     )
-    runs_things = chosen.argv is not None or stage.tools is None or not stage.tools <= READING
-    if runs_things:
+    only_reads = chosen.capabilities.reads_only and stage.tools is not None and stage.tools <= READING
+    if not only_reads:
         setup.ensure(context, project_context, tree, setup.record_of(project_context, tree))
-        around = environment.prepare(context, project_context, this_run, tree)
+        env = environment.prepare(context, project_context, this_run, tree)
     else:
-        # Nothing of the change is run there, so it cannot show its reader other files than its own.
-        around = environment.bare(context, this_run)
+        # Nothing of the change is executed, so it cannot show its reviewer other files than its own.
+        env = environment.bare(context, this_run)
     folder = context.data.runs / this_run.name
     given = folder / "given"
     given.mkdir(parents=True, exist_ok=True)
-    told = {"LEGION_ROLE": reading.reader, "LEGION_ROUND": str(reading.round)}
-    place = spec.place(context, project_context, this_run, chosen, tree, given, around, **told)
-    matter = _matter(context, project_context, ticket, reading, tree)
-    write_spec(folder, _spec(context, project_context, this_run, matter, stage, chosen, place))
+    variables = {"LEGION_ROLE": reading.reader, "LEGION_ROUND": str(reading.round)}
+    paths = spec.run_paths(context, project_context, this_run, chosen, tree, given, env, **variables)
+    material = _material(context, project_context, ticket, reading, tree)
+    run_input = _input(context, stage, material, chosen, paths)
+    write_spec(folder, model_run.spec(context, this_run, chosen, run_input, paths))
 
 
 def subject(
     context: Context, project_context: ProjectContext, ticket: Ticket, reading: ReviewRequest, this_run: Run
 ) -> ReviewSubject:
-    """What its answer is held against."""
+    """The facts that its verdict is checked against."""
     paths = tuple(file.path for file in project_context.hub.changed_files(reading.base, reading.commit))
     return ReviewSubject(
         changed=paths,
-        # What cannot be printed comes from nobody who has read the list of files.
+        # A path that cannot be printed was not copied from the list of files.
         exists=lambda path: (
             path in paths
             or (
@@ -82,86 +79,54 @@ def subject(
     )
 
 
-def last_words(context: Context, this_run: Run) -> str:
-    """The last message of a conversation, or all that a plain program printed. Never a file of its tree."""
-    folder = context.data.runs / this_run.name
-    if read_spec(folder).driver is DriverName.COMMAND:
-        return _output(RunFolder(folder).output)
-    said = [event.facts.get("text") for event in read_journal(folder) if event.kind == "result"]
-    return str(said[-1] or "") if said else ""
-
-
 def since(
     project_context: ProjectContext, before: ReviewRequest | None, reading: ReviewRequest
 ) -> ReviewedSince | None:
-    """What has changed since the reader's last verdict; None where there is none."""
+    """What has changed since the reviewer's last verdict; None where there is none."""
     if before is None:
         return None
     found = diffs.read(project_context.hub.patch(before.commit, reading.commit))
-    return ReviewedSince(lines={file.path: [_place(hunk) for hunk in file.hunks] for file in found})
+    return ReviewedSince(lines={file.path: [_line_range(hunk) for hunk in file.hunks] for file in found})
 
 
-def _place(hunk: diffs.Hunk) -> tuple[int, int]:
+def _line_range(hunk: diffs.Hunk) -> tuple[int, int]:
     return hunk.place, hunk.added[-1].number if hunk.added else hunk.place
 
 
-def _output(path: Path) -> str:
-    try:
-        with path.open("rb") as file:
-            file.seek(0, 2)
-            file.seek(max(0, file.tell() - _LONGEST_OUTPUT))
-            return file.read().decode("utf-8", "replace")
-    except FileNotFoundError:
-        return ""
-
-
-def _spec(
-    context: Context,
-    project_context: ProjectContext,
-    this_run: Run,
-    matter: ReviewMaterial,
-    stage: TeamStage,
-    chosen: AgentProgram,
-    place: RunPaths,
-) -> RunSpec:
-    if chosen.argv is None:
-        errand = _errand(context, stage, matter, place.tree)
-        return claude.spec(context, this_run, errand, place, chosen.timeout)
-    words = f"{prompt.RULES}\n\n{stage.role.prompt}\n\n{prompt.first(matter)}"
-    return spec.plain(this_run, chosen, place, words)
-
-
-def _errand(context: Context, stage: TeamStage, matter: ReviewMaterial, tree: Path) -> RunInput:
-    ticket, words = matter.ticket, {*claude.WORDS, *claude.places_of_words(tree)}
+def _input(
+    context: Context, stage: TeamStage, material: ReviewMaterial, chosen: AgentProgram, paths: RunPaths
+) -> RunInput:
+    ticket = material.ticket
+    instructions = {*chosen.driver.instruction_files, *model_run.instruction_files(paths.tree, chosen.driver)}
     with context.store.read() as tx:
         spent = usage.of_ticket(tx, ticket.id).usd
     return RunInput(
-        prompt=prompt.first(matter),
-        again=prompt.again(matter),
+        prompt=prompt.first(material),
+        resume_prompt=prompt.again(material),
         rules=f"{prompt.RULES}\n\n{stage.role.prompt}".strip(),
         model=reviewers.model(context, ticket, stage),
-        allowance=claude.allowance(context, ticket),
+        allowance=model_run.allowance(context, ticket),
         spent=spent,
         tools=teams.tools(stage, ticket),
         provider=stage.role.provider,
         role=stage.role.name,
         team=teams.of_ticket(context, ticket).team,
-        # A change must not bring rules for who reads it.
-        obeys=not any(file.path in words for file in matter.files),
+        # A change must not bring rules for its reviewer.
+        reads_instructions=not any(file.path in instructions for file in material.files),
     )
 
 
-def _matter(
+def _material(
     context: Context, project_context: ProjectContext, ticket: Ticket, reading: ReviewRequest, tree: Path
 ) -> ReviewMaterial:
     with context.store.read() as tx:
         seen = verdicts.said_by(tx, ticket.id, reading.reader)
-        built, advice = runs.latest(tx, ticket.id), teams.advised(tx, ticket)
+        built, advice = runs.latest(tx, ticket.id), teams.advice_for_builder(tx, ticket)
         ran = list(receipts.of_ticket(tx, ticket.id))
         ran += receipts.for_commit(tx, ticket.project, ticket.landed) if ticket.landed else ()
     change = Change(base=reading.base, commit=reading.commit)
     diff = project_context.hub.diff(change.base, change.commit)
-    # What is held out must not reach the builder by way of a finding.
+    # A held-out check must not reach the builder through a finding.
     began = built.started_at if built is not None else 0.0
     fresh = {one.command: one for one in ran if one.made_at >= began and not one.held_out}
     commands = [check.command for check in project_context.config.checks if check.command not in fresh]
@@ -178,12 +143,12 @@ def _matter(
         to_run=[] if ticket.ended else commands,
         pointers=_pointers(project_context, ticket, change),
         advice=advice,
-        whole_diff=_beside(tree, diff) if cut else "",
+        whole_diff=_write_diff(tree, diff) if cut else "",
     )
 
 
-def _beside(tree: Path, diff: str) -> str:
-    """The file with all of it; empty where the change itself stands in its place."""
+def _write_diff(tree: Path, diff: str) -> str:
+    """The file with the complete diff; empty where the change has a file of that name."""
     try:
         safe_files.write(tree, WHOLE_DIFF, diff.encode())
     except OSError:

@@ -1,7 +1,7 @@
-"""The part of the run job in which a role advises: an agent of its own looks at ticket and code before the work.
+"""The part of the run job in which an adviser reads ticket and code before the builder starts.
 
-Its checkout is thrown away; only its last words count. They are stored with the end of the run, and the ticket goes
-back to the queue as the same attempt: who comes next follows from what is stored.
+Its checkout is thrown away; only its final message counts. It is stored with the end of the run, and the ticket returns
+to the queue as the same attempt: the next role follows from what is stored.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from legion.domain.runs import Outcome, Run
 from legion.domain.tickets import ladder
 from legion.domain.tickets.attempts import next_try
 from legion.domain.tickets.ticket import Park, Resume, Step, Ticket
-from legion.jobs.agent import claude, spec, teams
-from legion.jobs.agent.briefing import ADVISING, advising, once_more
-from legion.jobs.agent.claude import RunInput
+from legion.jobs.agent import model_run, spec, teams
+from legion.jobs.agent.briefing import ADVISER_RULES, advice_prompt, once_more
+from legion.jobs.agent.final_message import final_message
+from legion.jobs.agent.model_run import RunInput
 from legion.jobs.attempts import escalation
 from legion.jobs.context import Context, ProjectContext
-from legion.jobs.review.reviewer_run import last_words
 from legion.jobs.supervise import outcome as judging
 from legion.jobs.workspace import environment, setup
 from legion.jobs.workspace.environment import WorkspaceEnv
@@ -32,14 +32,14 @@ from legion.system import crash
 from legion.system.crash import Point
 
 LONGEST = 8000
-"""Characters of an advice that are kept: they stand in the builder's briefing."""
+"""Characters of an advice that are kept: they are part of the builder's briefing."""
 _CUT = "\n[... cut ...]"
 
 
 def start(tx: Transaction, ticket: Ticket) -> Run:
-    """The run of whose turn it is: of the first role whose advice is missing, else of who builds.
+    """The run of the first role whose advice is missing, else of the builder.
 
-    Fresh eyes begin a conversation, whoever has them.
+    A ticket that was escalated starts a new conversation in every role.
     """
     stage = teams.at_turn(tx, ticket, crews.get(tx, ticket.spec.crew))
     role, part = (stage.key, RolePart.ADVISE) if stage.part is RolePart.ADVISE else ("", RolePart.BUILD)
@@ -62,21 +62,22 @@ class AdvisorEnd:
 
 
 def conclude(context: Context, ticket: Ticket, this_run: Run, ended: EndedRun | LostRun) -> AdvisorEnd:
-    """A failed adviser costs an attempt; what happened to it is no feedback for who builds."""
+    """A failed adviser costs an attempt; its failure is no feedback for the builder."""
     outcome, detail = judging.outcome(ended)
-    words = last_words(context, this_run).strip() if outcome in (Outcome.FINISHED, Outcome.GAVE_UP) else ""
-    if words:
+    given = outcome in (Outcome.FINISHED, Outcome.GAVE_UP)
+    message = final_message(context.data.runs / this_run.name).strip() if given else ""
+    if message:
         turn = turn_of(ladder.place(ticket))
-        text = words if len(words) <= LONGEST else words[:LONGEST] + _CUT
-        spoken = Advice(ticket=ticket.id, turn=turn, role=this_run.role, run=this_run.id, text=text)
-        return AdvisorEnd(outcome=outcome, detail="advised", step=Resume(f"{this_run.role} has advised"), advice=spoken)
+        text = message if len(message) <= LONGEST else message[:LONGEST] + _CUT
+        advice = Advice(ticket=ticket.id, turn=turn, role=this_run.role, run=this_run.id, text=text)
+        return AdvisorEnd(outcome=outcome, detail="advised", step=Resume(f"{this_run.role} has advised"), advice=advice)
     if outcome in (Outcome.FINISHED, Outcome.GAVE_UP):
         step: Step = next_try(ticket, f"{this_run.role} gave no advice", "")
     elif outcome in (Outcome.FAILED, Outcome.TIMED_OUT):
         step = next_try(ticket, f"{this_run.role} gave no advice: its program failed ({detail})", "")
     else:
         unfinished = judging.unfinished(context, ticket, this_run, ended)
-        assert unfinished is not None, "all that is left are ends in the middle"
+        assert unfinished is not None, "every other outcome is an unfinished run"
         step = unfinished
     rest = judging.rest_after(context, ticket, ended, step)
     return AdvisorEnd(outcome=outcome, detail=detail, step=step, rest=rest)
@@ -84,28 +85,27 @@ def conclude(context: Context, ticket: Ticket, this_run: Run, ended: EndedRun | 
 
 def prepare(context: Context, project_context: ProjectContext, ticket: Ticket, this_run: Run) -> None:
     """Checkout, prompt, spec. Dependencies only for a role that could run something."""
-    assert ticket.base is not None, "a started ticket stands on a base"
+    assert ticket.base is not None, "a started ticket has a base"
     crew = teams.of_ticket(context, ticket)
     stage = crew.stage(this_run.role)
     assert stage is not None, "a ticket keeps its crew"
     seat = this_run.seat
     crash.reach(Point.ADVISE_BEFORE_WORKTREE)
     tree = project_context.worktrees.replant(
-        seat, ticket.base, _ground(context, project_context, ticket), f"legion/{seat}", attempt=this_run.id
+        seat, ticket.base, _start_tree(context, project_context, ticket), f"legion/{seat}", attempt=this_run.id
     )
     crash.reach(Point.ADVISE_AFTER_WORKTREE)
     if stage.tools is None or stage.tools - READING:
         setup.ensure(context, project_context, tree, setup.record_of(project_context, tree))
-    around = environment.prepare(context, project_context, this_run, tree)
+    env = environment.prepare(context, project_context, this_run, tree)
     folder = context.data.runs / this_run.name
-    place = folder / "given"
-    place.mkdir(parents=True, exist_ok=True)
-    write_spec(folder, _spec(context, project_context, ticket, this_run, stage, crew, tree, around))
+    (folder / "given").mkdir(parents=True, exist_ok=True)
+    write_spec(folder, _spec(context, project_context, ticket, this_run, stage, crew, tree, env))
 
 
-def _ground(context: Context, project_context: ProjectContext, ticket: Ticket) -> str:
-    """The tree as who builds next will find it."""
-    assert ticket.base is not None, "a started ticket stands on a base"
+def _start_tree(context: Context, project_context: ProjectContext, ticket: Ticket) -> str:
+    """The tree as the builder will find it."""
+    assert ticket.base is not None, "a started ticket has a base"
     if ticket.plant is not None:
         return ticket.plant
     with context.store.read() as tx:
@@ -121,28 +121,26 @@ def _spec(
     stage: TeamStage,
     crew: Crew,
     tree: Path,
-    around: WorkspaceEnv,
+    env: WorkspaceEnv,
 ) -> RunSpec:
-    handed = context.data.runs / this_run.name / "given"
+    given = context.data.runs / this_run.name / "given"
     chosen = spec.agent(context, project_context.config, "", stage.role.driver or ticket.spec.driver)
-    where = spec.place(context, project_context, this_run, chosen, tree, handed, around, LEGION_ROLE=stage.key)
+    paths = spec.run_paths(context, project_context, this_run, chosen, tree, given, env, LEGION_ROLE=stage.key)
     with context.store.read() as tx:
-        tried, heard = escalation.tried(tx, ticket), teams.advised(tx, ticket)
+        tried, earlier = escalation.tried(tx, ticket), teams.advice_for_builder(tx, ticket)
         spent = usage.of_ticket(tx, ticket.id).usd
-    others = [one for one in heard if one.role != stage.key]
-    prompt = advising(ticket, project_context.config, tried, others)
-    if chosen.argv is None:
-        errand = RunInput(
-            prompt=prompt,
-            again=once_more(prompt),
-            rules=f"{ADVISING}\n\n{stage.role.prompt}".strip(),
-            model=stage.role.model,
-            provider=stage.role.provider,
-            tools=teams.tools(stage, ticket),
-            allowance=claude.allowance(context, ticket),
-            spent=spent,
-            role=stage.role.name,
-            team=crew.team,
-        )
-        return claude.spec(context, this_run, errand, where, chosen.timeout)
-    return spec.plain(this_run, chosen, where, f"{ADVISING}\n\n{stage.role.prompt}\n\n{prompt}")
+    others = [one for one in earlier if one.role != stage.key]
+    prompt = advice_prompt(ticket, project_context.config, tried, others)
+    run_input = RunInput(
+        prompt=prompt,
+        resume_prompt=once_more(prompt),
+        rules=f"{ADVISER_RULES}\n\n{stage.role.prompt}".strip(),
+        model=stage.role.model,
+        provider=stage.role.provider,
+        tools=teams.tools(stage, ticket),
+        allowance=model_run.allowance(context, ticket),
+        spent=spent,
+        role=stage.role.name,
+        team=crew.team,
+    )
+    return model_run.spec(context, this_run, chosen, run_input, paths)

@@ -1,4 +1,4 @@
-"""Taking a landed ticket back: its change in reverse, as a change of its own. No agent is needed for that."""
+"""Reverts a landed ticket: builds the reverse of its change as a change of its own, without an agent."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from legion.store.board import tickets
 
 def undo(context: Context, project_context: ProjectContext, ticket: Ticket) -> tuple[Propose | Fail, Saved | None]:
     """The change that a ticket of this kind proposes, made on the target as it is now."""
-    assert ticket.spec.undoes is not None, "only such a ticket comes here"
+    assert ticket.spec.undoes is not None, "only a ticket that undoes another is reverted"
     with context.store.read() as tx:
         landed = tickets.get(tx, ticket.spec.undoes)
         stood_on = before(tx, project_context, landed)
@@ -27,7 +27,7 @@ def undo(context: Context, project_context: ProjectContext, ticket: Ticket) -> t
             saved = Saved(commit=commit, tree=tree, changed=True, nested=(), left_out=())
             return Propose(Change(base=target, commit=commit)), saved
         case MergeConflict():
-            return Fail(f"it cannot be taken back: {conflict_words(made)}", cause=Cause.CONFLICT), None
+            return Fail(f"it cannot be reverted: {conflict_words(made)}", cause=Cause.CONFLICT), None
         case None:
             return Fail(f"nothing of ticket {landed.id} is left in the target"), None
 

@@ -16,9 +16,10 @@ from legion.domain.errors import LegionError
 from legion.domain.runs import agent_seat
 from legion.domain.scheduling.admission import StartCandidate
 from legion.domain.tickets.ticket import State, Ticket
+from legion.drivers import registry
 from legion.gateway.access.routing import Route, route_for
 from legion.gateway.files.passes import Pass
-from legion.jobs.agent import claude, model_access, spec, teams
+from legion.jobs.agent import model_access, spec, teams
 from legion.jobs.agent.model_access import OWN_LOGIN, GatewayAccess
 from legion.jobs.attempts import escalation
 from legion.jobs.context import Context
@@ -144,7 +145,7 @@ class _AccountResolver:
         if key not in self._known:
             try:
                 chosen = spec.agent(self._context, self._configs[project], seat.command, seat.driver)
-                self._known[key] = chosen.argv is None
+                self._known[key] = chosen.capabilities.models
             except (LegionError, KeyError):
                 self._known[key] = False
         return self._known[key]
@@ -165,7 +166,7 @@ def _accounts(context: Context, routes: tuple[Route, ...], seat: _RunPreview) ->
         return (OWN_LOGIN,)
     model = seat.model or context.user.claude.model
     pass_ = Pass(run="", ticket=0, project=0, agent=seat.agent, provider=way.provider, role=seat.role, team=seat.team)
-    route = route_for(routes, pass_, claude.pattern(model) if model else _SOME_MODEL)
+    route = route_for(routes, pass_, registry.default().model_pattern(model) if model else _SOME_MODEL)
     return tuple(dict.fromkeys(target.provider for target in route.to))
 
 

@@ -1,6 +1,6 @@
-"""Tickets that wait for a way to a model: what is still missing, and letting them go on when nothing is.
+"""Wakes tickets that wait for a provider, as soon as nothing is missing any longer.
 
-Of files only times and sizes are looked at here; nothing of a key.
+Only times and sizes of files are read here, never a key.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from legion.domain.errors import LegionError
 from legion.domain.rules import Rule
 from legion.domain.scheduling.decide import JobKind
 from legion.domain.tickets.ticket import ParkReason, Ticket, Unpark
-from legion.jobs.agent import claude, model_access
+from legion.jobs.agent import model_access, model_run
 from legion.jobs.agent.model_access import GatewayAccess
 from legion.jobs.context import Context
 from legion.store.board import tickets
@@ -24,14 +24,14 @@ from legion.store.database.transactions import ReadTransaction
 from legion.store.staff import agents
 
 _SETTLED = 6.0
-"""Seconds after the last refusal; by then the gateway has forgotten that a key was not there."""
+"""Seconds after the last refusal; by then the gateway no longer remembers that a key was missing."""
 
 
 def missing(context: Context) -> str:
     """What keeps Claude Code from starting, in one sentence that says what to do; empty where nothing does."""
     try:
         way = model_access.choose(context)
-        claude.find_program(context)
+        model_run.find_program(context)
         if isinstance(way, GatewayAccess):
             one = model_access.known(context)[way.provider]
             return model_access.key_advice(way.provider, one) if model_access.key_found(context, one) is False else ""
@@ -41,29 +41,29 @@ def missing(context: Context) -> str:
 
 
 def go_on(context: Context) -> list[int]:
-    """Tell the gateway what there is now; where nothing is missing, wake every ticket that waits for a provider."""
+    """Write the providers and routes for the gateway; if nothing is missing, wake every ticket that waits for one."""
     model_access.tell_gateway(context)
     if missing(context):
         return []
     with context.store.write() as tx:
         waiting = [ticket.id for ticket in _waiting(tx)]
         agents.let_go_on(tx)
-    for job in [job for job in list(context.rests) if job[0] is JobKind.SERVE]:
-        context.rests.pop(job, None)
+    backoffs = context.live.scheduler.backoffs
+    backoffs.remove(job for job in backoffs.current if job[0] is JobKind.SERVE)
     context.store.tell()
     return _wake(context, waiting)
 
 
 class ProviderWatch:
-    """Notices that a person mended what tickets wait for, in whatever way they did it."""
+    """Notices that a person fixed what tickets wait for, in whatever way they did it."""
 
     def __init__(self, context: Context) -> None:
         self._context = context
         self._began = context.clock()
-        self._judged: tuple[_Signs, tuple[int, ...]] | None = None
+        self._judged: tuple[_Fingerprint, tuple[int, ...]] | None = None
 
     def look(self) -> bool:
-        """Wake whoever can go on. Whether anybody waited; if so, it is worth looking again soon."""
+        """Wake the tickets that can resume. True where any waited: then check again soon."""
         with self._context.store.read() as tx:
             waiting = _waiting(tx)
         if not waiting:
@@ -71,39 +71,39 @@ class ProviderWatch:
             return False
         if self._context.clock() - max(ticket.moved_at for ticket in waiting) < _SETTLED:
             return True
-        signs = self._signs()
-        this, before = (signs, tuple(ticket.id for ticket in waiting)), self._judged
+        seen = self._fingerprint()
+        this, before = (seen, tuple(ticket.id for ticket in waiting)), self._judged
         if this == before:
             return True
         self._judged = this
-        # What changed before our eyes may leave no time behind: a file that was deleted, an older program.
-        since = math.inf if before is not None and before[0] != signs else signs.newest
-        mended = [ticket.id for ticket in waiting if ticket.moved_at < since]
-        if mended and not missing(self._context):
+        # A change seen between two checks may have no newer time: a deleted file, an older program.
+        since = math.inf if before is not None and before[0] != seen else seen.newest
+        fixed = [ticket.id for ticket in waiting if ticket.moved_at < since]
+        if fixed and not missing(self._context):
             model_access.tell_gateway(self._context)
-            _wake(self._context, mended)
+            _wake(self._context, fixed)
         return True
 
-    def _signs(self) -> _Signs:
+    def _fingerprint(self) -> _Fingerprint:
         there = _known(self._context)
         variables = tuple(model_access.key_found(self._context, one) for one in there.values() if one.key_env)
         files = tuple(_file(path) for path in _places(self._context, there))
         # A new daemon has a new environment.
         began = self._began if variables else 0.0
-        return _Signs(files=files, variables=variables, newest=max([began, *(file.changed for file in files)]))
+        return _Fingerprint(files=files, variables=variables, newest=max([began, *(file.changed for file in files)]))
 
 
 @dataclass(frozen=True, kw_only=True)
 class _File:
     path: str
     changed: float
-    """When, whoever copied which times; 0 where nothing is there."""
+    """The time of its inode, which copying does not preserve; 0 for a missing file."""
     size: int
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Signs:
-    """Cheap to look at, and different after a person mended something."""
+class _Fingerprint:
+    """Cheap to read, and different after a person fixed something."""
 
     files: tuple[_File, ...]
     variables: tuple[bool | None, ...]
@@ -115,7 +115,7 @@ def _known(context: Context) -> Mapping[str, ProviderConfig]:
     try:
         return model_access.known(context)
     except LegionError:
-        # Its file makes no sense at the moment; when it is mended, its time changes.
+        # The file cannot be parsed; when it is fixed, its time changes.
         return {}
 
 
@@ -144,7 +144,7 @@ def _waiting(tx: ReadTransaction) -> list[Ticket]:
 
 
 def _wake(context: Context, wanted: Iterable[int]) -> list[int]:
-    """Those of them that still wait."""
+    """Wake those of them that still wait, and return them."""
     with context.store.write() as tx:
         woken = [ticket.id for ticket in _waiting(tx) if ticket.id in set(wanted)]
         for ticket in woken:

@@ -1,33 +1,36 @@
-"""Keeps the right jobs running: loads a snapshot, asks `decide`, claims and starts what it says.
+"""Keeps the right jobs running: loads a snapshot, asks `decide`, then claims and starts the jobs that it returns.
 
-One thread decides; each job has a thread of its own. A job that breaks rests for a while and is started again, so
-that a full disk or a bug costs time and never a ticket.
+One thread decides; each job has a thread of its own. A job that raises an error backs off and is started again, so a
+full disk or a bug costs time and never a ticket.
 """
 
 from __future__ import annotations
 
 import logging
 import math
+import queue
 import shutil
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from legion.config.files.project import parse
-from legion.domain.errors import LegionError, StateConflict
+from legion.config.files.project import ProjectConfig, parse
+from legion.domain.errors import BadInput, LegionError, StateConflict
 from legion.domain.events import EventKind
+from legion.domain.projects import Project
 from legion.domain.rules import Rule
-from legion.domain.scheduling.admission import AdmissionState, HoldReason, StartCandidate
+from legion.domain.scheduling.admission import AdmissionState
 from legion.domain.scheduling.claims import Claim
-from legion.domain.scheduling.decide import Command, HandBack, JobKind, StartJob, Wake, decide
+from legion.domain.scheduling.decide import BoardSnapshot, Command, HandBack, JobKind, StartJob, Wake, decide
 from legion.domain.scheduling.throttle import ThrottleState
 from legion.domain.tickets.ticket import Inspect, Start, State, Unpark
 from legion.jobs.checks.job import check
-from legion.jobs.context import Backoff, Context
+from legion.jobs.context import Context
 from legion.jobs.landing.baseline import baseline
 from legion.jobs.landing.job import land
+from legion.jobs.live_state import Backoff
 from legion.jobs.review import job as reviewing
 from legion.jobs.review.job import review
 from legion.jobs.run import advisors
@@ -38,7 +41,7 @@ from legion.jobs.turn.claimed_tickets import hand_back
 from legion.jobs.turn.job import begin, serve
 from legion.store import snapshot
 from legion.store.board import projects, tickets
-from legion.store.database.transactions import Transaction
+from legion.store.database.transactions import Store, Transaction
 from legion.store.staff import agents
 from legion.store.work import claims
 from legion.system import crash
@@ -55,14 +58,39 @@ JOBS: Mapping[JobKind, Callable[[Context, Claim], None]] = {
     JobKind.SERVE: serve,
 }
 
-_OF_TICKETS = (JobKind.RUN, JobKind.CHECK, JobKind.REVIEW)
-_FIRST_REST, _LONGEST_REST = 1.0, 300.0
-_LONGEST_REST_WITHOUT_ROOM = 10.0
-_NO_ROOM = 1 << 20
-_LOOK_AGAIN = 2.0
-_LONGEST_WORDS = 500
-_BREATH, _LONGEST_BREATH = 4, 0.05
-"""Deciding takes at most a fifth of a processor: what happens in quick succession is decided on together."""
+_TICKET_JOBS = (JobKind.RUN, JobKind.CHECK, JobKind.REVIEW)
+_FIRST_BACKOFF, _LONGEST_BACKOFF = 1.0, 300.0
+_LONGEST_BACKOFF_ON_FULL_DISK = 10.0
+_FULL_DISK = 1 << 20
+"""Fewer free bytes than this."""
+_RECHECK_SETTINGS = 2.0
+_LONGEST_REASON = 500
+_PAUSE, _LONGEST_PAUSE = 4, 0.05
+"""Deciding takes at most a fifth of a processor: events in quick succession are decided on together."""
+
+
+class UnreleasedClaims:
+    """Claims of jobs that have ended and could not release them, because the store or the thread failed."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._claims: queue.SimpleQueue[Claim] = queue.SimpleQueue()
+
+    def add(self, claim: Claim) -> None:
+        self._claims.put(claim)
+
+    def release_all(self) -> None:
+        """Each claim is taken out before its write and put back if that fails: other threads add some meanwhile."""
+        for _ in range(self._claims.qsize()):
+            claim = self._claims.get()
+            try:
+                with self._store.write() as tx:
+                    # An earlier try may have been committed although it raised.
+                    if claims.still_mine(tx, claim):
+                        claims.finish(tx, claim)
+            except BaseException:
+                self._claims.put(claim)
+                raise
 
 
 class Scheduler:
@@ -70,13 +98,15 @@ class Scheduler:
         self.context = context
         self._wake = threading.Event()
         self._stopping = threading.Event()
-        self._left_over: list[Claim] = []
-        self._stances: dict[str, ThrottleState] = {}
-        self._purser = throttle.BudgetAsker(context)
-        self._loop = threading.Thread(target=self._conduct, name="conductor", daemon=True)
+        self._state = context.live.scheduler
+        self._unreleased = UnreleasedClaims(context.store)
+        self._throttles: dict[str, ThrottleState] = {}
+        """By account: the state that was recorded last."""
+        self._budget_asker = throttle.BudgetAsker(context)
+        self._loop = threading.Thread(target=self._keep_deciding, name="scheduler", daemon=True)
 
     def start(self) -> None:
-        """Claims of a daemon before us are void: its jobs ended with it. What they left undone is decided anew."""
+        """Void the claims of an earlier daemon: its jobs ended with it. Their work is decided on again."""
         with self.context.store.write() as tx:
             for claim in claims.active(tx):
                 claims.finish(tx, claim)
@@ -85,23 +115,23 @@ class Scheduler:
         self._loop.start()
 
     def poke(self) -> None:
-        """Something happened that may change what should be running."""
+        """Decide again soon: an event may have changed what should be running."""
         self._wake.set()
 
     def stop(self) -> None:
-        """Decide nothing more. Jobs are left where they are: agents go on, and the next daemon adopts them."""
+        """Stop deciding. Jobs stay where they are: agents keep working, and the next daemon adopts them."""
         self._stopping.set()
         self._wake.set()
         if self._loop.ident is not None:
             self._loop.join()
 
-    def _conduct(self) -> None:
+    def _keep_deciding(self) -> None:
         wake_at: float | None = None
-        rested_at = 0.0
+        not_before = 0.0
         while not self._stopping.is_set():
             timeout = None if wake_at is None else max(0.0, wake_at - self.context.clock())
             self._wake.wait(timeout)
-            if self._stopping.wait(max(0.0, rested_at - time.monotonic())):
+            if self._stopping.wait(max(0.0, not_before - time.monotonic())):
                 return
             self._wake.clear()
             began = time.monotonic()
@@ -109,69 +139,95 @@ class Scheduler:
                 questions.settle_overdue(self.context)
                 times = (self.decide_once(), questions.next_deadline(self.context))
                 wake_at = min((moment for moment in times if moment is not None), default=None)
-            except Exception as trouble:  # whatever it is, a daemon that decides nothing more would be worse
+            except Exception as trouble:  # a daemon that no longer decides would be worse than any error
                 known = isinstance(trouble, LegionError)
-                log.error("deciding failed, next try in %s s: %s", _FIRST_REST, trouble, exc_info=not known)
-                wake_at = self.context.clock() + _FIRST_REST
+                log.error("scheduler: decision failed, retry in %s s: %s", _FIRST_BACKOFF, trouble, exc_info=not known)
+                wake_at = self.context.clock() + _FIRST_BACKOFF
             ended = time.monotonic()
-            rested_at = ended + min(_BREATH * (ended - began), _LONGEST_BREATH)
+            not_before = ended + min(_PAUSE * (ended - began), _LONGEST_PAUSE)
 
     def decide_once(self) -> float | None:
-        """One round: returns when to look again even if nothing happens."""
+        """One decision, applied. Returns when to decide again even if nothing happens."""
         now = self.context.clock()
-        self._give_back_left_over()
-        with self.context.store.read() as tx:
-            configs = {project.id: parse(project.config_text, origin=project.name) for project in projects.all(tx)}
-            parallel = {project: config.agents.parallel for project, config in configs.items()}
-            facts = snapshot.load(tx, slots=self.context.user.daemon.slots, parallel=parallel)
-            pace = throttle.rhythm(self.context, tx, facts.tickets, configs)
-        views = tuple(replace(view, overlap=configs[view.id].conflicts.overlap) for view in facts.projects)
-        resting = {job: rest.until for job, rest in self.context.rests.items()}
-        decision = decide(replace(facts, projects=views, resting=resting, rhythm=pace), now)
-        self._note_pace(pace, decision.held)
-        self._purser.ask(decision.held)
+        self._unreleased.release_all()
+        snapshot = self._snapshot()
+        decision = decide(snapshot, now)
+        self._state.holds.replace(decision.held)
+        self._record_throttles(snapshot.admission)
+        self._budget_asker.ask(decision.held)
         for command in decision.commands:
             self._apply(command)
         if decision.held:
-            # What holds them may be a setting, and nobody tells that a person changed it.
-            return min(now + _LOOK_AGAIN, decision.wake_at or math.inf)
+            # The reason may be a setting, and a change of the settings file sends no event.
+            return min(now + _RECHECK_SETTINGS, decision.wake_at or math.inf)
         return decision.wake_at
 
-    def _note_pace(self, pace: AdmissionState, held: Mapping[StartCandidate, HoldReason]) -> None:
-        """The board says why somebody does not begin; that an account's stance changed is an event."""
-        self.context.held = held
-        for account, reading in pace.readings.items():
-            before = self._stances.get(account, ThrottleState.OPEN)
-            if reading.stance is before:
+    def _snapshot(self) -> BoardSnapshot:
+        with self.context.store.read() as tx:
+            configs = self._configs(projects.all(tx))
+            parallel = {project: config.agents.parallel for project, config in configs.items()}
+            facts = snapshot.load(tx, slots=self.context.user.daemon.slots, parallel=parallel)
+            admission = throttle.admission_state(self.context, tx, facts.tickets, configs)
+        views = tuple(
+            replace(view, overlap=configs[view.id].conflicts.overlap)
+            if view.id in configs
+            else replace(view, readable=False)
+            for view in facts.projects
+        )
+        backoffs = {job: backoff.until for job, backoff in self._state.backoffs.current.items()}
+        return replace(facts, projects=views, resting=backoffs, admission=admission)
+
+    def _configs(self, all_projects: Iterable[Project]) -> dict[int, ProjectConfig]:
+        """Parsed one by one: a legion.toml that this release cannot read holds its own project and no other."""
+        configs: dict[int, ProjectConfig] = {}
+        unreadable: dict[int, str] = {}
+        for project in all_projects:
+            try:
+                configs[project.id] = parse(project.config_text, origin=project.name)
+            except BadInput as wrong:
+                unreadable[project.id] = wrong.message
+                if project.id not in self._state.unreadable.current:
+                    log.error("project %s is held, its legion.toml cannot be read: %s", project.name, wrong.message)
+        self._state.unreadable.replace(unreadable)
+        return configs
+
+    def _record_throttles(self, admission: AdmissionState) -> None:
+        """Record an event for each account whose throttle changed."""
+        for account, throttle_ in admission.throttles.items():
+            before = self._throttles.get(account, ThrottleState.OPEN)
+            if throttle_.stance is before:
                 continue
-            self._stances[account] = reading.stance
             data = {
                 "provider": account,
                 "from": before.value,
-                "to": reading.stance.value,
-                "until": reading.until,
-                "why": reading.why,
+                "to": throttle_.stance.value,
+                "until": throttle_.until,
+                "why": throttle_.why,
                 "rule": Rule.GOVERNOR.value,
             }
             with self.context.store.write() as tx:
                 tx.record(EventKind.PACE, data=data)
+            # After the write: if it fails, the next decision records the change.
+            self._throttles[account] = throttle_.stance
 
     def _apply(self, command: Command) -> None:
-        """Somebody else may have changed the ticket since the snapshot: then this command is moot."""
+        """Do it unless the ticket has changed since the snapshot."""
         try:
             crash.reach(Point.CONDUCT_BEFORE_CLAIM)
             with self.context.store.write() as tx:
                 claim = self._commit(tx, command)
             crash.reach(Point.CONDUCT_AFTER_CLAIM)
-        except StateConflict as moot:
-            log.debug("not applied: %s", moot.message)
+        except StateConflict as outdated:
+            log.debug("not applied: %s", outdated.message)
             return
-        if claim is not None:
-            thread = threading.Thread(target=self._work, args=(claim,), name=f"{claim.kind.value}-{claim.subject}")
-            thread.daemon = True
-            self._left_over.append(claim)
-            thread.start()
-            self._left_over.remove(claim)
+        if claim is None:
+            return
+        name = f"{claim.kind.value}-{claim.subject}"
+        try:
+            threading.Thread(target=self.run_job, args=(claim,), name=name, daemon=True).start()
+        except BaseException:
+            self._unreleased.add(claim)
+            raise
 
     def _commit(self, tx: Transaction, command: Command) -> Claim | None:
         match command:
@@ -191,7 +247,7 @@ class Scheduler:
                 return claims.claim(tx, kind, subject, self.context.machine)
 
     def _begin(self, tx: Transaction, kind: JobKind, ticket_id: int, version: int) -> None:
-        """A queued ticket begins; one that is in hand already only gets its job back."""
+        """Start a queued ticket. One that has started only gets its job back."""
         ticket = tickets.get(tx, ticket_id)
         if ticket.version != version:
             raise StateConflict(f"Ticket {ticket_id} changed meanwhile.")
@@ -203,31 +259,37 @@ class Scheduler:
         else:
             tickets.move(tx, ticket_id, Inspect(), expected_version=version)
 
-    def _work(self, claim: Claim) -> None:
-        job = (claim.kind, claim.subject)
+    def run_job(self, claim: Claim) -> None:
+        """Run a claimed job to its end in this thread. An error releases the claim and sets a backoff."""
         try:
             JOBS[claim.kind](self.context, claim)
-            self.context.rests.pop(job, None)
-        except Exception as trouble:  # a job may break in any way; the ticket must not be lost with it
-            self._rest(claim, trouble)
-        self.poke()
+            self._state.backoffs.remove([(claim.kind, claim.subject)])
+        except Exception as trouble:  # any error may come out of a job, and its ticket must not be lost with it
+            self._back_off(claim, trouble)
+        finally:
+            self.poke()
 
-    def _rest(self, claim: Claim, trouble: Exception) -> None:
-        job = (claim.kind, claim.subject)
+    def _back_off(self, claim: Claim, trouble: Exception) -> None:
         full = self._full_disk()
-        before, longest = self.context.rests.get(job), _LONGEST_REST_WITHOUT_ROOM if full else _LONGEST_REST
-        length = min(before.length * 2, longest) if before else _FIRST_REST
         known = isinstance(trouble, LegionError)
         why = full or " ".join((str(trouble) if known else f"{type(trouble).__name__}: {trouble}").split())
-        self.context.rests[job] = Backoff(length=length, until=self.context.clock() + length, why=why[:_LONGEST_WORDS])
-        log.error(
-            "the %s job of %s is tried again in %g s: %s",
-            claim.kind.value,
-            claim.subject,
-            length,
-            why,
-            exc_info=None if known or full else trouble,
-        )
+        length = self._next_backoff(claim, _LONGEST_BACKOFF_ON_FULL_DISK if full else _LONGEST_BACKOFF)
+        until = self.context.clock() + length
+        job = (claim.kind, claim.subject)
+        self._state.backoffs.update({job: Backoff(length=length, until=until, why=why[:_LONGEST_REASON])})
+        name = f"{claim.kind.value} {claim.subject}"
+        log.error("job %s failed, retry in %g s: %s", name, length, why, exc_info=None if known or full else trouble)
+        try:
+            self._record_failure(claim, why, length)
+        except Exception as worse:  # whatever is wrong with the store, the claim must be released at last
+            log.error("job %s: its claim is released later: %s", name, worse)
+            self._unreleased.add(claim)
+
+    def _next_backoff(self, claim: Claim, longest: float) -> float:
+        before = self._state.backoffs.get((claim.kind, claim.subject))
+        return min(before.length * 2, longest) if before else _FIRST_BACKOFF
+
+    def _record_failure(self, claim: Claim, why: str, length: float) -> None:
         data = {
             "job": claim.kind.value,
             "subject": claim.subject,
@@ -235,37 +297,24 @@ class Scheduler:
             "rests": length,
             "rule": Rule.BROKEN_IS_NOT_RED.value,
         }
-        try:
-            with self.context.store.write() as tx:
-                claims.finish(tx, claim)
-                ticket = claim.subject if claim.kind in _OF_TICKETS else None
-                tx.record(EventKind.WARNING, project=_project(tx, claim), ticket=ticket, data=data)
-        except LegionError as worse:
-            log.error("the claim of the broken job is given back later: %s", worse.message)
-            self._left_over.append(claim)
+        with self.context.store.write() as tx:
+            claims.finish(tx, claim)
+            ticket = claim.subject if claim.kind in _TICKET_JOBS else None
+            tx.record(EventKind.WARNING, project=_project_of(tx, claim), ticket=ticket, data=data)
 
     def _full_disk(self) -> str | None:
-        """Programs say in many ways that there is no room; this says it plainly."""
+        """A sentence about a full disk, which programs report in many ways; None where there is room."""
         try:
             with self.context.store.read() as tx:
                 places = [self.context.data.root, *(Path(project.worktrees) for project in projects.all(tx))]
-            full = [place for place in places if place.exists() and shutil.disk_usage(place).free < _NO_ROOM]
-        except (LegionError, OSError):
+            full = [place for place in places if place.exists() and shutil.disk_usage(place).free < _FULL_DISK]
+        except Exception as unknown:  # a store that cannot be read is reported when the claim is released
+            log.debug("free space is unknown: %s", unknown)
             return None
-        return f"the disk that holds {full[0]} is full; free some room and it goes on by itself" if full else None
-
-    def _give_back_left_over(self) -> None:
-        """Claims of broken jobs that could not be given back at the time, for want of a working store or a thread."""
-        while self._left_over:
-            with self.context.store.write() as tx:
-                # The answer to the first try may be all that was lost.
-                if claims.still_mine(tx, self._left_over[-1]):
-                    claims.finish(tx, self._left_over[-1])
-            self._left_over.pop()
+        return f"the disk that holds {full[0]} is full; free some space and the job resumes by itself" if full else None
 
 
-def _project(tx: Transaction, claim: Claim) -> int:
-    """Whose board the job is about."""
-    if claim.kind in _OF_TICKETS:
+def _project_of(tx: Transaction, claim: Claim) -> int:
+    if claim.kind in _TICKET_JOBS:
         return tickets.get(tx, claim.subject).project
     return agents.numbered(tx, claim.subject).project if claim.kind is JobKind.SERVE else claim.subject

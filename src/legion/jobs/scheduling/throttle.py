@@ -1,6 +1,6 @@
-"""What says when agents may begin, and what they may cost: limits of providers, budgets, and the person's rhythm.
+"""Reads what holds starts (provider limits, budgets, the person's settings), and stops runs whose budget is spent.
 
-Also ends runs whose budget is spent while they are at it. What they left is saved like any other's.
+The work of a stopped run is saved like that of any other.
 """
 
 from __future__ import annotations
@@ -36,63 +36,64 @@ _FOR_A_PERSON = (ParkReason.QUESTION, ParkReason.BUDGET, ParkReason.PROVIDER)
 _DAY = 86_400.0
 
 
-def rhythm(
+def admission_state(
     context: Context, tx: ReadTransaction, live: Iterable[Ticket], configs: Mapping[int, ProjectConfig]
 ) -> AdmissionState:
-    """As the settings and the store say at this moment."""
+    """What the settings and the store say now."""
     user, now = context.user, context.clock()
     limits = usage.limits(tx) if user.governor.on else {}
     if not limits and not _budgets(context) and user.rhythm == config.StartSettings():
         return AdmissionState()
     known = tuple(live)
     served = accounts.resolve_all(context, tx, known, configs) if limits or _budgets(context) else ()
-    begun = {_who(run): run.started_at for run in runs.active(tx)}
+    started = {_candidate(run): run.started_at for run in runs.active(tx)}
     asking = {question.ticket for question in questions.open_ones(tx)}
-    pace = AdmissionState(
+    state = AdmissionState(
         stagger=user.rhythm.stagger,
         quiet_until=_quiet_until(context, now),
         waiting=sum(1 for ticket in known if _waits_for_person(ticket) or ticket.id in asking),
         most_waiting=user.rhythm.waiting,
-        last_start=max(begun.values(), default=None),
-        # An attempt that a limit cut off has a wake of its own, and a person may have asked for it before.
-        accounts={one.who: one.accounts for one in served if one.who in begun or not one.cut_off},
-        at_work=frozenset(begun),
-        readings={
-            name: throttle.read(limit, _governing(context), _room(context, name, served, configs), now)
+        last_start=max(started.values(), default=None),
+        # An attempt that a limit interrupted has a wake time of its own, and a person may have resumed it earlier.
+        accounts={one.who: one.accounts for one in served if one.who in started or not one.cut_off},
+        at_work=frozenset(started),
+        throttles={
+            name: throttle.read(limit, _settings(context), _room(context, name, served, configs), now)
             for name, limit in limits.items()
         },
-        broke=_broke(context, tx, served, now),
+        over_budget=_over_budget(context, tx, served, now),
     )
-    return replace(pace, last_starts=_last_starts(pace, begun))
+    return replace(state, last_starts=_last_starts(state, started))
 
 
 def _room(context: Context, account: str, served: Iterable[ModelUser], configs: Mapping[int, ProjectConfig]) -> int:
-    """How many agents could use it at once."""
+    """How many agents could use the account at once."""
     mine = [one for one in served if account in one.accounts]
-    room = sum(configs[project].agents.parallel for project in {one.project for one in mine if not one.stands})
+    building = {one.project for one in mine if not one.stands} & configs.keys()
+    room = sum(configs[project].agents.parallel for project in building)
     return min(room + sum(1 for one in mine if one.stands), context.user.daemon.slots)
 
 
-def _last_starts(pace: AdmissionState, begun: Mapping[StartCandidate, float]) -> Mapping[str, float]:
+def _last_starts(state: AdmissionState, started: Mapping[StartCandidate, float]) -> Mapping[str, float]:
     last: dict[str, float] = {}
-    for who, started_at in begun.items():
-        account = pace.serving(who)
+    for candidate, started_at in started.items():
+        account = state.account_of(candidate)
         if account is not None:
             last[account] = max(started_at, last.get(account, started_at))
     return last
 
 
-def _who(run: Run) -> StartCandidate:
+def _candidate(run: Run) -> StartCandidate:
     return run.ticket if run.ticket is not None else run.seat
 
 
-def _governing(context: Context) -> ThrottleSettings:
+def _settings(context: Context) -> ThrottleSettings:
     wanted = context.user.governor
     return ThrottleSettings(on=wanted.on, slow_from=wanted.slow_from, stop_at=wanted.stop_at)
 
 
 def enforce(context: Context) -> None:
-    """End every run whose budget is spent."""
+    """Stop every run whose budget is spent."""
     if not _budgets(context):
         return
     with context.store.read() as tx:
@@ -101,20 +102,20 @@ def enforce(context: Context) -> None:
     for run, epic in active:
         empty = left.empty(run.project, epic)
         if empty is not None and not over_budget_file(context, run).exists():
-            # The word comes first: whoever concludes the run must find it.
+            # Before the stop: the job that concludes the run reads the reason there.
             files.write_whole(over_budget_file(context, run), empty.words)
-            log.warning("run %s is stopped: %s", run.name, empty.words)
+            log.warning("budget: stopping run %s: %s", run.name, empty.words)
             if not launch.stop(context.data.runs / run.name):
                 over_budget_file(context, run).unlink(missing_ok=True)
 
 
 class BudgetAsker:
-    """Asks the person once for each budget that is spent while somebody waits for it."""
+    """Asks the person once for each spent budget that holds a start."""
 
     def __init__(self, context: Context) -> None:
         self._context = context
         self._open = True
-        """Whether a question may wait; a new daemon does not know."""
+        """Whether a question may be open; a new daemon does not know."""
 
     def ask(self, held: Mapping[StartCandidate, HoldReason]) -> None:
         wanted = {hold.empty.key: hold.empty for hold in held.values() if hold.empty is not None}
@@ -141,12 +142,12 @@ class BudgetAsker:
                 )
             for number in over:
                 if (question := questions.get(tx, number)).settled_at is None:
-                    why = "there is something to spend again"
+                    why = "the budget has money again"
                     questions.settle(tx, number, question.fallback, why, by=SettledBy.END)
 
 
 def _is_of_many(question: Question) -> bool:
-    """Not a ticket's own budget, and not an agent's."""
+    """The question is about the budget of a day, a project or an epic, not about that of a ticket or an agent."""
     return question.kind is QuestionKind.BUDGET and question.ticket is None and not question.agent
 
 
@@ -182,7 +183,7 @@ def _purse(context: Context, tx: ReadTransaction) -> BudgetBalance:
     return purse(_budgets(context), usage.spent(tx), day_of(context.clock()), questions.more_money(tx))
 
 
-def _broke(
+def _over_budget(
     context: Context, tx: ReadTransaction, served: Iterable[ModelUser], now: float
 ) -> dict[StartCandidate, HoldReason]:
     if not _budgets(context):

@@ -1,1 +1,1 @@
-"""One run, whatever it is for: wait for its end, follow its journal, pass on its questions, count its usage."""
+"""One run of any kind: wait for its end, follow its journal, forward its questions, count its usage, end it."""

@@ -1,7 +1,7 @@
-"""What becomes of a ticket when a run of it has ended. The program's word is a claim; what lies in the tree counts.
+"""Decides a ticket's next step from the end of its run. What the program claims counts less than its tree.
 
-A limit, a budget, a missing key or a person's interruption is nobody's failure: the ticket waits, and the attempt
-goes on in the same conversation.
+A limit, a budget, a missing key or a person's interruption is not a failure: the ticket waits, and the same attempt
+resumes its conversation.
 """
 
 from __future__ import annotations
@@ -9,16 +9,16 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 
 from legion.domain.review import diffs
 from legion.domain.review.path_patterns import undeclared
 from legion.domain.runs import MOST_GENERATIONS, Outcome, Run
 from legion.domain.scheduling.limit_waits import apart, wakes_at
-from legion.domain.tickets.attempts import AT_ONCE, next_try, rest
+from legion.domain.tickets.attempts import AT_ONCE, next_try, next_try_after_no_change, rest
 from legion.domain.tickets.ticket import Change, Fail, Park, ParkReason, Propose, Resume, Step, Ticket, TryAgain
 from legion.domain.watchdog.diagnosis import Intervention
-from legion.drivers import EndKind as Ending
+from legion.drivers import EndKind
+from legion.jobs.agent.final_message import output_end
 from legion.jobs.attempts import escalation, feedback
 from legion.jobs.context import Context, ProjectContext
 from legion.jobs.supervise.usage import stopped_for_budget
@@ -30,30 +30,36 @@ from legion.store.board import tickets
 from legion.store.database.transactions import Transaction
 from legion.store.work import runs, usage, watchdog
 
+_LONGEST_TAIL = 4000
 _PLANTED_MARKER = re.compile(r"^\+(?:<{7,} target|>{7,} change)\b", re.MULTILINE)
 
-_SAID = {
-    Ending.TIMED_OUT: Outcome.TIMED_OUT,
-    Ending.STOPPED: Outcome.STOPPED,
-    Ending.FAILED_TO_START: Outcome.NOT_STARTED,
-    Ending.FINISHED: Outcome.FINISHED,
-    Ending.FAILED: Outcome.FAILED,
-    Ending.GAVE_UP: Outcome.GAVE_UP,
-    Ending.INTERRUPTED: Outcome.INTERRUPTED,
-    Ending.LIMITED: Outcome.LIMITED,
-    Ending.OUT_OF_BUDGET: Outcome.OUT_OF_BUDGET,
-    Ending.REFUSED: Outcome.REFUSED,
+_OUTCOMES = {
+    EndKind.TIMED_OUT: Outcome.TIMED_OUT,
+    EndKind.STOPPED: Outcome.STOPPED,
+    EndKind.FAILED_TO_START: Outcome.NOT_STARTED,
+    EndKind.FINISHED: Outcome.FINISHED,
+    EndKind.FAILED: Outcome.FAILED,
+    EndKind.GAVE_UP: Outcome.GAVE_UP,
+    EndKind.INTERRUPTED: Outcome.INTERRUPTED,
+    EndKind.LIMITED: Outcome.LIMITED,
+    EndKind.OUT_OF_BUDGET: Outcome.OUT_OF_BUDGET,
+    EndKind.REFUSED: Outcome.REFUSED,
 }
 
 
 def outcome(ended: EndedRun | LostRun) -> tuple[Outcome, str]:
-    """The runner's words in ours. What counts is decided by `judge`."""
+    """The runner's result as an outcome, and one line about it. `judge` decides what follows."""
     if isinstance(ended, LostRun):
         return Outcome.LOST, "its runner was killed"
     result = ended.result
-    if result.outcome is Ending.EXITED:
+    if result.outcome is EndKind.EXITED:
         return (Outcome.FINISHED if result.exit_code == 0 else Outcome.FAILED), f"exit code {result.exit_code}"
-    return _SAID[result.outcome], result.message.rstrip(".")
+    return _OUTCOMES[result.outcome], result.message.rstrip(".")
+
+
+def denied(ended: EndedRun | LostRun) -> tuple[str, ...]:
+    """The tools that the agent was denied."""
+    return ended.result.denied if isinstance(ended, EndedRun) else ()
 
 
 def judge(
@@ -65,11 +71,11 @@ def judge(
     saved: Saved,
 ) -> Step:
     step = unfinished(context, ticket, this_run, ended)
-    return step if step is not None else judge_change(context, project_context, ticket, saved, outcome(ended)[1])
+    return step if step is not None else judge_change(context, project_context, ticket, saved, denied(ended))
 
 
 def unfinished(context: Context, ticket: Ticket, this_run: Run, ended: EndedRun | LostRun) -> Step | None:
-    """What comes of a run that did not come to its end; None where it did."""
+    """The next step after a run whose agent did not finish; None where it did."""
     how, detail = outcome(ended)
     match how:
         case Outcome.LOST if this_run.generation >= MOST_GENERATIONS:
@@ -81,11 +87,11 @@ def unfinished(context: Context, ticket: Ticket, this_run: Run, ended: EndedRun 
         case Outcome.STOPPED if (helped := ended_by(context, this_run)) is not None:
             return escalation.leave(context, ticket, helped.why, helped.advice)
         case Outcome.LOST | Outcome.STOPPED:
-            return Resume(f"{detail}; the attempt goes on with what it left")
+            return Resume(f"{detail}; the attempt resumes with what it left")
         case Outcome.NOT_STARTED:
             return Fail(detail)
         case Outcome.FAILED | Outcome.TIMED_OUT:
-            tail = _tail(RunFolder(context.data.runs / this_run.name).output)
+            tail = output_end(RunFolder(context.data.runs / this_run.name).output, _LONGEST_TAIL)
             return next_try(ticket, f"the agent's program failed ({detail})", feedback.program_failed(detail, tail))
         case Outcome.LIMITED:
             until = limit_ends(context, this_run, ended)
@@ -93,9 +99,9 @@ def unfinished(context: Context, ticket: Ticket, this_run: Run, ended: EndedRun 
         case Outcome.OUT_OF_BUDGET:
             return Park(ParkReason.BUDGET, f"{detail}: `legion resume {ticket.id}` gives it as much again")
         case Outcome.REFUSED:
-            return Park(ParkReason.PROVIDER, f"{detail}: mend it, then `legion resume {ticket.id}`")
+            return Park(ParkReason.PROVIDER, f"{detail}: fix it, then `legion resume {ticket.id}`")
         case Outcome.INTERRUPTED:
-            return Park(ParkReason.PAUSED, f"a person interrupted it: `legion resume {ticket.id}` lets it go on")
+            return Park(ParkReason.PAUSED, f"a person interrupted it: `legion resume {ticket.id}` resumes it")
         case Outcome.GAVE_UP:
             return Fail(f"the agent gave up: {detail}", feedback.gave_up(detail))
         case Outcome.FINISHED:
@@ -103,13 +109,13 @@ def unfinished(context: Context, ticket: Ticket, this_run: Run, ended: EndedRun 
 
 
 def ended_by(context: Context, this_run: Run) -> Intervention | None:
-    """The step that ended the run because it did not get on."""
+    """The watchdog's step that ended the run."""
     with context.store.read() as tx:
         return watchdog.ended_by(tx, this_run.id)
 
 
 def rest_before(context: Context, ticket: Ticket, ended: EndedRun | LostRun, saved: Saved, step: Step) -> Park | None:
-    """A moment before the next attempt, where this one ended at once and left no trace."""
+    """A pause before the next attempt, where this one ended at once and changed nothing."""
     return None if saved.changed else rest_after(context, ticket, ended, step)
 
 
@@ -121,7 +127,7 @@ def rest_after(context: Context, ticket: Ticket, ended: EndedRun | LostRun, step
 
 
 def staggered(tx: Transaction, step: Step) -> Step:
-    """A limit stops many tickets at once; each gets a moment of its own, in the transaction that takes it."""
+    """A limit stops many tickets at once; each gets its own moment to resume, in the transaction that takes it."""
     if not isinstance(step, Park) or step.reason is not ParkReason.LIMIT or step.until is None:
         return step
     waiting = [other.parked for other in tickets.live(tx) if other.parked is not None]
@@ -134,21 +140,36 @@ def some(paths: Sequence[str]) -> str:
 
 
 def judge_change(
-    context: Context, project_context: ProjectContext, ticket: Ticket, saved: Saved, detail: str
+    context: Context, project_context: ProjectContext, ticket: Ticket, saved: Saved, denials: Sequence[str]
 ) -> Propose | TryAgain | Fail:
-    assert ticket.base is not None, "a started ticket stands on a base"
+    assert ticket.base is not None, "a started ticket has a base"
     if saved.tree == project_context.hub.tree_of(ticket.base):
         but = f" but what [setup] made ({some(saved.left_out)})" if saved.left_out else ""
-        denied = f" ({detail})" if "denied" in detail else ""
-        return next_try(ticket, f"it changed nothing{but}{denied}", feedback.changed_nothing(saved.left_out, denied))
+        why = f" (it was denied {', '.join(denials)})" if denials else ""
+        advice = feedback.changed_nothing(saved.left_out, why)
+        again = _changed_nothing_before(context, project_context, ticket)
+        return next_try_after_no_change(ticket, f"it changed nothing{but}{why}", advice, again=again)
     changed = [change.path for change in project_context.hub.changed_files(ticket.base, saved.commit)]
     private = undeclared(changed, environment.kept_out(context, project_context), ())
     if private:
         return next_try(ticket, f"it changed protected files ({some(private)})", feedback.touched_protected(private))
-    if _PLANTED_MARKER.search(project_context.hub.diff(ticket.base, saved.commit)):
-        told = feedback.left_markers(_marked(project_context, ticket.base, saved.commit))
-        return next_try(ticket, "it left conflict markers in the tree", told)
+    # The patch for programs has every added line, by a process that has run already; renames matter only where it hits.
+    if _PLANTED_MARKER.search(project_context.hub.patch(ticket.base, saved.commit)) and _PLANTED_MARKER.search(
+        project_context.hub.diff(ticket.base, saved.commit)
+    ):
+        advice = feedback.left_markers(_marked(project_context, ticket.base, saved.commit))
+        return next_try(ticket, "it left conflict markers in the tree", advice)
     return Propose(Change(base=ticket.base, commit=saved.commit))
+
+
+def _changed_nothing_before(context: Context, project_context: ProjectContext, ticket: Ticket) -> bool:
+    """Whether the attempt before this one left the tree of its base, too."""
+    if ticket.base is None or ticket.attempt - ticket.spared < 2:
+        return False
+    with context.store.read() as tx:
+        earlier = [run.saved for run in runs.of_ticket(tx, ticket.id, role="") if run.attempt == ticket.attempt - 1]
+    last = next((commit for commit in reversed(earlier) if commit is not None), None)
+    return last is not None and project_context.hub.tree_of(last) == project_context.hub.tree_of(ticket.base)
 
 
 def _marked(project_context: ProjectContext, base: str, commit: str) -> list[str]:
@@ -157,31 +178,21 @@ def _marked(project_context: ProjectContext, base: str, commit: str) -> list[str
 
 
 def limit_ends(context: Context, this_run: Run, ended: EndedRun | LostRun) -> float:
-    """The moment from which a limited run may go on."""
+    """The moment from which a limited run may resume."""
     with context.store.read() as tx:
         earlier = runs.of_seat(tx, this_run)
     return wakes_at(context.clock(), resets_at(context, this_run, ended), earlier)
 
 
 def resets_at(context: Context, this_run: Run, ended: EndedRun | LostRun) -> float | None:
-    """What the agent heard about the reset, else what its provider said last to anyone.
+    """The reset that the agent's program reported, else the last one that its provider reported to any run.
 
-    Claude Code waits for a reset that is near by itself, and of the next refusal it may tell nothing.
+    Claude Code itself waits for a reset that is near, and may report nothing of the next refusal.
     """
-    told = ended.result.until if isinstance(ended, EndedRun) else None
-    if told is not None and told > context.clock():
-        return told
+    reported = ended.result.until if isinstance(ended, EndedRun) else None
+    if reported is not None and reported > context.clock():
+        return reported
     with context.store.read() as tx:
-        # How it reached its model was written down after the job had read the run.
-        said = usage.limits(tx).get(runs.get(tx, this_run.id).access)
-    return said.resets_at if said is not None and said.at >= this_run.started_at and said.status != 200 else None
-
-
-def _tail(output: Path, most: int = 4000) -> str:
-    try:
-        with output.open("rb") as file:
-            file.seek(0, 2)
-            file.seek(max(0, file.tell() - most))
-            return file.read().decode("utf-8", "replace")
-    except FileNotFoundError:
-        return ""
+        # The run's access was stored after the job had read the run.
+        limit = usage.limits(tx).get(runs.get(tx, this_run.id).access)
+    return limit.resets_at if limit is not None and limit.at >= this_run.started_at and limit.status != 200 else None

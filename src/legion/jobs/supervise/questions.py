@@ -1,6 +1,6 @@
-"""Questions of a running agent: from its journal into the store, and a person's answer back to its runner.
+"""Questions of a running agent: records them from its journal and returns a person's answer to its runner.
 
-Also what becomes of a ticket that is parked for an answer, and what silence means.
+Also resumes a ticket that was parked for an answer, and settles questions whose deadline has passed.
 """
 
 from __future__ import annotations
@@ -25,30 +25,30 @@ _PARKED_FOR = (QuestionKind.CHANGE, QuestionKind.ATTEMPTS, QuestionKind.REVIEW)
 
 @dataclass(frozen=True, kw_only=True)
 class QuestionSource:
-    """On whose behalf a run asks: of a ticket, or of a standing agent."""
+    """The ticket or standing agent whose run asks."""
 
     project: int
     ticket: int | None = None
     agent: str = ""
 
 
-def listener(context: Context, asker: QuestionSource, this_run: Run) -> Callable[[JournalEvent], None]:
-    """Hears every event of the run's journal, again from the first after a restart."""
+def listener(context: Context, source: QuestionSource, this_run: Run) -> Callable[[JournalEvent], None]:
+    """Gets every event of the run's journal, again from the first one after a restart."""
 
-    def hear(event: JournalEvent) -> None:
+    def handle(event: JournalEvent) -> None:
         key = event.facts.get("question")
         if not isinstance(key, str):
             return
         if event.kind == "asked":
-            _ask(context, asker, this_run, key, event)
+            _ask(context, source, this_run, key, event)
         elif event.kind == "answered":
             _close(context, key, allowed=event.facts.get("allowed") is True)
 
-    return hear
+    return handle
 
 
 def permit(context: Context, question: Question, *, allowed: bool, why: str) -> bool:
-    """Tell the runner. False if it is gone, and with it the one who asked."""
+    """Send the answer to the runner. False if the runner is gone."""
     assert question.run is not None, "a run asks for a permission"
     with context.store.read() as tx:
         folder = context.data.runs / runs.get(tx, question.run).name
@@ -58,14 +58,14 @@ def permit(context: Context, question: Question, *, allowed: bool, why: str) -> 
 def settle(
     tx: Transaction, question: Question, choice: str, why: str = "", *, by: SettledBy = SettledBy.PERSON
 ) -> Question:
-    """Where a ticket is parked for the answer, it goes on as that says."""
+    """Where a ticket is parked for the answer, it continues as the answer says."""
     settled = questions.settle(tx, question.id, choice, why, by=by)
     if settled.kind in _PARKED_FOR and settled.ticket is not None:
-        _go_on(tx, settled, settled.ticket)
+        _resume(tx, settled, settled.ticket)
     return settled
 
 
-def _go_on(tx: Transaction, settled: Question, number: int) -> None:
+def _resume(tx: Transaction, settled: Question, number: int) -> None:
     ticket = tickets.get(tx, number)
     if ticket.parked is None or ticket.parked.reason is not ParkReason.QUESTION:
         return
@@ -83,7 +83,7 @@ def _go_on(tx: Transaction, settled: Question, number: int) -> None:
 
 
 def close_all(context: Context, this_run: Run) -> None:
-    """The run has ended: nobody waits for an answer any more."""
+    """The run has ended, so no answer can reach it."""
     with context.store.write() as tx:
         for question in questions.open_ones(tx, run=this_run.id):
             if question.kind in (QuestionKind.PERMISSION, QuestionKind.ASK):
@@ -91,7 +91,7 @@ def close_all(context: Context, this_run: Run) -> None:
 
 
 def settle_overdue(context: Context) -> None:
-    """Silence is an answer too: nothing more happens then than without one. A run settles its own permissions."""
+    """Answer overdue questions with their fallback. A run settles its own permissions."""
     now = context.clock()
     with context.store.read() as tx:
         late = [
@@ -107,14 +107,14 @@ def settle_overdue(context: Context) -> None:
 
 
 def next_deadline(context: Context) -> float | None:
-    """When silence settles the next question, unless somebody is faster."""
+    """When the next question becomes overdue."""
     with context.store.read() as tx:
         return min(
             (one.deadline for one in questions.open_ones(tx) if one.kind is not QuestionKind.PERMISSION), default=None
         )
 
 
-def _ask(context: Context, asker: QuestionSource, this_run: Run, key: str, event: JournalEvent) -> None:
+def _ask(context: Context, source: QuestionSource, this_run: Run, key: str, event: JournalEvent) -> None:
     tool, input, rule = (str(event.facts.get(name) or "") for name in ("tool", "input", "rule"))
     facts = {"tool": tool, "input": input}
     with context.store.write() as tx:
@@ -122,9 +122,9 @@ def _ask(context: Context, asker: QuestionSource, this_run: Run, key: str, event
             tx,
             key=key,
             kind=QuestionKind.PERMISSION,
-            project=asker.project,
-            ticket=asker.ticket,
-            agent=asker.agent,
+            project=source.project,
+            ticket=source.ticket,
+            agent=source.agent,
             run=this_run.id,
             words=f"May it use {tool}: {input}",
             facts={**facts, "rule": rule} if rule else facts,
@@ -137,6 +137,6 @@ def _close(context: Context, key: str, *, allowed: bool) -> None:
     with context.store.write() as tx:
         question = questions.by_key(tx, key)
         if question is not None and question.settled_at is None:
-            # Where a person had answered, that is written down already.
+            # A person's answer is recorded already.
             why = "" if allowed else TOO_LATE
             questions.settle(tx, question.id, YES if allowed else NO, why, by=SettledBy.SILENCE)

@@ -1,4 +1,4 @@
-"""What the gateway counted becomes the store's: every line of its ledger once, summed up by run, model and day."""
+"""Copies the gateway's ledger into the store: every line once, summed up by run, model and day."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ _ONE_AT_A_TIME = threading.Lock()
 
 
 def catch_up(context: Context) -> None:
-    """Read on from where the last reader stopped."""
+    """Read the ledger from where the last reader stopped."""
     folder = GatewayFolder(context.data.gateway)
     if not folder.ledger.is_dir():
         return
     with _ONE_AT_A_TIME:
-        while _read_on(context, folder):
+        while _read_more(context, folder):
             pass
 
 
-def _read_on(context: Context, folder: GatewayFolder) -> bool:
+def _read_more(context: Context, folder: GatewayFolder) -> bool:
     with context.store.read() as tx:
         before = LedgerPosition(*usage.read_up_to(tx, _SOURCE))
     lines, after = ledger.read(folder, before)
@@ -44,7 +44,7 @@ def _read_on(context: Context, folder: GatewayFolder) -> bool:
             if isinstance(line, ledger.LimitEntry):
                 usage.note_limit(tx, _limit(line))
         if any(isinstance(line, ledger.LimitEntry) for line in lines):
-            # What may begin now may be another.
+            # Other tickets may be able to start now.
             tx.tell()
         usage.have_read(tx, _SOURCE, after.file, after.offset)
     return True
@@ -99,7 +99,7 @@ def _limit(line: ledger.LimitEntry) -> ProviderLimit:
 
 
 def stopped_for_budget(context: Context, run: Run) -> str:
-    """Why the run was told to stop, where a budget was the reason."""
+    """Why the run was stopped, where a budget was the reason; empty otherwise."""
     with contextlib.suppress(FileNotFoundError):
         return over_budget_file(context, run).read_text()
     return ""

@@ -1,8 +1,14 @@
-"""A runner is adopted or started, and waited for, in every kind of run. It outlives us: each life asks anew."""
+"""Starts or adopts the runner of a run and waits for its end.
+
+The runner survives a daemon restart; every new daemon looks it up again.
+"""
 
 from __future__ import annotations
 
+import logging
+import time
 from collections.abc import Callable
+from pathlib import Path
 
 from legion.domain.runs import Run
 from legion.jobs.context import Context
@@ -10,6 +16,12 @@ from legion.jobs.supervise import usage
 from legion.runner import launch
 from legion.runner.journal import JournalEvent
 from legion.runner.launch import EndedRun, FreshRun, LostRun
+from legion.runner.spec import RunnerError
+
+log = logging.getLogger(__name__)
+
+_CHECK_EVERY = 2.0
+"""Seconds between two checks whether a run that works is still wanted."""
 
 
 def run_to_end(
@@ -19,11 +31,11 @@ def run_to_end(
     wanted: Callable[[], bool],
     prepare: Callable[[], None],
     start: Callable[[], None],
-    hear: Callable[[JournalEvent], None],
+    on_event: Callable[[JournalEvent], None],
 ) -> EndedRun | LostRun | None:
-    """None where nobody wants it started any more: a person may have decided otherwise since its job began.
+    """None where the run is no longer wanted: a person may have decided otherwise since its job started.
 
-    Afterwards the store knows what it spent, and what its provider said of limits.
+    Afterwards the store holds what the run spent, and the limits that its provider reported.
     """
     folder = context.data.runs / this_run.name
     found = launch.find(folder)
@@ -36,8 +48,33 @@ def run_to_end(
         start()
     if not isinstance(found, EndedRun | LostRun):
         if not wanted():
-            # Whoever took its work away did so before the runner could hear of it, or died before telling.
+            # It was cancelled before the runner could be reached, or by a daemon that died before it stopped the run.
             launch.stop(folder, grace=0)
-        found = launch.wait(folder, hear)
+        found = launch.wait(folder, _stop_when_unwanted(folder, wanted, on_event))
     usage.catch_up(context)
     return found
+
+
+def _stop_when_unwanted(
+    folder: Path, wanted: Callable[[], bool], pass_on: Callable[[JournalEvent], None]
+) -> Callable[[JournalEvent], None]:
+    """Pass each journal event on, and stop a run that still works although its ticket was stopped.
+
+    The request to stop may have reached a runner that did not answer, or was lost with the process that sent it.
+    """
+    checked_at = time.monotonic()
+
+    def on_event(event: JournalEvent) -> None:
+        nonlocal checked_at
+        pass_on(event)
+        if time.monotonic() - checked_at < _CHECK_EVERY:
+            return
+        checked_at = time.monotonic()
+        if wanted():
+            return
+        try:
+            launch.stop(folder, grace=0)
+        except RunnerError as silent:
+            log.warning("run %s does not stop yet: %s", folder.name, silent.message)
+
+    return on_event

@@ -1,7 +1,7 @@
-"""Tickets that standing agents have claimed: taken from the board, planted, judged at the end of a turn, handed back.
+"""Tickets that standing agents have claimed: claim, set up the worktree, judge at the end of a turn, hand back.
 
-An agent works on one ticket at a time, in its own worktree, which is planted anew between two turns. What it submits
-is judged, checked and landed like the change of any ticket; what is sent back comes to it with the feedback.
+An agent works on one ticket at a time, in its own worktree, which is reset between two turns. A change that it submits
+is judged, checked and landed like that of any ticket; a rejected one comes back to it with the feedback.
 """
 
 from __future__ import annotations
@@ -34,26 +34,26 @@ from legion.store.staff import agents, mail, ticket_holders
 
 _HOW = """\
 You have claimed this ticket: your folder holds the landed code, and will hold this ticket's change only. When that is
-whole, submit it with legion-claim (`submit`) and end your turn."""
+complete, submit it with legion-claim (`submit`) and end your turn."""
 
 _PLAN_FIRST = """\
 Its plan has to be approved first: until then you may only read. Propose one with legion-plan, and end your turn."""
 
 
 def take(tx: Transaction, agent: Agent, ticket: Ticket) -> None:
-    """The ticket is the agent's; its next turn begins with the briefing."""
+    """Claim the ticket for the agent; its next turn starts with the briefing."""
     project = projects.get(tx, ticket.project)
-    begun = tickets.move(tx, ticket.id, Start(project.target), expected_version=ticket.version)
+    started = tickets.move(tx, ticket.id, Start(project.target), expected_version=ticket.version)
     ticket_holders.hold(tx, ticket.id, agent.id)
-    text = briefing(begun, parse(project.config_text, origin=project.name))
+    text = briefing(started, parse(project.config_text, origin=project.name))
     sender = ticket.spec.dispatcher or ROOT
     plan = plan_approvals.of_ticket(tx, ticket.id)
-    words = f"{text}\n{_HOW}\n\n{_PLAN_FIRST}" if plan is not None and plan.only_reads else f"{text}\n{_HOW}"
-    mail.send(tx, sender=sender, recipient=agent.id, kind=MessageKind.TASK, text=words, about=str(ticket.id))
+    task = f"{text}\n{_HOW}\n\n{_PLAN_FIRST}" if plan is not None and plan.only_reads else f"{text}\n{_HOW}"
+    mail.send(tx, sender=sender, recipient=agent.id, kind=MessageKind.TASK, text=task, about=str(ticket.id))
 
 
 def hand_back(tx: Transaction, ticket_id: int, version: int) -> None:
-    """To the one who claimed it, unless that one is gone or has another in hand: then anybody may claim it."""
+    """To the agent that claimed it, unless that is fired or holds another ticket: then any agent may claim it."""
     ticket, holding = tickets.get(tx, ticket_id), ticket_holders.of_ticket(tx, ticket_id)
     if holding is None or ticket.version != version or ticket.state is not State.QUEUED:
         raise StateConflict(f"Ticket {ticket_id} changed meanwhile.")
@@ -66,7 +66,7 @@ def hand_back(tx: Transaction, ticket_id: int, version: int) -> None:
 
 
 def leave(tx: Transaction, agent: Agent, why: str) -> None:
-    """Back to the board with what it has in hand; the attempt goes on with somebody else."""
+    """Put the ticket that it holds back on the board; another agent continues the attempt."""
     holding = ticket_holders.current(tx, agent.id)
     if holding is not None:
         tickets.move(tx, holding.ticket, Resume(why))
@@ -74,14 +74,14 @@ def leave(tx: Transaction, agent: Agent, why: str) -> None:
 
 
 def plant(context: Context, project_context: ProjectContext, agent: Agent, this_run: Run) -> Agent:
-    """Before a turn: the worktree stands on the ground of the ticket that was claimed in the last one."""
+    """Before a turn: reset the worktree to the base of the ticket that was claimed in the last turn."""
     with context.store.read() as tx:
         holding = ticket_holders.current(tx, agent.id)
         ticket = tickets.get(tx, holding.ticket) if holding is not None else None
     if holding is None or ticket is None or holding.planted:
         return agent
-    assert ticket.base is not None, "a started ticket stands on a base"
-    tree = ticket.plant or _before(project_context, ticket) or project_context.hub.tree_of(ticket.base)
+    assert ticket.base is not None, "a started ticket has a base"
+    tree = ticket.plant or _last_saved(project_context, ticket) or project_context.hub.tree_of(ticket.base)
     seat = this_run.seat
     project_context.worktrees.replant(seat, ticket.base, tree, f"legion/{seat}", attempt=holding.number)
     with context.store.write() as tx:
@@ -98,7 +98,7 @@ def conclude(
     step: Propose | TryAgain | Fail,
     then: Prove | AskReview | None,
 ) -> None:
-    """At the end of the turn in which it was submitted. What was not fit to be proposed stays with the agent."""
+    """At the end of the turn in which it was submitted. A change that cannot be proposed stays with the agent."""
     ticket = tickets.get(tx, holding.ticket)
     if ticket.state is not State.WORKING:
         return
@@ -106,17 +106,17 @@ def conclude(
         tickets.move(tx, ticket.id, step)
         if then is not None:
             tickets.move(tx, ticket.id, then)
-        words = (
+        text = (
             f"Your change for ticket {ticket.id} is being checked and landed. Claim the next ticket, if there is one."
         )
     else:
         ticket_holders.note(tx, ticket.id, submitted=False)
-        words = f"Ticket {ticket.id} was not taken: {step.reason}.\n\n{step.feedback}"
-    mail.send(tx, sender=ROOT, recipient=agent.id, kind=MessageKind.NOTICE, text=words, about=str(ticket.id))
+        text = f"Ticket {ticket.id} was not accepted: {step.reason}.\n\n{step.feedback}"
+    mail.send(tx, sender=ROOT, recipient=agent.id, kind=MessageKind.NOTICE, text=text, about=str(ticket.id))
 
 
-def _before(project_context: ProjectContext, ticket: Ticket) -> str | None:
-    """What an earlier attempt left, where the ticket goes on from there."""
+def _last_saved(project_context: ProjectContext, ticket: Ticket) -> str | None:
+    """The tree that an earlier attempt left, where the ticket continues from it."""
     kept = project_context.hub.kept(f"wip/{ticket.id}")
     saves = {int(Path(name).name): commit for name, commit in kept.items() if Path(name).name.isdigit()}
     return project_context.hub.tree_of(saves[max(saves)]) if saves else None

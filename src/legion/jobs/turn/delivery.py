@@ -1,6 +1,6 @@
-"""Which messages an agent has heard: those whose prompt its program echoed and its transcript holds.
+"""Records which messages were delivered: those whose prompt the program echoed and its transcript holds.
 
-The echo alone is not enough, for a program that is killed may have said more than it wrote down.
+The echo alone is not enough: a program that is killed may have echoed more than it stored.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from pathlib import Path
 
 from legion.domain.agents.agent import ROOT, Agent
 from legion.domain.agents.mail import Delivery, Message, MessageKind
-from legion.drivers.claude.options import heard_of
+from legion.drivers import registry
 from legion.jobs.context import Context, ProjectContext
 from legion.runner.journal import JournalEvent
 from legion.store.database.transactions import Transaction
@@ -18,28 +18,33 @@ from legion.store.staff import agents, mail
 
 
 class DeliveryTracker:
-    """Listens to the journal of a turn, and writes down what was heard as soon as that is certain."""
+    """Follows the journal of a turn, and records each delivery as soon as it is certain."""
 
-    def __init__(self, context: Context, agent: Agent, config_dir: Path) -> None:
+    def __init__(self, context: Context, agent: Agent, state: Path) -> None:
         self._context = context
         self._agent = agent
-        self._config_dir = config_dir
+        self._state = state
         self._echoed: set[str] = set()
 
-    def hear(self, event: JournalEvent) -> None:
+    def handle(self, event: JournalEvent) -> None:
         id = event.facts.get("id")
         if event.kind == "heard" and isinstance(id, str):
             self._echoed.add(id)
-        certain = heard_of(self._config_dir, self._agent.id, self._echoed) if self._echoed else frozenset()
+        certain = delivered(self._state, self._agent, self._echoed) if self._echoed else frozenset()
         if certain:
             self._echoed -= certain
             with self._context.store.write() as tx:
                 mark_delivered(tx, self._agent, certain)
 
 
-def config_dir(project_context: ProjectContext, seat: str) -> Path:
-    """Where the transcripts of a seat's agent are."""
-    return project_context.agents / seat / "claude"
+def state_folder(project_context: ProjectContext, seat: str) -> Path:
+    """Where a seat's agent keeps its transcripts."""
+    return project_context.agents / seat
+
+
+def delivered(state: Path, agent: Agent, ids: Collection[str]) -> frozenset[str]:
+    """Those of the prompts that the agent's conversation holds."""
+    return registry.default().delivered(state, agent.id, ids)
 
 
 def mark_delivered(tx: Transaction, agent: Agent, batches: Collection[str]) -> None:
@@ -48,19 +53,19 @@ def mark_delivered(tx: Transaction, agent: Agent, batches: Collection[str]) -> N
             mail.move(tx, message, Delivery.HEARD)
 
 
-def settle(tx: Transaction, agent: Agent, heard: Collection[str]) -> None:
-    """The turn has ended. What its transcript lacks waits for the next one, or goes back where there is none."""
-    mark_delivered(tx, agent, heard)
+def settle(tx: Transaction, agent: Agent, arrived: Collection[str]) -> None:
+    """The turn has ended. Undelivered mail waits for the next turn, or returns to its senders where there is none."""
+    mark_delivered(tx, agent, arrived)
     open_ones = mail.offered(tx, agent.id)
     if agent.fired_at is not None:
-        give_back(tx, agent, (*open_ones, *mail.waiting(tx, agent.id)))
+        return_mail(tx, agent, (*open_ones, *mail.waiting(tx, agent.id)))
         return
     for message in open_ones:
         mail.move(tx, message, Delivery.WAITING)
 
 
-def give_back(tx: Transaction, agent: Agent, messages: Iterable[Message]) -> None:
-    """Undeliverable mail returns to those of its senders who still stand."""
+def return_mail(tx: Transaction, agent: Agent, messages: Iterable[Message]) -> None:
+    """Return undeliverable mail to the person and to senders that are not fired."""
     standing = agents.parents(tx)
     for message in messages:
         mail.move(tx, message, Delivery.RETURNED)

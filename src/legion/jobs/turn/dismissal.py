@@ -1,4 +1,4 @@
-"""An agent leaves: it gets no turn any more, its open mail goes back, its reports and its ticket go to others."""
+"""Fires an agent: it gets no more turns, its open mail is returned, its reports and its ticket go to others."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ _STAY = "STAY:"
 class Dismissal:
     fired: tuple[Agent, ...]
     adopted: tuple[Agent, ...]
-    """Who reports to somebody else now."""
+    """Agents that now report to the parent of the fired one."""
     returned: int
-    """Messages that went back."""
+    """Number of messages returned to their senders."""
 
 
 def dismiss(tx: Transaction, agent: Agent, *, by: str, subtree: bool, in_a_turn: Collection[int]) -> Dismissal:
-    """Everything but the programs and the trees of those who are in a turn: the end of the turn sees to them."""
+    """Everything but the programs and worktrees of agents in a turn: the end of the turn handles those."""
     reports = rules.tree(agents.standing(tx))
     leaving = [agent, *(rules.below(reports, agent.id) if subtree else ())]
     gone = tuple(agents.fire(tx, one, by=by) for one in leaving)
@@ -39,21 +39,21 @@ def dismiss(tx: Transaction, agent: Agent, *, by: str, subtree: bool, in_a_turn:
     for one in gone:
         tokens.revoke(tx, agent=one.id)
         claimed_tickets.leave(tx, one, f"{one.name} was fired")
-        plan_approval.pass_on(tx, one)
-        # A turn that is under way may still hear what it was offered: its end decides about that.
+        plan_approval.reassign(tx, one)
+        # A running turn may still read the mail that it was offered: its end decides.
         offered = () if one.number in in_a_turn else mail.offered(tx, one.id)
         unread = (*offered, *mail.waiting(tx, one.id))
-        delivery.give_back(tx, one, unread)
+        delivery.return_mail(tx, one, unread)
         returned += len(unread)
     return Dismissal(fired=gone, adopted=adopted, returned=returned)
 
 
-def leaves(tx: Transaction, agent: Agent, said: str) -> bool:
-    """At the end of a whole turn: whether it was asked to leave, has heard that, and does not refuse."""
+def leaves(tx: Transaction, agent: Agent, report: str) -> bool:
+    """At the end of a completed turn: whether it has read the request to leave and does not refuse."""
     if not agent.leaving:
         return False
     asked = mail.get(tx, agent.leaving)
     if asked is None or asked.delivery is not Delivery.HEARD:
         return False
     agents.ask_to_leave(tx, agent, "")
-    return not any(line.strip().startswith(_STAY) for line in said.splitlines())
+    return not any(line.strip().startswith(_STAY) for line in report.splitlines())

@@ -1,50 +1,64 @@
-"""Whether somebody still needs what a test will say. When nobody does, what runs for it is stopped."""
+"""Cancels a test whose result is no longer needed."""
 
 from __future__ import annotations
 
 import contextlib
+import logging
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from legion.domain.errors import LegionError
 from legion.runner import launch
+from legion.runner.spec import RunnerError
+
+log = logging.getLogger(__name__)
 
 
 class Cancelled(LegionError):
-    """A test was given up because nobody waits for it any more. It leaves no receipt."""
+    """The test was cancelled. It leaves no receipt."""
 
 
 class CancelToken:
-    """Held by who tests, ended by who knows better; each from a thread of its own."""
+    """Passed to a test by the thread that may cancel it."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._gone = False
+        self._cancelled = False
         self._running: Path | None = None
 
-    def end(self) -> None:
+    def cancel(self) -> None:
+        """Raises RunnerError where the runner of the test's command does not answer."""
         with self._lock:
-            self._gone = True
+            self._cancelled = True
             running = self._running
         if running is not None:
             launch.stop(running, grace=0)
 
-    def refuse_if_gone(self) -> None:
-        if self._gone:
-            raise Cancelled("The test was given up because nobody waits for it any more.")
+    def raise_if_cancelled(self) -> None:
+        if self._cancelled:
+            raise Cancelled("The test was cancelled because its result is no longer needed.")
 
     @contextlib.contextmanager
     def running(self, run_dir: Path) -> Iterator[None]:
-        """Around the time in which a started command runs. Raises Unneeded where it was not let to its end."""
+        """Around the time in which a started command runs. Raises Cancelled at its end if that was not its own."""
         with self._lock:
             self._running = run_dir
-            gone = self._gone
+            cancelled = self._cancelled
         try:
-            if gone:
+            if cancelled:
                 launch.stop(run_dir, grace=0)
             yield
         finally:
             with self._lock:
                 self._running = None
-        self.refuse_if_gone()
+        self.raise_if_cancelled()
+
+
+def cancel_all(tokens: Iterable[CancelToken]) -> None:
+    """Cancel each of them, also where the runner of one does not answer: that test ends by itself."""
+    for token in tokens:
+        try:
+            token.cancel()
+        except RunnerError as silent:
+            log.warning("a cancelled test may run to its end: %s", silent.message)

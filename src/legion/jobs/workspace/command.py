@@ -1,4 +1,4 @@
-"""A command of the project (setup, check, proof) run to its end in a tree, inside the sandbox, through a runner."""
+"""Runs a command of the project (setup, check, proof) to its end in a tree, in the sandbox, through a runner."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ TAIL_BYTES = 6000
 
 
 class NotTrusted(LegionError):
-    """The legion.toml in force changed under a job. It rests, and goes on when the person trusts the new one."""
+    """The legion.toml in force changed during a job. The job backs off until the person trusts the new one."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class CommandEnd:
     exit_code: int | None
-    """None when it did not end by itself."""
+    """None if it did not end by itself."""
     how: str
-    """In words: `exit code 1`, `timed out after 600 s`."""
+    """For people: `exit code 1`, `timed out after 600 s`."""
     lost: bool
-    """It was never run to its end, through no fault of its own: this says nothing about what it tests."""
+    """It did not finish for a reason outside of it, so it proves nothing about what it tests."""
     duration: float
     tail: str
     output: Path
@@ -51,11 +51,11 @@ def run(
     writable: tuple[Path, ...] = (),
     readable: tuple[Path, ...] = (),
     env: Mapping[str, str] | None = None,
-    need: CancelToken | None = None,
+    cancel: CancelToken | None = None,
 ) -> CommandEnd:
-    """Every call is a run folder of its own, so that its output stays whole on disk.
+    """Every call has a run folder of its own, which keeps its complete output.
 
-    Raises Unneeded where the need ends before the command does.
+    Raises Cancelled if the token is cancelled before the command ends.
     """
     with context.store.read() as tx:
         if not projects.is_trusted(tx, project_context.project.id, project_context.project.config_hash):
@@ -77,7 +77,7 @@ def run(
     write_spec(run_dir, spec)
     began = time.monotonic()
     context.launcher.start(run_dir)
-    with (need or CancelToken()).running(run_dir):
+    with (cancel or CancelToken()).running(run_dir):
         ended = launch.wait(run_dir)
     duration = time.monotonic() - began
     output = RunFolder(run_dir).output
@@ -106,7 +106,7 @@ def run(
 
 
 def _read(output: Path) -> tuple[str, str]:
-    """The last part of the output, and the digest of the whole."""
+    """The last part of the output, and the digest of all of it."""
     digest = hashlib.sha256()
     tail = b""
     try:

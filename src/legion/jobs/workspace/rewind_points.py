@@ -16,12 +16,14 @@ from legion.domain.errors import Retryable as NotYet
 from legion.domain.runs import Run
 from legion.domain.tickets.rewinds import KeptState, RewindMoment, kept
 from legion.domain.tickets.ticket import StartPoint, State, Ticket
-from legion.drivers.claude import resume_points
-from legion.drivers.claude.tree_states import StateStore
+from legion.drivers import registry
+from legion.drivers.profile import DriverProfile
+from legion.drivers.tree_states import StateStore
 from legion.git.hub import states
 from legion.jobs.context import Context, ProjectContext
 from legion.jobs.workspace.save import AUTHOR, worktree_name
 from legion.runner.journal import read_journal
+from legion.runner.spec import UnreadableSpec, read_spec
 from legion.store.board import tickets
 from legion.store.work import runs
 
@@ -79,20 +81,21 @@ def goal(context: Context, project_context: ProjectContext, ticket: Ticket, mome
         raise NotFound(f"Ticket {ticket.id} has no run {moment.run}: `legion events {ticket.id}` shows its moments.")
     (run,) = found
     return (
-        _at_the_end(project_context, ticket, run)
+        _at_the_end(context, project_context, ticket, run)
         if moment.line is None
         else _behind_a_call(context, project_context, ticket, run, moment)
     )
 
 
-def _at_the_end(project_context: ProjectContext, ticket: Ticket, run: Run) -> RewindGoal:
+def _at_the_end(context: Context, project_context: ProjectContext, ticket: Ticket, run: Run) -> RewindGoal:
     if run.saved is None or ticket.base is None:
         raise StateConflict(
             f"Nothing was saved at the end of run {run.id}: `legion events {ticket.id}` shows other moments."
         )
     base = project_context.hub.merge_base(run.saved, ticket.base) or ticket.base
     ground = StartPoint(base=base, tree=project_context.hub.tree_of(run.saved))
-    source = run.conversation if resume_points.is_there(_transcripts(project_context, run), run.conversation) else ""
+    state = project_context.agents / run.seat
+    source = run.conversation if _driver(context, run).has_conversation(state, run.conversation) else ""
     return RewindGoal(ground=ground, source=source, point="", words=f"the end of run {run.id}")
 
 
@@ -103,7 +106,8 @@ def _behind_a_call(
     objects = _folder(project_context, ticket.id) / str(run.id) / str(one.roll if one else "") / "objects"
     if one is None or not states.holds(project_context.hub, objects, one.tree):
         raise NotFound(f"{moment} is no moment that is kept: `legion events {ticket.id}` shows those of the ticket.")
-    point = resume_points.point_after(_transcripts(project_context, run), run.conversation, one.call)
+    state = project_context.agents / run.seat
+    point = _driver(context, run).resume_point(state, run.conversation, one.call)
     if point is None:
         raise NotYet(f"The conversation does not hold {moment} yet, or not any more: try again, or choose another.")
     states.bring_in(
@@ -139,5 +143,8 @@ def _folder(project_context: ProjectContext, ticket: int) -> Path:
     return project_context.folder / _FOLDER / str(ticket)
 
 
-def _transcripts(project_context: ProjectContext, run: Run) -> Path:
-    return project_context.agents / run.seat / "claude"
+def _driver(context: Context, run: Run) -> DriverProfile:
+    try:
+        return read_spec(context.data.runs / run.name).profile
+    except UnreadableSpec:
+        return registry.default()

@@ -9,7 +9,9 @@ from pathlib import Path
 
 from legion.config.sections.machine import SandboxMode
 from legion.domain.errors import NotAllowed
+from legion.git.core.command import git_program
 from legion.jobs.context import Context, ProjectContext
+from legion.runner import etc
 from legion.runner.sandbox import Sandbox, SandboxNetwork
 from legion.runner.toolchains import toolchains
 
@@ -38,20 +40,33 @@ def _tools(path: str, home: Path, named: tuple[Path, ...], hidden: tuple[Path, .
     return toolchains(path, home, named=named, hidden=hidden)
 
 
+@functools.lru_cache(maxsize=8)
+def _etc(folder: Path, moment: int) -> Path:
+    return etc.sync(folder)
+
+
 def sandbox(
     context: Context,
     project_context: ProjectContext,
     *,
     writable: Iterable[Path],
     readable: Iterable[Path] = (),
+    small: bool = False,
 ) -> Sandbox | None:
-    """The walls around a program in this project, or None where they are off or cannot be had (doctor says so)."""
+    """The walls around a program in this project, or None where they are off or cannot be had (doctor says so).
+
+    A `small` one is for a git of the system: it is built faster and shows neither toolchains nor /etc.
+    """
     settings = context.user.sandbox
     if settings.mode is SandboxMode.REQUIRE and not context.sandbox.works:
         raise NotAllowed(f"Your settings require a sandbox, and none works here: {context.sandbox.why}")
     if settings.mode is SandboxMode.OFF or not context.sandbox.works:
         return None
     home = Path.home()
+    network = SandboxNetwork(settings.network.value)
+    if small and Path(git_program()).is_relative_to("/usr"):
+        shown = (project_context.hub.objects, *readable)
+        return Sandbox(home=home, writable=tuple(writable), readable=shown, network=network, small=True)
     hidden = (context.data.root, Path(project_context.project.worktrees))
     minute = int(context.clock() // 60)
     tools = _tools(os.environ.get("PATH", ""), home, settings.read, hidden, minute)
@@ -59,5 +74,6 @@ def sandbox(
         home=home,
         writable=(*writable, *settings.write),
         readable=(project_context.hub.objects, *tools, *readable),
-        network=SandboxNetwork(settings.network.value),
+        network=network,
+        etc=_etc(context.data.root / "etc", int(context.clock() // 10)),
     )

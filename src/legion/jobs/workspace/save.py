@@ -10,7 +10,7 @@ from pathlib import Path
 from legion.domain.agents.agent import Agent
 from legion.domain.runs import Run, ticket_seat
 from legion.domain.tickets.ticket import Ticket
-from legion.git.hub.incoming import agent_commits
+from legion.git.hub.incoming import agent_commits, is_at
 from legion.git.hub.objects import Signature
 from legion.git.trees.snapshots import TreeSnapshot, snapshot
 from legion.git.trees.tree import kept_out
@@ -122,7 +122,9 @@ def _touched(path: Path, since: int) -> bool:
 
 def _own_commits(context: Context, project_context: ProjectContext, base: str, tree: Path, keep_as: str) -> str | None:
     """The agent's own commits, read inside its sandbox, since its .git may say anything. None if there are none."""
-    walls = sandbox.sandbox(context, project_context, writable=(), readable=(tree,))
+    if is_at(tree, base):
+        return None
+    walls = sandbox.sandbox(context, project_context, writable=(), readable=(tree,), small=True)
 
     def run_sandboxed(argv: Sequence[str]) -> FinishedProcess:
         env = sandbox.environment(context, {})

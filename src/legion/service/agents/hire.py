@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 
-from legion.config.sections.claude import MOST_BUDGET
 from legion.domain.agents import agent as rules
 from legion.domain.agents.agent import ROOT, Agent, HireTerms, Planning, tier_of
 from legion.domain.agents.extra_rights import ExtraRight, commands
@@ -14,6 +13,7 @@ from legion.domain.events import EventKind
 from legion.domain.projects import Project
 from legion.domain.questions import MORE, Question, QuestionKind
 from legion.domain.runs import Run, agent_seat
+from legion.domain.tickets.spec import MOST_BUDGET
 from legion.gateway.files.folder import GatewayFolder
 from legion.gateway.files.passes import lower
 from legion.jobs.agent import extra_rights, model_access, plan_approval

@@ -106,14 +106,14 @@ class AgentLines:
             return "it waits for `legion resume`"
         if agent.held_until is not None and agent.held_until > self._now:
             return f"it waits for the provider, {moment(agent.held_until, self._now)}"
-        if (hold := self._context.held.get(agent_seat(agent.number))) is not None:
+        if (hold := self._context.live.scheduler.holds.get(agent_seat(agent.number))) is not None:
             return hold.why if hold.rule is Rule.BUDGET else f"it {hold.why}"
         return "it waits for a free slot" if self._full else ""
 
     def _doing(self, agent: Agent) -> str:
         if agent.fired_at is not None:
             return "fired"
-        backoff = self._context.rests.get((JobKind.SERVE, agent.number))
+        backoff = self._context.live.scheduler.backoffs.get((JobKind.SERVE, agent.number))
         if backoff is not None and backoff.until > self._now:
             return f"tried again in {backoff.until - self._now:.0f} s: {backoff.why}"
         turn = self._turns.get(agent.number)

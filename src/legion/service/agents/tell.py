@@ -10,7 +10,7 @@ from pathlib import Path
 from legion.domain.errors import BadInput, StateConflict
 from legion.domain.runs import Run
 from legion.domain.tickets.ticket import State
-from legion.drivers.registry import DriverName
+from legion.drivers.profile import Capabilities
 from legion.jobs.context import Context
 from legion.jobs.run.job import run_dir
 from legion.runner import control, launch
@@ -30,7 +30,9 @@ def tell(context: Context, ticket_id: int, message: MessageText, *, patience: fl
     if not message.text.strip():
         raise BadInput("The message is empty: give a text, or - to read it from stdin.")
     _refuse_long(message.text)
-    run, folder = _at_work(context, ticket_id)
+    run, folder, can = _at_work(context, ticket_id)
+    if not can.talks:
+        raise _refuse(ticket_id, "take messages during a run")
     id = str(uuid.uuid4())
     if not launch.tell(folder, id, message.text):
         raise _gone(ticket_id)
@@ -41,7 +43,9 @@ def tell(context: Context, ticket_id: int, message: MessageText, *, patience: fl
 def interrupt(context: Context, ticket_id: int, message: MessageText, *, patience: float = PATIENCE) -> Told:
     """Interrupt the agent, which then continues with the text. Without one the run ends and the ticket is paused."""
     _refuse_long(message.text)
-    run, folder = _at_work(context, ticket_id)
+    run, folder, can = _at_work(context, ticket_id)
+    if not can.interrupts:
+        raise _refuse(ticket_id, "be interrupted")
     id, text = str(uuid.uuid4()), message.text.strip()
     if not launch.interrupt(folder, id, text):
         raise _gone(ticket_id)
@@ -51,8 +55,8 @@ def interrupt(context: Context, ticket_id: int, message: MessageText, *, patienc
     return Told(ticket=ticket_id, run=run.id, heard=delivered, message=_delivery_message(ticket_id, delivered))
 
 
-def _at_work(context: Context, ticket_id: int) -> tuple[Run, Path]:
-    """Its running agent, if that one can receive messages."""
+def _at_work(context: Context, ticket_id: int) -> tuple[Run, Path, Capabilities]:
+    """Its running agent, and what its driver can do."""
     with context.store.read() as tx:
         ticket = tickets.get(tx, ticket_id)
         run = runs.at_work(tx, ticket_id)
@@ -66,15 +70,17 @@ def _at_work(context: Context, ticket_id: int) -> tuple[Run, Path]:
         raise StateConflict(f"No agent works on ticket {ticket_id}, which is {ticket.state.value}: {hint}.")
     folder = run_dir(context, run)
     try:
-        driver = read_spec(folder).driver
+        can = read_spec(folder).profile.capabilities
     except RunnerError:
         raise StateConflict(f"The agent of ticket {ticket_id} has not started yet: try again in a moment.") from None
-    if driver is DriverName.COMMAND:
-        raise StateConflict(
-            f"The agent of ticket {ticket_id} is a plain program, which receives no messages: use `legion stop "
-            f"{ticket_id}`, then `legion retry {ticket_id} --feedback ...`."
-        )
-    return run, folder
+    return run, folder, can
+
+
+def _refuse(ticket_id: int, missing: str) -> StateConflict:
+    return StateConflict(
+        f"The driver of ticket {ticket_id} cannot {missing}. Use `legion stop {ticket_id}`, then `legion retry "
+        f"{ticket_id} --feedback ...`."
+    )
 
 
 def wait_for_delivery(folder: Path, id: str, patience: float) -> bool | None:

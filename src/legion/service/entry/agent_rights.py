@@ -5,7 +5,9 @@ What is not changed here takes the caller itself and asks the rules, or is close
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 from legion.config.sections.claude import Answers
 from legion.domain.agents import agent as rules
@@ -22,7 +24,7 @@ from legion.jobs.context import Context
 from legion.jobs.supervise import usage
 from legion.service import questions as asking
 from legion.service.agents.claim import READS
-from legion.service.facade import Service
+from legion.service.facade import Caller, Service
 from legion.service.tickets import dispatch as ticket_cases
 from legion.service.tickets.dispatch import Dispatcher
 from legion.store.board import projects, questions, tickets
@@ -30,7 +32,7 @@ from legion.store.database.transactions import ReadTransaction
 from legion.store.staff import agents, ticket_holders
 from legion.store.work import runs
 from legion.wire.agents import HireAgent, Hired
-from legion.wire.callers import Caller
+from legion.wire.operations import OpenTo, Operation, TicketIds
 from legion.wire.projects import Graph, Status, WaitState
 from legion.wire.questions import Answered, AnswerQuestion, Inbox
 from legion.wire.tickets import Acted, Action, Diff, Dispatch, Dispatched, LogText, NewTicket, TicketPage
@@ -41,12 +43,16 @@ DRIVER = "claude"
 
 class LimitedService(Service):
     def __init__(self, service: Service, caller: Caller) -> None:
-        super().__init__(service._context, service._news, daemon=service._daemon, end=service._end)
-        self._caller = caller
-        self._me = caller.id
+        super().__init__(service.context, service._news, daemon=service._daemon, end=service._end, caller=caller)
 
-    def dispatch(self, request: Dispatch) -> Dispatched:
-        context, caller = self._context, self._caller
+    def call(self, row: Operation, arguments: Mapping[str, Any]) -> Any:  # noqa: ANN401 - the row says what
+        """A row that is not open to agents stays closed, also behind the guard of the API."""
+        if row.open_to is OpenTo.PERSON:
+            raise NotAllowed(f"{row.name} is not open to agents; ask a person with legion-ask if you need it.")
+        return super().call(row, arguments)
+
+    def dispatch(self, wanted: Dispatch, /) -> Dispatched:
+        context, caller = self.context, self.caller
         if caller.ticket is not None:
             raise NotAllowed(
                 "The agent of a ticket dispatches none: finish yours, or say in legion-report what is left."
@@ -56,22 +62,22 @@ class LimitedService(Service):
             agent = plan_approval.reader(tx, agents.get(tx, caller.id))
             drives = ExtraRight.DRIVER in extra_rights.rights(context, tx, agent.id)
         _refuse_reader(agent)
-        narrowed = [_narrowed(context, agent, new, drives=drives) for new in request.tickets]
+        narrowed = [_narrowed(context, agent, new, drives=drives) for new in wanted.tickets]
         by = Dispatcher(
             id=caller.id,
             tools=agent.rights.tools,
-            allow=lambda tx, wanted: _pay(tx, agent, wanted),
+            allow=lambda tx, usd: _pay(tx, agent, usd),
             narrow=lambda crew, usual: _narrowed_crew(agent, crew, usual),
         )
-        own = replace(request, cwd=self._project().root, tickets=narrowed, request=self._request(request.request))
+        own = replace(wanted, cwd=self._project().root, tickets=narrowed, request=self._request(wanted.request))
         return ticket_cases.dispatch(context, own, by)
 
-    def hire(self, caller: str, wanted: HireAgent) -> Hired:
-        with self._context.store.read() as tx:
-            _refuse_reader(plan_approval.reader(tx, agents.get(tx, self._caller.id)))
-        return super().hire(caller, wanted)
+    def hire(self, wanted: HireAgent, /) -> Hired:
+        with self.context.store.read() as tx:
+            _refuse_reader(plan_approval.reader(tx, agents.get(tx, self.caller.id)))
+        return super().hire(wanted)
 
-    def status(self, cwd: str | None, all: bool) -> Status:
+    def status(self, cwd: str | None, all: bool = False) -> Status:
         project = self._project()
         seen = super().status(project.root, all)
         return replace(seen, projects=[line for line in seen.projects if line.root == project.root], questions=0)
@@ -79,83 +85,83 @@ class LimitedService(Service):
     def graph(self, cwd: str) -> Graph:
         return super().graph(self._project().root)
 
-    def wait(self, cwd: str | None, ids: list[int], after_event: int, timeout: float) -> WaitState:
-        for id in ids:
-            self._see(id)
-        return super().wait(self._project().root, ids, after_event, timeout)
+    def wait(self, cwd: str | None, id: TicketIds = None, after_event: int = 0, timeout: float = 0.0) -> WaitState:
+        for number in id or []:
+            self._see(number)
+        return super().wait(self._project().root, id, after_event, timeout)
 
-    def ticket(self, id: int) -> TicketPage:
+    def ticket(self, id: int, /) -> TicketPage:
         self._see(id)
         return _without_held_out(super().ticket(id))
 
-    def log(self, id: int, run: int | None, offset: int) -> LogText:
+    def log(self, id: int, /, run: int | None = None, offset: int = 0) -> LogText:
         self._see(id)
         return super().log(id, run, offset)
 
-    def diff(self, id: int) -> Diff:
+    def diff(self, id: int, /) -> Diff:
         self._see(id)
         return super().diff(id)
 
-    def stop(self, id: int, action: Action) -> Acted:
+    def stop(self, id: int, action: Action | None = None, /) -> Acted:
         self._own(id)
         return super().stop(id, action)
 
-    def retry(self, id: int, action: Action) -> Acted:
+    def retry(self, id: int, action: Action | None = None, /) -> Acted:
         self._own(id)
         return super().retry(id, action)
 
     def inbox(self) -> Inbox:
         """What those below it ask, where a person lets it answer that."""
-        with self._context.store.read() as tx:
+        with self.context.store.read() as tx:
             return Inbox(questions=asking.lines(tx, [one for one in questions.open_ones(tx) if self._answers(tx, one)]))
 
-    def answer(self, id: int, given: AnswerQuestion) -> Answered:
-        with self._context.store.read() as tx:
+    def answer(self, id: int, given: AnswerQuestion, /) -> Answered:
+        with self.context.store.read() as tx:
             if not self._answers(tx, questions.get(tx, id)):
                 raise NotAllowed(f"Question {id} is not yours to answer: a person has to.")
         return super().answer(id, given)
 
     def _answers(self, tx: ReadTransaction, question: Question) -> bool:
         """Never its own, and never a permission or money: those are the person's."""
-        below = _household(tx, self._caller.id) - {self._caller.id}
-        allowed = self._context.user.claude.answers is Answers.LEADERS and question.kind is QuestionKind.ASK
+        below = _household(tx, self.caller.id) - {self.caller.id}
+        allowed = self.context.user.claude.answers is Answers.LEADERS and question.kind is QuestionKind.ASK
         return allowed and question.agent in below
 
     def own_tickets(self) -> list[int]:
         """The live ones that it may stop."""
         project = self._project()
-        with self._context.store.read() as tx:
-            below = _household(tx, self._caller.id)
+        with self.context.store.read() as tx:
+            below = _household(tx, self.caller.id)
             return [one.id for one in tickets.live(tx, project=project.id) if one.spec.dispatcher in below]
 
     def refuse_to_speak_for(self, id: int) -> None:
         """Whoever holds a ticket says how it goes; about others only who dispatched them, or those above."""
-        with self._context.store.read() as tx:
+        with self.context.store.read() as tx:
             held = ticket_holders.of_ticket(tx, id)
-        if held is None or held.agent != self._caller.id:
+        if held is None or held.agent != self.caller.id:
             self._own(id)
 
     def _project(self) -> Project:
-        assert self._caller.run is not None, "an agent's token is of a run"
-        with self._context.store.read() as tx:
-            return projects.get(tx, runs.get(tx, self._caller.run).project)
+        assert self.caller.run is not None, "an agent's token is of a run"
+        with self.context.store.read() as tx:
+            return projects.get(tx, runs.get(tx, self.caller.run).project)
 
     def _see(self, id: int) -> None:
         project = self._project()
-        with self._context.store.read() as tx:
+        with self.context.store.read() as tx:
             if tickets.get(tx, id).project != project.id:
                 raise NotAllowed(f"Ticket {id} is of another project: you see the board of {project.name} alone.")
 
     def _own(self, id: int) -> None:
         """Whoever dispatched it, and those above, decide about a ticket."""
         self._see(id)
-        with self._context.store.read() as tx:
-            if tickets.get(tx, id).spec.dispatcher not in _household(tx, self._caller.id):
+        with self.context.store.read() as tx:
+            if tickets.get(tx, id).spec.dispatcher not in _household(tx, self.caller.id):
                 raise NotAllowed(f"Ticket {id} was not dispatched by you or below you: ask whoever did.")
 
     def _request(self, id: str) -> str:
         """Two callers with the same request id mean two requests."""
-        return f"{self._caller.id}:{id}" if id else ""
+        return f"{self.caller.id}:{id}" if id else ""
 
 
 def _without_held_out(page: TicketPage) -> TicketPage:

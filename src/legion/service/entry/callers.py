@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from legion.domain.errors import NotAllowed
 from legion.domain.events import EventKind
@@ -11,12 +13,12 @@ from legion.jobs.context import Context
 from legion.service.entry.agent_rights import LimitedService
 from legion.service.entry.legion_cc import LegionCc
 from legion.service.entry.tools.registry import ToolRegistry
-from legion.service.facade import Service
+from legion.service.facade import Caller, Service
 from legion.service.shared.commit_signal import CommitSignal
 from legion.store.board import projects
 from legion.store.staff import tokens
 from legion.store.work import runs
-from legion.wire.callers import Caller
+from legion.wire.operations import Operation
 from legion.wire.tools import ToolAnswer, ToolCall, Tools
 
 _QUIET = 60.0
@@ -76,20 +78,27 @@ class CallerRegistry:
         """The service as this caller may use it."""
         return self._service if caller.is_person else LimitedService(self._service, caller)
 
+    def perform(self, caller: Caller, row: Operation, arguments: Mapping[str, Any]) -> Any:  # noqa: ANN401 - see the row
+        """Do what a request asks for, with the caller's rights."""
+        tools: Mapping[str, Callable[..., object]] = {"tools": self.tools, "use_tool": self.use_tool}
+        if row.name in tools:
+            return tools[row.name](caller, *arguments.values())
+        return self.acting(caller).call(row, arguments)
+
     def tools(self, caller: Caller) -> Tools:
         return self._tools.listed(caller)
 
-    def call_tool(self, caller: Caller, name: str, wanted: ToolCall, cwd: str) -> ToolAnswer:
-        """What is refused here was tried by a model, and is written down like any other trial."""
+    def use_tool(self, caller: Caller, name: str, wanted: ToolCall, cwd: str | None = None) -> ToolAnswer:
+        """A refusal was caused by a model, and is recorded like any other."""
         try:
             return self._tools.call(self.acting(caller), caller, name, wanted, cwd or self._only_project())
         except NotAllowed as refusal:
             self.refused(caller, name, refusal.message)
             raise
 
-    def orchestrate(self, caller: Caller, cwd: str) -> LegionCc:
-        """The routes of legion_cc, with the caller's rights."""
-        return LegionCc(self._context, self.acting(caller), cwd or self._only_project())
+    def orchestrate(self, caller: Caller) -> LegionCc:
+        """The operations of legion_cc, with the caller's rights."""
+        return LegionCc(self._context, self.acting(caller), self._only_project())
 
     def _only_project(self) -> str:
         """A person who has one project need not name it."""

@@ -32,6 +32,7 @@ from legion.wire.orchestrate import (
     OldStop,
     OldSubmit,
     OldSubmitted,
+    OrchestrateOperations,
 )
 from legion.wire.projects import Where
 from legion.wire.tickets import Action, Dispatch, NewTicket
@@ -54,15 +55,16 @@ _LONGEST = 2000
 _FILE = re.compile(r"^diff --git a/.* b/(.*)$")
 
 
-class LegionCc:
-    """For one caller and one project."""
+class LegionCc(OrchestrateOperations):
+    """With the rights of the service's caller."""
 
-    def __init__(self, context: Context, service: Service, cwd: str) -> None:
+    def __init__(self, context: Context, service: Service, only_project: str) -> None:
         self._context = context
         self._service = service
-        self._cwd = cwd
+        self._only_project = only_project
+        """The project's folder, if there is just one project."""
 
-    def submit(self, wanted: OldSubmit) -> OldSubmitted:
+    def submit(self, wanted: OldSubmit, /, cwd: str | None = None) -> OldSubmitted:
         with self._context.store.read() as tx:
             known = tickets.states_of(tx, wanted.blocked_by or [])
         for number in wanted.blocked_by or []:
@@ -79,21 +81,22 @@ class LegionCc:
             max_attempts=wanted.max_iterations or None,
             team="" if wanted.is_checkpoint else _team(wanted.team_mode),
         )
-        return OldSubmitted(ticket_id=self._dispatch(new))
+        return OldSubmitted(ticket_id=self._dispatch(new, cwd))
 
-    def dispatch(self, wanted: OldDispatch) -> OldDispatched:
-        return OldDispatched(ticket_id=self._dispatch(NewTicket(title=_title(wanted.ticket), text=wanted.ticket)))
+    def dispatch(self, wanted: OldDispatch, /, cwd: str | None = None) -> OldDispatched:
+        new = NewTicket(title=_title(wanted.ticket), text=wanted.ticket)
+        return OldDispatched(ticket_id=self._dispatch(new, cwd))
 
-    def status(self) -> OldQueue:
-        seen = [line.id for line in self._service.status(self._cwd, True).tickets]
+    def status(self, cwd: str | None = None) -> OldQueue:
+        seen = [line.id for line in self._service.status(cwd or self._only_project, True).tickets]
         with self._context.store.read() as tx:
             shown = [_snapshot(tx, ticket, self._context.clock()) for ticket in tickets.get_many(tx, seen)]
         names = ("queued", "working", "done", "error")
         counts = {name: sum(1 for one in shown if one.status == name) for name in names}
         return OldQueue(tickets=shown, total=len(shown), **counts)
 
-    def report(self, wanted: OldReport) -> OldSaid:
-        """What somebody says about a ticket at work. Only a claim: nothing is done because of it."""
+    def report(self, wanted: OldReport, /, cwd: str | None = None) -> OldSaid:
+        """A claim about a ticket at work: it is recorded and has no effect."""
         with self._context.store.read() as tx:
             state = tickets.states_of(tx, [wanted.worker_id]).get(wanted.worker_id)
         if state is not State.WORKING:
@@ -106,7 +109,7 @@ class LegionCc:
             tx.record(EventKind.TICKET_REPORTED, project=ticket.project, ticket=ticket.id, data=data)
         return OldSaid(status="ok")
 
-    def stop(self, wanted: OldStop) -> OldSaid:
+    def stop(self, wanted: OldStop, /, cwd: str | None = None) -> OldSaid:
         number = wanted.ticket_id if wanted.ticket_id is not None else wanted.worker_id
         if number is None:
             raise BadInput("Say what to stop: ticket_id, or worker_id.")
@@ -114,20 +117,22 @@ class LegionCc:
             self._service.stop(number, Action())
         return OldSaid(status="stopped")
 
-    def stop_all(self) -> OldSaid:
+    def stop_all(self, cwd: str | None = None) -> OldSaid:
         if isinstance(self._service, LimitedService):
             for number in self._service.own_tickets():
                 self._service.stop(number, Action())
         else:
-            self._service.stop_all(Where(cwd=self._cwd))
+            self._service.stop_all(Where(cwd=cwd or self._only_project))
         return OldSaid(status="all_stopped")
 
-    def deps(self, number: int) -> Dependencies:
-        after = self._service.ticket(number).ticket.after
-        return Dependencies(ticket_id=number, dependencies=[_dependency(self._context, other) for other in after])
+    def deps(self, ticket_id: int | None = None, cwd: str | None = None) -> Dependencies:
+        if ticket_id is None:
+            raise BadInput("Say whose dependencies you want: ticket_id.")
+        after = self._service.ticket(ticket_id).ticket.after
+        return Dependencies(ticket_id=ticket_id, dependencies=[_dependency(self._context, other) for other in after])
 
-    def _dispatch(self, new: NewTicket) -> int:
-        return self._service.dispatch(Dispatch(cwd=self._cwd, tickets=[new])).ids[0]
+    def _dispatch(self, new: NewTicket, cwd: str | None) -> int:
+        return self._service.dispatch(Dispatch(cwd=cwd or self._only_project, tickets=[new])).ids[0]
 
 
 def _team(mode: object) -> str:

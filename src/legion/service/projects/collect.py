@@ -6,8 +6,10 @@ from pathlib import Path
 
 from legion.domain.errors import NotAllowed, Retryable, StateConflict
 from legion.domain.events import EventKind
+from legion.domain.projects import Project
+from legion.git.person.collect import CollectedRange
 from legion.git.person.collect import collect as fast_forward
-from legion.jobs.context import Context
+from legion.jobs.context import Context, ProjectContext
 from legion.jobs.landing import upstream
 from legion.service.projects import registry as project_cases
 from legion.store import events
@@ -15,9 +17,27 @@ from legion.wire.projects import CollectResult
 
 
 def collect(context: Context, cwd: str) -> CollectResult:
-    project = project_cases.find(context, cwd)
+    project = _ready(context, cwd)
     project_context = context.workshop_of(project)
-    project = upstream.look(context, project_context)
+    done = fast_forward(Path(project.root), project.branch, project_context.hub, project.target)
+    upstream.look(context, project_context)
+    with context.store.write() as tx:
+        tx.record(EventKind.COLLECTED, project=project.id, data={"old": done.old, "new": done.new})
+    return _result(project, project_context, done, "has")
+
+
+def preview(context: Context, cwd: str) -> CollectResult:
+    """What `collect` would bring, or its refusal. The person's repository is only read."""
+    project = _ready(context, cwd)
+    project_context = context.workshop_of(project)
+    found = fast_forward(Path(project.root), project.branch, project_context.hub, project.target, dry_run=True)
+    return _result(project, project_context, found, "would get")
+
+
+def _ready(context: Context, cwd: str) -> Project:
+    """The project, where the person's own commits do not stand in the way."""
+    project = project_cases.find(context, cwd)
+    project = upstream.look(context, context.workshop_of(project))
     if project.person_refused is not None and project.person_refused == project.person_tip:
         with context.store.read() as tx:
             refused = events.latest(tx, project.id, EventKind.NOT_ABSORBED)
@@ -32,16 +52,16 @@ def collect(context: Context, cwd: str) -> CollectResult:
             f"Your own commits on {project.branch} are being checked together with the landed work: "
             "try again in a moment, or run `legion collect --wait`."
         )
-    done = fast_forward(Path(project.root), project.branch, project_context.hub, project.target)
-    commits = len(project_context.hub.commits_between(done.old, done.new)) if done.old != done.new else 0
-    upstream.look(context, project_context)
-    with context.store.write() as tx:
-        tx.record(EventKind.COLLECTED, project=project.id, data={"old": done.old, "new": done.new})
+    return project
+
+
+def _result(project: Project, project_context: ProjectContext, moved: CollectedRange, verb: str) -> CollectResult:
+    commits = len(project_context.hub.commits_between(moved.old, moved.new)) if moved.old != moved.new else 0
     message = (
-        f"{project.branch} has {commits} new commit{'s' if commits != 1 else ''}."
+        f"{project.branch} {verb} {commits} new commit{'s' if commits != 1 else ''}."
         if commits
         else f"{project.branch} already contains all landed work."
     )
     return CollectResult(
-        branch=project.branch, old=done.old, new=done.new, commits=commits, files=done.files, message=message
+        branch=project.branch, old=moved.old, new=moved.new, commits=commits, files=moved.files, message=message
     )

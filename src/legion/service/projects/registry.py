@@ -18,6 +18,7 @@ from legion.domain.projects import ConfigOrigin, Project
 from legion.domain.tickets import board
 from legion.domain.tickets.ticket import State
 from legion.git.core.errors import NotARepository
+from legion.git.core.history import History
 from legion.git.hub.repository import TARGET, Hub
 from legion.git.person.inspect import RepositoryFacts, branches, file_names, look
 from legion.jobs.context import TRASH, Context, ProjectContext
@@ -119,7 +120,7 @@ def _moved_from(context: Context, facts: RepositoryFacts) -> Project | None:
     """The project whose repository was moved here: its old folder is missing, and this one has its commits."""
     with context.store.read() as tx:
         missing = [project for project in projects.all(tx) if not Path(project.common_dir).exists()]
-    here = Hub(facts.common_dir)
+    here = History(facts.common_dir)
     candidates = [project for project in missing if project.person_tip and here.resolve(project.person_tip)]
     return candidates[0] if len(candidates) == 1 else None
 
@@ -160,7 +161,7 @@ def refuse_unfit(facts: RepositoryFacts) -> None:
 def _refuse_invalid_committed_file(facts: RepositoryFacts) -> None:
     """The committed file is in force, whatever the checkout contains."""
     assert facts.head is not None, "an unfit repository was refused"
-    committed = Hub(facts.common_dir).read_file(facts.head, FILE)
+    committed = History(facts.common_dir).read_file(facts.head, FILE)
     if committed is not None:
         parse(committed.decode("utf-8", "replace"), origin=f"{FILE} as it is committed")
 

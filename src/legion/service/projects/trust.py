@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from legion.config.files.project import FILE, hash_of, parse
+from legion.config.files.project import FILE, ProjectConfig, hash_of, parse
 from legion.domain.errors import BadInput, NotFound, StateConflict
 from legion.domain.events import EventKind
 from legion.domain.projects import ConfigOrigin, Project
@@ -23,10 +23,13 @@ def trustable(context: Context, cwd: str) -> Trustable:
     if landed is None and in_checkout is None:
         raise NotFound(f"There is no {FILE} to trust: run `legion init` to write one.")
     texts = [("landed", landed)] if landed is not None else []
+    if landed is not None and in_checkout not in (None, landed) and not _is_readable(landed):
+        # Nothing could run by it, and so nothing could land that fixes it: the file in the checkout takes its place.
+        texts = []
     if in_checkout is not None and in_checkout != landed:
         texts.append(("checkout", in_checkout))
     about = [(place, FILE, hash_of(text), text) for place, text in texts]
-    project_context = context.workshop_of(project)
+    project_context = context.workshop_of(project, ProjectConfig())
     theirs = {one.hash: ("checkout", one.file, one.hash, one.text) for one in teams.in_checkout(project_context)}
     theirs |= {one.hash: ("landed", one.file, one.hash, one.text) for one in teams.repository(project_context)}
     about += theirs.values()
@@ -94,6 +97,14 @@ def _trusted(context: Context, request: Trust) -> Done | None:
     return Done(message=f"{_what(meant, config)} of {project.name} are trusted.", notes=notes)
 
 
+def _is_readable(text: str) -> bool:
+    try:
+        parse(text)
+    except BadInput:
+        return False
+    return True
+
+
 def _what(meant: list[TrustText], config: str) -> str:
     files = [Path(text.file).relative_to(Path(config).parent) for text in meant if text.file != config]
     parts = [f"The commands in {FILE}"] if len(files) < len(meant) else []
@@ -117,5 +128,5 @@ def in_the_checkout(project: Project) -> str | None:
 
 
 def _landed(context: Context, project: Project) -> str | None:
-    landed = context.workshop_of(project).hub.read_file(project.target, FILE)
+    landed = context.hub(project.id).read_file(project.target, FILE)
     return landed.decode("utf-8", "replace") if landed is not None else None

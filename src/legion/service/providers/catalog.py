@@ -126,10 +126,10 @@ def listed(context: Context) -> Providers:
 
 
 def dispatch_notes(context: Context, request: Dispatch) -> list[str]:
-    """What keeps new tickets for Claude Code from starting; they wait until it is fixed."""
+    """What keeps new tickets whose driver needs a model from starting; they wait until it is fixed."""
     settings = parse(project_cases.find(context, request.cwd).config_text, origin="legion.toml")
     for new in request.tickets:
-        if not new.checkpoint and agent(context, settings, new.command, new.driver).argv is None:
+        if not new.checkpoint and agent(context, settings, new.command, new.driver).capabilities.models:
             missing = provider_waits.missing(context)
             return [f"{missing} The ticket waits until then."] if missing else []
     return []

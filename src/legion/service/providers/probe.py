@@ -87,7 +87,11 @@ def _post(url: str, path: str, token: str, body: object, auth: ProviderAuth) -> 
     try:
         connection.request("POST", path, json.dumps(body), headers)
         answer = connection.getresponse()
-        return _ProbeAnswer(status=answer.status, error=error_text(answer.read()))
+        body = answer.read()
+        if skipped := answer.getheader("x-legion-skipped"):
+            # Another provider of a route answered instead.
+            return _ProbeAnswer(status=502, error=f"{_FROM_GATEWAY}skipped: {skipped}; check its key and its limits.")
+        return _ProbeAnswer(status=answer.status, error=error_text(body))
     except TimeoutError:
         return _ProbeAnswer(status=504, error=f"{_FROM_GATEWAY}no answer came in {_PATIENCE:g} s.")
     except (OSError, http.client.HTTPException) as fault:

@@ -1,11 +1,10 @@
-"""Who works on new tickets: their teams with all roles filled in, and what those bring along."""
+"""Resolves the team of a new ticket, applies its defaults, and describes it for a ticket's page."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
 
-from legion.config.base.settings import NAME
 from legion.config.files.project import ProjectConfig
 from legion.config.files.teams import DefinitionKind
 from legion.domain.agents.teams import Crew, RolePart, TeamStage
@@ -21,19 +20,14 @@ from legion.store.board import crews as stored
 from legion.wire.teams import AdviceLine, CrewLine, StageLine
 from legion.wire.tickets import NewTicket
 
-_MOST_LABELS = 20
+
+def shown_name(new: NewTicket) -> str:
+    """A new ticket's name for messages: it has no number yet."""
+    return new.key or " ".join(new.title.split())[:40] or "without a title"
 
 
-def chosen(context: Context, project_context: ProjectContext, new: NewTicket) -> Crew | None:
-    """None for a checkpoint, on which nobody works. Raises what is wrong, with the name of the ticket."""
-    shown = new.key or " ".join(new.title.split())[:40]
-    if new.checkpoint and new.team:
-        raise BadInput(f"Ticket {shown!r} is a checkpoint, which has no agent: leave out team.")
-    if len(new.labels) > _MOST_LABELS or not all(NAME.fullmatch(label) for label in new.labels):
-        raise BadInput(
-            f"Ticket {shown!r}: a label has at most 40 letters, digits, dots, dashes and underscores, "
-            f"and a ticket at most {_MOST_LABELS} of them."
-        )
+def resolve_crew(context: Context, project_context: ProjectContext, new: NewTicket) -> Crew | None:
+    """The team that works on the ticket; None for a checkpoint, which has no agent."""
     if new.checkpoint:
         return None
     crew = teams.crew(context, project_context, new.team)
@@ -41,13 +35,13 @@ def chosen(context: Context, project_context: ProjectContext, new: NewTicket) ->
     return crew
 
 
-def usual(context: Context, project_context: ProjectContext) -> Crew:
-    """The project's default."""
+def default_crew(context: Context, project_context: ProjectContext) -> Crew:
+    """The project's default team."""
     return teams.crew(context, project_context, "")
 
 
-def fitted(context: Context, new: NewTicket, crew: Crew | None, *, by_a_person: bool) -> NewTicket:
-    """The ticket with what the one who builds brings along, unless the ticket itself says it."""
+def with_role_defaults(context: Context, new: NewTicket, crew: Crew | None, *, by_a_person: bool) -> NewTicket:
+    """The ticket with model and driver of the building role, unless the ticket itself names them."""
     if crew is None:
         return new
     # The ladder of a label leads to models that an agent may not give.
@@ -64,29 +58,29 @@ def fitted(context: Context, new: NewTicket, crew: Crew | None, *, by_a_person: 
 
 
 def notes(context: Context, project_context: ProjectContext, crews: list[Crew | None]) -> list[str]:
-    """Definitions of the repository that would count for these, were they trusted."""
+    """Notes about definitions of the repository that would apply to these crews if they were trusted."""
     there = [crew for crew in crews if crew is not None]
     names = {(DefinitionKind.TEAM, crew.team) for crew in there}
     names |= {(DefinitionKind.ROLE, stage.role.name) for crew in there for stage in crew.stages}
     return [
-        f"{one.file} does not count before you trust it: read it and run `legion trust`."
+        f"{one.file} has no effect before you trust it. Read it and run `legion trust`."
         for one in teams.untrusted(context, project_context)
         if (one.kind, one.name) in names
     ]
 
 
 def line(context: Context, project_context: ProjectContext, ticket: Ticket, all_runs: Sequence[Run]) -> CrewLine | None:
-    """For the ticket's page. None where no team works on it."""
+    """For the ticket's page; None where no team works on it."""
     if not ticket.spec.crew:
         return None
     crew = teams.of_ticket(context, ticket)
     with context.store.read() as tx:
-        said = advice.of_ticket(tx, ticket.id)
+        given = advice.of_ticket(tx, ticket.id)
     return CrewLine(
         team=crew.team,
         stages=[_stage(stage, ticket, all_runs) for stage in crew.stages],
         advice=[
-            AdviceLine(role=one.role, run=one.run, turn=one.turn, text=one.text, given_at=one.given_at) for one in said
+            AdviceLine(role=one.role, run=one.run, turn=one.turn, text=one.text, given_at=one.given_at) for one in given
         ],
         changed="" if ticket.ended or ticket.spec.dispatcher else _changed(context, project_context, ticket),
     )
@@ -106,7 +100,7 @@ def _changed(context: Context, project_context: ProjectContext, ticket: Ticket) 
         return gone.message
     if stored.digest(now) == ticket.spec.crew:
         return ""
-    return "its definition was changed since; this ticket keeps the one that it was dispatched with"
+    return "its definition has changed since; this ticket keeps the one from its dispatch"
 
 
 def _refuse_no_program(context: Context, config: ProjectConfig, crew: Crew) -> None:

@@ -1,4 +1,4 @@
-"""`legion record`: whether new runs are recorded, and the cassette of a ticket that was."""
+"""`legion record`: switches recording of runs on and off, and makes the cassette of a recorded ticket."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from legion.rehearsal.script.script import ScriptedCall, ScriptedUsage, Step
 from legion.store.board import tickets
 from legion.store.work import runs
 from legion.wire.projects import Done
-from legion.wire.recording import Cassette, CassetteFile, SetRecording
+from legion.wire.tickets import Cassette, CassetteFile, SetRecording
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]*")
 
@@ -31,29 +31,29 @@ def switch(context: Context, wanted: SetRecording) -> Done:
     folder.prepare()
     if wanted.on:
         tape.start(folder)
-        return Done(message="Runs that start from now on are recorded; `legion record N` makes a cassette.", notes=[])
+        return Done(message="New runs are recorded; `legion record N` makes a cassette.", notes=[])
     tape.stop(folder)
-    return Done(message="Nothing new is recorded; what was recorded stays.", notes=[])
+    return Done(message="New runs are not recorded; existing recordings stay.", notes=[])
 
 
 def of_ticket(context: Context, id: int, name: str) -> Cassette:
-    """What the models of the ticket's runs said, as scripts to play. Raises NotFound where none of it was recorded."""
+    """The recorded model answers of a ticket's runs as scripts. Raises NotFound if nothing was recorded."""
     name = name or f"ticket-{id}"
     if not _NAME.fullmatch(name):
-        raise BadInput(f"{name!r} is no name for a cassette: use small letters, digits, - and _.")
+        raise BadInput(f"{name!r} is not a name for a cassette. Use lower-case letters, digits, - and _.")
     with context.store.read() as tx:
         ticket, there = tickets.get(tx, id), runs.of_ticket(tx, id)
-    heard = list(_heard(GatewayFolder(context.data.gateway), there))
-    scripts = cassette(name, heard, home=str(Path.home()), ticket=_asked(ticket))
+    requests = list(_recorded_requests(GatewayFolder(context.data.gateway), there))
+    scripts = cassette(name, requests, home=str(Path.home()), ticket=_ticket_fields(ticket))
     if not scripts:
-        raise NotFound(f"No run of ticket {id} was recorded: `legion record on` records runs that start after it.")
-    head = f"# What the model said in ticket {id}. Play it: `legion rehearse {name}.toml`.\n"
+        raise NotFound(f"No run of ticket {id} was recorded. `legion record on` records new runs.")
+    head = f"# The model's answers in ticket {id}. Replay: `legion rehearse {name}.toml`.\n"
     files = [CassetteFile(name=f"{script}.toml", text=head + text) for script, text in scripts.items()]
     return Cassette(ticket=id, files=files)
 
 
-def _asked(ticket: Ticket) -> dict[str, Any]:
-    """What is needed to ask for it again, on the same ground."""
+def _ticket_fields(ticket: Ticket) -> dict[str, Any]:
+    """The fields that are needed to repeat the ticket from the same commit."""
     spec = ticket.spec
     return {
         "title": spec.title,
@@ -67,7 +67,7 @@ def _asked(ticket: Ticket) -> dict[str, Any]:
     }
 
 
-def _heard(folder: GatewayFolder, there: Iterable[Run]) -> Iterator[RecordedRequest]:
+def _recorded_requests(folder: GatewayFolder, there: Iterable[Run]) -> Iterator[RecordedRequest]:
     for run in there:
         for take in tape.takes(folder, run.name):
             yield RecordedRequest(
@@ -85,10 +85,10 @@ def _step(take: RecordedExchange) -> Step:
     return Step(think=take.thought, say=take.text, calls=calls, stop=take.stop, usage=used)
 
 
-def _call(said: RecordedCall) -> ScriptedCall:
-    """Models write broken JSON at times; then the tool is called with nothing, and complains in the same way."""
+def _call(recorded: RecordedCall) -> ScriptedCall:
+    """A call with the model's input. Invalid JSON becomes an empty input, which the tool refuses in the same way."""
     try:
-        told = json.loads(said.input or "{}")
+        arguments = json.loads(recorded.input or "{}")
     except ValueError:
-        told = {}
-    return ScriptedCall(tool=said.tool, input=told if isinstance(told, dict) else {})
+        arguments = {}
+    return ScriptedCall(tool=recorded.tool, input=arguments if isinstance(arguments, dict) else {})

@@ -1,4 +1,4 @@
-"""A person has a change read, or sends it back; and what readers said, for a ticket's page."""
+"""Requests a review of a ticket's change or sends it back, and lists reviews for a ticket's page."""
 
 from __future__ import annotations
 
@@ -19,81 +19,81 @@ from legion.wire.reviews import CriterionLine, FindingLine, ReviewLine
 from legion.wire.tickets import Acted
 
 _WHY = "a person asked for it"
-_IN_HAND = (State.CHECKING, State.REVIEWING, State.LANDING)
+_WITH_CHANGE = (State.CHECKING, State.REVIEWING, State.LANDING)
 
 
 def review(context: Context, ticket_id: int) -> Acted:
-    """Whatever the policy says. What has landed stays landed, and what is about to land waits."""
+    """Request a review regardless of the policy. A landed change stays landed; one that is about to land waits."""
     with context.store.write() as tx:
-        ticket = cases.in_our_care(tx, ticket_id)
+        ticket = cases.get_ticket(tx, ticket_id)
         cases.refuse_mid_landing(tx, ticket)
-        said = _have_read(tx, ticket)
-    return Acted(tickets=[ticket_id], message=f"{said}: see `legion ticket {ticket_id}`.")
+        result = _request_review(tx, ticket)
+    return Acted(tickets=[ticket_id], message=f"{result}; see `legion ticket {ticket_id}`.")
 
 
-def _have_read(tx: Transaction, ticket: Ticket) -> str:
+def _request_review(tx: Transaction, ticket: Ticket) -> str:
     match ticket.state:
         case State.DONE if ticket.change is not None:
             verdicts.ask(tx, ticket, REVIEWER, binding=False, why=_WHY)
-            return f"What landed of ticket {ticket.id} is being read; nothing moves"
+            return f"The landed change of ticket {ticket.id} is being reviewed; it stays landed"
         case State.REVIEWING:
-            raise StateConflict(f"Ticket {ticket.id} is being read already: see `legion ticket {ticket.id}`.")
+            raise StateConflict(f"Ticket {ticket.id} is already being reviewed; see `legion ticket {ticket.id}`.")
         case State.CHECKING if ticket.change is not None:
             verdicts.ask(tx, ticket, REVIEWER, binding=True, why=_WHY)
-            return f"Ticket {ticket.id} is read when its proofs are green"
+            return f"Ticket {ticket.id} will be reviewed when its proofs have passed"
         case State.LANDING:
             tickets.move(tx, ticket.id, AskReview((REVIEWER,), _WHY), rule=Rule.PERSON)
-            return f"Ticket {ticket.id} is being read, and waits for that"
+            return f"Ticket {ticket.id} is being reviewed and waits for the verdict"
         case State.PARKED if ticket.parked is not None and ticket.parked.reason is ParkReason.QUESTION:
-            return _read_parked(tx, ticket, ticket.parked.back_to)
-    raise _nothing(ticket, "to read")
+            return _review_parked(tx, ticket, ticket.parked.back_to)
+    raise _no_change(ticket, "to review")
 
 
-def _read_parked(tx: Transaction, ticket: Ticket, back_to: State) -> str:
+def _review_parked(tx: Transaction, ticket: Ticket, back_to: State) -> str:
     if back_to not in (State.CHECKING, State.REVIEWING) or ticket.change is None:
-        raise _nothing(ticket, "to read")
+        raise _no_change(ticket, "to review")
     verdicts.ask(tx, ticket, REVIEWER, binding=True, why=_WHY)
     if back_to is State.CHECKING:
-        return f"Ticket {ticket.id} is read when its question is answered"
-    questions.withdraw(tx, ticket=ticket.id, kind=QuestionKind.REVIEW, why="it is read once more")
+        return f"Ticket {ticket.id} will be reviewed when its question is answered"
+    questions.withdraw(tx, ticket=ticket.id, kind=QuestionKind.REVIEW, why="it is reviewed again")
     tickets.move(tx, ticket.id, Unpark(), rule=Rule.PERSON)
-    return f"Ticket {ticket.id} is read once more"
+    return f"Ticket {ticket.id} is being reviewed again"
 
 
-def bounce(context: Context, ticket_id: int, words: str) -> Acted:
-    """Back to its agent, with a person's words and whatever readers found."""
+def bounce(context: Context, ticket_id: int, feedback: str) -> Acted:
+    """Send a change back to its agent, with a person's feedback and the reviewers' findings."""
     with context.store.write() as tx:
-        ticket = cases.in_our_care(tx, ticket_id)
+        ticket = cases.get_ticket(tx, ticket_id)
         cases.refuse_mid_landing(tx, ticket)
         if ticket.state is State.DONE:
-            raise StateConflict(f"Ticket {ticket_id} has landed: `legion undo {ticket_id}` takes it back.")
-        stands = ticket.parked.back_to if ticket.parked is not None else ticket.state
-        if stands not in _IN_HAND or ticket.change is None or ticket.spec.undoes is not None:
-            raise _nothing(ticket, "to send back")
+            raise StateConflict(f"Ticket {ticket_id} has landed. `legion undo {ticket_id}` reverts it.")
+        state = ticket.parked.back_to if ticket.parked is not None else ticket.state
+        if state not in _WITH_CHANGE or ticket.change is None or ticket.spec.undoes is not None:
+            raise _no_change(ticket, "to send back")
         if ticket.state is State.PARKED:
             ticket = tickets.move(tx, ticket_id, Unpark(), rule=Rule.PERSON)
         questions.withdraw(
-            tx, ticket=ticket_id, kind=QuestionKind.CHANGE, why=words.strip() or "the person sent it back"
+            tx, ticket=ticket_id, kind=QuestionKind.CHANGE, why=feedback.strip() or "the person sent it back"
         )
-        tickets.move(tx, ticket_id, review_rounds.sent_back(tx, ticket, words.strip()), rule=Rule.PERSON)
+        tickets.move(tx, ticket_id, review_rounds.sent_back(tx, ticket, feedback.strip()), rule=Rule.PERSON)
         active = cases.active_runs(tx, ticket_id)
     cases.end_runs(context, active)
-    return Acted(tickets=[ticket_id], message=f"Ticket {ticket_id} goes back to its agent, who hears why.")
+    return Acted(tickets=[ticket_id], message=f"Ticket {ticket_id} goes back to its agent with the feedback.")
 
 
-def _nothing(ticket: Ticket, what: str) -> StateConflict:
+def _no_change(ticket: Ticket, what: str) -> StateConflict:
     hints = {
-        State.WORKING: f"say it with `legion tell {ticket.id}`",
-        State.FAILED: f"`legion retry {ticket.id} --feedback ...` takes it up again",
-        State.STOPPED: f"`legion retry {ticket.id} --feedback ...` takes it up again",
+        State.WORKING: f"use `legion tell {ticket.id}` instead",
+        State.FAILED: f"`legion retry {ticket.id} --feedback ...` starts it again",
+        State.STOPPED: f"`legion retry {ticket.id} --feedback ...` starts it again",
     }
     hint = hints.get(ticket.state, f"see `legion ticket {ticket.id}`")
-    return StateConflict(f"Ticket {ticket.id} is {ticket.state.value} and has no change {what}: {hint}.")
+    return StateConflict(f"Ticket {ticket.id} is {ticket.state.value} and has no change {what}; {hint}.")
 
 
 def lines(ticket: Ticket, readings: Iterable[ReviewRequest]) -> list[ReviewLine]:
-    """Given ones, and those that are still to come: who was to read a change that is gone never will."""
-    there = ticket.change is not None and ticket.state in (*_IN_HAND, State.PARKED, State.DONE)
+    """Given reviews, and pending ones of the current change; requests for a replaced change are left out."""
+    there = ticket.change is not None and ticket.state in (*_WITH_CHANGE, State.PARKED, State.DONE)
     current = ticket.change.commit if there and ticket.change is not None else ""
     return [_line(reading) for reading in readings if reading.given_at is not None or reading.commit == current]
 

@@ -14,7 +14,7 @@ from legion.gateway import lifecycle
 from legion.gateway.files.folder import GatewayFolder
 from legion.git.core import command as git
 from legion.git.core.errors import GitProblem
-from legion.jobs.agent import claude, model_access
+from legion.jobs.agent import model_access, model_run
 from legion.jobs.agent.model_access import OwnLogin
 from legion.jobs.context import Context
 from legion.jobs.workspace.save import worktree_name
@@ -22,6 +22,7 @@ from legion.service.projects import registry as project_cases
 from legion.service.providers import catalog
 from legion.service.shared.fragments import moment
 from legion.service.views.status import flaky as flaky_checks
+from legion.service.views.status import unreadable_settings
 from legion.store import events
 from legion.store.board import tickets
 from legion.store.staff import agents
@@ -37,10 +38,14 @@ def doctor(context: Context, cwd: str | None) -> Doctor:
     findings += [_driver(name, driver.argv[0]) for name, driver in sorted(context.user.drivers.items())]
     findings += _replaced(context)
     project = project_cases.find_or_none(context, cwd) if cwd else None
-    driver = context.workshop_of(project).config.agents.driver if project is not None else ""
+    unreadable = unreadable_settings(project) if project is not None else ""
+    readable = project if not unreadable else None
+    driver = context.workshop_of(readable).config.agents.driver if readable is not None else ""
     findings += _claude(context, needed=_is_claude(context, driver))
-    if project is not None:
-        findings += _project(context, project.id)
+    if unreadable:
+        findings.append(DoctorFinding(name="legion.toml", ok=False, detail="nothing runs by it", advice=unreadable))
+    if readable is not None:
+        findings += _project(context, readable.id)
     return Doctor(ok=all(finding.ok for finding in findings), findings=findings)
 
 
@@ -125,7 +130,7 @@ def _claude(context: Context, *, needed: bool) -> list[DoctorFinding]:
 
 def _program(context: Context, needed: bool) -> DoctorFinding:
     try:
-        found = claude.find_program(context)
+        found = model_run.find_program(context)
     except LegionError as missing:
         if not needed:
             return DoctorFinding(name="Claude Code", ok=True, detail=f"none that can be used, and {_NOT_NEEDED}")

@@ -7,7 +7,9 @@ from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
+from legion.config.files.project import parse
 from legion.config.sections.machine import SandboxMode
+from legion.domain.errors import BadInput
 from legion.domain.events import EventKind
 from legion.domain.projects import Project
 from legion.domain.scheduling.decide import JobKind
@@ -66,9 +68,9 @@ _ENDED = (State.DONE, State.FAILED, State.STOPPED)
 
 def _project_line(context: Context, tx: ReadTransaction, project: Project) -> ProjectLine:
     trusted = projects.is_trusted(tx, project.id, project.config_hash)
-    project_context = context.workshop_of(project)
+    unreadable = unreadable_settings(project)
     baseline = "none"
-    if project_context.config.checks:
+    if not unreadable and context.workshop_of(project).config.checks:
         baseline = project.baseline_verdict.value if project.baseline_known and project.baseline_verdict else "unknown"
     notes = []
     if not Path(project.common_dir).is_dir():
@@ -76,6 +78,8 @@ def _project_line(context: Context, tx: ReadTransaction, project: Project) -> Pr
             "its repository is missing: if you moved it, run `legion init` there; if you deleted it, "
             f"`legion init --remove {shlex.quote(project.root)}`"
         )
+    if unreadable:
+        notes.append(f"nothing of it runs: {unreadable}")
     if not trusted:
         notes.append("legion.toml is not trusted: read it and run `legion trust`")
     elif trust.stale(project):
@@ -105,11 +109,21 @@ def _project_line(context: Context, tx: ReadTransaction, project: Project) -> Pr
     )
 
 
+def unreadable_settings(project: Project) -> str:
+    """What is wrong with its stored legion.toml and how to fix it; empty for one that can be parsed."""
+    try:
+        parse(project.config_text)
+    except BadInput as wrong:
+        fix = "fix the file in your checkout and run `legion trust`"
+        return f"its legion.toml cannot be read ({wrong.message.rstrip('.')}): {fix}"
+    return ""
+
+
 def ahead(context: Context, project: Project) -> int:
     """The number of landed commits that the person's branch lacks."""
     if not project.person_absorbed or not project.target or project.person_absorbed == project.target:
         return 0
-    hub = context.workshop_of(project).hub
+    hub = context.hub(project.id)
     return len(hub.commits_between(project.person_tip or project.person_absorbed, project.target))
 
 

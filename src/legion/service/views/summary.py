@@ -14,7 +14,7 @@ from legion.service.views.ticket_line import TicketLines
 from legion.store import events
 from legion.store.board import questions, tickets
 from legion.store.work import usage
-from legion.wire.stretch import WorkSummary
+from legion.wire.usage import WorkSummary
 
 _MOST = 2000
 _HOUR = 3600.0

@@ -19,8 +19,9 @@ from legion.domain.tickets import board, ladder
 from legion.domain.tickets.evidence import unproven
 from legion.domain.tickets.ticket import Parked, ParkReason, State, Ticket
 from legion.jobs.background.watchdog import doing
-from legion.jobs.context import Backoff, Context
+from legion.jobs.context import Context
 from legion.jobs.landing import queue
+from legion.jobs.live_state import Backoff, Job
 from legion.jobs.run.job import run_dir
 from legion.service.shared.fragments import moment
 from legion.service.shared.model_silence import silence
@@ -101,7 +102,9 @@ class TicketLines:
             case State.REVIEWING:
                 return self._reviewing(ticket, self._active.get(ticket.id))
             case State.LANDING:
-                return self._context.aboard.get(ticket.id) or self._places.get(ticket.id, "in the merge queue")
+                return self._context.live.queue.notes.get(ticket.id) or self._places.get(
+                    ticket.id, "in the merge queue"
+                )
             case State.DONE if ticket.unchecked and not ticket.reason:
                 return "landed unchecked"
             case State.PARKED if ticket.parked is not None:
@@ -128,7 +131,7 @@ class TicketLines:
 
     def _reviewing(self, ticket: Ticket, run: Run | None) -> str:
         if run is None or not run.role:
-            hold = self._context.held.get(ticket.id)
+            hold = self._context.live.scheduler.holds.get(ticket.id)
             return f"{hold.why}{self._starts(hold)}" if hold is not None else "waits for a reviewer"
         return f"{run.role} reads it for {self._now - run.started_at:.0f} s"
 
@@ -141,13 +144,15 @@ class TicketLines:
             return f"waits for {_numbers(waits)}"
         if project and not self._trusted[project.id]:
             return "waits for `legion trust`"
+        if project and project.id in self._context.live.scheduler.unreadable.current:
+            return "waits until legion.toml can be read: see `legion status`"
         if project and project.paused:
             return "waits for `legion resume`"
         if project and project.person_waiting:
             return "waits while your own commits are checked"
         if project and (same := self._same_files(project, ticket)):
             return f"waits for {_numbers(same)}, at work on the same files"
-        if (hold := self._context.held.get(ticket.id)) is not None:
+        if (hold := self._context.live.scheduler.holds.get(ticket.id)) is not None:
             return f"{hold.why}{self._starts(hold)}"
         if ticket.id in self._active:
             return "its last run is being stopped"
@@ -160,7 +165,9 @@ class TicketLines:
         return f"; starts {when}" if when else ""
 
     def _same_files(self, project: Project, ticket: Ticket) -> tuple[int, ...]:
-        if parse(project.config_text, origin=project.name).conflicts.overlap is not Overlap.RULE:
+        # A project whose settings cannot be read starts nothing at all.
+        unreadable = project.id in self._context.live.scheduler.unreadable.current
+        if unreadable or parse(project.config_text).conflicts.overlap is not Overlap.RULE:
             return ()
         return overlapping(ticket, [one for one in self._at_work if one.project == project.id])
 
@@ -174,10 +181,10 @@ def _places(context: Context, tx: ReadTransaction, wanted: Iterable[int]) -> dic
         except LegionError:
             # The job that needs the hub reports that it cannot be read; the board is shown all the same.
             continue
-        free = [one for one in waiting if one.ticket not in context.aboard]
+        free = [one for one in waiting if one.ticket not in context.live.queue.notes.current]
         for place, one in enumerate(free, 1):
             size = "1 line" if one.lines == 1 else f"{one.lines} lines"
-            first = f", first because it was overtaken {one.passed} times" if one.overdue else ""
+            first = f", first because it was overtaken {one.overtaken} times" if one.overdue else ""
             places[one.ticket] = f"in the merge queue, place {place} of {len(free)}, {size}{first}"
     return places
 
@@ -196,9 +203,13 @@ def _or(choices: Sequence[str]) -> str:
     return f", {', '.join(before)} or {last}" if before else f" or {last}" if last else ""
 
 
-def pending_backoffs(context: Context) -> dict[tuple[JobKind, int], Backoff]:
+def pending_backoffs(context: Context) -> dict[Job, Backoff]:
     """Jobs that failed and wait for their next try."""
-    return {job: backoff for job, backoff in list(context.rests.items()) if backoff.until > context.clock()}
+    return {
+        job: backoff
+        for job, backoff in context.live.scheduler.backoffs.current.items()
+        if backoff.until > context.clock()
+    }
 
 
 def describe_backoff(backoff: Backoff, now: float) -> str:
@@ -209,7 +220,7 @@ def predicted_conflicts(context: Context, ticket: Ticket) -> list[PredictedConfl
     """Predicted conflicts of the ticket, as long as they can still happen."""
     if ticket.state not in AT_WORK:
         return []
-    known = context.clashes.get(ticket.project, ())
+    known = context.live.predicted_conflicts.get(ticket.project) or ()
     return [conflict.seen_from(ticket.id) for conflict in known if ticket.id in conflict.pair]
 
 

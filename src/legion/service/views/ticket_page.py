@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import fields
+from typing import Any
 
 from legion.domain.agents.agent import Planning
 from legion.domain.checks import Receipt
 from legion.domain.events import Event, EventKind
 from legion.domain.scheduling.usage import total
+from legion.domain.tickets.spec import TicketSpec
 from legion.domain.tickets.ticket import Ticket
 from legion.jobs.context import Context, ProjectContext
 from legion.jobs.workspace.save import worktree_name
@@ -20,7 +23,10 @@ from legion.service.views.ticket_line import TicketLines, predicted_conflicts
 from legion.store import events
 from legion.store.board import plan_approvals, projects, questions, receipts, tickets, verdicts
 from legion.store.work import runs, usage
-from legion.wire.tickets import PredictedConflictLine, ReceiptLine, TicketPage
+from legion.wire.tickets import TICKET_FIELDS, PredictedConflictLine, ReceiptLine, TicketPage
+
+_SHARED = set(TICKET_FIELDS).intersection(*({field.name for field in fields(one)} for one in (TicketPage, TicketSpec)))
+"""Fields of a new ticket that its page shows under the same name."""
 
 
 def ticket_page(context: Context, ticket_id: int) -> TicketPage:
@@ -45,15 +51,8 @@ def ticket_page(context: Context, ticket_id: int) -> TicketPage:
     worktree, changed = _on_disk(project_context, ticket)
     return TicketPage(
         ticket=line,
-        text=spec.text,
-        context=spec.context,
-        criteria=spec.criteria,
-        plan=spec.plan,
-        files=list(spec.files),
+        **_like_named(spec),
         prove=list(spec.proofs),
-        driver=spec.driver,
-        command=spec.command,
-        model=spec.model,
         feedback=ticket.feedback,
         cause=_cause(history),
         parked_until=ticket.parked.until if ticket.parked else None,
@@ -69,7 +68,6 @@ def ticket_page(context: Context, ticket_id: int) -> TicketPage:
         conversation=latest.conversation if latest and latest.access else "",
         access=latest.access if latest else "",
         usage=usage_line(total(spent.values())),
-        budget=spec.budget,
         ask=spec.asks,
         planning=(plan.stage if plan is not None else Planning.NONE).value,
         proposal=plan.text if plan is not None else "",
@@ -78,7 +76,6 @@ def ticket_page(context: Context, ticket_id: int) -> TicketPage:
         clashes=_conflict_lines(context, ticket),
         weakened=evidence.weakened(project_context, ticket),
         accept=list(spec.acceptance),
-        labels=list(spec.labels),
         crew=crews.line(context, project_context, ticket, all_runs),
         reversal=evidence.reversal(history),
         reviews=review.lines(ticket, read),
@@ -86,6 +83,11 @@ def ticket_page(context: Context, ticket_id: int) -> TicketPage:
             project_context, ticket, history, _without_repeats((*proofs, *named, *confirmed)), read, changed
         ),
     )
+
+
+def _like_named(spec: TicketSpec) -> dict[str, Any]:
+    values = {name: getattr(spec, name) for name in _SHARED}.items()
+    return {name: list(value) if isinstance(value, tuple) else value for name, value in values}
 
 
 def _conflict_lines(context: Context, ticket: Ticket) -> list[PredictedConflictLine]:

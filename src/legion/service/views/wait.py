@@ -89,7 +89,7 @@ def _stuck(context: Context, tx: ReadTransaction, wanted: tuple[Ticket, ...]) ->
 
 
 def _needs_a_person(context: Context, ticket: Ticket, blocked_projects: set[int]) -> bool:
-    hold = context.held.get(ticket.id)
+    hold = context.live.scheduler.holds.get(ticket.id)
     if ticket.state in _HELD and hold is not None and hold.rule in _HOLDS_FOR_A_PERSON:
         return True
     if ticket.parked is not None:
@@ -106,5 +106,5 @@ def _is_blocked(context: Context, tx: ReadTransaction, project: Project) -> bool
 
 def _keeps_breaking(context: Context, kind: JobKind, subject: int) -> bool:
     """The job is retried, but it failed several times in a row, so the waiting client should know."""
-    backoff = context.rests.get((kind, subject))
+    backoff = context.live.scheduler.backoffs.get((kind, subject))
     return backoff is not None and backoff.length >= _LONG_BACKOFF

@@ -7,6 +7,7 @@ No function here costs more because many tickets have ended, but `edges` and `co
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import fields
 from itertools import islice
 from typing import Any
 
@@ -50,8 +51,10 @@ _ON_BOARD = _TABLE.dropped_at.is_(None)
 _CARED_FOR = _TABLE.project.in_(select(schema.projects.c.id).where(schema.projects.c.removed_at.is_(None)))
 """Tickets of projects that were removed are history: nobody can do anything with them."""
 _MAY_BE_DROPPED = rules.ENDED | {State.DRAFT, State.QUEUED}
+_TEXT_COLUMNS = ("text", "context", "criteria", "plan")
+"""Long texts, which are in a table of their own."""
 _WHOLE: Select[Any] = (
-    select(schema.tickets, _TEXTS.text, _TEXTS.context, _TEXTS.criteria, _TEXTS.plan)
+    select(schema.tickets, *(_TEXTS[name] for name in _TEXT_COLUMNS))
     .select_from(schema.tickets.join(schema.wishes, _TEXTS.ticket == _TABLE.id))
     .where(_ON_BOARD)
 )
@@ -62,6 +65,14 @@ _AT_ONCE = 500
 _PATIENCE = 7 * 86_400.0
 """Seconds that a question about a ticket waits, which costs nothing as long as it does."""
 _MOST_FEEDBACK = 2000
+_SPEC_COLUMNS = tuple(field.name for field in fields(TicketSpec) if field.name not in _TEXT_COLUMNS)
+"""Columns that are named like the fields of a spec."""
+_MOVING_COLUMNS = tuple(
+    field.name
+    for field in fields(Ticket)
+    if field.name not in ("id", "project", "created_at", "spec", "parked", "change")
+)
+"""Columns that are named like the fields of a ticket and that a step may change."""
 _ABOUT_THE_CHANGE = (QuestionKind.CHANGE, QuestionKind.REVIEW)
 
 
@@ -69,14 +80,8 @@ def create(tx: Transaction, project: int, spec: TicketSpec, *, rule: Rule | None
     """Write the wish down and ask for it. What it comes after must exist. `rule` says why, where nobody asked."""
     draft = Ticket(id=tx.next("ticket"), project=project, spec=spec, created_at=tx.now)
     ticket = rules.move(draft, Submit(), tx.now)
-    texts = {
-        "ticket": ticket.id,
-        "text": spec.text,
-        "context": spec.context,
-        "criteria": spec.criteria,
-        "plan": spec.plan,
-    }
-    tx.execute(insert(schema.tickets), [_wish_values(ticket) | _moving_values(ticket)])
+    texts = {"ticket": ticket.id} | {name: getattr(spec, name) for name in _TEXT_COLUMNS}
+    tx.execute(insert(schema.tickets), [_spec_values(ticket) | _moving_values(ticket)])
     tx.execute(insert(schema.wishes), [texts])
     if spec.after:
         tx.execute(insert(schema.edges), [{"ticket": ticket.id, "after": other} for other in set(spec.after)])
@@ -292,59 +297,21 @@ def _pieces(ids: Iterable[int]) -> Iterator[list[int]]:
         yield some
 
 
-def _wish_values(ticket: Ticket) -> dict[str, Any]:
-    """What never changes after dispatch."""
+def _spec_values(ticket: Ticket) -> dict[str, Any]:
+    """The columns that never change after dispatch."""
     spec = ticket.spec
-    return {
-        "id": ticket.id,
-        "project": ticket.project,
-        "created_at": ticket.created_at,
-        "title": spec.title,
-        "after": spec.after,
-        "files": spec.files,
-        "proofs": spec.proofs,
-        "bound": [[one.criterion, one.by] for one in spec.bound],
-        "acceptance": spec.acceptance,
-        "climbs": spec.climbs,
-        "checkpoint": spec.checkpoint,
-        "epic": spec.epic,
-        "priority": spec.priority,
-        "driver": spec.driver,
-        "command": spec.command,
-        "model": spec.model,
-        "max_attempts": spec.max_attempts,
-        "asks": spec.asks,
-        "budget": spec.budget,
-        "dispatcher": spec.dispatcher,
-        "tools": spec.tools,
-        "undoes": spec.undoes,
-        "team": spec.team,
-        "crew": spec.crew,
-        "labels": spec.labels,
-        "review": spec.review,
-    }
+    values = {name: getattr(spec, name) for name in _SPEC_COLUMNS}
+    values["bound"] = [[one.criterion, one.by] for one in spec.bound]
+    return values | {"id": ticket.id, "project": ticket.project, "created_at": ticket.created_at}
 
 
 def _moving_values(ticket: Ticket) -> dict[str, Any]:
-    """What a step may change."""
-    return {
-        "version": ticket.version,
-        "state": ticket.state,
+    """The columns that a step may change."""
+    return {name: getattr(ticket, name) for name in _MOVING_COLUMNS} | {
         "live": not ticket.ended,
-        "attempt": ticket.attempt,
-        "interrupted": ticket.interrupted,
-        "spared": ticket.spared,
-        "skipped": ticket.skipped,
-        "base": ticket.base,
-        "plant": ticket.plant,
-        "feedback": ticket.feedback,
-        "reason": ticket.reason,
         "parked": None if ticket.parked is None else _parked_json(ticket.parked),
         "change_base": None if ticket.change is None else ticket.change.base,
         "change_commit": None if ticket.change is None else ticket.change.commit,
-        "landed": ticket.landed,
-        "unchecked": ticket.unchecked,
-        "moved_at": ticket.moved_at,
     }
 
 
@@ -364,50 +331,17 @@ def _parked(data: dict[str, Any]) -> Parked:
 
 def _ticket(row: Row[Any]) -> Ticket:
     """From a row of tickets, with the long texts where the statement asked for them."""
-    texts = {name: row._mapping.get(name, "") for name in ("text", "context", "criteria", "plan")}
+    columns = row._mapping
+    spec: dict[str, Any] = {name: columns[name] for name in _SPEC_COLUMNS}
+    spec |= {name: tuple(value) for name, value in spec.items() if isinstance(value, list)}
+    spec["bound"] = tuple(Bound(criterion=criterion, by=by) for criterion, by in spec["bound"])
+    spec |= {name: columns.get(name, "") for name in _TEXT_COLUMNS}
     return Ticket(
         id=row.id,
         project=row.project,
-        spec=TicketSpec(
-            title=row.title,
-            after=tuple(row.after),
-            files=tuple(row.files),
-            proofs=tuple(row.proofs),
-            bound=tuple(Bound(criterion=criterion, by=by) for criterion, by in row.bound),
-            acceptance=tuple(row.acceptance),
-            climbs=row.climbs,
-            checkpoint=row.checkpoint,
-            epic=row.epic,
-            priority=row.priority,
-            driver=row.driver,
-            command=row.command,
-            model=row.model,
-            max_attempts=row.max_attempts,
-            asks=row.asks,
-            budget=row.budget,
-            dispatcher=row.dispatcher,
-            tools=None if row.tools is None else tuple(row.tools),
-            undoes=row.undoes,
-            team=row.team,
-            crew=row.crew,
-            labels=tuple(row.labels),
-            review=row.review,
-            **texts,
-        ),
-        state=row.state,
-        attempt=row.attempt,
-        interrupted=row.interrupted,
-        spared=row.spared,
-        skipped=row.skipped,
-        base=row.base,
-        plant=row.plant,
-        feedback=row.feedback,
-        reason=row.reason,
+        created_at=row.created_at,
+        spec=TicketSpec(**spec),
         parked=None if row.parked is None else _parked(row.parked),
         change=None if row.change_commit is None else Change(base=row.change_base, commit=row.change_commit),
-        landed=row.landed,
-        unchecked=row.unchecked,
-        version=row.version,
-        created_at=row.created_at,
-        moved_at=row.moved_at,
+        **{name: columns[name] for name in _MOVING_COLUMNS},
     )

@@ -20,7 +20,7 @@ _OPEN = _TABLE.given_at.is_(None)
 
 
 def ask(tx: Transaction, ticket: Ticket, reader: str, *, binding: bool, why: str = "") -> ReviewRequest:
-    """Request a review of the ticket's change. A reviewer is not asked twice, but the ticket may start to wait for it."""
+    """Request a review of the ticket's change. No reviewer is asked twice, but the ticket may start to wait for one."""
     assert ticket.change is not None, "there is nothing to review without a change"
     base, commit = ticket.change.base, ticket.change.commit
     mine = (_TABLE.ticket == ticket.id, _TABLE.reader == reader)

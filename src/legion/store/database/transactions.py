@@ -147,13 +147,32 @@ class Store:
 
     @contextmanager
     def read(self) -> Iterator[ReadTransaction]:
-        with self._said_plainly(), self._reader.begin() as connection:
-            yield ReadTransaction(connection, self._clock())
+        """One moment of the database. A read inside a read would take a second connection: enough threads that do so
+        leave none for anyone."""
+        if getattr(self._inside, "reading", False):
+            raise RuntimeError("read() inside read(): pass the transaction on instead.")
+        self._inside.reading = True
+        try:
+            with self._said_plainly(), self._reader.begin() as connection:
+                yield ReadTransaction(connection, self._clock())
+        finally:
+            self._inside.reading = False
 
     def on_commit(self, listener: Callable[[], None]) -> None:
         """Call it after every commit that brought news, in the thread that wrote: it must be quick and thread-safe."""
         with self._listening:
             self._listeners = (*self._listeners, listener)
+
+    @contextmanager
+    def commits(self) -> Iterator[threading.Event]:
+        """An event that is set after every commit that brought news, for the length of the block."""
+        committed = threading.Event()
+        self.on_commit(committed.set)
+        try:
+            yield committed
+        finally:
+            with self._listening:
+                self._listeners = tuple(one for one in self._listeners if one != committed.set)
 
     def tell(self) -> None:
         """Have everybody look, as after a commit: something outside the store has changed."""

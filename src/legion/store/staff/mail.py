@@ -103,6 +103,16 @@ def have_mail(tx: ReadTransaction) -> Mapping[str, int]:
     return {row.recipient: row.many for row in tx.execute(found)}
 
 
+def waiting_since(tx: ReadTransaction) -> Mapping[str, float]:
+    """When the oldest waiting message was sent, by recipient; those without any are left out."""
+    found = (
+        select(_TABLE.recipient, func.min(_TABLE.sent_at).label("since"))
+        .where(_OPEN, _TABLE.delivery == Delivery.WAITING)
+        .group_by(_TABLE.recipient)
+    )
+    return {row.recipient: row.since for row in tx.execute(found)}
+
+
 def about(tx: ReadTransaction, agents: Collection[str], *, limit: int) -> tuple[Message, ...]:
     """The last messages to or from these, oldest first."""
     mine = _TABLE.recipient.in_(agents) | _TABLE.sender.in_(agents)

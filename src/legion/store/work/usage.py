@@ -67,7 +67,7 @@ def of_ticket(tx: ReadTransaction, ticket: int) -> Usage:
 
 
 def of_tickets(tx: ReadTransaction, project: int | None) -> Usage:
-    """What all tickets of a project spent, or those of all projects; dropped ones included, since their money is spent."""
+    """What all tickets of a project spent, or of all projects. Dropped ones count: their money is spent."""
     runs = select(schema.runs.c.id).where(schema.runs.c.ticket.is_not(None))
     if project is not None:
         runs = runs.where(schema.runs.c.project == project)

@@ -1,21 +1,21 @@
-"""Whole answers in the words of Anthropic's Messages API, read and written."""
+"""Reads and writes complete answers of Anthropic's Messages API."""
 
 from __future__ import annotations
 
 import orjson
 
-from legion.gateway.counting.counters import NOTHING, TokenCounts, anthropic_usage
-from legion.gateway.dialects import seals
+from legion.gateway.counting.counters import NO_TOKENS, TokenCounts, anthropic_usage
+from legion.gateway.dialects import signatures
+from legion.gateway.dialects.common import input_of
 from legion.gateway.dialects.messages import (
+    AnswerPart,
     ModelAnswer,
     RequestInfo,
-    Said,
     StopReason,
     TextPart,
     ThinkingPart,
     ToolCallPart,
 )
-from legion.gateway.dialects.tools import input_of
 from legion.gateway.json_text import Json
 
 STOPS = {
@@ -27,7 +27,7 @@ STOPS = {
     "refusal": StopReason.REFUSAL,
     "pause_turn": StopReason.PAUSE,
 }
-STOP_WORDS = {
+STOP_NAMES = {
     StopReason.END: "end_turn",
     StopReason.CALLS: "tool_use",
     StopReason.LENGTH: "max_tokens",
@@ -45,18 +45,18 @@ def read(facts: Json, asked: RequestInfo) -> ModelAnswer:
         parts=tuple(part for part in parts if part is not None),
         stop=STOPS.get(facts.get("stop_reason") or "", StopReason.END),
         sequence=facts.get("stop_sequence"),
-        usage=anthropic_usage(facts.get("usage"), NOTHING),
+        usage=anthropic_usage(facts.get("usage"), NO_TOKENS),
     )
 
 
-def _part(block: Json) -> Said | None:
+def _part(block: Json) -> AnswerPart | None:
     match block["type"]:
         case "text":
             return TextPart(text=block["text"])
         case "thinking":
-            return ThinkingPart(text=block["thinking"], seal=block.get("signature") or "")
+            return ThinkingPart(text=block["thinking"], signature=block.get("signature") or "")
         case "redacted_thinking":
-            return ThinkingPart(seal=seals.of_redacted(block["data"]))
+            return ThinkingPart(signature=signatures.of_redacted(block["data"]))
         case "tool_use":
             return ToolCallPart(id=block["id"], name=block["name"], input=orjson.dumps(block["input"]).decode())
         case _:
@@ -70,27 +70,27 @@ def write(answer: ModelAnswer, asked: RequestInfo) -> Json:
         "role": "assistant",
         "model": answer.model,
         "content": [_block(part) for part in answer.parts],
-        "stop_reason": STOP_WORDS[answer.stop],
+        "stop_reason": STOP_NAMES[answer.stop],
         "stop_sequence": answer.sequence,
-        "usage": usage_words(answer.usage),
+        "usage": usage_facts(answer.usage),
     }
 
 
-def _block(part: Said) -> Json:
+def _block(part: AnswerPart) -> Json:
     match part:
         case TextPart():
             return {"type": "text", "text": part.text}
         case ThinkingPart():
-            data = seals.to_redacted(part.seal)
+            data = signatures.to_redacted(part.signature)
             if data is not None:
                 return {"type": "redacted_thinking", "data": data}
-            return {"type": "thinking", "thinking": part.text, "signature": part.seal}
+            return {"type": "thinking", "thinking": part.text, "signature": part.signature}
         case ToolCallPart():
             return {"type": "tool_use", "id": part.id, "name": part.name, "input": input_of(part)}
 
 
-def usage_words(usage: TokenCounts) -> Json:
-    """Whole: some programs refuse a thinner one."""
+def usage_facts(usage: TokenCounts) -> Json:
+    """All fields: some programs refuse a usage without them."""
     return {
         "input_tokens": usage.input,
         "cache_creation_input_tokens": usage.cache_write,

@@ -1,10 +1,9 @@
-"""Requests in the words of Anthropic's Messages API, read and written."""
+"""Reads and writes requests of Anthropic's Messages API."""
 
 from __future__ import annotations
 
-import orjson
-
-from legion.gateway.dialects import models, seals
+from legion.gateway.dialects import signatures
+from legion.gateway.dialects.common import call_id, input_of, schema_of, thinks_adaptively
 from legion.gateway.dialects.messages import (
     ChatMessage,
     ChatRole,
@@ -21,18 +20,16 @@ from legion.gateway.dialects.messages import (
     ToolDefinition,
     ToolResultPart,
 )
-from legion.gateway.dialects.names import call_id
-from legion.gateway.dialects.tools import input_of, schema_of
-from legion.gateway.json_text import Json
+from legion.gateway.json_text import Json, dumps
 
 _BILLING = "x-anthropic-billing-header"
-"""How a block begins that Claude Code puts before its instructions: for Anthropic only, and new in every version."""
+"""Prefix of a block that Claude Code puts before its instructions: only for Anthropic, different in every release."""
 _CHOICES = {"auto": ToolChoice.AUTO, "any": ToolChoice.ANY, "none": ToolChoice.NONE, "tool": ToolChoice.ONE}
-_CHOICE_WORDS = {choice: word for word, choice in _CHOICES.items()}
+_CHOICE_NAMES = {choice: name for name, choice in _CHOICES.items()}
 _EFFORTS = {"low": Effort.LOW, "medium": Effort.MEDIUM, "high": Effort.HIGH, "xhigh": Effort.HIGH, "max": Effort.HIGH}
 _BUDGETS = {Effort.LOW: 2048, Effort.MEDIUM: 8192, Effort.HIGH: 24576}
-_LONGEST = 16384
-"""Tokens, for callers who name no limit, since Anthropic wants one."""
+_DEFAULT_MAX_TOKENS = 16384
+"""For callers that set no limit: Anthropic requires one."""
 _CACHED = {"cache_control": {"type": "ephemeral"}}
 _ONLY_JSON = "Answer with one JSON object and nothing else."
 
@@ -48,7 +45,7 @@ def read(facts: Json) -> ModelRequest:
         choice=wanted,
         chosen=choice.get("name", ""),
         parallel=not choice.get("disable_parallel_tool_use", False),
-        longest=facts.get("max_tokens"),
+        max_tokens=facts.get("max_tokens"),
         temperature=facts.get("temperature"),
         top_p=facts.get("top_p"),
         stops=tuple(facts.get("stop_sequences") or ()),
@@ -59,8 +56,8 @@ def read(facts: Json) -> ModelRequest:
     )
 
 
-def _system(said: str | list[Json] | None) -> tuple[TextPart, ...]:
-    blocks = [{"text": said}] if isinstance(said, str) else said or []
+def _system(content: str | list[Json] | None) -> tuple[TextPart, ...]:
+    blocks = [{"text": content}] if isinstance(content, str) else content or []
     return tuple(_text(one) for one in blocks if one["text"] and not one["text"].startswith(_BILLING))
 
 
@@ -72,22 +69,22 @@ def _message(facts: Json) -> ChatMessage:
 
 
 def _part(block: Json) -> Part | None:
-    """None for what only Anthropic's own servers understand."""
+    """None for blocks that only Anthropic's own servers understand."""
     match block["type"]:
         case "text":
             return _text(block) if block["text"] else None
         case "image" | "document" | "search_result" | "tool_reference":
             return _thing(block)
         case "tool_use":
-            return ToolCallPart(id=block["id"], name=block["name"], input=orjson.dumps(block["input"]).decode())
+            return ToolCallPart(id=block["id"], name=block["name"], input=dumps(block["input"]).decode())
         case "tool_result":
             return ToolResultPart(
                 call=block["tool_use_id"], content=_result(block.get("content")), failed=block.get("is_error") is True
             )
         case "thinking":
-            return ThinkingPart(text=block["thinking"], seal=block.get("signature") or "")
+            return ThinkingPart(text=block["thinking"], signature=block.get("signature") or "")
         case "redacted_thinking":
-            return ThinkingPart(seal=seals.of_redacted(block["data"]))
+            return ThinkingPart(signature=signatures.of_redacted(block["data"]))
         case _:
             return None
 
@@ -162,10 +159,10 @@ def _format(facts: Json) -> OutputFormat | None:
 
 
 def write(request: ModelRequest) -> Json:
-    longest = request.longest or _LONGEST
+    max_tokens = request.max_tokens or _DEFAULT_MAX_TOKENS
     facts: Json = {
         "model": request.model,
-        "max_tokens": longest,
+        "max_tokens": max_tokens,
         "messages": _written_messages(request.messages),
         "stream": request.stream,
     }
@@ -174,15 +171,15 @@ def write(request: ModelRequest) -> Json:
     if request.tools:
         facts["tools"] = [_written_tool(tool) for tool in request.tools]
         facts["tools"][-1] |= _CACHED
-        choice = {"type": _CHOICE_WORDS[request.choice]}
+        choice = {"type": _CHOICE_NAMES[request.choice]}
         if request.choice is ToolChoice.ONE:
             choice["name"] = request.chosen
         quiet = {} if request.parallel or request.choice is ToolChoice.NONE else {"disable_parallel_tool_use": True}
         facts["tool_choice"] = choice | quiet
-    thinking = _written_thinking(request, longest)
+    thinking = _written_thinking(request, max_tokens)
     facts |= thinking
     if request.temperature is not None and not thinking:
-        # Others go up to 2.
+        # Other dialects allow up to 2.
         facts["temperature"] = min(request.temperature, 1.0)
     elif request.top_p is not None and not thinking:
         facts["top_p"] = request.top_p
@@ -210,32 +207,32 @@ def _written_tool(tool: ToolDefinition) -> Json:
     return facts | ({"description": tool.description} if tool.description else {})
 
 
-def _written_thinking(request: ModelRequest, longest: int) -> Json:
-    """Nothing where a turn in progress came without its thoughts: Anthropic refuses to go on with those."""
+def _written_thinking(request: ModelRequest, max_tokens: int) -> Json:
+    """Empty where a turn in progress came without its thinking: Anthropic refuses to continue it with thinking on."""
     if (
         request.effort is None
         or request.choice in (ToolChoice.ANY, ToolChoice.ONE)
-        or _lacks_thoughts(request.messages)
+        or _lacks_thinking(request.messages)
     ):
         return {}
-    if models.thinks_adaptively(request.model):
+    if thinks_adaptively(request.model):
         return {"thinking": {"type": "adaptive"}, "output_config": {"effort": request.effort.value}}
-    budget = min(_BUDGETS[request.effort], longest - 1024)
+    budget = min(_BUDGETS[request.effort], max_tokens - 1024)
     return {"thinking": {"type": "enabled", "budget_tokens": budget}} if budget >= 1024 else {}
 
 
-def _lacks_thoughts(messages: tuple[ChatMessage, ...]) -> bool:
+def _lacks_thinking(messages: tuple[ChatMessage, ...]) -> bool:
     for message in reversed(messages):
         if message.role is ChatRole.ASSISTANT:
-            first = next((part for part in message.parts if not isinstance(part, ThinkingPart) or part.seal), None)
-            return not (isinstance(first, ThinkingPart) and seals.is_anthropic(first.seal))
+            first = next((part for part in message.parts if not isinstance(part, ThinkingPart) or part.signature), None)
+            return not (isinstance(first, ThinkingPart) and signatures.is_anthropic(first.signature))
         if any(not isinstance(part, ToolResultPart) for part in message.parts):
             return False
     return False
 
 
 def _written_messages(messages: tuple[ChatMessage, ...]) -> list[Json]:
-    """Neighbours of one side become one message, results of tools first, for so Anthropic wants them."""
+    """Joins neighbouring messages of one role, with results of tools first: Anthropic requires both."""
     written: list[Json] = []
     for message in messages:
         role = "assistant" if message.role is ChatRole.ASSISTANT else "user"
@@ -248,7 +245,7 @@ def _written_messages(messages: tuple[ChatMessage, ...]) -> list[Json]:
             written.append({"role": role, "content": blocks})
     for one in written:
         one["content"].sort(key=lambda block: block["type"] != "tool_result")
-    # The next request begins with all of this one.
+    # The next request starts with all of this one, so cache it.
     for one in [one for one in written if one["role"] == "user"][-2:]:
         if one["content"][-1]["type"] in ("text", "tool_result", "image"):
             one["content"][-1] |= _CACHED
@@ -265,7 +262,7 @@ def _written(part: Part) -> Json | None:
             title = {"title": part.name} if part.name else {}
             return {"type": "document", "source": _source(part.url), **title}
         case ThinkingPart():
-            return _written_thought(part)
+            return _written_thinking_part(part)
         case ToolCallPart():
             return {"type": "tool_use", "id": call_id(part.id), "name": part.name, "input": input_of(part)}
         case ToolResultPart():
@@ -274,13 +271,13 @@ def _written(part: Part) -> Json | None:
             return {"type": "tool_result", "tool_use_id": call_id(part.call), "content": content, **failed}
 
 
-def _written_thought(part: ThinkingPart) -> Json | None:
-    if not seals.is_anthropic(part.seal):
+def _written_thinking_part(part: ThinkingPart) -> Json | None:
+    if not signatures.is_anthropic(part.signature):
         return None
-    data = seals.to_redacted(part.seal)
+    data = signatures.to_redacted(part.signature)
     if data is not None:
         return {"type": "redacted_thinking", "data": data}
-    return {"type": "thinking", "thinking": part.text, "signature": part.seal}
+    return {"type": "thinking", "thinking": part.text, "signature": part.signature}
 
 
 def _source(url: str) -> Json:

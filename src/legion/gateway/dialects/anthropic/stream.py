@@ -1,10 +1,10 @@
-"""Streamed answers in the words of Anthropic's Messages API, read and written."""
+"""Reads and writes streamed answers of Anthropic's Messages API."""
 
 from __future__ import annotations
 
-from legion.gateway.counting.counters import NOTHING, TokenCounts, anthropic_usage
-from legion.gateway.dialects import errors, seals
-from legion.gateway.dialects.anthropic.answer import STOP_WORDS, STOPS, usage_words
+from legion.gateway.counting.counters import NO_TOKENS, TokenCounts, anthropic_usage
+from legion.gateway.dialects import errors, signatures
+from legion.gateway.dialects.anthropic.answer import STOP_NAMES, STOPS, usage_facts
 from legion.gateway.dialects.messages import (
     AnswerBegun,
     AnswerEnded,
@@ -15,7 +15,7 @@ from legion.gateway.dialects.messages import (
     PartEnded,
     PartGrew,
     PartKind,
-    PartSealed,
+    PartSigned,
     RequestInfo,
     StopReason,
 )
@@ -27,15 +27,15 @@ _GROWTH = {"text_delta": "text", "thinking_delta": "thinking", "input_json_delta
 
 
 class AnthropicReader:
-    """One event's data at a time. Blocks that only Anthropic's servers understand are left out."""
+    """Reads one event at a time. Blocks that only Anthropic's servers understand are left out."""
 
     def __init__(self, asked: RequestInfo) -> None:
-        self._usage = NOTHING
+        self._usage = NO_TOKENS
         self._stop = StopReason.END
         self._sequence: str | None = None
         self._skipped: set[int] = set()
         self._open: dict[int, int] = {}
-        """From the provider's index to ours, which has no gaps. What is not in it has not begun, or has ended."""
+        """Maps the provider's index of an open part to ours, which has no gaps."""
         self._begun = 0
 
     def read(self, facts: Json) -> list[Event]:
@@ -60,7 +60,7 @@ class AnthropicReader:
             case "message_stop":
                 return [AnswerEnded(stop=self._stop, sequence=self._sequence, usage=self._usage)]
             case "error":
-                return [AnswerFailed(fault=errors.read(facts))]
+                return [AnswerFailed(error=errors.read(facts))]
             case "ping":
                 return [KeepAlive()]
             case _:
@@ -79,8 +79,8 @@ class AnthropicReader:
             case "thinking":
                 return [PartBegun(index=index, kind=PartKind.THINKING)]
             case "redacted_thinking":
-                seal = seals.of_redacted(block["data"])
-                return [PartBegun(index=index, kind=PartKind.THINKING), PartSealed(index=index, seal=seal)]
+                signature = signatures.of_redacted(block["data"])
+                return [PartBegun(index=index, kind=PartKind.THINKING), PartSigned(index=index, signature=signature)]
             case _:
                 return [PartBegun(index=index, kind=PartKind.CALL, id=block["id"], name=block["name"])]
 
@@ -91,7 +91,7 @@ class AnthropicReader:
         if kind in _GROWTH:
             text = delta[_GROWTH[kind]]
             return [PartGrew(index, text)] if text else []
-        return [PartSealed(index=index, seal=delta["signature"])] if kind == "signature_delta" else []
+        return [PartSigned(index=index, signature=delta["signature"])] if kind == "signature_delta" else []
 
 
 class AnthropicWriter:
@@ -105,21 +105,21 @@ class AnthropicWriter:
                 return self._growth(event)
             case PartBegun():
                 self._kinds[event.index] = event.kind
-                return _said("content_block_start", index=event.index, content_block=_opening(event))
+                return _event("content_block_start", index=event.index, content_block=_opening(event))
             case PartEnded():
-                return _said("content_block_stop", index=event.index)
-            case PartSealed():
-                return self._seal(event)
+                return _event("content_block_stop", index=event.index)
+            case PartSigned():
+                return self._signature(event)
             case AnswerBegun():
-                return _said("message_start", message=_message(event))
+                return _event("message_start", message=_message(event))
             case AnswerEnded():
-                ending = {"stop_reason": STOP_WORDS[event.stop], "stop_sequence": event.sequence}
-                usage = usage_words(event.usage)
-                return _said("message_delta", delta=ending, usage=usage) + _said("message_stop")
+                ending = {"stop_reason": STOP_NAMES[event.stop], "stop_sequence": event.sequence}
+                usage = usage_facts(event.usage)
+                return _event("message_delta", delta=ending, usage=usage) + _event("message_stop")
             case KeepAlive():
-                return _said("ping")
+                return _event("ping")
             case AnswerFailed():
-                return sse(dumps(errors.anthropic(event.fault)), "error")
+                return sse(dumps(errors.anthropic(event.error)), "error")
 
     def _growth(self, event: PartGrew) -> bytes:
         match self._kinds[event.index]:
@@ -129,11 +129,11 @@ class AnthropicWriter:
                 delta = {"type": "thinking_delta", "thinking": event.text}
             case PartKind.CALL:
                 delta = {"type": "input_json_delta", "partial_json": event.text}
-        return _said("content_block_delta", index=event.index, delta=delta)
+        return _event("content_block_delta", index=event.index, delta=delta)
 
-    def _seal(self, event: PartSealed) -> bytes:
-        delta = {"type": "signature_delta", "signature": event.seal}
-        return _said("content_block_delta", index=event.index, delta=delta)
+    def _signature(self, event: PartSigned) -> bytes:
+        delta = {"type": "signature_delta", "signature": event.signature}
+        return _event("content_block_delta", index=event.index, delta=delta)
 
 
 def _opening(event: PartBegun) -> Json:
@@ -156,11 +156,11 @@ def _message(event: AnswerBegun) -> Json:
         "content": [],
         "stop_reason": None,
         "stop_sequence": None,
-        "usage": usage_words(
+        "usage": usage_facts(
             TokenCounts(input=usage.input, cache_read=usage.cache_read, cache_write=usage.cache_write)
         ),
     }
 
 
-def _said(kind: str, **facts: object) -> bytes:
+def _event(kind: str, **facts: object) -> bytes:
     return sse(dumps({"type": kind, **facts}), kind)

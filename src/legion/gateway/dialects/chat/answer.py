@@ -1,4 +1,4 @@
-"""Whole answers in the words of OpenAI's Chat Completions API, read and written."""
+"""Reads and writes complete answers of OpenAI's Chat Completions API."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from collections.abc import Iterator
 
 from legion.gateway.counting.counters import TokenCounts
 from legion.gateway.counting.openai import chat_usage
-from legion.gateway.dialects import seals
+from legion.gateway.dialects import signatures
 from legion.gateway.dialects.messages import (
+    AnswerPart,
     ModelAnswer,
     RequestInfo,
-    Said,
     StopReason,
     TextPart,
     ThinkingPart,
@@ -26,7 +26,7 @@ STOPS = {
     "length": StopReason.LENGTH,
     "content_filter": StopReason.REFUSAL,
 }
-STOP_WORDS = {
+STOP_NAMES = {
     StopReason.END: "stop",
     StopReason.CALLS: "tool_calls",
     StopReason.LENGTH: "length",
@@ -37,13 +37,13 @@ STOP_WORDS = {
 
 
 def new_call_id() -> str:
-    """For providers that give none."""
+    """For providers that send no id."""
     return f"call_{uuid.uuid4().hex[:24]}"
 
 
-def stop_of(word: object, has_calls: bool) -> StopReason:
+def stop_of(name: object, has_calls: bool) -> StopReason:
     """Some providers end with `stop` although they called tools."""
-    stop = STOPS.get(word, StopReason.END) if isinstance(word, str) else StopReason.END
+    stop = STOPS.get(name, StopReason.END) if isinstance(name, str) else StopReason.END
     return StopReason.CALLS if has_calls and stop is StopReason.END else stop
 
 
@@ -59,10 +59,10 @@ def read(facts: Json, asked: RequestInfo) -> ModelAnswer:
     )
 
 
-def _parts(message: Json, asked: RequestInfo) -> Iterator[Said]:
+def _parts(message: Json, asked: RequestInfo) -> Iterator[AnswerPart]:
     thought = message.get("reasoning_content") or message.get("reasoning")
     if isinstance(thought, str) and thought:
-        yield ThinkingPart(text=thought, seal=seals.CHAT)
+        yield ThinkingPart(text=thought, signature=signatures.CHAT)
     text = message.get("content") or message.get("refusal")
     if isinstance(text, str) and text:
         yield TextPart(text=text)
@@ -88,12 +88,12 @@ def write(answer: ModelAnswer, asked: RequestInfo) -> Json:
         "object": "chat.completion",
         "created": asked.at,
         "model": answer.model,
-        "choices": [{"index": 0, "message": message, "logprobs": None, "finish_reason": STOP_WORDS[answer.stop]}],
-        "usage": usage_words(answer.usage),
+        "choices": [{"index": 0, "message": message, "logprobs": None, "finish_reason": STOP_NAMES[answer.stop]}],
+        "usage": usage_facts(answer.usage),
     }
 
 
-def usage_words(usage: TokenCounts) -> Json:
+def usage_facts(usage: TokenCounts) -> Json:
     prompt = usage.input + usage.cache_read + usage.cache_write
     return {
         "prompt_tokens": prompt,

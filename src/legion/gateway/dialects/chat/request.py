@@ -1,10 +1,19 @@
-"""Requests in the words of OpenAI's Chat Completions API, read and written."""
+"""Reads and writes requests of OpenAI's Chat Completions API."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from legion.gateway.dialects import models, seals
+from legion.gateway.dialects import signatures
+from legion.gateway.dialects.common import (
+    CHOICE_NAMES,
+    CHOICES,
+    EFFORTS,
+    is_claude_elsewhere,
+    schema_of,
+    short_name,
+    takes_effort,
+)
 from legion.gateway.dialects.messages import (
     ChatMessage,
     ChatRole,
@@ -20,12 +29,9 @@ from legion.gateway.dialects.messages import (
     ToolDefinition,
     ToolResultPart,
 )
-from legion.gateway.dialects.names import short
-from legion.gateway.dialects.openai import CHOICE_WORDS, CHOICES, EFFORTS
-from legion.gateway.dialects.tools import schema_of
 from legion.gateway.json_text import Json
 
-_MOST_STOPS = 4
+_MAX_STOPS = 4
 
 
 def read(facts: Json) -> ModelRequest:
@@ -41,7 +47,7 @@ def read(facts: Json) -> ModelRequest:
         choice=choice,
         chosen=chosen,
         parallel=facts.get("parallel_tool_calls") is not False,
-        longest=facts.get("max_completion_tokens") or facts.get("max_tokens"),
+        max_tokens=facts.get("max_completion_tokens") or facts.get("max_tokens"),
         temperature=facts.get("temperature"),
         top_p=facts.get("top_p"),
         stops=(stops,) if isinstance(stops, str) else tuple(stops),
@@ -59,7 +65,7 @@ def _message(facts: Json) -> ChatMessage:
         case "system" | "developer":
             return ChatMessage(role=ChatRole.SYSTEM, parts=_content(facts.get("content")))
         case "assistant":
-            return ChatMessage(role=ChatRole.ASSISTANT, parts=tuple(_said(facts)))
+            return ChatMessage(role=ChatRole.ASSISTANT, parts=tuple(_assistant_parts(facts)))
         case "tool" | "function":
             result = ToolResultPart(call=facts["tool_call_id"], content=_content(facts.get("content")))
             return ChatMessage(role=ChatRole.USER, parts=(result,))
@@ -88,10 +94,10 @@ def _part(facts: Json) -> TextPart | ImagePart | DocumentPart | None:
             return None
 
 
-def _said(facts: Json) -> Iterator[Part]:
+def _assistant_parts(facts: Json) -> Iterator[Part]:
     thought = facts.get("reasoning_content") or facts.get("reasoning")
     if isinstance(thought, str) and thought:
-        yield ThinkingPart(text=thought, seal=seals.CHAT)
+        yield ThinkingPart(text=thought, signature=signatures.CHAT)
     yield from _content(facts.get("content") or facts.get("refusal"))
     for call in facts.get("tool_calls") or ():
         yield ToolCallPart(
@@ -130,14 +136,14 @@ def write(request: ModelRequest) -> Json:
     facts: Json = {"model": request.model, "messages": _written_messages(request), "stream": request.stream}
     if request.stream:
         facts["stream_options"] = {"include_usage": True}
-    thinks = models.reasons(request.model)
-    if request.longest is not None:
-        facts["max_completion_tokens" if thinks else "max_tokens"] = request.longest
+    thinks = takes_effort(request.model)
+    if request.max_tokens is not None:
+        facts["max_completion_tokens" if thinks else "max_tokens"] = request.max_tokens
     if request.tools:
         facts["tools"] = [_written_tool(tool) for tool in request.tools]
-        facts["tool_choice"] = CHOICE_WORDS.get(request.choice) or {
+        facts["tool_choice"] = CHOICE_NAMES.get(request.choice) or {
             "type": "function",
-            "function": {"name": short(request.chosen)},
+            "function": {"name": short_name(request.chosen)},
         }
         facts |= {} if request.parallel else {"parallel_tool_calls": False}
     if thinks and request.effort is not None:
@@ -146,7 +152,7 @@ def write(request: ModelRequest) -> Json:
     sampled = {} if thinks else {"temperature": request.temperature, "top_p": request.top_p}
     facts |= {name: value for name, value in sampled.items() if value is not None}
     if request.stops and not thinks:
-        facts["stop"] = list(request.stops[:_MOST_STOPS])
+        facts["stop"] = list(request.stops[:_MAX_STOPS])
     if request.format is not None:
         facts["response_format"] = _written_format(request.format)
     if request.conversation:
@@ -162,7 +168,7 @@ def _written_format(wanted: OutputFormat) -> Json:
 
 
 def _written_tool(tool: ToolDefinition) -> Json:
-    inside: Json = {"name": short(tool.name), "parameters": schema_of(tool)}
+    inside: Json = {"name": short_name(tool.name), "parameters": schema_of(tool)}
     if tool.description:
         inside["description"] = tool.description
     if tool.strict is not None:
@@ -171,7 +177,7 @@ def _written_tool(tool: ToolDefinition) -> Json:
 
 
 def _written_messages(request: ModelRequest) -> list[Json]:
-    marked = models.is_claude_elsewhere(request.model)
+    marked = is_claude_elsewhere(request.model)
     written: list[Json] = []
     if request.system:
         written.append({"role": "system", "content": _texts(request.system, marked)})
@@ -198,7 +204,9 @@ def _text(one: TextPart, marked: bool) -> Json:
 def _written_turn(message: ChatMessage) -> list[Json]:
     calls = [part for part in message.parts if isinstance(part, ToolCallPart)]
     text = "".join(part.text for part in message.parts if isinstance(part, TextPart))
-    thought = "".join(part.text for part in message.parts if isinstance(part, ThinkingPart) and part.seal == seals.CHAT)
+    thought = "".join(
+        part.text for part in message.parts if isinstance(part, ThinkingPart) and part.signature == signatures.CHAT
+    )
     if not calls and not text:
         return []
     facts: Json = {"role": "assistant", "content": text or None}
@@ -206,28 +214,28 @@ def _written_turn(message: ChatMessage) -> list[Json]:
         facts["reasoning_content"] = thought
     if calls:
         facts["tool_calls"] = [
-            {"id": one.id, "type": "function", "function": {"name": short(one.name), "arguments": one.input}}
+            {"id": one.id, "type": "function", "function": {"name": short_name(one.name), "arguments": one.input}}
             for one in calls
         ]
     return [facts]
 
 
 def _written_others(message: ChatMessage, marked: bool) -> list[Json]:
-    """Results first, each a message of its own; what is no text in them comes after, with everything else."""
+    """Results first, one message each; images and documents in them come after, with everything else."""
     results = [part for part in message.parts if isinstance(part, ToolResultPart)]
     written: list[Json] = [{"role": "tool", "tool_call_id": one.call, "content": _result_text(one)} for one in results]
-    seen: list[Part] = []
+    shown: list[Part] = []
     for one in results:
         things = [part for part in one.content if not isinstance(part, TextPart)]
         if things:
-            seen += [TextPart(text=f"What the tool gave back for {one.call}:"), *things]
-    seen += [part for part in message.parts if isinstance(part, TextPart | ImagePart | DocumentPart)]
-    if not seen:
+            shown += [TextPart(text=f"What the tool gave back for {one.call}:"), *things]
+    shown += [part for part in message.parts if isinstance(part, TextPart | ImagePart | DocumentPart)]
+    if not shown:
         return written
-    texts = tuple(part for part in seen if isinstance(part, TextPart))
-    if len(texts) == len(seen):
+    texts = tuple(part for part in shown if isinstance(part, TextPart))
+    if len(texts) == len(shown):
         return [*written, {"role": "user", "content": _texts(texts, marked)}]
-    return [*written, {"role": "user", "content": [_written_part(part, marked) for part in seen]}]
+    return [*written, {"role": "user", "content": [_written_part(part, marked) for part in shown]}]
 
 
 def _result_text(one: ToolResultPart) -> str:

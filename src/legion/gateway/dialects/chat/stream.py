@@ -1,13 +1,13 @@
-"""Streamed answers in the words of OpenAI's Chat Completions API, read and written."""
+"""Reads and writes streamed answers of OpenAI's Chat Completions API."""
 
 from __future__ import annotations
 
 import uuid
 
-from legion.gateway.counting.counters import NOTHING
+from legion.gateway.counting.counters import NO_TOKENS
 from legion.gateway.counting.openai import chat_usage
-from legion.gateway.dialects import errors, seals
-from legion.gateway.dialects.chat.answer import STOP_WORDS, new_call_id, stop_of, usage_words
+from legion.gateway.dialects import errors, signatures
+from legion.gateway.dialects.chat.answer import STOP_NAMES, new_call_id, stop_of, usage_facts
 from legion.gateway.dialects.messages import (
     AnswerBegun,
     AnswerEnded,
@@ -18,7 +18,7 @@ from legion.gateway.dialects.messages import (
     PartEnded,
     PartGrew,
     PartKind,
-    PartSealed,
+    PartSigned,
     RequestInfo,
 )
 from legion.gateway.dialects.sse import event as sse
@@ -28,7 +28,7 @@ _DONE = b"data: [DONE]\n\n"
 
 
 class ChatReader:
-    """The dialect has no beginnings and ends of parts; they are found where one kind of growth follows another.
+    """Reads one event at a time. The dialect does not mark where parts start and end: a change of their kind does.
 
     Calls stay open until something else follows, since their pieces may come in any order.
     """
@@ -37,17 +37,17 @@ class ChatReader:
         self._asked = asked
         self._begun = False
         self._next = 0
-        self._speaking: tuple[PartKind, int] | None = None
+        self._current: tuple[PartKind, int] | None = None
         self._calls: dict[int, int] = {}
         self._open_calls: list[int] = []
-        self._usage = NOTHING
+        self._usage = NO_TOKENS
         self._finish: object = None
         self._ended = False
 
     def read(self, facts: Json) -> list[Event]:
         if facts.get("error"):
             self._ended = True
-            return [AnswerFailed(fault=errors.read(facts))]
+            return [AnswerFailed(error=errors.read(facts))]
         events: list[Event] = []
         if "usage" in facts:
             self._usage = chat_usage(facts["usage"], self._usage)
@@ -61,7 +61,7 @@ class ChatReader:
         return events
 
     def done(self) -> list[Event]:
-        """The provider's last word came."""
+        """The provider sent its last event."""
         if self._ended or not self._begun:
             return []
         self._ended = True
@@ -73,7 +73,7 @@ class ChatReader:
 
     @property
     def finished(self) -> bool:
-        """It said why it stops, so that only its last word may be missing."""
+        """Whether the reason for the stop has come, so that only the last event may be missing."""
         return self._finish is not None
 
     def _choice(self, choice: Json, events: list[Event]) -> None:
@@ -90,12 +90,12 @@ class ChatReader:
             self._finish = choice["finish_reason"]
 
     def _speak(self, kind: PartKind, text: str, events: list[Event]) -> None:
-        if self._speaking is None or self._speaking[0] is not kind:
+        if self._current is None or self._current[0] is not kind:
             self._quiet(events)
             self._close_calls(events)
-            self._speaking = (kind, self._take_index())
-            events.append(PartBegun(index=self._speaking[1], kind=kind))
-        events.append(PartGrew(self._speaking[1], text))
+            self._current = (kind, self._take_index())
+            events.append(PartBegun(index=self._current[1], kind=kind))
+        events.append(PartGrew(self._current[1], text))
 
     def _call(self, call: Json, events: list[Event]) -> None:
         self._quiet(events)
@@ -117,19 +117,19 @@ class ChatReader:
             events.append(PartGrew(self._calls[number], inside["arguments"]))
 
     def _number(self, call: Json) -> int:
-        """Where a provider does not number its calls, each id is a new one."""
+        """The index of a call. Some providers do not number their calls: then each new id is a new call."""
         number = call.get("index")
         if isinstance(number, int):
             return number
         return len(self._calls) if call.get("id") or not self._calls else len(self._calls) - 1
 
     def _quiet(self, events: list[Event]) -> None:
-        if self._speaking is not None:
-            kind, index = self._speaking
+        if self._current is not None:
+            kind, index = self._current
             if kind is PartKind.THINKING:
-                events.append(PartSealed(index=index, seal=seals.CHAT))
+                events.append(PartSigned(index=index, signature=signatures.CHAT))
             events.append(PartEnded(index=index))
-            self._speaking = None
+            self._current = None
 
     def _close_calls(self, events: list[Event]) -> None:
         events += [PartEnded(index=index) for index in self._open_calls]
@@ -166,8 +166,8 @@ class ChatWriter:
             case KeepAlive():
                 return b": waiting\n\n"
             case AnswerFailed():
-                return sse(dumps(errors.openai(event.fault)))
-            case PartSealed() | PartEnded():
+                return sse(dumps(errors.openai(event.error)))
+            case PartSigned() | PartEnded():
                 return b""
 
     def _part(self, event: PartBegun) -> bytes:
@@ -194,9 +194,9 @@ class ChatWriter:
                 return self._chunk({"tool_calls": [call]})
 
     def _end(self, event: AnswerEnded) -> bytes:
-        last = self._chunk({}, STOP_WORDS[event.stop])
+        last = self._chunk({}, STOP_NAMES[event.stop])
         if self._asked.count_stream:
-            last += sse(dumps({**self._head, "choices": [], "usage": usage_words(event.usage)}))
+            last += sse(dumps({**self._head, "choices": [], "usage": usage_facts(event.usage)}))
         return last + _DONE
 
     def _chunk(self, delta: Json, finish: str | None = None) -> bytes:

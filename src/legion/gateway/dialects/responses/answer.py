@@ -1,4 +1,4 @@
-"""Whole answers in the words of OpenAI's Responses API, read and written."""
+"""Reads and writes complete answers of OpenAI's Responses API."""
 
 from __future__ import annotations
 
@@ -7,22 +7,22 @@ from collections.abc import Iterator
 
 from legion.gateway.counting.counters import TokenCounts
 from legion.gateway.counting.openai import responses_usage
-from legion.gateway.dialects import errors, seals
+from legion.gateway.dialects import errors, signatures
+from legion.gateway.dialects.common import free_text, wrap_text
 from legion.gateway.dialects.messages import (
+    AnswerPart,
     ModelAnswer,
     ModelFailed,
     RequestInfo,
-    Said,
     StopReason,
     TextPart,
     ThinkingPart,
     ToolCallPart,
 )
-from legion.gateway.dialects.tools import free_text, wrapped
 from legion.gateway.json_text import Json
 
 _REASONS = {"max_output_tokens": StopReason.LENGTH, "content_filter": StopReason.REFUSAL}
-_INCOMPLETE = {stop: word for word, stop in _REASONS.items()}
+_INCOMPLETE = {stop: name for name, stop in _REASONS.items()}
 
 
 def stop_of(facts: Json, has_calls: bool) -> StopReason:
@@ -31,10 +31,10 @@ def stop_of(facts: Json, has_calls: bool) -> StopReason:
     return StopReason.CALLS if has_calls else StopReason.END
 
 
-def seal_of(item: Json) -> str:
-    """Empty for a thought that cannot be brought back."""
+def signature_of(item: Json) -> str:
+    """Empty for thinking without encrypted content, which the provider does not accept back."""
     content = item.get("encrypted_content")
-    return seals.of_responses(item.get("id") or "", content) if content else ""
+    return signatures.of_responses(item.get("id") or "", content) if content else ""
 
 
 def read(facts: Json, asked: RequestInfo) -> ModelAnswer:
@@ -50,7 +50,7 @@ def read(facts: Json, asked: RequestInfo) -> ModelAnswer:
     )
 
 
-def _parts(item: Json, asked: RequestInfo) -> Iterator[Said]:
+def _parts(item: Json, asked: RequestInfo) -> Iterator[AnswerPart]:
     match item["type"]:
         case "message":
             for one in item["content"]:
@@ -59,14 +59,14 @@ def _parts(item: Json, asked: RequestInfo) -> Iterator[Said]:
                     yield TextPart(text=text)
         case "reasoning":
             said = [*(item.get("summary") or ()), *(item.get("content") or ())]
-            yield ThinkingPart(text="\n\n".join(one["text"] for one in said), seal=seal_of(item))
+            yield ThinkingPart(text="\n\n".join(one["text"] for one in said), signature=signature_of(item))
         case "function_call":
             name: str = item["name"]
             yield ToolCallPart(
                 id=item["call_id"], name=asked.names.get(name, name), input=item.get("arguments") or "{}"
             )
         case "custom_tool_call":
-            yield ToolCallPart(id=item["call_id"], name=item["name"], input=wrapped(item["input"]))
+            yield ToolCallPart(id=item["call_id"], name=item["name"], input=wrap_text(item["input"]))
 
 
 def write(answer: ModelAnswer, asked: RequestInfo) -> Json:
@@ -76,7 +76,7 @@ def write(answer: ModelAnswer, asked: RequestInfo) -> Json:
         "status": "completed" if reason is None else "incomplete",
         "incomplete_details": None if reason is None else {"reason": reason},
         "output": [written(part, asked) for part in answer.parts],
-        "usage": usage_words(answer.usage),
+        "usage": usage_facts(answer.usage),
     }
 
 
@@ -96,8 +96,8 @@ def head(id: str, model: str, asked: RequestInfo) -> Json:
     }
 
 
-def written(part: Said, asked: RequestInfo, id: str = "") -> Json:
-    """A finished item."""
+def written(part: AnswerPart, asked: RequestInfo, id: str = "") -> Json:
+    """A complete item."""
     match part:
         case TextPart():
             content = {"type": "output_text", "text": part.text, "annotations": []}
@@ -125,18 +125,18 @@ def written(part: Said, asked: RequestInfo, id: str = "") -> Json:
 
 
 def _carried(part: ThinkingPart) -> str | None:
-    """What the caller brings back to us unread."""
-    known = seals.to_responses(part.seal)
+    """The encrypted content, which the caller sends back unread."""
+    known = signatures.to_responses(part.signature)
     if known is not None:
         return known[1]
-    return seals.packed(part.text, part.seal) if seals.is_anthropic(part.seal) else None
+    return signatures.packed(part.text, part.signature) if signatures.is_anthropic(part.signature) else None
 
 
 def new_id(prefix: str) -> str:
     return f"{prefix}_{uuid.uuid4().hex}"
 
 
-def usage_words(usage: TokenCounts) -> Json:
+def usage_facts(usage: TokenCounts) -> Json:
     read = usage.input + usage.cache_read + usage.cache_write
     return {
         "input_tokens": read,

@@ -1,10 +1,19 @@
-"""Requests in the words of OpenAI's Responses API, read and written. All of a conversation has to be in each."""
+"""Reads and writes requests of OpenAI's Responses API. Each request must hold its complete conversation."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from legion.gateway.dialects import models, seals
+from legion.gateway.dialects import signatures
+from legion.gateway.dialects.common import (
+    CHOICE_NAMES,
+    CHOICES,
+    EFFORTS,
+    schema_of,
+    short_name,
+    takes_effort,
+    wrap_text,
+)
 from legion.gateway.dialects.messages import (
     ChatMessage,
     ChatRole,
@@ -20,9 +29,6 @@ from legion.gateway.dialects.messages import (
     ToolDefinition,
     ToolResultPart,
 )
-from legion.gateway.dialects.names import short
-from legion.gateway.dialects.openai import CHOICE_WORDS, CHOICES, EFFORTS
-from legion.gateway.dialects.tools import schema_of, wrapped
 from legion.gateway.json_text import Json, UnreadableMessage
 
 _ROLES = {
@@ -37,10 +43,10 @@ _TOOLS = ("function", "custom")
 def read(facts: Json) -> ModelRequest:
     if facts.get("previous_response_id") or facts.get("conversation"):
         raise UnreadableMessage(
-            "it names an earlier answer, which nobody here keeps; send the whole conversation instead"
+            "it names an earlier answer, and the gateway stores none; send the complete conversation instead"
         )
-    said = facts["input"]
-    items = [{"role": "user", "content": said}] if isinstance(said, str) else said
+    given = facts["input"]
+    items = [{"role": "user", "content": given}] if isinstance(given, str) else given
     messages = list(_messages(items))
     first = next((at for at, one in enumerate(messages) if one.role is not ChatRole.SYSTEM), len(messages))
     leading = [part for one in messages[:first] for part in one.parts if isinstance(part, TextPart)]
@@ -54,7 +60,7 @@ def read(facts: Json) -> ModelRequest:
         choice=choice,
         chosen=chosen,
         parallel=facts.get("parallel_tool_calls") is not False,
-        longest=facts.get("max_output_tokens"),
+        max_tokens=facts.get("max_output_tokens"),
         temperature=facts.get("temperature"),
         top_p=facts.get("top_p"),
         effort=EFFORTS.get((facts.get("reasoning") or {}).get("effort") or ""),
@@ -66,7 +72,7 @@ def read(facts: Json) -> ModelRequest:
 
 
 def _messages(items: list[Json]) -> Iterator[ChatMessage]:
-    """Neighbouring items of one side are one message."""
+    """Joins neighbouring items of one role into one message."""
     role, parts = ChatRole.USER, list[Part]()
     for item in items:
         side, more = _item(item)
@@ -88,14 +94,14 @@ def _item(item: Json) -> tuple[ChatRole, list[Part]]:
             return ChatRole.ASSISTANT, [call]
         case "custom_tool_call":
             return ChatRole.ASSISTANT, [
-                ToolCallPart(id=item["call_id"], name=item["name"], input=wrapped(item["input"]))
+                ToolCallPart(id=item["call_id"], name=item["name"], input=wrap_text(item["input"]))
             ]
         case "function_call_output" | "custom_tool_call_output":
             return ChatRole.USER, [ToolResultPart(call=item["call_id"], content=_content(item["output"]))]
         case "reasoning":
             return ChatRole.ASSISTANT, [_thought(item)]
         case "item_reference":
-            raise UnreadableMessage("it refers to an earlier item, which nobody here keeps; send the item itself")
+            raise UnreadableMessage("it refers to an earlier item, and the gateway stores none; send the item itself")
         case _:
             return ChatRole.ASSISTANT, []
 
@@ -122,11 +128,11 @@ def _part(facts: Json) -> TextPart | ImagePart | DocumentPart | None:
 
 def _thought(item: Json) -> ThinkingPart:
     content = item.get("encrypted_content") or ""
-    ours = seals.unpacked(content)
+    ours = signatures.unpacked(content)
     if ours is not None:
-        return ThinkingPart(text=ours[0], seal=ours[1])
+        return ThinkingPart(text=ours[0], signature=ours[1])
     text = "\n\n".join(one["text"] for one in item.get("summary") or ())
-    return ThinkingPart(text=text, seal=seals.of_responses(item.get("id") or "", content) if content else "")
+    return ThinkingPart(text=text, signature=signatures.of_responses(item.get("id") or "", content) if content else "")
 
 
 def _tool(facts: Json) -> ToolDefinition:
@@ -165,12 +171,12 @@ def write(request: ModelRequest) -> Json:
         facts["instructions"] = "\n\n".join(one.text for one in request.system)
     if request.tools:
         facts["tools"] = [_written_tool(tool) for tool in request.tools]
-        word = CHOICE_WORDS.get(request.choice)
-        facts["tool_choice"] = word or {"type": "function", "name": short(request.chosen)}
+        named = CHOICE_NAMES.get(request.choice)
+        facts["tool_choice"] = named or {"type": "function", "name": short_name(request.chosen)}
         facts["parallel_tool_calls"] = request.parallel
-    if request.longest is not None:
-        facts["max_output_tokens"] = max(request.longest, 16)
-    if models.reasons(request.model):
+    if request.max_tokens is not None:
+        facts["max_output_tokens"] = max(request.max_tokens, 16)
+    if takes_effort(request.model):
         facts["include"] = ["reasoning.encrypted_content"]
         facts |= {} if request.effort is None else {"reasoning": {"effort": request.effort.value, "summary": "auto"}}
     else:
@@ -190,40 +196,40 @@ def _written_format(wanted: OutputFormat) -> Json:
 
 
 def _written_tool(tool: ToolDefinition) -> Json:
-    # Left out, it would be strict, and most schemas are not made for that.
-    facts: Json = {"type": "function", "name": short(tool.name), "strict": tool.strict is True}
+    # Always written: the default is strict, which most schemas are not made for.
+    facts: Json = {"type": "function", "name": short_name(tool.name), "strict": tool.strict is True}
     facts["parameters"] = schema_of(tool)
     return facts | ({"description": tool.description} if tool.description else {})
 
 
 def _written(message: ChatMessage) -> Iterator[Json]:
-    """Each part that is an item of its own, and the others gathered into messages between them."""
-    gathered: list[Json] = []
+    """Parts that are items of their own, and the others joined into messages between them."""
+    joined: list[Json] = []
     for part in message.parts:
         item = _written_item(part)
         if item is None:
-            gathered += _written_part(part, message.role)
+            joined += _written_part(part, message.role)
             continue
-        if gathered:
-            yield _message(message.role, gathered)
-            gathered = []
+        if joined:
+            yield _message(message.role, joined)
+            joined = []
         yield item
-    if gathered:
-        yield _message(message.role, gathered)
+    if joined:
+        yield _message(message.role, joined)
 
 
 def _message(role: ChatRole, content: list[Json]) -> Json:
-    word = "developer" if role is ChatRole.SYSTEM else role.value
-    return {"type": "message", "role": word, "content": content}
+    name = "developer" if role is ChatRole.SYSTEM else role.value
+    return {"type": "message", "role": name, "content": content}
 
 
 def _written_item(part: Part) -> Json | None:
     match part:
         case ToolCallPart():
-            return {"type": "function_call", "call_id": part.id, "name": short(part.name), "arguments": part.input}
+            return {"type": "function_call", "call_id": part.id, "name": short_name(part.name), "arguments": part.input}
         case ToolResultPart():
             return {"type": "function_call_output", "call_id": part.call, "output": _output(part)}
-        case ThinkingPart() if (known := seals.to_responses(part.seal)) is not None:
+        case ThinkingPart() if (known := signatures.to_responses(part.signature)) is not None:
             summary = [{"type": "summary_text", "text": part.text}] if part.text else []
             return {"type": "reasoning", "id": known[0], "summary": summary, "encrypted_content": known[1]}
         case _:

@@ -1,4 +1,4 @@
-"""Streamed answers in the words of OpenAI's Responses API, read and written."""
+"""Reads and writes streamed answers of OpenAI's Responses API."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from legion.gateway.dialects.messages import (
     AnswerBegun,
     AnswerEnded,
     AnswerFailed,
+    AnswerPart,
     Event,
     KeepAlive,
     PartBegun,
     PartEnded,
     PartGrew,
     PartKind,
-    PartSealed,
+    PartSigned,
     RequestInfo,
-    Said,
     StopReason,
     TextPart,
     ThinkingPart,
     ToolCallPart,
 )
-from legion.gateway.dialects.responses.answer import head, new_id, seal_of, stop_of, usage_words, written
+from legion.gateway.dialects.responses.answer import head, new_id, signature_of, stop_of, usage_facts, written
 from legion.gateway.dialects.sse import event as sse
 from legion.gateway.json_text import Json, dumps
 
@@ -33,7 +33,7 @@ _INCOMPLETE = {StopReason.LENGTH: "max_output_tokens", StopReason.REFUSAL: "cont
 
 
 class ResponsesReader:
-    """Parts are told apart by the places of their items, and of what is inside a message."""
+    """Reads one event at a time. A part is identified by the index of its item, and within a message of its content."""
 
     def __init__(self, asked: RequestInfo) -> None:
         self._asked = asked
@@ -64,9 +64,9 @@ class ResponsesReader:
             case "response.completed" | "response.incomplete" | "response.done":
                 return self._end(facts["response"])
             case "response.failed":
-                return [AnswerFailed(fault=errors.read({"error": facts["response"].get("error")}))]
+                return [AnswerFailed(error=errors.read({"error": facts["response"].get("error")}))]
             case "error":
-                return [AnswerFailed(fault=errors.read(facts if "error" in facts else {"error": facts}))]
+                return [AnswerFailed(error=errors.read(facts if "error" in facts else {"error": facts}))]
             case "keepalive" | "ping":
                 return [KeepAlive()]
             case _:
@@ -115,7 +115,7 @@ class ResponsesReader:
                 return []
 
     def _done(self, facts: Json) -> list[Event]:
-        """Some servers send an item only whole."""
+        """The end of an item. Some servers send an item only here, complete."""
         item, place = facts["item"], self._item(facts)
         events: list[Event] = []
         if item["type"] in ("function_call", "reasoning") and place not in self._parts:
@@ -125,8 +125,8 @@ class ResponsesReader:
                 if place not in self._grown:
                     events += self._grow(place, PartKind.CALL, item.get("arguments") or "")
             case "reasoning":
-                if seal := seal_of(item):
-                    events.append(PartSealed(index=self._parts[place], seal=seal))
+                if signature := signature_of(item):
+                    events.append(PartSigned(index=self._parts[place], signature=signature))
             case "message":
                 return self._close_message(facts, item)
         return events + self._close(place)
@@ -148,20 +148,20 @@ class ResponsesReader:
 
 @dataclass
 class _Growing:
-    """An item on its way."""
+    """An item that is not complete yet."""
 
     begun: PartBegun
     id: str
     text: str = ""
-    seal: str = ""
+    signature: str = ""
 
     @property
-    def said(self) -> Said:
+    def part(self) -> AnswerPart:
         match self.begun.kind:
             case PartKind.TEXT:
                 return TextPart(text=self.text)
             case PartKind.THINKING:
-                return ThinkingPart(text=self.text, seal=self.seal)
+                return ThinkingPart(text=self.text, signature=self.signature)
             case PartKind.CALL:
                 return ToolCallPart(id=self.begun.id, name=self.begun.name, input=self.text or "{}")
 
@@ -170,7 +170,7 @@ _PREFIXES = {PartKind.TEXT: "msg", PartKind.THINKING: "rs", PartKind.CALL: "fc"}
 
 
 class ResponsesWriter:
-    """What is complete is repeated at its end, and everything at the very end: so the dialect wants it."""
+    """The dialect repeats each item complete at its end, and all of them at the end of the answer."""
 
     def __init__(self, asked: RequestInfo) -> None:
         self._asked = asked
@@ -185,15 +185,15 @@ class ResponsesWriter:
                 return self._growth(event)
             case PartBegun():
                 return self._part(event)
-            case PartSealed():
-                self._growing[event.index].seal = event.seal
+            case PartSigned():
+                self._growing[event.index].signature = event.signature
                 return b""
             case PartEnded():
                 return self._part_end(event.index)
             case AnswerBegun():
                 id = event.id if event.id.startswith("resp") else f"resp_{event.id}"
                 self._head = head(id, event.model, self._asked)
-                return self._said("response.created", response=self._head) + self._said(
+                return self._event("response.created", response=self._head) + self._event(
                     "response.in_progress", response=self._head
                 )
             case AnswerEnded():
@@ -201,14 +201,14 @@ class ResponsesWriter:
             case KeepAlive():
                 return b": waiting\n\n"
             case AnswerFailed():
-                error = errors.openai(event.fault)["error"]
-                told = {"code": error["code"] or error["type"], "message": error["message"]}
-                return self._said("response.failed", response={**self._head, "status": "failed", "error": told})
+                error = errors.openai(event.error)["error"]
+                shown = {"code": error["code"] or error["type"], "message": error["message"]}
+                return self._event("response.failed", response={**self._head, "status": "failed", "error": shown})
 
     def _part(self, event: PartBegun) -> bytes:
         one = _Growing(event, new_id("ctc" if event.name in self._asked.free else _PREFIXES[event.kind]))
         self._growing[event.index] = one
-        item = {**written(one.said, self._asked, one.id), "status": "in_progress"}
+        item = {**written(one.part, self._asked, one.id), "status": "in_progress"}
         match event.kind:
             case PartKind.TEXT:
                 item["content"] = []
@@ -216,7 +216,7 @@ class ResponsesWriter:
                 del item["status"]
             case PartKind.CALL:
                 item["input" if event.name in self._asked.free else "arguments"] = ""
-        added = self._said("response.output_item.added", output_index=event.index, item=item)
+        added = self._event("response.output_item.added", output_index=event.index, item=item)
         if event.kind is PartKind.TEXT:
             added += self._inside("response.content_part.added", one, part=_text_part(""))
         return added
@@ -235,13 +235,13 @@ class ResponsesWriter:
                 return first + self._summary("response.reasoning_summary_text.delta", one, delta=event.text)
             case PartKind.CALL:
                 if one.begun.name in self._asked.free:
-                    # The free text lies wrapped in JSON, and is whole only at its end.
+                    # The free text is wrapped in JSON, and can be read only when it is complete.
                     return b""
                 return self._of_item("response.function_call_arguments.delta", one, delta=event.text)
 
     def _part_end(self, index: int) -> bytes:
         one = self._growing.pop(index)
-        self._done[index] = item = written(one.said, self._asked, one.id)
+        self._done[index] = item = written(one.part, self._asked, one.id)
         done = b""
         match one.begun.kind:
             case PartKind.TEXT:
@@ -256,7 +256,7 @@ class ResponsesWriter:
                 done += self._of_item("response.custom_tool_call_input.done", one, input=item["input"])
             case PartKind.CALL:
                 done = self._of_item("response.function_call_arguments.done", one, arguments=item["arguments"])
-        return done + self._said("response.output_item.done", output_index=index, item=item)
+        return done + self._event("response.output_item.done", output_index=index, item=item)
 
     def _end(self, event: AnswerEnded) -> bytes:
         reason = _INCOMPLETE.get(event.stop)
@@ -266,12 +266,12 @@ class ResponsesWriter:
             "status": status,
             "incomplete_details": None if reason is None else {"reason": reason},
             "output": [self._done[index] for index in sorted(self._done)],
-            "usage": usage_words(event.usage),
+            "usage": usage_facts(event.usage),
         }
-        return self._said(f"response.{status}", response=response)
+        return self._event(f"response.{status}", response=response)
 
     def _of_item(self, kind: str, one: _Growing, **facts: object) -> bytes:
-        return self._said(kind, item_id=one.id, output_index=one.begun.index, **facts)
+        return self._event(kind, item_id=one.id, output_index=one.begun.index, **facts)
 
     def _inside(self, kind: str, one: _Growing, **facts: object) -> bytes:
         return self._of_item(kind, one, content_index=0, **facts)
@@ -279,7 +279,7 @@ class ResponsesWriter:
     def _summary(self, kind: str, one: _Growing, **facts: object) -> bytes:
         return self._of_item(kind, one, summary_index=0, **facts)
 
-    def _said(self, kind: str, **facts: object) -> bytes:
+    def _event(self, kind: str, **facts: object) -> bytes:
         self._number += 1
         return sse(dumps({"type": kind, "sequence_number": self._number - 1, **facts}), kind)
 

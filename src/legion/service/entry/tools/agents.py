@@ -31,7 +31,7 @@ def hire(call: ToolRequest) -> Data:
         delegate=call.flag("delegate"),
         request=call.request,
     )
-    hired = call.service.hire(call.caller.id, wanted)
+    hired = call.service.hire(wanted)
     return {
         "hired": hired.id,
         "name": hired.name,
@@ -45,26 +45,26 @@ def tell(call: ToolRequest) -> Data:
     letter = NewMessage(
         to=_named(call, call.text("to")), text=call.text("message"), now=call.flag("now"), request=call.request
     )
-    return {"message": call.service.tell_agent(call.caller.id, letter).message}
+    return {"message": call.service.tell_agent(letter).message}
 
 
 def broadcast(call: ToolRequest) -> Data:
     wanted = Broadcast(text=call.text("message"), subtree=call.text("subtree"), request=call.request)
-    return {"message": call.service.broadcast(call.caller.id, wanted).message}
+    return {"message": call.service.broadcast(wanted).message}
 
 
 def interrupt(call: ToolRequest) -> Data:
     wanted = InterruptAgent(id=call.text("agent"), text=call.text("message"), request=call.request)
-    return {"message": call.service.interrupt_agent(call.caller.id, wanted).message}
+    return {"message": call.service.interrupt_agent(wanted).message}
 
 
 def fire(call: ToolRequest) -> Data:
     wanted = FireAgent(id=call.text("agent"), subtree=call.flag("subtree"), ask=call.flag("ask"), request=call.request)
-    return {"message": call.service.fire(call.caller.id, wanted).message}
+    return {"message": call.service.fire(wanted).message}
 
 
 def agents(call: ToolRequest) -> Data:
-    seen = call.service.agents(call.caller.id, False)
+    seen = call.service.agents()
     listed = [
         {
             "name": one.name,
@@ -81,7 +81,7 @@ def agents(call: ToolRequest) -> Data:
 
 
 def mail(call: ToolRequest) -> Data:
-    found = call.service.mail(call.caller.id, ReadMail(dead=call.flag("dead"), all=True)).messages
+    found = call.service.mail(ReadMail(dead=call.flag("dead"), all=True)).messages
     listed = [
         {
             "from": one.sender_name,
@@ -102,11 +102,11 @@ def plan(call: ToolRequest) -> Data:
     if text.strip():
         if call.caller.is_person:
             raise BadInput("You need nobody's approval: hire with a plan, and decide about that.")
-        return {"next": call.service.propose_plan(call.caller.id, Plan(text=text, request=call.request)).message}
+        return {"next": call.service.propose_plan(Plan(text=text, request=call.request)).message}
     if "approve" not in call.arguments:
         raise BadInput("legion-plan needs 'approve' beside 'agent': true or false.")
     verdict = PlanVerdict(agent=agent, approve=call.flag("approve"), why=call.text("why"), request=call.request)
-    return {"message": call.service.decide_plan(call.caller.id, verdict).message}
+    return {"message": call.service.decide_plan(verdict).message}
 
 
 def _named(call: ToolRequest, word: str) -> str:

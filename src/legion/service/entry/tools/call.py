@@ -9,9 +9,8 @@ from typing import Any
 from legion.domain.agents.tools import Parameter, Tool
 from legion.domain.errors import BadInput
 from legion.jobs.context import Context
-from legion.service.facade import Service
+from legion.service.facade import Caller, Service
 from legion.service.shared.commit_signal import CommitSignal
-from legion.wire.callers import Caller
 
 Data = dict[str, Any]
 

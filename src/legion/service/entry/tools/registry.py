@@ -15,10 +15,9 @@ from legion.jobs.context import Context
 from legion.service.entry.tools import agents as people
 from legion.service.entry.tools import questions, tickets
 from legion.service.entry.tools.call import Data, NotYet, ToolRequest, checked
-from legion.service.facade import Service
+from legion.service.facade import Caller, Service
 from legion.service.shared.commit_signal import CommitSignal
 from legion.store.staff import agents
-from legion.wire.callers import Caller
 from legion.wire.tools import ToolAnswer, ToolCall, ToolLine, Tools
 
 _HANDLERS: Mapping[Tool, Callable[[ToolRequest], Data]] = {

@@ -28,22 +28,8 @@ _MARKS = {"done": "OK", "working": "..", "checking": "..", "reviewing": "..", "l
 
 
 def dispatch(call: ToolRequest) -> Data:
-    new = NewTicket(
-        title=call.text("title"),
-        text=call.text("text"),
-        context=call.text("context"),
-        criteria=call.text("criteria"),
-        plan=call.text("plan"),
-        after=[int(number) for number in call.arguments.get("after") or []],
-        files=call.texts("files"),
-        prove=call.texts("prove"),
-        checkpoint=call.flag("checkpoint"),
-        model=call.text("model"),
-        team=call.text("team"),
-        budget=call.amount("budget"),
-        driver=call.text("driver"),
-        plan_first=call.flag("plan_first"),
-    )
+    # The tool's parameters are named like the fields, and their types were checked.
+    new = NewTicket(**{**call.arguments, "budget": call.amount("budget")})
     made = call.service.dispatch(Dispatch(cwd=call.cwd, tickets=[new], request=call.request))
     return {"ticket": made.ids[0], **({"notes": made.notes} if made.notes else {})}
 
@@ -74,7 +60,7 @@ def stop(call: ToolRequest) -> Data:
     if what == "all":
         return _stop_all(call)
     if not names_a_ticket(what):
-        sent = call.service.interrupt_agent(call.caller.id, InterruptAgent(id=what, request=call.request))
+        sent = call.service.interrupt_agent(InterruptAgent(id=what, request=call.request))
         return {"stopped": sent.to, "message": sent.message}
     number = int(what.removeprefix("#"))
     if call.service.ticket(number).ticket.state == "stopped":
@@ -91,10 +77,10 @@ def _stop_all(call: ToolRequest) -> Data:
             call.service.stop(number, Action())
     else:
         stopped = call.service.stop_all(Where(cwd=call.cwd)).tickets
-    below = [one for one in call.service.agents(call.caller.id, False).agents if one.working]
+    below = [one for one in call.service.agents().agents if one.working]
     turns = [one.id for one in below if one.id != call.caller.id and _commands(call, one.id)]
     for id in turns:
-        call.service.interrupt_agent(call.caller.id, InterruptAgent(id=id, request=f"{call.request}:{id}"))
+        call.service.interrupt_agent(InterruptAgent(id=id, request=f"{call.request}:{id}"))
     return {"stopped": [*stopped, *turns], "message": f"{len(stopped)} tickets and {len(turns)} turns are stopped."}
 
 
@@ -115,7 +101,7 @@ def report(call: ToolRequest) -> Data:
         with call.context.store.read() as tx:
             parent = agents.get(tx, caller.id).parent
         text = f"Report ({status}): {summary}"
-        sent = call.service.tell_agent(caller.id, NewMessage(to=parent, text=text, request=call.request))
+        sent = call.service.tell_agent(NewMessage(to=parent, text=text, request=call.request))
         return {"reported_to": "the person" if parent == ROOT else parent, "message": sent.message}
     with call.context.store.write() as tx:
         if call.request and idempotency.recall_call(tx, caller.id, call.request) is not None:
@@ -134,9 +120,9 @@ def claim(call: ToolRequest) -> Data:
         raise BadInput("Submit the ticket or let it go: not both.")
     if submit or let_go:
         wanted = SubmitTicket(let_go=let_go, why=call.text("why"), request=call.request)
-        held = call.service.submit(call.caller.id, wanted)
+        held = call.service.submit(wanted)
     else:
-        held = call.service.claim(call.caller.id, ClaimTicket(ticket=call.number("ticket") or 0, request=call.request))
+        held = call.service.claim(ClaimTicket(ticket=call.number("ticket") or 0, request=call.request))
     return {"ticket": held.ticket, **({"title": held.title} if held.title else {}), "next": held.message}
 
 

@@ -1,0 +1,169 @@
+"""Routes made from the table of operations: parameters, body, answer and OpenAPI entry follow from the row.
+
+A route is made when it is first requested, because pydantic compiles its shapes then: all of them together would take a
+quarter of the daemon's start.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import fields, is_dataclass
+from functools import partial
+from typing import Annotated, Any, cast, get_args, get_type_hints
+
+from fastapi import APIRouter, Depends, FastAPI, Query, Request
+from fastapi.routing import APIRoute
+from fastapi.security import HTTPBearer
+from pydantic import ConfigDict, Field
+from starlette.routing import Route
+from starlette.types import Receive, Scope, Send
+
+from legion import wire
+from legion.api.allowed import CALLER
+from legion.api.waiting import Waiters
+from legion.service.entry.callers import CallerRegistry
+from legion.service.facade import Caller
+from legion.wire.errors import BadInput
+from legion.wire.operations import LONGEST_WAIT, Operation
+from legion.wire.projects import Problem
+
+BIGGEST = 2**63 - 1
+Perform = Callable[[Request, Operation, Mapping[str, Any]], object]
+
+_Id = Annotated[int, Field(ge=1, le=BIGGEST)]
+_PARAMETERS = {
+    "TicketId": _Id,
+    "QuestionId": _Id,
+    "RunId": _Id,
+    "AgentName": Annotated[
+        str, Field(min_length=1, max_length=80, description="an id, its first characters, or a name")
+    ],
+    "ToolName": Annotated[str, Field(max_length=80)],
+    "Folder": Annotated[str, Field(min_length=1, description="any folder inside the project")],
+    "Text": str,
+    "Cursor": Annotated[str, Field(max_length=80)],
+    "Number": Annotated[int, Field(ge=0, le=BIGGEST)],
+    "Count": Annotated[int, Field(ge=0, le=100_000)],
+    "Hours": Annotated[float, Field(gt=0, le=100_000)],
+    "Seconds": Annotated[float, Field(ge=0, le=LONGEST_WAIT)],
+    "TicketIds": Annotated[list[_Id] | None, Query()],
+}
+"""The limits of the types that wire/operations.py names."""
+
+
+def perform(request: Request, row: Operation, arguments: Mapping[str, Any]) -> object:
+    callers: CallerRegistry = request.app.state.callers
+    return callers.perform(caller_of(request), row, arguments)
+
+
+def caller_of(request: Request) -> Caller:
+    """As the guard found by the token."""
+    return cast(Caller, request.scope[CALLER])
+
+
+class LazyApp(FastAPI):
+    """Makes all routes for the OpenAPI document."""
+
+    def take(self, rows: Iterable[Operation], perform: Perform) -> None:
+        for row in rows:
+            words = {"summary": row.summary, "status_code": 201 if row.created else 200}
+            self.router.routes.append(LazyRoute(row.path, row.method, partial(_endpoint, row, perform), **words))
+
+    def openapi(self) -> dict[str, Any]:
+        self.router.routes[:] = [each.made() if isinstance(each, LazyRoute) else each for each in self.router.routes]
+        return super().openapi()
+
+
+class LazyRoute(Route):
+    """Knows its path and its method; the rest is made at the first request."""
+
+    def __init__(self, path: str, method: str, make: Callable[[], Callable[..., Any]], **words: Any) -> None:  # noqa: ANN401 - FastAPI's
+        super().__init__(path, make)
+        # Without HEAD, which Starlette would add: the route that is made does not take it either.
+        self.methods = {method}
+        self._words = {**words, "methods": [method], "tags": [path.split("/")[-1 if path.count("/") == 1 else 2]]}
+        self._made: APIRoute | None = None
+
+    async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await self.made().handle(scope, receive, send)
+
+    def made(self) -> APIRoute:
+        if self._made is None:
+            router = APIRouter(
+                # Documents in OpenAPI what the guard asks for.
+                dependencies=[Depends(HTTPBearer(auto_error=False))],
+                responses={"default": {"model": Problem, "description": "What went wrong, in one sentence"}},
+            )
+            router.add_api_route(self.path, self.endpoint(), **self._words)
+            (made,) = router.routes
+            assert isinstance(made, APIRoute)
+            self._made = made
+        return self._made
+
+
+def _endpoint(row: Operation, perform: Perform) -> Callable[..., Any]:
+    """A function with the row's signature, as FastAPI reads it."""
+
+    def performed(request: Request, **arguments: Any) -> object:  # noqa: ANN401 - validated by FastAPI
+        _refuse_unstorable(row, arguments)
+        return perform(request, row, {one.name: arguments[one.name] for one in row.parameters})
+
+    async def waited(request: Request, **arguments: Any) -> object:  # noqa: ANN401 - validated by FastAPI
+        waiters: Waiters = request.app.state.waiters
+        return await waiters.run(partial(performed, request, **arguments))
+
+    endpoint: Any = waited if row.waits else performed
+    hints = get_type_hints(row.declared, localns={**_PARAMETERS, "wire": wire}, include_extras=True)
+    taken = [_parameter(one, hints[one.name]) for one in row.parameters]
+    request = inspect.Parameter("request", inspect.Parameter.KEYWORD_ONLY, annotation=Request)
+    endpoint.__signature__ = inspect.Signature([request, *taken], return_annotation=hints["return"])
+    endpoint.__name__ = row.name
+    if row.body is not None:
+        _refuse_unknown_fields(hints[row.body.name])
+    return cast(Callable[..., Any], endpoint)
+
+
+def _parameter(one: inspect.Parameter, hint: Any) -> inspect.Parameter:  # noqa: ANN401 - a type
+    may_be_left_out = one.default is one.empty and type(None) in get_args(hint)
+    default = None if may_be_left_out else one.default
+    return one.replace(kind=one.KEYWORD_ONLY, annotation=hint, default=default)
+
+
+def _refuse_unknown_fields(kind: object) -> None:
+    """In a body and everything in it: a request of a newer client must not be answered in part."""
+    for part in get_args(kind):
+        _refuse_unknown_fields(part)
+    if is_dataclass(kind) and "__pydantic_config__" not in vars(kind):
+        setattr(kind, "__pydantic_config__", ConfigDict(extra="forbid"))  # noqa: B010 - no field of its own
+        for field in get_type_hints(kind).values():
+            _refuse_unknown_fields(field)
+
+
+def _refuse_unstorable(row: Operation, arguments: Mapping[str, Any]) -> None:
+    """Raises BadInput: no database stores NUL, lone surrogates or endless numbers."""
+    for name, value in arguments.items():
+        inside = row.body is not None and name == row.body.name
+        _inspect(value, "" if inside else name)
+
+
+def _inspect(value: object, place: str) -> None:
+    if isinstance(value, str):
+        if "\0" in value:
+            raise BadInput(f"`{place}` holds a NUL character; remove it.")
+        try:
+            value.encode()
+        except UnicodeEncodeError:
+            raise BadInput(f"`{place}` is not valid Unicode; send UTF-8.") from None
+    elif isinstance(value, int):
+        if abs(value) > BIGGEST:
+            raise BadInput(f"`{place}` is too large a number; stay within 64 bits.")
+    elif isinstance(value, list):
+        for position, item in enumerate(value):
+            _inspect(item, f"{place}[{position}]")
+    elif isinstance(value, Mapping):
+        for key, item in value.items():
+            _inspect(item, f"{place}.{key}")
+    elif is_dataclass(value):
+        for each in fields(value):
+            _inspect(getattr(value, each.name), f"{place}.{each.name}" if place else each.name)

@@ -1,0 +1,73 @@
+"""Commands about the program itself: demo, mcp, completion, version."""
+
+from __future__ import annotations
+
+import importlib
+import shlex
+from pathlib import Path
+
+import click
+from click.shell_completion import get_completion_class
+
+from legion import __version__
+from legion.cli.base.command import CommandCall, command
+from legion.cli.base.shapes import Completion, McpShape, Version
+from legion.client.discovery import read_record
+from legion.system.paths import DataDir
+from legion.wire.errors import LegionError
+
+_COMPLETION = """\
+legion completion bash > ~/.local/share/bash-completion/completions/legion
+legion completion zsh > "${fpath[1]}/_legion"
+legion completion fish > ~/.config/fish/completions/legion.fish"""
+
+
+@command("demo", example="legion demo\nlegion demo --folder ~/legion-demo")
+@click.option(
+    "--folder",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="A new folder for all of it; a temporary one if left out.",
+)
+def demo(call: CommandCall, folder: Path | None) -> int:
+    """Watch a complete run on a scratch repository: real Claude Code, scripted replies, no key, no network.
+
+    It has its own daemon, gateway, data and settings, and stops them at the end. The repository stays.
+    """
+    # Imported by name: the command line must not depend on what the demo needs.
+    code = importlib.import_module("legion.demo.main").main(folder, as_json=call.json, screen=call.screen)
+    return code if isinstance(code, int) else 0
+
+
+@command("mcp", example="legion mcp")
+def mcp(call: CommandCall) -> None:
+    """Print the address of Legion's tools over MCP, and the command that adds them to your own Claude Code."""
+    call.legion()
+    record = read_record(call.data_dir)
+    if record is None or not record.mcp:
+        raise LegionError("The daemon that answers runs on another machine; run `legion mcp` there.")
+    found = McpShape(url=record.mcp, token_file=str(DataDir(call.data_dir).token))
+    secret = f'"Authorization: Bearer $(cat {shlex.quote(found.token_file)})"'
+    call.answer(
+        found,
+        lambda: [found.url, f"claude mcp add --transport http legion {found.url} --header {secret}"],
+    )
+
+
+@command("completion", example=_COMPLETION)
+@click.argument("shell", metavar="SHELL", type=click.Choice(("bash", "zsh", "fish")))
+def completion(call: CommandCall, shell: str) -> None:
+    """Print the script that completes commands, options and ticket numbers with the Tab key.
+
+    Write it to your shell's folder for completions, then open a new shell.
+    """
+    found = get_completion_class(shell)
+    assert found is not None
+    maker = found(click.get_current_context().find_root().command, {}, "legion", "_LEGION_COMPLETE")
+    script = (maker.source_template % maker.source_vars()).strip()
+    call.answer(Completion(shell=shell, script=script), lambda: [script])
+
+
+@command("version", example="legion version")
+def version(call: CommandCall) -> None:
+    """Print the version of this program."""
+    call.answer(Version(version=__version__), lambda: [f"legion {__version__}"])

@@ -1,0 +1,167 @@
+"""Claude Code as the daemon sees it: its capabilities, its files, and how a run of it is prepared. Imports no SDK."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import re
+from collections.abc import Collection, Mapping
+from pathlib import Path
+from typing import Any, ClassVar
+
+from legion.domain.scheduling.usage import Usage
+from legion.drivers import Driver, Program
+from legion.drivers.claude import program, transcript
+from legion.drivers.claude.options import ClaudeOptions, PermissionMode
+from legion.drivers.profile import (
+    Capabilities,
+    DriverProfile,
+    GatewayEndpoint,
+    LoginLink,
+    PreparedRun,
+    ProgramFile,
+    RunRequest,
+)
+from legion.drivers.state_folder import own_folder, put_aside
+from legion.system import files
+
+_FOLDER = "claude"
+"""CLAUDE_CONFIG_DIR, in the agent's state folder."""
+_LOGIN = ".credentials.json"
+_ALLOWED_IN_A_SANDBOX = ("Bash", "WebFetch", "WebSearch", "NotebookEdit")
+"""Tools that need no question where nothing outside can be harmed."""
+_ENVIRONMENT = {
+    "DISABLE_AUTOUPDATER": "1",
+    "DISABLE_TELEMETRY": "1",
+    "DISABLE_ERROR_REPORTING": "1",
+    "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+}
+_SHORT_NAME = re.compile(r"[a-z]+")
+_TOKENS = {
+    "inputTokens": "input",
+    "outputTokens": "output",
+    "cacheReadInputTokens": "cache_read",
+    "cacheCreationInputTokens": "cache_write",
+}
+
+
+class ClaudeProfile(DriverProfile):
+    name: ClassVar[str] = "claude"
+    title: ClassVar[str] = "Claude Code"
+    capabilities: ClassVar[Capabilities] = Capabilities(
+        talks=True,
+        interrupts=True,
+        resumes=True,
+        asks=True,
+        reads_only=True,
+        budgets=True,
+        models=True,
+        usage=True,
+        transcript=True,
+        rewinds=True,
+    )
+    heavy: ClassVar[bool] = True
+    instruction_files: ClassVar[tuple[str, ...]] = ("CLAUDE.md", ".claude/CLAUDE.md")
+
+    def load(self) -> Driver:
+        # The SDK takes a second to import and much memory, which only a runner should pay.
+        made: Driver = importlib.import_module("legion.drivers.claude.driver").ClaudeDriver()
+        return made
+
+    def warm(self) -> None:
+        self.load()
+        # Locks of the SDK load half of anyio when the first of them is made, which is long after the fork.
+        importlib.import_module("anyio").run(importlib.import_module("anyio.lowlevel").checkpoint)
+
+    def prepare(self, request: RunRequest) -> PreparedRun:
+        assert request.program is not None, "a program with a model is searched for first"
+        config_dir = own_folder(request.state, _FOLDER)
+        files.write_whole(request.given / "briefing.md", request.prompt, mode=0o644)
+        files.write_whole(request.given / "again.md", request.resume_prompt, mode=0o644)
+        env = {**request.env, **_ENVIRONMENT, "CLAUDE_CONFIG_DIR": str(config_dir)}
+        env |= _access_variables(request.access, config_dir)
+        if request.sandboxed:
+            env["IS_SANDBOX"] = "1"
+        path = request.program.path
+        login = (request.access.credentials,) if isinstance(request.access, LoginLink) else ()
+        return PreparedRun(
+            program=Program(argv=(str(path),), cwd=request.tree, env=env),
+            options=_options(request, config_dir).to_json(),
+            readable=(path.absolute(), path.resolve(), *login),
+        )
+
+    def find_program(self, wanted: str) -> ProgramFile:
+        return program.find(wanted)
+
+    def login_file(self) -> Path | None:
+        return Path(os.environ.get("CLAUDE_CONFIG_DIR") or Path.home() / ".claude") / _LOGIN
+
+    def model_pattern(self, model: str) -> str:
+        """Claude Code's own short names (`opus`, `sonnet[1m]`) mean the latest model of their kind."""
+        plain = model.partition("[")[0]
+        return f"claude-{plain}-*" if _SHORT_NAME.fullmatch(plain) else plain
+
+    def tools(self, options: Mapping[str, Any]) -> tuple[str, ...] | None:
+        found = options.get("tools")
+        return None if found is None else tuple(found)
+
+    def usage(self, models: Mapping[str, Any]) -> dict[str, Usage]:
+        return {str(model): _usage(facts) for model, facts in models.items()}
+
+    def has_conversation(self, state: Path, conversation: str) -> bool:
+        return transcript.is_there(state / _FOLDER, conversation)
+
+    def delivered(self, state: Path, conversation: str, ids: Collection[str]) -> frozenset[str]:
+        return transcript.delivered(state / _FOLDER, conversation, ids)
+
+    def resume_point(self, state: Path, conversation: str, call: str) -> str | None:
+        return transcript.point_after(state / _FOLDER, conversation, call)
+
+
+def _options(request: RunRequest, config_dir: Path) -> ClaudeOptions:
+    settings = request.settings
+    mode = PermissionMode(settings.permission_mode) if settings.permission_mode else PermissionMode.ACCEPT_EDITS
+    return ClaudeOptions(
+        conversation=request.conversation,
+        config_dir=config_dir,
+        prompt=request.given / "briefing.md",
+        again=request.given / "again.md",
+        rules=request.rules,
+        model=request.model or settings.model,
+        fallback_model=settings.fallback_model,
+        permission_mode=mode,
+        allowed_tools=(*settings.allowed_tools, *(_ALLOWED_IN_A_SANDBOX if request.sandboxed else ())),
+        tools=request.tools,
+        max_turns=settings.max_turns,
+        budget_usd=request.budget_usd,
+        asks=request.asks,
+        prompt_id=request.prompt_id,
+        patience=settings.answer_within,
+        desk=request.tool_link,
+        fork_of=request.fork_of,
+        fork_at=request.fork_at,
+        camera=request.state_store,
+    )
+
+
+def _access_variables(access: GatewayEndpoint | LoginLink | None, config_dir: Path) -> dict[str, str]:
+    login = config_dir / _LOGIN
+    if isinstance(access, LoginLink):
+        if not (login.is_symlink() and login.readlink() == access.credentials):
+            put_aside(login)
+            login.symlink_to(access.credentials)
+        return {}
+    if login.is_symlink():
+        login.unlink()
+    if access is None:
+        return {}
+    variable = "CLAUDE_CODE_OAUTH_TOKEN" if access.oauth else "ANTHROPIC_AUTH_TOKEN"
+    return {"ANTHROPIC_BASE_URL": access.url, variable: access.token}
+
+
+def _usage(facts: object) -> Usage:
+    if not isinstance(facts, Mapping):
+        return Usage()
+    tokens = {ours: number for theirs, ours in _TOKENS.items() if isinstance(number := facts.get(theirs), int)}
+    usd = facts.get("costUSD")
+    return Usage(usd=float(usd) if isinstance(usd, int | float) else 0.0, **tokens)

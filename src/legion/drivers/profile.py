@@ -1,0 +1,233 @@
+"""The daemon's side of a driver: what it can do, how a run of it is prepared, and what its files say afterwards.
+
+A profile is imported by the daemon, so it imports no SDK of an agent program; `load` does, and only runners call it.
+The daemon never asks for a driver's name: it asks for a capability.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, ClassVar
+
+from legion.domain.scheduling.usage import Usage
+from legion.drivers import Driver, Program
+from legion.drivers.tree_states import StateStore
+
+
+@dataclass(frozen=True, kw_only=True)
+class Capabilities:
+    """What a driver and its program can do. The defaults are those of a program that only reads its briefing."""
+
+    talks: bool = False
+    """It has a conversation: it accepts messages while it works, and its journal holds its answers."""
+    interrupts: bool = False
+    """Its current step can be interrupted, and it continues with another message."""
+    resumes: bool = False
+    """A later run continues its conversation."""
+    asks: bool = False
+    """It can ask a person: for a permission, and by Legion's own tools."""
+    reads_only: bool = False
+    """It can be limited to tools that only read, and its journal names the files that they opened."""
+    budgets: bool = False
+    """It stops when its budget is spent."""
+    models: bool = False
+    """It uses the model that it is given, through the gateway. Without it Legion knows nothing of its model."""
+    usage: bool = False
+    """Its journal reports tokens and cost; see `DriverProfile.usage`."""
+    transcript: bool = False
+    """Its transcript holds the ids of the messages that reached the model; see `DriverProfile.delivered`."""
+    rewinds: bool = False
+    """It records the tree between calls, and its conversation can be forked behind a call."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProgramFile:
+    """The agent program that a run starts."""
+
+    path: Path
+    version: str
+    bundled: bool
+    passed_over: str = ""
+    """Why the person's own program is not used, where there is one."""
+
+
+class ProgramUnusable(Exception):
+    """There is no usable agent program; the message says what to do."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ToolText:
+    """A tool of Legion's as the model reads it."""
+
+    name: str
+    description: str
+    schema: Mapping[str, Any]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ToolLink:
+    """How the runner reaches the daemon on the agent's behalf, and which tools that gives."""
+
+    record: str
+    """The file that holds the current daemon's address."""
+    token: str
+    """The agent's own; it stays in the runner."""
+    server: str
+    tools: tuple[ToolText, ...]
+
+    @staticmethod
+    def from_json(facts: Mapping[str, Any]) -> ToolLink:
+        tools = tuple(
+            ToolText(name=t["name"], description=t["description"], schema=t["schema"]) for t in facts["tools"]
+        )
+        return ToolLink(record=facts["record"], token=facts["token"], server=facts["server"], tools=tools)
+
+
+@dataclass(frozen=True, kw_only=True)
+class GatewayEndpoint:
+    """The gateway as one run reaches it: its address, and the token of the run's pass."""
+
+    url: str
+    token: str
+    oauth: bool
+    """The provider's key is an OAuth token, which some programs announce in another way."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class LoginLink:
+    """The person's own login, which the agent can then read."""
+
+    credentials: Path
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProgramSettings:
+    """The person's settings for programs with a model."""
+
+    model: str = ""
+    fallback_model: str = ""
+    permission_mode: str = ""
+    """Empty: the driver's own default."""
+    allowed_tools: tuple[str, ...] = ()
+    """Used without asking."""
+    max_turns: int | None = None
+    answer_within: float = 3600.0
+    """Seconds that a question to a person waits for its answer."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunRequest:
+    """One run as the daemon asks a driver to prepare it. What a driver cannot do it may ignore."""
+
+    prompt: str
+    """Starts a conversation."""
+    resume_prompt: str
+    """Continues a conversation."""
+    rules: str
+    """For the system prompt; a program without one gets them in front of its prompt."""
+    tree: Path
+    """The worktree."""
+    state: Path
+    """The agent's own folder, kept across its runs."""
+    given: Path
+    """A folder of the run that the agent can read."""
+    env: Mapping[str, str]
+    sandboxed: bool
+    argv: tuple[str, ...] = ()
+    """The command line of a plain program."""
+    program: ProgramFile | None = None
+    """The result of `find_program`, for a driver with a model."""
+    access: GatewayEndpoint | LoginLink | None = None
+    settings: ProgramSettings = field(default_factory=ProgramSettings)
+    conversation: str = ""
+    """A uuid of ours."""
+    prompt_id: str = ""
+    """The uuid of the message that starts the run; empty: any."""
+    model: str = ""
+    """Empty: as the settings say."""
+    tools: tuple[str, ...] | None = None
+    """The only tools of its own that it has; None: all of them."""
+    budget_usd: float | None = None
+    """Set only where the driver has to keep it, because no gateway does."""
+    asks: bool = False
+    tool_link: ToolLink | None = None
+    fork_of: str = ""
+    """The conversation that this one starts as a copy of."""
+    fork_at: str = ""
+    """The last entry that is copied; empty: all of them."""
+    state_store: StateStore | None = None
+    """Where the tree is recorded between calls; None: it is not."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PreparedRun:
+    """What a driver makes of a request, for the run's spec."""
+
+    program: Program
+    options: Mapping[str, Any] = field(default_factory=dict)
+    """As JSON has it; the driver reads them in the runner."""
+    readable: tuple[Path, ...] = ()
+    """Files that the sandbox has to show in addition."""
+
+
+class DriverProfile(ABC):
+    """One driver as the daemon sees it. A driver overrides what its capabilities promise."""
+
+    name: ClassVar[str]
+    """As specs, settings and tickets name it."""
+    title: ClassVar[str]
+    """For people."""
+    capabilities: ClassVar[Capabilities] = Capabilities()
+    needs_command: ClassVar[bool] = False
+    """It starts any command line, so it cannot be chosen by its name alone."""
+    heavy: ClassVar[bool] = False
+    """Its library takes long to import: the fork server imports it before the first run that needs it."""
+    instruction_files: ClassVar[tuple[str, ...]] = ()
+    """Files in which a repository instructs every agent of this kind."""
+
+    @abstractmethod
+    def load(self) -> Driver:
+        """The driver itself, for a runner. Raises ImportError where its library is missing."""
+
+    def warm(self) -> None:
+        """Import whatever `load` and the first run need. Raises ImportError."""
+        self.load()
+
+    @abstractmethod
+    def prepare(self, request: RunRequest) -> PreparedRun:
+        """Write the run's files and return what the runner starts."""
+
+    def find_program(self, wanted: str) -> ProgramFile:
+        """The program of the settings, else the person's own, else a bundled one. Raises ProgramUnusable."""
+        raise ProgramUnusable(f"The driver {self.name} has no program of its own: give it a command line.")
+
+    def login_file(self) -> Path | None:
+        """Where the program keeps the person's own login, whether or not it exists; None: it has none."""
+        return None
+
+    def model_pattern(self, model: str) -> str:
+        """A pattern over full model names for a name that the program may abbreviate."""
+        return model
+
+    def tools(self, options: Mapping[str, Any]) -> tuple[str, ...] | None:
+        """The only tools that a run has, by the options in its spec; None where that is not known."""
+        return None
+
+    def usage(self, models: Mapping[str, Any]) -> dict[str, Usage]:
+        """What a conversation has used in all, by model, from the `models` of a `result` event."""
+        return {}
+
+    def has_conversation(self, state: Path, conversation: str) -> bool:
+        """Whether the agent's state folder holds a readable transcript of this conversation."""
+        return False
+
+    def delivered(self, state: Path, conversation: str, ids: Collection[str]) -> frozenset[str]:
+        """Those of our messages that the transcript holds."""
+        return frozenset()
+
+    def resume_point(self, state: Path, conversation: str, call: str) -> str | None:
+        """The transcript's entry behind this call, from which a conversation can be forked."""
+        return None

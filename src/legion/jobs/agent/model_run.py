@@ -1,0 +1,282 @@
+"""Builds the spec of one run, whatever its driver: prompt, tools, budget, access to a model, sandbox.
+
+Everything that only one kind of program needs is in its driver's profile; here only capabilities are asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from legion.config.files import permission_rules
+from legion.config.files.providers import ProviderAuth
+from legion.domain.agents.tools import own_of_program
+from legion.domain.runs import Outcome, Run
+from legion.domain.scheduling.usage import total
+from legion.domain.tickets.ticket import Ticket
+from legion.drivers import registry
+from legion.drivers.profile import (
+    Capabilities,
+    DriverProfile,
+    GatewayEndpoint,
+    LoginLink,
+    ProgramFile,
+    ProgramSettings,
+    ProgramUnusable,
+    RunRequest,
+    ToolLink,
+)
+from legion.drivers.state_folder import own_folder
+from legion.drivers.tree_states import StateStore
+from legion.gateway import lifecycle
+from legion.gateway.files.folder import GatewayFolder
+from legion.gateway.files.passes import Pass, grant, revoke
+from legion.gateway.recording import tape
+from legion.jobs.agent import model_access
+from legion.jobs.agent.model_access import Access, NoModelAccess, OwnLogin
+from legion.jobs.context import Context
+from legion.jobs.workspace import safe_files
+from legion.runner import toolchains
+from legion.runner.sandbox import Sandbox
+from legion.runner.spec import RunSpec
+from legion.store.work import runs, usage
+
+_MOST_INSTRUCTIONS = 100_000
+"""Bytes: they are passed as one argument of a command line, which the kernel limits to 128 KB."""
+_LEAST_BUDGET = 0.0001
+"""Dollars: a budget of zero could be taken for no budget."""
+_MORE_INSTRUCTIONS = """\
+Folders below may hold a {file} of their own: read it before you work in them. A path with an @ before it stands for
+what that file says: read it before you begin."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class AgentProgram:
+    """The program of an agent: its driver, the command line where the driver takes one, and its time limit."""
+
+    driver: DriverProfile
+    argv: tuple[str, ...] = ()
+    timeout: float
+
+    @property
+    def capabilities(self) -> Capabilities:
+        return self.driver.capabilities
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunPaths:
+    """The folders of a run, its environment and its sandbox."""
+
+    tree: Path
+    state: Path
+    given: Path
+    env: Mapping[str, str]
+    sandbox: Sandbox | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunInput:
+    """What one run works on, for a ticket or for a standing agent's mail."""
+
+    prompt: str
+    """Starts a conversation."""
+    resume_prompt: str = ""
+    """Continues a conversation."""
+    rules: str = ""
+    model: str = ""
+    tools: frozenset[str] | None = None
+    """The only tools it has, of those that the person's settings leave; None: all of them."""
+    allowance: float | None = None
+    """Dollars that its ticket or agent may have spent in all when the run is stopped; None: no limit."""
+    spent: float = 0.0
+    """Dollars that its ticket or agent had spent before this run."""
+    role: str = ""
+    team: str = ""
+    """Routes may name both."""
+    provider: str = ""
+    """Empty: as the person's settings say."""
+    asks: bool = False
+    prompt_id: str = ""
+    tool_link: ToolLink | None = None
+    """Its access to Legion's own tools."""
+    reads_instructions: bool = True
+    """Whether the repository's instructions to agents are added to its rules."""
+    fork_of: str = ""
+    fork_at: str = ""
+    """The conversation that its own starts as a copy of, up to this entry or complete."""
+    state_store: StateStore | None = None
+    """Where the tree is recorded from call to call."""
+
+
+def spec(context: Context, this_run: Run, chosen: AgentProgram, given: RunInput, paths: RunPaths) -> RunSpec:
+    """Raises NoModelAccess where a driver that needs a model could not reach one."""
+    request = RunRequest(
+        prompt=given.prompt,
+        resume_prompt=given.resume_prompt,
+        rules=given.rules,
+        tree=paths.tree,
+        state=paths.state,
+        given=paths.given,
+        env=paths.env,
+        sandboxed=paths.sandbox is not None,
+        argv=chosen.argv,
+    )
+    if chosen.capabilities.models:
+        request = _with_model(context, this_run, chosen.driver, given, paths, request)
+    prepared = chosen.driver.prepare(request)
+    sandbox = paths.sandbox
+    if sandbox is not None:
+        sandbox = replace(sandbox, readable=(*sandbox.readable, *prepared.readable))
+    return RunSpec(
+        run=this_run.name,
+        program=prepared.program,
+        driver=chosen.driver.name,
+        options=prepared.options,
+        timeout=chosen.timeout,
+        sandbox=sandbox,
+    )
+
+
+def _with_model(
+    context: Context, this_run: Run, driver: DriverProfile, given: RunInput, paths: RunPaths, request: RunRequest
+) -> RunRequest:
+    program = find_program(context, driver)
+    access = model_access.choose(context, given.provider)
+    endpoint = _open_access(context, this_run, driver, given, access)
+    with context.store.write() as tx:
+        runs.note_access(tx, this_run.id, access.label)
+        # The gateway's supervisor may have looked for passes just before this one was there.
+        tx.tell()
+    return replace(
+        request,
+        program=program,
+        access=endpoint,
+        env=request.env if request.sandboxed else _unsandboxed(paths),
+        settings=_settings(context),
+        rules=_with_instructions(driver, given.rules, paths.tree) if given.reads_instructions else given.rules,
+        conversation=this_run.conversation,
+        prompt_id=given.prompt_id,
+        model=given.model,
+        tools=_tools(context.user.claude.tools, given.tools),
+        # The gateway counts what it serves; without it only the program itself can.
+        budget_usd=_budget_left(given) if isinstance(access, OwnLogin) else None,
+        asks=given.asks,
+        tool_link=given.tool_link,
+        fork_of=given.fork_of,
+        fork_at=given.fork_at,
+        state_store=given.state_store,
+    )
+
+
+def find_program(context: Context, driver: DriverProfile | None = None) -> ProgramFile:
+    try:
+        return (driver or registry.default()).find_program(context.user.claude.program)
+    except ProgramUnusable as missing:
+        raise NoModelAccess(str(missing)) from missing
+
+
+def revoke_pass(context: Context, this_run: Run) -> None:
+    """The run has ended, so its token must no longer open the gateway."""
+    folder = GatewayFolder(context.data.gateway)
+    if folder.passes.is_dir():
+        revoke(folder, this_run.name)
+
+
+def allowance(context: Context, ticket: Ticket) -> float | None:
+    """What all runs of the ticket may cost: its budget, counted from where a person last let it continue."""
+    budget = ticket.spec.budget or context.user.claude.budget_usd or None
+    if budget is None:
+        return None
+    with context.store.read() as tx:
+        earlier = runs.of_ticket(tx, ticket.id)
+        stops = [run.id for run in earlier if run.outcome is Outcome.OUT_OF_BUDGET]
+        before = [run.id for run in earlier if stops and run.id <= stops[-1]]
+        return budget + total(usage.of_runs(tx, before).values()).usd
+
+
+def instruction_files(tree: Path, driver: DriverProfile) -> tuple[str, ...]:
+    """The files that hold the repository's instructions. Many repositories link them to a file of another name."""
+    return tuple(dict.fromkeys(safe_files.behind(tree, path) for path in driver.instruction_files))
+
+
+def _unsandboxed(paths: RunPaths) -> dict[str, str]:
+    """With the person's HOME its shell would read their own start files."""
+    home = own_folder(paths.state, "home")
+    return {**toolchains.variables(Path.home()), **paths.env, "HOME": str(home)}
+
+
+def _settings(context: Context) -> ProgramSettings:
+    wanted = context.user.claude
+    return ProgramSettings(
+        model=wanted.model,
+        fallback_model=wanted.fallback_model,
+        permission_mode=wanted.permission_mode.value,
+        allowed_tools=(*wanted.allow, *permission_rules.load()),
+        max_turns=wanted.max_turns or None,
+        answer_within=wanted.answer_within,
+    )
+
+
+def _budget_left(given: RunInput) -> float | None:
+    """For this run alone: a program reports the cost of the conversation, but stops by the cost of the run."""
+    return None if given.allowance is None else max(_LEAST_BUDGET, given.allowance - given.spent)
+
+
+def _tools(settings: tuple[str, ...], mine: frozenset[str] | None) -> tuple[str, ...] | None:
+    """The tools that both the settings and the run's own list allow."""
+    if mine is None:
+        return settings or None
+    own = own_of_program(mine)
+    return tuple(tool for tool in settings if tool in own) if settings else tuple(sorted(own))
+
+
+def _open_access(
+    context: Context, this_run: Run, driver: DriverProfile, given: RunInput, access: Access
+) -> GatewayEndpoint | LoginLink:
+    """A pass for the gateway, or the person's own login."""
+    if isinstance(access, OwnLogin):
+        return LoginLink(credentials=access.credentials)
+    folder = model_access.tell_gateway(context)
+    address = lifecycle.ensure(folder, context.user.daemon.gateway_port)
+    token = grant(
+        folder,
+        Pass(
+            run=this_run.name,
+            ticket=this_run.ticket or 0,
+            project=this_run.project,
+            agent=this_run.conversation,
+            provider=access.provider,
+            models=_models(context, driver, given.model),
+            budget_usd=given.allowance,
+            spent_usd=given.spent,
+            role=given.role,
+            team=given.team,
+            recorded=tape.is_recording(folder),
+        ),
+    )
+    return GatewayEndpoint(url=address.url, token=token, oauth=access.auth is ProviderAuth.OAUTH)
+
+
+def _models(context: Context, driver: DriverProfile, model: str) -> tuple[str, ...] | None:
+    """The models that the run may request, its own and those of the settings included; None: any."""
+    wanted = context.user.claude
+    if not wanted.models:
+        return None
+    chosen = (model or wanted.model, wanted.fallback_model)
+    return tuple(dict.fromkeys(map(driver.model_pattern, (*wanted.models, *filter(None, chosen)))))
+
+
+def _with_instructions(driver: DriverProfile, rules: str, tree: Path) -> str:
+    """Adds the repository's instructions. Its settings stay out: they could name endpoints and run commands."""
+    found = [
+        content.decode("utf-8", "replace")
+        for path in instruction_files(tree, driver)
+        if (content := safe_files.read(tree, path))
+    ]
+    if not found:
+        return rules
+    # No argument can hold a NUL, and a character that is cut in two is left out.
+    text = "\n\n".join(found).replace("\0", "").encode()[:_MOST_INSTRUCTIONS].decode("utf-8", "ignore")
+    file = driver.instruction_files[0]
+    return f"{rules}\n\n# The repository's {file}\n\n{text}\n\n{_MORE_INSTRUCTIONS.format(file=file)}"

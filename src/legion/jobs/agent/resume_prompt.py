@@ -1,0 +1,62 @@
+"""Builds the prompt for an agent that resumes its conversation, from the journals of its earlier runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from legion.domain.runs import Run
+from legion.domain.tickets.ticket import Ticket
+from legion.jobs.agent.briefing import going_on
+from legion.jobs.context import Context, ProjectContext
+from legion.runner.journal import JournalEvent, read_journal
+from legion.store.work import rewinds, runs
+
+MODEL_ANSWERED = frozenset({"said", "thought", "called", "begins"})
+"""Kinds of journal events that prove an answer of the model, and so that it has read the run's prompt."""
+
+
+def resume_prompt(context: Context, project_context: ProjectContext, ticket: Ticket, this_run: Run) -> str:
+    with context.store.read() as tx:
+        since = [run for run in runs.of_seat(tx, this_run) if run.id < this_run.id]
+        rewound = rewinds.by_conversation(tx, this_run.conversation)
+    if rewound is not None:
+        # The conversation no longer holds what came after that moment.
+        since = [run for run in since if run.conversation == this_run.conversation]
+    journals = {run.id: read_journal(context.data.runs / run.name) for run in since}
+    answered = [run for run in since if any(event.kind in MODEL_ANSWERED for event in journals[run.id])]
+    if answered:
+        since = since[since.index(answered[-1]) :]
+    events = [event for run in since for event in journals[run.id]]
+    return going_on(
+        ticket,
+        project_context.config,
+        since,
+        open_calls(events),
+        _undelivered(events),
+        rewound=rewound is not None and not answered,
+    )
+
+
+def open_calls(events: Iterable[JournalEvent]) -> tuple[str, ...]:
+    """The calls that started and never returned."""
+    found: dict[object, str] = {}
+    for event in events:
+        if event.kind == "begins":
+            found[event.facts.get("call")] = f"{event.facts.get('tool')}: {event.facts.get('input')}"
+        elif event.kind == "returned":
+            found.pop(event.facts.get("call"), None)
+    return tuple(found.values())
+
+
+def _undelivered(events: Iterable[JournalEvent]) -> tuple[str, ...]:
+    """Messages of a person that the model had not seen when the run ended, or had no time to act on."""
+    sent: dict[object, str] = {}
+    seen: set[object] = set()
+    for event in events:
+        if event.kind == "told":
+            sent[event.facts.get("id")] = str(event.facts.get("text"))
+        elif event.kind == "heard":
+            seen.add(event.facts.get("id"))
+        elif event.kind in MODEL_ANSWERED:
+            sent = {id: text for id, text in sent.items() if id not in seen}
+    return tuple(sent.values())

@@ -1,0 +1,250 @@
+"""One batch of the merge queue: a chain of candidates, and the tests that decide how much of it lands.
+
+Parts of the chain are tested until it is known which prefix is green and which change turns it red.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+
+from legion.config.files.project import FILE, hash_of, parse
+from legion.domain.errors import BadInput
+from legion.domain.landing import bisect
+from legion.domain.landing.bisect import BisectProbe, BisectState
+from legion.domain.tickets.attempts import next_try
+from legion.domain.tickets.ticket import Ticket
+from legion.git.hub.repository import TARGET
+from legion.git.merge import candidates
+from legion.git.merge.candidates import MergeCandidate, MergeConflict
+from legion.jobs.attempts import feedback
+from legion.jobs.checks import execution, held_out
+from legion.jobs.checks.candidates import ChainLink, candidate, part
+from legion.jobs.checks.execution import CheckedCommit, WantedCheck
+from legion.jobs.checks.job import confirmed, refuse_broken, sent_back_for_conflict
+from legion.jobs.context import Context, ProjectContext
+from legion.jobs.landing import target
+from legion.jobs.landing.send_back import refuse_upstream, send_back
+from legion.jobs.landing.speculation import Speculation
+from legion.jobs.workspace.save import AUTHOR
+from legion.store.board import projects
+from legion.system import crash
+from legion.system.crash import Point
+
+_FIX = "fix that and commit again"
+
+
+@dataclass(frozen=True, kw_only=True)
+class _CheckedChain:
+    links: tuple[ChainLink, ...]
+    tested: CheckedCommit
+    """The result of the checks on its tip."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Blame:
+    """The change that turns the batch red."""
+
+    ticket: Ticket
+    against: CheckedCommit
+    alone: bool
+    """It is red on the target without any other change."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class BatchResult:
+    changes: int
+    """Tickets whose changes were tested."""
+    green: bool
+    agents_only: bool
+    """The result says something about agents' changes: the person's commits are not to blame."""
+    blamed: Blame | None = None
+
+
+class Batch:
+    """Tickets, and the person's commits where they wait, on the present target."""
+
+    def __init__(
+        self, context: Context, project_context: ProjectContext, tickets: Sequence[Ticket], *, with_upstream: bool
+    ) -> None:
+        self._context = context
+        self._project_context = project_context
+        self._start = project_context.target
+        self._tickets = frozenset(ticket.id for ticket in tickets)
+        self._chain = self._build(tickets, with_upstream)
+
+    def land(self, speculation: Speculation, others: frozenset[int]) -> BatchResult | None:
+        """Test the chain and move the target to what is green. None where nothing was tested.
+
+        `others` are tickets that speculation leaves alone, apart from those of this batch.
+        """
+        if not self._chain or self._refuse_unreadable_settings():
+            return None
+        self._project_context = self._with_upstream_settings()
+        tip, taken = self._chain[-1].commit, others | self._tickets
+        with speculation.while_testing(self._project_context, tip, taken) as early, self._noted():
+            search, tried = self._search(speculation, early)
+        moved = search.lands is None or target.move(
+            self._context, self._project_context, self._start, tried[search.lands].links
+        )
+        return self._result(search, tried, blame=moved)
+
+    def _result(self, search: BisectState, tried: dict[BisectProbe, _CheckedChain], *, blame: bool) -> BatchResult:
+        changes = sum(1 for link in self._chain if link.ticket is not None)
+        culprit = None if search.culprit is None else self._chain[search.culprit].ticket
+        by_agents = search.culprit is None or culprit is not None
+        result = BatchResult(changes=changes, green=search.red is None, agents_only=bool(changes) and by_agents)
+        if not blame or search.culprit is None:
+            return result
+        against = tried[search.convicted_by].tested
+        if culprit is None:
+            self._refuse_red_upstream(against)
+            return result
+        return replace(result, blamed=Blame(ticket=culprit, against=against, alone=search.lands is None))
+
+    def _build(self, tickets: Sequence[Ticket], with_upstream: bool) -> list[ChainLink]:
+        """Each change on top of the one before. A change that conflicts with the target goes back to its agent; one
+        that conflicts only with another of the batch waits for the next batch, when it is known which of them landed.
+        """
+        first = self._upstream_link() if with_upstream else None
+        chain = [first] if first is not None else []
+        for ticket in tickets:
+            tip = chain[-1].commit if chain else self._start
+            merged = candidate(self._context, self._project_context, tip, ticket)
+            if isinstance(merged, MergeCandidate):
+                chain.append(ChainLink(ticket=ticket, commit=merged.commit, tree=merged.tree))
+                continue
+            on_target = merged
+            if tip != self._start:
+                alone = candidate(self._context, self._project_context, self._start, ticket)
+                if not isinstance(alone, MergeConflict):
+                    continue
+                on_target = alone
+            send_back(self._context, ticket, sent_back_for_conflict(ticket, self._start, on_target))
+        return chain
+
+    def _upstream_link(self) -> ChainLink | None:
+        """The person's commits on the target; None where they conflict with it and are refused."""
+        project_context, hub = self._project_context, self._project_context.hub
+        tip = project_context.project.person_tip
+        assert tip is not None, "commits that wait have a tip"
+        if self._start == project_context.project.person_absorbed:
+            # The target has nothing but the person's own commits, so they may rewrite them as they like.
+            return ChainLink(ticket=None, commit=tip, tree=hub.tree_of(tip))
+        message = f"Merge {project_context.project.branch}"
+        when = int(self._context.clock())
+        merged = candidates.merge_person(hub, self._start, tip, message=message, author=AUTHOR, when=when)
+        if isinstance(merged, MergeCandidate):
+            return ChainLink(ticket=None, commit=merged.commit, tree=merged.tree)
+        if isinstance(merged, MergeConflict):
+            named = ", ".join(file.path for file in merged.files[:3])
+            remedy = f"run `git fetch {hub.path} {TARGET}` and `git merge FETCH_HEAD`, resolve the conflict and commit"
+            why = f"your commits conflict with landed changes in {named}"
+            refuse_upstream(self._context, project_context, why, remedy)
+        return None
+
+    def _refuse_unreadable_settings(self) -> bool:
+        """Refuse the first link with a legion.toml that cannot be parsed. Each link is checked, not only the tip: any
+        prefix of the chain may land, and an unreadable file in the target would stop the project."""
+        parents = [self._start, *(link.commit for link in self._chain)]
+        steps = [(parent, link.commit) for parent, link in zip(parents, self._chain, strict=False)]
+        changing = self._project_context.hub.commits_changing(FILE, steps)
+        for link in self._chain:
+            wrong = self._unreadable(link.commit) if link.commit in changing else None
+            if wrong is None:
+                continue
+            if link.ticket is None:
+                why = f"your {FILE} cannot be read ({wrong.rstrip('.')})"
+                refuse_upstream(self._context, self._project_context, why, _FIX)
+            else:
+                step = next_try(link.ticket, f"its {FILE} cannot be read", feedback.nonsense(wrong))
+                send_back(self._context, link.ticket, step)
+            return True
+        return False
+
+    def _unreadable(self, commit: str) -> str | None:
+        text = self._project_context.hub.read_file(commit, FILE)
+        try:
+            parse("" if text is None else text.decode("utf-8", "replace"))
+        except BadInput as wrong:
+            return wrong.message
+        return None
+
+    def _with_upstream_settings(self) -> ProjectContext:
+        """The person's commits are tested by the legion.toml that they bring, if it is trusted: otherwise a broken
+        check could never be fixed. A change of an agent is always tested by the target's.
+        """
+        project_context, first = self._project_context, self._chain[0]
+        file = project_context.hub.read_file(first.commit, FILE) if first.ticket is None else None
+        if file is None:
+            return project_context
+        text = file.decode("utf-8", "replace")
+        with self._context.store.read() as tx:
+            trusted = projects.is_trusted(tx, project_context.project.id, hash_of(text))
+        return replace(project_context, config=parse(text)) if trusted else project_context
+
+    @contextlib.contextmanager
+    def _noted(self) -> Iterator[None]:
+        """The board shows that these tickets are being tested."""
+        notes, mine = (
+            self._context.live.queue.notes,
+            [link.ticket.id for link in self._chain if link.ticket is not None],
+        )
+        many = len(self._chain)
+        notes.update(dict.fromkeys(mine, "in test" if many == 1 else f"in test, {many} changes together"))
+        try:
+            yield
+        finally:
+            notes.remove(mine)
+
+    def _search(
+        self, speculation: Speculation, early: CheckedCommit | None
+    ) -> tuple[BisectState, dict[BisectProbe, _CheckedChain]]:
+        """Test parts of the chain until it is known how much of it may land and which change is to blame.
+
+        `early` is the result for the complete chain from the time when it was tested on a batch that has landed since.
+        """
+        search = BisectState(size=len(self._chain))
+        tried: dict[BisectProbe, _CheckedChain] = {}
+        slots = self._project_context.config.landing.checks_at_once
+        # The batch below may have brought other checks; then the early result is void.
+        if early is not None and not early.green and early.wanted == self._wanted(self._chain):
+            speculation.give_up()
+            complete = BisectProbe(len(self._chain))
+            tried[complete] = _CheckedChain(links=tuple(self._chain), tested=early)
+            search = bisect.learn(search, {complete: False})
+        while not search.settled:
+            probes = bisect.probes(search, slots)
+            with ThreadPoolExecutor(max_workers=len(probes), thread_name_prefix="probe") as pool:
+                results = dict(zip(probes, pool.map(self._try, probes), strict=True))
+            tested = {probe: result for probe, result in results.items() if result is not None}
+            for result in tested.values():
+                refuse_broken(result.tested)
+            tried |= tested
+            green = {probe: None if result is None else result.tested.green for probe, result in results.items()}
+            search = bisect.learn(search, green)
+            if search.red is not None:
+                speculation.give_up()
+        return search, tried
+
+    def _try(self, probe: BisectProbe) -> _CheckedChain | None:
+        """The project's checks and every ticket's proofs on the tip of the part that the probe names."""
+        links = part(self._context, self._project_context, self._start, self._chain, probe)
+        if links is None:
+            return None
+        crash.reach(Point.LAND_BEFORE_TEST)
+        tested = execution.test(self._context, self._project_context, links[-1].commit, self._wanted(links))
+        return _CheckedChain(links=links, tested=tested)
+
+    def _wanted(self, links: Sequence[ChainLink]) -> tuple[WantedCheck, ...]:
+        tickets = [link.ticket for link in links if link.ticket is not None]
+        return held_out.of_batch(self._context, self._project_context, tickets)
+
+    def _refuse_red_upstream(self, against: CheckedCommit) -> None:
+        """At once, by the settings of this batch: the person's commits never wait as a suspect."""
+        tested = confirmed(self._context, self._project_context, against)
+        if not tested.green:
+            failed = ", ".join(f"`{receipt.command}`" for receipt in tested.red)
+            refuse_upstream(self._context, self._project_context, f"your commits fail {failed}", _FIX)

@@ -1,0 +1,38 @@
+"""Writes down why a change does not land: the ticket goes back to its agent, or the person's commits are refused."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from legion.domain.checks import Receipt
+from legion.domain.events import EventKind
+from legion.domain.tickets.ticket import Fail, Park, Ticket, TryAgain
+from legion.jobs.attempts import escalation
+from legion.jobs.context import Context, ProjectContext
+from legion.store.board import projects, tickets
+
+
+def send_back(
+    context: Context,
+    ticket: Ticket,
+    step: TryAgain | Fail | Park,
+    kind: EventKind = EventKind.SENT_BACK,
+    because: Sequence[Receipt] = (),
+) -> None:
+    """Take the step, unless a person has moved the ticket meanwhile."""
+    with context.store.write() as tx:
+        if tickets.get(tx, ticket.id).version != ticket.version:
+            return
+        why, rule = escalation.apply_step(context, tx, ticket, step)
+        data = {"why": why, "receipts": [receipt.id for receipt in because], "rule": rule.value}
+        tx.record(kind, project=ticket.project, ticket=ticket.id, data=data)
+
+
+def refuse_upstream(context: Context, project_context: ProjectContext, why: str, remedy: str) -> None:
+    """The person's commits do not enter the target before they commit again."""
+    with context.store.write() as tx:
+        project = projects.get(tx, project_context.project.id)
+        refused = replace(project, person_refused=project_context.project.person_tip)
+        data = {"tip": project_context.project.person_tip, "why": why, "remedy": remedy}
+        projects.save(tx, refused, EventKind.NOT_ABSORBED, data)

@@ -1,0 +1,106 @@
+"""State in memory that one part of the daemon writes and other threads read: backoffs, holds, warnings, queue notes.
+
+Each map belongs to one part. A change replaces the map by a new one, so readers need no lock and never see a map change
+while they iterate over it. Nothing here survives a restart.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Generic, TypeVar
+
+from legion.domain.landing.conflicts import PredictedConflict
+from legion.domain.scheduling.admission import HoldReason, StartCandidate
+from legion.domain.scheduling.decide import JobKind
+from legion.domain.tickets.ticket import Change
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+Job = tuple[JobKind, int]
+"""A kind of job, and its ticket, project or agent."""
+
+_MOST_SIZES = 1000
+
+
+class SharedMap(Generic[K, V]):
+    """A map that is replaced as a whole at each change. With a `limit` it drops its oldest entries."""
+
+    def __init__(self, limit: int | None = None) -> None:
+        self._limit = limit
+        self._writing = threading.Lock()
+        self._current: Mapping[K, V] = MappingProxyType({})
+
+    @property
+    def current(self) -> Mapping[K, V]:
+        return self._current
+
+    def get(self, key: K) -> V | None:
+        return self._current.get(key)
+
+    def replace(self, entries: Mapping[K, V]) -> None:
+        with self._writing:
+            self._publish(dict(entries))
+
+    def update(self, entries: Mapping[K, V]) -> None:
+        with self._writing:
+            self._publish({**self._current, **entries})
+
+    def remove(self, keys: Iterable[K]) -> None:
+        gone = frozenset(keys)
+        if gone.isdisjoint(self._current):
+            return
+        with self._writing:
+            self._publish({key: value for key, value in self._current.items() if key not in gone})
+
+    def _publish(self, entries: dict[K, V]) -> None:
+        if self._limit is not None:
+            for key in list(entries)[: max(0, len(entries) - self._limit)]:
+                del entries[key]
+        self._current = MappingProxyType(entries)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Backoff:
+    """A job raised an error that no ticket is to blame for. The scheduler starts it again after this time."""
+
+    length: float
+    until: float
+    why: str
+    """One line, for people."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SchedulerState:
+    """Written by the scheduler."""
+
+    backoffs: SharedMap[Job, Backoff] = field(default_factory=SharedMap)
+    holds: SharedMap[StartCandidate, HoldReason] = field(default_factory=SharedMap)
+    """Candidates that could start and are held, as of the last decision."""
+    unreadable: SharedMap[int, str] = field(default_factory=SharedMap)
+    """Projects whose stored legion.toml cannot be parsed, and what is wrong with it. None of their jobs start."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class QueueState:
+    """Written by the merge queues of all projects."""
+
+    notes: SharedMap[int, str] = field(default_factory=SharedMap)
+    """By ticket: what its merge queue does with it now. A ticket that only waits has no note."""
+    red_batches: SharedMap[int, int] = field(default_factory=SharedMap)
+    """By project: how many batches in a row were red."""
+    change_sizes: SharedMap[Change, int] = field(default_factory=lambda: SharedMap(_MOST_SIZES))
+    """Lines that a queued change adds and removes. A commit never changes, so git is asked once."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class LiveState:
+    scheduler: SchedulerState = field(default_factory=SchedulerState)
+    queue: QueueState = field(default_factory=QueueState)
+    warnings: SharedMap[int, str] = field(default_factory=SharedMap)
+    """By run, written by the watchdog: why it makes no progress. A run that does has no entry."""
+    predicted_conflicts: SharedMap[int, tuple[PredictedConflict, ...]] = field(default_factory=SharedMap)
+    """By project, written by the conflict predictor: open changes that will conflict."""

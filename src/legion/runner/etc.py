@@ -1,0 +1,149 @@
+"""The parts of /etc that programs in a sandbox may read, and a copy of them that costs one mount instead of forty.
+
+An allow-list: what is not named here (keys, passwords, settings of services) is neither mounted nor copied.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import stat
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+_ETC = Path("/etc")
+_ALLOWED = (
+    # users, names, places
+    *("passwd", "group", "nsswitch.conf", "hosts", "host.conf", "gai.conf", "resolv.conf"),
+    *("protocols", "services", "localtime", "timezone", "locale.conf", "default/locale"),
+    *("os-release", "debian_version", "lsb-release", "redhat-release", "alpine-release", "static"),
+    # the loader, and links that packages choose between
+    *("ld.so.cache", "ld.so.conf", "ld.so.conf.d", "alternatives"),
+    # certificates, without the private keys that are stored next to them
+    *("ca-certificates", "ca-certificates.conf", "ssl/certs", "ssl/cert.pem", "ssl/openssl.cnf", "crypto-policies"),
+    *("pki/ca-trust", "pki/tls/certs", "pki/tls/cert.pem", "pki/tls/openssl.cnf"),
+    # settings of the machine for everyone's tools
+    *("gitconfig", "npmrc", "pip.conf", "mime.types", "fonts", "maven"),
+    *("perl", "python3", "java-*", "R"),
+)
+_SYNCING = threading.Lock()
+
+
+def binds() -> Iterator[str]:
+    """Options of bubblewrap that mount each allowed entry by itself."""
+    for path in _allowed():
+        link = _link_into_usr(path)
+        yield from ("--ro-bind-try", str(path), str(path)) if link is None else ("--symlink", link, str(path))
+
+
+def sync(folder: Path) -> Path:
+    """Make `folder` a copy of the allowed entries and return it. Only what changed since the last time is copied.
+
+    A changed file is replaced by a rename, so sandboxes that have the folder mounted see the old or the new one.
+    """
+    with _SYNCING:
+        folder.mkdir(parents=True, exist_ok=True, mode=0o755)
+        wanted: dict[Path, set[str]] = {folder: set()}
+        for path in _allowed():
+            target = folder / path.relative_to(_ETC)
+            for parent in reversed(target.relative_to(folder).parents[:-1]):
+                _make_folder(folder / parent)
+                wanted.setdefault(folder / parent, set())
+                wanted[(folder / parent).parent].add(parent.name)
+            wanted[target.parent].add(target.name)
+            link = _link_into_usr(path)
+            with contextlib.suppress(FileNotFoundError, PermissionError):
+                if link is not None:
+                    _copy_link(link, target)
+                else:
+                    _copy(path.resolve(), target)
+        for parent, names in wanted.items():
+            for extra in _names(parent) - names:
+                _remove(parent / extra)
+    return folder
+
+
+def _allowed() -> Iterator[Path]:
+    for pattern in _ALLOWED:
+        if "*" in pattern:
+            yield from sorted(_ETC.glob(pattern))
+        elif os.path.lexists(_ETC / pattern):
+            yield _ETC / pattern
+
+
+def _link_into_usr(path: Path) -> str | None:
+    """The text of a link that leads into /usr, which is visible inside."""
+    if path.is_symlink() and path.resolve().is_relative_to("/usr"):
+        return str(path.readlink())
+    return None
+
+
+def _copy(source: Path, target: Path) -> None:
+    """A file or a folder with everything in it. Sockets, pipes and devices are left out."""
+    facts = source.lstat()
+    if stat.S_ISLNK(facts.st_mode):
+        _copy_link(str(source.readlink()), target)
+    elif stat.S_ISREG(facts.st_mode):
+        _copy_file(source, facts, target)
+    elif stat.S_ISDIR(facts.st_mode):
+        _make_folder(target)
+        names = _names(source)
+        for name in names:
+            with contextlib.suppress(FileNotFoundError, PermissionError):
+                _copy(source / name, target / name)
+        for extra in _names(target) - names:
+            _remove(target / extra)
+
+
+def _copy_file(source: Path, facts: os.stat_result, target: Path) -> None:
+    try:
+        there = target.lstat()
+    except FileNotFoundError:
+        there = None
+    if (
+        there is not None
+        and stat.S_ISREG(there.st_mode)
+        and (there.st_mtime_ns, there.st_size, there.st_mode) == (facts.st_mtime_ns, facts.st_size, facts.st_mode)
+    ):
+        return
+    half = target.with_name(f".{target.name}.half")
+    shutil.copy2(source, half)
+    if os.geteuid() == 0:
+        # What only its owner may read stays readable to nobody else.
+        os.chown(half, facts.st_uid, facts.st_gid)
+        half.chmod(stat.S_IMODE(facts.st_mode))
+    _replace(half, target)
+
+
+def _copy_link(link: str, target: Path) -> None:
+    if target.is_symlink() and str(target.readlink()) == link:
+        return
+    half = target.with_name(f".{target.name}.half")
+    half.unlink(missing_ok=True)
+    half.symlink_to(link)
+    _replace(half, target)
+
+
+def _replace(half: Path, target: Path) -> None:
+    if target.is_dir() and not target.is_symlink():
+        _remove(target)
+    half.replace(target)
+
+
+def _make_folder(target: Path) -> None:
+    if not target.is_dir() or target.is_symlink():
+        target.unlink(missing_ok=True)
+        target.mkdir(mode=0o755)
+
+
+def _names(folder: Path) -> set[str]:
+    return {path.name for path in folder.iterdir()}
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)

@@ -1,0 +1,488 @@
+# mypy: disable-error-code="empty-body"
+"""The table of operations: everything that a client can ask the daemon for, one row each.
+
+A row is a signature below `@operation(METHOD, PATH)`, and says it all:
+
+    @operation("POST", "/v1/tickets/{id}/undo")
+    def undo(self, id: TicketId, /) -> wire.tickets.Acted:
+        \"\"\"Revert a landed ticket by a new ticket\"\"\"
+
+- The parameters before the slash are those of the path, then the request's body. Those behind it are the query.
+- The types of body and answer are shapes of this folder. They are imported when the operation is used: a command does
+  not pay for the shapes of the others. A parameter `X | None` may be left out of the request.
+- `open_to` says which agents may call it. A row without it is the person's alone.
+- `waits` marks an operation that may block for seconds; it gets a thread of its own.
+- The docstring is the summary in the OpenAPI document and in docs/api.md.
+
+Three parts subclass Operations: the client sends each call (client/legion.py), the service maps each row to a use case
+(service/facade.py), and the service for agents narrows some of them (service/entry/agent_rights.py). The routes
+(api/routes.py), the list of what agents may call (api/allowed.py) and docs/api.md are made from OPERATIONS.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING, Any, TypeVar
+
+if TYPE_CHECKING:
+    from legion import wire
+
+TicketId = int
+QuestionId = int
+RunId = int
+AgentName = str
+"""An id, the first characters of one, or a name."""
+ToolName = str
+Folder = str
+"""Any folder inside the project."""
+Text = str
+Cursor = str
+Number = int
+Count = int
+Hours = float
+Seconds = float
+"""At most LONGEST_WAIT."""
+TicketIds = list[int] | None
+
+_ROW = "__operation__"
+LONGEST_WAIT = 25.0
+"""Seconds of one long poll."""
+
+
+class OpenTo(Enum):
+    """Which agents may call an operation. The person may call every one."""
+
+    PERSON = "the person"
+    """No agent."""
+    AGENTS = "standing agents"
+    """Agents that were hired, not the agent of a ticket."""
+    ALL = "all agents"
+    """The agent of a ticket, too."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Operation:
+    method: str
+    path: str
+    open_to: OpenTo
+    waits: bool
+    created: bool
+    """The answer has status 201."""
+    declared: Callable[..., Any]
+    """The row's signature, with annotations as text."""
+
+    @property
+    def name(self) -> str:
+        return self.declared.__name__
+
+    @property
+    def summary(self) -> str:
+        return inspect.getdoc(self.declared) or ""
+
+    @functools.cached_property
+    def parameters(self) -> tuple[inspect.Parameter, ...]:
+        """All but self."""
+        return tuple(inspect.signature(self.declared).parameters.values())[1:]
+
+    @property
+    def in_path(self) -> tuple[inspect.Parameter, ...]:
+        return tuple(one for one in self.parameters if f"{{{one.name}}}" in self.path)
+
+    @property
+    def body(self) -> inspect.Parameter | None:
+        before_the_slash = [one for one in self.parameters if one.kind is one.POSITIONAL_ONLY]
+        return next((one for one in before_the_slash if one not in self.in_path), None)
+
+    @property
+    def in_query(self) -> tuple[inspect.Parameter, ...]:
+        return tuple(one for one in self.parameters if one.kind is not one.POSITIONAL_ONLY)
+
+    @property
+    def answer_name(self) -> str:
+        """As the row writes it, for example `wire.tickets.Acted`."""
+        return str(self.declared.__annotations__["return"])
+
+    @property
+    def answer(self) -> type[Any]:
+        module, _, shape = self.answer_name.rpartition(".")
+        found = getattr(importlib.import_module(f"legion.{module}"), shape)
+        assert isinstance(found, type)
+        return found
+
+
+_Declared = TypeVar("_Declared", bound=Callable[..., Any])
+
+
+def operation(
+    method: str,
+    path: str,
+    *,
+    open_to: OpenTo = OpenTo.PERSON,
+    waits: bool = False,
+    created: bool = False,
+) -> Callable[[_Declared], _Declared]:
+    """Makes a signature a row. Calling it passes the row and its arguments, defaults included, to `perform`."""
+
+    def row(declared: _Declared) -> _Declared:
+        made = Operation(method=method, path=path, open_to=open_to, waits=waits, created=created, declared=declared)
+
+        @functools.wraps(declared)
+        def call(self: Table, *given: object, **named: object) -> object:
+            bound = inspect.signature(declared).bind(self, *given, **named)
+            bound.apply_defaults()
+            _, *arguments = bound.arguments.items()
+            return self.perform(made, dict(arguments))
+
+        setattr(call, _ROW, made)
+        return call  # type: ignore[return-value]  # the same signature, by bind
+
+    return row
+
+
+class Table:
+    """A class whose methods are rows. A subclass performs them, by `perform` or one by one."""
+
+    def perform(self, row: Operation, arguments: Mapping[str, Any]) -> Any:  # noqa: ANN401 - the row says what
+        """Do what the row asks for, with arguments by name in the row's order."""
+        raise NotImplementedError(row.name)
+
+    def call(self, row: Operation, arguments: Mapping[str, Any]) -> Any:  # noqa: ANN401 - the row says what
+        """Call the row's method, with arguments by name."""
+        positional = [arguments[one.name] for one in row.parameters if one.kind is one.POSITIONAL_ONLY]
+        return getattr(self, row.name)(*positional, **{one.name: arguments[one.name] for one in row.in_query})
+
+
+def rows(table: type[Table]) -> dict[str, Operation]:
+    """All rows of a table by name."""
+    return {name: row for name, declared in vars(table).items() if (row := getattr(declared, _ROW, None))}
+
+
+class Operations(Table):
+    """The rows of the daemon's own API."""
+
+    # Projects
+
+    @operation("POST", "/v1/projects")
+    def add_project(self, wanted: wire.projects.AddProject, /) -> wire.projects.ProjectAdded:
+        """Make a git repository a project"""
+
+    @operation("DELETE", "/v1/projects")
+    def remove_project(self, cwd: Folder) -> wire.projects.Done:
+        """Remove a project; its repository stays as it is"""
+
+    @operation("GET", "/v1/project/trustable")
+    def trustable(self, cwd: Folder) -> wire.projects.Trustable:
+        """The complete texts of legion.toml, roles and teams that can be trusted"""
+
+    @operation("POST", "/v1/project/trust")
+    def trust(self, wanted: wire.projects.Trust, /) -> wire.projects.Done:
+        """Allow the commands of the texts with these hashes"""
+
+    @operation("POST", "/v1/project/pause")
+    def pause(self, where: wire.projects.Where, /) -> wire.tickets.Acted:
+        """Start no new runs in the project"""
+
+    @operation("POST", "/v1/project/resume")
+    def resume(self, where: wire.projects.Where, /) -> wire.tickets.Acted:
+        """Start runs in the project again"""
+
+    @operation("POST", "/v1/project/stop")
+    def stop_all(self, where: wire.projects.Where, /) -> wire.tickets.Acted:
+        """Stop every ticket of the project that has not ended"""
+
+    @operation("POST", "/v1/project/collect")
+    def collect(self, where: wire.projects.Where, /) -> wire.projects.CollectResult:
+        """Bring landed changes into the person's branch"""
+
+    @operation("GET", "/v1/project/collect")
+    def preview_collect(self, cwd: Folder) -> wire.projects.CollectResult:
+        """What collect would bring; nothing is changed"""
+
+    @operation("POST", "/v1/project/drop")
+    def drop_ended(self, where: wire.projects.Where, /) -> wire.tickets.Acted:
+        """Remove every ended ticket of the project from the board"""
+
+    @operation("GET", "/v1/worktrees")
+    def worktrees(self, cwd: Folder) -> wire.projects.WorktreeList:
+        """The worktrees of the project's agents"""
+
+    @operation("GET", "/v1/doctor")
+    def doctor(self, cwd: Folder | None) -> wire.projects.Doctor:
+        """Check this machine and the project"""
+
+    @operation("GET", "/v1/config")
+    def config(self, cwd: Folder | None) -> wire.projects.Config:
+        """Every setting in force and where it comes from"""
+
+    @operation("POST", "/v1/shutdown")
+    def shutdown(self) -> wire.projects.Done:
+        """End the daemon; running agents continue"""
+
+    # The board
+
+    @operation("GET", "/v1/status", open_to=OpenTo.AGENTS)
+    def status(self, cwd: Folder | None, all: bool = False) -> wire.projects.Status:
+        """The daemon, the project and its tickets"""
+
+    @operation("GET", "/v1/graph", open_to=OpenTo.AGENTS)
+    def graph(self, cwd: Folder) -> wire.projects.Graph:
+        """Tickets, dependencies, waves and the critical path"""
+
+    @operation("GET", "/v1/wait", open_to=OpenTo.AGENTS, waits=True)
+    def wait(
+        self, cwd: Folder | None, id: TicketIds = None, after_event: Number = 0, timeout: Seconds = LONGEST_WAIT
+    ) -> wire.projects.WaitState:
+        """Wait for the next event, or until all tickets are settled, at most 25 s"""
+
+    @operation("GET", "/v1/history")
+    def history(
+        self,
+        cwd: Folder | None,
+        ticket: TicketId | None = None,
+        run: RunId | None = None,
+        after: Cursor = "",
+        last: Count = 0,
+    ) -> wire.history.Events:
+        """Events, with the rules that decided them"""
+
+    @operation("GET", "/v1/stretch")
+    def stretch(self, cwd: Folder, hours: Hours | None = None) -> wire.usage.WorkSummary:
+        """Results since the person collected last"""
+
+    @operation("GET", "/v1/usage")
+    def usage(self, cwd: Folder | None, by: Text = "ticket") -> wire.usage.UsageReport:
+        """Tokens, money and time, by ticket, agent, model, day or epic"""
+
+    # Tickets
+
+    @operation("POST", "/v1/tickets", open_to=OpenTo.AGENTS, created=True)
+    def dispatch(self, wanted: wire.tickets.Dispatch, /) -> wire.tickets.Dispatched:
+        """Create tickets, all or none"""
+
+    @operation("GET", "/v1/tickets/{id}", open_to=OpenTo.AGENTS)
+    def ticket(self, id: TicketId, /) -> wire.tickets.TicketPage:
+        """Everything about one ticket"""
+
+    @operation("GET", "/v1/tickets/{id}/log", open_to=OpenTo.AGENTS)
+    def log(self, id: TicketId, /, run: RunId | None = None, offset: Number = 0) -> wire.tickets.LogText:
+        """The output of its agent, from an offset on"""
+
+    @operation("GET", "/v1/tickets/{id}/diff", open_to=OpenTo.AGENTS)
+    def diff(self, id: TicketId, /) -> wire.tickets.Diff:
+        """Its change, also while the agent is working"""
+
+    @operation("POST", "/v1/tickets/{id}/stop", open_to=OpenTo.AGENTS)
+    def stop(self, id: TicketId, action: wire.tickets.Action | None = None, /) -> wire.tickets.Acted:
+        """Stop it; its work is kept"""
+
+    @operation("POST", "/v1/tickets/{id}/retry", open_to=OpenTo.AGENTS)
+    def retry(self, id: TicketId, action: wire.tickets.Action | None = None, /) -> wire.tickets.Acted:
+        """Retry it with a fresh count of attempts"""
+
+    @operation("POST", "/v1/tickets/{id}/review")
+    def review(self, id: TicketId, /) -> wire.tickets.Acted:
+        """Request an independent review of its change"""
+
+    @operation("POST", "/v1/tickets/{id}/bounce")
+    def bounce(self, id: TicketId, action: wire.tickets.Action | None = None, /) -> wire.tickets.Acted:
+        """Send its change back to its agent with feedback"""
+
+    @operation("POST", "/v1/tickets/{id}/drop")
+    def drop(self, id: TicketId, /) -> wire.tickets.Acted:
+        """Remove it from the board"""
+
+    @operation("POST", "/v1/tickets/{id}/pause")
+    def pause_ticket(self, id: TicketId, /) -> wire.tickets.Acted:
+        """Park it until it is resumed"""
+
+    @operation("POST", "/v1/tickets/{id}/resume")
+    def resume_ticket(self, id: TicketId, /) -> wire.tickets.Acted:
+        """Resume it"""
+
+    @operation("POST", "/v1/tickets/{id}/rewind")
+    def rewind(self, id: TicketId, wanted: wire.tickets.RewindTo, /) -> wire.tickets.Acted:
+        """Reset its worktree and conversation to an earlier point and continue from there"""
+
+    @operation("POST", "/v1/tickets/{id}/undo")
+    def undo(self, id: TicketId, /) -> wire.tickets.Acted:
+        """Revert a landed ticket by a new ticket"""
+
+    @operation("POST", "/v1/tickets/{id}/tell", waits=True)
+    def tell(self, id: TicketId, message: wire.questions.MessageText, /) -> wire.questions.Told:
+        """Send a message to its running agent; wait at most 30 s for its delivery"""
+
+    @operation("POST", "/v1/tickets/{id}/interrupt", waits=True)
+    def interrupt(self, id: TicketId, message: wire.questions.MessageText | None = None, /) -> wire.questions.Told:
+        """Interrupt its agent, which continues with the message; without one the ticket is paused"""
+
+    @operation("GET", "/v1/tickets/{id}/cassette")
+    def cassette(self, id: TicketId, /, name: str = "") -> wire.tickets.Cassette:
+        """The model's replies in recorded runs, as scripts to replay"""
+
+    @operation("POST", "/v1/tickets/recording")
+    def switch_recording(self, wanted: wire.tickets.SetRecording, /) -> wire.projects.Done:
+        """Record new runs, or stop recording"""
+
+    # Questions
+
+    @operation("GET", "/v1/inbox", open_to=OpenTo.AGENTS)
+    def inbox(self) -> wire.questions.Inbox:
+        """Questions that wait for the person"""
+
+    @operation("POST", "/v1/questions/{id}/answer", open_to=OpenTo.AGENTS)
+    def answer(self, id: QuestionId, given: wire.questions.AnswerQuestion, /) -> wire.questions.Answered:
+        """Answer a question"""
+
+    # Agents and mail: the caller is the one that acts
+
+    @operation("GET", "/v1/agents", open_to=OpenTo.AGENTS)
+    def agents(self, all: bool = False) -> wire.agents.AgentList:
+        """Standing agents and their activity"""
+
+    @operation("GET", "/v1/agents/{id}", open_to=OpenTo.AGENTS)
+    def agent(self, id: AgentName, /) -> wire.agents.AgentPage:
+        """Everything about one agent"""
+
+    @operation("POST", "/v1/agents", open_to=OpenTo.AGENTS, created=True)
+    def hire(self, wanted: wire.agents.HireAgent, /) -> wire.agents.Hired:
+        """Hire an agent under the caller"""
+
+    @operation("POST", "/v1/agents/fire", open_to=OpenTo.AGENTS)
+    def fire(self, wanted: wire.agents.FireAgent, /) -> wire.agents.Fired:
+        """Fire an agent: its work is saved, its unread mail is returned"""
+
+    @operation("POST", "/v1/agents/interrupt", open_to=OpenTo.AGENTS, waits=True)
+    def interrupt_agent(self, wanted: wire.agents.InterruptAgent, /) -> wire.mail.Sent:
+        """Interrupt an agent, which continues with the message if there is one"""
+
+    @operation("POST", "/v1/agents/tell", open_to=OpenTo.AGENTS, waits=True)
+    def tell_agent(self, letter: wire.mail.NewMessage, /) -> wire.mail.Sent:
+        """Send a message to an agent or to the person"""
+
+    @operation("POST", "/v1/agents/broadcast", open_to=OpenTo.AGENTS)
+    def broadcast(self, wanted: wire.mail.Broadcast, /) -> wire.mail.Sent:
+        """Send a message to every agent below the caller"""
+
+    @operation("POST", "/v1/agents/claim", open_to=OpenTo.AGENTS)
+    def claim(self, wanted: wire.agents.ClaimTicket, /) -> wire.agents.Claimed:
+        """As a standing agent: claim a ticket from the board"""
+
+    @operation("POST", "/v1/agents/submit", open_to=OpenTo.AGENTS)
+    def submit(self, wanted: wire.agents.SubmitTicket, /) -> wire.agents.Claimed:
+        """As a standing agent: submit the claimed ticket, or release it"""
+
+    @operation("POST", "/v1/agents/plan", open_to=OpenTo.AGENTS)
+    def propose_plan(self, wanted: wire.agents.Plan, /) -> wire.mail.Sent:
+        """Propose a plan to the caller's parent"""
+
+    @operation("POST", "/v1/agents/verdict", open_to=OpenTo.AGENTS)
+    def decide_plan(self, wanted: wire.agents.PlanVerdict, /) -> wire.mail.Sent:
+        """Approve or reject the plan of an agent below the caller"""
+
+    @operation("POST", "/v1/mail", open_to=OpenTo.AGENTS)
+    def mail(self, wanted: wire.mail.ReadMail, /) -> wire.mail.Mail:
+        """Read mail; the person's own is marked as read"""
+
+    # Roles and teams. Names are in the query: an invalid one gets a sentence, not the router's 404.
+
+    @operation("GET", "/v1/roles")
+    def roles(self, cwd: Folder | None) -> wire.teams.Roles:
+        """All roles, and where each is defined"""
+
+    @operation("GET", "/v1/roles/page")
+    def role(self, cwd: Folder | None, name: str) -> wire.teams.RolePage:
+        """A role with its prompt"""
+
+    @operation("GET", "/v1/roles/text")
+    def role_text(self, cwd: Folder | None, name: str, new: bool = False, like: str = "") -> wire.teams.DefinitionText:
+        """The text of a role's file, or a template for a new one"""
+
+    @operation("POST", "/v1/roles")
+    def save_role(self, wanted: wire.teams.SaveDefinition, /) -> wire.projects.Done:
+        """Write a role of the person's own; an invalid text is refused"""
+
+    @operation("DELETE", "/v1/roles")
+    def remove_role(self, cwd: Folder | None, name: str) -> wire.projects.Done:
+        """Remove a role of the person's own; its text is kept"""
+
+    @operation("GET", "/v1/teams")
+    def teams(self, cwd: Folder | None) -> wire.teams.Teams:
+        """All teams, and where each is defined"""
+
+    @operation("GET", "/v1/teams/page")
+    def team(self, cwd: Folder | None, name: str) -> wire.teams.TeamPage:
+        """A team with its roles in order"""
+
+    @operation("GET", "/v1/teams/text")
+    def team_text(self, cwd: Folder | None, name: str, new: bool = False, like: str = "") -> wire.teams.DefinitionText:
+        """The text of a team's file, or a template for a new one"""
+
+    @operation("POST", "/v1/teams")
+    def save_team(self, wanted: wire.teams.SaveDefinition, /) -> wire.projects.Done:
+        """Write a team of the person's own; an invalid text is refused"""
+
+    @operation("DELETE", "/v1/teams")
+    def remove_team(self, cwd: Folder | None, name: str) -> wire.projects.Done:
+        """Remove a team of the person's own; its text is kept"""
+
+    # Providers of models. A key travels towards the daemon only.
+
+    @operation("GET", "/v1/providers")
+    def providers(self) -> wire.providers.Providers:
+        """All providers, the source of each key, and their limits"""
+
+    @operation("POST", "/v1/providers")
+    def add_provider(self, wanted: wire.providers.AddProvider, /) -> wire.projects.Done:
+        """Add a provider, or change one"""
+
+    @operation("POST", "/v1/providers/remove")
+    def remove_provider(self, wanted: wire.providers.RemoveProvider, /) -> wire.projects.Done:
+        """Remove a provider and the key that was stored for it"""
+
+    @operation("POST", "/v1/providers/login", waits=True)
+    def begin_login(self, wanted: wire.providers.BeginLogin, /) -> wire.providers.LoginBegun:
+        """Start a login that a person confirms in a browser"""
+
+    @operation("POST", "/v1/providers/login/finish", waits=True)
+    def finish_login(self, wanted: wire.providers.FinishLogin, /) -> wire.providers.LoginState:
+        """Wait a while for the confirmation, and return whether it came"""
+
+    @operation("GET", "/v1/providers/routes")
+    def routes(self) -> wire.providers.Routes:
+        """Routes: which models are requested from another provider"""
+
+    @operation("POST", "/v1/providers/routes")
+    def set_route(self, wanted: wire.providers.SetRoute, /) -> wire.projects.Done:
+        """Set a route"""
+
+    @operation("POST", "/v1/providers/routes/remove")
+    def remove_route(self, wanted: wire.providers.RemoveRoute, /) -> wire.projects.Done:
+        """Remove a route"""
+
+    @operation("GET", "/v1/providers/models", waits=True)
+    def models(self, name: str = "") -> wire.providers.Models:
+        """The models of the providers, requested now"""
+
+    @operation("POST", "/v1/providers/test", waits=True)
+    def try_provider(self, wanted: wire.providers.TryProvider, /) -> wire.providers.ProviderAnswer:
+        """Send one small request to a provider"""
+
+    # Legion's tools
+
+    @operation("GET", "/v1/tools", open_to=OpenTo.ALL)
+    def tools(self) -> wire.tools.Tools:
+        """The tools that the caller may use"""
+
+    @operation("POST", "/v1/tools/{name}", open_to=OpenTo.ALL, waits=True)
+    def use_tool(
+        self, name: ToolName, wanted: wire.tools.ToolCall, /, cwd: Folder | None = None
+    ) -> wire.tools.ToolAnswer:
+        """Use a tool; `again` in the answer means to send the same request again"""
+
+
+OPERATIONS = rows(Operations)

@@ -1,0 +1,218 @@
+"""Describes the fields of a new ticket: option, limits, help and documents, kept as metadata of `NewTicket`.
+
+To add a field, add it to `NewTicket` with `described`. The options of `legion dispatch`, the keys of plan files, the
+limits that the daemon enforces and the tables of the documents are derived from it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+REQUIRED = dataclasses.MISSING
+_RULE = "ticket field"
+_SHOWN = 40
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,39}")
+
+
+class FieldKind(Enum):
+    """What a field holds, as its annotation says."""
+
+    TEXT = "text"
+    TEXTS = "texts"
+    WHOLE = "whole"
+    AMOUNT = "amount"
+    """Dollars."""
+    FLAG = "flag"
+    TICKETS = "tickets"
+    """Numbers of tickets."""
+
+
+_KINDS = {
+    "str": FieldKind.TEXT,
+    "list[str]": FieldKind.TEXTS,
+    "int": FieldKind.WHOLE,
+    "int | None": FieldKind.WHOLE,
+    "float | None": FieldKind.AMOUNT,
+    "bool": FieldKind.FLAG,
+    "list[int]": FieldKind.TICKETS,
+}
+
+
+class AgentNeed(Enum):
+    """What kind of agent a field is for."""
+
+    NONE = "none"
+    AGENT = "agent"
+    """Any agent; refused for a checkpoint, which has none."""
+    BUDGETS = "budgets"
+    """A driver that stops when its budget is spent. This value and those below are names of capabilities."""
+    ASKS = "asks"
+    """A driver that can ask a person."""
+    READS_ONLY = "reads_only"
+    """A driver that can be limited to reading."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class FieldRule:
+    """How one field is entered, checked and explained."""
+
+    help: str
+    short: str = ""
+    """Its short option."""
+    option: str = ""
+    """Its long option, where that is not the field's name."""
+    argument: str = ""
+    """Its name in the usage line of `legion dispatch`, where it is no option."""
+    plan_only: bool = False
+    """Only plan files have it."""
+    metavar: str | None = None
+    least: int | None = None
+    above: int | None = None
+    most: int | None = None
+    """The largest number, the most characters of a text, or the most items of a list."""
+    choices: tuple[str, ...] = ()
+    item_fault: Callable[[str], str | None] = lambda item: None
+    """What is wrong with one item of a list, after "which"."""
+    needs: AgentNeed = AgentNeed.NONE
+    label: str = ""
+    """The name of its line on the page of a ticket; empty: shown in another way, or not at all."""
+    see: str = ""
+    """The document that explains it."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TicketField:
+    """A field of a new ticket with its rule."""
+
+    name: str
+    kind: FieldKind
+    default: object
+    """None for a field that must be given."""
+    rule: FieldRule
+
+    @property
+    def options(self) -> tuple[str, ...]:
+        """As `legion dispatch` takes them, the long one last; empty where it has none."""
+        if self.rule.argument or self.rule.plan_only:
+            return ()
+        long = self.rule.option or f"--{self.name.replace('_', '-')}"
+        return (self.rule.short, long) if self.rule.short else (long,)
+
+    @property
+    def shown_name(self) -> str:
+        """For messages: the long option, else the field's own name."""
+        return self.options[-1] if self.options else self.name
+
+    def fault(self, value: object) -> str | None:
+        """What is wrong with a value, as the end of a sentence that starts with the field's name."""
+        if value is None and self.default is None:
+            return None
+        if not self._is_of_kind(value):
+            return f"must be {self._allowed()}, not {_shown(value)}"
+        rule = self.rule
+        if isinstance(value, str):
+            if rule.choices and value not in ("", *rule.choices):
+                return f"must be {self._allowed()}, not {_shown(value)}"
+            if rule.most is not None and len(value) > rule.most:
+                return f"must be {self._allowed()}, not of {len(value):,}"
+        elif isinstance(value, list):
+            if rule.most is not None and len(value) > rule.most:
+                return f"must be {self._allowed()}, not of {len(value):,}"
+            faults = [(item, rule.item_fault(item)) for item in value if isinstance(item, str)]
+            return next((f"has {_shown(item)}, which {why}" for item, why in faults if why), None)
+        elif isinstance(value, int | float) and not isinstance(value, bool) and not self._is_in_range(value):
+            return f"must be {self._allowed()}, not {value:,}"
+        return None
+
+    def _is_of_kind(self, value: object) -> bool:
+        number = isinstance(value, int) and not isinstance(value, bool)
+        match self.kind:
+            case FieldKind.TEXT:
+                return isinstance(value, str)
+            case FieldKind.TEXTS:
+                return isinstance(value, list) and all(isinstance(item, str) for item in value)
+            case FieldKind.WHOLE:
+                return number
+            case FieldKind.AMOUNT:
+                return number or isinstance(value, float)
+            case FieldKind.FLAG:
+                return isinstance(value, bool)
+            case FieldKind.TICKETS:
+                return isinstance(value, list)
+
+    def _is_in_range(self, value: float) -> bool:
+        rule = self.rule
+        return (
+            (rule.least is None or value >= rule.least)
+            and (rule.above is None or value > rule.above)
+            and (rule.most is None or value <= rule.most)
+        )
+
+    def _allowed(self) -> str:
+        """After "must be"."""
+        rule = self.rule
+        match self.kind:
+            case FieldKind.TEXT if rule.choices:
+                return f"{', '.join(rule.choices[:-1])} or {rule.choices[-1]}"
+            case FieldKind.TEXT:
+                return "a text" if rule.most is None else f"a text of at most {rule.most:,} characters"
+            case FieldKind.TEXTS:
+                return "a list of texts" if rule.most is None else f"a list of texts, at most {rule.most}"
+            case FieldKind.WHOLE:
+                return f"a whole number from {rule.least} to {rule.most}"
+            case FieldKind.AMOUNT:
+                return f"a number of dollars above {rule.above}, at most {rule.most:,}"
+            case FieldKind.FLAG:
+                return "true or false"
+            case FieldKind.TICKETS:
+                return "a list of ticket numbers"
+
+
+def described(default: object, **rule: Any) -> Any:  # noqa: ANN401 -- takes what FieldRule takes, returns a field
+    """A dataclass field with a default and a rule. The default `list` makes a new list for each ticket."""
+    metadata = {_RULE: FieldRule(**rule)}
+    if default is REQUIRED:
+        return dataclasses.field(metadata=metadata)
+    if default is list:
+        return dataclasses.field(default_factory=list, metadata=metadata)
+    return dataclasses.field(default=default, metadata=metadata)
+
+
+def fields_of(shape: type[Any]) -> dict[str, TicketField]:
+    """The described fields of a dataclass by name, in order."""
+    return {
+        field.name: TicketField(
+            name=field.name,
+            kind=_KINDS[str(field.type)],
+            default=_default(field),
+            rule=field.metadata[_RULE],
+        )
+        for field in dataclasses.fields(shape)
+        if _RULE in field.metadata
+    }
+
+
+def _default(field: dataclasses.Field[Any]) -> object:
+    if field.default_factory is not dataclasses.MISSING:
+        return field.default_factory()
+    return None if field.default is dataclasses.MISSING else field.default
+
+
+def command_fault(command: str) -> str | None:
+    return None if command.strip() else "is empty"
+
+
+def label_fault(label: str) -> str | None:
+    if _NAME.fullmatch(label):
+        return None
+    return "is no name of at most 40 letters, digits, dots, dashes and underscores"
+
+
+def _shown(value: object) -> str:
+    """A refused value for a message: short, on one line."""
+    return repr(value[:_SHOWN]) if isinstance(value, str) else repr(value)[:_SHOWN]

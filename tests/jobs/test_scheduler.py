@@ -1,0 +1,93 @@
+"""The scheduler with a real store: claims are released at last, and one project's bad settings hold no other."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from legion.domain.scheduling.claims import Claim
+from legion.domain.scheduling.decide import JobKind
+from legion.jobs.scheduling.scheduler import Scheduler, UnreleasedClaims
+from legion.service.views import doctor, status
+from legion.store.board import projects
+from legion.store.work import claims
+from legion.wire.projects import DaemonLine
+from tests.jobs.office import Office
+from tests.store.making import add_project, add_ticket
+
+DAEMON = DaemonLine(pid=1, url="", version="", data_dir="", started_at=0.0, sandbox="")
+
+
+@pytest.fixture
+def office(tmp_path: Path) -> Iterator[Office]:
+    one = Office(tmp_path)
+    yield one
+    one.close()
+
+
+def claimed(office: Office, kind: JobKind, subject: int) -> Claim:
+    with office.context.store.write() as tx:
+        return claims.claim(tx, kind, subject, "here")
+
+
+def active(office: Office) -> list[tuple[JobKind, int]]:
+    with office.context.store.read() as tx:
+        return [(claim.kind, claim.subject) for claim in claims.active(tx)]
+
+
+def test_a_claim_that_is_added_while_another_is_released_is_not_lost(office: Office):
+    unreleased = UnreleasedClaims(office.context.store)
+    first, second = claimed(office, JobKind.LAND, 1), claimed(office, JobKind.BASELINE, 1)
+    unreleased.add(first)
+    added = iter([second])
+
+    def add_the_second() -> None:
+        for one in added:
+            unreleased.add(one)
+
+    office.context.store.on_commit(add_the_second)
+    unreleased.release_all()
+    assert active(office) == [(JobKind.BASELINE, 1)]
+    unreleased.release_all()
+    assert active(office) == []
+
+
+def test_a_job_whose_claim_cannot_be_released_now_is_released_later_whatever_the_store_says(office: Office):
+    scheduler = Scheduler(office.context)
+    claim = claimed(office, JobKind.RUN, 4711)
+    rename(office, "events", "events_away")
+    scheduler.run_job(claim)
+    rename(office, "events_away", "events")
+    assert active(office) == [(JobKind.RUN, 4711)]
+    backoff = office.context.live.scheduler.backoffs.get((JobKind.RUN, 4711))
+    assert backoff is not None
+    scheduler.decide_once()
+    assert active(office) == []
+
+
+def rename(office: Office, table: str, name: str) -> None:
+    with closing(sqlite3.connect(office.context.data.database)) as connection:
+        connection.execute(f"ALTER TABLE {table} RENAME TO {name}")
+
+
+def test_one_unreadable_legion_toml_holds_its_own_project_and_no_other(office: Office):
+    with office.context.store.write() as tx:
+        bad = replace(projects.get(tx, office.project), config_text="[agents]\nparalel = 3\n")
+        projects.save(tx, bad)
+        add_project(tx, "bob")
+        add_ticket(tx, office.project)
+    Scheduler(office.context).decide_once()
+    held = office.context.live.scheduler.unreadable.current
+    assert set(held) == {office.project}
+    assert "paralel" in held[office.project]
+    assert active(office) == []
+    page = status.status(office.context, DAEMON, str(office.root), False)
+    assert page.project is not None
+    assert any("cannot be read" in note and "legion trust" in note for note in page.project.notes)
+    findings = doctor.doctor(office.context, str(office.root)).findings
+    assert [one.ok for one in findings if one.name == "legion.toml"] == [False]

@@ -1,0 +1,236 @@
+"""The real service on a real SQLite with one project, and a test's hand on its rows. Nothing runs: no agent, no job."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import delete, text, update
+
+from legion import __version__
+from legion.config.files.current import CurrentSettings
+from legion.config.files.user import UserConfig
+from legion.domain.events import EventKind
+from legion.domain.questions import Question, QuestionKind
+from legion.domain.runs import Outcome
+from legion.domain.tickets.ticket import (
+    AskReview,
+    Cause,
+    Change,
+    Fail,
+    Land,
+    Park,
+    ParkReason,
+    Propose,
+    Prove,
+    Start,
+    State,
+    Step,
+    Stop,
+    Ticket,
+)
+from legion.jobs.context import Context
+from legion.jobs.run.job import run_dir
+from legion.runner.launch import Launcher
+from legion.runner.probe import SandboxKind, SandboxState
+from legion.runner.spec import RunFolder
+from legion.service.entry.callers import CallerRegistry
+from legion.service.facade import Caller, Service
+from legion.service.shared.commit_signal import CommitSignal
+from legion.store import events
+from legion.store.board import questions, tickets
+from legion.store.database import schema
+from legion.store.database.transactions import Store, sqlite_url
+from legion.store.staff import agents, tokens
+from legion.store.work import runs
+from legion.system.paths import DataDir
+from legion.wire.agents import HireAgent
+from legion.wire.operations import Operation
+from legion.wire.projects import AddProject, DaemonLine, Trust
+from tests.store.making import add_ticket
+from tests.support.repository import Repository
+
+CHECKS = '[checks.test]\nrun = "make test"\n'
+_KEPT = (schema.projects, schema.trusted, schema.counters)
+
+
+class WatchedSignal(CommitSignal):
+    """Says when a thread starts to wait."""
+
+    def __init__(self, store: Store) -> None:
+        super().__init__(store)
+        self.waiting = threading.Semaphore(0)
+
+    def wait(self, after: int, timeout: float) -> bool:
+        self.waiting.release()
+        return super().wait(after, timeout)
+
+
+class WatchedCallers(CallerRegistry):
+    """Notes what reaches the service. `trouble` is raised instead of the answers."""
+
+    def __init__(self, context: Context, service: Service, news: CommitSignal) -> None:
+        super().__init__(context, service, news)
+        self.forget()
+
+    def forget(self) -> None:
+        self.asked: list[str] = []
+        self.sent: list[Mapping[str, Any]] = []
+        self.names: list[str] = []
+        """The callers."""
+        self.trouble: BaseException | None = None
+
+    def perform(self, caller: Caller, row: Operation, arguments: Mapping[str, Any]) -> Any:
+        self.asked.append(row.name)
+        self.sent.append(arguments)
+        self.names.append(caller.id)
+        if self.trouble is not None:
+            raise self.trouble
+        return super().perform(caller, row, arguments)
+
+
+class Board:
+    def __init__(self, folder: Path) -> None:
+        self.data = DataDir(folder / "data")
+        self.data.prepare()
+        self.store = Store(sqlite_url(self.data.database))
+        self.store.migrate()
+        self.context = Context(
+            data=self.data,
+            store=self.store,
+            launcher=Launcher(),
+            settings=CurrentSettings(UserConfig()),
+            sandbox=SandboxState(kind=SandboxKind.PROCESS_GROUPS, works=False, why="none is needed"),
+            url="",
+            machine="here",
+            clock=time.time,
+        )
+        self.news = WatchedSignal(self.store)
+        self.down = threading.Event()
+        line = DaemonLine(pid=4242, url="", version=__version__, data_dir="", started_at=time.time(), sandbox="works")
+        self.service = Service(self.context, self.news, daemon=line, end=self.down.set)
+        self.callers = WatchedCallers(self.context, self.service, self.news)
+        self.repository = Repository(folder / "shop", CHECKS)
+        self.cwd = str(self.repository.root)
+        self.base = self.repository.head()
+        self.repository.git("checkout", "--quiet", "-b", "change")
+        self.change = self.repository.commit("A change", {"README.txt": "hello, world\n"})
+        self.repository.git("checkout", "--quiet", "main")
+        self.service.add_project(AddProject(path=self.cwd))
+        self.trust()
+        with self.store.read() as tx:
+            self.counters = {row.name: row.value for row in tx.execute(schema.counters.select())}
+
+    def close(self) -> None:
+        self.news.close()
+        self.store.close()
+
+    def trust(self) -> None:
+        hashes = [text.hash for text in self.service.trustable(self.cwd).texts]
+        self.service.trust(Trust(cwd=self.cwd, hashes=hashes))
+
+    def reset(self) -> None:
+        """Only the project is left. Numbers of events continue."""
+        with self.store.write() as tx:
+            tx.execute(text("PRAGMA defer_foreign_keys = ON"))
+            for table in schema.metadata.sorted_tables:
+                if table not in _KEPT:
+                    tx.execute(delete(table))
+            for name in {row.name for row in tx.execute(schema.counters.select())} - {"event"}:
+                self._count(tx, name, self.counters.get(name, 0))
+            tx.execute(update(schema.projects).values(paused=False, removed_at=None))
+        self.callers.forget()
+        self.down.clear()
+        while self.news.waiting.acquire(blocking=False):
+            pass
+
+    @property
+    def last_event(self) -> int:
+        with self.store.read() as tx:
+            return events.last(tx)
+
+    @property
+    def tickets(self) -> dict[int, Ticket]:
+        with self.store.read() as tx:
+            ids = [row.id for row in tx.execute(schema.tickets.select().where(schema.tickets.c.dropped_at.is_(None)))]
+            return {ticket.id: ticket for ticket in tickets.get_many(tx, ids)}
+
+    def put(self, id: int, title: str = "", state: str = "queued", reason: str = "", **spec: Any) -> Ticket:
+        """A ticket in that state: a new one with that number, or one that is there and moves on."""
+        cause = spec.pop("cause", Cause.ATTEMPT)
+        with self.store.write() as tx:
+            if id not in tickets.states_of(tx, [id]):
+                self._count(tx, "ticket", id - 1)
+                values = {"title": title or f"Ticket {id}", "text": "Make it so.", "command": "agent", **spec}
+                add_ticket(tx, **{name: tuple(one) if isinstance(one, list) else one for name, one in values.items()})
+            ticket = tickets.get(tx, id)
+            gone = len(self._way(ticket.state.value, "", cause))
+            for step in self._way(state, reason, cause)[gone:]:
+                ticket = tickets.move(tx, id, step)
+            return ticket
+
+    def happen(self, *about: int | None) -> None:
+        """An event about each of these tickets; about none without an argument."""
+        with self.store.write() as tx:
+            for ticket in about or (None,):
+                tx.record(EventKind.TICKET_REPORTED, project=1, ticket=ticket, data={})
+
+    def run(self, ticket: int, output: str = "", *, ended: bool = True) -> int:
+        """A run of a ticket that has printed that."""
+        with self.store.write() as tx:
+            run = runs.start(tx, ticket, 1)
+            if ended:
+                runs.end(tx, run.id, Outcome.FINISHED)
+        self.print(run.id, output)
+        return run.id
+
+    def print(self, id: int, output: str) -> None:
+        """Add to what a run has printed."""
+        with self.store.read() as tx:
+            file = RunFolder(run_dir(self.context, runs.get(tx, id))).output
+        file.parent.mkdir(parents=True, exist_ok=True)
+        with file.open("a", newline="") as printed:
+            printed.write(output)
+
+    def end_run(self, id: int) -> None:
+        with self.store.write() as tx:
+            runs.end(tx, id, Outcome.FINISHED)
+
+    def token_of_agent(self) -> tuple[str, str]:
+        """The id of a standing agent in a turn, and its token."""
+        hired = self.service.hire(HireAgent(task="stand there", cwd=self.cwd))
+        with self.store.write() as tx:
+            run = runs.start_turn(tx, agents.get(tx, hired.id), "prompt")
+            return hired.id, tokens.issue(tx, run=run.id, agent=hired.id)
+
+    def token_of_ticket(self, id: int) -> str:
+        run = self.run(id, ended=False)
+        with self.store.write() as tx:
+            return tokens.issue(tx, run=run, ticket=id)
+
+    def ask(self, id: int = 3, **facts: Any) -> Question:
+        with self.store.write() as tx:
+            self._count(tx, "question", id - 1)
+            return questions.ask(tx, **({"key": f"q{id}", "kind": QuestionKind.PERMISSION, "project": 1} | facts))
+
+    def _count(self, tx: Any, name: str, value: int) -> None:
+        tx.execute(update(schema.counters).where(schema.counters.c.name == name).values(value=value))
+
+    def _way(self, state: str, reason: str, cause: Cause) -> tuple[Step, ...]:
+        """The moves of a new ticket to that state."""
+        start, propose = Start(self.base), Propose(Change(base=self.base, commit=self.change))
+        ways: dict[str, tuple[Step, ...]] = {
+            "queued": (),
+            "working": (start,),
+            "checking": (start, propose),
+            "reviewing": (start, propose, AskReview(("reviewer",), "it asks for it")),
+            "landing": (start, propose, Prove()),
+            "done": (start, propose, Prove(), Land(self.change)),
+            "failed": (start, Fail(reason, cause=cause)),
+            "parked": (start, Park(ParkReason.PAUSED, reason or "paused by a person")),
+            "stopped": (Stop(),),
+        }
+        return ways[State(state).value]

@@ -1,0 +1,13 @@
+#!/bin/sh
+# Prints how many test processes suit this machine: three for two cores, since tests also wait, and 2 GB of memory for each.
+set -eu
+cores=$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 1)
+if [ -r /proc/meminfo ]; then
+    gigabytes=$(awk '/^MemAvailable:/ { print int($2 / 1048576) }' /proc/meminfo)
+else
+    gigabytes=$(($(sysctl -n hw.memsize 2>/dev/null || echo 4294967296) / 1073741824))
+fi
+workers=$(((cores * 3 + 1) / 2))
+[ "$workers" -le $((gigabytes / 2)) ] || workers=$((gigabytes / 2))
+[ "$workers" -ge 1 ] || workers=1
+echo "$workers"
