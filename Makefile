@@ -30,7 +30,7 @@ demo: $(RUN) ## show the whole job on a scratch repository: no key, no network
 
 quick: $(DEV) ## the tests that need no daemon and no agent program, in less than a minute
 	@$(COMPILE)
-	$(PYTEST) -q -m "not soak and not program"
+	$(PYTEST) -q -m "not soak and not program and not slow" --hypothesis-profile=quick
 
 test: check ## check, then every test but the long loops (LEGION_SEED=N repeats a run)
 	@tools/system-packages.sh bubblewrap postgresql

@@ -19,7 +19,28 @@ pytest.register_assert_rewrite("tests.crash.invariants", "tests.crash.squads")
 hypothesis.settings.register_profile("legion", deadline=None)
 hypothesis.settings.load_profile("legion")
 
+# For `make quick`: random examples are drawn in full by `make test`.
+hypothesis.settings.register_profile("quick", deadline=None, max_examples=20)
+
 _SESSION = pytest.StashKey[Session]()
+_TESTS = Path(__file__).parent
+_PROGRAMS = (
+    "cli/test_finding.py",
+    "cli/test_program.py",
+    "crash",
+    "demo",
+    "drivers/test_command.py",
+    "gateway/test_claude.py",
+    "gateway/test_many.py",
+    "gateway/test_process.py",
+    "gateway/test_programs.py",
+    "house/test_packaging.py",
+    "house/test_warm.py",
+    "rehearsal",
+    "runner",
+    "scenarios",
+)
+"""Where tests start daemons, runners or agent programs: all of them are marked so."""
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -34,6 +55,11 @@ def pytest_unconfigure(config: pytest.Config) -> None:
     session = config.stash.get(_SESSION, None)
     if session is not None:
         session.close()
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    if any(item.path.is_relative_to(_TESTS / place) for place in _PROGRAMS):
+        item.add_marker("program")
 
 
 def pytest_report_header() -> str:

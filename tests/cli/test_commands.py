@@ -6,10 +6,10 @@ import json
 import os
 
 import pytest
+from tests.api.standin import StandIn, a_text
 
 from legion.domain.errors import BadInput, ChecksFailed, LegionError, NotAllowed, NotFound, Retryable, StateConflict
 from legion.wire.projects import DoctorFinding
-from tests.api.standin import StandIn, a_text
 
 JSON_OF_EACH = [
     (["init"], "legion.project/1"),
@@ -131,7 +131,7 @@ BAD_WORDS: list[tuple[list[str], int, str]] = [
     (["log", "1", "--run", "zero"], 2, "zero"),
     (["watch", "99"], 3, "no ticket 99"),
     (["wait", "99"], 3, "no ticket 99"),
-    (["wait", "1", "--all"], 2, "not both"),
+    (["wait", "1", "--all"], 2, "exclude each other"),
     (["wait", "--timeout", "soon"], 2, "soon"),
     (["wait", "--timeout", "nan"], 2, "`nan` is no number of seconds"),
     (["stop"], 2, "N|all"),
@@ -154,7 +154,7 @@ BAD_WORDS: list[tuple[list[str], int, str]] = [
     (["dispatch", "--from", "none.toml", "text"], 2, "remove TEXT"),
     (["dispatch", "--from", "none.toml", "--epic", "e"], 2, "remove TEXT"),
     (["init", "/no/such/folder"], 3, "no folder"),
-    (["init", "--dry-run", "--remove"], 2, "do not go together"),
+    (["init", "--dry-run", "--remove"], 2, "exclude each other"),
     (["graph", "--dot", "--mermaid"], 2, "Choose"),
     (["completion", "tcsh"], 2, "tcsh"),
     (["completion"], 2, "SHELL"),
@@ -320,7 +320,7 @@ def test_a_diff_in_a_pipe_is_byte_for_byte(legion, service: StandIn):
     service.put(1, state="working")
     ended = legion("diff", "1")
     assert ended.out == service.diff_text
-    assert "still at it" in ended.err
+    assert "still working" in ended.err
 
 
 def test_an_empty_diff_is_said_and_not_shown(legion, service: StandIn):

@@ -96,7 +96,7 @@ def test_a_question_without_choices_is_answered_with_words(service, legion):
     service.questions = {3: a_question(kind="ask", choices=[], default="")}
     shown = legion("inbox").out
     assert "left to the agent" in shown
-    assert "legion answer 3 'your words'" in shown
+    assert "legion answer 3 'your answer'" in shown
     assert legion("answer", "3", "Take the second one.").code == 0
     assert service.answered[3].choice == "Take the second one."
 

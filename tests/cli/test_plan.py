@@ -73,7 +73,7 @@ BAD_PLANS = [
     ("", "no [[ticket]]"),
     ("x = ", "not valid TOML"),
     ("ticket = 5", "no [[ticket]]"),
-    ("ticket = [5]", "ticket number 1 is no table"),
+    ("ticket = [5]", "ticket number 1 is not a table"),
     ("ticket = []", "no [[ticket]]"),
     ("[settings]\na = 1", "`settings`"),
     ("[[ticket]]", "neither `title` nor `text`"),

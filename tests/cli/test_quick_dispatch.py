@@ -12,6 +12,7 @@ import click
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from tests.api.standin import StandIn
 
 from legion.cli import quick_dispatch
 from legion.cli.tickets.dispatch import dispatch as whole
@@ -19,7 +20,6 @@ from legion.cli.tickets.dispatch import one_ticket
 from legion.domain.errors import LegionError
 from legion.system.paths import default_data_dir
 from legion.wire.tickets import NewTicket
-from tests.api.standin import StandIn
 
 PLAIN = [
     ["-t", "A", "Do it"],
@@ -74,7 +74,7 @@ def by_click(words: list[str]) -> NewTicket | None:
         assert told.pop("plan_file") is None
         for common in ("json", "data_dir", "no_color"):
             told.pop(common)
-        return one_ticket(told.pop("words"), told)
+        return one_ticket(told.pop("arguments"), told)
     except (click.ClickException, LegionError):
         return None
 

@@ -57,21 +57,21 @@ def environment(home: Path) -> dict[str, str]:
 
 
 def living(*folders: Path) -> list[psutil.Process]:
-    """Whoever works in the folders, or was told about them, once those that are ending have had the time to."""
+    """Processes that work in the folders or name them, after those that are ending had time to end."""
     mine = []
     for process in psutil.process_iter():
         try:
-            words = [*process.cmdline(), process.cwd()]
+            named = [*process.cmdline(), process.cwd()]
         except psutil.Error:
             continue
-        if process.pid != os.getpid() and any(str(folder) in word for folder in folders for word in words):
+        if process.pid != os.getpid() and any(str(folder) in one for folder in folders for one in named):
             mine.append(process)
     _, left = psutil.wait_procs(mine, timeout=20)
     return left
 
 
-def git(repository: Path, *words: str) -> str:
-    return subprocess.run(["git", *words], cwd=repository, check=True, capture_output=True, text=True).stdout
+def git(repository: Path, *arguments: str) -> str:
+    return subprocess.run(["git", *arguments], cwd=repository, check=True, capture_output=True, text=True).stdout
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ class Person:
         return self.folder / "tmp"
 
     def settle(self, check: str = "true") -> Person:
-        """A repository with a check, and a plan beside it."""
+        """A repository with a check, and a plan next to it."""
         self.repository.mkdir()
         self.temporary.mkdir()
         for name, text in {
@@ -112,21 +112,21 @@ class Person:
         own = {"LEGION_DATA_DIR": "data", "LEGION_CONFIG": "config.toml", "TMPDIR": "tmp"}
         return environment(self.folder / "home") | {name: str(self.folder / place) for name, place in own.items()}
 
-    def argv(self, *words: str) -> list[str]:
-        return [sys.executable, "-m", "legion", *words]
+    def argv(self, *arguments: str) -> list[str]:
+        return [sys.executable, "-m", "legion", *arguments]
 
-    def types(self, *words: str) -> subprocess.CompletedProcess[str]:
+    def types(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
-            self.argv(*words), cwd=self.repository, env=self.env, capture_output=True, text=True, timeout=PATIENCE
+            self.argv(*arguments), cwd=self.repository, env=self.env, capture_output=True, text=True, timeout=PATIENCE
         )
 
     def trusts(self) -> Person:
-        for words in (("init",), ("trust",)):
-            done = self.types(*words)
+        for arguments in (("init",), ("trust",)):
+            done = self.types(*arguments)
             assert done.returncode == 0, done.stderr
         return self
 
-    def looks(self) -> tuple[str, ...]:
+    def fingerprint(self) -> tuple[str, ...]:
         """Everything of the repository that a person can see."""
         files = sorted(path for path in self.repository.rglob("*") if path.is_file())
         seen = (f"{path} {path.stat().st_mtime_ns} {path.stat().st_nlink}" for path in files)

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from legion.demo.stage import SCRIPTS
-from legion.demo.tickets import parts, played
+from legion.demo.tickets import parts, script_marker
 from legion.rehearsal.script import parser
 from tests.demo.person import PATIENCE, environment, git, living
 
@@ -20,8 +20,8 @@ pytestmark = pytest.mark.timeout(300)
 NO_BUBBLEWRAP = 'mount --bind /dev/null /usr/bin/bwrap && exec "$@"'
 
 
-def demo(folder: Path, *words: str) -> list[str]:
-    return [sys.executable, "-m", "legion", "demo", "--folder", str(folder), *words]
+def demo(folder: Path, *arguments: str) -> list[str]:
+    return [sys.executable, "-m", "legion", "demo", "--folder", str(folder), *arguments]
 
 
 @pytest.mark.slow
@@ -92,8 +92,8 @@ def test_it_works_on_a_terminal_without_bubblewrap(tmp_path):
 
 
 def read_all(handle: int) -> str:
-    """What a terminal was told, until nobody is left to tell it anything."""
-    told = b""
+    """Everything that was written to a terminal, until its last writer ended."""
+    outcome = b""
     while True:
         try:
             piece = os.read(handle, 1 << 16)
@@ -102,9 +102,9 @@ def read_all(handle: int) -> str:
             break
         if not piece:
             break
-        told += piece
+        outcome += piece
     os.close(handle)
-    return told.decode()
+    return outcome.decode()
 
 
 @pytest.mark.slow
@@ -123,7 +123,7 @@ def test_an_interrupted_demo_leaves_nothing_running(tmp_path):
 def test_every_ticket_with_an_agent_has_a_script_of_its_own():
     scripts = parser.read_all(SCRIPTS)
     named = [part.ticket.context for part in parts() if not part.ticket.checkpoint]
-    assert sorted(named) == sorted(played(name) for name in scripts)
+    assert sorted(named) == sorted(script_marker(name) for name in scripts)
 
 
 def test_a_folder_that_is_not_empty_is_refused(tmp_path):

@@ -1,4 +1,4 @@
-"""What should not have happened is found: held against a real repository, with events as a daemon tells them."""
+"""Losses are found by comparing events with a real repository."""
 
 from __future__ import annotations
 
@@ -50,8 +50,8 @@ def hub(tmp_path: Path) -> Path:
 @pytest.fixture
 def well(hub: Path) -> LandedFacts:
     first, second = commit(hub, "one"), commit(hub, "two")
-    told = [receipt(first), receipt(second), event("landing.landed", 1), event("target.moved", commit=second)]
-    return LandedFacts(hub=hub / ".git", target=second, events=told, pages=[page("done", second)])
+    outcome = [receipt(first), receipt(second), event("landing.landed", 1), event("target.moved", commit=second)]
+    return LandedFacts(hub=hub / ".git", target=second, events=outcome, pages=[page("done", second)])
 
 
 def test_where_all_is_well_nothing_is_found(well):
@@ -63,10 +63,10 @@ def test_a_ticket_that_waits_for_ever_is_found(well):
     assert found == "Ticket 1 has not ended: queued."
 
 
-@pytest.mark.parametrize("told", [[], ["red"]])
-def test_a_target_that_moved_to_what_was_not_green_is_found(well, told):
+@pytest.mark.parametrize("outcome", [[], ["red"]])
+def test_a_target_that_moved_to_what_was_not_green_is_found(well, outcome):
     others = [one for one in well.events if one.data.get("commit") != well.target or one.kind != "check.receipt"]
-    verdicts = [receipt(well.target, verdict=verdict) for verdict in told]
+    verdicts = [receipt(well.target, verdict=verdict) for verdict in outcome]
     (found,) = losses(replace(well, events=[*others, *verdicts]))
     assert found == f"The target moved to {well.target[:8]} without a green test."
 
@@ -88,4 +88,4 @@ def test_a_change_that_landed_twice_or_not_at_all_is_found(well, hub):
     assert twice == "Ticket 1 landed 2 times."
     elsewhere = commit(hub, "three")
     (gone,) = losses(replace(well, pages=[page("done", elsewhere)]))
-    assert gone == "Ticket 1 is done, and its change is not in the target."
+    assert gone == "Ticket 1 is done, but its change is not in the target."

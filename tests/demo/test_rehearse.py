@@ -1,4 +1,4 @@
-"""`legion rehearse`: a person's plan is played through on a copy, and theirs stays as it is."""
+"""`legion rehearse` runs a plan on a copy and leaves the person's repository unchanged."""
 
 from __future__ import annotations
 
@@ -17,27 +17,27 @@ pytestmark = pytest.mark.timeout(300)
 @pytest.mark.slow
 def test_a_plan_is_played_through_and_nothing_of_the_persons_changes(ada):
     ada.trusts()
-    before = ada.looks()
+    before = ada.fingerprint()
     played = ada.types("rehearse", "../plan.toml", "--json")
     assert played.returncode == 0, played.stderr
-    told = json.loads(played.stdout)
-    assert (told["ok"], told["problems"], told["seed"], told["folder"]) == (True, [], None, None)
-    tickets = {ticket["key"]: ticket for ticket in told["tickets"]}
+    outcome = json.loads(played.stdout)
+    assert (outcome["ok"], outcome["problems"], outcome["seed"], outcome["folder"]) == (True, [], None, None)
+    tickets = {ticket["key"]: ticket for ticket in outcome["tickets"]}
     assert {key: ticket["state"] for key, ticket in tickets.items()} == {
         "schema": "done", "login": "done", "mail": "done", "all": "done",
     }  # fmt: skip
     assert [tickets[key]["runs"] for key in ("schema", "mail", "all")] == [["finished"], ["finished"], []]
     ids = {key: ticket["id"] for key, ticket in tickets.items()}
-    assert set(told["landed"]) == {ids["schema"], ids["login"], ids["mail"]}
-    assert told["landed"].index(ids["schema"]) < told["landed"].index(ids["login"])
-    assert told["chain"][:2] in ([ids["schema"], ids["login"]], [ids["mail"], ids["all"]])
-    assert told["requests"] >= 9
-    assert told["tokens"] > 0
-    assert told["usd"] > 0
+    assert set(outcome["landed"]) == {ids["schema"], ids["login"], ids["mail"]}
+    assert outcome["landed"].index(ids["schema"]) < outcome["landed"].index(ids["login"])
+    assert outcome["chain"][:2] in ([ids["schema"], ids["login"]], [ids["mail"], ids["all"]])
+    assert outcome["requests"] >= 9
+    assert outcome["tokens"] > 0
+    assert outcome["usd"] > 0
     assert "nothing is spent" in played.stderr
     assert "Left out: review, advice and plans, proofs of tickets." in played.stderr
 
-    assert ada.looks() == before
+    assert ada.fingerprint() == before
     assert json.loads(ada.types("status", "--json").stdout)["tickets"] == []
     assert list(ada.temporary.iterdir()) == []
     assert living(ada.temporary) == []
@@ -62,14 +62,14 @@ def test_a_check_that_refuses_the_changes_shows_and_the_copy_can_be_kept(tmp_pat
 @pytest.mark.parametrize("seed", sampled(range(12), 1))
 def test_whatever_is_killed_and_refused_every_ticket_ends_and_nothing_is_lost(ada, seed):
     ada.trusts()
-    before = ada.looks()
+    before = ada.fingerprint()
     played = ada.types("rehearse", "../plan.toml", "--chaos", "--seed", str(seed), "--json")
     assert played.returncode == 0, played.stderr
-    told = json.loads(played.stdout)
-    assert (told["ok"], told["problems"], told["seed"]) == (True, [], seed)
-    assert len(told["killed"]) >= 2
-    assert sum(len(ticket["runs"]) for ticket in told["tickets"]) >= 3
-    assert ada.looks() == before
+    outcome = json.loads(played.stdout)
+    assert (outcome["ok"], outcome["problems"], outcome["seed"]) == (True, [], seed)
+    assert len(outcome["killed"]) >= 2
+    assert sum(len(ticket["runs"]) for ticket in outcome["tickets"]) >= 3
+    assert ada.fingerprint() == before
     assert list(ada.temporary.iterdir()) == []
     assert living(ada.temporary) == []
 
@@ -110,18 +110,18 @@ def test_a_committed_legion_toml_that_nobody_has_trusted_is_refused(ada):
 
 
 @pytest.mark.parametrize(
-    ("words", "sentence"),
+    ("arguments", "sentence"),
     [
         (("missing.toml",), "missing.toml cannot be read (No such file or directory); pass a plan file."),
         (("../plan.toml", "--seed", "7"), "--seed needs --chaos; add it, or remove --seed."),
         (("legion.toml",), "legion.toml has `checks` at its top; write each ticket under [[ticket]]."),
     ],
 )
-def test_bad_input_gets_one_sentence(ada, words, sentence):
-    refused = ada.types("rehearse", *words)
+def test_bad_input_gets_one_sentence(ada, arguments, sentence):
+    refused = ada.types("rehearse", *arguments)
     assert (refused.returncode, refused.stderr.strip()) == (2, sentence)
 
 
 def test_the_person_of_these_tests_has_everything_in_one_folder(ada):
-    """Else `looks` and `living` would look past what a rehearsal does."""
+    """Else `fingerprint` and `living` would miss what a rehearsal does."""
     assert all(Path(ada.env[name]).is_relative_to(ada.folder) for name in ("HOME", "TMPDIR", "LEGION_DATA_DIR"))

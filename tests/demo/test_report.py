@@ -1,4 +1,4 @@
-"""The last lines of a rehearsal tell what to do next."""
+"""The last lines of a rehearsal name the next step."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def rehearsed(state: str, cause: str = "", folder: str | None = None) -> Rehears
 
 
 @pytest.mark.parametrize(
-    ("told", "keep", "overlap"),
+    ("outcome", "keep", "overlap"),
     [
         (rehearsed("done"), False, False),
         (rehearsed("done", "conflict"), False, False),
@@ -31,6 +31,6 @@ def rehearsed(state: str, cause: str = "", folder: str | None = None) -> Rehears
         (rehearsed("failed", "conflict", folder="there"), False, True),
     ],
 )
-def test_a_failure_names_the_next_step(told: Rehearsed, keep: bool, overlap: bool):
-    lines = "\n".join(lines_of(told, Graph(tickets=[], edges=[], waves=[], critical_path=[]), SCREEN))
+def test_a_failure_names_the_next_step(outcome: Rehearsed, keep: bool, overlap: bool):
+    lines = "\n".join(lines_of(outcome, Graph(tickets=[], edges=[], waves=[], critical_path=[]), SCREEN))
     assert ("--keep" in lines, "conflicts.overlap" in lines) == (keep, overlap)

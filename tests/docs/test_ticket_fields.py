@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
 
+from legion.domain.tickets.spec import TicketSpec
 from legion.wire.ticket_fields import AgentNeed, FieldKind, TicketField
 from legion.wire.tickets import TICKET_FIELDS
 from tests.support.codebase import ROOT
@@ -65,6 +67,23 @@ def limits(field: TicketField) -> str:
 
 
 WRITTEN = {PAGE: page, OPTIONS: quick_options}
+
+
+STORED_ELSEWHERE = {
+    "ask": "asks",
+    "prove": "proofs",
+    "accept": "acceptance",
+    "key": None,
+    "plan_first": None,
+    "worker_id": None,
+}
+"""Fields that a stored ticket has under another name, or not at all."""
+
+
+def test_every_other_field_of_a_ticket_is_stored_under_its_own_name():
+    stored = {field.name for field in fields(TicketSpec)}
+    assert set(TICKET_FIELDS) - stored == set(STORED_ELSEWHERE)
+    assert {name for name in STORED_ELSEWHERE.values() if name} <= stored
 
 
 @pytest.mark.parametrize("file", WRITTEN, ids=lambda file: file.name)

@@ -14,9 +14,9 @@ from legion.domain.errors import StateConflict
 from legion.domain.tickets.ticket import Start
 from legion.drivers import Driver, Program, registry
 from legion.drivers.command import CommandDriver
-from legion.drivers.profile import Capabilities, DriverProfile, PreparedRun, RunRequest
+from legion.drivers.profile import Capabilities, DriverProfile, PreparedRun, RunInput, RunRequest
 from legion.jobs.agent import model_run, spec
-from legion.jobs.agent.model_run import RunInput, RunPaths
+from legion.jobs.agent.model_run import RunPaths
 from legion.jobs.context import Context
 from legion.runner.spec import RunSpec, UnreadableSpec, read_spec, write_spec
 from legion.service.agents import tell
@@ -41,8 +41,8 @@ class ToyProfile(DriverProfile):
         return CommandDriver()
 
     def prepare(self, request: RunRequest) -> PreparedRun:
-        program = Program(argv=("toy", request.prompt), cwd=request.tree, env=request.env)
-        return PreparedRun(program=program, options={"resume": request.resume_prompt})
+        program = Program(argv=("toy", request.input.prompt), cwd=request.tree, env=request.env)
+        return PreparedRun(program=program, options={"resume": request.input.resume_prompt})
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""A real gateway process, and what a test asks of it."""
+"""A real gateway process, and helpers to send it requests and read its ledger."""
 
 from __future__ import annotations
 
@@ -68,17 +68,17 @@ class Running:
     ) -> Iterator[http.client.HTTPResponse]:
         """The answer while it is still coming; leaving the block hangs up."""
         connection = http.client.HTTPConnection(urlsplit(self.url).netloc, timeout=PATIENCE)
-        words = {name.replace("_", "-"): value for name, value in headers.items()}
+        options = {name.replace("_", "-"): value for name, value in headers.items()}
         try:
-            connection.request(method, path, body or None, {"Authorization": f"Bearer {token}", **words})
+            connection.request(method, path, body or None, {"Authorization": f"Bearer {token}", **options})
             yield connection.getresponse()
         finally:
             connection.close()
 
     def refused(self, token: str, body: bytes = BODY, **asked: Any) -> tuple[int, str, str]:
         """Status, kind and sentence of an error."""
-        status, said = self.ask(token, body, **asked)
-        document = json.loads(said)
+        status, reply = self.ask(token, body, **asked)
+        document = json.loads(reply)
         assert document["type"] == "error"
         return status, document["error"]["type"], document["error"]["message"]
 
@@ -112,7 +112,7 @@ def everything(folder: GatewayFolder) -> list[Line]:
 
 
 def eventually(look: Callable[[], T], enough: Callable[[T], bool]) -> T:
-    """Files cannot be waited for, so they are looked at until they are as they should be."""
+    """Poll until the condition holds: files cannot be waited for."""
     deadline = time.monotonic() + PATIENCE
     pause = threading.Event()
     while not enough(found := look()):
@@ -134,12 +134,12 @@ def running(folder: Path, *, idle: float = lifecycle.IDLE) -> Iterator[Running]:
 
 @contextmanager
 def started(
-    folder: Path, *words: str, env: dict[str, str] | None = None, group: int | None = None
+    folder: Path, *options: str, env: dict[str, str] | None = None, group: int | None = None
 ) -> Iterator[tuple[Running, subprocess.Popen[bytes]]]:
-    """As a child of the test, which sees how it ends and what it says."""
+    """As a child of the test, which reads its exit code and its output."""
     place = GatewayFolder(folder)
     reading, writing = os.pipe()
-    argv = [sys.executable, "-P", "-m", "legion.gateway", str(folder), "--port", "0", "--ready", str(writing), *words]
+    argv = [sys.executable, "-P", "-m", "legion.gateway", str(folder), "--port", "0", "--ready", str(writing), *options]
     source = str(Path(legion.__file__).parent.parent)
     child = subprocess.Popen(
         argv,

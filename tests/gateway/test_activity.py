@@ -1,4 +1,4 @@
-"""Which runs have a request open, as the daemon reads it."""
+"""The daemon reads which runs have an open request."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Passes, models and budgets: who may ask for what."""
+"""Passes, models and budgets decide which requests are admitted."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The real Claude Code works through the gateway, and what the gateway counts is what the model said it used."""
+"""The real Claude Code works through the gateway, and the gateway counts the usage that the model reports."""
 
 from __future__ import annotations
 
@@ -48,13 +48,13 @@ def claude(ground: Path, gateway: Running, token: str) -> dict[str, object]:
         "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
         "CLAUDE_CODE_MAX_RETRIES": "1",
     }
-    words = ["-p", "rehearsal: writer", "--output-format", "json", "--session-id", str(uuid.uuid4())]
-    words += ["--permission-mode", "acceptEdits", "--model", "claude-sonnet-4-5"]
+    argv = ["-p", "rehearsal: writer", "--output-format", "json", "--session-id", str(uuid.uuid4())]
+    argv += ["--permission-mode", "acceptEdits", "--model", "claude-sonnet-4-5"]
     ended = subprocess.run(
-        [PROGRAM, *words], cwd=ground / "work", env=env, stdin=subprocess.DEVNULL, capture_output=True, timeout=110
+        [PROGRAM, *argv], cwd=ground / "work", env=env, stdin=subprocess.DEVNULL, capture_output=True, timeout=110
     )
-    said: dict[str, object] = json.loads(ended.stdout)
-    return said
+    reply: dict[str, object] = json.loads(ended.stdout)
+    return reply
 
 
 @pytest.mark.slow

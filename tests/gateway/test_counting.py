@@ -1,4 +1,4 @@
-"""Usage is read beside the stream, wherever it is cut, and every request has its line."""
+"""Usage is read from the passing stream, wherever it is cut, and every request gets a line in the ledger."""
 
 from __future__ import annotations
 
@@ -64,10 +64,10 @@ def test_writes_that_last_an_hour_are_told_apart():
     assert counter.summary.usage == TokenCounts(cache_write=10, cache_write_1h=6)
 
 
-@pytest.mark.parametrize("said", ["sk-ant-SECRET", "", None, 7, "x" * 100])
-def test_what_is_no_word_for_an_error_is_not_kept(said):
+@pytest.mark.parametrize("reply", ["sk-ant-SECRET", "", None, 7, "x" * 100])
+def test_what_is_no_word_for_an_error_is_not_kept(reply):
     counter = BodyCounter()
-    counter.feed(json.dumps({"type": "error", "error": {"type": said}}).encode())
+    counter.feed(json.dumps({"type": "error", "error": {"type": reply}}).encode())
     counter.end()
     assert counter.summary.error == "unknown_error"
 
@@ -140,8 +140,10 @@ def test_an_error_inside_a_stream_is_told(gateway, upstream):
     assert (gateway.entry(run).status, gateway.entry(run).error) == (200, "overloaded_error")
 
 
-@pytest.mark.parametrize(("last", "told"), [(b"", (True, "caller_gone")), (STOP, (False, ""))], ids=["early", "late"])
-def test_a_caller_that_hangs_up_is_counted_and_the_provider_learns_of_it(gateway, upstream, last, told):
+@pytest.mark.parametrize(
+    ("last", "outcome"), [(b"", (True, "caller_gone")), (STOP, (False, ""))], ids=["early", "late"]
+)
+def test_a_caller_that_hangs_up_is_counted_and_the_provider_learns_of_it(gateway, upstream, last, outcome):
     """Some have heard all and do not wait for the end of the stream."""
     closed = threading.Event()
 
@@ -156,7 +158,7 @@ def test_a_caller_that_hangs_up_is_counted_and_the_provider_learns_of_it(gateway
         answer.read1(65536)
     assert closed.wait(60)
     entry = gateway.entry(run)
-    assert ((entry.cut, entry.error), entry.input, entry.output) == (told, 11, 2)
+    assert ((entry.cut, entry.error), entry.input, entry.output) == (outcome, 11, 2)
 
 
 def test_an_answer_that_is_compressed_all_the_same_passes_and_says_that_it_was_not_counted(gateway, upstream):

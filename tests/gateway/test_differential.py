@@ -21,7 +21,7 @@ from tests.gateway.golden.kept import ASKED
 from tests.gateway.golden.requests import ANTHROPIC, CHAT
 from tests.gateway.upstream import Upstream
 
-# The library leaves connections open, which nobody but it could close.
+# The library leaves connections open, which only it could close.
 pytestmark = [
     pytest.mark.filterwarnings("ignore::ResourceWarning"),
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
@@ -54,7 +54,7 @@ ANSWERED = [
 
 @cache
 def other() -> Any:
-    """The library, imported by whoever runs these tests: others would wait seconds for it."""
+    """The library, imported only when these tests run: it takes seconds."""
     return pytest.importorskip("any_llm", reason="any-llm-sdk is not installed; `make` installs it")
 
 
@@ -76,9 +76,9 @@ def _swept() -> Iterator[None]:
 
 
 def asked_of_anthropic(body: Json) -> object:
-    """What a request means to Anthropic, whoever wrote it."""
+    """The meaning of a request for Anthropic, independent of its writer."""
     system = body.get("system") or ""
-    words = system if isinstance(system, str) else "\n".join(one["text"] for one in system)
+    instructions = system if isinstance(system, str) else "\n".join(one["text"] for one in system)
     tools = [(one["name"], one.get("description"), one["input_schema"]) for one in body.get("tools", [])]
     messages: list[tuple[str, list[object]]] = []
     for one in body["messages"]:
@@ -90,7 +90,7 @@ def asked_of_anthropic(body: Json) -> object:
             messages.append((one["role"], blocks))
     choice = body.get("tool_choice") or {"type": "auto"}
     kept = {key: choice.get(key) for key in ("type", "name")}
-    return words, tools, messages, kept, bool(choice.get("disable_parallel_tool_use"))
+    return instructions, tools, messages, kept, bool(choice.get("disable_parallel_tool_use"))
 
 
 def _list(content: object) -> list[Json]:
@@ -122,7 +122,7 @@ def asked_of_chat(body: Json) -> object:
 def _message(one: Json) -> object:
     content = one.get("content") or ""
     parts = [content] if isinstance(content, str) else [part.get("text", part.get("image_url")) for part in content]
-    # Where one text ends and the next begins is nobody's promise.
+    # The boundaries between texts are not part of the API.
     text = "".join(json.dumps(part) if isinstance(part, dict) else part.replace("\n", "") for part in parts)
     calls = [
         (call["id"], call["function"]["name"], json.loads(call["function"]["arguments"]))
@@ -161,9 +161,9 @@ def test_a_caller_of_chat_hears_the_same_of_anthropics_answer(gateway: Running, 
     upstream.script = lambda exchange: exchange.reply(200, _anthropic_answer(name))
     _, token = gateway.grant()
     body = {**CHAT["plain"], "model": "claude-sonnet-4-5"}
-    _, said = gateway.ask(token, json.dumps(body).encode(), path="/v1/chat/completions")
+    _, reply = gateway.ask(token, json.dumps(body).encode(), path="/v1/chat/completions")
     theirs = other().completion(provider="anthropic", api_base=upstream.url, api_key="k", **body)
-    one, two = json.loads(said), json.loads(theirs.model_dump_json())
+    one, two = json.loads(reply), json.loads(theirs.model_dump_json())
     assert _message(one["choices"][0]["message"]) == _message(two["choices"][0]["message"])
     assert one["choices"][0]["finish_reason"] == two["choices"][0]["finish_reason"]
     assert one["usage"]["completion_tokens"] == two["usage"]["completion_tokens"]
@@ -175,9 +175,9 @@ def test_a_caller_of_anthropic_hears_the_same_of_a_chat_answer(gateway: Running,
     gateway.provide(upstream.url, kind=ProviderDialect.OPENAI_CHAT)
     upstream.script = lambda exchange: exchange.reply(200, _chat_answer(name))
     _, token = gateway.grant()
-    _, said = gateway.ask(token, json.dumps(ANTHROPIC["plain"]).encode())
+    _, reply = gateway.ask(token, json.dumps(ANTHROPIC["plain"]).encode())
     theirs = other().messages(provider="openai", api_base=f"{upstream.url}/v1", api_key="k", **ANTHROPIC["plain"])
-    one, two = json.loads(said), json.loads(theirs.model_dump_json())
+    one, two = json.loads(reply), json.loads(theirs.model_dump_json())
     assert [_block(block) for block in one["content"]] == [_block(block) for block in two["content"]]
     assert one["stop_reason"] == two["stop_reason"]
     assert one["usage"]["output_tokens"] == two["usage"]["output_tokens"]

@@ -1,4 +1,4 @@
-"""The faults of providers, in every direction: each caller gets a well-formed answer, and nobody else is asked."""
+"""Faults of providers, in every direction: each caller gets a well-formed answer, and no other provider is asked."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ BUSY = b'{"type":"error","error":{"type":"overloaded_error","message":"busy"}}'
 
 @pytest.fixture
 def elsewhere() -> Iterator[Upstream]:
-    """Where nobody may be led."""
+    """A server that must get no request."""
     server = Upstream()
     yield server
     assert server.seen == []
@@ -34,7 +34,7 @@ def elsewhere() -> Iterator[Upstream]:
 
 @pytest.mark.parametrize(("caller", "kind"), PAIRS)
 @pytest.mark.parametrize(
-    ("status", "after", "told"),
+    ("status", "after", "outcome"),
     [
         (401, None, {401}),
         (429, None, {429}),
@@ -43,7 +43,7 @@ def elsewhere() -> Iterator[Upstream]:
         (500, None, {500}),
     ],
 )
-def test_an_error_is_one_to_every_caller(gateway, upstream, caller, kind, status, after, told):
+def test_an_error_is_one_to_every_caller(gateway, upstream, caller, kind, status, after, outcome):
     gateway.provide(upstream.url, kind=kind)
     error = {"type": "error", "error": {"type": "some_error", "message": "no", "code": None}}
     headers = {} if after is None else {"retry_after": after}
@@ -52,11 +52,11 @@ def test_an_error_is_one_to_every_caller(gateway, upstream, caller, kind, status
     path = {Dialect.ANTHROPIC: "/v1/messages", Dialect.CHAT: "/v1/chat/completions"}.get(caller, "/v1/responses")
     body = {"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": "hi"}], "input": "hi"}
     with gateway.asking(token, json.dumps(body).encode(), path=path) as answer:
-        said = json.loads(answer.read())
-        assert answer.status in told | {status}
+        reply = json.loads(answer.read())
+        assert answer.status in outcome | {status}
         assert answer.getheader("retry-after") == after
-    assert isinstance(said["error"]["message"], str)
-    assert isinstance(said["error"]["type"], str)
+    assert isinstance(reply["error"]["message"], str)
+    assert isinstance(reply["error"]["type"], str)
     assert len(upstream.seen) == 1
 
 
@@ -188,8 +188,8 @@ def test_no_target_of_a_request_leads_elsewhere(gateway: Running, upstream, else
     head = f"POST {wanted} HTTP/1.1\r\nHost: {where.netloc}\r\nAuthorization: Bearer {token}\r\nConnection: close\r\n"
     with socket.create_connection((where.hostname, where.port), timeout=PATIENCE) as line:
         line.sendall(f"{head}Content-Length: {len(BODY)}\r\n\r\n".encode() + BODY)
-        said = b"".join(iter(lambda: line.recv(65536), b""))
-    status = int(said.split()[1])
+        reply = b"".join(iter(lambda: line.recv(65536), b""))
+    status = int(reply.split()[1])
     # The whole address of a known path is that path; everything else is nothing here.
     assert status in (400, 404, 405) or (status == 200 and len(upstream.seen) == 1)
     assert all(one.header("host") == urlsplit(upstream.url).netloc for one in upstream.seen)

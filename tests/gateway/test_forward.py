@@ -1,4 +1,4 @@
-"""What goes in comes out: bytes, headers, errors, as they are and as soon as they are there."""
+"""Requests and answers are forwarded unchanged and without delay: bytes, headers, errors."""
 
 from __future__ import annotations
 
@@ -130,10 +130,10 @@ def test_a_large_request_and_a_large_answer_pass(gateway, upstream):
 
     upstream.script = script
     run, token = gateway.grant()
-    status, said = gateway.ask(token, body)
+    status, reply = gateway.ask(token, body)
     assert status == 200
     assert upstream.seen[0].body == body
-    assert said.count(b"text_delta") == 20
+    assert reply.count(b"text_delta") == 20
     entry = gateway.entry(run)
     assert (entry.input, entry.output, entry.cut) == (7, 9, False)
 
@@ -219,9 +219,9 @@ def test_a_page_in_a_browser_is_refused(gateway, upstream):
 
 @pytest.mark.parametrize(("method", "path"), [("HEAD", "/"), ("GET", "/health")])
 def test_whether_it_lives_is_told_without_a_token(gateway, method, path):
-    status, said = gateway.ask("", b"", path=path, method=method)
+    status, reply = gateway.ask("", b"", path=path, method=method)
     assert status == 200
-    assert method == "HEAD" or json.loads(said)["status"] == "healthy"
+    assert method == "HEAD" or json.loads(reply)["status"] == "healthy"
 
 
 def test_a_provider_that_is_not_there_is_named(gateway, upstream):

@@ -1,4 +1,4 @@
-"""What each request and answer of the golden set becomes in each dialect, to the letter."""
+"""Each request and answer of the golden set is translated into each dialect exactly as stored."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Keys come from where the person keeps them, and go to the provider and nowhere else."""
+"""Keys are read from where the person stores them, and sent only to the provider."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_a_file_that_others_can_read_is_refused(gateway, upstream, tmp_path, mod
     )
     assert gateway.entry(run).error == "no_key"
     assert upstream.seen == []
-    # Whoever does as they were told is served at once.
+    # After the fix the next request works at once.
     (tmp_path / "key").chmod(0o600)
     assert gateway.ask(token)[0] == 200
 
@@ -73,7 +73,7 @@ def test_a_file_of_somebody_else_is_refused(gateway, upstream, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("name", "source", "words"),
+    ("name", "source", "expected"),
     [
         ("nofile", KeySource(origin=KeyFrom.FILE, where="/nowhere/key"), "cannot be read (No such file or directory)"),
         ("folder", KeySource(origin=KeyFrom.FILE, where="/"), "must be yours and closed to others"),
@@ -84,12 +84,12 @@ def test_a_file_of_somebody_else_is_refused(gateway, upstream, tmp_path):
         ("missing", command("no-such-program"), "no-such-program is not installed"),
     ],
 )
-def test_a_key_that_cannot_be_had_is_told_in_one_sentence_without_it(gateway, upstream, name, source, words):
+def test_a_key_that_cannot_be_had_is_told_in_one_sentence_without_it(gateway, upstream, name, source, expected):
     gateway.provide(upstream.url, source, name=name)
     status, kind, sentence = gateway.refused(gateway.grant(provider=name)[1])
     assert (status, kind) == (400, "invalid_request_error")
     assert sentence.startswith(f"legion: no key for provider {name}: ")
-    assert words in sentence
+    assert expected in sentence
     assert SECRET not in sentence
     assert upstream.seen == []
 
@@ -135,10 +135,10 @@ def test_the_environment_and_the_keyring_of_the_gateway_are_asked(tmp_path, upst
             gateway.provide(upstream.url, key, name=name)
             assert gateway.ask(gateway.grant(provider=name)[1]) == (200, WHOLE)
         assert [exchange.header("x-api-key") for exchange in upstream.seen] == [SECRET] * 2
-        for name, words in {"empty": "is empty", "broken": "cannot be opened"}.items():
+        for name, expected in {"empty": "is empty", "broken": "cannot be opened"}.items():
             gateway.provide(upstream.url, KeySource(origin=KeyFrom.KEYRING), name=name)
             status, _, sentence = gateway.refused(gateway.grant(provider=name)[1])
-            assert (status, words in sentence, SECRET in sentence) == (400, True, False)
+            assert (status, expected in sentence, SECRET in sentence) == (400, True, False)
 
 
 def test_a_planted_key_shows_nowhere(tmp_path, upstream):
@@ -165,8 +165,8 @@ def test_a_planted_key_shows_nowhere(tmp_path, upstream):
         for name in ("cmdline", "environ"):
             assert SECRET.encode() not in Path(f"/proc/{gateway.pid}/{name}").read_bytes()
         child.terminate()
-        _, said = child.communicate(timeout=60)
-        assert SECRET.encode() not in said
+        _, reply = child.communicate(timeout=60)
+        assert SECRET.encode() not in reply
         kept = [path for path in gateway.folder.root.rglob("*") if path.is_file()]
         assert len(everything(gateway.folder)) == 6
         assert not [path for path in kept if SECRET.encode() in path.read_bytes()]
@@ -174,7 +174,7 @@ def test_a_planted_key_shows_nowhere(tmp_path, upstream):
 
 @pytest.mark.skipif(sys.platform != "linux", reason="/proc")
 def test_other_programs_of_the_person_cannot_look_into_the_gateway(tmp_path):
-    """The kernel gives what /proc shows of such a process to root and its group, whoever runs it."""
+    """The kernel gives what /proc shows of such a process to root and its group, whichever user runs it."""
     group = 12345 if os.geteuid() == 0 else None
     with started(tmp_path / "gateway", group=group) as (gateway, _):
         shown = Path(f"/proc/{gateway.pid}/mem").stat()

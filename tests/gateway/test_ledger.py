@@ -1,4 +1,4 @@
-"""The ledger can be read on from anywhere, by anyone, while it grows and after a kill."""
+"""The ledger can be read from any position, by several readers, while it grows and after a kill."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What providers say about their limits reaches the caller and the ledger."""
+"""Limits that providers report reach the caller and the ledger."""
 
 from __future__ import annotations
 
@@ -87,11 +87,11 @@ def test_a_refusal_reaches_the_caller_and_the_ledger(gateway, upstream, status):
 
 
 @pytest.mark.parametrize(
-    ("said", "seconds"),
+    ("reply", "seconds"),
     [("6m0s", 360.0), ("1.5s", 1.5), ("20ms", 0.02), ("1h2m3s", 3723.0), ("soon", None), ("", None)],
 )
-def test_openai_says_how_long_a_limit_lasts(said, seconds):
-    headers = {"x-ratelimit-remaining-requests": "0", "x-ratelimit-reset-requests": said}
+def test_openai_says_how_long_a_limit_lasts(reply, seconds):
+    headers = {"x-ratelimit-remaining-requests": "0", "x-ratelimit-reset-requests": reply}
     limit = limit_of(headers, 429, at=1000.0, run="r", provider="p")
     assert limit is not None
     assert limit.resets_at == (None if seconds is None else 1000.0 + seconds)

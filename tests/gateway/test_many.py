@@ -39,8 +39,8 @@ def test_a_hundred_slow_streams_run_side_by_side(gateway, upstream):
 
     with ThreadPoolExecutor(AT_ONCE) as pool:
         answers = dict(enumerate(pool.map(ask, range(1, AT_ONCE + 1)), 1))
-    for number, (run, said) in answers.items():
-        assert said.count(f' of {number}"'.encode()) == 6
+    for number, (run, reply) in answers.items():
+        assert reply.count(f' of {number}"'.encode()) == 6
         entry = gateway.entry(run)
         assert (entry.input, entry.output, entry.cut) == (number, number * 2, False)
 

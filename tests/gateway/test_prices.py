@@ -70,5 +70,5 @@ def test_a_list_of_prices_with_a_mistake_is_told_once_and_changes_nothing(prices
     (tmp_path / "prices.toml").write_text(content)
     for _ in range(2):
         assert prices.current().cost("claude-opus-5", MILLION) == 5.0
-    (said,) = caplog.messages
-    assert said.startswith(f"{tmp_path / 'prices.toml'} is not a list of prices")
+    (reply,) = caplog.messages
+    assert reply.startswith(f"{tmp_path / 'prices.toml'} is not a list of prices")

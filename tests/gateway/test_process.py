@@ -1,4 +1,4 @@
-"""One gateway per folder, which outlives whoever started it, ends in order, and loses next to nothing in a kill."""
+"""One gateway per folder: it survives the process that started it, ends in order, and loses little in a kill."""
 
 from __future__ import annotations
 
@@ -61,9 +61,9 @@ def test_it_outlives_whoever_started_it(tmp_path):
         "from legion.gateway.files.folder import GatewayFolder;"
         "print(lifecycle.ensure(GatewayFolder(Path(sys.argv[1])), 0).pid)"
     )
-    words = [sys.executable, "-c", code, str(tmp_path / "gateway")]
+    argv = [sys.executable, "-c", code, str(tmp_path / "gateway")]
     starter = subprocess.run(
-        words, env={**os.environ, "PYTHONPATH": SOURCE}, capture_output=True, check=True, timeout=60
+        argv, env={**os.environ, "PYTHONPATH": SOURCE}, capture_output=True, check=True, timeout=60
     )
     folder = GatewayFolder(tmp_path / "gateway")
     try:

@@ -84,8 +84,8 @@ def test_codex_works_through_the_gateway(ground, kind):
         name, token = gateway.grant()
         (ground / "codex" / "config.toml").write_text(CODEX.format(url=gateway.url))
         argv = [str(program), "exec", "--json", "--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox"]
-        said = run([*argv, "rehearsal: writer"], ground, CODEX_HOME=str(ground / "codex"), LEGION_KEY=token)
-        items = [one["item"] for one in map(json.loads, said.splitlines()) if one["type"] == "item.completed"]
+        reply = run([*argv, "rehearsal: writer"], ground, CODEX_HOME=str(ground / "codex"), LEGION_KEY=token)
+        items = [one["item"] for one in map(json.loads, reply.splitlines()) if one["type"] == "item.completed"]
         assert [one["text"] for one in items if one["type"] == "agent_message"] == ["I write the file.", "Done."]
         assert [one["text"] for one in items if one["type"] == "reasoning"] == ["A file is wanted."]
         proven(ground, gateway, model, name)
@@ -108,7 +108,7 @@ def test_opencode_works_through_the_gateway(ground, kind):
         }
         settings = {"provider": {"legion": provider}, "permission": "allow", "autoupdate": False, "share": "disabled"}
         env = {"OPENCODE_CONFIG_CONTENT": json.dumps(settings), "OPENCODE_DISABLE_MODELS_FETCH": "1"}
-        said = run([str(program), "run", "--format", "json", "-m", "legion/m", "rehearsal: writer"], ground, **env)
-        texts = [one["part"]["text"] for one in map(json.loads, said.splitlines()) if one["type"] == "text"]
+        reply = run([str(program), "run", "--format", "json", "-m", "legion/m", "rehearsal: writer"], ground, **env)
+        texts = [one["part"]["text"] for one in map(json.loads, reply.splitlines()) if one["type"] == "text"]
         assert texts == ["I write the file.", "Done."]
         proven(ground, gateway, model, name)

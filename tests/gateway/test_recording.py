@@ -1,4 +1,4 @@
-"""What a recorded run asks and is answered is on its tape, in every dialect and direction; no key and no token is."""
+"""Requests and answers of a recorded run are on its tape, in every dialect and direction, without keys and tokens."""
 
 from __future__ import annotations
 

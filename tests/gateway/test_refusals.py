@@ -1,4 +1,4 @@
-"""Whoever is turned away leaves a line in the ledger, never a token, and a flood of them leaves few."""
+"""Every refused request gets a line in the ledger, without its token; a flood gets few lines."""
 
 from __future__ import annotations
 
@@ -71,11 +71,11 @@ def test_what_was_counted_is_told_when_its_minute_is_over():
     now = [0.0]
     counting = Refusals(lambda: now[0])
     group = RefusalGroup(status=401, error=RequestError.NO_PASS)
-    told = sum(counting.gets_line(group) for _ in range(100))
+    outcome = sum(counting.gets_line(group) for _ in range(100))
     assert counting.take_counted() == []
     now[0] = MINUTE
     (line,) = counting.take_counted()
-    assert (told + line.times, counting.is_empty) == (100, True)
+    assert (outcome + line.times, counting.is_empty) == (100, True)
     assert counting.gets_line(group)
 
 

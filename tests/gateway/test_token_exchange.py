@@ -1,4 +1,4 @@
-"""A lasting login is exchanged for tokens that are good for minutes; programs and errors see neither."""
+"""A long-lived login is exchanged for short-lived tokens; programs and errors contain neither."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ASKED = json.dumps(CLAUDE_CODE).encode()
 
 
 class Vendor:
-    """Gives tokens at /token and answers at /chat/completions to whoever shows the last one."""
+    """Gives tokens at /token and answers at /chat/completions to requests with the last one."""
 
     def __init__(self, lasts: float = 1800.0) -> None:
         self.lasts = lasts
@@ -77,9 +77,9 @@ def test_a_token_that_is_not_taken_any_more_is_exchanged_anew(login, upstream):
     _, token = login.grant()
     assert login.ask(token, ASKED)[0] == 200
     vendor.given.append("another one counts now")
-    status, said = login.ask(token, ASKED)
+    status, reply = login.ask(token, ASKED)
     assert status == 401
-    assert b"short-0" not in said
+    assert b"short-0" not in reply
     assert login.ask(token, ASKED)[0] == 200
     assert vendor.given[-1].startswith("tid=short-2")
 

@@ -196,14 +196,14 @@ FAULTS = [
 ]
 
 
-@pytest.mark.parametrize(("status", "said", "told", "kind"), FAULTS)
-def test_errors_are_told_in_the_callers_words(gateway, upstream, status, said, told, kind):
+@pytest.mark.parametrize(("status", "reply", "outcome", "kind"), FAULTS)
+def test_errors_are_told_in_the_callers_words(gateway, upstream, status, reply, outcome, kind):
     gateway.provide(upstream.url, kind=ProviderDialect.OPENAI_CHAT)
-    content = said.encode() if isinstance(said, str) else json.dumps(said).encode()
+    content = reply.encode() if isinstance(reply, str) else json.dumps(reply).encode()
     upstream.script = lambda exchange: exchange.reply(status, content, retry_after="17", location="http://127.0.0.1:1/")
     run, token = gateway.grant()
     with gateway.asking(token, json.dumps(CLAUDE_CODE).encode()) as answer:
-        assert (answer.status, json.loads(answer.read())["error"]["type"]) == (told, kind)
+        assert (answer.status, json.loads(answer.read())["error"]["type"]) == (outcome, kind)
         assert answer.headers["retry-after"] == "17"
     assert len(upstream.seen) == 1
     assert gateway.entry(run).error == kind
@@ -271,8 +271,8 @@ def test_a_request_that_cannot_be_translated_is_refused_and_nothing_is_sent(gate
     gateway.provide(upstream.url, kind=kind)
     _, token = gateway.grant()
     for body in (b"[]", b"{", b'{"model": "m"}'):
-        status, said = gateway.ask(token, body, path=PATHS[caller])
-        assert (status, json.loads(said)["error"]["type"]) == (400, "invalid_request_error")
+        status, reply = gateway.ask(token, body, path=PATHS[caller])
+        assert (status, json.loads(reply)["error"]["type"]) == (400, "invalid_request_error")
     assert upstream.seen == []
 
 

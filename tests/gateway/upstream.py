@@ -1,4 +1,4 @@
-"""A provider made of plain sockets: a test says byte for byte what it answers, and reads byte for byte what it got."""
+"""A provider made of plain sockets: a test defines its answers and reads its requests byte by byte."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ def start(model: str = "claude-sonnet-4-5", **usage: int) -> bytes:
     return event("message_start", message={"id": "msg_1", "model": model, "usage": usage})
 
 
-def text(words: str) -> bytes:
-    return event("content_block_delta", index=0, delta={"type": "text_delta", "text": words})
+def text(content: str) -> bytes:
+    return event("content_block_delta", index=0, delta={"type": "text_delta", "text": content})
 
 
 def delta(**usage: int) -> bytes:
@@ -57,11 +57,11 @@ class Exchange:
 
     def reply(self, status: int, body: bytes, **headers: str) -> None:
         """A whole answer of known length."""
-        words = {
+        fields = {
             "content-type": "application/json",
             **{name.replace("_", "-"): value for name, value in headers.items()},
         }
-        lines = "".join(f"{name}: {value}\r\n" for name, value in words.items())
+        lines = "".join(f"{name}: {value}\r\n" for name, value in fields.items())
         self.send(f"HTTP/1.1 {status} Said\r\n{lines}content-length: {len(body)}\r\n\r\n".encode() + body)
 
     def begin(self, *pieces: bytes) -> None:
@@ -93,7 +93,7 @@ WHOLE = start(input_tokens=10, output_tokens=1) + text("hello") + delta(output_t
 
 
 def whole(exchange: Exchange) -> None:
-    """What a test that does not care gets."""
+    """The default answer."""
     exchange.begin(WHOLE)
     exchange.finish()
 

@@ -80,7 +80,7 @@ class Office:
             return agents.standing(tx)
 
     def conduct(self) -> None:
-        """What the conductor does, for agents."""
+        """What the scheduler does, for agents."""
         with self.context.store.read() as tx:
             facts = snapshot.load(tx, self.context.user.daemon.slots, {})
         for command in decide(facts, self.context.clock() + 10_000).commands:

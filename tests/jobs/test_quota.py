@@ -44,9 +44,9 @@ def test_the_word_about_a_run_that_was_stopped_outlives_the_looks_while_it_is_sa
     for folder in (context.data.runs / run.name, tmp_path / "trees" / run.seat):
         folder.mkdir(parents=True)
     (tmp_path / "trees" / run.seat / "file").write_bytes(b"x" * 3_000_000)
-    quota.look(context)
+    quota.enforce(context)
     assert quota.exceeded(context, run) is None, "it has just ended by itself"
     (context.data.runs / run.name / "over-quota").write_text("3000000 1048576")
-    quota.look(context)
+    quota.enforce(context)
     assert quota.exceeded(context, run) is not None
     office.close()

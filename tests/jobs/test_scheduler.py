@@ -44,13 +44,13 @@ def test_a_claim_that_is_added_while_another_is_released_is_not_lost(office: Off
     unreleased = UnreleasedClaims(office.context.store)
     first, second = claimed(office, JobKind.LAND, 1), claimed(office, JobKind.BASELINE, 1)
     unreleased.add(first)
-    added = iter([second])
+    late = [second]
 
-    def add_the_second() -> None:
-        for one in added:
-            unreleased.add(one)
+    def job_breaks() -> None:
+        while late:
+            unreleased.add(late.pop())
 
-    office.context.store.on_commit(add_the_second)
+    office.context.store.on_commit(job_breaks)
     unreleased.release_all()
     assert active(office) == [(JobKind.BASELINE, 1)]
     unreleased.release_all()

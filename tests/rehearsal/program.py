@@ -41,7 +41,7 @@ def environment(folder: Path, url: str, **more: str) -> dict[str, str]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Heard:
+class ClaudeOutput:
     """What the program printed, line by line."""
 
     code: int
@@ -103,17 +103,17 @@ class Claude:
             assert time.monotonic() < deadline, f"{text!r} does not come into the transcript"
             select.select([], [], [], 0.02)
 
-    def run(self, prompt: str, *options: str, **more: str) -> Heard:
-        return heard(self.start(prompt, *options, **more))
+    def run(self, prompt: str, *options: str, **more: str) -> ClaudeOutput:
+        return finish(self.start(prompt, *options, **more))
 
 
-def heard(process: subprocess.Popen[str]) -> Heard:
+def finish(process: subprocess.Popen[str]) -> ClaudeOutput:
     with process:
         try:
-            said, _ = process.communicate(timeout=PATIENCE)
+            reply, _ = process.communicate(timeout=PATIENCE)
         finally:
             process.kill()
-    return Heard(code=process.returncode, events=tuple(json.loads(line) for line in said.splitlines()))
+    return ClaudeOutput(code=process.returncode, events=tuple(json.loads(line) for line in reply.splitlines()))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -154,7 +154,7 @@ def model(*blocks: Json) -> Json:
     return {"role": "assistant", "content": list(blocks)}
 
 
-def words(text: str) -> Json:
+def text_block(text: str) -> Json:
     return {"type": "text", "text": text}
 
 

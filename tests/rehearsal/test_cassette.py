@@ -1,4 +1,4 @@
-"""Cassettes: what was heard becomes a script that says the same."""
+"""Cassettes: recorded answers become a script that gives the same answers."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ TOOLS = [{"name": "Bash", "input_schema": {}}]
 BRIEFING = "# Ticket 7: Write it\n\nPrimary working directory: /srv/tree"
 
 
-def heard(step: Step, *messages: tuple[str, str], tools: bool = True, agent: str = "") -> RecordedRequest:
-    said = [{"role": role, "content": [{"type": "text", "text": text}]} for role, text in messages]
-    body = {"model": "m", "messages": said, "tools": TOOLS if tools else []}
+def recorded(step: Step, *messages: tuple[str, str], tools: bool = True, agent: str = "") -> RecordedRequest:
+    reply = [{"role": role, "content": [{"type": "text", "text": text}]} for role, text in messages]
+    body = {"model": "m", "messages": reply, "tools": TOOLS if tools else []}
     return RecordedRequest(
         dialect=ApiPath.MESSAGES, conversation="c", agent=agent, body=json.dumps(body).encode(), step=step
     )
@@ -35,11 +35,11 @@ def test_each_turn_is_a_step_and_what_was_asked_again_counts_once(tmp_path):
     texts = cassette(
         "it",
         [
-            heard(Step(say="A title"), ("user", "title please"), tools=False),
-            heard(Step(say="lost on the way"), ("user", BRIEFING)),
-            heard(Step(say="one /srv/tree/a /srv/eve/b /srv/evelyn"), ("user", BRIEFING)),
-            heard(Step(say="two"), ("user", BRIEFING), ("assistant", "one"), ("user", "go on")),
-            heard(Step(), ("user", BRIEFING), ("assistant", "one"), ("user", "go on"), ("assistant", "two")),
+            recorded(Step(say="A title"), ("user", "title please"), tools=False),
+            recorded(Step(say="lost on the way"), ("user", BRIEFING)),
+            recorded(Step(say="one /srv/tree/a /srv/eve/b /srv/evelyn"), ("user", BRIEFING)),
+            recorded(Step(say="two"), ("user", BRIEFING), ("assistant", "one"), ("user", "go on")),
+            recorded(Step(), ("user", BRIEFING), ("assistant", "one"), ("user", "go on"), ("assistant", "two")),
         ],
         home="/srv/eve",
         ticket={"title": "Write it", "text": "as /srv/eve/x says. rehearsal: other", "base": ""},
@@ -55,9 +55,9 @@ def test_later_attempts_have_steps_of_their_own_and_going_on_adds_to_the_same(tm
     texts = cassette(
         "it",
         [
-            heard(Step(say="one"), ("user", BRIEFING)),
-            heard(Step(say="going on"), *first, ("user", BRIEFING)),
-            heard(Step(say="second try"), *first, ("user", BRIEFING), ("assistant", "going on"), ("user", again)),
+            recorded(Step(say="one"), ("user", BRIEFING)),
+            recorded(Step(say="going on"), *first, ("user", BRIEFING)),
+            recorded(Step(say="second try"), *first, ("user", BRIEFING), ("assistant", "going on"), ("user", again)),
         ],
         home="/srv/eve",
         ticket={},
@@ -72,8 +72,8 @@ def test_a_subagent_has_a_script_that_the_call_names(tmp_path):
     texts = cassette(
         "it",
         [
-            heard(Step(calls=(call,)), ("user", BRIEFING)),
-            heard(Step(say="I looked."), ("user", "<x>\nLook at it.\n</x>"), agent="a1"),
+            recorded(Step(calls=(call,)), ("user", BRIEFING)),
+            recorded(Step(say="I looked."), ("user", "<x>\nLook at it.\n</x>"), agent="a1"),
         ],
         home="/srv/eve",
         ticket={},
@@ -96,11 +96,11 @@ TEXTS = st.text(st.characters(exclude_categories=["Cs"]), min_size=1)
 
 
 @given(TEXTS, TEXTS, st.dictionaries(st.text(), JSON, max_size=3), st.integers(0, 10**9))
-def test_whatever_was_said_is_read_again_as_it_was(tmp_path_factory, say, think, told, used):
+def test_whatever_was_said_is_read_again_as_it_was(tmp_path_factory, say, think, outcome, used):
     step = Step(
         say=say,
         think=think,
-        calls=(ScriptedCall(tool="T", input=told),),
+        calls=(ScriptedCall(tool="T", input=outcome),),
         stop="max_tokens",
         usage=ScriptedUsage(input=used, output=1),
     )

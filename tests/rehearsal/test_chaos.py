@@ -1,4 +1,4 @@
-"""Chaos is drawn by its seed alone, ends by itself, and leaves what a script wants as it is."""
+"""Chaos depends only on its seed, ends by itself, and does not change errors of a script."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The real Claude Code plays along: as `claude -p`, from process to process, through every trouble."""
+"""The real Claude Code works with the rehearsal: as `claude -p`, over several processes, through every error."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 from legion.rehearsal.process import playing
 from legion.rehearsal.protocol.log import RequestKind
-from tests.rehearsal.program import Claude, heard
+from tests.rehearsal.program import Claude, finish
 from tests.support.sampling import sampled
 
 WORK = """
@@ -44,13 +44,13 @@ def steps(stage, conversation: str = "") -> list[tuple[str, int | None, int]]:
 
 def test_a_script_thinks_speaks_and_uses_tools_one_by_one_and_at_once(stage, write, claude):
     write("work", WORK)
-    told = claude.run("rehearsal: work, the word is blue")
-    assert (told.code, told.result["result"]) == (0, "Done with blue.")
+    outcome = claude.run("rehearsal: work, the word is blue")
+    assert (outcome.code, outcome.result["result"]) == (0, "Done with blue.")
     assert (claude.work / "word.txt").read_text() == "blue\n"
-    assert [block["thinking"] for block in told.blocks("thinking")] == ["A word, blue."]
-    assert {block["content"] for block in told.blocks("tool_result")} >= {"blue", "two"}
+    assert [block["thinking"] for block in outcome.blocks("thinking")] == ["A word, blue."]
+    assert {block["content"] for block in outcome.blocks("tool_result")} >= {"blue", "two"}
     assert steps(stage) == [("work", 1, 200), ("work", 2, 200), ("work", 3, 200)]
-    used = told.result["usage"]
+    used = outcome.result["usage"]
     assert (used["input_tokens"], used["output_tokens"]) == (6000, 180)
     assert (used["cache_read_input_tokens"], used["cache_creation_input_tokens"]) == (200, 100)
 
@@ -90,9 +90,9 @@ def test_a_process_that_was_killed_in_a_tool_goes_on_after_it(stage, write, clau
 @pytest.mark.parametrize("status", sampled([500, 529], 1))
 def test_an_overloaded_model_is_asked_again(stage, write, claude, status):
     write("busy", f'[[step]]\nstatus = {status}\ntimes = 2\nsay = "At last."')
-    told = claude.run("rehearsal: busy")
-    assert told.result["result"] == "At last."
-    assert [retry["error_status"] for retry in told.retries] == [status, status]
+    outcome = claude.run("rehearsal: busy")
+    assert outcome.result["result"] == "At last."
+    assert [retry["error_status"] for retry in outcome.retries] == [status, status]
     assert steps(stage) == [("busy", 1, status), ("busy", 1, status), ("busy", 1, 200)]
 
 
@@ -101,10 +101,10 @@ def test_an_overloaded_model_is_asked_again(stage, write, claude, status):
 )  # fmt: skip
 def test_what_never_stops_failing_ends_the_run(stage, write, claude, status, requests, retried):
     write("never", f'[[step]]\nstatus = {status}\nmessage = "rehearsed"')
-    told = claude.run("rehearsal: never")
-    assert (told.code, told.result["is_error"]) == (1, True)
-    assert (told.result["terminal_reason"], told.result["api_error_status"]) == ("api_error", status)
-    assert len(told.retries) == retried
+    outcome = claude.run("rehearsal: never")
+    assert (outcome.code, outcome.result["is_error"]) == (1, True)
+    assert (outcome.result["terminal_reason"], outcome.result["api_error_status"]) == ("api_error", status)
+    assert len(outcome.retries) == retried
     # On 400 the program leaves out one feature after the other and asks again at once.
     assert len(stage.lines()) == requests
 
@@ -125,32 +125,32 @@ def test_a_limit_ends_the_run_and_the_conversation_goes_on_after_it(stage, write
         say = "The hour is over."
         """,
     )
-    told = claude.run("rehearsal: limit")
-    assert (told.result["api_error_status"], told.retries) == (429, [])
-    assert "Too much for this hour." in told.result["result"]
+    outcome = claude.run("rehearsal: limit")
+    assert (outcome.result["api_error_status"], outcome.retries) == (429, [])
+    assert "Too much for this hour." in outcome.result["result"]
     assert claude.run("go on").result["result"] == "The hour is over."
     assert steps(stage) == [("limit", 1, 200), ("limit", 2, 429), ("limit", 2, 200)]
 
 
 def test_a_short_limit_is_waited_for(write, claude):
     write("short", '[[step]]\nstatus = 429\ntimes = 1\nlimit = {resets_in = 1}\nsay = "That was quick."')
-    told = claude.run("rehearsal: short")
-    assert told.result["result"] == "That was quick."
-    assert [retry["retry_delay_ms"] for retry in told.retries] == [1000]
+    outcome = claude.run("rehearsal: short")
+    assert outcome.result["result"] == "That was quick."
+    assert [retry["retry_delay_ms"] for retry in outcome.retries] == [1000]
 
 
 def test_a_connection_dropped_before_the_answer_is_made_again(stage, write, claude):
     write("drop", '[[step]]\ndrop = "before"\ntimes = 2\nsay = "Here I am."')
-    told = claude.run("rehearsal: drop")
-    assert told.result["result"] == "Here I am."
-    assert [retry["error_status"] for retry in told.retries] == [None, None]
+    outcome = claude.run("rehearsal: drop")
+    assert outcome.result["result"] == "Here I am."
+    assert [retry["error_status"] for retry in outcome.retries] == [None, None]
     assert steps(stage) == [("drop", 1, 0), ("drop", 1, 0), ("drop", 1, 200)]
 
 
 def test_streams_that_drop_in_the_middle_are_followed_by_a_request_for_the_whole(stage, write, claude):
     write("drop", '[[step]]\ndrop = "mid"\ntimes = 3\nsay = "One two three four five six seven eight nine."')
-    told = claude.run("rehearsal: drop")
-    assert told.result["result"] == "One two three four five six seven eight nine."
+    outcome = claude.run("rehearsal: drop")
+    assert outcome.result["result"] == "One two three four five six seven eight nine."
     assert [(line.kind, line.stream) for line in stage.lines()] == [(RequestKind.TROUBLE, True)] * 3 + [
         (RequestKind.SCRIPTED, False)
     ]
@@ -158,9 +158,9 @@ def test_streams_that_drop_in_the_middle_are_followed_by_a_request_for_the_whole
 
 def test_a_slow_stream_arrives_whole(write, claude):
     write("slow", '[[step]]\ndelay = 0.3\nslow = 0.05\nsay = "One two three four five six seven eight nine."')
-    told = claude.run("rehearsal: slow", "--include-partial-messages")
-    assert told.result["result"] == "One two three four five six seven eight nine."
-    pieces = [event["event"] for event in told.events if event["type"] == "stream_event"]
+    outcome = claude.run("rehearsal: slow", "--include-partial-messages")
+    assert outcome.result["result"] == "One two three four five six seven eight nine."
+    pieces = [event["event"] for event in outcome.events if event["type"] == "stream_event"]
     assert [piece["delta"]["text"] for piece in pieces if piece["type"] == "content_block_delta"] == [
         "One two three four ", "five six seven eight ", "nine.",
     ]  # fmt: skip
@@ -170,8 +170,8 @@ def test_three_conversations_play_one_script_at_the_same_time(stage, write, tmp_
     write("work", WORK)
     agents = [Claude(folder=tmp_path / word, url=stage.url) for word in ("red", "green", "blue")]
     running = [agent.start(f"rehearsal: work, the word is {agent.folder.name}") for agent in agents]
-    told = [heard(process) for process in running]
-    assert [each.result["result"] for each in told] == ["Done with red.", "Done with green.", "Done with blue."]
+    outcome = [finish(process) for process in running]
+    assert [each.result["result"] for each in outcome] == ["Done with red.", "Done with green.", "Done with blue."]
     for agent in agents:
         assert (agent.work / "word.txt").read_text() == f"{agent.folder.name}\n"
         assert [step for _, step, _ in steps(stage, agent.conversation)] == [1, 2, 3]
@@ -205,17 +205,17 @@ def test_a_subagent_plays_a_script_of_its_own(stage, write, claude):
         say = "Nothing there."
         """,
     )
-    told = claude.run("rehearsal: lead")
-    assert told.result["result"] == "The scout is back."
+    outcome = claude.run("rehearsal: lead")
+    assert outcome.result["result"] == "The scout is back."
     assert [(line.script, line.step, bool(line.agent)) for line in stage.lines()] == [
         ("lead", 1, False), ("scout", 1, True), ("scout", 2, True), ("lead", 2, False),
     ]  # fmt: skip
 
 
 def test_a_request_that_no_script_expects_ends_the_run_and_says_why(stage, claude):
-    told = claude.run("do something")
-    assert (told.code, told.result["is_error"]) == (1, True)
-    assert "rehearsal: No script is named" in told.result["result"]
+    outcome = claude.run("do something")
+    assert (outcome.code, outcome.result["is_error"]) == (1, True)
+    assert "rehearsal: No script is named" in outcome.result["result"]
     assert {line.kind for line in stage.lines()} == {RequestKind.UNEXPECTED}
 
 

@@ -1,4 +1,4 @@
-"""Which step is asked for is read from the conversation alone."""
+"""The requested step is read from the conversation alone."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from legion.rehearsal.play.conversation import part, position
 from legion.rehearsal.protocol.request import IncomingRequest, read
 from legion.rehearsal.script.script import ScriptedCall, Step
-from tests.rehearsal.program import model, result, use, user, words
+from tests.rehearsal.program import model, result, text_block, use, user
 
 STEPS = (
     Step(say="I write.", calls=(ScriptedCall(tool="Write"), ScriptedCall(tool="Bash"))),
@@ -27,7 +27,7 @@ def step_of(*messages: dict[str, object], system: str = "") -> int:
     return position(part(request(*messages, system=system)).since, STEPS)
 
 
-BOTH_CALLS = model(words("I write."), use("Write", 1), use("Bash", 2))
+BOTH_CALLS = model(text_block("I write."), use("Write", 1), use("Bash", 2))
 
 
 def test_each_turn_of_the_model_is_a_step():
@@ -36,17 +36,25 @@ def test_each_turn_of_the_model_is_a_step():
 
 
 def test_messages_of_one_side_in_a_row_are_one_turn():
-    talk = [user("rehearsal: a"), model(words("I write."), use("Write", 1)), model(use("Bash", 2)), result("fine")]
+    talk = [user("rehearsal: a"), model(text_block("I write."), use("Write", 1)), model(use("Bash", 2)), result("fine")]
     assert step_of(*talk) == 1
 
 
-@pytest.mark.parametrize("left", [[words("I write.")], [words("I write."), use("Write")], [use("Write"), use("Bash")]])
+@pytest.mark.parametrize(
+    "left", [[text_block("I write.")], [text_block("I write."), use("Write")], [use("Write"), use("Bash")]]
+)
 def test_a_turn_that_was_cut_off_before_its_calls_or_its_words_is_played_again(left):
     assert step_of(user("rehearsal: a"), model(*left), user("go on")) == 0
 
 
 def test_a_turn_that_the_program_invents_is_no_step():
-    talk = [user("rehearsal: a"), BOTH_CALLS, result("cut off"), model(words("No response requested.")), user("go on")]
+    talk = [
+        user("rehearsal: a"),
+        BOTH_CALLS,
+        result("cut off"),
+        model(text_block("No response requested.")),
+        user("go on"),
+    ]
     assert step_of(*talk) == 1
 
 
@@ -57,13 +65,13 @@ def test_the_last_marker_names_the_script_and_begins_it():
 
 
 def test_a_marker_in_the_system_prompt_counts_from_the_beginning():
-    where = part(request(user("hello"), model(words("x")), user("on"), system="rehearsal: a"))
+    where = part(request(user("hello"), model(text_block("x")), user("on"), system="rehearsal: a"))
     assert (where.script, where.facts, len(where.since)) == ("a", {"attempt": "1"}, 3)
 
 
 def test_what_the_program_wraps_around_a_message_names_no_script():
     reminder = "<system-reminder>\nRecent commits: rehearsal: b\n</system-reminder>"
-    where = part(request(user(f"{reminder}rehearsal: a{reminder}"), model(words("x")), user(reminder)))
+    where = part(request(user(f"{reminder}rehearsal: a{reminder}"), model(text_block("x")), user(reminder)))
     assert (where.script, len(where.since)) == ("a", 2)
 
 
@@ -75,8 +83,10 @@ def test_a_new_briefing_begins_the_same_script_anew_with_its_attempt():
 
 
 def test_the_working_directory_is_read_from_what_the_program_says_about_it():
-    told = "<system-reminder>\n# Environment\n - Primary working directory: /some/where else\n - x\n</system-reminder>"
-    assert part(request(user(f"{told}rehearsal: a"))).facts["cwd"] == "/some/where else"
+    outcome = (
+        "<system-reminder>\n# Environment\n - Primary working directory: /some/where else\n - x\n</system-reminder>"
+    )
+    assert part(request(user(f"{outcome}rehearsal: a"))).facts["cwd"] == "/some/where else"
 
 
 def test_what_came_before_is_words_and_results_of_tools():

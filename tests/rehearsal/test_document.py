@@ -18,10 +18,10 @@ def block(kind: str) -> str:
 
 def test_the_example_does_what_it_says(stage, scripts, claude):
     (scripts / "greeting.toml").write_text(block("toml"))
-    told = claude.run(block("text"))
-    assert told.result["result"] == "I greeted Ada."
+    outcome = claude.run(block("text"))
+    assert outcome.result["result"] == "I greeted Ada."
     assert (claude.work / "greeting.txt").read_text() == "Hello Ada!\n"
-    assert [retry["error_status"] for retry in told.retries] == [529, 529]
+    assert [retry["error_status"] for retry in outcome.retries] == [529, 529]
     again = claude.run("This is attempt 2; please go on.")
     assert again.result["result"] == "Nothing is left to do in attempt 2."
     assert [(line.step, line.status) for line in stage.lines()] == [

@@ -20,7 +20,7 @@ from legion.rehearsal.protocol.log import RequestKind
 from legion.rehearsal.protocol.request import read
 from legion.rehearsal.script import generic
 from legion.rehearsal.script.script import Script
-from tests.rehearsal.program import Claude, ask, model, user, words
+from tests.rehearsal.program import Claude, ask, model, text_block, user
 
 CONFIG = ProjectConfig(checks=(Check(name="tests", command="make test"),))
 BARE = TicketSpec(title="Say hello", text="Say it.")
@@ -45,7 +45,7 @@ def script_for(*texts: str) -> Script:
 
 
 def conversation(texts: Sequence[str]) -> list[dict[str, object]]:
-    return [message for text in texts for message in (model(words("Done.")), user(text))][1:]
+    return [message for text in texts for message in (model(text_block("Done.")), user(text))][1:]
 
 
 def commands(script: Script) -> list[str]:
@@ -104,9 +104,9 @@ def agent(generic_stage, tmp_path: Path) -> Claude:
 
 def test_claude_code_does_the_ticket_and_every_later_attempt_in_one_conversation(generic_stage, agent):
     for attempt in (1, 2, 3):
-        told = agent.run(briefing(ticket(BARE, attempt), CONFIG))
-        assert told.result["result"].startswith("Done.")
-        assert told.result["permission_denials"] == []
+        outcome = agent.run(briefing(ticket(BARE, attempt), CONFIG))
+        assert outcome.result["result"].startswith("Done.")
+        assert outcome.result["permission_denials"] == []
         assert (agent.work / "ticket-7.md").read_text().endswith(f"Rehearsed in attempt {attempt}.\n")
     assert agent.run("And one more thing.").result["result"].startswith("Done.")
     lines = generic_stage.lines()
@@ -117,8 +117,8 @@ def test_claude_code_does_the_ticket_and_every_later_attempt_in_one_conversation
 
 
 def test_claude_code_may_change_the_files_that_a_ticket_names(agent):
-    told = agent.run(briefing(ticket(FULL), CONFIG))
-    assert told.result["permission_denials"] == []
+    outcome = agent.run(briefing(ticket(FULL), CONFIG))
+    assert outcome.result["permission_denials"] == []
     assert (agent.work / "src" / "money.py").read_text() == "# rehearsed for ticket 7, attempt 1\n"
     again = agent.run(going_on(ticket(FULL, attempt=2), CONFIG, [], [], []))
     assert again.result["permission_denials"] == []
@@ -131,6 +131,6 @@ def test_another_agent_can_take_over_what_one_has_left(generic_stage, agent, tmp
     agent.run(briefing(ticket(BARE), CONFIG))
     other = Claude(folder=tmp_path / "other", url=generic_stage.url)
     (other.work / "ticket-7.md").write_bytes((agent.work / "ticket-7.md").read_bytes())
-    told = other.run(briefing(ticket(BARE, attempt=2), CONFIG))
-    assert told.result["result"].startswith("Done.")
+    outcome = other.run(briefing(ticket(BARE, attempt=2), CONFIG))
+    assert outcome.result["result"].startswith("Done.")
     assert (other.work / "ticket-7.md").read_text().endswith("Rehearsed in attempt 2.\n")

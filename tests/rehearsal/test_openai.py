@@ -1,4 +1,4 @@
-"""The play in OpenAI's dialects: the same script, step by step, whole and streamed, with its troubles."""
+"""The rehearsal in OpenAI's dialects: the same script, complete and streamed, with its errors."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ stop = "max_tokens"
 
 [[step]]
 drop = "mid"
-say = "This one is never heard to its end, for it breaks off in the middle of what it says."
+say = "This one is never finish to its end, for it breaks off in the middle of what it says."
 """
 CHAT, RESPONSES = "/v1/chat/completions", "/v1/responses"
 TOOLS = {
@@ -86,9 +86,9 @@ def events(body: bytes) -> list[dict[str, Any]]:
 
 def test_a_step_is_said_in_chat_completions_whole_and_streamed(play):
     whole = json.loads(ask(play, CHAT, [FIRST])[1])
-    said = whole["choices"][0]["message"]
-    assert (said["reasoning_content"], said["content"]) == ("Two calls.", "I look at it.")
-    assert [call["function"]["arguments"] for call in said["tool_calls"]] == ['{"path": "a"}', '{"path": "b"}']
+    reply = whole["choices"][0]["message"]
+    assert (reply["reasoning_content"], reply["content"]) == ("Two calls.", "I look at it.")
+    assert [call["function"]["arguments"] for call in reply["tool_calls"]] == ['{"path": "a"}', '{"path": "b"}']
     assert whole["choices"][0]["finish_reason"] == "tool_calls"
     assert (whole["usage"]["prompt_tokens"], whole["usage"]["prompt_tokens_details"]) == (157, {"cached_tokens": 50})
     _, body = ask(play, CHAT, [FIRST], stream=True)
@@ -119,8 +119,8 @@ def test_the_next_step_follows_and_trouble_comes_in_the_dialects_words(play, pat
     assert (status, json.loads(body)["error"]["type"]) == (503, "server_error")
     status, body = ask(play, path, SECOND[path])
     assert (status, b"Done." in body) == (200, True)
-    told = json.loads(body)
-    assert told["choices"][0]["finish_reason"] == "length" if path == CHAT else told["status"] == "incomplete"
+    outcome = json.loads(body)
+    assert outcome["choices"][0]["finish_reason"] == "length" if path == CHAT else outcome["status"] == "incomplete"
     third = [*SECOND[path], {"role": "assistant", "content": "Done."}, {"role": "user", "content": "Go on."}]
     with pytest.raises((http.client.IncompleteRead, ConnectionError)):
         ask(play, path, third, stream=True)

@@ -70,24 +70,24 @@ def test_every_key_of_a_step_is_read(scripts, write):
     [
         ("", "bad.toml: a script needs at least one"),
         ("step = 3", "bad.toml: step must be a list"),
-        ("[[step", "bad.toml is no TOML"),
-        ("[[step]]\n", "bad.toml, step 1: the step says nothing"),
-        ('[[step]]\nsay = "a"\n[[step]]\nsays = "b"', "step 2: says means nothing here"),
+        ("[[step", "bad.toml is not TOML"),
+        ("[[step]]\n", "bad.toml, step 1: the step is empty"),
+        ('[[step]]\nsay = "a"\n[[step]]\nsays = "b"', "step 2: says is not known here"),
         ("[[step]]\nsay = 3", "say must be a text"),
         ('[[step]]\ncall = {input = {}}', "a call needs the name of its tool"),
         ('[[step]]\ncall = {tool = "a"}\ncalls = []', "use call or calls, not both"),
         ('[[step]]\nsay = "a"\nstatus = 200', "status must be a whole number from 400 on"),
-        ('[[step]]\nsay = "a"\nstatus = 529', "an answer never comes after trouble without `times`"),
-        ("[[step]]\nstatus = 529\ntimes = 1", "the step says nothing"),
-        ('[[step]]\ndrop = "mid"', "the step says nothing"),
+        ('[[step]]\nsay = "a"\nstatus = 529', "an error without `times` never lets the answer come"),
+        ("[[step]]\nstatus = 529\ntimes = 1", "the step is empty"),
+        ('[[step]]\ndrop = "mid"', "the step is empty"),
         ('[[step]]\nsay = "a"\ntimes = 1', "times and message belong to a status or a drop"),
         ('[[step]]\nsay = "a"\ndrop = "mid"\nstatus = 400\ntimes = 1', "use status or drop, not both"),
         ('[[step]]\ndrop = "late"', "'late' is not a valid Drop"),
-        ('[[step]]\nsay = "a"\nexpect = "("', "'(' is no regular expression"),
+        ('[[step]]\nsay = "a"\nexpect = "("', "'(' is not a regular expression"),
         ('[[step]]\nsay = "a"\nstop = "now"', "stop must be one of"),
         ('[[step]]\nsay = "a"\ndelay = -1', "delay must be a number from 0 on"),
-        ('[[step]]\nsay = "a"\nusage = {in = 1}', "in means nothing here"),
-        ('[capture]\ncwd = "(a)"\n[[step]]\nsay = "a"', "the name cwd in [capture] is taken"),
+        ('[[step]]\nsay = "a"\nusage = {in = 1}', "in is not known here"),
+        ('[capture]\ncwd = "(a)"\n[[step]]\nsay = "a"', "the name cwd in [capture] is reserved"),
         ('[capture]\nword = "a"\n[[step]]\nsay = "a"', "word in [capture] must be a regular expression with one group"),
     ],
 )  # fmt: skip
@@ -111,5 +111,5 @@ def test_a_step_for_a_later_attempt_takes_the_place_of_those_before(scripts, wri
         """,
     )
     script = read(scripts / "two.toml")
-    said = [[step.say for step in script.steps_of(attempt)] for attempt in (1, 2, 3, 4)]
-    assert said == [["first"], ["first"], ["second try"], ["second try"]]
+    reply = [[step.say for step in script.steps_of(attempt)] for attempt in (1, 2, 3, 4)]
+    assert reply == [["first"], ["first"], ["second try"], ["second try"]]

@@ -30,10 +30,10 @@ def options(folder: Path, url: str) -> ClaudeAgentOptions:
     )
 
 
-async def talk(told: ClaudeAgentOptions, *prompts: str) -> tuple[list[str], list[ResultMessage]]:
+async def talk(outcome: ClaudeAgentOptions, *prompts: str) -> tuple[list[str], list[ResultMessage]]:
     """What came, in one word each, and the results."""
     seen, results = [], []
-    async with ClaudeSDKClient(told) as client:
+    async with ClaudeSDKClient(outcome) as client:
         for prompt in prompts:
             await client.query(prompt)
             async for message in client.receive_response():
@@ -65,8 +65,8 @@ def test_a_client_of_the_sdk_plays_a_script_over_several_messages(stage, write, 
         say = "Again."
         """,
     )
-    told = options(tmp_path / "agent", stage.url)
-    seen, results = asyncio.run(talk(told, "please", "once more"))
+    outcome = options(tmp_path / "agent", stage.url)
+    seen, results = asyncio.run(talk(outcome, "please", "once more"))
     assert seen == ["Write", "Written.", "retry", "Again."]
     assert [result.is_error for result in results] == [False, False]
     assert (tmp_path / "agent" / "a.txt").read_text() == "a"

@@ -13,7 +13,7 @@ import pytest
 from legion.rehearsal.errors import RehearsalNotStarted
 from legion.rehearsal.process import start
 from legion.rehearsal.protocol.log import RequestKind
-from tests.rehearsal.program import ask, model, result, use, user, words
+from tests.rehearsal.program import ask, model, result, text_block, use, user
 from tests.support.codebase import ROOT
 
 TWO_STEPS = """
@@ -51,7 +51,7 @@ def test_a_stream_and_a_whole_message_say_the_same(stage, write):
     assert events[-1] == {"type": "message_stop"}
 
 
-BEGUN = [user("rehearsal: two"), model(words("x"), use("Bash"))]
+BEGUN = [user("rehearsal: two"), model(text_block("x"), use("Bash"))]
 
 
 @pytest.mark.parametrize(
@@ -61,8 +61,8 @@ BEGUN = [user("rehearsal: two"), model(words("x"), use("Bash"))]
         ([user("rehearsal: nobody")], "There is no script nobody"),
         ([*BEGUN, result("empty")], "step 2 expects 'README' and got: empty"),
         (
-            [*BEGUN, result("README"), model(words("Done.")), user("more")],
-            "has 2 steps for attempt 1 and is asked for one more: more",
+            [*BEGUN, result("README"), model(text_block("Done.")), user("more")],
+            "has 2 steps for attempt 1 and got a request for one more: more",
         ),
         ([{"role": "user"}], "not one of the Messages API"),
     ],
@@ -82,14 +82,14 @@ def test_a_request_that_no_script_expects_fails_loudly(stage, write, talk, says,
 def test_a_broken_script_is_told_to_whoever_asks_for_it(stage, write):
     write("broken", "[[step]]\nsays = 3")
     assert (
-        "broken.toml, step 1: says means nothing here"
+        "broken.toml, step 1: says is not known here"
         in ask(stage.url, user("rehearsal: broken")).json["error"]["message"]
     )
 
 
 def test_a_broken_script_is_told_at_the_start(scripts, write, tmp_path):
     write("broken", "[[step]]\nsays = 3")
-    with pytest.raises(RehearsalNotStarted, match=r"broken\.toml, step 1: says means nothing here"):
+    with pytest.raises(RehearsalNotStarted, match=r"broken\.toml, step 1: says is not known here"):
         start(scripts, tmp_path)
 
 
@@ -100,10 +100,10 @@ def test_a_default_that_does_not_exist_is_told_at_the_start(scripts, tmp_path):
 
 def test_a_busy_port_is_told_at_the_start(scripts, stage):
     port = stage.url.rpartition(":")[2]
-    words = [sys.executable, "-P", "-m", "legion.rehearsal", str(scripts), "--port", port]
-    ended = subprocess.run(words, capture_output=True, text=True, timeout=60)
-    said = f"The rehearsal cannot listen on port {port} (Address already in use): choose another with --port.\n"
-    assert (ended.returncode, ended.stderr) == (1, said)
+    argv = [sys.executable, "-P", "-m", "legion.rehearsal", str(scripts), "--port", port]
+    ended = subprocess.run(argv, capture_output=True, text=True, timeout=60)
+    reply = f"The rehearsal cannot listen on port {port} (Address already in use): choose another with --port.\n"
+    assert (ended.returncode, ended.stderr) == (1, reply)
 
 
 @pytest.mark.parametrize(

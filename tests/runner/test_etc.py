@@ -46,7 +46,7 @@ def test_what_changed_or_went_is_put_right_by_the_next_sync(tmp_path: Path):
     (copy / "hosts").unlink()
     (copy / "hosts").mkdir()
     untouched = (copy / "group").stat().st_ino
-    etc.sync(copy)
+    etc._sync(copy)
     assert everything(copy) == before
     assert (copy / "passwd").read_bytes() == passwd
     assert (copy / "hosts").is_file()

@@ -83,7 +83,7 @@ def test_a_ticket_whose_acceptance_is_gone_waits_and_does_not_land(project: Proj
 
 
 def test_what_agents_could_read_and_what_is_not_there_is_refused(project: Project):
-    with pytest.raises(BadInput, match=r"no \[acceptance.nope\] \(there are: answer, quiet\)"):
+    with pytest.raises(BadInput, match=r"no \[acceptance.nope\]\. Known names: answer, quiet"):
         project.dispatch("x", "true", accept=["nope"])
     inside = project.repository.root / "inside"
     inside.mkdir()

@@ -96,13 +96,15 @@ def test_stopping_all_leaves_nothing_in_hand(project: Project, gate: Gate):
     assert set(project.states().values()) == {"stopped"}
 
 
-def test_what_has_landed_cannot_be_stopped_or_retried(project: Project):
+def test_what_has_landed_cannot_be_stopped_retried_or_resumed(project: Project):
     ticket = project.dispatch("done", "touch a.txt")
     project.until_settled()
     with pytest.raises(StateConflict, match=f"Ticket {ticket} is done"):
         project.stop(ticket)
     with pytest.raises(StateConflict, match=f"Ticket {ticket} is done"):
         project.retry(ticket)
+    with pytest.raises(StateConflict, match="nothing to resume"):
+        project.squad.client.resume_ticket(ticket)
 
 
 def test_a_dropped_ticket_leaves_the_board_and_its_files_lie_in_the_trash(project: Project, gate: Gate):
@@ -153,26 +155,6 @@ def test_in_a_paused_project_running_agents_go_on_and_nothing_new_starts(project
     project.resume()
     project.until_settled()
     assert project.state(second) == "done"
-
-
-def test_a_ticket_that_is_not_paused_cannot_be_resumed(project: Project):
-    ticket = project.dispatch("done", "touch a.txt")
-    project.until_settled()
-    with pytest.raises(StateConflict, match="nothing to resume"):
-        project.squad.client.resume_ticket(ticket)
-
-
-def test_higher_priority_starts_first_and_then_who_came_first(make: Callable[..., Project]):
-    project = make(ONE_AT_A_TIME)
-    project.pause()
-    low, middle, high, later = [
-        project.dispatch(f"priority {priority}", f"echo {n} > {n}.txt", priority=priority)
-        for n, priority in enumerate((-1, 0, 5, 0))
-    ]
-    project.resume()
-    project.until_settled()
-    started = {ticket: project.ticket(ticket).runs[0].id for ticket in (low, middle, high, later)}
-    assert sorted(started, key=started.__getitem__) == [high, middle, later, low]
 
 
 def test_an_agent_that_was_being_stopped_when_the_daemon_died_is_ended_by_the_next_one(tmp_path: Path):

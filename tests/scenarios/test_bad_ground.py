@@ -15,7 +15,7 @@ import psutil
 import pytest
 
 from legion.wire.tickets import NewTicket
-from tests.scenarios.test_bad_input import assert_one_sentence
+from tests.service.test_bad_input import assert_one_sentence
 from tests.support.gates import Gate
 from tests.support.legion import Project, Squad, new, squad
 from tests.support.looking import until_seen

@@ -49,7 +49,7 @@ def test_two_tickets_that_are_red_together_are_mended_before_anything_goes_on(pr
     assert set(project.states().values()) == {"done"}
     assert project.landed("d.txt") == "yours\n"
     mended = project.ticket(fix)
-    assert mended.ticket.title == f"Mend what checkpoint {gate} found: together"
+    assert mended.ticket.title == f"Fix what checkpoint {gate} found: together"
     assert (mended.prove, mended.ticket.epic) == ([ONLY_ONE], "e")
     assert [(one.backing, one.by) for one in mended.evidence] == [("proven", ONLY_ONE)]
     assert f"- {a}: a" in mended.context
@@ -58,7 +58,7 @@ def test_two_tickets_that_are_red_together_are_mended_before_anything_goes_on(pr
     assert [(one.backing, one.by) for one in page.evidence] == [("proven", ONLY_ONE)]
     assert (ONLY_ONE, "green") in {(receipt.command, receipt.verdict) for receipt in page.receipts}
     reasons = [str(event.data["reason"]) for event in page.history if event.kind == "ticket.moved"]
-    assert f"ticket {fix} mends it: checks failed on the landed code: `{ONLY_ONE}`" in reasons
+    assert f"ticket {fix} fixes it: checks failed on the landed code: `{ONLY_ONE}`" in reasons
     assert project.ticket(after).runs[0].started_at >= page.ticket.moved_at
 
 

@@ -17,13 +17,7 @@ from tests.scenarios.test_acting import (
     test_a_ticket_stopped_in_the_merge_queue_does_not_land_and_its_companion_does as test_a_ticket_stopped_late,
 )
 from tests.scenarios.test_bad_input import (
-    test_a_repeated_request_answers_with_the_first_result as test_a_repeated_request,
-)
-from tests.scenarios.test_bad_input import (
     test_any_title_goes_through_to_the_landed_commit_and_to_no_terminal_as_it_is as test_any_title_goes_through,
-)
-from tests.scenarios.test_bad_input import (
-    test_texts_that_are_far_too_long_or_no_text_at_all_are_refused as test_no_text_at_all_is_refused,
 )
 from tests.scenarios.test_landing import (
     test_one_bad_change_does_not_hold_up_the_others as test_one_bad_change,
@@ -36,10 +30,16 @@ from tests.scenarios.test_proof import (
 )
 from tests.scenarios.test_target import red as red
 from tests.scenarios.test_target import (
-    test_a_ticket_that_mends_the_target_lands_and_wakes_the_others as test_a_red_baseline,
+    test_a_red_baseline_blames_no_ticket_and_one_that_mends_it_lands_and_wakes_the_others as test_a_red_baseline,
 )
 from tests.scenarios.test_trust import (
     test_a_landed_change_of_legion_toml_stops_everything_until_it_is_trusted_again as test_trust_is_asked_again,
+)
+from tests.service.test_bad_input import (
+    test_a_repeated_request_answers_with_the_first_result as test_a_repeated_request,
+)
+from tests.service.test_bad_input import (
+    test_texts_that_are_far_too_long_or_no_text_at_all_are_refused as test_no_text_at_all_is_refused,
 )
 from tests.support.legion import Squad, squad
 from tests.support.postgres import fresh_database

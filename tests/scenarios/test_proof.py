@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from legion.wire.errors import BadInput
 from tests.support.gates import Gate
 from tests.support.legion import Project, new
 from tests.support.repository import CHECK
@@ -99,11 +98,6 @@ def test_what_comes_after_a_red_checkpoint_waits_and_a_retry_frees_it(make: Call
     project.retry(checkpoint)
     project.until_settled()
     assert project.states() == {checkpoint: "done", after: "done", wanted: "done"}
-
-
-def test_a_checkpoint_has_no_agent(project: Project):
-    with pytest.raises(BadInput, match="which has no agent"):
-        project.dispatch("gate", "true", checkpoint=True)
 
 
 def test_a_landed_ticket_that_nothing_checked_says_so(make: Callable[..., Project]):

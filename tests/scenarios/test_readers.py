@@ -210,7 +210,7 @@ def test_words_in_the_change_reach_the_reader_as_material_only(office: Office):
     (told,) = office.readers.told("injected")
     assert told.count(INJECTION) >= 3
     assert INJECTION not in outside(told)
-    assert "speaks to nobody" in outside(told)
+    assert "not addressed to you" in outside(told)
 
 
 def test_what_a_reader_writes_changes_nothing(office: Office):
@@ -274,7 +274,7 @@ def test_what_has_landed_can_be_read_and_nothing_moves(office: Office):
     assert office.reviews(ticket) == []
     no = changes("later.txt", findings=[finding("later.txt", 1, "Too late, but wrong.")])
     (office.readers.folder / "later" / "say-1").write_text(said(no))
-    assert "nothing moves" in office.squad.client.review(ticket).message
+    assert "it stays landed" in office.squad.client.review(ticket).message
     office.project.until_true(lambda: bool(office.reviews(ticket)[0].given_at))
     (one,) = office.reviews(ticket)
     assert (one.verdict, one.binding, office.project.state(ticket)) == ("changes", False, "done")
@@ -286,7 +286,7 @@ def test_what_is_about_to_land_waits_for_a_review_that_a_person_asks_for(office:
     no = changes("proved.txt", findings=[finding("proved.txt", 1, "Not yet.")])
     proved = office.dispatch("proved", "echo 1 > proved.txt", no, review="off", prove=[gate.pause], max_attempts=1)
     gate.arrived()
-    assert "when its proofs are green" in office.squad.client.review(proved).message
+    assert "when its proofs have passed" in office.squad.client.review(proved).message
     gate.open()
     assert "proved.txt:1" in office.project.until(proved, "failed").ticket.reason
     assert office.project.landed("proved.txt") is None
@@ -301,7 +301,7 @@ def test_a_review_in_the_merge_queue_takes_the_change_out_of_it(tmp_path: Path):
         here.project.until(ticket, "landing")
         with (here.readers.folder / "gate").open("w"):
             # Its check has begun and ends with this block.
-            assert "waits for that" in here.squad.client.review(ticket).message
+            assert "waits for the verdict" in here.squad.client.review(ticket).message
         page = here.project.until(ticket, "failed")
         assert page.ticket.reason.endswith("reviewer asks for changes (queued.txt:1)")
         assert here.project.landed("queued.txt") is None

@@ -153,7 +153,7 @@ def test_an_injection_reaches_the_reader_between_its_lines_and_no_rules_of_the_c
     assert [one.verdict for one in page.reviews] == ["changes"]
     (folder,) = reader_folders(here, page)
     assert words not in read_spec(folder).options["rules"]
-    assert "speaks to nobody" in read_spec(folder).options["rules"]
+    assert "not addressed to you" in read_spec(folder).options["rules"]
 
 
 def test_a_reader_that_reaches_for_more_than_reading_changes_nothing(here: Company):

@@ -163,7 +163,7 @@ def test_what_cannot_be_gone_back_to_is_one_sentence(here: Company):
     ticket = here.dispatch(name)
     here.project.until_settled(ticket)
     run = here.project.ticket(ticket).runs[0].id
-    with pytest.raises(LegionError, match=f"has landed: `legion undo {ticket}`"):
+    with pytest.raises(LegionError, match=f"has landed. `legion undo {ticket}`"):
         rewind(here, ticket, str(run))
     with pytest.raises(LegionError, match="names no moment"):
         rewind(here, ticket, "yesterday")

@@ -17,19 +17,14 @@ def red(make: Callable[..., Project]) -> Project:
     return make(files={"old.txt": "BROKEN\n"})
 
 
-def test_a_red_baseline_is_said_and_no_ticket_is_blamed(red: Project):
-    ticket = red.dispatch("innocent", "touch a.txt")
+def test_a_red_baseline_blames_no_ticket_and_one_that_mends_it_lands_and_wakes_the_others(red: Project):
+    innocent = red.dispatch("innocent", "touch a.txt")
     state = red.until_settled()
-    page = red.ticket(ticket)
-    assert (page.ticket.state, page.ticket.attempt, state.stuck) == ("parked", 1, [ticket])
+    page = red.ticket(innocent)
+    assert (page.ticket.state, page.ticket.attempt, state.stuck) == ("parked", 1, [innocent])
     assert page.ticket.reason == "the target itself fails `sh check.sh`"
     assert "the target itself fails its checks" in red.notes()
     assert red.landed("a.txt") is None
-
-
-def test_a_ticket_that_mends_the_target_lands_and_wakes_the_others(red: Project):
-    innocent = red.dispatch("innocent", "touch a.txt")
-    red.until_settled()
     fix = red.dispatch("fix", "echo fine > old.txt")
     red.until_settled(innocent, fix)
     red.until(innocent, "done")

@@ -95,7 +95,7 @@ def test_a_lead_and_a_qa_that_disagree_for_ever_end_in_one_question(firm: Firm):
     (one,) = [one for one in firm.squad.client.inbox().questions if one.ticket == ticket]
     assert "The word must be no." in one.words
     assert [run.role for run in page.runs] == ["lead", "", "strict", "", "strict"]
-    assert "--- advice to who wrote it from lead" in (firm.folder / f"told-strict-{ticket}").read_text()
+    assert "--- advice to its author from lead" in (firm.folder / f"told-strict-{ticket}").read_text()
     code, shown = firm.cli("ticket", str(ticket))
     assert code == 0
     assert "Team quarrel" in shown
@@ -117,8 +117,8 @@ def test_a_ticket_keeps_its_team_whatever_is_edited_in_the_middle(firm: Firm):
     page = firm.project.ticket(ticket)
     assert page.crew is not None
     assert [stage.role for stage in page.crew.stages] == ["first", "engineer"]
-    assert "keeps the one that it was dispatched with" in page.crew.changed
-    assert "keeps the one that it was dispatched with" in " ".join(firm.cli("ticket", str(ticket))[1].split())
+    assert "keeps the one from its dispatch" in page.crew.changed
+    assert "keeps the one from its dispatch" in " ".join(firm.cli("ticket", str(ticket))[1].split())
     (firm.squad.settings.parent / "teams/keeps.toml").unlink()
     assert "There is no team 'keeps'" in firm.cli("ticket", str(ticket))[1]
     firm.project.resume()

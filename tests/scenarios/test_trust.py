@@ -5,9 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-import pytest
-
-from legion.wire.errors import BadInput
 from legion.wire.projects import AddProject
 from tests.support.gates import Gate
 from tests.support.legion import Project, Squad, new
@@ -97,25 +94,9 @@ def test_the_persons_own_change_of_legion_toml_needs_their_trust_too(project: Pr
     assert project.state(ticket) == "done"
 
 
-def test_a_legion_toml_that_makes_no_sense_is_refused_with_what_is_wrong(house: Squad, tmp_path: Path):
-    repository = Repository(tmp_path / "ada", "[checks.test]\nrum = 'true'\n")
-    with pytest.raises(BadInput, match="rum"):
-        house.init(repository)
-
-
-def test_a_legion_toml_that_is_committed_broken_is_refused_though_the_checkout_has_a_good_one(
-    house: Squad, tmp_path: Path
-):
-    repository = Repository(tmp_path / "ada", "[checks")
-    repository.write({"legion.toml": WEAKER})
-    with pytest.raises(BadInput, match=r"legion\.toml as it is committed"):
-        house.init(repository)
-    assert house.client.status(str(repository.root)).project is None
-
-
 def test_an_agents_legion_toml_that_cannot_be_read_does_not_land(project: Project):
     agent = f"""
-    if grep -q 'settings so that they cannot be read' "$LEGION_BRIEFING"; then
+    if grep -q 'settings so that they can no longer be read' "$LEGION_BRIEFING"; then
         printf "%s" "{WEAKER}" > legion.toml
     else
         echo '[checks' > legion.toml

@@ -277,3 +277,11 @@ def test_a_store_leaves_no_files_beside_its_own(tmp_path: Path):
         assert tx.execute(text("PRAGMA integrity_check")).scalar_one() == "ok"
     store.close()
     assert [path.name for path in tmp_path.iterdir()] == ["legion.db"]
+
+
+def test_a_read_inside_a_read_is_refused(store: Store):
+    """Each takes a connection of the pool: enough threads that nest them would wait for each other."""
+    with store.read(), pytest.raises(RuntimeError, match="inside read"), store.read():
+        pass
+    with store.read() as tx:
+        assert tx.now

@@ -109,13 +109,17 @@ class Squad:
             **{name: value for name, value in os.environ.items() if not name.startswith("LEGION_")},
             "PYTHONPATH": str(SOURCE),
             "LEGION_CONFIG": str(self.settings),
-            "LEGION_DATA_DIR": str(self.data.root),
+            **self.found_by(),
             **(extra or {}),
         }
         if (source := warm(SOURCE)).fits(env):
             return source.run("legion", words, env, cwd, stdin=stdin, patience=PATIENCE)
         argv = [sys.executable, "-m", "legion", *words]
         return subprocess.run(argv, cwd=cwd, env=env, input=stdin, capture_output=True, text=True, timeout=PATIENCE)
+
+    def found_by(self) -> dict[str, str]:
+        """The variables by which a command finds this Legion."""
+        return {"LEGION_DATA_DIR": str(self.data.root)}
 
     def processes(self) -> list[psutil.Process]:
         """Everything alive that belongs to this folder: the daemon, runners, sandboxes, agents."""

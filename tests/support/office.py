@@ -34,6 +34,7 @@ from legion.system.paths import DataDir
 from legion.wire.agents import HireAgent, Hired
 from legion.wire.projects import AddProject, DaemonLine, Trust
 from legion.wire.tools import ToolAnswer
+from tests.support.legion import Squad
 from tests.support.repository import CHECK, Repository
 
 PERSONS = "the-persons-token"
@@ -117,6 +118,21 @@ class Office:
     def end(self, run: int) -> None:
         with self.context.store.write() as tx:
             runs.end(tx, run, Outcome.FINISHED)
+
+
+class QuietSquad(Squad):
+    """A squad in which nothing starts: the service answers in this process, and there is no daemon."""
+
+    def __init__(self, folder: Path, here: Office) -> None:
+        super().__init__(folder)
+        self.office = here
+
+    @property
+    def client(self) -> Legion:
+        return self.office.person
+
+    def found_by(self) -> dict[str, str]:
+        return {"LEGION_URL": f"http://127.0.0.1:{self.office.port}", "LEGION_TOKEN": PERSONS}
 
 
 @contextlib.contextmanager

@@ -11,7 +11,7 @@ import sys
 
 from legion import __version__
 from legion.cli.base.dispatch_options import OPTIONS
-from legion.cli.base.texts import checked, short_title
+from legion.cli.base.texts import short_title, valid_text
 from legion.client.http import DaemonAddress, DaemonConnection, NotRunning, Unanswered
 from legion.wire.errors import BadInput, LegionError
 
@@ -52,7 +52,7 @@ def read(arguments: Sequence[str]) -> dict[str, Any] | None:
     """The ticket that these arguments of `dispatch` describe, in the wire's fields; None where they are not plain."""
     ticket: dict[str, Any] = {}
     texts: list[str] = []
-    left = [checked(word, "It") for word in reversed(arguments)]
+    left = [valid_text(word, "It") for word in reversed(arguments)]
     while left:
         word = left.pop()
         option, equals, value = word.partition("=")
@@ -75,22 +75,32 @@ def read(arguments: Sequence[str]) -> dict[str, Any] | None:
 def _take(ticket: dict[str, Any], option: str, value: str) -> bool:
     """Put the option's value into the ticket; False where only the complete command knows what to do."""
     name, kind, limits = OPTIONS.get(option) or ("", "", ())
-    if kind == "text":
-        ticket[name] = value
-        return not limits or value in limits
-    if kind == "texts":
-        ticket.setdefault(name, []).append(value)
-        return True
-    numbers = value.split(",") if kind == "tickets" else [value.replace(".", "", 1) if kind == "amount" else value]
-    if kind not in ("tickets", "whole", "amount") or not all(map(_is_number, numbers)):
-        return False
-    if kind == "tickets":
-        ticket[name] = list(dict.fromkeys([*ticket.get(name, []), *map(int, numbers)]))
-        return 0 not in ticket[name]
-    ticket[name] = int(value) if kind == "whole" else float(value)
+    match kind:
+        case "text":
+            ticket[name] = value
+            return not limits or value in limits
+        case "texts":
+            ticket.setdefault(name, []).append(value)
+            return True
+        case "tickets":
+            numbers = value.split(",")
+            if not all(_is_number(number) and int(number) > 0 for number in numbers):
+                return False
+            ticket[name] = list(dict.fromkeys([*ticket.get(name, []), *map(int, numbers)]))
+            return True
+        case "whole" if _is_number(value):
+            ticket[name] = int(value)
+            return _is_within(ticket[name], limits)
+        case "amount" if _is_number(value.replace(".", "", 1)):
+            ticket[name] = float(value)
+            # For an amount the lower limit is not included.
+            return _is_within(ticket[name], limits) and ticket[name] != limits[0]
+    return False
+
+
+def _is_within(number: float, limits: tuple[str | int, ...]) -> bool:
     least, most = map(int, limits)
-    # Zero is left to the complete command: for an amount the lower limit is not included.
-    return bool(least <= ticket[name] <= most and (ticket[name] or kind == "whole"))
+    return least <= number <= most
 
 
 def _is_number(word: str) -> bool:

@@ -1,4 +1,4 @@
-"""Plays with scripted replies: `legion demo` on a repository of its own, `legion rehearse` on the person's plan.
+"""Runs with a scripted model: `legion demo` on a sample repository, `legion rehearse` on the person's own plan.
 
-Both use Legion as a person does, through the client alone, with a folder, processes and settings of their own.
+Both use Legion only through its client, with a folder, processes and settings of their own.
 """

@@ -1,6 +1,6 @@
-"""kill -9 at random: runners, Claude Code, the daemon, the gateway. A seed says in which order and how far apart.
+"""Kills processes at random with SIGKILL: runners, Claude Code, the daemon, the gateway. A seed fixes order and times.
 
-Trouble with the model is not made here: the rehearsal plays that by the same seed.
+Errors of the model come from the rehearsal, by the same seed.
 """
 
 from __future__ import annotations
@@ -20,85 +20,85 @@ from legion.gateway import lifecycle as gateway
 from legion.wire.tickets import TicketLine
 
 _APART = (0.5, 2.5)
-"""Seconds between two of them, from and to."""
-_LEAST = 4
+"""Seconds between two kills, from and to."""
+_MIN_KILLS = 4
 
 
 class Victim(Enum):
     RUNNER = "the runner"
-    """And with it the agent: the attempt goes on where it was."""
+    """The agent dies with it; the attempt resumes."""
     CLAUDE = "Claude Code"
-    """That is a failed attempt; the next one goes on in the same conversation."""
+    """The attempt fails; the next one resumes the conversation."""
     DAEMON = "the daemon"
     GATEWAY = "the gateway"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Blow:
+class Kill:
     victim: Victim
     pid: int
     ticket: int | None = None
 
     @property
-    def words(self) -> str:
+    def text(self) -> str:
         return f"kill -9 {self.pid}: {self.victim.value} dies"
 
 
 class KillChaos:
     def __init__(self, scratch: Scratch, seed: int, tickets: int) -> None:
         self._scratch = scratch
-        self._dice = random.Random(seed)
-        self._left = self._drawn(max(_LEAST, tickets))
+        self._random = random.Random(seed)
+        self._left = self._draw(max(_MIN_KILLS, tickets))
         self._due: float | None = None
         self._crashed: set[int] = set()
-        """Tickets that have lost an attempt to us; a second one might cost them their last."""
+        """Tickets that have already lost an attempt to a kill; a second one might be their last."""
 
-    def strike(self, legion: Legion, tickets: Sequence[TicketLine], now: float) -> Blow | None:
-        """Kill who is next, where it is time and they are there. Nothing dies before an agent is at work."""
+    def strike(self, legion: Legion, tickets: Sequence[TicketLine], now: float) -> Kill | None:
+        """Kill the next victim, if it is time and the victim runs. Nothing is killed before an agent works."""
         working = [ticket for ticket in tickets if ticket.state == "working"]
         if not working or not self._left:
             return None
         if self._due is None:
-            self._due = now + self._dice.uniform(*_APART)
+            self._due = now + self._random.uniform(*_APART)
         if now < self._due:
             return None
-        blow = next(self._possible(self._left[-1], legion, working), None)
-        if blow is None:
+        kill = next(self._possible(self._left[-1], legion, working), None)
+        if kill is None:
             return None
         self._left.pop()
-        self._due = now + self._dice.uniform(*_APART)
-        if blow.victim is Victim.CLAUDE and blow.ticket is not None:
-            self._crashed.add(blow.ticket)
+        self._due = now + self._random.uniform(*_APART)
+        if kill.victim is Victim.CLAUDE and kill.ticket is not None:
+            self._crashed.add(kill.ticket)
         with suppress(ProcessLookupError):
-            os.kill(blow.pid, signal.SIGKILL)
-        return blow
+            os.kill(kill.pid, signal.SIGKILL)
+        return kill
 
-    def _drawn(self, number: int) -> list[Victim]:
-        """Each kind at least once."""
-        victims = [*Victim, *self._dice.choices(list(Victim), k=number - _LEAST)]
-        self._dice.shuffle(victims)
+    def _draw(self, number: int) -> list[Victim]:
+        """Random victims, each kind at least once."""
+        victims = [*Victim, *self._random.choices(list(Victim), k=number - _MIN_KILLS)]
+        self._random.shuffle(victims)
         return victims
 
-    def _possible(self, victim: Victim, legion: Legion, working: list[TicketLine]) -> Iterator[Blow]:
+    def _possible(self, victim: Victim, legion: Legion, working: list[TicketLine]) -> Iterator[Kill]:
         match victim:
             case Victim.DAEMON:
                 record = read_record(self._scratch.data)
                 if record is not None:
-                    yield Blow(victim=victim, pid=record.pid)
+                    yield Kill(victim=victim, pid=record.pid)
             case Victim.GATEWAY:
                 address = gateway.address(self._scratch.gateway)
                 if address is not None:
-                    yield Blow(victim=victim, pid=address.pid)
+                    yield Kill(victim=victim, pid=address.pid)
             case Victim.RUNNER | Victim.CLAUDE:
                 yield from self._at_work(victim, legion, working)
 
-    def _at_work(self, victim: Victim, legion: Legion, working: list[TicketLine]) -> Iterator[Blow]:
+    def _at_work(self, victim: Victim, legion: Legion, working: list[TicketLine]) -> Iterator[Kill]:
         of_run = agent_of if victim is Victim.CLAUDE else runner_of
-        for ticket in self._dice.sample(working, len(working)):
+        for ticket in self._random.sample(working, len(working)):
             if victim is Victim.CLAUDE and (ticket.id in self._crashed or ticket.attempt >= ticket.max_attempts):
                 continue
             runs = legion.ticket(ticket.id).runs
             if runs and runs[-1].ended_at is None:
                 pid = of_run(self._scratch, ticket.id, runs[-1].id)
                 if pid is not None:
-                    yield Blow(victim=victim, pid=pid, ticket=ticket.id)
+                    yield Kill(victim=victim, pid=pid, ticket=ticket.id)

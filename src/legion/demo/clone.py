@@ -1,4 +1,4 @@
-"""A scratch clone of the person's repository, as it is committed. Theirs is read and nothing else."""
+"""Clones the person's repository at its committed state into a scratch folder. The original is only read."""
 
 from __future__ import annotations
 
@@ -19,28 +19,28 @@ from legion.wire.projects import AddProject, Trust
 
 _FILE = "legion.toml"
 _SHARED = "sandbox"
-"""The table of the person's settings that their checks may need."""
+"""The table of the person's settings that checks may need."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class RehearsalSource:
-    """What of the person's is rehearsed with."""
+    """The person's repository, trust and settings for a rehearsal."""
 
     root: Path
     branch: str
     trusted: frozenset[str]
-    """The hashes of each legion.toml that they trust."""
+    """Hashes of every trusted legion.toml."""
     settings: str
-    """Their own settings that hold for checks, as TOML."""
+    """The person's settings for checks, as TOML."""
 
     @property
     def is_dirty(self) -> bool:
-        # Git would write its index anew, only to be faster the next time.
+        # Otherwise git rewrites its index to be faster the next time.
         return bool(_git("--no-optional-locks", "status", "--porcelain", cwd=self.root))
 
 
 def source(legion: Legion, cwd: str) -> RehearsalSource:
-    """Ask the person's own daemon. Raises NotFound where this is no project, NotAllowed where nothing is trusted."""
+    """Ask the person's own daemon. Raises NotFound outside of a project, NotAllowed where nothing is trusted."""
     texts = legion.trustable(cwd).texts
     project = legion.status(cwd).project
     if project is None:
@@ -52,11 +52,11 @@ def source(legion: Legion, cwd: str) -> RehearsalSource:
 
 
 def clone(wanted: RehearsalSource, folder: Path, base: str = "") -> Path:
-    """The committed state of their branch, or an earlier one, in a new repository, which knows no way back."""
+    """Clone the committed state of the branch, or of `base`, without a remote."""
     place = folder / wanted.root.name
-    # Copies instead of hard links, which would change the times of their files.
-    words = ("clone", "--quiet", "--no-hardlinks", "--single-branch", "--branch", wanted.branch)
-    _git(*words, str(wanted.root), str(place), cwd=folder)
+    # Copies instead of hard links, which would change the times of the original files.
+    options = ("clone", "--quiet", "--no-hardlinks", "--single-branch", "--branch", wanted.branch)
+    _git(*options, str(wanted.root), str(place), cwd=folder)
     _git("remote", "remove", "origin", cwd=place)
     if base:
         try:
@@ -67,13 +67,13 @@ def clone(wanted: RehearsalSource, folder: Path, base: str = "") -> Path:
             ) from None
     own = wanted.root / _FILE
     if not (place / _FILE).exists() and own.exists():
-        # Theirs is in force although it is not committed yet.
+        # The uncommitted one is in force already.
         shutil.copyfile(own, place / _FILE)
     return place
 
 
 def adopt(legion: Legion, wanted: RehearsalSource, place: Path) -> Path:
-    """`legion init` and `legion trust` for the clone, by the trust that they gave the original. Answers the hub."""
+    """`legion init` and `legion trust` for the clone, if the original is trusted. Returns the hub."""
     if not (place / _FILE).exists():
         raise _untrusted()
     hub = legion.add_project(AddProject(path=str(place))).hub
@@ -85,18 +85,18 @@ def adopt(legion: Legion, wanted: RehearsalSource, place: Path) -> Path:
 
 
 def contains(hub: Path, target: str, commit: str) -> bool:
-    words = ["git", f"--git-dir={hub}", "merge-base", "--is-ancestor", commit, target]
-    return process.run(words, env=_environment()).code == 0
+    command = ["git", f"--git-dir={hub}", "merge-base", "--is-ancestor", commit, target]
+    return process.run(command, env=_environment()).code == 0
 
 
 def trees_of(hub: Path, commits: Collection[str]) -> dict[str, str]:
-    """The tree of each commit: receipts count for the same tree, whatever commit it came with."""
+    """The tree of each commit: a receipt counts for every commit with the same tree."""
     return {commit: _git(f"--git-dir={hub}", "rev-parse", f"{commit}^{{tree}}", cwd=hub) for commit in commits}
 
 
 def _untrusted() -> NotAllowed:
     return NotAllowed(
-        f"The committed {_FILE} is not trusted, and its checks would really run: read it and run `legion trust` first."
+        f"The committed {_FILE} is not trusted, and its checks would run for real: read it, then run `legion trust`."
     )
 
 
@@ -106,21 +106,21 @@ def _own_settings() -> str:
     except FileNotFoundError:
         return ""
     except (OSError, ValueError) as fault:
-        raise BadInput(f"{user_config_file()} cannot be read ({fault}): mend it first.") from None
+        raise BadInput(f"{user_config_file()} cannot be read ({fault}): fix it first.") from None
     lines = [f"{name} = {json.dumps(value, ensure_ascii=False)}" for name, value in table.items()]
     return "\n".join([f"[{_SHARED}]", *lines, ""])
 
 
-def _git(*words: str, cwd: Path) -> str:
+def _git(*arguments: str, cwd: Path) -> str:
     try:
-        done = process.run(["git", *words], cwd=cwd, env=_environment())
+        done = process.run(["git", *arguments], cwd=cwd, env=_environment())
     except ProgramMissing:
         raise LegionError("git is not installed: install it and try again.") from None
     if done.code != 0:
-        raise LegionError(f"`git {words[0]}` failed: {done.complaint}")
+        raise LegionError(f"`git {arguments[0]}` failed: {done.complaint}")
     return done.text.strip()
 
 
 def _environment() -> dict[str, str]:
-    """Without what would point git elsewhere, as it does inside a git hook."""
+    """The environment without GIT_ variables, which would point git elsewhere inside a git hook."""
     return {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}

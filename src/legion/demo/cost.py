@@ -1,4 +1,4 @@
-"""What a play would have cost: requests, tokens and dollars as the scripted model says them. Nobody is paid."""
+"""The cost of a run as the scripted model reports it: requests, tokens and dollars. Nothing is really spent."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from legion.rehearsal.protocol.log import RequestKind
 from legion.wire.tickets import UsageLine
 
 _PATIENCE = 4.0
-"""Seconds; the gateway tells of a request within one, and the daemon looks every other. Killed, it tells less."""
-_LOOK_AGAIN = 0.1
+"""Seconds: the gateway writes a request within one, and the daemon reads every other. A killed one writes less."""
+_POLL = 0.1
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,25 +23,25 @@ class PlayCost:
     usd: float
 
     @property
-    def words(self) -> str:
-        """Marked as what it is: nobody was paid."""
+    def text(self) -> str:
+        """The cost, marked as scripted."""
         dollars = f"{self.usd:,.2f} dollars"
         return (
             f"{count(self.requests, 'request')}, {self.tokens:,} tokens, {dollars}: scripted figures, nothing is spent"
         )
 
 
-def spent(running: ScratchLegion, ids: Iterable[int]) -> PlayCost:
-    """All of it: the gateway counts beside the answers, so the last request may still be on its way into the books."""
+def play_cost(running: ScratchLegion, ids: Iterable[int]) -> PlayCost:
+    """The cost of these tickets. Waits for the last request, which the gateway writes after its answer."""
     numbers = sorted(ids)
     asked = sum(line.kind is not RequestKind.COUNT for line in running.stage.lines())
     deadline = time.monotonic() + _PATIENCE
-    while (told := _told(running, numbers)).requests < asked and time.monotonic() < deadline:
-        time.sleep(_LOOK_AGAIN)
-    return told
+    while (cost := _recorded(running, numbers)).requests < asked and time.monotonic() < deadline:
+        time.sleep(_POLL)
+    return cost
 
 
-def _told(running: ScratchLegion, ids: list[int]) -> PlayCost:
+def _recorded(running: ScratchLegion, ids: list[int]) -> PlayCost:
     legion = running.legion
     used = [usage for number in ids if (usage := legion.ticket(number).usage) is not None]
     return PlayCost(

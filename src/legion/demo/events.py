@@ -1,4 +1,4 @@
-"""Events as they happen, also over the daemon's death: a new daemon goes on where the last one was cut off."""
+"""Follows events as they happen, across restarts of the daemon."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from legion.client.discovery import find
 from legion.wire.errors import LegionError
 from legion.wire.tickets import EventLine
 
-_UNTIL_IT_IS_BACK = 0.2
+_RECONNECT = 0.2
 
 
 class EventFollower:
@@ -22,10 +22,10 @@ class EventFollower:
         self._queue: queue.SimpleQueue[EventLine] = queue.SimpleQueue()
         self._last = 0
         self._over = threading.Event()
-        threading.Thread(target=self._listen, daemon=True, name="news").start()
+        threading.Thread(target=self._listen, daemon=True, name="events").start()
 
     def wait(self, seconds: float) -> Iterator[EventLine]:
-        """What has happened since the last call; waits for the first."""
+        """Events since the last call; waits for the first one."""
         with suppress(queue.Empty):
             yield self._take(self._queue.get(timeout=seconds))
             while True:
@@ -45,11 +45,11 @@ class EventFollower:
         return event
 
     def _listen(self) -> None:
-        heard = 0
+        last = 0
         while not self._over.is_set():
             with suppress(LegionError):
-                for event in find(self._data_dir).events(heard):
+                for event in find(self._data_dir).events(last):
                     if event is not None:
-                        heard = event.n
+                        last = event.n
                         self._queue.put(event)
-            self._over.wait(_UNTIL_IT_IS_BACK)
+            self._over.wait(_RECONNECT)

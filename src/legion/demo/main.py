@@ -1,4 +1,4 @@
-"""Plays the demo from beginning to end: sets the stage, dispatches, watches, kills one runner, collects, sums up."""
+"""`legion demo`: prepares a repository, dispatches tickets, kills one runner, collects and prints a summary."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from dataclasses import asdict, replace
 from pathlib import Path
 
 from legion.cli.base.output import Cell, Colour, Screen, harmless
-from legion.demo.cost import spent
+from legion.demo.cost import play_cost
 from legion.demo.events import EventFollower
-from legion.demo.scratch import ScratchLegion, claude_version, company, is_inside_a_tool, runner_of
+from legion.demo.scratch import ScratchLegion, claude_version, is_inside_a_tool, runner_of, running_scratch
 from legion.demo.stage import SCRIPTS, DemoFolder, prepare
 from legion.demo.story import Story, StoryLine, StoryPrinter
 from legion.demo.summary import DemoResult, Summary, lines_of, summarise
@@ -22,42 +22,42 @@ from legion.wire.projects import AddProject, CollectResult, Graph, Trust, WaitSt
 from legion.wire.tickets import Dispatch, EventLine
 
 TICK = 0.2
-"""Seconds between two looks where nothing is told: an agent's output, and the times on the board."""
+"""Seconds between two polls of what sends no events: an agent's output, and the times on the board."""
 PATIENCE = 240.0
-"""Seconds after which a demo that takes a quarter of a minute is given up."""
+"""Seconds after which the demo, which takes a quarter of a minute, is given up."""
 
 
 def main(folder: Path | None, *, as_json: bool, screen: Screen) -> int:
-    """0 where everything ended as it should."""
+    """Run the demo. Returns 0 where everything ended as it should."""
     stream = sys.stderr if as_json else sys.stdout
-    teller = StoryPrinter(stream, replace(screen, tty=False, colours=False) if as_json else screen, board=not as_json)
+    printer = StoryPrinter(stream, replace(screen, tty=False, colours=False) if as_json else screen, board=not as_json)
     stage = prepare(folder)
     stage.scratch.use()
-    _introduce(stage, teller, screen)
-    with company(stage.scratch, SCRIPTS, repository=stage.repository) as running:
-        summary, graph = _Play(stage, running, teller).run()
+    _introduce(stage, printer, screen)
+    with running_scratch(stage.scratch, SCRIPTS, repository=stage.repository) as running:
+        summary, graph = _Demo(stage, running, printer).run()
     if as_json:
         sys.stdout.write(json.dumps(asdict(summary), indent=2 if screen.tty else None) + "\n")
     else:
         for line in lines_of(summary, graph, screen):
-            teller.say(line)
+            printer.print_line(line)
     return 0 if summary.ok else LegionError.exit_code
 
 
-def _introduce(stage: DemoFolder, teller: StoryPrinter, screen: Screen) -> None:
-    teller.say(screen.bold("Legion demo: seven tickets for a small library, up to four agents at once"))
-    teller.say("The agents are real Claude Code; what their model replies is scripted.")
-    teller.say("So no model is used, no key and no network, and nothing is spent.")
-    teller.say(screen.line(Cell(f"All of it lies in {stage.folder}", Colour.DIM)))
-    teller.say()
+def _introduce(stage: DemoFolder, printer: StoryPrinter, screen: Screen) -> None:
+    printer.print_line(screen.bold("Legion demo: seven tickets for a small library, up to four agents at once"))
+    printer.print_line("The agents are real Claude Code; what their model replies is scripted.")
+    printer.print_line("So no model is used, no key and no network, and nothing is spent.")
+    printer.print_line(screen.line(Cell(f"All files are in {stage.folder}", Colour.DIM)))
+    printer.print_line()
 
 
-class _Play:
-    def __init__(self, stage: DemoFolder, running: ScratchLegion, teller: StoryPrinter) -> None:
+class _Demo:
+    def __init__(self, stage: DemoFolder, running: ScratchLegion, printer: StoryPrinter) -> None:
         self._stage = stage
-        self._company = running
+        self._running = running
         self._legion = running.legion
-        self._teller = teller
+        self._printer = printer
         self._story = Story()
         self._cwd = str(stage.repository)
         self._parts = parts()
@@ -68,7 +68,7 @@ class _Play:
         self._problems: list[str] = []
 
     def run(self) -> tuple[Summary, Graph]:
-        with self._teller.on_stage():
+        with self._printer.live():
             self._show_that_setup_matters()
             self._adopt()
             self._dispatch()
@@ -82,57 +82,59 @@ class _Play:
         if missing.code == 0:
             self._problems.append("The check passed without [setup]; it should not.")
             return
-        said = missing.complaint.strip().splitlines()
-        error = next((line for line in said if "No module" in line), said[-1]).partition("Error: ")[2]
-        self._teller.tell(StoryLine(f"without [setup] the check is red: {error}", "failed"))
+        output = missing.complaint.strip().splitlines()
+        error = next((line for line in output if "No module" in line), output[-1]).partition("Error: ")[2]
+        self._printer.print_event(StoryLine(f"without [setup] the check is red: {error}", "failed"))
 
     def _adopt(self) -> None:
         self._legion.add_project(AddProject(path=self._cwd))
         shown = self._legion.trustable(self._cwd)
         self._legion.trust(Trust(cwd=self._cwd, hashes=[text.hash for text in shown.texts]))
-        self._teller.tell(StoryLine("legion init, legion trust: the repository is a project", "done"))
+        self._printer.print_event(StoryLine("legion init, legion trust: the repository is a project", "done"))
         doctor = self._legion.doctor(None)
         self._claude = claude_version(doctor)
-        self._teller.tell(StoryLine(f"the agents are Claude Code {self._claude}; its model is a script", "done"))
+        self._printer.print_event(
+            StoryLine(f"the agents are Claude Code {self._claude}; its model is a script", "done")
+        )
         if all(finding.ok for finding in doctor.findings if finding.name == "sandbox"):
-            self._teller.tell(StoryLine("every agent and every check runs in a sandbox of its own", "done"))
+            self._printer.print_event(StoryLine("every agent and every check runs in a sandbox of its own", "done"))
         else:
-            self._teller.tell(StoryLine("no sandbox: install bubblewrap to have agents held in", "parked"))
+            self._printer.print_event(StoryLine("no sandbox: install bubblewrap to confine agents", "parked"))
 
     def _dispatch(self) -> None:
         tickets = [part.ticket for part in self._parts]
         self._ids = self._legion.dispatch(Dispatch(cwd=self._cwd, tickets=tickets)).keys
         edges = sum(len(ticket.after_keys) for ticket in tickets)
-        said = f"legion dispatch: {len(tickets)} tickets, {edges} edges between them"
-        self._teller.tell(StoryLine(said, "queued"))
+        text = f"legion dispatch: {len(tickets)} tickets, {edges} edges between them"
+        self._printer.print_event(StoryLine(text, "queued"))
 
     def _watch(self) -> None:
-        """Until nothing more happens to any ticket by itself."""
-        with EventFollower(self._stage.scratch.data) as news:
-            self._follow(news)
+        """Follow the events until no ticket can change by itself."""
+        with EventFollower(self._stage.scratch.data) as events:
+            self._follow(events)
 
-    def _follow(self, news: EventFollower) -> None:
-        state = self._look()
-        while not (state.settled and news.caught_up(state.last_event)):
-            told = {ticket.id: ticket for ticket in state.tickets}
-            for event in news.wait(TICK):
+    def _follow(self, events: EventFollower) -> None:
+        state = self._state()
+        while not (state.settled and events.caught_up(state.last_event)):
+            tickets = {ticket.id: ticket for ticket in state.tickets}
+            for event in events.wait(TICK):
                 if event.kind == "check.receipt":
                     self._verdicts.append(str(event.data.get("verdict")))
-                happening = _with_setup(event) or self._story.of(event, told)
-                if happening is not None:
-                    self._teller.tell(happening)
-            self._kill_when_it_hurts_most()
-            state = self._look()
-            self._teller.show(state.tickets)
-            if self._teller.seconds > PATIENCE:
-                self._problems.append(f"It was given up after {PATIENCE:.0f} s.")
+                line = _with_setup(event) or self._story.of(event, tickets)
+                if line is not None:
+                    self._printer.print_event(line)
+            self._kill_with_uncommitted_work()
+            state = self._state()
+            self._printer.show(state.tickets)
+            if self._printer.seconds > PATIENCE:
+                self._problems.append(f"The demo was given up after {PATIENCE:.0f} s.")
                 return
 
-    def _look(self) -> WaitState:
+    def _state(self) -> WaitState:
         return self._legion.wait(None, sorted(self._ids.values()), timeout=0)
 
-    def _kill_when_it_hurts_most(self) -> None:
-        """kill -9, as soon as the agent has written something that nobody has committed."""
+    def _kill_with_uncommitted_work(self) -> None:
+        """kill -9, as soon as the agent has written something that is not committed."""
         if self._killed:
             return
         number = self._ids[KILLED]
@@ -145,8 +147,8 @@ class _Play:
             return
         self._killed = True
         os.kill(pid, signal.SIGKILL)
-        self._teller.tell(
-            StoryLine(f"kill -9 {pid}: its runner and its Claude Code die, nothing committed", "failed", number)
+        self._printer.print_event(
+            StoryLine(f"kill -9 {pid}: its runner and its Claude Code die, nothing is committed", "failed", number)
         )
 
     def _collect(self) -> CollectResult | None:
@@ -155,8 +157,8 @@ class _Play:
         except LegionError as error:
             self._problems.append(f"Collecting was refused: {error.message}")
             return None
-        self._teller.tell(StoryLine(f"legion collect: {harmless(collected.message)}", "done"))
-        self._teller.say()
+        self._printer.print_event(StoryLine(f"legion collect: {harmless(collected.message)}", "done"))
+        self._printer.print_line()
         return collected
 
     def _outcome(self, collected: CollectResult | None, graph: Graph) -> DemoResult:
@@ -165,8 +167,8 @@ class _Play:
             stage=self._stage,
             sandbox=self._legion.status(self._cwd).daemon.sandbox,
             claude=self._claude,
-            spent=spent(self._company, self._ids.values()),
-            seconds=self._teller.seconds,
+            spent=play_cost(self._running, self._ids.values()),
+            seconds=self._printer.seconds,
             pages=pages,
             graph=graph,
             verdicts=self._verdicts,
@@ -176,7 +178,7 @@ class _Play:
 
 
 def _with_setup(event: EventLine) -> StoryLine | None:
-    """The other half of what `_show_that_setup_matters` began."""
+    """The counterpart of `_show_that_setup_matters`."""
     if event.kind != "target.green":
         return None
     return StoryLine("with [setup] the check is green on the code as it is", "done")

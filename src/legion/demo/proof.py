@@ -1,4 +1,4 @@
-"""That nothing was lost: what the daemon says happened, held against the hub itself. Knows nothing of the screen."""
+"""Checks that nothing was lost: compares the daemon's events with the hub itself."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ _GREEN = "green"
 class LandedFacts:
     hub: Path
     target: str
-    """Where the target is in the end."""
+    """The target's commit at the end."""
     events: Sequence[EventLine]
     pages: Sequence[TicketPage]
 
 
 def losses(evidence: LandedFacts) -> list[str]:
-    """A sentence for everything that should not be; empty where nothing was lost."""
+    """A sentence for every loss; empty where nothing was lost."""
     return [*_unended(evidence), *_untested(evidence), *_not_landed(evidence)]
 
 
@@ -34,7 +34,7 @@ def _unended(evidence: LandedFacts) -> Iterator[str]:
 
 
 def _untested(evidence: LandedFacts) -> Iterator[str]:
-    """The target may only ever have moved to a tree whose checks were green."""
+    """Moves of the target to a tree whose checks were not green."""
     moves = [str(event.data["commit"]) for event in evidence.events if event.kind == "target.moved"]
     receipts = [event.data for event in evidence.events if event.kind == "check.receipt" and event.ticket is None]
     trees = trees_of(evidence.hub, {*moves, *(str(receipt["commit"]) for receipt in receipts)})
@@ -59,4 +59,4 @@ def _not_landed(evidence: LandedFacts) -> Iterator[str]:
         if page.ticket.state != "done" or page.ticket.checkpoint:
             continue
         if page.landed is None or not contains(evidence.hub, evidence.target, page.landed):
-            yield f"Ticket {number} is done, and its change is not in the target."
+            yield f"Ticket {number} is done, but its change is not in the target."

@@ -1,4 +1,4 @@
-"""Rehearses a person's plan: a clone, a Legion of its own, the real Claude Code, a model that only plays along."""
+"""`legion rehearse`: runs the person's plan on a clone, with the real Claude Code and a scripted model."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from pathlib import Path
 
 from legion.cli.base.output import Cell, Colour, Screen, count
 from legion.client.http import NotRunning
-from legion.demo.chaos import Blow, KillChaos
+from legion.demo.chaos import Kill, KillChaos
 from legion.demo.clone import RehearsalSource, adopt, clone
-from legion.demo.cost import spent
+from legion.demo.cost import play_cost
 from legion.demo.events import EventFollower
 from legion.demo.proof import LandedFacts, losses
 from legion.demo.report import RehearsalRecord, Rehearsed, lines_of, report
-from legion.demo.scratch import DRIVER, Scratch, ScratchLegion, claude_version, company
+from legion.demo.scratch import DRIVER, Scratch, ScratchLegion, claude_version, running_scratch
 from legion.demo.story import Story, StoryLine, StoryPrinter
 from legion.wire.errors import BadInput, LegionError, NotAllowed
 from legion.wire.projects import Graph, WaitState
 from legion.wire.tickets import Dispatch, EventLine, NewTicket, TicketLine
 
 TICK = 0.2
-"""Seconds between two looks where nothing is told: the times on the board, and the chaos."""
+"""Seconds between two polls of what sends no events: the times on the board, and the chaos."""
 _SCRIPT = "generic"
 
 
@@ -34,29 +34,29 @@ class RehearsalRequest:
     tickets: Sequence[NewTicket]
     source: RehearsalSource
     agents: int | None = None
-    """At once; None: as many as the project says."""
+    """Agents in parallel; None: as many as the project allows."""
     seed: int | None = None
-    """Of the chaos; None: without."""
+    """Seed of the chaos; None: no chaos."""
     keep: bool = False
     cassette: Path | None = None
-    """What their model says; None: something that fits any ticket."""
+    """Script of the model; None: the generic one."""
     base: str = ""
-    """The commit to begin from; empty: what is committed now."""
+    """The commit to start from; empty: the current one."""
 
 
 def main(wanted: RehearsalRequest, *, as_json: bool, screen: Screen) -> int:
-    """0 where every ticket ended well and nothing was lost."""
+    """Run the rehearsal. Returns 0 where every ticket is done and nothing was lost."""
     stream = sys.stderr if as_json else sys.stdout
-    teller = StoryPrinter(stream, replace(screen, tty=False, colours=False) if as_json else screen, board=not as_json)
+    printer = StoryPrinter(stream, replace(screen, tty=False, colours=False) if as_json else screen, board=not as_json)
     scratch = Scratch(Path(tempfile.mkdtemp(prefix="legion-rehearse-")))
     keep = wanted.keep
     try:
-        _introduce(wanted, scratch, teller, screen)
-        rehearsed, graph = _play(wanted, scratch, teller)
+        _introduce(wanted, scratch, printer, screen)
+        rehearsed, graph = _play(wanted, scratch, printer)
     except (BadInput, NotAllowed):
         raise
     except LegionError:
-        # It did not even run, and the sentence about it may name a file there.
+        # The start failed, and the error may name a file there.
         keep = True
         raise
     finally:
@@ -66,46 +66,46 @@ def main(wanted: RehearsalRequest, *, as_json: bool, screen: Screen) -> int:
         sys.stdout.write(json.dumps(asdict(rehearsed), indent=2 if screen.tty else None) + "\n")
     else:
         for line in lines_of(rehearsed, graph, screen):
-            teller.say(line)
+            printer.print_line(line)
     return 0 if rehearsed.ok else LegionError.exit_code
 
 
 def playable(ticket: NewTicket) -> NewTicket:
-    """As it can be rehearsed: its agent is Claude Code, and nothing hangs on what a real model would write."""
+    """The ticket without what needs a real model; its agent is Claude Code."""
     plain = replace(ticket, driver="", command="", after=[], prove=[], accept=[], budget=None, ask=False)
     if ticket.checkpoint:
         return plain
-    # Who advises, who reads and who plans needs words that no script has.
+    # Advice, reviews and plans need text that no script has.
     return replace(plain, driver=DRIVER, plan_first=False, team="solo", review="off")
 
 
-def _introduce(wanted: RehearsalRequest, scratch: Scratch, teller: StoryPrinter, screen: Screen) -> None:
+def _introduce(wanted: RehearsalRequest, scratch: Scratch, printer: StoryPrinter, screen: Screen) -> None:
     tickets = count(len(wanted.tickets), "ticket")
-    teller.say(screen.bold(f"Rehearsing {tickets} on a copy of {wanted.source.root.name}"))
-    teller.say("The agents are real Claude Code; what their model replies is scripted.")
+    printer.print_line(screen.bold(f"Rehearsing {tickets} on a copy of {wanted.source.root.name}"))
+    printer.print_line("The agents are real Claude Code; what their model replies is scripted.")
     if wanted.cassette is None:
-        teller.say("So nothing is spent, and each change is a small one of no meaning.")
+        printer.print_line("So nothing is spent, and each change is small and meaningless.")
     else:
-        teller.say(f"It says what {wanted.cassette.name} has on tape, so nothing is spent.")
-    teller.say("Your [setup] and your checks run for real, on the copy alone.")
+        printer.print_line(f"Its replies come from {wanted.cassette.name}, so nothing is spent.")
+    printer.print_line("Your [setup] and your checks run for real, but only on the copy.")
     perhaps = [
         ("proofs of tickets", any(ticket.prove for ticket in wanted.tickets)),
         ("held-out acceptance", any(ticket.accept for ticket in wanted.tickets)),
         ("budgets", any(ticket.budget is not None for ticket in wanted.tickets)),
         ("questions to you", any(ticket.ask for ticket in wanted.tickets)),
-        ("tickets of your board that they come after", any(ticket.after for ticket in wanted.tickets)),
-        ("what you have not committed", wanted.source.is_dirty),
+        ("tickets of your board that these come after", any(ticket.after for ticket in wanted.tickets)),
+        ("uncommitted changes", wanted.source.is_dirty),
     ]
-    left_out = ["review, advice and plans", *(what for what, is_so in perhaps if is_so)]
-    teller.say(f"Left out: {', '.join(left_out)}.")
+    left_out = ["review, advice and plans", *(what for what, applies in perhaps if applies)]
+    printer.print_line(f"Left out: {', '.join(left_out)}.")
     if wanted.seed is not None:
-        teller.say(f"Chaos with seed {wanted.seed}: processes are killed, limits are met, connections break.")
+        printer.print_line(f"Chaos with seed {wanted.seed}: processes are killed, limits are met, connections break.")
     if wanted.keep:
-        teller.say(screen.line(Cell(f"All of it lies in {scratch.folder}", Colour.DIM)))
-    teller.say()
+        printer.print_line(screen.line(Cell(f"All files are in {scratch.folder}", Colour.DIM)))
+    printer.print_line()
 
 
-def _play(wanted: RehearsalRequest, scratch: Scratch, teller: StoryPrinter) -> tuple[Rehearsed, Graph]:
+def _play(wanted: RehearsalRequest, scratch: Scratch, printer: StoryPrinter) -> tuple[Rehearsed, Graph]:
     repository = clone(wanted.source, scratch.folder, wanted.base)
     scripts = scratch.folder / "scripts"
     scripts.mkdir()
@@ -114,84 +114,84 @@ def _play(wanted: RehearsalRequest, scratch: Scratch, teller: StoryPrinter) -> t
         shutil.copyfile(one, scripts / one.name)
     scratch.prepare(wanted.source.settings, slots=wanted.agents)
     scratch.use()
-    with company(
+    with running_scratch(
         scratch, scripts, repository=repository, default=_SCRIPT if tape is None else tape.stem, chaos=wanted.seed
     ) as running:
-        return _Rehearsing(wanted, running, repository, teller).run()
+        return _Rehearsal(wanted, running, repository, printer).run()
 
 
-class _Rehearsing:
+class _Rehearsal:
     def __init__(
-        self, wanted: RehearsalRequest, running: ScratchLegion, repository: Path, teller: StoryPrinter
+        self, wanted: RehearsalRequest, running: ScratchLegion, repository: Path, printer: StoryPrinter
     ) -> None:
         self._wanted = wanted
-        self._company = running
+        self._running = running
         self._cwd = str(repository)
-        self._teller = teller
+        self._printer = printer
         self._story = Story()
         self._keys: dict[int, str] = {}
         self._events: list[EventLine] = []
-        self._blows: list[Blow] = []
+        self._kills: list[Kill] = []
 
     def run(self) -> tuple[Rehearsed, Graph]:
-        legion = self._company.legion
+        legion = self._running.legion
         hub = adopt(legion, self._wanted.source, Path(self._cwd))
         claude = claude_version(legion.doctor(None))
         tickets = [playable(ticket) for ticket in self._wanted.tickets]
         made = legion.dispatch(Dispatch(cwd=self._cwd, tickets=tickets))
         self._keys = {number: key for key, number in made.keys.items()}
-        began = self._teller.seconds
-        with self._teller.on_stage(), EventFollower(self._company.scratch.data) as news:
-            self._watch(news, made.ids)
-            seconds = self._teller.seconds - began
-            self._teller.say()
-        legion = self._company.legion
+        began = self._printer.seconds
+        with self._printer.live(), EventFollower(self._running.scratch.data) as events:
+            self._watch(events, made.ids)
+            seconds = self._printer.seconds - began
+            self._printer.print_line()
+        legion = self._running.legion
         pages = [legion.ticket(number) for number in made.ids]
         graph = legion.graph(self._cwd)
         project = legion.status(self._cwd).project
         assert project is not None, "the clone is a project"
         evidence = LandedFacts(hub=hub, target=project.target, events=self._events, pages=pages)
-        course = RehearsalRecord(
+        record = RehearsalRecord(
             keys=self._keys,
             pages=pages,
             graph=graph,
             events=self._events,
-            blows=self._blows,
-            asked=self._company.stage.lines(),
-            spent=spent(self._company, made.ids),
+            kills=self._kills,
+            asked=self._running.stage.lines(),
+            spent=play_cost(self._running, made.ids),
             seconds=seconds,
             claude=claude,
             seed=self._wanted.seed,
             problems=losses(evidence),
-            folder=str(self._company.scratch.folder) if self._wanted.keep else None,
+            folder=str(self._running.scratch.folder) if self._wanted.keep else None,
         )
-        return report(course), graph
+        return report(record), graph
 
-    def _watch(self, news: EventFollower, ids: list[int]) -> None:
-        """Until nothing more happens to any ticket by itself. The daemon may be killed meanwhile, also by us."""
+    def _watch(self, events: EventFollower, ids: list[int]) -> None:
+        """Follow the events until no ticket can change by itself. The chaos may kill the daemon meanwhile."""
         seed = self._wanted.seed
-        chaos = None if seed is None else KillChaos(self._company.scratch, seed, len(ids))
-        told: dict[int, TicketLine] = {}
+        chaos = None if seed is None else KillChaos(self._running.scratch, seed, len(ids))
+        tickets: dict[int, TicketLine] = {}
         while True:
-            for event in news.wait(TICK):
+            for event in events.wait(TICK):
                 self._events.append(event)
-                happening = self._story.of(event, told)
-                if happening is not None:
-                    self._teller.tell(happening)
+                line = self._story.of(event, tickets)
+                if line is not None:
+                    self._printer.print_event(line)
             try:
-                state = self._look(ids, chaos)
+                state = self._step(ids, chaos)
             except NotRunning:
                 continue
-            told = {ticket.id: ticket for ticket in state.tickets}
-            self._teller.show(state.tickets)
-            if state.settled and news.caught_up(state.last_event):
+            tickets = {ticket.id: ticket for ticket in state.tickets}
+            self._printer.show(state.tickets)
+            if state.settled and events.caught_up(state.last_event):
                 return
 
-    def _look(self, ids: list[int], chaos: KillChaos | None) -> WaitState:
-        legion = self._company.legion
+    def _step(self, ids: list[int], chaos: KillChaos | None) -> WaitState:
+        legion = self._running.legion
         state = legion.wait(None, ids, timeout=0)
-        blow = None if chaos is None else chaos.strike(legion, state.tickets, self._teller.seconds)
-        if blow is not None:
-            self._blows.append(blow)
-            self._teller.tell(StoryLine(blow.words, "failed", blow.ticket))
+        kill = None if chaos is None else chaos.strike(legion, state.tickets, self._printer.seconds)
+        if kill is not None:
+            self._kills.append(kill)
+            self._printer.print_event(StoryLine(kill.text, "failed", kill.ticket))
         return state

@@ -1,4 +1,4 @@
-"""How a rehearsal went: the graph, who took how long, in which order it landed, what it met."""
+"""The report of a rehearsal: the graph, the time of each ticket, the order of landings, and the errors."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from legion.cli.base.output import Cell, Colour, Screen, count, duration, fine_duration, harmless
 from legion.cli.base.states import state_cell
 from legion.cli.board.graph import drawing_of
-from legion.demo.chaos import Blow
+from legion.demo.chaos import Kill
 from legion.demo.cost import PlayCost
 from legion.domain.tickets import board
 from legion.rehearsal.protocol.log import LogLine, RequestKind
@@ -31,7 +31,7 @@ class RehearsedTicket:
     seconds: float
     """From the start of its first run to its end."""
     cause: str = ""
-    """Why its last attempt did not make it: `checks`, `conflict`, `review` or `attempt`. Empty if it went on."""
+    """Why its last attempt failed: `checks`, `conflict`, `review` or `attempt`. Empty if it did not."""
 
 
 @dataclass(kw_only=True)
@@ -42,41 +42,41 @@ class Rehearsed:
     ok: bool
     """Every ticket is done, and nothing was lost."""
     problems: list[str]
-    """What was lost or never ended; empty where nothing was."""
+    """What was lost or never ended."""
     seed: int | None
-    """Of the chaos, where there was some."""
+    """Seed of the chaos; None without."""
     seconds: float
     chain: list[int]
-    """The tickets after one another that took longest."""
+    """The chain of dependent tickets that took longest."""
     chain_seconds: float
     claude: str
     """The version of Claude Code that played the agents."""
     landed: list[int]
     """Tickets in the order in which they landed."""
     limits: int
-    """How often a ticket was parked until a limit was over."""
+    """How often a ticket was parked until a limit ended."""
     troubles: dict[str, int]
-    """What the scripted model refused, by kind."""
+    """Errors of the scripted model, by kind."""
     killed: list[str]
     requests: int
-    """To the scripted model; like the next two as it and the gateway say. Nothing was spent."""
+    """To the scripted model; like the next two as it reports them. Nothing was spent."""
     tokens: int
     usd: float
     tickets: list[RehearsedTicket]
     edges: list[list[int]] = field(default_factory=list)
     folder: str | None = None
-    """Where all of it still lies, if it was to be kept."""
+    """The folder with all files, if it was kept."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class RehearsalRecord:
-    """What the report is made of."""
+    """The data for a report."""
 
     keys: Mapping[int, str]
     pages: Sequence[TicketPage]
     graph: Graph
     events: Sequence[EventLine]
-    blows: Sequence[Blow]
+    kills: Sequence[Kill]
     asked: Sequence[LogLine]
     """Requests to the scripted model."""
     spent: PlayCost
@@ -87,28 +87,28 @@ class RehearsalRecord:
     folder: str | None
 
 
-def report(course: RehearsalRecord) -> Rehearsed:
-    tickets = [_ticket(course.keys.get(page.ticket.id, ""), page) for page in course.pages]
+def report(record: RehearsalRecord) -> Rehearsed:
+    tickets = [_ticket(record.keys.get(page.ticket.id, ""), page) for page in record.pages]
     took = {ticket.id: ticket.seconds for ticket in tickets}
     chain = board.critical_path({ticket.id: ticket.after for ticket in tickets}, took)
     return Rehearsed(
-        ok=not course.problems and all(ticket.state == "done" for ticket in tickets),
-        problems=list(course.problems),
-        seed=course.seed,
-        seconds=round(course.seconds, 1),
+        ok=not record.problems and all(ticket.state == "done" for ticket in tickets),
+        problems=list(record.problems),
+        seed=record.seed,
+        seconds=round(record.seconds, 1),
         chain=chain,
         chain_seconds=round(sum(took[number] for number in chain), 1),
-        claude=course.claude,
-        landed=[event.ticket for event in course.events if event.kind == "landing.landed" and event.ticket is not None],
-        limits=sum(_is_limit(event) for event in course.events),
-        troubles=dict(Counter(_trouble(line) for line in course.asked if line.kind is RequestKind.TROUBLE)),
-        killed=[blow.words for blow in course.blows],
-        requests=course.spent.requests,
-        tokens=course.spent.tokens,
-        usd=course.spent.usd,
+        claude=record.claude,
+        landed=[event.ticket for event in record.events if event.kind == "landing.landed" and event.ticket is not None],
+        limits=sum(_is_limit(event) for event in record.events),
+        troubles=dict(Counter(_trouble(line) for line in record.asked if line.kind is RequestKind.TROUBLE)),
+        killed=[kill.text for kill in record.kills],
+        requests=record.spent.requests,
+        tokens=record.spent.tokens,
+        usd=record.spent.usd,
         tickets=tickets,
-        edges=course.graph.edges,
-        folder=course.folder,
+        edges=record.graph.edges,
+        folder=record.folder,
     )
 
 
@@ -177,21 +177,21 @@ def _sentences(rehearsed: Rehearsed) -> Iterator[str]:
     if len(rehearsed.chain) > 1:
         chain = " → ".join(str(number) for number in rehearsed.chain)
         yield f"  The longest chain is {chain}, {duration(rehearsed.chain_seconds)}: more agents do not shorten that."
-    yield f"  {PlayCost(requests=rehearsed.requests, tokens=rehearsed.tokens, usd=rehearsed.usd).words}."
+    yield f"  {PlayCost(requests=rehearsed.requests, tokens=rehearsed.tokens, usd=rehearsed.usd).text}."
     if rehearsed.seed is not None:
         met = ", ".join(f"{number} x {kind}" for kind, number in sorted(rehearsed.troubles.items())) or "none"
         kills = count(len(rehearsed.killed), "kill")
         yield f"  Chaos with seed {rehearsed.seed}: {kills}; trouble with the model: {met}."
     if rehearsed.limits:
-        yield f"  {count(rehearsed.limits, 'time')} a ticket waited for a limit to be over and went on."
+        yield f"  {count(rehearsed.limits, 'time')} a ticket waited for a limit to end and continued."
 
 
 def _verdict(rehearsed: Rehearsed, screen: Screen) -> Iterator[str]:
     done = sum(ticket.state == "done" for ticket in rehearsed.tickets)
     total = count(len(rehearsed.tickets), "ticket")
     if rehearsed.ok:
-        said = f"All {total} ended well." if len(rehearsed.tickets) > 1 else "The ticket ended well."
-        yield screen.line(Cell(f"  {said}", Colour.GREEN))
+        text = f"All {total} ended well." if len(rehearsed.tickets) > 1 else "The ticket ended well."
+        yield screen.line(Cell(f"  {text}", Colour.GREEN))
     else:
         yield screen.line(Cell(f"  {done} of {total} ended well.", Colour.RED))
         for ticket in rehearsed.tickets:
@@ -201,11 +201,11 @@ def _verdict(rehearsed: Rehearsed, screen: Screen) -> Iterator[str]:
     if any(ticket.state == "failed" and ticket.cause == "conflict" for ticket in rehearsed.tickets):
         yield '  For conflicts: let one come `after` the other, or name `files` and set `conflicts.overlap` to "rule".'
     if not rehearsed.problems:
-        said = "Nothing was lost: all ended, and the target only moved to tested commits."
-        yield screen.line(Cell(f"  {said}", Colour.GREEN))
+        text = "Nothing was lost: all tickets ended, and the target only moved to tested commits."
+        yield screen.line(Cell(f"  {text}", Colour.GREEN))
     for problem in rehearsed.problems:
-        yield screen.line(Cell(f"  Not as it should be: {harmless(problem)}", Colour.RED))
+        yield screen.line(Cell(f"  Problem: {harmless(problem)}", Colour.RED))
     if rehearsed.folder is None and not rehearsed.ok:
-        yield "  `--keep` leaves all of it for a look: what an agent was told, what it said, which check was red."
+        yield "  `--keep` keeps all files: briefings, answers of agents, and the output of checks."
     if rehearsed.folder is not None:
-        yield f"  All of it is still there: {rehearsed.folder}/legion status"
+        yield f"  All files are kept; run {rehearsed.folder}/legion status"

@@ -1,6 +1,6 @@
-"""A Legion of its own in one folder, for as long as a play takes: data, settings, a scripted provider, the processes.
+"""A temporary Legion in one folder: data, settings, a scripted provider and the processes.
 
-Nothing of the person's own Legion is read or touched, and nothing stays running. Knows no ticket and no repository.
+The person's own Legion is neither read nor changed, and no process stays. Independent of tickets and repositories.
 """
 
 from __future__ import annotations
@@ -35,16 +35,16 @@ from legion.wire.projects import Doctor, Where
 PROVIDER = "rehearsal"
 DRIVER = "claude"
 _CLAUDE = "Claude Code"
-"""What the doctor calls it."""
+"""Its name in the findings of `legion doctor`."""
 _PORT, _GATEWAY_PORT = 16666, 16671
-"""Away from those of the person's own Legion; where one is taken, the next free one is used."""
+"""Different from the person's own Legion; where one is in use, the next free one is taken."""
 _SLOTS = 32
-_LAST_MOMENTS = 15.0
-"""Seconds that agents get to end after they were told to."""
-_LOOK_AGAIN = 0.05
+_GRACE = 15.0
+"""Seconds that agents get to end."""
+_POLL = 0.05
 
 _SETTINGS = """\
-# Settings of this folder alone; your own are not touched.
+# Settings of this folder only; your own are not changed.
 default_driver = "claude"
 
 [daemon]
@@ -54,17 +54,17 @@ slots = {slots}
 
 [claude]
 provider = "{provider}"
-# Commands of agents are scripted, and need no question where there is no sandbox either.
+# Commands of agents are scripted: no permission is needed, with or without a sandbox.
 allow = ["Bash"]
 
 [models]
-# A scripted model is none the stronger under another name.
+# Another name would not make a scripted model stronger.
 escalation = []
 fresh_eyes = false
 """
 
 _PROVIDERS = """\
-# The scripted model. It takes any key, so this one opens nothing else.
+# The scripted model. It accepts any key; this one is worthless elsewhere.
 [{provider}]
 url = "{url}"
 key_file = "{key}"
@@ -101,7 +101,7 @@ class Scratch:
 
     @property
     def shortcut(self) -> Path:
-        """The command line for whoever looks around afterwards."""
+        """A command `legion` for this folder, for later inspection."""
         return self.folder / "legion"
 
     @property
@@ -109,21 +109,21 @@ class Scratch:
         return GatewayFolder(DataDir(self.data).gateway)
 
     def prepare(self, more_settings: str = "", *, slots: int | None = None) -> None:
-        """`slots` are agents at once; None: as many as the project says."""
-        known = _SETTINGS.format(port=_PORT, gateway_port=_GATEWAY_PORT, slots=slots or _SLOTS, provider=PROVIDER)
-        self.settings.write_text(f"{known}\n{more_settings}", "utf-8")
+        """Write the settings. `slots`: agents in parallel; None: as many as the project allows."""
+        settings = _SETTINGS.format(port=_PORT, gateway_port=_GATEWAY_PORT, slots=slots or _SLOTS, provider=PROVIDER)
+        self.settings.write_text(f"{settings}\n{more_settings}", "utf-8")
         files.write_whole(self.key, "scripted-and-worth-nothing\n", mode=0o600)
-        words = {
+        values = {
             "data": self.data,
             "settings": self.settings,
             "source": Path(legion.__file__).parent.parent,
             "python": sys.executable,
         }
-        self.shortcut.write_text(_SHORTCUT.format(**{name: shlex.quote(str(value)) for name, value in words.items()}))
+        self.shortcut.write_text(_SHORTCUT.format(**{name: shlex.quote(str(value)) for name, value in values.items()}))
         self.shortcut.chmod(0o755)
 
     def use(self) -> None:
-        """From here on this process, and what it starts, know nothing of the person's own Legion."""
+        """Make this process and those it starts use this folder instead of the person's own Legion."""
         for name in ("LEGION_URL", "LEGION_TOKEN", "LEGION_DATA_DIR"):
             os.environ.pop(name, None)
         os.environ["LEGION_CONFIG"] = str(self.settings)
@@ -131,23 +131,23 @@ class Scratch:
 
 @dataclass(frozen=True, kw_only=True)
 class ScratchLegion:
-    """A Legion that runs, and the scripted model that its agents talk to."""
+    """A running Legion, and the scripted model of its agents."""
 
     scratch: Scratch
     stage: Playing
 
     @property
     def legion(self) -> Legion:
-        """Its daemon, started again where somebody killed it."""
+        """A client of its daemon, which is started again if it was killed."""
         return start.start(self.scratch.data)
 
 
 @contextmanager
-def company(
+def running_scratch(
     scratch: Scratch, scripts: Path, *, repository: Path, default: str | None = None, chaos: int | None = None
 ) -> Iterator[ScratchLegion]:
-    """Everything runs, from here to the end of the block. However that ends, nothing of it stays behind."""
-    with _ended_by_signals(), rehearsal.playing(scripts, scratch.folder, default=default, chaos=chaos) as stage:
+    """Run Legion and the scripted model during the block, and end all processes after it, in any case."""
+    with _exit_on_signals(), rehearsal.playing(scripts, scratch.folder, default=default, chaos=chaos) as stage:
         scratch.providers.write_text(
             _PROVIDERS.format(provider=PROVIDER, url=stage.url, key=_escaped(scratch.key)), "utf-8"
         )
@@ -161,41 +161,41 @@ def company(
 
 
 def claude_version(doctor: Doctor) -> str:
-    """Of the program that plays the agents. Raises LegionError where there is none."""
+    """The version of Claude Code. Raises LegionError where it is missing."""
     found = next((finding for finding in doctor.findings if finding.name == _CLAUDE), None)
     version = None if found is None else re.match(r"[0-9.]+", found.detail)
     if found is None or version is None:
-        raise LegionError(found.detail if found is not None else "Legion does not know Claude Code: update it.")
+        raise LegionError(found.detail if found is not None else "Legion does not know Claude Code: update Legion.")
     return version[0]
 
 
 def runner_of(scratch: Scratch, ticket: int, run: int) -> int | None:
-    """The process that holds the run, as the run's own journal tells it."""
-    return _told(_run_folder(scratch, ticket, run), "opened", "runner")
+    """The runner's pid, from the journal of the run."""
+    return _recorded_pid(_run_folder(scratch, ticket, run), "opened", "runner")
 
 
 def agent_of(scratch: Scratch, ticket: int, run: int) -> int | None:
-    """The first process of its agent program, once that has begun or resumed its conversation."""
+    """The first pid of its agent program, once that has started or resumed its conversation."""
     folder = _run_folder(scratch, ticket, run)
     talks = any(event["kind"] == "conversation" for event in _journal(folder))
-    return _told(folder, "started", "pid") if talks else None
+    return _recorded_pid(folder, "started", "pid") if talks else None
 
 
-def is_inside_a_tool(scratch: Scratch, ticket: int, run: int, words: str) -> bool:
-    """Whether its agent has begun a call whose input holds these words, and has written that into its conversation."""
-    begun = any(
-        event["kind"] == "begins" and words in str(event.get("input"))
+def is_inside_a_tool(scratch: Scratch, ticket: int, run: int, text: str) -> bool:
+    """Whether its agent has started a call whose input holds this text, and has stored it in its conversation."""
+    started = any(
+        event["kind"] == "begins" and text in str(event.get("input"))
         for event in _journal(_run_folder(scratch, ticket, run))
     )
     conversations = DataDir(scratch.data).projects.glob(f"*/agents/ticket-{ticket}/claude/projects/*/*.jsonl")
-    return begun and any(words in file.read_text("utf-8", "replace") for file in conversations)
+    return started and any(text in file.read_text("utf-8", "replace") for file in conversations)
 
 
 def _run_folder(scratch: Scratch, ticket: int, run: int) -> Path:
     return DataDir(scratch.data).runs / f"ticket-{ticket}-run-{run}"
 
 
-def _told(folder: Path, kind: str, fact: str) -> int | None:
+def _recorded_pid(folder: Path, kind: str, fact: str) -> int | None:
     return next((int(str(event[fact])) for event in _journal(folder) if event["kind"] == kind), None)
 
 
@@ -208,8 +208,8 @@ def _journal(folder: Path) -> Iterator[dict[str, object]]:
 
 
 @contextmanager
-def _ended_by_signals() -> Iterator[None]:
-    """A polite kill unwinds like Ctrl-C does, so that all processes are ended too."""
+def _exit_on_signals() -> Iterator[None]:
+    """Turn SIGTERM and SIGHUP into an exit that unwinds like Ctrl-C, so that all processes are ended."""
 
     def end(number: int, frame: FrameType | None) -> None:
         raise SystemExit(128 + number)
@@ -223,37 +223,37 @@ def _ended_by_signals() -> Iterator[None]:
 
 
 def _end(scratch: Scratch, repository: Path) -> None:
-    """Agents first, so that the daemon can still write down how they ended; then the daemon and the gateway."""
+    """End the agents first, so that the daemon can record how they ended; then the daemon and the gateway."""
     runs = DataDir(scratch.data).runs
-    if _living(runs):
+    if _running(runs):
         with suppress(LegionError):
             find(scratch.data).stop_all(Where(cwd=str(repository)))
-    _see_off(runs)
+    _wait_or_kill(runs)
     with suppress(Retryable):
         start.stop(scratch.data)
-    # One may have begun at the last moment.
-    _see_off(runs)
+    # One may have started at the last moment.
+    _wait_or_kill(runs)
     with suppress(Retryable):
         gateway.end(scratch.gateway)
 
 
-def _living(runs: Path) -> list[Path]:
+def _running(runs: Path) -> list[Path]:
     return [lock.parent for lock in runs.glob("*/lock") if files.is_locked(lock)]
 
 
-def _see_off(runs: Path) -> None:
-    """Until no runner lives; who takes too long is killed."""
-    deadline = time.monotonic() + _LAST_MOMENTS
-    while living := _living(runs):
+def _wait_or_kill(runs: Path) -> None:
+    """Wait until no runner is left; kill those that take too long."""
+    deadline = time.monotonic() + _GRACE
+    while running := _running(runs):
         if time.monotonic() > deadline:
-            for folder in living:
-                pid = _told(folder, "opened", "runner")
+            for folder in running:
+                pid = _recorded_pid(folder, "opened", "runner")
                 if pid is not None:
                     with suppress(ProcessLookupError):
                         os.kill(pid, signal.SIGKILL)
             return
         # A lock cannot be waited for with a deadline.
-        time.sleep(_LOOK_AGAIN)
+        time.sleep(_POLL)
 
 
 def _escaped(path: Path) -> str:

@@ -1,4 +1,4 @@
-"""The demo's folder: a scratch repository, and the Legion that is for it alone."""
+"""The folder of the demo: a sample repository, and a temporary Legion."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from legion.system.process import FinishedProcess, ProgramMissing
 from legion.wire.errors import BadInput, LegionError, NotAllowed
 
 SCRIPTS = Path(__file__).parent / "scripts"
-"""What the agents' model says, one file for each ticket."""
+"""Scripts of the model, one file per ticket."""
 
 _FILE = re.compile(r"^-- (\S+) --\n", re.MULTILINE)
 
@@ -32,16 +32,16 @@ class DemoFolder:
     def scratch(self) -> Scratch:
         return Scratch(self.folder)
 
-    def git(self, *words: str) -> str:
-        return _successful(["git", *words], self.repository).text.strip()
+    def git(self, *arguments: str) -> str:
+        return _run(["git", *arguments], self.repository).text.strip()
 
     def check(self) -> FinishedProcess:
-        """The project's own check in the plain checkout, where no setup ever ran."""
+        """Run the project's check in the plain checkout, without [setup]."""
         return process.run(["python3", "-B", "-m", "unittest", "-q"], cwd=self.repository, env=_environment())
 
 
 def prepare(folder: Path | None) -> DemoFolder:
-    """Everything on disk that the demo needs, in a new folder."""
+    """Create all files of the demo in a new folder."""
     stage = DemoFolder(_new_folder(folder))
     _unpack("repository.txtar", stage.repository)
     stage.scratch.prepare()
@@ -55,16 +55,16 @@ def _new_folder(wanted: Path | None) -> Path:
     folder = wanted.expanduser().absolute()
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        taken = any(folder.iterdir())
+        is_used = any(folder.iterdir())
     except OSError as error:
         raise NotAllowed(f"{folder} cannot be used for the demo ({error.strerror}): name another folder.") from None
-    if taken:
+    if is_used:
         raise BadInput(f"{folder} is not empty: name a new folder for the demo.")
     return folder
 
 
 def _unpack(archive: str, folder: Path) -> None:
-    """An archive is one text: a line `-- path --` before each file."""
+    """Unpack an archive: one text with a line `-- path --` before each file."""
     parts = _FILE.split(importlib.resources.files("legion.demo").joinpath(archive).read_text())
     for name, text in zip(parts[1::2], parts[2::2], strict=True):
         file = folder / name
@@ -80,16 +80,16 @@ def _commit_everything(stage: DemoFolder) -> None:
     stage.git("commit", "--quiet", "--no-gpg-sign", "--message", "A small library for invoices")
 
 
-def _successful(words: list[str], cwd: Path) -> FinishedProcess:
+def _run(command: list[str], cwd: Path) -> FinishedProcess:
     try:
-        done = process.run(words, cwd=cwd, env=_environment())
+        done = process.run(command, cwd=cwd, env=_environment())
     except ProgramMissing as missing:
         raise LegionError(f"The demo needs {missing}, which is not installed: install it and try again.") from None
     if done.code != 0:
-        raise LegionError(f"`{' '.join(words)}` failed: {done.complaint}")
+        raise LegionError(f"`{' '.join(command)}` failed: {done.complaint}")
     return done
 
 
 def _environment() -> dict[str, str]:
-    """Without what would point git elsewhere, as it does inside a git hook."""
+    """The environment without GIT_ and PYTHON variables, which would point the programs elsewhere."""
     return {name: value for name, value in os.environ.items() if not name.startswith(("GIT_", "PYTHON"))}

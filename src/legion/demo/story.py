@@ -1,4 +1,4 @@
-"""What a person sees while it runs: a line for everything that happens, and on a terminal the board below them."""
+"""The live output of demo and rehearsal: a line for each event, and on a terminal the board below them."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from legion.cli.base.output import Cell, Colour, Screen, harmless
 from legion.cli.base.states import state_cell, style_of, symbol
 from legion.wire.tickets import EventLine, TicketLine
 
-_LOUD = ("done", "parked", "failed")
-"""States whose lines are coloured as a whole; of the others only the symbol is."""
+_COLOURED = ("done", "parked", "failed")
+"""States whose complete line is coloured; of the others only the symbol."""
 
 
 @dataclass(frozen=True)
 class StoryLine:
-    """One line of the story. `state` gives it its symbol and colour."""
+    """One line of output; `state` determines its symbol and colour."""
 
     text: str
     state: str = ""
@@ -26,7 +26,7 @@ class StoryLine:
 
 
 class StoryPrinter:
-    """Lines stay where they are; the board is taken away before each and drawn again below."""
+    """Prints lines above the board: the board is erased before each line and drawn again below it."""
 
     def __init__(self, stream: TextIO, screen: Screen, *, board: bool) -> None:
         self._stream = stream
@@ -41,8 +41,8 @@ class StoryPrinter:
         return time.monotonic() - self._began
 
     @contextmanager
-    def on_stage(self) -> Iterator[None]:
-        """Leaves the terminal as it was, however it ends."""
+    def live(self) -> Iterator[None]:
+        """Hide the cursor during the block, and restore the terminal in any case."""
         if self._with_board:
             self._stream.write("\x1b[?25l")
         try:
@@ -54,28 +54,28 @@ class StoryPrinter:
                 self._stream.write("\x1b[?25h")
             self._stream.flush()
 
-    def say(self, line: str = "") -> None:
+    def print_line(self, line: str = "") -> None:
         self._erase()
         self._stream.write(line + "\n")
         self._draw()
 
-    def tell(self, happening: StoryLine) -> None:
-        """With the time since the start in front."""
-        screen, state = self._screen, happening.state
+    def print_event(self, line: StoryLine) -> None:
+        """Print the line, with the time since the start."""
+        screen, state = self._screen, line.state
         colour = style_of(state).colour if state else Colour.NONE
         mark = symbol(screen, state) if state else " "
-        number = f"#{happening.ticket} " if happening.ticket else ""
-        self.say(
+        number = f"#{line.ticket} " if line.ticket else ""
+        self.print_line(
             screen.line(
                 Cell(f"{self.seconds:5.1f}s ", Colour.DIM),
                 Cell(f"{mark} ", colour),
                 Cell(number, Colour.BOLD),
-                Cell(harmless(happening.text), colour if state in _LOUD else Colour.NONE),
+                Cell(harmless(line.text), colour if state in _COLOURED else Colour.NONE),
             )
         )
 
     def show(self, tickets: Sequence[TicketLine]) -> None:
-        """The board as it is now."""
+        """Draw the current board."""
         if self._with_board:
             self._screen = Screen.of(self._stream, plain=not self._screen.colours)
             self._board = ["", *board_of(tickets, self._screen)]
@@ -101,28 +101,28 @@ def board_of(tickets: Sequence[TicketLine], screen: Screen) -> list[str]:
             state_cell(screen, ticket.state),
             Cell(f"#{ticket.id}", Colour.BOLD),
             Cell(harmless(ticket.title)),
-            Cell(_shortly(ticket), Colour.DIM),
+            Cell(_activity(ticket), Colour.DIM),
         ]
         for ticket in sorted(tickets, key=lambda ticket: ticket.id)
     ]
     return screen.table(rows, indent=1)
 
 
-def _shortly(ticket: TicketLine) -> str:
-    """The last column. What ended has said its reason in a line of its own."""
+def _activity(ticket: TicketLine) -> str:
+    """The last column. The reason of an ended ticket has a line of its own."""
     attempt = f"attempt {ticket.attempt}" if ticket.attempt > 1 else ""
     doing = "" if ticket.state in ("done", "failed") else harmless(ticket.doing).removeprefix("agent ")
-    return ", ".join(word for word in (attempt, doing) if word)
+    return ", ".join(part for part in (attempt, doing) if part)
 
 
 class Story:
-    """Events in words. Remembers who has begun, since a second beginning is another story."""
+    """Describes events. Remembers which tickets have started, to tell a resumption from a start."""
 
     def __init__(self) -> None:
-        self._begun: set[int] = set()
+        self._started: set[int] = set()
 
-    def of(self, event: EventLine, told: Mapping[int, TicketLine]) -> StoryLine | None:
-        """The event in words, or None where it says nothing that a person waits for."""
+    def of(self, event: EventLine, tickets: Mapping[int, TicketLine]) -> StoryLine | None:
+        """A line for the event; None for events that do not matter to a person."""
         data, number = event.data, event.ticket
         if event.kind == "target.green":
             return StoryLine("the checks are green on the code as it is", "done")
@@ -131,10 +131,10 @@ class Story:
         if number is None:
             return None
         if event.kind == "run.started":
-            goes_on = f"its agent goes on with attempt {data.get('attempt')}"
-            begins = goes_on if number in self._begun else "an agent starts"
-            self._begun.add(number)
-            return StoryLine(f"{begins}: {_title(told, number)}", "working", number)
+            resumes = f"its agent resumes in attempt {data.get('attempt')}"
+            start = resumes if number in self._started else "an agent starts"
+            self._started.add(number)
+            return StoryLine(f"{start}: {_title(tickets, number)}", "working", number)
         if event.kind == "check.receipt":
             return StoryLine(f"its own proof is {data.get('verdict')}", "checking", number)
         if event.kind == "landing.landed":
@@ -146,7 +146,7 @@ def _moved(number: int, data: Mapping[str, object]) -> StoryLine | None:
     reason = data.get("reason")
     match data.get("step"):
         case "confirm":
-            return StoryLine("the checkpoint holds: what waited for it may start", "done", number)
+            return StoryLine("the checkpoint passed: tickets after it may start", "done", number)
         case "tryagain":
             return StoryLine(f"goes back: {reason}", "parked", number)
         case "resume":
@@ -156,10 +156,10 @@ def _moved(number: int, data: Mapping[str, object]) -> StoryLine | None:
         case "fail":
             return StoryLine(f"failed: {reason}", "failed", number)
         case "inspect":
-            return StoryLine("the checkpoint's turn: the checks run on what has landed", "checking", number)
+            return StoryLine("the checkpoint starts: the checks run on what has landed", "checking", number)
         case _:
             return None
 
 
-def _title(told: Mapping[int, TicketLine], number: int) -> str:
-    return told[number].title if number in told else f"ticket {number}"
+def _title(tickets: Mapping[int, TicketLine], number: int) -> str:
+    return tickets[number].title if number in tickets else f"ticket {number}"

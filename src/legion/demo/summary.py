@@ -1,4 +1,4 @@
-"""How it went: judged by what the daemon remembers, never by what was meant to happen."""
+"""The summary of the demo, judged by what the daemon recorded."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class TicketSummary:
     """How each run of its agent ended."""
     green_receipts: int
     red_receipts: int
-    """Of its own proofs and of the commit that it landed with."""
+    """Receipts of its own proofs and of the commit with which it landed."""
     seconds: float
     """From the start of its first run to its end."""
     landed: str | None
@@ -43,7 +43,7 @@ class Summary:
     schema: str = "legion.demo/1"
     ok: bool
     problems: list[str]
-    """What did not go as it should; empty where all did."""
+    """What did not go as intended."""
     seconds: float
     folder: str
     repository: str
@@ -52,11 +52,11 @@ class Summary:
     claude: str
     """The version of Claude Code that played the agents."""
     commits: int
-    """That `collect` brought into the repository."""
+    """Commits that `collect` brought into the repository."""
     receipts: int
     red_receipts: int
     requests: int
-    """To the scripted model; like the next two as it and the gateway say. Nothing was spent."""
+    """To the scripted model; like the next two as it reports them. Nothing was spent."""
     tokens: int
     usd: float
     tickets: list[TicketSummary]
@@ -65,7 +65,7 @@ class Summary:
 
 @dataclass(frozen=True, kw_only=True)
 class DemoResult:
-    """What the summary is made of."""
+    """The data for a summary."""
 
     stage: DemoFolder
     sandbox: str
@@ -75,10 +75,10 @@ class DemoResult:
     pages: Sequence[tuple[DemoTicket, TicketPage]]
     graph: Graph
     verdicts: Sequence[str]
-    """Of all receipts, those of batches included."""
+    """Verdicts of all receipts, those of batches included."""
     collected: CollectResult | None
     problems: Sequence[str]
-    """Found on the way."""
+    """Problems found during the run."""
 
 
 def summarise(outcome: DemoResult) -> Summary:
@@ -110,11 +110,11 @@ def _problems(outcome: DemoResult) -> Iterator[str]:
             why = f" ({page.ticket.reason})" if page.ticket.reason else ""
             yield f"Ticket {number} is {state}{why}; it should be {part.ends}."
         elif not part.happened(page):
-            yield f"Ticket {number} is {state}, but not this way: {part.story}."
+            yield f"Ticket {number} is {state}, but not as expected: {part.story}."
     pair = [page for part, page in outcome.pages if part.ticket.key in _PAIR]
     if pair and not any(met_a_conflict(page) for page in pair):
         named = numbers(page.ticket.id for page in pair)
-        yield f"Tickets {named} change the same lines, and none of them had to resolve a conflict."
+        yield f"Tickets {named} change the same lines, but none of them had to resolve a conflict."
     if outcome.collected is None:
         yield "The landed work did not reach the repository."
 
@@ -168,7 +168,7 @@ def _narrower(screen: Screen) -> Screen:
 
 
 def _table(summary: Summary, screen: Screen) -> Iterator[str]:
-    """Two lines each, so that a story is not cut on a narrow screen."""
+    """Two lines per ticket, so that no text is cut on a narrow screen."""
     heads = [Cell(head, Colour.DIM) for head in ("", "", "", "attempts", "receipts", "time")]
     rows = [heads]
     for ticket in summary.tickets:
@@ -199,21 +199,21 @@ def _totals(summary: Summary, screen: Screen) -> Iterator[str]:
     yield f"  {tickets}: {landed} landed, {checkpoints} checkpoint passed, {failed} failed."
     receipts = f"{count(summary.receipts, 'receipt')} ({summary.red_receipts} red)"
     yield f"  {count(runs, 'run')} of Claude Code {summary.claude}, {receipts}, {summary.seconds:.0f} s in all."
-    yield f"  {PlayCost(requests=summary.requests, tokens=summary.tokens, usd=summary.usd).words}."
+    yield f"  {PlayCost(requests=summary.requests, tokens=summary.tokens, usd=summary.usd).text}."
     if summary.ok:
         yield screen.line(Cell("  Everything ended as it should, and nothing was lost.", Colour.GREEN))
     for problem in summary.problems:
-        yield screen.line(Cell(f"  Not as it should be: {harmless(problem)}", Colour.RED))
+        yield screen.line(Cell(f"  Problem: {harmless(problem)}", Colour.RED))
 
 
 def _next_steps(summary: Summary, screen: Screen) -> Iterator[str]:
-    yield screen.bold("All of it is still there, for a look")
+    yield screen.bold("All files are still there")
     steps = [
         (f"cd {summary.repository}", ""),
         ("git log --graph --oneline", f"{count(summary.commits, 'commit')} that Legion landed and collected"),
         ("../legion status", "the board; starts the demo's own daemon again"),
-        ("../legion ticket 1", "what went wrong at first, and the receipts"),
-        ("../legion log 4", "what that agent said and did, until it was killed and after"),
+        ("../legion ticket 1", "its first failure, and the receipts"),
+        ("../legion log 4", "what that agent wrote and did, before and after the kill"),
         ("../legion diff 3", "a change"),
         ("../legion down", f"when you are done; then delete {summary.folder}"),
     ]

@@ -1,4 +1,4 @@
-"""The seven tickets, and what has to happen to each of them so that the demo has shown what it says."""
+"""The seven tickets of the demo, and the expected course of each."""
 
 from __future__ import annotations
 
@@ -11,31 +11,31 @@ from legion.wire.tickets import NewTicket, TicketPage
 KILLED = "printing"
 """The ticket whose runner the demo kills."""
 HALF_WRITTEN = "while kill -0"
-"""What its agent runs when there is something to lose."""
+"""Part of the command that its agent runs while it has uncommitted work."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class DemoTicket:
-    """One ticket of the play: how it has to end, and what has to have happened on the way."""
+    """One ticket of the demo: its expected end, and its expected course."""
 
     ticket: NewTicket
     ends: str
     story: str
-    """What has happened, where `happened` says so."""
+    """The course in one sentence, where `happened` is true."""
     happened: Callable[[TicketPage], bool]
 
 
 def parts() -> list[DemoTicket]:
-    return [*_at_once(), *_afterwards()]
+    return [*_independent(), *_dependent()]
 
 
-def played(script: str) -> str:
-    """How a ticket says which script its agent's model plays."""
+def script_marker(script: str) -> str:
+    """The text by which a ticket selects the script of its model."""
     return f"rehearsal: {script}"
 
 
-def _at_once() -> list[DemoTicket]:
-    """Nothing comes before these."""
+def _independent() -> list[DemoTicket]:
+    """Tickets without dependencies."""
     return [
         DemoTicket(
             ticket=NewTicket(
@@ -44,10 +44,10 @@ def _at_once() -> list[DemoTicket]:
                 text="money.cents cuts off what is smaller than a cent. It should round.",
                 criteria="Half a cent goes up: 2.345 is 235 cents. A test shows it.",
                 driver=DRIVER,
-                context=played("rounding"),
+                context=script_marker("rounding"),
             ),
             ends="done",
-            story="its check was red at first; it mended that from the feedback",
+            story="its check was red at first; it fixed that from the feedback",
             happened=lambda page: was_sent_back(page, "checks failed") and page.ticket.attempt == 2,
         ),
         DemoTicket(
@@ -57,7 +57,7 @@ def _at_once() -> list[DemoTicket]:
                 text="Invoice.discount is a percentage that comes off the sum of the lines.",
                 criteria="A lamp of 20.00 with a discount of 10 comes to 18.00.",
                 driver=DRIVER,
-                context=played("discount"),
+                context=script_marker("discount"),
             ),
             ends="done",
             story="landed",
@@ -70,7 +70,7 @@ def _at_once() -> list[DemoTicket]:
                 text="Invoice.country decides which tax the total includes. Norway has 25 percent.",
                 criteria="A lamp of 20.00 comes to 25.00 in Norway.",
                 driver=DRIVER,
-                context=played("tax"),
+                context=script_marker("tax"),
             ),
             ends="done",
             story="landed",
@@ -82,16 +82,16 @@ def _at_once() -> list[DemoTicket]:
                 title="Print an invoice as text",
                 text="invoices.printing.page gives an invoice as lines of forty columns.",
                 driver=DRIVER,
-                context=played("printing"),
+                context=script_marker("printing"),
             ),
             ends="done",
-            story="killed with a half-written file; went on with it in the same conversation",
-            happened=lambda page: was_killed_and_went_on(page) and page.ticket.attempt == 1,
+            story="killed with a half-written file; resumed in the same conversation",
+            happened=lambda page: was_killed_and_resumed(page) and page.ticket.attempt == 1,
         ),
     ]
 
 
-def _afterwards() -> list[DemoTicket]:
+def _dependent() -> list[DemoTicket]:
     return [
         DemoTicket(
             ticket=NewTicket(
@@ -111,11 +111,11 @@ def _afterwards() -> list[DemoTicket]:
                 text="invoices.export.rows gives an invoice as text for spreadsheets.",
                 prove=["python3 -m unittest -q tests.test_export"],
                 driver=DRIVER,
-                context=played("export"),
+                context=script_marker("export"),
                 after_keys=[KILLED, "amounts"],
             ),
             ends="done",
-            story="its Claude Code crashed half way; the next attempt went on from there",
+            story="its Claude Code crashed half way; the next attempt resumed from there",
             happened=lambda page: [run.outcome for run in page.runs] == ["failed", "finished"],
         ),
         DemoTicket(
@@ -124,7 +124,7 @@ def _afterwards() -> list[DemoTicket]:
                 title="Make the total ten times faster",
                 text="Invoice.total is slow for invoices with many lines.",
                 driver=DRIVER,
-                context=played("speed"),
+                context=script_marker("speed"),
                 max_attempts=2,
                 after_keys=["amounts"],
             ),
@@ -136,7 +136,7 @@ def _afterwards() -> list[DemoTicket]:
 
 
 def was_sent_back(page: TicketPage, why: str) -> bool:
-    """An attempt was refused for this reason and the next one began."""
+    """An attempt was refused for this reason, and the next one started."""
     return any(
         event.kind == "ticket.moved" and event.data.get("to") == "queued" and why in str(event.data.get("reason"))
         for event in page.history
@@ -147,8 +147,8 @@ def met_a_conflict(page: TicketPage) -> bool:
     return was_sent_back(page, "conflict") and page.ticket.state == "done"
 
 
-def was_killed_and_went_on(page: TicketPage) -> bool:
-    """The first run was lost, what it had written was saved, and the same attempt went on."""
+def was_killed_and_resumed(page: TicketPage) -> bool:
+    """The first run was lost, its files were saved, and the same attempt resumed."""
     if len(page.runs) != 2:
         return False
     first, second = page.runs

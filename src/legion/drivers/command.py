@@ -48,7 +48,7 @@ class CommandProfile(DriverProfile):
 
     def prepare(self, request: RunRequest) -> PreparedRun:
         file = request.given / "briefing.md"
-        text = f"{request.rules}\n\n{request.prompt}" if request.rules else request.prompt
+        text = f"{request.input.rules}\n\n{request.input.prompt}" if request.input.rules else request.input.prompt
         files.write_whole(file, text, mode=0o644)
         return PreparedRun(program=briefed(request.argv, cwd=request.tree, env=request.env, briefing=file))
 

@@ -105,7 +105,7 @@ class LoginLink:
 
 @dataclass(frozen=True, kw_only=True)
 class ProgramSettings:
-    """The person's settings for programs with a model."""
+    """The person's settings for programs with a model, narrowed to one run."""
 
     model: str = ""
     fallback_model: str = ""
@@ -113,21 +113,68 @@ class ProgramSettings:
     """Empty: the driver's own default."""
     allowed_tools: tuple[str, ...] = ()
     """Used without asking."""
+    tools: tuple[str, ...] | None = None
+    """The only tools of its own that the run has; None: all of them."""
     max_turns: int | None = None
     answer_within: float = 3600.0
     """Seconds that a question to a person waits for its answer."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class RunRequest:
-    """One run as the daemon asks a driver to prepare it. What a driver cannot do it may ignore."""
+class RunInput:
+    """What one run works on, for a ticket or for a standing agent's mail. What a driver cannot do it ignores."""
 
     prompt: str
     """Starts a conversation."""
-    resume_prompt: str
+    resume_prompt: str = ""
     """Continues a conversation."""
-    rules: str
+    rules: str = ""
     """For the system prompt; a program without one gets them in front of its prompt."""
+    model: str = ""
+    """Empty: as the settings say."""
+    tools: frozenset[str] | None = None
+    """The only tools it has, of those that the person's settings leave; None: all of them."""
+    allowance: float | None = None
+    """Dollars that its ticket or agent may have spent in all when the run is stopped; None: no limit."""
+    spent: float = 0.0
+    """Dollars that its ticket or agent had spent before this run."""
+    role: str = ""
+    team: str = ""
+    """Routes may name both."""
+    provider: str = ""
+    """Empty: as the person's settings say."""
+    asks: bool = False
+    prompt_id: str = ""
+    """The uuid of the message that starts the run; empty: any."""
+    tool_link: ToolLink | None = None
+    """Its access to Legion's own tools."""
+    reads_instructions: bool = True
+    """Whether the repository's instructions to agents are added to its rules."""
+    fork_of: str = ""
+    fork_at: str = ""
+    """The conversation that its own starts as a copy of, up to this entry or complete."""
+    state_store: StateStore | None = None
+    """Where the tree is recorded from call to call; None: it is not."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelSetup:
+    """What a driver with a model needs in addition."""
+
+    program: ProgramFile
+    access: GatewayEndpoint | LoginLink
+    settings: ProgramSettings
+    conversation: str
+    """A uuid of ours."""
+    budget_usd: float | None
+    """Set only where the driver has to keep it, because no gateway does."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunRequest:
+    """One run as the daemon asks a driver to prepare it."""
+
+    input: RunInput
     tree: Path
     """The worktree."""
     state: Path
@@ -138,28 +185,8 @@ class RunRequest:
     sandboxed: bool
     argv: tuple[str, ...] = ()
     """The command line of a plain program."""
-    program: ProgramFile | None = None
-    """The result of `find_program`, for a driver with a model."""
-    access: GatewayEndpoint | LoginLink | None = None
-    settings: ProgramSettings = field(default_factory=ProgramSettings)
-    conversation: str = ""
-    """A uuid of ours."""
-    prompt_id: str = ""
-    """The uuid of the message that starts the run; empty: any."""
-    model: str = ""
-    """Empty: as the settings say."""
-    tools: tuple[str, ...] | None = None
-    """The only tools of its own that it has; None: all of them."""
-    budget_usd: float | None = None
-    """Set only where the driver has to keep it, because no gateway does."""
-    asks: bool = False
-    tool_link: ToolLink | None = None
-    fork_of: str = ""
-    """The conversation that this one starts as a copy of."""
-    fork_at: str = ""
-    """The last entry that is copied; empty: all of them."""
-    state_store: StateStore | None = None
-    """Where the tree is recorded between calls; None: it is not."""
+    model: ModelSetup | None = None
+    """For a driver whose capabilities name `models`."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""The rehearsal: a scripted model that speaks the APIs of Anthropic and OpenAI, in a process of its own.
+"""The rehearsal: a scripted model with the APIs of Anthropic and OpenAI, in a process of its own.
 
-It keeps nothing of a conversation: which script and which step is asked for is read from each request.
+It stores no conversation: script and step are read from each request.
 """

@@ -1,4 +1,4 @@
-"""`python -P -m legion.rehearsal SCRIPTS`: plays the scripts of a folder until it is told to end."""
+"""`python -P -m legion.rehearsal SCRIPTS`: serves the scripts of a folder until SIGTERM."""
 
 from __future__ import annotations
 
@@ -20,41 +20,47 @@ from legion.rehearsal.protocol.log import RequestLog
 from legion.rehearsal.script import parser
 from legion.system import files
 
-_LAST_MOMENTS = 1
-"""Seconds that open answers get when it is told to end."""
+_GRACE = 1
+"""Seconds that open answers get when the process ends."""
 
 
 def main() -> int:
-    words = argparse.ArgumentParser(prog="legion.rehearsal", description=__doc__)
-    words.add_argument("scripts", type=Path, help="folder with NAME.toml files")
-    words.add_argument("--port", type=int, default=0, help="port on loopback; 0 for any free one")
-    words.add_argument("--default", help="script for conversations without a marker; `generic` fits any ticket")
-    words.add_argument("--chaos", type=int, metavar="SEED", help="trouble at random steps, the same for the same seed")
-    words.add_argument("--log", type=Path, help="file for one line of JSON per request")
-    words.add_argument("--ready", type=Path, help="file that says url and pid once it listens")
-    given = words.parse_args()
+    arguments = argparse.ArgumentParser(prog="legion.rehearsal", description=__doc__)
+    arguments.add_argument("scripts", type=Path, help="folder with NAME.toml files")
+    arguments.add_argument("--port", type=int, default=0, help="port on loopback; 0 for any free one")
+    arguments.add_argument(
+        "--default", help="script for conversations without a marker; `generic` works for any ticket"
+    )
+    arguments.add_argument(
+        "--chaos", type=int, metavar="SEED", help="errors at random steps, the same for the same seed"
+    )
+    arguments.add_argument("--log", type=Path, help="file for one line of JSON per request")
+    arguments.add_argument("--ready", type=Path, help="file for url and pid, written once it listens")
+    options = arguments.parse_args()
     try:
-        parser.read_all(given.scripts)
-        play = Play(given.scripts, given.default, None if given.chaos is None else ModelChaos(given.chaos))
-    except BadScript as mistake:
-        sys.stderr.write(f"{mistake}\n")
+        parser.read_all(options.scripts)
+        play = Play(options.scripts, options.default, None if options.chaos is None else ModelChaos(options.chaos))
+    except BadScript as error:
+        sys.stderr.write(f"{error}\n")
         return 2
     try:
-        listener = socket.create_server(("127.0.0.1", given.port), backlog=256)
+        listener = socket.create_server(("127.0.0.1", options.port), backlog=256)
     except OSError as fault:
         reason = os.strerror(fault.errno) if fault.errno else fault
-        sys.stderr.write(f"The rehearsal cannot listen on port {given.port} ({reason}): choose another with --port.\n")
+        sys.stderr.write(
+            f"The rehearsal cannot listen on port {options.port} ({reason}): choose another with --port.\n"
+        )
         return 1
-    if given.ready is not None:
+    if options.ready is not None:
         url = f"http://127.0.0.1:{listener.getsockname()[1]}"
-        files.write_whole(given.ready, json.dumps({"version": 1, "url": url, "pid": os.getpid()}))
+        files.write_whole(options.ready, json.dumps({"version": 1, "url": url, "pid": os.getpid()}))
     config = uvicorn.Config(
-        Rehearsal(play, RequestLog(given.log)),
+        Rehearsal(play, RequestLog(options.log)),
         http=BreakableProtocol,
         lifespan="off",
         access_log=False,
         log_level="warning",
-        timeout_graceful_shutdown=_LAST_MOMENTS,
+        timeout_graceful_shutdown=_GRACE,
     )
     uvicorn.Server(config).run(sockets=[listener])
     return 0

@@ -1,16 +1,16 @@
-"""What can go wrong with a rehearsal.
+"""The errors of a rehearsal.
 
 RehearsalError
-├── BadScript      the file cannot be played, whatever is asked
-├── Unexpected     no script expects this request
-└── NotStarted     the process does not listen
+├── BadScript              the file of a script cannot be used
+├── Unexpected             no script expects this request
+└── RehearsalNotStarted    the process does not listen
 """
 
 from __future__ import annotations
 
 
 class RehearsalError(Exception):
-    """Base of what the rehearsal says no to; the message is one sentence for a person."""
+    """Base of all errors here; the message is one sentence for a person."""
 
 
 class BadScript(RehearsalError):

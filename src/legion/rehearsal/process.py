@@ -1,4 +1,4 @@
-"""Starts a rehearsal in a process of its own, waits until it listens, and ends it. Imports no server."""
+"""Starts the rehearsal process, waits until it listens, and ends it. Does not import the server."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from legion.rehearsal.protocol.log import LogLine
 
 PATIENCE = 60.0
 """Seconds to wait for the start; it takes less than one."""
-_LAST_MOMENTS = 10.0
+_GRACE = 10.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,7 +35,7 @@ class Playing:
 
 @contextlib.contextmanager
 def playing(scripts: Path, folder: Path, *, default: str | None = None, chaos: int | None = None) -> Iterator[Playing]:
-    """Play these scripts for the length of a block; `folder` takes the log and what the process says."""
+    """Serve these scripts during the block; log and output of the process go to `folder`."""
     process, playing = start(scripts, folder, default=default, chaos=chaos)
     try:
         yield playing
@@ -46,15 +46,15 @@ def playing(scripts: Path, folder: Path, *, default: str | None = None, chaos: i
 def start(
     scripts: Path, folder: Path, *, default: str | None = None, port: int = 0, chaos: int | None = None
 ) -> tuple[subprocess.Popen[bytes], Playing]:
-    """The process is its own session: a Ctrl-C that is meant for its starter does not reach it."""
+    """Start the process, in a session of its own: a Ctrl-C for the starting process does not reach it."""
     ready, output = folder / "rehearsal.json", folder / "rehearsal.out"
     ready.unlink(missing_ok=True)
     argv = [sys.executable, "-P", "-m", "legion.rehearsal", str(scripts), "--port", str(port), "--ready", str(ready)]
     argv += ["--log", str(folder / "rehearsal.jsonl"), *(["--default", default] if default is not None else [])]
     argv += ["--chaos", str(chaos)] if chaos is not None else []
-    with output.open("ab") as said:
+    with output.open("ab") as out:
         process = subprocess.Popen(
-            argv, stdin=subprocess.DEVNULL, stdout=said, stderr=said, start_new_session=True, env=_environment()
+            argv, stdin=subprocess.DEVNULL, stdout=out, stderr=out, start_new_session=True, env=_environment()
         )
     deadline = time.monotonic() + PATIENCE
     while not ready.exists():
@@ -62,10 +62,8 @@ def start(
             process.wait(0.02)
         if process.returncode is not None or time.monotonic() > deadline:
             end(process)
-            said_last = " ".join(output.read_text("utf-8", "replace").split()[-60:])
-            raise RehearsalNotStarted(
-                f"The rehearsal did not start ({said_last or 'it said nothing'}): look at {output}."
-            )
+            last = " ".join(output.read_text("utf-8", "replace").split()[-60:])
+            raise RehearsalNotStarted(f"The rehearsal did not start ({last or 'it printed nothing'}): read {output}.")
     facts = json.loads(ready.read_text("utf-8"))
     return process, Playing(url=facts["url"], pid=facts["pid"], log=folder / "rehearsal.jsonl")
 
@@ -73,13 +71,13 @@ def start(
 def end(process: subprocess.Popen[bytes]) -> None:
     process.terminate()
     try:
-        process.wait(_LAST_MOMENTS)
+        process.wait(_GRACE)
     except subprocess.TimeoutExpired:
         process.kill()
         process.wait()
 
 
 def _environment() -> dict[str, str]:
-    """The same Legion as ours, wherever it was imported from."""
+    """With this Legion before any other, wherever it was imported from."""
     here = str(Path(__file__).parents[2])
     return {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, (here, os.environ.get("PYTHONPATH"))))}

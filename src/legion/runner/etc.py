@@ -10,7 +10,9 @@ import os
 import shutil
 import stat
 import threading
+import time
 from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 _ETC = Path("/etc")
@@ -29,6 +31,8 @@ _ALLOWED = (
     *("perl", "python3", "java-*", "R"),
 )
 _SYNCING = threading.Lock()
+_LOOK_EVERY = 10.0
+_SYNC_EVERY = 600.0
 
 
 def binds() -> Iterator[str]:
@@ -42,27 +46,62 @@ def sync(folder: Path) -> Path:
     """Make `folder` a copy of the allowed entries and return it. Only what changed since the last time is copied.
 
     A changed file is replaced by a rename, so sandboxes that have the folder mounted see the old or the new one.
+    Cheap to call for every sandbox: /etc is looked at every few seconds, and read through only where it changed.
     """
     with _SYNCING:
-        folder.mkdir(parents=True, exist_ok=True, mode=0o755)
-        wanted: dict[Path, set[str]] = {folder: set()}
-        for path in _allowed():
-            target = folder / path.relative_to(_ETC)
-            for parent in reversed(target.relative_to(folder).parents[:-1]):
-                _make_folder(folder / parent)
-                wanted.setdefault(folder / parent, set())
-                wanted[(folder / parent).parent].add(parent.name)
-            wanted[target.parent].add(target.name)
-            link = _link_into_usr(path)
-            with contextlib.suppress(FileNotFoundError, PermissionError):
-                if link is not None:
-                    _copy_link(link, target)
-                else:
-                    _copy(path.resolve(), target)
-        for parent, names in wanted.items():
-            for extra in _names(parent) - names:
-                _remove(parent / extra)
+        last = _LAST.get(folder)
+        now = time.monotonic()
+        if last is not None and now - last.looked_at < _LOOK_EVERY:
+            return folder
+        seen = _signature()
+        if last is None or last.seen != seen or now - last.synced_at > _SYNC_EVERY:
+            _sync(folder)
+            last = _Sync(seen=seen, looked_at=now, synced_at=now)
+        _LAST[folder] = replace(last, looked_at=now)
     return folder
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Sync:
+    """When a folder was compared and copied, and how the allowed entries looked then."""
+
+    seen: tuple[tuple[int, ...], ...]
+    looked_at: float
+    synced_at: float
+
+
+_LAST: dict[Path, _Sync] = {}
+
+
+def _signature() -> tuple[tuple[int, ...], ...]:
+    """Changes where an allowed entry, or what is directly in an allowed folder, is replaced, added or removed."""
+    facts = []
+    for path in _allowed():
+        with contextlib.suppress(OSError):
+            found = path.stat()
+            facts.append((found.st_ino, found.st_mtime_ns, found.st_size))
+    return tuple(facts)
+
+
+def _sync(folder: Path) -> None:
+    folder.mkdir(parents=True, exist_ok=True, mode=0o755)
+    wanted: dict[Path, set[str]] = {folder: set()}
+    for path in _allowed():
+        target = folder / path.relative_to(_ETC)
+        for parent in reversed(target.relative_to(folder).parents[:-1]):
+            _make_folder(folder / parent)
+            wanted.setdefault(folder / parent, set())
+            wanted[(folder / parent).parent].add(parent.name)
+        wanted[target.parent].add(target.name)
+        link = _link_into_usr(path)
+        with contextlib.suppress(FileNotFoundError, PermissionError):
+            if link is not None:
+                _copy_link(link, target)
+            else:
+                _copy(path.resolve(), target)
+    for parent, names in wanted.items():
+        for extra in _names(parent) - names:
+            _remove(parent / extra)
 
 
 def _allowed() -> Iterator[Path]:

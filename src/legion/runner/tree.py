@@ -42,13 +42,18 @@ class Process:
 
 def look(pid: int) -> Process | None:
     """The process with this pid, or None. None everywhere without /proc."""
+    # Plain calls: the watchdog reads the whole process table this way.
     try:
-        content = (_PROC / str(pid) / "stat").read_text()
+        handle = os.open(f"/proc/{pid}/stat", os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            content = os.read(handle, 4096)
+        finally:
+            os.close(handle)
     except (FileNotFoundError, ProcessLookupError):
         return None
-    # The program's name stands in brackets and may itself hold brackets and blanks.
-    fields = content.rpartition(")")[2].split()
-    if fields[0] in "ZX":
+    # The program's name is in brackets and may itself hold brackets and blanks.
+    fields = content.rpartition(b")")[2].split()
+    if fields[0] in (b"Z", b"X"):
         return None
     ticks = sum(int(field) for field in fields[11:15])
     return Process(pid=pid, parent=int(fields[1]), session=int(fields[3]), since=int(fields[19]), ticks=ticks)
@@ -58,7 +63,7 @@ def everyone() -> list[Process]:
     """All living processes that we can see."""
     if not _PROC.is_dir():
         return []
-    found = (look(int(entry.name)) for entry in _PROC.iterdir() if entry.name.isdigit())
+    found = (look(int(name)) for name in os.listdir(_PROC) if name.isdigit())  # noqa: PTH208 (ten times as fast)
     return [process for process in found if process is not None]
 
 

@@ -13,9 +13,9 @@ from hypothesis import strategies as some
 from legion.gateway.counting.counters import TokenCounts
 from legion.gateway.dialects.collect import collect_answer, events_of
 from legion.gateway.dialects.messages import (
-    AnswerBegun,
     AnswerEnded,
     AnswerFailed,
+    AnswerStarted,
     Event,
     ModelAnswer,
     ModelErrorKind,
@@ -47,15 +47,15 @@ def written(dialect: Dialect, events: list[Event], asked: RequestInfo = ASKED) -
 
 
 def plain(answer: ModelAnswer) -> list[tuple[str, ...]]:
-    """What was said, without what differs from dialect to dialect."""
-    said: list[tuple[str, ...]] = []
+    """The content of an answer, without what differs between dialects."""
+    reply: list[tuple[str, ...]] = []
     for part in answer.parts:
         match part:
             case ToolCallPart():
-                said.append((part.name, json.dumps(json.loads(part.input), sort_keys=True)))
+                reply.append((part.name, json.dumps(json.loads(part.input), sort_keys=True)))
             case TextPart() | ThinkingPart():
-                said.append((type(part).__name__, part.text))
-    return said
+                reply.append((type(part).__name__, part.text))
+    return reply
 
 
 SAID = [
@@ -271,5 +271,5 @@ def test_a_failed_response_is_an_error():
 
 def test_a_beginning_tells_what_was_read_from_the_cache():
     begun = read(ANTHROPIC, ANTHROPIC_STREAM)[0]
-    assert isinstance(begun, AnswerBegun)
+    assert isinstance(begun, AnswerStarted)
     assert (begun.usage.input, begun.usage.cache_read) == (10, 500)

@@ -31,10 +31,10 @@ MEANINGS = [
 ]
 
 
-@pytest.mark.parametrize(("status", "body", "told", "kind"), MEANINGS)
-def test_an_error_means_the_same_to_a_program_of_anthropics(status, body, told, kind):
+@pytest.mark.parametrize(("status", "body", "outcome", "kind"), MEANINGS)
+def test_an_error_means_the_same_to_a_program_of_anthropics(status, body, outcome, kind):
     answered, document = write_error(Dialect.ANTHROPIC, errors.read(body, status))
-    assert (answered, document["error"]["type"]) == (told, kind)
+    assert (answered, document["error"]["type"]) == (outcome, kind)
     assert document["error"]["message"]
 
 

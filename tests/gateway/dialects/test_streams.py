@@ -12,9 +12,9 @@ from legion.gateway.dialects.messages import (
     AnswerEnded,
     AnswerFailed,
     Event,
-    PartBegun,
     PartEnded,
     PartGrew,
+    PartStarted,
     RequestInfo,
 )
 from legion.gateway.dialects.registry import Dialect, StreamReader, writer
@@ -38,7 +38,7 @@ def shaped(events: list[Event]) -> None:
     begun, ended = list[int](), set[int]()
     for event in events:
         match event:
-            case PartBegun():
+            case PartStarted():
                 begun.append(event.index)
             case PartGrew():
                 assert event.index in begun
@@ -70,8 +70,8 @@ def test_what_follows_a_call_ends_it():
     ends = {"id": "c", "choices": [{"delta": {}, "finish_reason": "stop"}]}
     events = read(Dialect.CHAT, sse(chunk(tool_calls=[call]), chunk(content="after it"), ends, "[DONE]"))
     shaped(events)
-    parts = [(type(one), one.index) for one in events if isinstance(one, PartBegun | PartEnded)]
-    assert parts == [(PartBegun, 0), (PartEnded, 0), (PartBegun, 1), (PartEnded, 1)]
+    parts = [(type(one), one.index) for one in events if isinstance(one, PartStarted | PartEnded)]
+    assert parts == [(PartStarted, 0), (PartEnded, 0), (PartStarted, 1), (PartEnded, 1)]
 
 
 def test_blocks_of_anthropics_own_servers_are_left_out_without_a_gap():
@@ -136,9 +136,9 @@ def test_whatever_is_missing_doubled_or_out_of_order_nobody_breaks_on_it(dialect
     assert sum(isinstance(one, AnswerEnded | AnswerFailed) for one in found) == 1
     for other in Dialect:
         into = writer(other, RequestInfo(model="m"))
-        said = b"".join(into.write(one) for one in found)
+        reply = b"".join(into.write(one) for one in found)
         # Chat Completions has no words for parts that overlap in time.
-        assert other is Dialect.CHAT or isinstance(read(other, said)[-1], type(found[-1]))
+        assert other is Dialect.CHAT or isinstance(read(other, reply)[-1], type(found[-1]))
 
 
 @pytest.mark.parametrize("end", [b"\n", b"\r\n", b"\r"])

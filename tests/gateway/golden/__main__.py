@@ -1,4 +1,4 @@
-"""Writes the golden set anew."""
+"""Writes the golden set again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The translations of the golden set as they are now, and as they are kept."""
+"""The translations of the golden set: computed now, and as stored."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ import click
 from legion.cli.base.command import CommandCall, command
 from legion.cli.base.output import harmless
 from legion.cli.base.parameters import TICKET
-from legion.cli.base.texts import checked, given_text
+from legion.cli.base.texts import read_text, valid_text
 from legion.wire.agents import ClaimTicket, PlanVerdict, SubmitTicket
 
 
@@ -29,7 +29,7 @@ def claim(call: CommandCall, ticket: int | None) -> None:
 @click.option("--why", metavar="WHY", default="", help="With --let-go: what the next agent should know.")
 def submit(call: CommandCall, let_go: bool, why: str) -> None:
     """For a standing agent, in its own shell: submit its folder at the end of this turn as its ticket's change."""
-    wanted = SubmitTicket(let_go=let_go, why=checked(why, "--why"), request=os.urandom(16).hex())
+    wanted = SubmitTicket(let_go=let_go, why=valid_text(why, "--why"), request=os.urandom(16).hex())
     taken = call.legion().submit(wanted)
     call.answer(taken, lambda: [harmless(taken.message)])
 
@@ -51,7 +51,7 @@ def reject(call: CommandCall, id: str, why: str) -> None:
 
 
 def _decide(call: CommandCall, id: str, text: str, *, yes: bool) -> None:
-    why = given_text(text, "TEXT")
-    verdict = PlanVerdict(agent=checked(id, "ID"), approve=yes, why=why, request=os.urandom(16).hex())
+    why = read_text(text, "TEXT")
+    verdict = PlanVerdict(agent=valid_text(id, "ID"), approve=yes, why=why, request=os.urandom(16).hex())
     sent = call.legion().decide_plan(verdict)
     call.answer(sent, lambda: [harmless(sent.message)])

@@ -11,7 +11,7 @@ import click
 from legion.cli.base.command import CommandCall, command
 from legion.cli.base.output import harmless, harmless_lines
 from legion.cli.base.parameters import Seconds, folders
-from legion.cli.base.texts import checked, given_text
+from legion.cli.base.texts import read_text, valid_text
 from legion.client.legion import Legion
 from legion.wire.agents import FireAgent, HireAgent, Hired
 from legion.wire.errors import LegionError, Retryable
@@ -35,13 +35,13 @@ from legion.wire.mail import MessageLine, ReadMail
 def hire(call: CommandCall, task: str, tools: str | None, waits: bool, timeout: float | None, **given: object) -> int:
     """Hire a standing agent, which works turn by turn until you fire it. Prints its id at once; - reads stdin."""
     wanted = HireAgent(
-        task=given_text(task, "TASK"),
+        task=read_text(task, "TASK"),
         tools=None if tools is None else [tool.strip() for tool in tools.split(",") if tool.strip()],
         request=os.urandom(16).hex(),
         **{**given, "cwd": _folder(call, str(given["cwd"]))},  # type: ignore[arg-type]
     )
     for name in ("model", "role", "name"):
-        checked(getattr(wanted, name), f"--{name}")
+        valid_text(getattr(wanted, name), f"--{name}")
     legion = call.legion()
     before = legion.status(None).last_event if waits else 0
     hired = legion.hire(wanted)
@@ -65,7 +65,9 @@ def fire(call: CommandCall, id: str, subtree: bool, ask: bool) -> None:
 
     With --ask the agent may refuse; without it, it is fired in any case.
     """
-    fired = call.legion().fire(FireAgent(id=checked(id, "ID"), subtree=subtree, ask=ask, request=os.urandom(16).hex()))
+    fired = call.legion().fire(
+        FireAgent(id=valid_text(id, "ID"), subtree=subtree, ask=ask, request=os.urandom(16).hex())
+    )
     call.answer(fired, lambda: [harmless(fired.message)])
 
 

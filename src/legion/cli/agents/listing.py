@@ -10,7 +10,7 @@ import click
 
 from legion.cli.base.command import CommandCall, command
 from legion.cli.base.output import Cell, Colour, Screen, clock, count, duration, harmless
-from legion.cli.base.texts import given_text
+from legion.cli.base.texts import read_text
 from legion.wire.agents import AgentLine, AgentList, AgentPage, Seat
 from legion.wire.mail import Broadcast, Mail, MessageLine, ReadMail
 
@@ -32,7 +32,7 @@ def agents(call: CommandCall, as_tree: bool, with_fired: bool) -> None:
 @click.option("--subtree", metavar="ID", default="", help="Only this agent and all agents below it.")
 def broadcast(call: CommandCall, message: str, subtree: str) -> None:
     """Send a message to every agent below you; - reads it from stdin."""
-    wanted = Broadcast(text=given_text(message, "MESSAGE"), subtree=subtree, request=os.urandom(16).hex())
+    wanted = Broadcast(text=read_text(message, "MESSAGE"), subtree=subtree, request=os.urandom(16).hex())
     sent = call.legion().broadcast(wanted)
     call.answer(sent, lambda: [harmless(sent.message)])
 

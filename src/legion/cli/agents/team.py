@@ -14,7 +14,7 @@ from legion.cli.agents.team_section import PARTS
 from legion.cli.base.command import CommandCall, command
 from legion.cli.base.output import Cell, Colour, Screen, harmless
 from legion.cli.base.parameters import files, roles, teams
-from legion.cli.base.texts import checked, decoded, given_text
+from legion.cli.base.texts import decode, read_text, valid_text
 from legion.wire.errors import BadInput, LegionError, NotFound
 from legion.wire.projects import Done
 from legion.wire.teams import RoleLine, RolePage, Roles, SaveDefinition, TeamLine, TeamPage, Teams
@@ -68,7 +68,7 @@ def role_list(call: CommandCall) -> None:
 @click.argument("name", metavar="NAME", shell_complete=teams)
 def team_show(call: CommandCall, name: str) -> None:
     """A team with its roles in order."""
-    page = call.legion().team(call.cwd, checked(name, "NAME"))
+    page = call.legion().team(call.cwd, valid_text(name, "NAME"))
     call.answer(page, lambda: _team_page(page, call.screen))
 
 
@@ -76,7 +76,7 @@ def team_show(call: CommandCall, name: str) -> None:
 @click.argument("name", metavar="NAME", shell_complete=roles)
 def role_show(call: CommandCall, name: str) -> None:
     """A role with its prompt."""
-    page = call.legion().role(call.cwd, checked(name, "NAME"))
+    page = call.legion().role(call.cwd, valid_text(name, "NAME"))
     call.answer(page, lambda: _role_page(page, call.screen))
 
 
@@ -132,7 +132,7 @@ def team_remove(call: CommandCall, name: str) -> None:
 
     Its text is kept next to it. Tickets keep the team that they were dispatched with.
     """
-    _print_done(call, call.legion().remove_team(call.cwd, checked(name, "NAME")))
+    _print_done(call, call.legion().remove_team(call.cwd, valid_text(name, "NAME")))
 
 
 @command("remove", example="legion role remove security")
@@ -142,13 +142,13 @@ def role_remove(call: CommandCall, name: str) -> None:
 
     Its text is kept next to it. A role that a team needs is not removed.
     """
-    _print_done(call, call.legion().remove_role(call.cwd, checked(name, "NAME")))
+    _print_done(call, call.legion().remove_role(call.cwd, valid_text(name, "NAME")))
 
 
 def _edit(call: CommandCall, kind: str, name: str, file: str | None, *, new: bool = False, like: str = "") -> None:
-    legion, name = call.legion(), checked(name, "NAME")
+    legion, name = call.legion(), valid_text(name, "NAME")
     read, save = (legion.role_text, legion.save_role) if kind == "role" else (legion.team_text, legion.save_team)
-    there = read(call.cwd, name, new=new, like=checked(like, "--like"))
+    there = read(call.cwd, name, new=new, like=valid_text(like, "--like"))
     if file is not None:
         wanted = SaveDefinition(cwd=call.cwd, name=name, text=_given(file), new=new)
         _print_done(call, save(wanted))
@@ -162,7 +162,7 @@ def _edit(call: CommandCall, kind: str, name: str, file: str | None, *, new: boo
     draft = _draft(name, there.text)
     while True:
         click.edit(filename=str(draft))
-        text = checked(decoded(draft.read_bytes(), str(draft)), str(draft))
+        text = valid_text(decode(draft.read_bytes(), str(draft)), str(draft))
         if text == there.text and not new:
             draft.unlink()
             call.say("Nothing was changed.")
@@ -190,9 +190,9 @@ def _draft(name: str, text: str) -> Path:
 
 def _given(file: str) -> str:
     if file == "-":
-        return given_text("-", "The text")
+        return read_text("-", "The text")
     try:
-        return checked(decoded(Path(file).read_bytes(), file), file)
+        return valid_text(decode(Path(file).read_bytes(), file), file)
     except FileNotFoundError:
         raise NotFound(f"There is no file {file}; pass an existing one to --from.") from None
     except IsADirectoryError:

@@ -10,7 +10,7 @@ from legion.cli.base.command import CommandCall, command
 from legion.cli.base.output import harmless
 from legion.cli.base.parameters import AGENT_OR_TICKET
 from legion.cli.base.progress import progress
-from legion.cli.base.texts import given_text
+from legion.cli.base.texts import read_text
 from legion.wire.agents import InterruptAgent
 from legion.wire.errors import LegionError
 from legion.wire.mail import NewMessage, Sent
@@ -29,7 +29,7 @@ def tell(call: CommandCall, id: int | str, message: str, now: bool) -> int:
     An idle agent starts a turn with it; a working one receives it in its next turn, or with --now in this one. A number
     is a ticket: its agent receives it between two steps. Ends with 1 when the agent ended before it was delivered.
     """
-    text = given_text(message, "MESSAGE")
+    text = read_text(message, "MESSAGE")
     if isinstance(id, int):
         with progress(_WAITING):
             return _end(call, call.legion().tell(id, MessageText(text=text)))
@@ -51,7 +51,7 @@ def interrupt(call: CommandCall, id: int | str, message: str) -> int:
     With a message it continues with that; without one a standing agent idles, and a ticket is paused. The conversation
     is kept either way.
     """
-    text = given_text(message, "MESSAGE")
+    text = read_text(message, "MESSAGE")
     with progress(_WAITING):
         if isinstance(id, int):
             sent: Told | Sent = call.legion().interrupt(id, MessageText(text=text))

@@ -10,7 +10,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from legion.cli.base.output import harmless
-from legion.cli.base.texts import checked
+from legion.cli.base.texts import valid_text
 from legion.client.discovery import find
 from legion.client.legion import Legion
 from legion.system.paths import default_data_dir
@@ -56,7 +56,7 @@ class AgentOrTicket(click.ParamType[int | str]):
         word = str(value)
         if word.startswith("#") or names_a_ticket(word):
             return TICKET.convert(word, param, ctx)
-        return checked(word, "ID")
+        return valid_text(word, "ID")
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
         try:

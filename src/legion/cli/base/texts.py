@@ -10,16 +10,16 @@ MOST_BYTES = 16 * 1024 * 1024
 TITLE_LETTERS = 40
 
 
-def given_text(word: str, name: str) -> str:
+def read_text(word: str, name: str) -> str:
     """The argument itself, or all of stdin for a dash."""
-    return checked(read_stdin(name) if word == "-" else word, name)
+    return valid_text(read_stdin(name) if word == "-" else word, name)
 
 
 def read_stdin(name: str) -> str:
-    return decoded(sys.stdin.buffer.read(MOST_BYTES + 1), name)
+    return decode(sys.stdin.buffer.read(MOST_BYTES + 1), name)
 
 
-def decoded(content: bytes, name: str) -> str:
+def decode(content: bytes, name: str) -> str:
     if len(content) > MOST_BYTES:
         raise BadInput(f"{name} is larger than {MOST_BYTES // 2**20} MB; put long texts into the repository.")
     try:
@@ -28,7 +28,7 @@ def decoded(content: bytes, name: str) -> str:
         raise BadInput(f"{name} is not UTF-8 (byte {error.start}); convert it first.") from None
 
 
-def checked(text: str, name: str) -> str:
+def valid_text(text: str, name: str) -> str:
     if "\0" in text:
         raise BadInput(f"{name} holds a NUL character; remove it.")
     try:

@@ -12,7 +12,7 @@ from click.shell_completion import CompletionItem
 
 from legion.cli.base.command import CommandCall, command
 from legion.cli.base.output import Cell, Colour, Screen, clock, count, duration, harmless
-from legion.cli.base.texts import checked
+from legion.cli.base.texts import valid_text
 from legion.client.discovery import find
 from legion.system.paths import default_data_dir
 from legion.wire.errors import LegionError, NotAllowed
@@ -121,7 +121,7 @@ def answer(call: CommandCall, id: int, choice: str, text: str, sure: bool) -> No
         waiting = next((one for one in legion.inbox().questions if one.id == id), None)
         if waiting is not None and "rule" in waiting.facts:
             _confirm(call, waiting.facts["rule"])
-    given = AnswerQuestion(choice=checked(choice, "CHOICE"), why=checked(text, "TEXT"))
+    given = AnswerQuestion(choice=valid_text(choice, "CHOICE"), why=valid_text(text, "TEXT"))
     settled = legion.answer(id, given)
     call.answer(settled, lambda: [harmless(settled.message)])
 

@@ -10,7 +10,7 @@ import click
 from legion.cli.base.command import CommandCall, command
 from legion.cli.base.output import Cell, Colour, Screen, count, duration, harmless, numbers
 from legion.cli.base.states import STYLES, Group, state_cell, style_of, symbol
-from legion.cli.base.texts import checked
+from legion.cli.base.texts import valid_text
 from legion.wire.projects import ProjectLine, Status
 from legion.wire.tickets import TicketLine
 
@@ -34,7 +34,7 @@ def status(call: CommandCall, id: str, watch: bool, all_tickets: bool) -> None:
     if id:
         from legion.cli.agents.listing import page_lines
 
-        page = call.legion().agent(checked(id, "ID"))
+        page = call.legion().agent(valid_text(id, "ID"))
         call.answer(page, lambda: page_lines(page, call.screen))
         return
     if watch:

@@ -13,7 +13,7 @@ from click.shell_completion import CompletionItem
 from legion.cli.base.command import CommandCall, command
 from legion.cli.base.output import Cell, Colour, Screen, clock, duration, harmless
 from legion.cli.base.progress import progress
-from legion.cli.base.texts import checked, read_stdin
+from legion.cli.base.texts import read_stdin, valid_text
 from legion.cli.models.login import login
 from legion.client.discovery import find
 from legion.system.paths import default_data_dir
@@ -93,9 +93,9 @@ def add(call: CommandCall, name: str, key_stdin: bool, key_file: str, **options:
     if key_file:
         options["key_file"] = str(Path(key_file).expanduser().absolute())
     for option, value in options.items():
-        checked(str(value or ""), f"--{option.replace('_', '-')}")
+        valid_text(str(value or ""), f"--{option.replace('_', '-')}")
     # click has converted each value
-    _print_done(call, call.legion().add_provider(AddProvider(name=checked(name, "NAME"), **options)))  # type: ignore[arg-type]
+    _print_done(call, call.legion().add_provider(AddProvider(name=valid_text(name, "NAME"), **options)))  # type: ignore[arg-type]
 
 
 def _key(name: str, from_stdin: bool, options: dict[str, str | bool | None], key_file: str) -> str:
@@ -179,7 +179,9 @@ def test(call: CommandCall, name: str, model: str) -> int:
     provider resume.
     """
     with progress(f"Asking {harmless(name)}"):
-        answer = call.legion().try_provider(TryProvider(name=checked(name, "NAME"), model=checked(model, "--model")))
+        answer = call.legion().try_provider(
+            TryProvider(name=valid_text(name, "NAME"), model=valid_text(model, "--model"))
+        )
     call.answer(answer, lambda: [harmless(answer.message)])
     return 0 if answer.ok else LegionError.exit_code
 
@@ -192,7 +194,7 @@ def remove(call: CommandCall, name: str, yes: bool) -> None:
 
     A key in a keyring or in a file of yours stays.
     """
-    _print_done(call, call.legion().remove_provider(RemoveProvider(name=checked(name, "NAME"), yes=yes)))
+    _print_done(call, call.legion().remove_provider(RemoveProvider(name=valid_text(name, "NAME"), yes=yes)))
 
 
 def _print_done(call: CommandCall, done: Done) -> None:

@@ -9,7 +9,7 @@ import click
 from legion.cli.base.command import CommandCall, command
 from legion.cli.base.output import Cell, Colour, Screen, harmless
 from legion.cli.base.progress import progress
-from legion.cli.base.texts import checked
+from legion.cli.base.texts import valid_text
 from legion.cli.models.provider import names
 from legion.wire.projects import Done
 from legion.wire.providers import Models, RemoveRoute, RouteLine, Routes, SetRoute
@@ -59,10 +59,10 @@ def set_route(call: CommandCall, model: str, to: tuple[str, ...], most_usd: floa
     a new one goes before all others.
     """
     wanted = SetRoute(
-        model=checked(model, "MODEL"),
-        to=[checked(one, "PROVIDER") for one in to],
+        model=valid_text(model, "MODEL"),
+        to=[valid_text(one, "PROVIDER") for one in to],
         most_usd=most_usd,
-        **{label: checked(name, f"--{label}") for label, name in labels.items()},
+        **{label: valid_text(name, f"--{label}") for label, name in labels.items()},
     )
     _print_done(call, call.legion().set_route(wanted))
 
@@ -108,8 +108,8 @@ def _limits(line: RouteLine) -> str:
 @click.option("--team", default="", metavar="NAME", help="The route for this team.")
 def remove(call: CommandCall, model: str, **labels: str) -> None:
     """Remove a route."""
-    filters = {label: checked(name, f"--{label}") for label, name in labels.items()}
-    wanted = RemoveRoute(model=checked(model, "MODEL"), **filters)
+    filters = {label: valid_text(name, f"--{label}") for label, name in labels.items()}
+    wanted = RemoveRoute(model=valid_text(model, "MODEL"), **filters)
     _print_done(call, call.legion().remove_route(wanted))
 
 
@@ -121,7 +121,7 @@ def models(call: CommandCall, name: str) -> None:
     The gateway asks the providers for them now.
     """
     with progress("Asking for models"):
-        found = call.legion().models(checked(name, "PROVIDER"))
+        found = call.legion().models(valid_text(name, "PROVIDER"))
     call.answer(found, lambda: _models(found, call.screen))
 
 

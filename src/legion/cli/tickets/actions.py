@@ -7,7 +7,7 @@ import click
 from legion.cli.base.command import CommandCall, command
 from legion.cli.base.output import harmless
 from legion.cli.base.parameters import TICKET, TICKET_OR_ALL, ticket_argument
-from legion.cli.base.texts import given_text
+from legion.cli.base.texts import read_text
 from legion.wire.errors import BadInput
 from legion.wire.projects import Where
 from legion.wire.tickets import Acted, Action, RewindTo
@@ -35,7 +35,7 @@ def stop(call: CommandCall, which: int | None) -> None:
 )
 def retry(call: CommandCall, id: int, feedback: str) -> None:
     """Try a failed or stopped ticket again, with a fresh count of attempts."""
-    action = Action(feedback=given_text(feedback, "--feedback"))
+    action = Action(feedback=read_text(feedback, "--feedback"))
     _print_acted(call, call.legion().retry(id, action))
 
 
@@ -63,7 +63,7 @@ def rewind(call: CommandCall, id: int, to: str, feedback: str) -> None:
     It continues from there as the next attempt, with a fresh count. A running agent is stopped, and its work is kept:
     another rewind can undo this one. `legion undo` reverts a landed ticket.
     """
-    _print_acted(call, call.legion().rewind(id, RewindTo(to=to, feedback=given_text(feedback, "--feedback"))))
+    _print_acted(call, call.legion().rewind(id, RewindTo(to=to, feedback=read_text(feedback, "--feedback"))))
 
 
 @command("undo", example="legion undo 12")

@@ -12,7 +12,7 @@ import click
 from legion.cli.base.command import CommandCall, command
 from legion.cli.base.output import harmless
 from legion.cli.base.parameters import TICKETS, drivers, files, teams
-from legion.cli.base.texts import checked, decoded, given_text, read_stdin, short_title
+from legion.cli.base.texts import decode, read_stdin, read_text, short_title, valid_text
 from legion.cli.tickets.plan_file import read_plan
 from legion.wire.errors import BadInput, NotFound
 from legion.wire.ticket_fields import FieldKind, TicketField
@@ -114,10 +114,10 @@ def one_ticket(arguments: tuple[str, ...], options: dict[str, Any]) -> NewTicket
     for name, value in fields.items():
         for item in value if isinstance(value, list) else [value]:
             if isinstance(item, str):
-                checked(item, TICKET_FIELDS[name].shown_name)
+                valid_text(item, TICKET_FIELDS[name].shown_name)
     if text is None and not fields["title"]:
         raise BadInput("Say what you want: legion dispatch -t TITLE TEXT, or --from FILE for many tickets.")
-    fields["text"] = given_text(text, "TEXT") if text is not None else ""
+    fields["text"] = read_text(text, "TEXT") if text is not None else ""
     fields["title"] = fields["title"] or short_title(fields["text"])
     return NewTicket(**fields, worker_id=worker)
 
@@ -150,9 +150,9 @@ def _arguments(arguments: tuple[str, ...]) -> tuple[int | None, str | None]:
 
 def _plan_text(name: str) -> str:
     if name == "-":
-        return checked(read_stdin("The plan"), "The plan")
+        return valid_text(read_stdin("The plan"), "The plan")
     try:
-        return checked(decoded(Path(name).read_bytes(), name), name)
+        return valid_text(decode(Path(name).read_bytes(), name), name)
     except FileNotFoundError:
         raise NotFound(f"There is no file {name}; pass an existing plan file to --from.") from None
     except IsADirectoryError:

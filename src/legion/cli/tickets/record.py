@@ -8,7 +8,7 @@ import click
 
 from legion.cli.base.command import CommandCall, command
 from legion.cli.base.output import harmless
-from legion.cli.base.texts import checked
+from legion.cli.base.texts import valid_text
 from legion.wire.errors import BadInput, NotAllowed
 from legion.wire.tickets import Cassette, SetRecording
 
@@ -36,7 +36,7 @@ def record(call: CommandCall, what: str, output: Path | None) -> None:
         return
     if not what.isdigit():
         raise BadInput(
-            f"{checked(what, 'WHAT')!r} is neither on, off nor the number of a ticket; see `legion record --help`."
+            f"{valid_text(what, 'WHAT')!r} is neither on, off nor the number of a ticket; see `legion record --help`."
         )
     file = output or Path(f"ticket-{what}.toml")
     if file.suffix != ".toml":

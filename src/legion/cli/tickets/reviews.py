@@ -9,7 +9,7 @@ import click
 from legion.cli.base.command import CommandCall, command
 from legion.cli.base.output import Cell, Colour, Screen, clock, count, harmless
 from legion.cli.base.parameters import ticket_argument
-from legion.cli.base.texts import given_text
+from legion.cli.base.texts import read_text
 from legion.wire.reviews import FindingLine, ReviewLine
 from legion.wire.tickets import Action
 
@@ -40,7 +40,7 @@ def bounce(call: CommandCall, id: int, text: str) -> None:
 
     For a ticket that is checking, reviewing or landing, or that waits for you with a change. - reads TEXT from stdin.
     """
-    done = call.legion().bounce(id, Action(feedback=given_text(text, "TEXT") if text else ""))
+    done = call.legion().bounce(id, Action(feedback=read_text(text, "TEXT") if text else ""))
     call.answer(done, lambda: [harmless(done.message)])
 
 

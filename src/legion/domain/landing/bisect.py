@@ -1,10 +1,10 @@
-"""How changes reach the target, and how a batch of them that is red is searched for its culprit.
+"""The search for the change that turns a batch red, and how much of the batch may land.
 
 A batch is a chain: candidate k holds the first k changes on top of the target. Testing the longest one tests them all.
-When it is red, prefixes narrow down who may be to blame. As soon as each suspect has a slot, the whole batch is tested
-without each of them: whoever's absence makes it green is the culprit, and all others land at once. Where no absence
-helps there are several culprits: prefixes are tested until one change stands alone between green and red, the green
-ones land, and what came behind the culprit forms the next batch. The culprit goes back to its agent.
+If it is red, prefixes narrow down the suspects. As soon as each suspect has a slot, the batch is tested without each of
+them: the one without which it is green is the culprit, and all others land at once. If no single absence helps, there
+are several culprits: prefixes are tested until one change is alone between green and red, the green ones land, and the
+changes after the culprit form the next batch. The culprit goes back to its agent.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ class LandingMode(Enum):
     SQUASH = "squash"
     """One commit per change."""
     REBASE = "rebase"
-    """The agent's commits replayed on the target, or squashed where they hold merges; no merge commits."""
+    """The agent's commits replayed on the target, or squashed if they contain merges; no merge commits."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class LandingIntent:
-    """The intent to move the target from `base` to `commit`, written down before it is done."""
+    """The intent to move the target from `base` to `commit`, stored before the move."""
 
     id: int
     project: int
@@ -37,16 +37,16 @@ class LandingIntent:
     opened_at: float
     closed_at: float | None = None
     landed: bool | None = None
-    """Whether the target moved; None while that is open."""
+    """Whether the target moved; None while that is not recorded."""
     before: Mapping[int, str] = field(default_factory=dict)
-    """On which commit each ticket was put: what lies between is its change as it landed."""
+    """The commit that each ticket was put on: the difference to its own is its change as it landed."""
     since: Mapping[int, float] = field(default_factory=dict)
-    """When each ticket came into the queue."""
+    """When each ticket entered the queue."""
 
 
 @dataclass(frozen=True)
 class BisectProbe:
-    """Something to test: the first `prefix` changes of a batch, without one of them where that is said."""
+    """A part to test: the first `prefix` changes of a batch, without the one at `without`."""
 
     prefix: int
     without: int | None = None
@@ -54,7 +54,7 @@ class BisectProbe:
 
 @dataclass(frozen=True, kw_only=True)
 class BisectState:
-    """What is known of a batch of `size` changes: prefix `green` passed, prefix `red` did not."""
+    """The knowledge about a batch of `size` changes: prefix `green` passed, prefix `red` did not."""
 
     size: int
     green: int = 0
@@ -77,19 +77,19 @@ class BisectState:
 
     @property
     def lands(self) -> BisectProbe | None:
-        """What may land: the most that was tested green. None where that is nothing."""
+        """The largest part that was tested green and may land; None if there is none."""
         if self.spoiler is not None:
             return BisectProbe(self.size, without=self.spoiler)
         return BisectProbe(self.green) if self.green else None
 
     @property
     def convicted_by(self) -> BisectProbe:
-        """The red test that stands against the culprit: what lands, and the culprit on top."""
+        """The red test that blames the culprit: the part that lands, with the culprit on top."""
         return BisectProbe(self.size) if self.spoiler is not None else BisectProbe(self.green + 1)
 
 
 def probes(search: BisectState, slots: int) -> tuple[BisectProbe, ...]:
-    """What to test next, at most `slots` at once, so that the search ends soonest and the most lands."""
+    """The parts to test next, at most `slots` at once, so that the search ends soonest and the most lands."""
     if search.settled:
         return ()
     if search.red is None:
@@ -112,10 +112,10 @@ def _spread(green: int, red: int, slots: int) -> tuple[int, ...]:
 
 
 def learn(search: BisectState, results: Mapping[BisectProbe, bool | None]) -> BisectState:
-    """What the tests tell. None: without that change the others do not fit together.
+    """The knowledge with the results of these tests. None: without that change the others do not merge.
 
-    A red prefix outweighs a longer green one: the earlier fault comes first. Where several may be left out to the same
-    end they do not get along with each other, and the last of them came too late.
+    A red prefix outweighs a longer green one: the earlier fault comes first. If the batch is green without any one of
+    several changes, these are incompatible with each other, and the last of them is to blame.
     """
     prefixes = {probe.prefix: passed for probe, passed in results.items() if probe.without is None}
     red = min(

@@ -1,6 +1,6 @@
-"""Conflicts before they happen: who declares the same files, what was predicted, and what came of it.
+"""Conflict rules: tickets that declare the same files, predicted conflicts, and how well they were predicted.
 
-A prediction is a pair: two tickets, or a ticket and the code that has landed since it began (`LANDED`).
+A prediction is a pair: two tickets, or a ticket and the code that has landed since it started (`LANDED`).
 """
 
 from __future__ import annotations
@@ -14,20 +14,20 @@ from legion.domain.review.path_patterns import meet
 from legion.domain.tickets.ticket import Cause, State, Ticket
 
 LANDED = 0
-"""Stands for the target where a pair names a ticket."""
+"""In place of a ticket in a pair: the target."""
 
 Pair = tuple[int, int]
 
 
 class Overlap(Enum):
-    """What it means that two tickets declare the same files."""
+    """What follows if two tickets declare the same files."""
 
     OFF = "off"
     """Nothing."""
     ADVICE = "advice"
-    """Others go first."""
+    """Tickets without overlap go first."""
     RULE = "rule"
-    """They never work at the same time."""
+    """They are never worked on at the same time."""
 
 
 AT_WORK = frozenset({State.WORKING, State.CHECKING, State.REVIEWING, State.LANDING})
@@ -35,14 +35,14 @@ AT_WORK = frozenset({State.WORKING, State.CHECKING, State.REVIEWING, State.LANDI
 
 
 def overlapping(ticket: Ticket, others: Iterable[Ticket]) -> tuple[int, ...]:
-    """Those of the others that declare files which this one declares too. Who declares nothing overlaps nobody."""
+    """Those of the others that declare files which this one declares too. A ticket without files overlaps none."""
     if not ticket.spec.files:
         return ()
     return tuple(other.id for other in others if other.id != ticket.id and meet(ticket.spec.files, other.spec.files))
 
 
 def ordered(ready: Sequence[Ticket], at_work: Iterable[Ticket], overlap: Overlap) -> list[Ticket]:
-    """Who may begin, in order, where those at work and those that begin before count."""
+    """Tickets that may start, in order, given those at work and those that start before them."""
     if overlap is Overlap.OFF:
         return list(ready)
     taken = list(at_work)
@@ -59,7 +59,7 @@ def ordered(ready: Sequence[Ticket], at_work: Iterable[Ticket], overlap: Overlap
 
 @dataclass(frozen=True, kw_only=True)
 class ConflictSpan:
-    """A place that both sides changed, in the lines of each side's own file; 0 to 0 where it has none there."""
+    """A place that both sides changed, in line numbers of each side's own file; 0 to 0 for no lines."""
 
     path: str
     mine: tuple[int, int]
@@ -88,36 +88,38 @@ class PredictedConflict:
 
 @dataclass(frozen=True, kw_only=True)
 class PredictionChange:
-    """What one look adds to those before it."""
+    """What one prediction adds to the earlier ones."""
 
     new: tuple[PredictedConflict, ...]
     gone: frozenset[Pair]
     known: frozenset[Pair]
-    """The pairs that are told by now."""
+    """The pairs that are recorded by now."""
 
 
 def compare(
-    clashes: Sequence[PredictedConflict],
+    conflicts: Sequence[PredictedConflict],
     known: Collection[Pair],
     *,
     seen: Collection[int],
     at_work: Mapping[int, State],
 ) -> PredictionChange:
-    """`clashes` is what a look found, `known` what was told before, `seen` whose changes could be looked at."""
-    found = {clash.pair for clash in clashes}
+    """`conflicts` is what a prediction found, `known` what was recorded before, `seen` the tickets that it could
+    read.
+    """
+    found = {one.pair for one in conflicts}
     there = {*seen, LANDED}
     left_over = {pair for pair in known if not set(pair) <= there and set(pair) & set(at_work)}
-    # Who conflicted with one that has landed since conflicts with the target now, which is no news. The target moves a
-    # moment before its tickets are done, so one that is landing may be there already.
-    no_news = {ticket for pair in left_over for ticket in pair}
-    no_news |= {mine for pair in known for mine, theirs in (pair, pair[::-1]) if at_work.get(theirs) is State.LANDING}
+    # A ticket that conflicted with one that has landed since conflicts with the target now, which is nothing new. The
+    # target moves a moment before its tickets are done, so a landing ticket may be in it already.
+    not_new = {ticket for pair in left_over for ticket in pair}
+    not_new |= {mine for pair in known for mine, theirs in (pair, pair[::-1]) if at_work.get(theirs) is State.LANDING}
     new = tuple(
-        clash for clash in clashes if clash.pair not in known and not (clash.theirs == LANDED and clash.mine in no_news)
+        one for one in conflicts if one.pair not in known and not (one.theirs == LANDED and one.mine in not_new)
     )
     return PredictionChange(
         new=new,
         gone=frozenset(pair for pair in known if set(pair) <= there and pair not in found),
-        known=frozenset(left_over | (found & set(known)) | {clash.pair for clash in new}),
+        known=frozenset(left_over | (found & set(known)) | {one.pair for one in new}),
     )
 
 
@@ -130,9 +132,9 @@ class PredictionScore:
     came_true: int = 0
     """One of the pair was sent back for a conflict, with the other in the target."""
     settled: int = 0
-    """The pair stopped to conflict before either was sent back."""
+    """The pair no longer conflicted before either was sent back."""
     unforeseen: int = 0
-    """Sent back for a conflict of which nothing was predicted."""
+    """Sent back for a conflict that was not predicted."""
 
 
 def score(events: Iterable[Event]) -> PredictionScore:

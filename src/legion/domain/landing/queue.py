@@ -5,7 +5,7 @@ often before the others: so it does not lose to the same neighbours again. Then 
 fewer, and of two that conflict the bigger one stays with the agent that knows more about it. A change that was
 overtaken too often moves to the front, oldest first. This prevents starvation.
 
-A batch tells most when it is as likely to be green as to be red. A red batch may contain the one bad change of many;
+A batch tells most if it is as likely to be green as to be red. A red batch may contain the one bad change of many;
 the second red one in a row is followed by half as many changes, and a green one by up to twice as many. With one bad
 change in five, batches soon hold about three.
 """

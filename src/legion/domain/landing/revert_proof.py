@@ -1,7 +1,7 @@
-"""Proof by reversal: what nobody misses when it is taken back is proven by nobody.
+"""Proof by reversal: if the tests still pass without a hunk, no test covers it.
 
-Two questions, answered without any model. Do the proofs fail on the code as it was before, with nothing but the new
-tests added? And does anything fail when one hunk of the change is taken back?
+Two questions, answered without a model. Do the proofs fail on the old code with only the new tests added? And does any
+proof fail if one hunk of the change is reverted?
 """
 
 from __future__ import annotations
@@ -14,28 +14,28 @@ from legion.domain.review.diffs import FileDiff, Hunk
 from legion.domain.review.path_patterns import matches
 from legion.domain.review.protected_files import is_test
 
-_WORDS_ONLY = ("**/*.md", "**/*.rst", "**/*.adoc", "**/LICENSE", "docs")
-_SAYS_NOTHING = re.compile(r"^\s*(?:#(?!\[).*|//.*|/?\*.*|--.*)?$")
+_DOCUMENTS = ("**/*.md", "**/*.rst", "**/*.adoc", "**/LICENSE", "docs")
+_NO_CODE = re.compile(r"^\s*(?:#(?!\[).*|//.*|/?\*.*|--.*)?$")
 MOST_HUNKS = 200
 
 
 @dataclass(frozen=True, kw_only=True)
 class RevertHunk:
-    """One hunk of one file, which can be taken back alone."""
+    """One hunk of one file, which can be reverted alone."""
 
     path: str
     line: int
     lines: int
-    """How many lines it added, or took away where it added none."""
+    """How many lines it added, or removed if it added none."""
     patch: str
 
 
 @dataclass(frozen=True, kw_only=True)
 class RevertProof:
-    """What came out of it."""
+    """The result for one change."""
 
     idle: tuple[str, ...]
-    """Commands that are green without the change, too."""
+    """Commands that pass without the change, too."""
     unproven: tuple[RevertHunk, ...]
     tried: int
     left: int
@@ -43,7 +43,7 @@ class RevertProof:
 
 
 def pieces(change: Iterable[FileDiff]) -> tuple[RevertHunk, ...]:
-    """What may be taken back: code, but neither tests nor words, nor what git shows no lines of."""
+    """Hunks that may be reverted: code, but no tests, no documents, and no binary files."""
     return tuple(
         RevertHunk(
             path=file.path,
@@ -52,9 +52,9 @@ def pieces(change: Iterable[FileDiff]) -> tuple[RevertHunk, ...]:
             patch=f"{file.header}\n{hunk.text}",
         )
         for file in change
-        if not is_test(file.path) and not matches(file.path, _WORDS_ONLY, any_case=True)
+        if not is_test(file.path) and not matches(file.path, _DOCUMENTS, any_case=True)
         for hunk in file.hunks
-        if _says_something(hunk) and "\N{REPLACEMENT CHARACTER}" not in f"{file.header}{hunk.text}"
+        if _has_code(hunk) and "\N{REPLACEMENT CHARACTER}" not in f"{file.header}{hunk.text}"
     )[:MOST_HUNKS]
 
 
@@ -63,5 +63,5 @@ def new_tests(change: Sequence[FileDiff]) -> tuple[str, ...]:
     return tuple(file.path for file in change if is_test(file.path) and file.added and not file.gone)
 
 
-def _says_something(hunk: Hunk) -> bool:
-    return any(not _SAYS_NOTHING.match(line.text) for line in (*hunk.added, *hunk.removed))
+def _has_code(hunk: Hunk) -> bool:
+    return any(not _NO_CODE.match(line.text) for line in (*hunk.added, *hunk.removed))

@@ -1,4 +1,4 @@
-"""What a day, a project and an epic may cost, all tickets together. A ticket's own budget is the gateway's business."""
+"""Budgets of a day, a project and an epic, over all tickets. The gateway enforces a ticket's own budget."""
 
 from __future__ import annotations
 
@@ -37,22 +37,22 @@ class SpentBudget:
 
     words: str
     name: str
-    """Which it is, for people."""
+    """Its name, for people."""
     daily: bool
-    """Tomorrow there is another."""
+    """There is a new one tomorrow."""
     scope: str
-    """Which it is, for programs: what a person gives beside the settings is given to it."""
+    """Its id, for programs: what a person adds to the settings is added to it."""
     project: int
-    """Whose ticket or agent waits for it."""
+    """The project whose ticket or agent waits for it."""
     usd: float
-    """What the settings say; as much again is what a person may give."""
+    """As in the settings; a person may add as much again."""
     most: float
-    """With what a person gave beside."""
+    """With what a person added."""
     total: float
 
     @property
     def key(self) -> str:
-        """The name of the question about it: the same as long as there is the same to spend."""
+        """The key of the question about it; it changes with the amount."""
         return f"{KEY}{self.scope}:{self.most:.6f}"
 
     @property
@@ -67,19 +67,19 @@ KEY = "budget:"
 
 
 def scope_of(key: str) -> str:
-    """The budget that the question with this name is about."""
+    """The budget that the question with this key is about."""
     return key.removeprefix(KEY).rpartition(":")[0]
 
 
 @dataclass(frozen=True, kw_only=True)
 class BudgetBalance:
-    """What is left, by what was spent until now."""
+    """The budgets and what was spent so far."""
 
     budgets: Budgets
     spent: tuple[EpicSpending, ...]
     today: str
     extra: Mapping[str, float] = field(default_factory=dict)
-    """By scope: what a person gave beside the settings."""
+    """By scope: what a person added to the settings."""
 
     def empty(self, project: int, epic: str) -> SpentBudget | None:
         """The first budget of such a ticket that is spent; None while none is."""

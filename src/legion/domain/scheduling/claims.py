@@ -1,4 +1,4 @@
-"""A claim: the right to do one job. A later generation takes the right from the earlier one."""
+"""A claim: the right to run one job. A later generation of a job voids the claim of the earlier one."""
 
 from __future__ import annotations
 

@@ -336,7 +336,7 @@ class _ProjectWork:
         )
 
     def optional_reviews(self) -> list[StartJob]:
-        mine = sorted(ticket for ticket, whose in self._snapshot.read_aside.items() if whose == self.project.id)
+        mine = sorted(ticket for ticket, project in self._snapshot.read_aside.items() if project == self.project.id)
         return [] if self.project.paused else [StartJob(JobKind.REVIEW, ticket) for ticket in mine]
 
     def _free(self) -> list[Ticket]:

@@ -1,4 +1,4 @@
-"""When work goes on that a provider's limit stopped: at the reset, one after the other, or after a growing pause."""
+"""When tickets resume that a provider's limit stopped: at the reset, one after the other, or after a growing pause."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ FIRST_PAUSE, LONGEST_PAUSE = 30.0, 900.0
 
 
 def wakes_at(now: float, resets_at: float | None, earlier: Sequence[Run]) -> float:
-    """The moment from which a ticket may go on.
+    """The time from which a ticket may resume.
 
-    `earlier` are the ticket's runs, oldest first, this one included: while the provider does not say when it is over,
+    `earlier` are the ticket's runs, oldest first, this one included: while the provider names no reset,
     each limited run in a row doubles the pause.
     """
     if resets_at is not None and resets_at > now:
@@ -26,7 +26,7 @@ def wakes_at(now: float, resets_at: float | None, earlier: Sequence[Run]) -> flo
 
 
 def apart(moment: float, others: Iterable[float]) -> float:
-    """The first moment from this one on that is far enough from all those at which others wake."""
+    """The first time from this one on that is far enough from those at which others wake."""
     for other in sorted(others):
         if abs(other - moment) < APART:
             moment = other + APART

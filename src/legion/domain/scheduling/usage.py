@@ -1,4 +1,4 @@
-"""What agents spend: tokens, money, requests and time, summed up without losing what has no price."""
+"""Usage of agents: tokens, money, requests and time, and its sums. Requests without a price are counted apart."""
 
 from __future__ import annotations
 
@@ -41,20 +41,20 @@ def total(parts: Iterable[Usage]) -> Usage:
     return sum(parts, Usage())
 
 
-def since(told: Usage, known: Usage) -> Usage:
-    """What is new in the tokens and dollars of a program that counts on from run to run.
+def since(reported: Usage, known: Usage) -> Usage:
+    """The new tokens and dollars of a program whose counts continue from run to run.
 
-    It has begun to count anew where it tells less than is known.
+    A report below what is known means that the program started to count from zero.
     """
-    if told.input + told.output < known.input + known.output:
-        return told
+    if reported.input + reported.output < known.input + known.output:
+        return reported
     return replace(
-        told,
-        input=told.input - known.input,
-        output=told.output - known.output,
-        cache_read=max(0, told.cache_read - known.cache_read),
-        cache_write=max(0, told.cache_write - known.cache_write),
-        usd=max(0.0, told.usd - known.usd),
+        reported,
+        input=reported.input - known.input,
+        output=reported.output - known.output,
+        cache_read=max(0, reported.cache_read - known.cache_read),
+        cache_write=max(0, reported.cache_write - known.cache_write),
+        usd=max(0.0, reported.usd - known.usd),
     )
 
 
@@ -71,12 +71,12 @@ class Spending:
 
 @dataclass(frozen=True, kw_only=True)
 class ProviderLimit:
-    """What a provider last said about how much of it is used up."""
+    """A provider's last statement about how much of its limit is used."""
 
     provider: str
     at: float
     status: int
-    """The HTTP status of the answer that said so."""
+    """The HTTP status of that answer."""
     span: str
     """The provider's word for the time that the limit is about."""
     utilization: float | None
@@ -85,7 +85,7 @@ class ProviderLimit:
 
 
 class UsageBy(Enum):
-    """What a report about usage is cut by."""
+    """What a usage report is grouped by."""
 
     TICKET = "ticket"
     AGENT = "agent"
@@ -107,8 +107,9 @@ class AttemptFate(Enum):
 
 
 def fate(*, attempt: int, latest: int, done: bool, live: bool) -> AttemptFate:
-    """Of an attempt, given its ticket's latest one and how the ticket stands. A ticket that ended without landing
-    wasted all of them."""
+    """Of an attempt, given its ticket's latest one and state. A ticket that ended without landing wasted all of
+    them.
+    """
     if attempt == latest and (done or live):
         return AttemptFate.LANDED if done else AttemptFate.OPEN
     return AttemptFate.WASTED
@@ -116,7 +117,7 @@ def fate(*, attempt: int, latest: int, done: bool, live: bool) -> AttemptFate:
 
 @dataclass(frozen=True, kw_only=True)
 class RunUsage:
-    """One run, as a report about usage sees it."""
+    """One run in a usage report."""
 
     run: int
     ticket: int | None
@@ -136,12 +137,12 @@ class UsageSlice:
     key: str
     usage: Usage = Usage()
     seconds: float = 0.0
-    """Of the clock, while its agents were at work."""
+    """Wall time while its agents worked."""
     runs: int = 0
     landed: int = 0
     """Tickets."""
     wasted: Usage = Usage()
-    """Part of `usage`: by attempts that did not land. So are the next two of theirs."""
+    """Part of `usage`: by attempts that did not land. The next two likewise."""
     wasted_seconds: float = 0.0
     wasted_runs: int = 0
 
@@ -164,13 +165,13 @@ class UsageSlice:
 
 
 DayOf = Callable[[float], str]
-"""The day of a moment in UTC, as YYYY-MM-DD. There is no calendar in here."""
+"""The day of a time in UTC, as YYYY-MM-DD. This module has no calendar."""
 
 
 def report(
     by: UsageBy, work: Sequence[RunUsage], spending: Iterable[Spending], *, now: float, day_of: DayOf
 ) -> tuple[UsageSlice, ...]:
-    """Shares in the order of their first run. Whatever they are cut by, their sum is the same."""
+    """Slices in the order of their first run. Their sum is the same for every grouping."""
     spent: dict[int, list[Spending]] = {one.run: [] for one in work}
     for cost in spending:
         if cost.run in spent:
@@ -180,8 +181,8 @@ def report(
     found: dict[str, UsageSlice] = {}
     for one in sorted(work, key=lambda one: one.run):
         for piece in _pieces(by, one, spent[one.run], landing.get(one.ticket) == one.run, now, day_of):
-            whole = piece if one.fate is not AttemptFate.WASTED else _as_waste(piece)
-            found[piece.key] = found.get(piece.key, UsageSlice(key=piece.key)) + whole
+            counted = piece if one.fate is not AttemptFate.WASTED else _as_waste(piece)
+            found[piece.key] = found.get(piece.key, UsageSlice(key=piece.key)) + counted
     return tuple(found.values())
 
 
@@ -196,7 +197,7 @@ def _as_waste(piece: UsageSlice) -> UsageSlice:
 def _pieces(
     by: UsageBy, work: RunUsage, spent: Sequence[Spending], lands: bool, now: float, day_of: DayOf
 ) -> list[UsageSlice]:
-    """A run in the parts that the cut makes of it. It counts as a run, and as a landing, in one of them."""
+    """One run, split by the grouping. It counts as a run, and as a landing, in one of the parts."""
     ended = now if work.ended_at is None else work.ended_at
     whole = UsageSlice(key="", seconds=max(0.0, ended - work.started_at), runs=1, landed=int(lands))
     match by:
@@ -207,7 +208,7 @@ def _pieces(
         case UsageBy.EPIC:
             return [replace(whole, key=work.epic, usage=total(one.usage for one in spent))]
         case UsageBy.MODEL:
-            # The clock runs for a run and not for its models, so all of it is its main one's.
+            # Wall time is that of the run, so all of it goes to its main model.
             main = max(spent, key=lambda one: (one.usage.usd, one.usage.requests, one.model), default=None)
             return [
                 replace(whole, key=main.model if main else ""),
@@ -227,7 +228,7 @@ _DAY = 86_400.0
 
 
 def _days(start: float, end: float, day_of: DayOf) -> list[tuple[str, float]]:
-    """The days that a time touches, each with its seconds of it."""
+    """The days between two times, each with its seconds."""
     days, at = [], start
     while (midnight := (at // _DAY + 1) * _DAY) < end:
         days.append((day_of(at), midnight - at))

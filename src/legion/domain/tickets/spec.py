@@ -1,4 +1,4 @@
-"""What a person asks for with a ticket."""
+"""The specification of a ticket, as it is stored at dispatch."""
 
 from __future__ import annotations
 
@@ -12,17 +12,21 @@ MOST_BUDGET = 100_000
 
 
 class ReviewPolicy(Enum):
-    """When an independent reviewer reads a change, beside the readers of the ticket's own team."""
+    """When an independent reviewer reads a change, in addition to the readers of the ticket's team."""
 
     OFF = "off"
     RISKY = "risky"
-    """Where it looks risky."""
+    """Only a risky change."""
     ALWAYS = "always"
 
 
 @dataclass(frozen=True, kw_only=True)
 class TicketSpec:
-    """What a person asks for. It never changes after dispatch, but that a red checkpoint also comes after its fix."""
+    """The wanted change. It is fixed at dispatch, except that a failed checkpoint is put after its fix.
+
+    Fields are named like the columns of the database; those that are named like a field of a dispatch request take its
+    value.
+    """
 
     title: str
     text: str
@@ -35,34 +39,34 @@ class TicketSpec:
     proofs: tuple[str, ...] = ()
     """Commands that prove this ticket; each needs a green receipt."""
     bound: tuple[Bound, ...] = ()
-    """Which criterion is proven by what."""
+    """The command that proves each criterion."""
     acceptance: tuple[str, ...] = ()
-    """Names of the person's held-out acceptance that it has to pass; its agent never hears of them."""
+    """Names of the person's held-out acceptance that it must pass; its agent does not know them."""
     checkpoint: bool = False
     epic: str = ""
     priority: int = 0
-    """Higher goes first."""
+    """Higher starts first."""
     driver: str = ""
     """Empty: the project's default."""
     command: str = ""
     model: str = ""
     max_attempts: int = 5
     climbs: bool = False
-    """Whether the ladder goes on where the attempts end: not for a plain program, nor where a person said how many."""
+    """Whether the ladder continues after the last attempt: not for a plain program or a given number of attempts."""
     asks: bool = False
-    """Whether its agent may ask a person for what it is not allowed to do; else that is denied."""
+    """Whether its agent may ask a person for a permission that it lacks; else the permission is denied."""
     budget: float | None = None
-    """Dollars that all its runs may cost together; None: as the person's settings say."""
+    """Dollars that all its runs may cost together; None: the limit of the person's settings."""
     dispatcher: str = ""
-    """The agent that asked for it; empty for a person. It gives no more than it has itself."""
+    """The agent that dispatched it; empty for a person. The ticket gets no more rights than that agent has."""
     tools: tuple[str, ...] | None = None
-    """The only tools that its agent has; None: as the person's settings say."""
+    """The only tools that its agent has; None: those of the person's settings."""
     review: ReviewPolicy | None = None
-    """Whether an independent reviewer reads its change; None: as the project says."""
+    """Whether an independent reviewer reads its change; None: the project's policy."""
     undoes: int | None = None
-    """The landed ticket that it takes back. It needs no agent: we make the change ourselves."""
+    """The landed ticket that it reverts. It needs no agent: Legion makes the change itself."""
     team: str = ""
-    """The name of the team that works on it; empty where no agent does."""
+    """The name of the team that works on it; empty without an agent."""
     crew: str = ""
-    """The team as it was at dispatch, by the digest of what is kept of it; empty: one plain agent."""
+    """The digest of the stored team as it was at dispatch; empty: one plain agent."""
     labels: tuple[str, ...] = ()

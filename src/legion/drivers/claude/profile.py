@@ -18,6 +18,7 @@ from legion.drivers.profile import (
     DriverProfile,
     GatewayEndpoint,
     LoginLink,
+    ModelSetup,
     PreparedRun,
     ProgramFile,
     RunRequest,
@@ -74,19 +75,19 @@ class ClaudeProfile(DriverProfile):
         importlib.import_module("anyio").run(importlib.import_module("anyio.lowlevel").checkpoint)
 
     def prepare(self, request: RunRequest) -> PreparedRun:
-        assert request.program is not None, "a program with a model is searched for first"
+        assert request.model is not None, "this driver uses models"
         config_dir = own_folder(request.state, _FOLDER)
-        files.write_whole(request.given / "briefing.md", request.prompt, mode=0o644)
-        files.write_whole(request.given / "again.md", request.resume_prompt, mode=0o644)
+        files.write_whole(request.given / "briefing.md", request.input.prompt, mode=0o644)
+        files.write_whole(request.given / "again.md", request.input.resume_prompt, mode=0o644)
         env = {**request.env, **_ENVIRONMENT, "CLAUDE_CONFIG_DIR": str(config_dir)}
-        env |= _access_variables(request.access, config_dir)
+        env |= _access_variables(request.model.access, config_dir)
         if request.sandboxed:
             env["IS_SANDBOX"] = "1"
-        path = request.program.path
-        login = (request.access.credentials,) if isinstance(request.access, LoginLink) else ()
+        path = request.model.program.path
+        login = (request.model.access.credentials,) if isinstance(request.model.access, LoginLink) else ()
         return PreparedRun(
             program=Program(argv=(str(path),), cwd=request.tree, env=env),
-            options=_options(request, config_dir).to_json(),
+            options=_options(request, request.model, config_dir).to_json(),
             readable=(path.absolute(), path.resolve(), *login),
         )
 
@@ -118,33 +119,33 @@ class ClaudeProfile(DriverProfile):
         return transcript.point_after(state / _FOLDER, conversation, call)
 
 
-def _options(request: RunRequest, config_dir: Path) -> ClaudeOptions:
-    settings = request.settings
+def _options(request: RunRequest, model: ModelSetup, config_dir: Path) -> ClaudeOptions:
+    given, settings = request.input, model.settings
     mode = PermissionMode(settings.permission_mode) if settings.permission_mode else PermissionMode.ACCEPT_EDITS
     return ClaudeOptions(
-        conversation=request.conversation,
+        conversation=model.conversation,
         config_dir=config_dir,
         prompt=request.given / "briefing.md",
         again=request.given / "again.md",
-        rules=request.rules,
-        model=request.model or settings.model,
+        rules=given.rules,
+        model=given.model or settings.model,
         fallback_model=settings.fallback_model,
         permission_mode=mode,
         allowed_tools=(*settings.allowed_tools, *(_ALLOWED_IN_A_SANDBOX if request.sandboxed else ())),
-        tools=request.tools,
+        tools=settings.tools,
         max_turns=settings.max_turns,
-        budget_usd=request.budget_usd,
-        asks=request.asks,
-        prompt_id=request.prompt_id,
+        budget_usd=model.budget_usd,
+        asks=given.asks,
+        prompt_id=given.prompt_id,
         patience=settings.answer_within,
-        desk=request.tool_link,
-        fork_of=request.fork_of,
-        fork_at=request.fork_at,
-        camera=request.state_store,
+        desk=given.tool_link,
+        fork_of=given.fork_of,
+        fork_at=given.fork_at,
+        camera=given.state_store,
     )
 
 
-def _access_variables(access: GatewayEndpoint | LoginLink | None, config_dir: Path) -> dict[str, str]:
+def _access_variables(access: GatewayEndpoint | LoginLink, config_dir: Path) -> dict[str, str]:
     login = config_dir / _LOGIN
     if isinstance(access, LoginLink):
         if not (login.is_symlink() and login.readlink() == access.credentials):
@@ -153,8 +154,6 @@ def _access_variables(access: GatewayEndpoint | LoginLink | None, config_dir: Pa
         return {}
     if login.is_symlink():
         login.unlink()
-    if access is None:
-        return {}
     variable = "CLAUDE_CODE_OAUTH_TOKEN" if access.oauth else "ANTHROPIC_AUTH_TOKEN"
     return {"ANTHROPIC_BASE_URL": access.url, variable: access.token}
 

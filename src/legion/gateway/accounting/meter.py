@@ -59,7 +59,7 @@ class RequestRecord:
     """The answer did not come to its end."""
     recorder: StreamRecorder | None = None
     """Only for runs that are recorded."""
-    began: float = field(default_factory=time.monotonic)
+    started: float = field(default_factory=time.monotonic)
     opened_at: float = field(default_factory=time.time)
     first: float | None = None
 
@@ -214,8 +214,8 @@ class Meter:
             cache_read=usage.cache_read,
             cache_write=usage.cache_write,
             usd=self._cost(record),
-            ms=round((now - record.began) * 1000),
-            first_ms=None if record.first is None else round((record.first - record.began) * 1000),
+            ms=round((now - record.started) * 1000),
+            first_ms=None if record.first is None else round((record.first - record.started) * 1000),
             cut=record.cut,
             error=record.error.value if record.error is not None else summary.error,
         )

@@ -6,19 +6,19 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from legion.gateway.dialects.messages import (
-    AnswerBegun,
     AnswerEnded,
     AnswerFailed,
     AnswerPart,
+    AnswerStarted,
     Event,
     KeepAlive,
     ModelAnswer,
     ModelFailed,
-    PartBegun,
     PartEnded,
     PartGrew,
     PartKind,
     PartSigned,
+    PartStarted,
     StopReason,
     TextPart,
     ThinkingPart,
@@ -28,20 +28,20 @@ from legion.gateway.json_text import UnreadableMessage
 
 
 def events_of(answer: ModelAnswer) -> Iterator[Event]:
-    yield AnswerBegun(id=answer.id, model=answer.model, usage=answer.usage)
+    yield AnswerStarted(id=answer.id, model=answer.model, usage=answer.usage)
     for index, part in enumerate(answer.parts):
         match part:
             case TextPart():
-                yield PartBegun(index=index, kind=PartKind.TEXT)
+                yield PartStarted(index=index, kind=PartKind.TEXT)
                 yield PartGrew(index, part.text)
             case ThinkingPart():
-                yield PartBegun(index=index, kind=PartKind.THINKING)
+                yield PartStarted(index=index, kind=PartKind.THINKING)
                 if part.text:
                     yield PartGrew(index, part.text)
                 if part.signature:
                     yield PartSigned(index=index, signature=part.signature)
             case ToolCallPart():
-                yield PartBegun(index=index, kind=PartKind.CALL, id=part.id, name=part.name)
+                yield PartStarted(index=index, kind=PartKind.CALL, id=part.id, name=part.name)
                 yield PartGrew(index, part.input)
         yield PartEnded(index=index)
     yield AnswerEnded(stop=answer.stop, sequence=answer.sequence, usage=answer.usage)
@@ -53,10 +53,10 @@ def collect_answer(events: Iterable[Event]) -> ModelAnswer:
     answer = ModelAnswer(id="", model="", parts=(), stop=StopReason.END)
     for event in events:
         match event:
-            case AnswerBegun():
+            case AnswerStarted():
                 answer = replace(answer, id=event.id, model=event.model)
-            case PartBegun():
-                parts[event.index] = _begun(event)
+            case PartStarted():
+                parts[event.index] = _started(event)
             case PartGrew():
                 parts[event.index] = _grown(parts[event.index], event.text)
             case PartSigned():
@@ -71,7 +71,7 @@ def collect_answer(events: Iterable[Event]) -> ModelAnswer:
     raise UnreadableMessage("the stream broke off")
 
 
-def _begun(event: PartBegun) -> AnswerPart:
+def _started(event: PartStarted) -> AnswerPart:
     match event.kind:
         case PartKind.TEXT:
             return TextPart(text="")

@@ -179,14 +179,14 @@ class PartKind(Enum):
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class AnswerBegun:
+class AnswerStarted:
     id: str
     model: str
     usage: TokenCounts = NO_TOKENS
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class PartBegun:
+class PartStarted:
     index: int
     kind: PartKind
     id: str = ""
@@ -251,7 +251,7 @@ class AnswerFailed:
     error: ModelError
 
 
-Event = AnswerBegun | PartBegun | PartGrew | PartSigned | PartEnded | AnswerEnded | KeepAlive | AnswerFailed
+Event = AnswerStarted | PartStarted | PartGrew | PartSigned | PartEnded | AnswerEnded | KeepAlive | AnswerFailed
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -132,10 +132,10 @@ def request_info(request: ModelRequest, at: int) -> RequestInfo:
     )
 
 
-def read_answer(dialect: Dialect, facts: Json, asked: RequestInfo) -> ModelAnswer:
+def read_answer(dialect: Dialect, facts: Json, info: RequestInfo) -> ModelAnswer:
     """Raises UnreadableMessage, and ModelFailed for an answer that is an error."""
     try:
-        answer = _DIALECTS[dialect].read_answer(facts, asked)
+        answer = _DIALECTS[dialect].read_answer(facts, info)
         # An answer that can be streamed can be written.
         shape = Shape()
         for event in events_of(answer):
@@ -145,8 +145,8 @@ def read_answer(dialect: Dialect, facts: Json, asked: RequestInfo) -> ModelAnswe
         raise UnreadableMessage(_describe(fault)) from None
 
 
-def write_answer(dialect: Dialect, answer: ModelAnswer, asked: RequestInfo) -> Json:
-    return _DIALECTS[dialect].write_answer(answer, asked)
+def write_answer(dialect: Dialect, answer: ModelAnswer, info: RequestInfo) -> Json:
+    return _DIALECTS[dialect].write_answer(answer, info)
 
 
 def write_error(dialect: Dialect, error: ModelError) -> tuple[int, Json]:
@@ -155,16 +155,16 @@ def write_error(dialect: Dialect, error: ModelError) -> tuple[int, Json]:
     return functions.status(error), functions.write_error(error)
 
 
-def writer(dialect: Dialect, asked: RequestInfo) -> EventWriter:
-    return _DIALECTS[dialect].writer(asked)
+def writer(dialect: Dialect, info: RequestInfo) -> EventWriter:
+    return _DIALECTS[dialect].writer(info)
 
 
 class StreamReader:
     """Bytes in, events out. The last event is always AnswerEnded or AnswerFailed, whatever comes."""
 
-    def __init__(self, dialect: Dialect, asked: RequestInfo) -> None:
+    def __init__(self, dialect: Dialect, info: RequestInfo) -> None:
         self._splitter = Splitter()
-        self._reader = _DIALECTS[dialect].reader(asked)
+        self._reader = _DIALECTS[dialect].reader(info)
         self._shape = Shape()
         self.over = False
 

@@ -7,19 +7,19 @@ before the answer does. Every text is a string.
 from __future__ import annotations
 
 from legion.gateway.dialects.messages import (
-    AnswerBegun,
     AnswerEnded,
     AnswerFailed,
+    AnswerStarted,
     DocumentPart,
     Event,
     ImagePart,
     KeepAlive,
     ModelRequest,
     Part,
-    PartBegun,
     PartEnded,
     PartGrew,
     PartSigned,
+    PartStarted,
     TextPart,
     ThinkingPart,
     ToolCallPart,
@@ -30,7 +30,7 @@ from legion.gateway.json_text import UnreadableMessage
 
 class Shape:
     def __init__(self) -> None:
-        self._begun = False
+        self._started = False
         self._parts = 0
         self._open: set[int] = set()
 
@@ -41,8 +41,8 @@ class Shape:
                 self.grow(event)
             case PartSigned():
                 self._check_open(event.index, event.signature)
-            case PartBegun():
-                if not self._begun or event.index != self._parts:
+            case PartStarted():
+                if not self._started or event.index != self._parts:
                     raise UnreadableMessage("a part starts twice or too early")
                 _check_texts(event.id, event.name)
                 self._open.add(event.index)
@@ -50,13 +50,13 @@ class Shape:
             case PartEnded():
                 self._check_open(event.index)
                 self._open.discard(event.index)
-            case AnswerBegun():
-                if self._begun:
+            case AnswerStarted():
+                if self._started:
                     raise UnreadableMessage("the answer starts twice")
                 _check_texts(event.id, event.model)
-                self._begun = True
+                self._started = True
             case AnswerEnded():
-                if not self._begun:
+                if not self._started:
                     raise UnreadableMessage("the answer ends without a start")
                 return [*(PartEnded(index=index) for index in sorted(self._open)), event]
             case AnswerFailed() | KeepAlive():

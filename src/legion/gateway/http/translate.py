@@ -22,9 +22,9 @@ from legion.gateway.counting.counters import AnswerSummary
 from legion.gateway.dialects import errors, registry
 from legion.gateway.dialects.collect import collect_answer, events_of
 from legion.gateway.dialects.messages import (
-    AnswerBegun,
     AnswerEnded,
     AnswerFailed,
+    AnswerStarted,
     Event,
     KeepAlive,
     ModelAnswer,
@@ -72,7 +72,7 @@ class EventCounter:
 
     def note(self, event: Event) -> None:
         match event:
-            case AnswerBegun():
+            case AnswerStarted():
                 self.summary.usage = event.usage
             case AnswerEnded():
                 self.summary.usage, self.summary.complete = event.usage, True
@@ -145,7 +145,7 @@ class Translator:
         if translation.stream:
             return await _as_stream(request, answer, translation, counter, headers)
         for event in (
-            AnswerBegun(id="", model="", usage=answer.usage),
+            AnswerStarted(id="", model="", usage=answer.usage),
             AnswerEnded(stop=answer.stop, usage=answer.usage),
         ):
             counter.note(event)
@@ -169,7 +169,7 @@ class _Stream:
         self._counter = counter
         self._reader = StreamReader(translation.provider, translation.info)
         self._writer: EventWriter = registry.writer(translation.caller, translation.info)
-        self._begun = False
+        self._started = False
         self._timer: asyncio.TimerHandle | None = None
 
     async def run(self, headers: Headers) -> web.StreamResponse:
@@ -208,11 +208,11 @@ class _Stream:
             self._account.recorder.note(events)
         for event in events:
             self._counter.note(event)
-            self._begun = self._begun or isinstance(event, AnswerBegun)
+            self._started = self._started or isinstance(event, AnswerStarted)
         return b"".join([self._writer.write(event) for event in _joined(events)])
 
     def _keep_alive(self, answer: web.StreamResponse) -> None:
-        if self._begun and self._request.transport is not None and not self._request.transport.is_closing():
+        if self._started and self._request.transport is not None and not self._request.transport.is_closing():
             loop = asyncio.get_running_loop()
             self._timer = loop.call_later(_KEEP_ALIVE, self._keep_alive, answer)
             # A few bytes, which the socket accepts at once even if the caller does not read.

@@ -21,17 +21,14 @@ _STALE_SECONDS = 2.0
 
 _PLAIN_NAME = re.compile(r"[A-Za-z0-9_./%^{}~-]+")
 _PLAIN_FILE = (b"100644", b"100755")
-_MOST_KNOWN = 100
+_DESCENDANTS: dict[tuple[Path, str], str] = {}
+"""By repository and commit: the last commit that was found to descend from it."""
+_MOST_KNOWN = 500
 _NEAR = 40
 """Commits that are walked in search of an ancestor before git is asked."""
 
 
 class WritableRepository(History):
-    def __init__(self, path: Path) -> None:
-        super().__init__(path)
-        self._descendants: dict[str, str] = {}
-        """By commit: the last commit that was found to descend from it."""
-
     def _identify(self, name: str) -> str | None:
         if not _PLAIN_NAME.fullmatch(name):
             return super()._identify(name)
@@ -57,11 +54,11 @@ class WritableRepository(History):
         return self.content(entry.id) if entry is not None and entry.mode in _PLAIN_FILE else None
 
     def is_ancestor(self, ancestor: str, commit: str) -> bool:
-        known = (ancestor, self._descendants.get(ancestor))
+        known = (ancestor, _DESCENDANTS.get((self.path, ancestor)))
         if self._descends(commit, known) or super().is_ancestor(ancestor, commit):
-            if len(self._descendants) >= _MOST_KNOWN:
-                self._descendants.clear()
-            self._descendants[ancestor] = commit
+            if len(_DESCENDANTS) >= _MOST_KNOWN:
+                _DESCENDANTS.clear()
+            _DESCENDANTS[self.path, ancestor] = commit
             return True
         return False
 

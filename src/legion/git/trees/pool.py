@@ -41,6 +41,9 @@ class Pool:
         self._side = side / "pool"
         self._author = author
         self._filling = threading.Lock()
+        self._counting = threading.Lock()
+        self._known: dict[str, PooledTree] | None = None
+        """The waiting trees as they were seen last, so that many starts at once neither read nor race for them."""
         self._make_folders()
 
     def _make_folders(self) -> None:
@@ -50,7 +53,7 @@ class Pool:
 
     def take(self, commit: str) -> Tree:
         """A tree outside the pool that shows `commit`: a waiting one, moved if need be, or a new one."""
-        for waiting in sorted(self.waiting(), key=lambda tree: tree.commit != commit):
+        while (waiting := self._next(commit)) is not None:
             tree = self._claim(waiting)
             if tree is None:
                 continue
@@ -62,6 +65,7 @@ class Pool:
                 self.throw_away(tree)
                 continue
             return tree
+        self._make_folders()
         return self._make(commit)
 
     def fill(self, count: int, commit: str, *, disk_cap_bytes: int, prepare: Callable[[Path], None] | None) -> int:
@@ -97,6 +101,7 @@ class Pool:
         return moved
 
     def waiting(self) -> tuple[PooledTree, ...]:
+        """The waiting trees as they are on disk."""
         self._make_folders()
         found = []
         for entry in sorted(os.scandir(self._pool), key=lambda entry: entry.name):
@@ -105,7 +110,19 @@ class Pool:
             except FileNotFoundError:
                 continue
             found.append(PooledTree(token=entry.name, commit=record["commit"], bytes=record["bytes"]))
+        with self._counting:
+            self._known = {tree.token: tree for tree in found}
         return tuple(found)
+
+    def _next(self, commit: str) -> PooledTree | None:
+        """Choose a waiting tree, one that shows `commit` if there is any. No other thread is given the same."""
+        if self._known is None:
+            self.waiting()
+        with self._counting:
+            if not self._known:
+                return None
+            token = next((token for token, tree in self._known.items() if tree.commit == commit), None)
+            return self._known.pop(token or next(iter(self._known)))
 
     def path_of(self, waiting: PooledTree) -> Path:
         return self._pool / waiting.token
@@ -134,6 +151,9 @@ class Pool:
 
     def _claim(self, waiting: PooledTree) -> Tree | None:
         place = self._making / waiting.token
+        with self._counting:
+            if self._known is not None:
+                self._known.pop(waiting.token, None)
         try:
             self.path_of(waiting).rename(place)
         except FileNotFoundError:
@@ -157,6 +177,9 @@ class Pool:
         files.write_whole(self._side / f"{tree.path.name}.json", json.dumps(record))
         crash.reach(Point.GIT_POOL_BEFORE_PUBLISH)
         tree.path.rename(self._pool / tree.path.name)
+        with self._counting:
+            if self._known is not None:
+                self._known[tree.path.name] = PooledTree(token=tree.path.name, commit=commit, bytes=size)
 
     def _prepare(self, tree: Tree, commit: str, prepare: Callable[[Path], None]) -> None:
         self.plant(tree, commit=commit, branch=None)

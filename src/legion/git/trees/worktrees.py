@@ -124,6 +124,10 @@ class Worktrees:
         """Move warm trees to a new target. Returns how many moved."""
         return self._pool.freshen(commit)
 
+    def waiting(self) -> int:
+        """How many warm trees there are."""
+        return len(self._pool.waiting())
+
     def sweep(self) -> tuple[Path, ...]:
         """Throw away what a crash left half-made. Only at start, before any other call."""
         for half in self._side.glob(".*"):

@@ -33,7 +33,7 @@ You are {name}, a standing agent: you work turn by turn, in one conversation, un
 _PLAN = """\
 - You may only read for now. Propose a plan with legion-plan and end your turn; you may work once it is approved."""
 _LEADS = """\
-- You lead, and do none of the work yourself: hire, dispatch, write and decide. Your agents have the tools."""
+- You lead, and do none of the work yourself: hire, dispatch, tell and decide. Agents that you hire have the tools."""
 _CUT = {
     Outcome.LOST: "Your last turn was cut off in the middle, through no fault of yours.",
     Outcome.LIMITED: "The model was not available for a while; now it is again.",

@@ -21,14 +21,14 @@ from legion.drivers.profile import (
     DriverProfile,
     GatewayEndpoint,
     LoginLink,
+    ModelSetup,
     ProgramFile,
     ProgramSettings,
     ProgramUnusable,
+    RunInput,
     RunRequest,
-    ToolLink,
 )
 from legion.drivers.state_folder import own_folder
-from legion.drivers.tree_states import StateStore
 from legion.gateway import lifecycle
 from legion.gateway.files.folder import GatewayFolder
 from legion.gateway.files.passes import Pass, grant, revoke
@@ -75,46 +75,10 @@ class RunPaths:
     sandbox: Sandbox | None
 
 
-@dataclass(frozen=True, kw_only=True)
-class RunInput:
-    """What one run works on, for a ticket or for a standing agent's mail."""
-
-    prompt: str
-    """Starts a conversation."""
-    resume_prompt: str = ""
-    """Continues a conversation."""
-    rules: str = ""
-    model: str = ""
-    tools: frozenset[str] | None = None
-    """The only tools it has, of those that the person's settings leave; None: all of them."""
-    allowance: float | None = None
-    """Dollars that its ticket or agent may have spent in all when the run is stopped; None: no limit."""
-    spent: float = 0.0
-    """Dollars that its ticket or agent had spent before this run."""
-    role: str = ""
-    team: str = ""
-    """Routes may name both."""
-    provider: str = ""
-    """Empty: as the person's settings say."""
-    asks: bool = False
-    prompt_id: str = ""
-    tool_link: ToolLink | None = None
-    """Its access to Legion's own tools."""
-    reads_instructions: bool = True
-    """Whether the repository's instructions to agents are added to its rules."""
-    fork_of: str = ""
-    fork_at: str = ""
-    """The conversation that its own starts as a copy of, up to this entry or complete."""
-    state_store: StateStore | None = None
-    """Where the tree is recorded from call to call."""
-
-
 def spec(context: Context, this_run: Run, chosen: AgentProgram, given: RunInput, paths: RunPaths) -> RunSpec:
     """Raises NoModelAccess where a driver that needs a model could not reach one."""
     request = RunRequest(
-        prompt=given.prompt,
-        resume_prompt=given.resume_prompt,
-        rules=given.rules,
+        input=given,
         tree=paths.tree,
         state=paths.state,
         given=paths.given,
@@ -123,7 +87,13 @@ def spec(context: Context, this_run: Run, chosen: AgentProgram, given: RunInput,
         argv=chosen.argv,
     )
     if chosen.capabilities.models:
-        request = _with_model(context, this_run, chosen.driver, given, paths, request)
+        rules = _with_instructions(chosen.driver, given.rules, paths.tree) if given.reads_instructions else given.rules
+        request = replace(
+            request,
+            input=replace(given, rules=rules),
+            env=paths.env if request.sandboxed else _unsandboxed(paths),
+            model=_model_setup(context, this_run, chosen.driver, given),
+        )
     prepared = chosen.driver.prepare(request)
     sandbox = paths.sandbox
     if sandbox is not None:
@@ -138,9 +108,7 @@ def spec(context: Context, this_run: Run, chosen: AgentProgram, given: RunInput,
     )
 
 
-def _with_model(
-    context: Context, this_run: Run, driver: DriverProfile, given: RunInput, paths: RunPaths, request: RunRequest
-) -> RunRequest:
+def _model_setup(context: Context, this_run: Run, driver: DriverProfile, given: RunInput) -> ModelSetup:
     program = find_program(context, driver)
     access = model_access.choose(context, given.provider)
     endpoint = _open_access(context, this_run, driver, given, access)
@@ -148,24 +116,13 @@ def _with_model(
         runs.note_access(tx, this_run.id, access.label)
         # The gateway's supervisor may have looked for passes just before this one was there.
         tx.tell()
-    return replace(
-        request,
+    return ModelSetup(
         program=program,
         access=endpoint,
-        env=request.env if request.sandboxed else _unsandboxed(paths),
-        settings=_settings(context),
-        rules=_with_instructions(driver, given.rules, paths.tree) if given.reads_instructions else given.rules,
+        settings=_settings(context, given),
         conversation=this_run.conversation,
-        prompt_id=given.prompt_id,
-        model=given.model,
-        tools=_tools(context.user.claude.tools, given.tools),
         # The gateway counts what it serves; without it only the program itself can.
         budget_usd=_budget_left(given) if isinstance(access, OwnLogin) else None,
-        asks=given.asks,
-        tool_link=given.tool_link,
-        fork_of=given.fork_of,
-        fork_at=given.fork_at,
-        state_store=given.state_store,
     )
 
 
@@ -206,13 +163,14 @@ def _unsandboxed(paths: RunPaths) -> dict[str, str]:
     return {**toolchains.variables(Path.home()), **paths.env, "HOME": str(home)}
 
 
-def _settings(context: Context) -> ProgramSettings:
+def _settings(context: Context, given: RunInput) -> ProgramSettings:
     wanted = context.user.claude
     return ProgramSettings(
         model=wanted.model,
         fallback_model=wanted.fallback_model,
         permission_mode=wanted.permission_mode.value,
         allowed_tools=(*wanted.allow, *permission_rules.load()),
+        tools=_tools(wanted.tools, given.tools),
         max_turns=wanted.max_turns or None,
         answer_within=wanted.answer_within,
     )

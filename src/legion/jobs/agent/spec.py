@@ -12,10 +12,10 @@ from legion.domain.errors import LegionError, NotFound
 from legion.domain.runs import Run
 from legion.domain.tickets.ticket import Ticket
 from legion.drivers import registry
-from legion.drivers.profile import DriverProfile
+from legion.drivers.profile import DriverProfile, RunInput
 from legion.jobs.agent import model_run, plan_approval, teams, tool_access
 from legion.jobs.agent.briefing import RULES, briefing
-from legion.jobs.agent.model_run import AgentProgram, RunInput, RunPaths
+from legion.jobs.agent.model_run import AgentProgram, RunPaths
 from legion.jobs.agent.resume_prompt import resume_prompt
 from legion.jobs.attempts import escalation
 from legion.jobs.context import Context, ProjectContext

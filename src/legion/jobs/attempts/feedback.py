@@ -1,4 +1,4 @@
-"""What an agent is told about its last attempt: precise, short, with the end of the output it has to read anyway."""
+"""Feedback to an agent about its last attempt: precise, short, with the end of the output that it needs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def program_failed(how: str, tail: str) -> str:
 
 
 def changed_nothing(left_out: Sequence[str], denied: str = "") -> str:
-    """`left_out`: what it did edit, in vain; `denied`: what it was not allowed to do."""
+    """`left_out`: paths of [setup] that it edited; `denied`: what it was not allowed to do."""
     if left_out:
         listed = "\n".join(f"- {path}" for path in left_out)
         return _fit(
@@ -36,24 +36,24 @@ def gave_up(why: str) -> str:
     return _fit(f"You gave up the last time, for this reason:\n\n{_quote(why)}")
 
 
-def touched_protected(paths: Sequence[str], signs: Sequence[str] = (), said: str = "") -> str:
-    """`signs`: how tests look weaker; `said`: the words of the person who said no."""
+def touched_protected(paths: Sequence[str], signs: Sequence[str] = (), reason: str = "") -> str:
+    """`signs`: how tests look weaker; `reason`: that of the person who refused it."""
     parts = [f"You changed files that this ticket may not touch; put them back as they were:\n\n{_listed(paths)}"]
     if signs:
         parts.append(f"What was found in them:\n\n{_listed(signs)}")
-    if said:
-        parts.append(f"A person looked at it and said no:\n\n{_quote(said)}")
+    if reason:
+        parts.append(f"A person read it and said no:\n\n{_quote(reason)}")
     return _fit("\n\n".join(parts))
 
 
-def reviewed(summary: str, findings: Sequence[Finding], said: str = "") -> str:
-    """`said`: the words of a person who sent it back."""
+def reviewed(summary: str, findings: Sequence[Finding], reason: str = "") -> str:
+    """`reason`: that of a person who sent it back."""
     must = [f"{one.place}: {one.text}" for one in findings if one.weight is Severity.BLOCKING]
     rest = [one for one in findings if one.weight is not Severity.BLOCKING]
     may = [f"{one.weight.value}, {one.place or 'the change'}: {one.text}" for one in rest]
-    parts = [f"A person looked at your change and sent it back:\n\n{_quote(said)}"] if said else []
+    parts = [f"A person read your change and sent it back:\n\n{_quote(reason)}"] if reason else []
     if summary:
-        parts.append(f"Somebody who had no part in it read your change and did not approve it:\n\n{_quote(summary)}")
+        parts.append(f"An independent reviewer read your change and did not approve it:\n\n{_quote(summary)}")
     if must:
         parts.append(f"This has to be dealt with:\n\n{_listed(must)}")
     if may:
@@ -66,9 +66,7 @@ def _listed(rows: Sequence[str]) -> str:
 
 
 def nonsense(wrong: str) -> str:
-    return _fit(
-        f"You changed the project's settings so that they cannot be read any more; mend this:\n\n{_quote(wrong)}"
-    )
+    return _fit(f"You changed the project's settings so that they can no longer be read; fix this:\n\n{_quote(wrong)}")
 
 
 def left_markers(paths: Sequence[str]) -> str:
@@ -81,7 +79,7 @@ def red(receipts: Sequence[Receipt], *, landed: bool = False) -> str:
     parts = [f"These commands failed on {where}:"]
     for receipt in receipts:
         if receipt.held_out:
-            parts.append(f"### {receipt.name}\n\nThis one is not shown to you: see that the ticket's words are true.")
+            parts.append(f"### {receipt.name}\n\nThis one is not shown to you: do exactly what the ticket says.")
             continue
         how = f"exit code {receipt.exit_code}" if receipt.exit_code is not None else "no result"
         parts.append(f"### `{receipt.command}` ({how}, {receipt.duration:.1f} s)\n\n{_quote(receipt.tail)}")
@@ -95,7 +93,7 @@ def conflict(files: Sequence[ConflictFile]) -> str:
 
 _CONFLICT = """\
 Other changes landed meanwhile and touch the same lines. The tree now holds the landed code merged with yours; each
-place where both changed the same lines stands between conflict markers. Decide each place so that both intentions
+place where both changed the same lines is between conflict markers. Resolve each place so that both intentions
 hold, and remove the markers."""
 
 

@@ -1,6 +1,6 @@
-"""What readings come to: the change lands, goes back with findings, or a person says how it goes on.
+"""Decides after reviews: the change lands, goes back with findings, or a person decides.
 
-Looks at what is stored alone, so it may be asked again at any time and says the same.
+Reads only the store, so it may be asked again at any time with the same result.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _LONGEST = 300
 
 
 def next_step(tx: Transaction, ticket: Ticket, *, most: int, within: float) -> Step | None:
-    """Where a ticket in review goes on; None while somebody still reads. `most`: rounds before a person is asked."""
+    """The next step of a ticket in review; None while a review is open. `most`: rounds before a person is asked."""
     readings = verdicts.of_ticket(tx, ticket.id)
     current = tuple(one for one in _latest(ticket, readings) if one.binding)
     if any(one.given_at is None for one in current):
@@ -45,17 +45,17 @@ def next_step(tx: Transaction, ticket: Ticket, *, most: int, within: float) -> S
 
 def reason(against: Sequence[ReviewRequest]) -> str:
     """Why it is not approved, for people."""
-    told = []
+    reasons = []
     for one in against:
-        assert one.verdict is not None, "who gives no verdict asks for nothing"
+        assert one.verdict is not None, "a reviewer without a verdict asks for no change"
         blocking = one.verdict.blocking
         more = f" and {len(blocking) - 1} more" if len(blocking) > 1 else ""
-        told.append(f"{one.reader} asks for changes ({blocking[0].place}{more})")
-    return "; ".join(told)
+        reasons.append(f"{one.reader} asks for changes ({blocking[0].place}{more})")
+    return "; ".join(reasons)
 
 
 def answered(tx: ReadTransaction, ticket: Ticket, question: Question) -> Step:
-    """What a settled question brings about for a ticket that stands in review."""
+    """The step of a ticket in review after its question is settled."""
     if question.choice == LAND:
         return Approve()
     if question.choice == BACK:
@@ -66,15 +66,15 @@ def answered(tx: ReadTransaction, ticket: Ticket, question: Question) -> Step:
 
 
 def sent_back(tx: ReadTransaction, ticket: Ticket, words: str) -> TryAgain:
-    """A person's own decision: there is always one more attempt for it. What readers found goes with their words."""
+    """A person sends it back: that always gives one more attempt. The findings go with their reason."""
     given = [one for one in _latest(ticket, verdicts.of_ticket(tx, ticket.id)) if one.verdict is not None]
-    told = _findings(given, words or "They said nothing more about it.")
-    return TryAgain("a person sent it back", told, cause=Cause.REVIEW)
+    feedback_text = _findings(given, words or "They gave no reason.")
+    return TryAgain("a person sent it back", feedback_text, cause=Cause.REVIEW)
 
 
 def _latest(ticket: Ticket, readings: Sequence[ReviewRequest]) -> tuple[ReviewRequest, ...]:
-    """Each reader's last word on the present change."""
-    assert ticket.change is not None, "who is read has a change"
+    """Each reviewer's last verdict on the present change."""
+    assert ticket.change is not None, "a ticket in review has a change"
     return tuple({one.reader: one for one in readings if one.commit == ticket.change.commit}.values())
 
 
@@ -85,8 +85,8 @@ def _findings(readings: Sequence[ReviewRequest], words: str = "") -> str:
 
 
 def _asked(tx: Transaction, ticket: Ticket, current: Sequence[ReviewRequest], why: str, within: float) -> Step:
-    """Asked once per change, until a person takes the ticket up anew."""
-    assert ticket.change is not None, "who is read has a change"
+    """Asked once per change, until a person retries the ticket."""
+    assert ticket.change is not None, "a ticket in review has a change"
     given = "-".join(str(one.id) for one in current)
     question = questions.ask(
         tx,
@@ -94,7 +94,7 @@ def _asked(tx: Transaction, ticket: Ticket, current: Sequence[ReviewRequest], wh
         kind=QuestionKind.REVIEW,
         project=ticket.project,
         ticket=ticket.id,
-        words=_words(ticket, why, current),
+        words=_question(ticket, why, current),
         deadline=tx.now + within,
     )
     if question.settled_at is None and question.deadline <= tx.now:
@@ -104,14 +104,14 @@ def _asked(tx: Transaction, ticket: Ticket, current: Sequence[ReviewRequest], wh
     return answered(tx, ticket, question)
 
 
-def _words(ticket: Ticket, why: str, current: Sequence[ReviewRequest]) -> str:
-    """One line each, whatever a reader says and an agent calls its files."""
+def _question(ticket: Ticket, why: str, current: Sequence[ReviewRequest]) -> str:
+    """One line for each finding, also for texts and file names with line breaks."""
     found = [finding for one in current if one.verdict is not None for finding in one.verdict.blocking]
     rows = [f"- {_line(f'{finding.place}: {finding.text}')[:_LONGEST]}" for finding in found[:_SHOWN]]
     listed = "\n".join(rows)
     return (
-        f"How does it go on? {_line(f'{why[:1].upper()}{why[1:]}')}.{f'{chr(10)}{listed}' if listed else ''}\n"
-        f"`{LAND}` lands it as it is, `{BACK}` sends it back with your words, `{STOP}` stops it.\n"
+        f"How shall it continue? {_line(f'{why[:1].upper()}{why[1:]}')}.{f'{chr(10)}{listed}' if listed else ''}\n"
+        f"`{LAND}` lands it as it is, `{BACK}` sends it back with your reason, `{STOP}` stops it.\n"
         f"`legion diff {ticket.id}` shows the change."
     )
 

@@ -1,1 +1,1 @@
-"""Loops beside the jobs: housekeeping, watchdog, notifications, conflict prediction."""
+"""Background threads: housekeeping, watchdog, notifications, conflict prediction."""

@@ -129,7 +129,7 @@ def predict(
     )
     states = {id: ticket.state for id, ticket in at_work.items()}
     now = compare(conflicts, known, seen={one.id for one in open_changes}, at_work=states)
-    # Before the events: their readers look at the board.
+    # Before the events: their readers read the board.
     context.live.predicted_conflicts.update({project_context.project.id: conflicts})
     _record(context, project_context, now.new, now.gone)
     if send_messages:

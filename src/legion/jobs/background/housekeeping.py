@@ -131,15 +131,31 @@ def tidy(context: Context, project_context: ProjectContext) -> None:
     settings = context.user.worktrees
     cap = int(settings.disk_gb * 2**30)
     project_context.worktrees.empty_trash(older_than=settings.trash_days * _DAY, keep_bytes=cap, now=context.clock())
-    project_context.worktrees.freshen(project_context.target)
     count = settings.warm(project_context.config.agents.parallel)
+    busy = _is_busy(context, project_context)
+    if not busy:
+        project_context.worktrees.freshen(project_context.target)
 
     def prepare(tree: Path) -> None:
         setup.ensure(context, project_context, tree, setup.record_of(project_context, tree))
 
-    project_context.worktrees.fill(
-        count, project_context.target, disk_cap_bytes=cap, prepare=prepare if project_context.config.setup.run else None
-    )
+    if not busy or project_context.worktrees.waiting() * 4 < count:
+        project_context.worktrees.fill(
+            count,
+            project_context.target,
+            disk_cap_bytes=cap,
+            prepare=prepare if project_context.config.setup.run else None,
+        )
+
+
+def _is_busy(context: Context, project_context: ProjectContext) -> bool:
+    """Whether runs start or changes land just now: trees made ready meanwhile cost others time and are stale at once.
+
+    The event of the last of them brings the housekeeper back. A tree that is taken before is moved by its taker.
+    """
+    with context.store.read() as tx:
+        states = {ticket.state for ticket in tickets.live(tx, project_context.project.id)}
+    return not states.isdisjoint({State.QUEUED, State.CHECKING, State.LANDING})
 
 
 def _put_away(context: Context, project_context: ProjectContext) -> None:

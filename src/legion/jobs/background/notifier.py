@@ -179,9 +179,9 @@ def _text(occasion: NotificationKind, event: Event, title: str, project: str, na
             return f"Ticket {event.ticket} failed: {title} ({reason})"
         case NotificationKind.QUESTION:
             agent = str(event.data.get("agent") or "")
-            who = names.get(agent, "An agent") if agent else "Work"
-            who = f"Ticket {event.ticket}" if event.ticket is not None else who
-            return f"{who} waits for you: {reason or title}"
+            asker = names.get(agent, "An agent") if agent else "Work"
+            asker = f"Ticket {event.ticket}" if event.ticket is not None else asker
+            return f"{asker} waits for you: {reason or title}"
         case NotificationKind.ALL_DONE:
             return f"All work in {project} has ended: `legion done` shows the results"
 

@@ -51,7 +51,7 @@ from legion.system.paths import DataDir
 
 _SEAT = re.compile(r"ticket-(\d+)(?:-.*)?")
 _RUN = re.compile(r".*-run-(\d+)")
-_WHY = "the database was lost while its agent worked; the attempt goes on with what it left"
+_WHY = "the database was lost while its agent worked; the attempt resumes with what it left"
 _GRACE = 5.0
 _MARGIN = 1000
 """Event numbers that may have been used after the last copy; a reader must not see one of them twice."""
@@ -238,11 +238,11 @@ def _catch_up(tx: Transaction, found: FoundBoard) -> int:
     """Take over the hub's target. Tickets whose commits it contains have landed, whatever the copy says."""
     project = projects.get(tx, found.head.project)
     target = found.hub.target()
-    begun = landings.open_ones(tx, project.id)
-    if target is None or target == project.target or any(intent.commit == target for intent in begun):
+    intents = landings.open_ones(tx, project.id)
+    if target is None or target == project.target or any(intent.commit == target for intent in intents):
         # The next daemon completes the open intents.
         return 0
-    for intent in begun:
+    for intent in intents:
         landings.close(tx, intent.id, landed=False)
     landed = _landed_since(found.hub, project.target, target)
     live = {ticket.id: ticket for ticket in tickets.live(tx, project=project.id) if ticket.state in _ON_THE_WAY}
@@ -260,8 +260,8 @@ def _catch_up(tx: Transaction, found: FoundBoard) -> int:
         landings.close(tx, intent.id, landed=True)
     for number, (commit, under) in mine.items():
         _land(tx, live[number], commit, target)
-        told = {"commit": commit, "before": under, "tested": target, "receipts": [], "rule": Rule.GREEN_LANDS.value}
-        tx.record(EventKind.LANDED, project=project.id, ticket=number, data=told)
+        facts = {"commit": commit, "before": under, "tested": target, "receipts": [], "rule": Rule.GREEN_LANDS.value}
+        tx.record(EventKind.LANDED, project=project.id, ticket=number, data=facts)
     data = {"commit": target, "tickets": sorted(mine)}
     moved = with_landed_config(found.hub, replace(projects.get(tx, project.id), target=target))
     projects.save(tx, moved, EventKind.TARGET_MOVED, data)

@@ -1,7 +1,7 @@
-"""Changes that only a person can let through: protected files that the ticket does not declare, and weakened tests.
+"""Changes that need a person's approval: protected files that the ticket does not declare, and weakened tests.
 
-The question is asked once per change: its name is made of what lies in those files. It waits while the ticket is
-parked; whoever comes back to `checking` finds the answer, or that its time is up.
+The question is asked once per change: its key is made of the content of those files. The ticket is parked meanwhile;
+when it returns to `checking` it finds the answer, or that the deadline has passed.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ class ApprovalConcern:
     protected: tuple[str, ...]
     """Paths that are protected and not declared."""
     weakened: tuple[Weakening, ...]
-    """Signs in paths that are not declared, protected or not."""
+    """Signs in undeclared paths, protected or not."""
 
     @property
     def words(self) -> str:
-        told = [f"{one.path}: {sentence(one)}" for one in self.weakened]
-        signs = f"\nTests look weaker:\n{_list(told)}" if told else ""
+        found = [f"{one.path}: {sentence(one)}" for one in self.weakened]
+        signs = f"\nTests look weaker:\n{_list(found)}" if found else ""
         return (
             f"May this change land? It touches what its ticket does not declare (`--files`):\n{_list(self.paths)}"
             f"{signs}\nA no sends it back with your words."
@@ -51,7 +51,7 @@ class ApprovalConcern:
     @property
     def reason(self) -> str:
         parts = [("it changed protected files", self.protected), ("tests look weaker", self.only_weakened)]
-        return " and ".join(f"{said} ({some(paths)})" for said, paths in parts if paths)
+        return " and ".join(f"{what} ({some(paths)})" for what, paths in parts if paths)
 
     @property
     def paths(self) -> tuple[str, ...]:
@@ -76,12 +76,12 @@ def found_weak(project_context: ProjectContext, ticket: Ticket, change: Change) 
 def concern(
     context: Context, project_context: ProjectContext, ticket: Ticket, change: Change
 ) -> ApprovalConcern | None:
-    """None where nobody has to be asked."""
+    """None for a change that needs no approval."""
     own = context.user.protection
     if own.mode is GuardMode.OFF or ticket.spec.undoes is not None:
-        # What takes a landed change back is what a person asked for, to the letter.
+        # A revert of a landed change is exactly what a person asked for.
         return None
-    # An agent that dispatches cannot open what a person has protected.
+    # An agent that dispatches a ticket cannot declare files that a person has protected.
     declared = (*(() if ticket.spec.dispatcher else ticket.spec.files), *own.allow)
     changed = project_context.hub.changed_files(change.base, change.commit)
     checks = [check.command for check in project_context.config.checks]
@@ -95,7 +95,7 @@ def concern(
 
 
 def settle(tx: Transaction, ticket: Ticket, about: ApprovalConcern, within: float) -> Step | None:
-    """What the answer means: None is a yes. Asks where nobody has asked yet."""
+    """The step after the answer; None is a yes. Asks the question if it was not asked before."""
     question = questions.ask(
         tx,
         key=about.key,
@@ -113,8 +113,7 @@ def settle(tx: Transaction, ticket: Ticket, about: ApprovalConcern, within: floa
 
 
 def refused(tx: ReadTransaction, ticket: Ticket, about: ApprovalConcern) -> Step | None:
-    """Back with the person's words, where they have said no to this change already: whatever else is wrong with it,
-    that has to be heard first."""
+    """The step back with the person's reason, if they have refused this change already: that goes before all else."""
     question = questions.by_key(tx, about.key)
     if question is None or question.settled_at is None or question.allowed:
         return None
@@ -122,9 +121,9 @@ def refused(tx: ReadTransaction, ticket: Ticket, about: ApprovalConcern) -> Step
 
 
 def _sent_back(ticket: Ticket, about: ApprovalConcern, question: Question) -> Step:
-    said = "unanswered" if question.settled_by is SettledBy.SILENCE else "and you said no"
-    told = feedback.touched_protected(about.paths, [sentence(one) for one in about.weakened], question.why)
-    return next_try(ticket, f"{about.reason}, {said}", told)
+    outcome = "unanswered" if question.settled_by is SettledBy.SILENCE else "and you said no"
+    text = feedback.touched_protected(about.paths, [sentence(one) for one in about.weakened], question.why)
+    return next_try(ticket, f"{about.reason}, {outcome}", text)
 
 
 def touched(file: FileChange) -> TouchedFile:
@@ -133,13 +132,13 @@ def touched(file: FileChange) -> TouchedFile:
 
 
 def _key(ticket: Ticket, changed: Sequence[FileChange], paths: Container[str]) -> str:
-    """The same content is the same question, until a person takes the ticket up anew."""
-    lies = sorted(f"{file.path}\0{file.content}" for file in changed if file.path in paths)
-    digest = hashlib.sha256("\n".join(lies).encode("utf-8", "surrogateescape")).hexdigest()
+    """The same content is the same question, until a person retries the ticket."""
+    contents = sorted(f"{file.path}\0{file.content}" for file in changed if file.path in paths)
+    digest = hashlib.sha256("\n".join(contents).encode("utf-8", "surrogateescape")).hexdigest()
     return f"{QuestionKind.CHANGE.value}:{ticket.id}/{ticket.spared}/{digest[:32]}"
 
 
 def _list(rows: Sequence[str]) -> str:
-    """One line each, whatever an agent calls its files."""
+    """One line each, also for file names with line breaks."""
     more = [f"- and {len(rows) - _SHOWN} more"] if len(rows) > _SHOWN else []
     return "\n".join([*(f"- {' '.join(row.splitlines())}" for row in rows[:_SHOWN]), *more])

@@ -1,4 +1,4 @@
-"""Candidates: what the target would be with a change in it. The same input gives the same commit."""
+"""Builds candidates: the target with a change in it. The same input gives the same commit."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from legion.jobs.workspace.save import AUTHOR
 
 @dataclass(frozen=True, kw_only=True)
 class ChainLink:
-    """One place in the chain: a ticket's change, or the person's commits (no ticket), on top of all before it."""
+    """One link of a chain: a ticket's change, or the person's commits (no ticket), on top of all before it."""
 
     ticket: Ticket | None
     commit: str
@@ -44,9 +44,9 @@ def candidate(
 def part(
     context: Context, project_context: ProjectContext, start: str, chain: Sequence[ChainLink], probe: BisectProbe
 ) -> tuple[ChainLink, ...] | None:
-    """What a probe asks for, as a chain of its own: where one is left out, those behind it are merged anew.
+    """The part that a probe names, as a chain of its own: if one link is left out, those after it are merged again.
 
-    None where they do not fit without it, and for the person's commits: the batch may be judged by their settings.
+    None if they conflict without it, and for the person's commits: the batch may be tested by their settings.
     """
     if probe.without is None:
         return tuple(chain[: probe.prefix])
@@ -70,7 +70,7 @@ def message(ticket: Ticket) -> str:
 
 
 def trailers(context: Context, project_context: ProjectContext, ticket: Ticket) -> dict[str, str]:
-    """What programs read in a landed commit."""
+    """Facts for programs that read a landed commit."""
     undoes = {"Undoes": str(ticket.spec.undoes)} if ticket.spec.undoes is not None else {}
     return {
         "Ticket": str(ticket.id),
@@ -81,7 +81,7 @@ def trailers(context: Context, project_context: ProjectContext, ticket: Ticket) 
 
 
 def _agent(context: Context, project_context: ProjectContext, ticket: Ticket) -> str:
-    """Who made the change: the driver, with the model where the ticket names one."""
+    """The author of the change: the driver, with the model if the ticket names one."""
     spec = ticket.spec
     if spec.undoes is not None:
         return "legion"
@@ -90,6 +90,6 @@ def _agent(context: Context, project_context: ProjectContext, ticket: Ticket) ->
     try:
         name = context.user.driver_name(spec.driver, project_context.config.agents.driver)
     except NotFound:
-        # It was taken out of the settings since.
+        # It was removed from the settings since.
         name = spec.driver or "unknown"
     return f"{name} ({spec.model})" if spec.model else name

@@ -1,4 +1,4 @@
-"""A red checkpoint gets a fixing ticket and waits for it, so that nothing behind it moves before the code is right."""
+"""Creates a ticket that fixes a red checkpoint. The checkpoint, and all that comes after it, waits for that ticket."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ def instead(
     failed: Fail,
     red: Sequence[Receipt],
 ) -> TryAgain | Fail:
-    """The checkpoint's turn comes again after its fixing ticket; the end, where there were enough of them."""
-    # What an agent dispatches costs and may do what that agent gives, and a checkpoint gives nothing.
+    """The checkpoint is queued again after its fixing ticket; after the last of them it fails."""
+    # A ticket of an agent has the money and rights that the agent gives it, and a checkpoint gives none.
     most = 0 if checkpoint.spec.dispatcher else project_context.config.checkpoints.fixes
     before = _fixes(tx, checkpoint)
     if before >= most:
@@ -41,17 +41,17 @@ def instead(
     builder = crew.builder.role
     try:
         climbs = agent(context, project_context.config, "", builder.driver).capabilities.models
-    except NoProgram as nobody:
-        return Fail(f"{failed.reason}; nobody can mend it: {nobody.message}", cause=Cause.CHECKS)
+    except NoProgram as missing:
+        return Fail(f"{failed.reason}; no agent can fix it: {missing.message}", cause=Cause.CHECKS)
     spec = _spec(tx, project_context, checkpoint, red, climbs=climbs)
     spec = replace(spec, team=crew.team, crew=crews.keep(tx, crew), model=builder.model, driver=builder.driver)
     fix = tickets.create(tx, checkpoint.project, spec, rule=Rule.RED_IS_MENDED_FIRST)
     tickets.come_after(tx, checkpoint.id, fix.id)
-    return TryAgain(f"ticket {fix.id} mends it: {failed.reason}", feedback.red(red), cause=Cause.CHECKS)
+    return TryAgain(f"ticket {fix.id} fixes it: {failed.reason}", feedback.red(red), cause=Cause.CHECKS)
 
 
 def _fixes(tx: ReadTransaction, checkpoint: Ticket) -> int:
-    """How many it had since a person last took it up."""
+    """How many it had since a person last retried it."""
     steps = [
         event.data.get("step") for event in events.of_ticket(tx, checkpoint.id) if event.kind is EventKind.TICKET_MOVED
     ]
@@ -66,8 +66,8 @@ def _spec(
     own = tuple(dict.fromkeys((*spec.proofs, *(receipt.command for receipt in red if not receipt.held_out))))
     failing = [receipt.label for receipt in red]
     return TicketSpec(
-        title=f"Mend what checkpoint {checkpoint.id} found: {spec.title[:_LONGEST_TITLE]}",
-        text=f"The landed code fails a checkpoint. Mend the code.\n\n{feedback.red(red, landed=True)}",
+        title=f"Fix what checkpoint {checkpoint.id} found: {spec.title[:_LONGEST_TITLE]}",
+        text=f"The landed code fails a checkpoint. Fix the code.\n\n{feedback.red(red, landed=True)}",
         context=_context(tx, checkpoint),
         criteria="\n".join(f"{label} passes" for label in failing),
         proofs=own,
@@ -83,7 +83,7 @@ def _spec(
 
 
 def _context(tx: ReadTransaction, checkpoint: Ticket) -> str:
-    """What landed before it: each was green alone."""
+    """The tickets that landed before it: each was green alone."""
     known = tickets.states_of(tx, checkpoint.spec.after)
     before = [f"- {one.id}: {one.spec.title}" for one in tickets.get_many(tx, sorted(known))]
     return "\n".join(["It came after these tickets, each of which passed by itself:", *before]) if before else ""

@@ -1,7 +1,7 @@
-"""Held-out acceptance: commands of the person's own that lie outside every worktree and that no agent ever hears of.
+"""Held-out acceptance: the person's own commands, stored outside every worktree and never shown to an agent.
 
-They run in the merge queue alone, as a process of their own, on the built result. A red one says its name and no more:
-what an agent could read it could satisfy without doing the work.
+They run only in the merge queue, on the built result. A red one reports its name and no more: an agent could satisfy
+what it can read without doing the work.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from legion.jobs.context import Context, ProjectContext
 
 
 def wanted(context: Context, ticket: Ticket) -> tuple[WantedCheck, ...]:
-    """What the ticket has to pass, as far as the person's settings still have it."""
+    """The acceptance of the ticket, as far as the person's settings still have it."""
     known = context.user.acceptance
     return tuple(
         WantedCheck(check=_check(name, known[name]), ticket=ticket.id)
@@ -30,26 +30,26 @@ def wanted(context: Context, ticket: Ticket) -> tuple[WantedCheck, ...]:
 
 
 def of_batch(context: Context, project_context: ProjectContext, batch: Iterable[Ticket]) -> tuple[WantedCheck, ...]:
-    """The project's checks, and what each of these tickets has to pass beside them."""
+    """The project's checks, and the proofs and acceptance of each of these tickets."""
     own = [(*execution.proofs(ticket.id, ticket.spec.proofs), *wanted(context, ticket)) for ticket in batch]
     return (*execution.project_checks(project_context), *(one for some in own for one in some))
 
 
 def waits(context: Context, ticket: Ticket) -> Park | None:
-    """A ticket whose acceptance is gone must not land without it."""
+    """A ticket whose acceptance was removed from the settings must not land without it."""
     gone = [name for name in ticket.spec.acceptance if name not in context.user.acceptance]
     if not gone:
         return None
     return Park(
         ParkReason.PAUSED,
-        f"your settings have no [acceptance.{gone[0]}] any more: add it, then `legion resume {ticket.id}`",
+        f"your settings no longer have [acceptance.{gone[0]}]: add it, then `legion resume {ticket.id}`",
     )
 
 
 def _check(name: str, one: Acceptance) -> Check:
     return Check(
         name=f"{HELD_OUT}{name}",
-        # A receipt counts for this text: it changes with whatever the acceptance is made of, and tells nothing of it.
+        # Receipts are stored by this text: it changes with the content of the acceptance, and reveals nothing of it.
         command=f"{HELD_OUT}{name} {_digest(one)}",
         timeout=one.timeout,
         runs=one.run,
@@ -66,6 +66,6 @@ def _digest(one: Acceptance) -> str:
                 path = Path(folder, file)
                 facts = path.lstat()
                 content = path.read_bytes() if path.is_file() and not path.is_symlink() else b""
-                told = f"\0{path.relative_to(one.folder)}\0{facts.st_mode}\0{len(content)}\0"
-                digest.update(told.encode("utf-8", "surrogateescape") + content)
+                facts_text = f"\0{path.relative_to(one.folder)}\0{facts.st_mode}\0{len(content)}\0"
+                digest.update(facts_text.encode("utf-8", "surrogateescape") + content)
     return digest.hexdigest()[:12]

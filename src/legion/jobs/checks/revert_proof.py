@@ -1,7 +1,7 @@
-"""Proof by reversal of one change: its proofs on the code without it, and without each of its hunks.
+"""Proof by reversal of one change: runs its proofs on the code without it, and without each of its hunks.
 
-What runs here leaves no receipt: it proves nothing about any commit that could land. It is bounded in time, and what
-was not tried in that time is said.
+These runs leave no receipt: they prove nothing about a commit that could land. They are bounded in time, and the result
+says how many hunks were not tried.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ from legion.store import events
 from legion.store.database.transactions import ReadTransaction, Transaction
 
 _LEAST = 1.0
-"""Seconds: with less left, nothing is begun any more."""
+"""Seconds: with less left, no further run starts."""
 
 
 def wanted(project_context: ProjectContext, ticket: Ticket) -> bool:
-    """Whether the project asks for it, and there is anything to run."""
+    """Whether the project asks for it, and there is something to run."""
     return project_context.config.reversal.seconds > 0 and bool(ticket.spec.proofs or project_context.config.checks)
 
 
 def prove(context: Context, project_context: ProjectContext, ticket: Ticket) -> tuple[str, RevertProof] | None:
-    """The tree that was looked at and what came out; None where that is known already, or nothing is to be done."""
+    """The tested tree and the result; None if that is known already, or there is nothing to do."""
     target = project_context.target
     merged = candidate(context, project_context, target, ticket)
     if (
@@ -72,7 +72,7 @@ class _Trial:
         self, context: Context, project_context: ProjectContext, ticket: Ticket, target: str, merged: MergeCandidate
     ) -> None:
         self._context = context
-        self._shop = project_context
+        self._project_context = project_context
         self._ticket = ticket
         self._target = target
         self._merged = merged
@@ -81,17 +81,17 @@ class _Trial:
         self._checks: Sequence[Check] = own or project_context.config.checks
 
     def run(self) -> RevertProof:
-        change = diffs.read(self._shop.hub.patch(self._target, self._merged.commit))
+        change = diffs.read(self._project_context.hub.patch(self._target, self._merged.commit))
         tests = new_tests(change)
         idle: tuple[str, ...] = ()
         if tests or self._ticket.spec.proofs:
-            before = partial_trees.with_files(self._shop.hub, self._target, self._merged.commit, tests)
+            before = partial_trees.with_files(self._project_context.hub, self._target, self._merged.commit, tests)
             idle = tuple(check.command for check in self._checks if self._passes(before, [check]))
         unproven: list[RevertHunk] = []
         tried = 0
         all_pieces = pieces(change)
         for piece in all_pieces:
-            tree = partial_trees.without(self._shop.hub, self._merged.commit, piece.patch)
+            tree = partial_trees.without(self._project_context.hub, self._merged.commit, piece.patch)
             passed = None if tree is None else self._passes(tree, self._checks)
             if passed is None and self._time_left() < _LEAST:
                 break
@@ -104,17 +104,22 @@ class _Trial:
         return self._until - time.monotonic()
 
     def _passes(self, tree: str, checks: Sequence[Check]) -> bool | None:
-        """None where the time was up before it was known."""
+        """None if the time was up before."""
         stamp = AUTHOR.stamp(int(self._ticket.moved_at))
         commit = write_commit(
-            self._shop.hub, tree=tree, parents=(self._target,), author=stamp, committer=stamp, message="Taken back"
+            self._project_context.hub,
+            tree=tree,
+            parents=(self._target,),
+            author=stamp,
+            committer=stamp,
+            message="Taken back",
         )
         for check in checks:
             left = self._time_left()
             if left < _LEAST:
                 return None
             code = execution.try_out(
-                self._context, self._shop, commit, replace(check, timeout=min(check.timeout, left))
+                self._context, self._project_context, commit, replace(check, timeout=min(check.timeout, left))
             )
             if code != 0:
                 return None if code is None and self._time_left() < _LEAST else False

@@ -1,4 +1,4 @@
-"""Who reads a ticket's change, with which model, and why: those of its team, and whom the project's policy adds."""
+"""Chooses the reviewers of a change and their models: those of its team, and the one that the project's policy adds."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from legion.jobs.context import Context, ProjectContext
 
 
 def stage(context: Context, project_context: ProjectContext, ticket: Ticket, key: str) -> TeamStage:
-    """The reader of that key: of the ticket's team, else the reviewer."""
+    """The reviewer with that key: of the ticket's team, else the default one."""
     found = teams.of_ticket(context, ticket).stage(key)
     return found if found is not None else teams.reviewer(context, project_context)
 
 
 def rounds(context: Context, project_context: ProjectContext, ticket: Ticket) -> int:
-    """How often readers may send it back before a person is asked."""
+    """How often reviewers may send it back before a person is asked."""
     own = teams.of_ticket(context, ticket)
     return own.rounds if own.readers else project_context.config.review.rounds
 
 
 def model(context: Context, ticket: Ticket, reader: TeamStage) -> str:
-    """The reader's own, else the person's choice, else the strongest that did not write the change."""
+    """The reviewer's own, else the person's choice, else the strongest that did not write the change."""
     chosen = reader.role.model or context.user.reviewer.model
     if chosen:
         return chosen
@@ -37,9 +37,9 @@ def model(context: Context, ticket: Ticket, reader: TeamStage) -> str:
 
 
 def next_step(context: Context, project_context: ProjectContext, ticket: Ticket, change: Change) -> Prove | AskReview:
-    """Where a change goes on whose proofs are green."""
+    """The next step of a change whose proofs are green."""
     if ticket.spec.undoes is not None:
-        # What takes a landed change back is what a person asked for, to the letter.
+        # A revert of a landed change is exactly what a person asked for.
         return Prove()
     own = tuple(one.key for one in teams.of_ticket(context, ticket).readers)
     why = _why(project_context, ticket, change)
@@ -51,7 +51,7 @@ def next_step(context: Context, project_context: ProjectContext, ticket: Ticket,
 
 
 def touch(project_context: ProjectContext, ticket: Ticket, change: Change) -> ChangeScope:
-    """What is known of the change before anybody reads it."""
+    """The facts of the change that the review policy uses."""
     files = project_context.hub.changed_files(change.base, change.commit)
     checks = [check.command for check in project_context.config.checks]
     return ChangeScope(
@@ -70,7 +70,7 @@ def touch(project_context: ProjectContext, ticket: Ticket, change: Change) -> Ch
 
 
 def _why(project_context: ProjectContext, ticket: Ticket, change: Change) -> str:
-    """Why the reviewer reads it; empty where it does not."""
+    """Why the policy adds the default reviewer; empty if it does not."""
     policy = ticket.spec.review or project_context.config.review.policy
     if policy is ReviewPolicy.OFF:
         return ""

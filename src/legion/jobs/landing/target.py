@@ -68,8 +68,8 @@ def finish_begun(context: Context, project_context: ProjectContext) -> None:
     The target may have moved already. A git process that outlived its daemon may move it now, with the same result.
     """
     with context.store.read() as tx:
-        begun = landings.open_ones(tx, project_context.project.id)
-    for intent in begun:
+        intents = landings.open_ones(tx, project_context.project.id)
+    for intent in intents:
         try:
             project_context.hub.move_target(intent.commit, expected=intent.base)
             moved = True

@@ -11,8 +11,9 @@ from legion.domain.review.verdicts import ReviewedSince, ReviewRequest, ReviewSu
 from legion.domain.runs import Run
 from legion.domain.tickets.evidence import criteria_of
 from legion.domain.tickets.ticket import Change, Ticket
+from legion.drivers.profile import RunInput
 from legion.jobs.agent import model_run, spec, teams
-from legion.jobs.agent.model_run import AgentProgram, RunInput, RunPaths
+from legion.jobs.agent.model_run import AgentProgram, RunPaths
 from legion.jobs.checks import approvals, reviewers
 from legion.jobs.context import Context, ProjectContext
 from legion.jobs.review import coverage, prompt

@@ -14,10 +14,10 @@ from legion.domain.runs import Outcome, Run
 from legion.domain.tickets import ladder
 from legion.domain.tickets.attempts import next_try
 from legion.domain.tickets.ticket import Park, Resume, Step, Ticket
+from legion.drivers.profile import RunInput
 from legion.jobs.agent import model_run, spec, teams
 from legion.jobs.agent.briefing import ADVISER_RULES, advice_prompt, once_more
 from legion.jobs.agent.final_message import final_message
-from legion.jobs.agent.model_run import RunInput
 from legion.jobs.attempts import escalation
 from legion.jobs.context import Context, ProjectContext
 from legion.jobs.supervise import outcome as judging

@@ -1,6 +1,6 @@
-"""Who of those that could begin needs a model, and at whose account: what governors and budgets are about.
+"""Resolves which tickets and agents need a model for their next run, and which accounts they would use.
 
-Knows nothing of limits. A route may lead a request to several providers, so an agent may have several accounts.
+A route may lead a request to several providers, so one agent may have several accounts. Limits are read elsewhere.
 """
 
 from __future__ import annotations
@@ -27,20 +27,20 @@ from legion.store.board import crews, verdicts
 from legion.store.database.transactions import ReadTransaction
 from legion.store.staff import agents as staff
 
-_BEGINS = (State.QUEUED, State.WORKING, State.REVIEWING)
+_MAY_START = (State.QUEUED, State.WORKING, State.REVIEWING)
 _SOME_MODEL = "claude-"
-"""Where nobody named one: Claude Code asks for what its makers think best."""
+"""If no model is named, Claude Code uses its default."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ModelUser:
     """A ticket or a standing agent whose next run needs a model."""
 
-    who: StartCandidate
+    candidate: StartCandidate
     project: int
     epic: str = ""
     cut_off: bool
-    stands: bool = False
+    standing: bool = False
     accounts: tuple[str, ...]
     """Those that may be asked, the first choice first."""
 
@@ -49,13 +49,13 @@ def resolve_all(
     context: Context, tx: ReadTransaction, live: Iterable[Ticket], configs: Mapping[int, ProjectConfig]
 ) -> tuple[ModelUser, ...]:
     seen = _AccountResolver(context, tx, configs)
-    found = (seen.ticket(ticket) for ticket in live if ticket.state in _BEGINS)
+    found = (seen.ticket(ticket) for ticket in live if ticket.state in _MAY_START)
     return (*(one for one in found if one is not None), *seen.agents())
 
 
 @dataclass(frozen=True, kw_only=True)
 class _RunPreview:
-    """What is known of a run before it begins, as far as routes and drivers go."""
+    """What routes and drivers need to know of a run before it starts."""
 
     command: str = ""
     driver: str = ""
@@ -67,7 +67,7 @@ class _RunPreview:
 
 
 class _AccountResolver:
-    """One look at the board. What many tickets share is looked up once."""
+    """For one decision. What many tickets share is looked up once."""
 
     def __init__(self, context: Context, tx: ReadTransaction, configs: Mapping[int, ProjectConfig]) -> None:
         self._context = context
@@ -86,18 +86,23 @@ class _AccountResolver:
         if seat is None or not self._needs_model(ticket.project, seat):
             return None
         return ModelUser(
-            who=ticket.id,
+            candidate=ticket.id,
             project=ticket.project,
             epic=spec.epic,
             cut_off=ticket.interrupted,
-            accounts=self._of(seat),
+            accounts=self._accounts_of(seat),
         )
 
     def agents(self) -> Iterator[ModelUser]:
         for one in staff.standing(self._tx):
-            accounts = self._of(_RunPreview(model=one.model, agent=one.id, role=one.role))
-            who = agent_seat(one.number)
-            yield ModelUser(who=who, project=one.project, cut_off=one.owes, stands=True, accounts=accounts)
+            accounts = self._accounts_of(_RunPreview(model=one.model, agent=one.id, role=one.role))
+            yield ModelUser(
+                candidate=agent_seat(one.number),
+                project=one.project,
+                cut_off=one.owes,
+                standing=True,
+                accounts=accounts,
+            )
 
     def _worker(self, ticket: Ticket) -> _RunPreview | None:
         spec, crew = ticket.spec, self._crew(ticket)
@@ -121,7 +126,7 @@ class _AccountResolver:
         crew, wanted = self._crew(ticket), self._context.user.reviewer
         stage = crew.stage(pending[0].reader)
         if stage is None:
-            # The project's policy added it; its role is read from files when it begins.
+            # The project's policy added it; its role is read from files when it starts.
             return _RunPreview(
                 driver=wanted.driver or CLAUDE, model=wanted.model, role=pending[0].reader, team=crew.team
             )
@@ -150,7 +155,7 @@ class _AccountResolver:
                 self._known[key] = False
         return self._known[key]
 
-    def _of(self, seat: _RunPreview) -> tuple[str, ...]:
+    def _accounts_of(self, seat: _RunPreview) -> tuple[str, ...]:
         if seat not in self._accounts:
             self._accounts[seat] = _accounts(self._context, self._routes, seat)
         return self._accounts[seat]
@@ -160,7 +165,7 @@ def _accounts(context: Context, routes: tuple[Route, ...], seat: _RunPreview) ->
     try:
         way = model_access.choose(context, seat.provider)
     except LegionError:
-        # Nothing begins without a way to a model, and what is missing is told then.
+        # The run would not start, and reports then what is missing.
         return (OWN_LOGIN,)
     if not isinstance(way, GatewayAccess):
         return (OWN_LOGIN,)
@@ -174,5 +179,5 @@ def _routes() -> tuple[Route, ...]:
     try:
         return model_access.known_routes()
     except LegionError:
-        # A file that cannot be read is told of by others.
+        # A file that cannot be read is reported elsewhere.
         return ()

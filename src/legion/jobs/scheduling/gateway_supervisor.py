@@ -1,7 +1,7 @@
-"""Keeps the gateway alive while agents need it, takes over what it counted, and wakes who waited for a way to a model.
+"""Keeps the gateway running while agents need it, reads its ledger, and wakes tickets that wait for a provider.
 
-Whoever lives longest keeps the agents going: a dead gateway is replaced at its old address before an agent has given
-up, and a dead daemon's gateway is simply found again by the next daemon.
+Gateway and daemon outlive each other: a dead gateway is replaced at its old address before an agent gives up, and the
+gateway of a dead daemon is found by the next one.
 """
 
 from __future__ import annotations
@@ -23,9 +23,11 @@ from legion.system import files
 log = logging.getLogger(__name__)
 
 _EVERY = 2.0
+_IDLE = 15.0
+"""Seconds: also without an event, a line that a busy gateway wrote late is read."""
 _AFTER_TROUBLE = 10.0
-_LAST_LOOKS = 3
-"""The last lines of a run come up to half a second after its pass is gone."""
+_LAST_READS = 3
+"""Reads of the ledger after the last commit: the last lines of a run are written up to half a second after its end."""
 
 
 class GatewaySupervisor:
@@ -35,61 +37,63 @@ class GatewaySupervisor:
         self._watch = ProviderWatch(context)
         self._wake = threading.Event()
         self._stopping = threading.Event()
-        self._thread = threading.Thread(target=self._keep, name="gatekeeper", daemon=True)
+        self._thread = threading.Thread(target=self._keep, name="gateway-supervisor", daemon=True)
 
     def start(self) -> None:
         self._thread.start()
 
     def poke(self) -> None:
-        """Something changed in the store: a run may have begun."""
+        """The store has changed: a run may have started or ended."""
         self._wake.set()
 
     def stop(self) -> None:
-        """The gateway lives on where agents do; where nobody needs it, it goes with us."""
+        """The gateway keeps running while agents do; otherwise it stops with the daemon."""
         self._stopping.set()
         self._wake.set()
         self._thread.join(_EVERY)
         if not self._folder.root.is_dir():
             return
         with files.waiting_lock(self._folder.starting):
-            # One that is being started at this moment would not be seen, and would stay behind.
+            # A gateway that is just being started would not be seen, and would be left running.
             pass
         if not self._needed():
             lifecycle.end(self._folder)
 
     def _keep(self) -> None:
-        """Looks every other second while somebody has a pass, a little longer after the last is gone, then sleeps.
+        """Check every other second while an agent has a pass, and for a few seconds after each commit; then sleep.
 
-        While a ticket waits for a provider, it looks too: a person mends that in many ways, and some tell nobody.
+        Not only while a pass is seen: that of a short run may come and go between two checks, and the last lines of the
+        ledger would stay unread. While a ticket waits for a provider, also check: many fixes of a person send no event.
         """
         self._renew()
-        looks = 1
+        reads = 1
         while not self._stopping.is_set():
             self._wake.clear()
-            patience: float | None = None
+            patience = _IDLE if self._folder.ledger.is_dir() else None
             try:
-                if self._watch.look():
+                if self._watch.check():
                     patience = _EVERY
                 if self._needed():
-                    looks = _LAST_LOOKS
+                    reads = _LAST_READS
                     self._revive()
-                if looks:
+                if reads:
                     usage.catch_up(self._context)
                     throttle.enforce(self._context)
-                    patience = _EVERY
-                    looks -= 1
+                    reads -= 1
+                    patience = _EVERY if reads else patience
             except (LegionError, OSError) as trouble:
-                log.error("the gateway is looked after again in %g s: %s", _AFTER_TROUBLE, trouble)
+                log.error("gateway supervisor: check failed, retry in %g s: %s", _AFTER_TROUBLE, trouble)
                 patience = _AFTER_TROUBLE
-            self._wake.wait(patience)
-            # Much may happen in the store in a second, and one look is enough for all of it.
+            woken = self._wake.wait(patience)
+            reads = _LAST_READS if woken else max(reads, 1)
+            # One check is enough for all commits of a second.
             self._stopping.wait(_EVERY / 2)
 
     def _needed(self) -> bool:
         return self._folder.passes.is_dir() and any(True for _ in granted(self._folder))
 
     def _renew(self) -> None:
-        """The gateway of the last daemon may lack variables that this one was started with."""
+        """Replace a gateway of an earlier daemon that lacks variables of this one."""
         try:
             model_access.bring_variables(self._context)
         except (LegionError, OSError) as trouble:
@@ -97,6 +101,6 @@ class GatewaySupervisor:
 
     def _revive(self) -> None:
         if lifecycle.address(self._folder) is None:
-            log.warning("the gateway was gone; it is started again")
+            log.warning("the gateway was gone and is started again")
             model_access.tell_gateway(self._context)
             lifecycle.ensure(self._folder, self._context.user.daemon.gateway_port)

@@ -62,7 +62,7 @@ class ProviderWatch:
         self._began = context.clock()
         self._judged: tuple[_Fingerprint, tuple[int, ...]] | None = None
 
-    def look(self) -> bool:
+    def check(self) -> bool:
         """Wake the tickets that can resume. True where any waited: then check again soon."""
         with self._context.store.read() as tx:
             waiting = _waiting(tx)

@@ -55,7 +55,7 @@ def admission_state(
         most_waiting=user.rhythm.waiting,
         last_start=max(started.values(), default=None),
         # An attempt that a limit interrupted has a wake time of its own, and a person may have resumed it earlier.
-        accounts={one.who: one.accounts for one in served if one.who in started or not one.cut_off},
+        accounts={one.candidate: one.accounts for one in served if one.candidate in started or not one.cut_off},
         at_work=frozenset(started),
         throttles={
             name: throttle.read(limit, _settings(context), _room(context, name, served, configs), now)
@@ -69,9 +69,9 @@ def admission_state(
 def _room(context: Context, account: str, served: Iterable[ModelUser], configs: Mapping[int, ProjectConfig]) -> int:
     """How many agents could use the account at once."""
     mine = [one for one in served if account in one.accounts]
-    building = {one.project for one in mine if not one.stands} & configs.keys()
+    building = {one.project for one in mine if not one.standing} & configs.keys()
     room = sum(configs[project].agents.parallel for project in building)
-    return min(room + sum(1 for one in mine if one.stands), context.user.daemon.slots)
+    return min(room + sum(1 for one in mine if one.standing), context.user.daemon.slots)
 
 
 def _last_starts(state: AdmissionState, started: Mapping[StartCandidate, float]) -> Mapping[str, float]:
@@ -191,7 +191,9 @@ def _over_budget(
     left = _purse(context, tx)
     midnight = (now // _DAY + 1) * _DAY
     return {
-        one.who: HoldReason(rule=Rule.BUDGET, why=empty.words, until=midnight if empty.daily else None, empty=empty)
+        one.candidate: HoldReason(
+            rule=Rule.BUDGET, why=empty.words, until=midnight if empty.daily else None, empty=empty
+        )
         for one in served
         if (empty := left.empty(one.project, one.epic)) is not None
     }

@@ -50,19 +50,19 @@ def run_to_end(
         if not wanted():
             # It was cancelled before the runner could be reached, or by a daemon that died before it stopped the run.
             launch.stop(folder, grace=0)
-        found = launch.wait(folder, _stop_when_unwanted(folder, wanted, on_event))
+        found = launch.wait(folder, stop_when_unwanted(folder, wanted, on_event))
     usage.catch_up(context)
     return found
 
 
-def _stop_when_unwanted(
+def stop_when_unwanted(
     folder: Path, wanted: Callable[[], bool], pass_on: Callable[[JournalEvent], None]
 ) -> Callable[[JournalEvent], None]:
     """Pass each journal event on, and stop a run that still works although its ticket was stopped.
 
     The request to stop may have reached a runner that did not answer, or was lost with the process that sent it.
     """
-    checked_at = time.monotonic()
+    checked_at = -_CHECK_EVERY
 
     def on_event(event: JournalEvent) -> None:
         nonlocal checked_at

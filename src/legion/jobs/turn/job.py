@@ -30,11 +30,12 @@ from legion.domain.scheduling.claims import Claim
 from legion.domain.scheduling.limit_waits import apart, wakes_at
 from legion.domain.tickets.ticket import AskReview, Fail, Propose, Prove, TryAgain
 from legion.drivers import registry
+from legion.drivers.profile import RunInput
 from legion.git.core.errors import TreeGone
 from legion.jobs.agent import mail_prompt, model_run, plan_approval, resume_prompt, tool_access
 from legion.jobs.agent.final_message import final_messages
 from legion.jobs.agent.mail_prompt import CutOffTurn
-from legion.jobs.agent.model_run import AgentProgram, RunInput, RunPaths
+from legion.jobs.agent.model_run import AgentProgram, RunPaths
 from legion.jobs.checks import job
 from legion.jobs.context import Context, ProjectContext
 from legion.jobs.supervise import journal_events, wait

@@ -1,7 +1,8 @@
-"""A place to work in: slot, temp folder, env file, copies, caches, `up` before the agent and `down` after it.
+"""Prepares the environment of a run: slot, temp folder, env file, copied files, caches, `up` before and `down` after
+it.
 
-`prepare` and `release` may each be cut off anywhere and repeated. What was done stands in the run's folder, so that
-`down` follows on every `up`, also where the daemon that began it is gone.
+`prepare` and `release` may each be interrupted anywhere and repeated. What was done is recorded in the run's folder, so
+that `down` follows every `up`, also after a crash of the daemon that started it.
 """
 
 from __future__ import annotations
@@ -26,12 +27,12 @@ _TAIL = 2000
 
 
 class EnvironmentFailed(LegionError):
-    """The project's [environment] or the person's does not work here: no agent is to blame."""
+    """The [environment] of the project or of the person does not work here: no agent is to blame."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class WorkspaceEnv:
-    """What a run finds beside its worktree."""
+    """What a run gets apart from its worktree."""
 
     env: Mapping[str, str]
     writable: tuple[Path, ...]
@@ -49,21 +50,21 @@ class HookRun:
 
 @dataclass(frozen=True, kw_only=True)
 class EnvironmentRecord:
-    """What was done for a run."""
+    """What was prepared for a run."""
 
     slot: Slot | None = None
     down: str = ""
-    """The command that undoes it, as it was when it was done."""
+    """The command that undoes it, as configured at that time."""
     timeout: float = 0.0
     owed: bool = False
-    """Something may be there that `down` has to remove."""
+    """`up` may have run, so `down` has to run."""
     up_result: HookRun | None = None
     down_result: HookRun | None = None
     notes: tuple[str, ...] = ()
 
 
 def prepare(context: Context, project_context: ProjectContext, this_run: Run, tree: Path) -> WorkspaceEnv:
-    """Everything that this run has to itself. Raises EnvironmentFailed where that cannot be had."""
+    """Prepare everything that this run has to itself. Raises EnvironmentFailed."""
     wanted = project_context.config.environment
     with context.store.read() as tx:
         earlier = [run for run in runs.of_seat(tx, this_run) if run.id < this_run.id]
@@ -71,50 +72,50 @@ def prepare(context: Context, project_context: ProjectContext, this_run: Run, tr
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     quota.allow_rest(context, this_run, earlier[-1:], tree)
     slot = slots.claim(context, this_run, ports=wanted.ports)
-    surroundings = _surroundings(context, this_run, slot)
+    environment = _environment(context, this_run, slot)
     _make_caches(context)
     notes = _copy(context, project_context, tree)
     _write_env_file(context, project_context, this_run, slot, tree)
     record = read_record(context, this_run)
     if record.up_result is not None and record.up_result.ok and record.up_result.command == wanted.up and record.owed:
-        return surroundings
+        return environment
     if record.owed:
-        # An `up` that was cut off left who knows what.
-        _take_down(context, project_context, this_run, record, surroundings, tree)
+        # An interrupted `up` may have left anything.
+        _take_down(context, project_context, this_run, record, environment, tree)
     owed = bool(wanted.up or wanted.down)
     new = EnvironmentRecord(slot=slot, down=wanted.down, timeout=wanted.timeout, owed=owed, notes=notes)
-    # Most projects have neither command, and their runs start without waiting for a disk.
+    # Most projects have neither command, and their runs start without a write to disk.
     if owed or notes or record != EnvironmentRecord():
         _write_record(context, this_run, new)
     if wanted.up:
-        _bring_up(context, project_context, this_run, new, surroundings, tree)
-    return surroundings
+        _bring_up(context, project_context, this_run, new, environment, tree)
+    return environment
 
 
 def bare(context: Context, this_run: Run) -> WorkspaceEnv:
-    """For a run that starts nothing of the project: a temp folder of its own, and no more."""
+    """For a run that starts nothing of the project: only a temp folder of its own."""
     (context.data.runs / this_run.name).mkdir(parents=True, exist_ok=True, mode=0o700)
-    return _surroundings(context, this_run, slots.claim(context, this_run, ports=0))
+    return _environment(context, this_run, slots.claim(context, this_run, ports=0))
 
 
 def release(context: Context, this_run: Run, outcome: Outcome) -> None:
-    """The run has ended: undo what was done for it, and give its slot back. A `down` that fails stops nobody."""
+    """Undo what was prepared for an ended run, and release its slot. A `down` that fails is recorded and ignored."""
     record = read_record(context, this_run)
     if record.owed and record.slot is not None:
         project_context = context.workshop(this_run.project)
         tree = project_context.worktrees.path(this_run.seat)
-        _take_down(context, project_context, this_run, record, _surroundings(context, this_run, record.slot), tree)
+        _take_down(context, project_context, this_run, record, _environment(context, this_run, record.slot), tree)
     slots.release(context, this_run, outcome)
 
 
 def kept_out(context: Context, project_context: ProjectContext) -> tuple[str, ...]:
-    """The files that we put into worktrees: whatever an agent does to the ignore files, they never land."""
+    """The files that Legion puts into worktrees: they never land, whatever an agent does to the ignore files."""
     env_file = project_context.config.environment.env_file
     return (*((env_file,) if env_file else ()), *context.user.environment.copies(project_context.project.name))
 
 
-def whose(this_run: Run) -> str:
-    """A ticket by its number, as ever; an agent by its seat, which is no ticket's number."""
+def owner(this_run: Run) -> str:
+    """A ticket by its number; an agent by its seat, which no ticket's number equals."""
     return this_run.seat if this_run.ticket is None else str(this_run.ticket)
 
 
@@ -136,7 +137,7 @@ def _write_record(context: Context, this_run: Run, record: EnvironmentRecord) ->
     files.write_whole(_record(context, this_run), json.dumps(asdict(record)))
 
 
-def _surroundings(context: Context, this_run: Run, slot: Slot) -> WorkspaceEnv:
+def _environment(context: Context, this_run: Run, slot: Slot) -> WorkspaceEnv:
     temp = str(slots.temp(context, this_run.seat))
     caches = context.user.environment.caches
     env = {
@@ -162,7 +163,7 @@ def _make_caches(context: Context) -> None:
 
 
 def _copy(context: Context, project_context: ProjectContext, tree: Path) -> tuple[str, ...]:
-    """The files that the person named, from their checkout. Returns what a person should know about them."""
+    """Copy the files that the person named from their checkout. Returns notes for the person."""
     notes = []
     for path in context.user.environment.copies(project_context.project.name):
         _refuse_tracked(project_context, path, "`environment.copy` in your settings")
@@ -179,21 +180,21 @@ def _write_env_file(context: Context, project_context: ProjectContext, this_run:
     if not wanted.env_file:
         return
     _refuse_tracked(project_context, wanted.env_file, "`environment.env_file` in legion.toml")
-    # From the target, as legion.toml is, and not from the tree, where a link could lead to any file of the person's.
+    # From the target, like legion.toml, and not from the tree, where a link could lead to any file of the person.
     template = project_context.hub.read_file(project_context.target, wanted.template) if wanted.template else b""
     if template is None:
         raise EnvironmentFailed(
             f"There is no file {wanted.template} for `environment.template` in legion.toml: commit one or change it."
         )
-    words = {
+    values = {
         "tmp": str(slots.temp(context, this_run.seat)),
-        "ticket": whose(this_run),
+        "ticket": owner(this_run),
         "attempt": str(this_run.attempt),
         "worktree": str(tree),
     }
     try:
-        text = fill_in(template.decode("utf-8", "surrogateescape"), slot.ports, words)
-        lines = wanted.lines(slot.ports, words)
+        text = fill_in(template.decode("utf-8", "surrogateescape"), slot.ports, values)
+        lines = wanted.lines(slot.ports, values)
     except PortOutside as outside:
         raise EnvironmentFailed(
             f"{wanted.template} uses {outside}, but a run has {slot.count} ports: raise `environment.ports`."
@@ -203,7 +204,7 @@ def _write_env_file(context: Context, project_context: ProjectContext, this_run:
 
 
 def _refuse_tracked(project_context: ProjectContext, path: str, where: str) -> None:
-    """By the target's ignore files: what an agent did to those in its tree is judged when it is through."""
+    """By the target's ignore files: changes of an agent to those in its tree are judged at its end."""
     if not is_left_out(project_context.hub, project_context.target, path):
         raise EnvironmentFailed(
             f"{path} would become part of changes: add it to .gitignore, or take it out of {where}."
@@ -224,20 +225,20 @@ def _bring_up(
     project_context: ProjectContext,
     this_run: Run,
     record: EnvironmentRecord,
-    surroundings: WorkspaceEnv,
+    environment: WorkspaceEnv,
     tree: Path,
 ) -> None:
     wanted = project_context.config.environment
-    result, lost = _run(context, project_context, this_run, "up", wanted.up, wanted.timeout, surroundings, tree)
+    result, lost = _run(context, project_context, this_run, "up", wanted.up, wanted.timeout, environment, tree)
     record = replace(record, up_result=result)
     _write_record(context, this_run, record)
     if result.ok:
         return
-    _take_down(context, project_context, this_run, record, surroundings, tree)
+    _take_down(context, project_context, this_run, record, environment, tree)
     if lost:
-        raise EnvironmentFailed(f"The project's `up` was cut off ({result.how}); it is run again in a moment.")
+        raise EnvironmentFailed(f"The project's `up` was interrupted ({result.how}) and runs again soon.")
     raise EnvironmentFailed(
-        f"The project's `up`, `{result.command}`, failed ({result.how}): mend [environment] in legion.toml; "
+        f"The project's `up`, `{result.command}`, failed ({result.how}): fix [environment] in legion.toml; "
         f"its output ends with: {result.tail[-400:].strip() or 'nothing'}"
     )
 
@@ -247,16 +248,14 @@ def _take_down(
     project_context: ProjectContext,
     this_run: Run,
     record: EnvironmentRecord,
-    surroundings: WorkspaceEnv,
+    environment: WorkspaceEnv,
     tree: Path,
 ) -> None:
-    """Run the `down` that belongs to the last `up`. That it fails is told, and stops nobody."""
+    """Run the `down` that belongs to the last `up`. A failure is recorded and ignored."""
     result = None
     if record.down:
         try:
-            result, _ = _run(
-                context, project_context, this_run, "down", record.down, record.timeout, surroundings, tree
-            )
+            result, _ = _run(context, project_context, this_run, "down", record.down, record.timeout, environment, tree)
         except LegionError as trouble:
             result = HookRun(command=record.down, ok=False, how=trouble.message, tail="")
     _write_record(context, this_run, replace(record, owed=False, down_result=result))
@@ -269,10 +268,10 @@ def _run(
     name: str,
     command: str,
     timeout: float,
-    surroundings: WorkspaceEnv,
+    environment: WorkspaceEnv,
     tree: Path,
 ) -> tuple[HookRun, bool]:
-    """How it ended, and whether that says nothing about the command."""
+    """How it ended, and whether it did not finish for a reason outside of it."""
     ended = commands.run(
         context,
         project_context,
@@ -280,10 +279,10 @@ def _run(
         command=command,
         tree=tree,
         timeout=timeout,
-        writable=surroundings.writable,
+        writable=environment.writable,
         env={
-            **surroundings.env,
-            "LEGION_TICKET": whose(this_run),
+            **environment.env,
+            "LEGION_TICKET": owner(this_run),
             "LEGION_ATTEMPT": str(this_run.attempt),
         },
     )

@@ -1,6 +1,6 @@
-"""The disk quota: how much a worktree and its run's temp folder hold, and the end of a run that takes too much.
+"""The disk quota: measures the worktree and temp folder of each run, and stops a run that uses too much.
 
-Looks now and then from a thread of the daemon's; what it costs is a small part of one core, however large trees are.
+A thread of the daemon measures at intervals. It uses a small part of one core, however large the trees are.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ log = logging.getLogger(__name__)
 
 _EVERY = 15.0
 _SHARE = 20
-"""A look that took a second is followed by so many of rest."""
+"""A measurement that took a second is followed by a pause of so many."""
 _MOST_ENTRIES = 500_000
 _HEADROOM = 64 << 20
-"""What a run may still write that begins above the quota, since cleaning up may need room."""
+"""What a run that starts above the quota may still write: cleaning up may need room."""
 _MEGABYTE = 1 << 20
 
 
@@ -38,7 +38,7 @@ _MEGABYTE = 1 << 20
 class TreeSize:
     bytes: int
     whole: bool
-    """False where counting stopped early: there is at least so much."""
+    """False if counting stopped early: there is at least so much."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,7 +48,7 @@ class QuotaExceeded:
 
     @property
     def reason(self) -> str:
-        """For people, goes on after a colon."""
+        """For people; continues a sentence after a colon."""
         return f"its worktree and temp folder grew to {_shown(self.bytes)}, above the limit of {_shown(self.limit)}"
 
     @property
@@ -56,12 +56,12 @@ class QuotaExceeded:
         return (
             f"You were stopped because your worktree and your temp folder together held {_shown(self.bytes)}, and "
             f"{_shown(self.limit)} are allowed. What you wrote in the worktree is still there, the temp folder is "
-            f"empty. First delete what you do not need, then go on with less."
+            f"empty. First delete what you do not need, then continue with less."
         )
 
 
 class QuotaWatch:
-    """Looks at the runs at work, one after the other."""
+    """Measures the active runs, one after the other."""
 
     def __init__(self, context: Context) -> None:
         self.context = context
@@ -80,14 +80,14 @@ class QuotaWatch:
             began = time.monotonic()
             try:
                 slots.sweep(self.context)
-                look(self.context)
+                enforce(self.context)
             except (LegionError, OSError) as trouble:
-                log.warning("nobody looks at the disk quota at the moment: %s", trouble)
+                log.warning("the disk quota check failed, will retry: %s", trouble)
             rest = max(_EVERY, _SHARE * (time.monotonic() - began))
 
 
-def look(context: Context) -> None:
-    """Stop every run that holds more than it may."""
+def enforce(context: Context) -> None:
+    """Stop every run that uses more than it may."""
     with context.store.read() as tx:
         active = runs.active(tx)
         homes = {project.id: Path(project.worktrees) for project in projects.all(tx)}
@@ -100,7 +100,7 @@ def look(context: Context) -> None:
 
 
 def measure(places: Iterable[Path], *, enough: int | None = None, most: int = _MOST_ENTRIES) -> TreeSize:
-    """Bytes on disk below these folders. Counting stops where it has come to more than `enough`, or to `most` files."""
+    """Bytes on disk below these folders. Counting stops above `enough` bytes, or at `most` files."""
     total = entries = 0
     folders = [str(place) for place in places]
     while folders:
@@ -117,7 +117,7 @@ def measure(places: Iterable[Path], *, enough: int | None = None, most: int = _M
 
 
 def exceeded(context: Context, run: Run) -> QuotaExceeded | None:
-    """Whether the run was told to stop because of the quota."""
+    """The reason, if the run was stopped because of the quota."""
     with contextlib.suppress(FileNotFoundError, ValueError):
         held, limit = _mark(context, run).read_text().split()
         return QuotaExceeded(bytes=int(held), limit=int(limit))
@@ -125,14 +125,14 @@ def exceeded(context: Context, run: Run) -> QuotaExceeded | None:
 
 
 def allow_rest(context: Context, run: Run, before: Iterable[Run], tree: Path) -> None:
-    """A run after one that was stopped may begin above the quota: it gets a chance to clean up."""
+    """A run after one that was stopped may start above the quota: it gets a chance to clean up."""
     if any(exceeded(context, earlier) for earlier in before):
         size = measure((tree,))
         files.write_whole(_allowed(context, run), str(size.bytes + _HEADROOM))
 
 
 def limit(context: Context, run: Run) -> int:
-    """How many bytes the run may hold; 0 where there is no limit."""
+    """How many bytes the run may use; 0: no limit."""
     quota = context.user.environment.disk_mb * _MEGABYTE
     with contextlib.suppress(FileNotFoundError, ValueError):
         return max(quota, int(_allowed(context, run).read_text())) if quota else 0
@@ -140,12 +140,13 @@ def limit(context: Context, run: Run) -> int:
 
 
 def _stop(context: Context, run: Run, held: int, limit: int) -> None:
-    # The word comes first: whoever concludes the run must find it, and saving a large tree takes longer than our rest.
-    told = exceeded(context, run) is not None
-    if not told:
+    # Before the stop: the job that concludes the run reads the reason, and saving a large tree may take longer than the
+    # pause between two measurements.
+    asked_before = exceeded(context, run) is not None
+    if not asked_before:
         files.write_whole(_mark(context, run), f"{held} {limit}")
-        log.warning("run %s is stopped: it holds %s, and %s are allowed", run.name, _shown(held), _shown(limit))
-    if not launch.stop(context.data.runs / run.name) and not told:
+        log.warning("quota: stopping run %s: it uses %s, and %s are allowed", run.name, _shown(held), _shown(limit))
+    if not launch.stop(context.data.runs / run.name) and not asked_before:
         _mark(context, run).unlink()
 
 

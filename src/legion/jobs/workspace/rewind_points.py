@@ -1,8 +1,8 @@
-"""Going back: which moments of a ticket's runs are kept, and what becomes of them.
+"""Rewind points: the stored states of a ticket's runs, and how a rewind to one of them starts.
 
-The runner keeps the tree between calls (`drivers/claude/state_timing.py`) in the project's own folder, hidden
-from every agent. At the end of a run its tree is saved as always, so the end of every run is a moment too, and a
-rewind can be undone by another one.
+The runner stores the tree between tool calls (`drivers/claude/state_timing.py`) in the project's own folder, hidden
+from every agent. The tree at the end of each run is saved anyway, so every end is a rewind point too, and one rewind
+can be undone by another.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from legion.store.work import runs
 
 _FOLDER = "rewind"
 _MOST_RUNS = 5
-"""States between calls are kept of so many runs of a ticket; the ends of all of them are."""
+"""States between calls are kept for so many runs of a ticket; the ends of all runs are kept."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,7 +63,7 @@ def camera(
 
 
 def moments(context: Context, project_context: ProjectContext, run: Run) -> tuple[KeptState, ...]:
-    """Those of a run that can be gone back to, as far as they are still kept. Oldest first."""
+    """The states of a run that are still stored, oldest first."""
     if run.ticket is None:
         return ()
     place = _folder(project_context, run.ticket) / str(run.id)
@@ -74,7 +74,7 @@ def moments(context: Context, project_context: ProjectContext, run: Run) -> tupl
 
 
 def goal(context: Context, project_context: ProjectContext, ticket: Ticket, moment: RewindMoment) -> RewindGoal:
-    """Raises one sentence where the moment is unknown or not kept any more."""
+    """Raises NotFound, StateConflict or Retryable if the moment is unknown or no longer stored."""
     with context.store.read() as tx:
         found = [run for run in runs.of_ticket(tx, ticket.id) if run.id == moment.run]
     if not found:
@@ -105,11 +105,11 @@ def _behind_a_call(
     one = next((one for one in moments(context, project_context, run) if one.line == moment.line), None)
     objects = _folder(project_context, ticket.id) / str(run.id) / str(one.roll if one else "") / "objects"
     if one is None or not states.holds(project_context.hub, objects, one.tree):
-        raise NotFound(f"{moment} is no moment that is kept: `legion events {ticket.id}` shows those of the ticket.")
+        raise NotFound(f"{moment} is not stored: `legion events {ticket.id}` shows those of the ticket.")
     state = project_context.agents / run.seat
     point = _driver(context, run).resume_point(state, run.conversation, one.call)
     if point is None:
-        raise NotYet(f"The conversation does not hold {moment} yet, or not any more: try again, or choose another.")
+        raise NotYet(f"The conversation does not contain {moment} yet, or no longer: try again, or choose another.")
     states.bring_in(
         project_context.hub,
         objects,
@@ -124,7 +124,7 @@ def _behind_a_call(
 
 
 def clean(context: Context, project_context: ProjectContext) -> None:
-    """Whoever has landed or was dropped goes back nowhere; of the others the latest runs are kept."""
+    """Remove the states of landed and dropped tickets, and of all but the latest runs of the others."""
     place = project_context.folder / _FOLDER
     there = {_number(ticket): ticket for ticket in place.iterdir()} if place.is_dir() else {}
     with context.store.read() as tx:

@@ -1,4 +1,4 @@
-"""One file inside a folder that others write in: no link on the way leads us out of it."""
+"""Reads and writes a file below a folder that agents control, without following symbolic links out of it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def read(root: Path, path: str) -> bytes | None:
-    """The content of a plain file; None where there is none, or a link or something else in its place."""
+    """The content of a plain file; None if there is none, or a link or anything else in its place."""
     try:
         with _parent(root, path, make=False) as folder:
             handle = os.open(
@@ -30,7 +30,7 @@ def read(root: Path, path: str) -> bytes | None:
 
 
 def behind(root: Path, path: str) -> str:
-    """Where a link leads that stays inside, by its words alone; the path itself where none does."""
+    """The target of a link that stays inside, by its text alone; the path itself for anything else."""
     try:
         with _parent(root, path, make=False) as folder:
             to = os.readlink(PurePosixPath(path).name, dir_fd=folder)
@@ -41,7 +41,7 @@ def behind(root: Path, path: str) -> str:
 
 
 def write(root: Path, path: str, content: bytes) -> None:
-    """Put a file there that only its owner can read, in the place of any other. Raises OSError."""
+    """Write a file that only its owner can read, replacing any other. Raises OSError."""
     name = PurePosixPath(path).name
     half = f".{name}.{os.getpid()}.half"
     with _parent(root, path, make=True) as folder:
@@ -59,7 +59,7 @@ def write(root: Path, path: str, content: bytes) -> None:
 
 @contextlib.contextmanager
 def _parent(root: Path, path: str, *, make: bool) -> Iterator[int]:
-    """The folder that holds the path, held open."""
+    """The open folder that contains the path."""
     handle = os.open(root, _FOLDER & ~os.O_NOFOLLOW)
     try:
         for part in PurePosixPath(path).parts[:-1]:

@@ -1,4 +1,4 @@
-"""Where programs run: which folders they see, which variables they get. Nothing of the person's comes along unnamed."""
+"""The sandbox and environment variables of a program. Nothing of the person is passed that is not on a list."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ _PASSED_ON = ("PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "USER", "LOGNAME", "SH
 
 
 def environment(context: Context, extra: Mapping[str, str]) -> dict[str, str]:
-    """An allow-list: what every program needs, what the person named, what is ours to say.
+    """An allow-list: variables that every program needs, those that the person named, and Legion's own.
 
-    HOME is the person's by name. Inside a sandbox that folder is empty but for the toolchains.
+    HOME has the person's path. Inside a sandbox that folder is empty but for the toolchains.
     """
     names = (*_PASSED_ON, *context.user.sandbox.env)
     passed = {name: os.environ[name] for name in names if name in os.environ}
@@ -36,13 +36,8 @@ def environment(context: Context, extra: Mapping[str, str]) -> dict[str, str]:
 
 @functools.lru_cache(maxsize=64)
 def _tools(path: str, home: Path, named: tuple[Path, ...], hidden: tuple[Path, ...], minute: int) -> tuple[Path, ...]:
-    """Looked up once a minute: what a person installs is soon seen, and thirty starts at once look only once."""
+    """Looked up once a minute: new toolchains are soon seen, and thirty starts at once need one lookup."""
     return toolchains(path, home, named=named, hidden=hidden)
-
-
-@functools.lru_cache(maxsize=8)
-def _etc(folder: Path, moment: int) -> Path:
-    return etc.sync(folder)
 
 
 def sandbox(
@@ -53,7 +48,7 @@ def sandbox(
     readable: Iterable[Path] = (),
     small: bool = False,
 ) -> Sandbox | None:
-    """The walls around a program in this project, or None where they are off or cannot be had (doctor says so).
+    """The sandbox of a program in this project; None if it is off or not available, which `legion doctor` reports.
 
     A `small` one is for a git of the system: it is built faster and shows neither toolchains nor /etc.
     """
@@ -75,5 +70,5 @@ def sandbox(
         writable=(*writable, *settings.write),
         readable=(project_context.hub.objects, *tools, *readable),
         network=network,
-        etc=_etc(context.data.root / "etc", int(context.clock() // 10)),
+        etc=etc.sync(context.data.root / "etc"),
     )

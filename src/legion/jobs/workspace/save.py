@@ -1,4 +1,4 @@
-"""Saving what an agent left: its own commits and everything uncommitted become one commit in the hub."""
+"""Saves the work of an agent: its own commits and everything uncommitted become one commit in the hub."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ AUTHOR = Signature(name="Legion", email="legion@localhost")
 
 
 _READING = 120.0
-"""Seconds that an agent's repository may take to tell its commits."""
+"""Seconds that reading the commits of an agent's repository may take."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,11 +34,11 @@ class Saved:
     commit: str
     tree: str
     changed: bool
-    """Whether this run left anything else than it found."""
+    """Whether the tree differs from the one that the run started with."""
     nested: tuple[str, ...]
-    """Repositories inside the tree; they stay on disk and are no part of the change."""
+    """Repositories inside the tree; they stay on disk and are not part of the change."""
     left_out: tuple[str, ...]
-    """Paths that [setup] made and that were edited since; they are no part of the change either."""
+    """Paths that [setup] made and that were edited since; they are not part of the change either."""
 
 
 worktree_name = ticket_seat
@@ -50,10 +50,10 @@ def branch_name(ticket_id: int) -> str:
 
 def save(context: Context, project_context: ProjectContext, ticket: Ticket, run: Run, tree: Path) -> Saved:
     """Same tree, same commit: saving twice does no harm."""
-    assert ticket.base is not None, "a ticket with a worktree stands on a base"
+    assert ticket.base is not None, "a ticket with a worktree has a base"
     title = ticket.spec.title.splitlines()[0][:72]
     message = f"{title}\n\nTicket: {ticket.id}\nAttempts: {run.attempt}\n"
-    shot = _shoot(
+    shot = _snapshot(
         context, project_context, run, tree, base=ticket.base, keep_as=f"wip/{ticket.id}/{run.id}", message=message
     )
     return Saved(
@@ -66,14 +66,14 @@ def save(context: Context, project_context: ProjectContext, ticket: Ticket, run:
 
 
 def save_turn(context: Context, project_context: ProjectContext, agent: Agent, run: Run, tree: Path) -> str:
-    """What a standing agent left at the end of a turn, as a commit."""
-    assert agent.base is not None, "an agent with a worktree stands on a base"
+    """The work of a standing agent at the end of a turn, as a commit."""
+    assert agent.base is not None, "an agent with a worktree has a base"
     message = f"{agent.name}\n\nAgent: {agent.id}\nTurn: {run.id}\n"
     keep_as = f"wip/{run.seat}/{run.id}"
-    return _shoot(context, project_context, run, tree, base=agent.base, keep_as=keep_as, message=message).commit
+    return _snapshot(context, project_context, run, tree, base=agent.base, keep_as=keep_as, message=message).commit
 
 
-def _shoot(
+def _snapshot(
     context: Context, project_context: ProjectContext, run: Run, tree: Path, *, base: str, keep_as: str, message: str
 ) -> TreeSnapshot:
     """The agent's own commits since the base, and on top of them everything else in the tree."""
@@ -104,33 +104,33 @@ def _found(context: Context, project_context: ProjectContext, ticket: Ticket, ba
 
 
 def _edited(project_context: ProjectContext, tree: Path) -> tuple[str, ...]:
-    """What [setup] made in the tree and somebody touched since, where nothing else would keep it out of the change."""
+    """Paths that [setup] made and that were touched since, if no other rule keeps them out of the change."""
     record = setup.record_of(project_context, tree)
     made = kept_out(project_context.hub, tree, setup.outputs(record))
     return tuple(path for path in made if _touched(tree / path, since=record.stat().st_mtime_ns))
 
 
 def _touched(path: Path, since: int) -> bool:
-    """A program can set the time of its files as it likes, but not the time at which it did so."""
+    """By the time of the inode: a program can set any other time of its files."""
     if not os.path.lexists(path) or path.lstat().st_ctime_ns > since:
         return True
-    # A link may lead anywhere; what lies behind it is not ours to look at.
+    # A link may lead out of the tree; its target is not read.
     folders = () if path.is_symlink() else os.walk(path)
     inside = (Path(folder, name) for folder, names, files in folders for name in (*names, *files))
     return any(one.lstat().st_ctime_ns > since for one in inside)
 
 
 def _own_commits(context: Context, project_context: ProjectContext, base: str, tree: Path, keep_as: str) -> str | None:
-    """The agent's own commits, read inside its sandbox, since its .git may say anything. None if there are none."""
+    """The agent's own commits, read inside its sandbox, since its .git is not trusted. None if there are none."""
     if is_at(tree, base):
         return None
-    walls = sandbox.sandbox(context, project_context, writable=(), readable=(tree,), small=True)
+    box = sandbox.sandbox(context, project_context, writable=(), readable=(tree,), small=True)
 
     def run_sandboxed(argv: Sequence[str]) -> FinishedProcess:
         env = sandbox.environment(context, {})
-        if walls is None:
+        if box is None:
             return process.run(argv, cwd=tree, env=env, timeout=_READING)
-        wrapped = wrap(argv, walls, cwd=tree, env=env)
+        wrapped = wrap(argv, box, cwd=tree, env=env)
         return process.run(wrapped.argv, env=wrapped.env, timeout=_READING)
 
     return agent_commits(project_context.hub, base=base, run_sandboxed=run_sandboxed, keep_as=keep_as)

@@ -1,4 +1,4 @@
-"""[setup]: dependencies prepared in a tree, once per content of the lock files. No part of any change."""
+"""Runs the project's [setup] in a tree, once per content of the lock files. Its output is not part of any change."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from legion.system.crash import Point
 
 
 class SetupFailed(LegionError):
-    """The project's own [setup] command did not work: nobody's change is to blame."""
+    """The project's own [setup] command failed: no change is to blame."""
 
 
 class SetupCutOff(LegionError):
-    """Its runner was killed. The job rests and tries again; nothing is known of the command."""
+    """Its runner was killed. The job backs off and tries again; nothing is known of the command."""
 
 
 def key_of(project_context: ProjectContext, tree: Path) -> str:
-    """What decides whether setup must run again: the command and the content of the key files."""
+    """A digest of the command and the key files: if it changes, setup runs again."""
     setup = project_context.config.setup
     digest = hashlib.sha256(setup.run.encode())
     for name in setup.key:
@@ -36,13 +36,13 @@ def key_of(project_context: ProjectContext, tree: Path) -> str:
 
 
 def record_of(project_context: ProjectContext, tree: Path) -> Path:
-    """Where it is written down that setup ran in this worktree. A tree keeps its number when it is renamed, and what
-    setup made must still be there, so a number that comes back with another tree deceives nobody."""
+    """The record that setup ran in this worktree, named by inode, which a rename keeps. The outputs of setup must still
+    exist, so a reused inode number is detected."""
     return project_context.folder / "setup" / f"{tree.stat().st_ino}.json"
 
 
 def outputs(record: Path) -> tuple[str, ...]:
-    """The paths that setup made in the tree of this record; a whole new folder is one of them."""
+    """The paths that setup made in the tree of this record; a new folder is one path."""
     return _read(record).outputs
 
 
@@ -54,9 +54,9 @@ def ensure(context: Context, project_context: ProjectContext, tree: Path, record
     last = _read(record)
     if last.key == key and all(os.path.lexists(tree / path) for path in last.outputs):
         return
-    begun = last.before if last.place == str(tree) else None
-    before = untracked(project_context.hub, tree, project_context.target) if begun is None else begun
-    # From here on the tree holds a mixture; nobody may take it for what the last setup made.
+    unfinished = last.before if last.place == str(tree) else None
+    before = untracked(project_context.hub, tree, project_context.target) if unfinished is None else unfinished
+    # From here on the tree is a mixture, which must not pass for the output of the last setup.
     _write(record, _Record(outputs=last.outputs, before=before, place=str(tree)))
     crash.reach(Point.SETUP_BEFORE_RUN)
     project_context.cache.mkdir(parents=True, exist_ok=True)
@@ -71,7 +71,7 @@ def ensure(context: Context, project_context: ProjectContext, tree: Path, record
         env={"XDG_CACHE_HOME": str(project_context.cache), "PIP_CACHE_DIR": str(project_context.cache / "pip")},
     )
     if ended.lost:
-        raise SetupCutOff(f"The project's setup was cut off ({ended.how}); it is run again in a moment.")
+        raise SetupCutOff(f"The project's setup was interrupted ({ended.how}) and runs again soon.")
     if ended.exit_code != 0:
         raise SetupFailed(
             f"The [setup] command `{project_context.config.setup.run}` failed ({ended.how}): fix it in legion.toml; "
@@ -85,7 +85,7 @@ def ensure(context: Context, project_context: ProjectContext, tree: Path, record
 
 
 def forget_cut_off(record: Path) -> None:
-    """For a tree that is cleaned before each use: a setup that was cut off leaves nothing there that counts."""
+    """For a tree that is cleaned before each use: an interrupted setup leaves nothing in it."""
     if _read(record).before is not None:
         record.unlink()
 
@@ -93,12 +93,12 @@ def forget_cut_off(record: Path) -> None:
 @dataclass(frozen=True, kw_only=True)
 class _Record:
     key: str = ""
-    """Empty while setup runs, and for ever where it was cut off."""
+    """Empty while setup runs, and after an interrupted one."""
     outputs: tuple[str, ...] = ()
     before: tuple[str, ...] | None = None
-    """What lay in the tree beside its tracked files when a setup began that has not ended yet."""
+    """The untracked files in the tree at the start of a setup that has not ended yet."""
     place: str = ""
-    """Where that tree was: only there does it still hold what the setup began to make."""
+    """Where that tree was: only there does it contain the output of the unfinished setup."""
 
 
 def _read(record: Path) -> _Record:
@@ -121,7 +121,7 @@ def _write(record: Path, known: _Record) -> None:
 
 
 def _leave_out_of_changes(project_context: ProjectContext, paths: list[str]) -> None:
-    """Snapshots are taken with the hub's own exclude file, which no agent can reach."""
+    """By the hub's own exclude file, which snapshots use and no agent can reach."""
     exclude = project_context.hub.path / "info" / "exclude"
     with files.waiting_lock(project_context.folder / "exclude.lock"):
         lines = exclude.read_text().splitlines() if exclude.exists() else []

@@ -1,7 +1,7 @@
-"""Slots: room for one run, with a number, a block of ports and a temp folder that no other run of this daemon has.
+"""Slots: a number, a block of ports and a temp folder that only one run of this daemon has.
 
-A slot is a file that names its run, so it outlives the daemon as the run does. It is free when that run has ended,
-whoever did or did not live to say so.
+A slot is a file that names its run, so it outlives the daemon as the run does. It is free as soon as that run has
+ended, also if no process removed the file.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _LISTENS = "0A"
 
 
 class NoPorts(LegionError):
-    """The job rests and tries again: ports come free when runs end."""
+    """The job backs off and tries again: ports become free when runs end."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,7 +38,7 @@ class Slot:
     number: int
     run: str
     first: int
-    """The first of its ports; 0 where it has none."""
+    """The first of its ports; 0 if it has none."""
     count: int
 
     @property
@@ -47,7 +47,7 @@ class Slot:
 
 
 def claim(context: Context, run: Run, *, ports: int) -> Slot:
-    """The slot of this run, which it may have already. Its temp folder is there."""
+    """The slot of this run, which it may have already. Makes its temp folder."""
     with _alone(context):
         temp(context, run.seat).mkdir(parents=True, exist_ok=True, mode=0o700)
         taken = _swept(context)
@@ -64,29 +64,29 @@ def claim(context: Context, run: Run, *, ports: int) -> Slot:
 
 
 def held(context: Context, run: Run) -> Slot | None:
-    """The slot that the run has at this moment."""
+    """The slot that the run has now."""
     return next((slot for slot in _all(context) if slot.run == run.name), None)
 
 
 def release(context: Context, run: Run, outcome: Outcome) -> None:
-    """Nothing of the run lives any more. The temp folder of a lost one waits for the next start of the attempt."""
+    """Release the slot of an ended run. The temp folder of a lost run is kept for the next start of the attempt."""
     with _alone(context):
         for slot in _all(context):
             if slot.run == run.name:
                 _file(context, slot.number).unlink(missing_ok=True)
         if outcome is not Outcome.LOST:
-            _take_away(temp(context, run.seat))
+            _remove(temp(context, run.seat))
     _empty(context)
 
 
 def sweep(context: Context) -> None:
-    """Free what nobody lived to free: slots of ended runs, and temp folders that no start of an attempt waits for."""
+    """Release the slots of ended runs, and remove temp folders that no attempt will use again."""
     with _alone(context):
         _swept(context)
         places = [*_temps(context).glob("ticket-*"), *_temps(context).glob("agent-*")]
         for place in places:
-            if not _is_waited_for(context, place.name):
-                _take_away(place)
+            if not _will_resume(context, place.name):
+                _remove(place)
     _empty(context)
 
 
@@ -95,7 +95,7 @@ def temp(context: Context, seat: str) -> Path:
 
 
 def listening(ports: Collection[int]) -> tuple[int, ...]:
-    """Those of the ports that somebody listens on. The kernel is asked, since a connection would disturb a server."""
+    """Those of the ports that a process listens on. Read from the kernel, since a connection would disturb a server."""
     found: set[int] = set()
     for table in (Path("/proc/net/tcp"), Path("/proc/net/tcp6")):
         with contextlib.suppress(OSError):
@@ -125,7 +125,7 @@ def _temps(context: Context) -> Path:
 def _all(context: Context) -> list[Slot]:
     slots = []
     for file in (context.data.root / "slots").glob("[0-9]*.json"):
-        # A file that a power cut emptied belongs to a run that it ended.
+        # A file that a power cut emptied belongs to a run that ended with it.
         with contextlib.suppress(FileNotFoundError, ValueError, KeyError):
             facts = json.loads(file.read_bytes())
             slots.append(Slot(number=int(file.stem), run=facts["run"], first=facts["first"], count=facts["count"]))
@@ -146,7 +146,7 @@ def _swept(context: Context) -> list[Slot]:
 
 
 def _free_block(base: int, count: int, taken: list[Slot]) -> range:
-    """The lowest block that no other run has and in which nobody else listens at this moment."""
+    """The lowest block that no other run has and on which no process listens now."""
     ours = {port for slot in taken for port in slot.ports}
     for first in range(base, _HIGHEST + 2 - count, count):
         block = range(first, first + count)
@@ -159,14 +159,14 @@ def _free_block(base: int, count: int, taken: list[Slot]) -> range:
 
 
 def _is_free(port: int) -> bool:
-    """On all addresses, the newer ones too where the system has them."""
+    """On all addresses, IPv6 too if the system has it."""
     for family, address in ((socket.AF_INET, "0.0.0.0"), (socket.AF_INET6, "::")):
         try:
             asked = socket.socket(family, socket.SOCK_STREAM)
         except OSError:
             continue
         with asked:
-            # A connection that has just ended is no reason to leave a port out.
+            # A connection that has just ended does not make a port busy.
             asked.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             try:
                 if family is socket.AF_INET6:
@@ -178,7 +178,7 @@ def _is_free(port: int) -> bool:
     return True
 
 
-def _is_waited_for(context: Context, seat: str) -> bool:
+def _will_resume(context: Context, seat: str) -> bool:
     found = seated(seat)
     if found is None:
         return False
@@ -197,15 +197,15 @@ def _is_waited_for(context: Context, seat: str) -> bool:
         return not tickets.get(tx, latest.ticket).ended
 
 
-def _take_away(place: Path) -> None:
-    """Out of the way at once; emptying it may take a while."""
+def _remove(place: Path) -> None:
+    """Rename it at once; deleting its content may take a while."""
     with contextlib.suppress(FileNotFoundError):
         place.rename(place.with_name(f".gone-{uuid.uuid4().hex}"))
 
 
 def _empty(context: Context) -> None:
     for gone in _temps(context).glob(".gone-*"):
-        # Caches are often made of folders that nobody may write.
+        # Caches often contain read-only folders.
         _open_up(gone)
         for folder, names, _ in os.walk(gone):
             for name in names:

@@ -1,1 +1,1 @@
-"""The server of the scripted model."""
+"""The HTTP server of the scripted model."""

@@ -1,4 +1,4 @@
-"""The rehearsal as an ASGI application: routes, streams, pauses, broken connections. Decides nothing about scripts."""
+"""The ASGI application of the rehearsal: routes, streams, delays and broken connections. `play` chooses the replies."""
 
 from __future__ import annotations
 
@@ -40,21 +40,21 @@ class Rehearsal:
         body = await _body(receive)
         match scope["method"], scope["path"]:
             case "HEAD", _:
-                await _whole(send, 200, b"", {})
+                await _send_whole(send, 200, b"", {})
             case "POST", ("/v1/messages" | "/v1/chat/completions" | "/v1/responses") as path:
                 await self._message(send, scope["client"], headers, body, ApiPath(path))
             case "POST", "/v1/messages/count_tokens":
                 self._note(LogLine(at=time.time(), kind=RequestKind.COUNT, status=200))
-                await _whole(send, 200, _json({"input_tokens": anthropic.tokens(len(body))}), {})
+                await _send_whole(send, 200, _json({"input_tokens": anthropic.tokens(len(body))}), {})
             case "GET", "/v1/models":
                 listed = {"data": [_model(name) for name in _MODELS], "has_more": False}
-                await _whole(send, 200, _json(listed | {"first_id": _MODELS[0], "last_id": _MODELS[-1]}), {})
+                await _send_whole(send, 200, _json(listed | {"first_id": _MODELS[0], "last_id": _MODELS[-1]}), {})
             case "GET", path if path.startswith("/v1/models/"):
-                await _whole(send, 200, _json(_model(path.removeprefix("/v1/models/"))), {})
+                await _send_whole(send, 200, _json(_model(path.removeprefix("/v1/models/"))), {})
             case method, path:
-                sentence = f"rehearsal: {method} {path} is not part of the play."
+                sentence = f"rehearsal: {method} {path} is not supported."
                 self._note(LogLine(at=time.time(), kind=RequestKind.UNEXPECTED, status=404, note=sentence))
-                await _whole(send, 404, _json(anthropic.error(404, sentence)), {})
+                await _send_whole(send, 404, _json(anthropic.error(404, sentence)), {})
 
     async def _message(self, send: Send, peer: Peer, headers: Mapping[str, str], body: bytes, dialect: ApiPath) -> None:
         reply = self._play.reply(headers, body, time.time(), dialect)
@@ -78,7 +78,7 @@ async def _stream(send: Send, peer: Peer, reply: ScriptedReply, dialect: ApiPath
     events = list(_EVENTS[dialect](reply.body))
     if reply.drop is Drop.MID:
         events = events[: len(events) // 2]
-    await _begin(send, reply.status, "text/event-stream; charset=utf-8", reply.headers)
+    await _send_head(send, reply.status, "text/event-stream; charset=utf-8", reply.headers)
     for number, event in enumerate(events):
         if number:
             await asyncio.sleep(reply.slow)
@@ -99,26 +99,26 @@ async def _answer(send: Send, peer: Peer, reply: ScriptedReply, dialect: ApiPath
             status, facts = openai.error(status, facts["error"]["message"])
     content = _json(facts)
     if reply.drop is not Drop.MID:
-        await _whole(send, status, content, reply.headers)
+        await _send_whole(send, status, content, reply.headers)
         return
-    await _begin(send, status, "application/json", reply.headers)
+    await _send_head(send, status, "application/json", reply.headers)
     await send({"type": "http.response.body", "body": content[: len(content) // 2], "more_body": True})
     await _flushed()
     break_off(peer)
 
 
 async def _flushed() -> None:
-    """A reset overtakes bytes that still lie in buffers; a moment lets them arrive first."""
+    """Wait a moment: a reset would discard bytes that are still in buffers."""
     await asyncio.sleep(0.05)
 
 
-async def _whole(send: Send, status: int, content: bytes, headers: Mapping[str, str]) -> None:
+async def _send_whole(send: Send, status: int, content: bytes, headers: Mapping[str, str]) -> None:
     sized = {**headers, "content-length": str(len(content))}
-    await _begin(send, status, "application/json", sized)
+    await _send_head(send, status, "application/json", sized)
     await send({"type": "http.response.body", "body": content})
 
 
-async def _begin(send: Send, status: int, kind: str, headers: Mapping[str, str]) -> None:
+async def _send_head(send: Send, status: int, kind: str, headers: Mapping[str, str]) -> None:
     lines = {"content-type": kind, "cache-control": "no-cache", **headers}
     await send({"type": "http.response.start", "status": status, "headers": list(_encoded(lines))})
 

@@ -1,4 +1,4 @@
-"""HTTP connections that can be broken on purpose, which ASGI has no word for."""
+"""HTTP connections that can be reset on purpose, which ASGI does not offer."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ Peer = tuple[str, int]
 
 
 class BreakableProtocol(H11Protocol):
-    """uvicorn's own protocol, found again by the caller's address."""
+    """uvicorn's protocol, with its open connections by the caller's address."""
 
-    living: ClassVar[dict[Peer, asyncio.BaseTransport]] = {}
+    open_connections: ClassVar[dict[Peer, asyncio.BaseTransport]] = {}
     _peer: Peer | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         self._peer = transport.get_extra_info("peername")
         if self._peer is not None:
-            self.living[self._peer] = transport
+            self.open_connections[self._peer] = transport
         super().connection_made(transport)
 
     def connection_lost(self, exc: Exception | None) -> None:
         if self._peer is not None:
-            self.living.pop(self._peer, None)
+            self.open_connections.pop(self._peer, None)
         super().connection_lost(exc)
 
 
 def break_off(peer: Peer) -> None:
-    """Reset the connection: the caller sees neither an end nor an error, only that it is gone."""
-    transport = BreakableProtocol.living.get(peer)
+    """Reset the connection: the caller gets neither an end nor an error."""
+    transport = BreakableProtocol.open_connections.get(peer)
     if isinstance(transport, asyncio.Transport):
         transport.abort()

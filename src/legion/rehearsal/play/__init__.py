@@ -1,1 +1,1 @@
-"""Which reply belongs to a request: the script, the step, and random trouble."""
+"""The choice of a reply: the script, the step, and random errors; and recordings as scripts."""

@@ -1,6 +1,6 @@
-"""Cassettes: what a model really said in a run, as scripts that can be played. Pure: takes in, TOML out.
+"""Cassettes: recorded answers of a real model, converted into scripts. Pure: recorded requests in, TOML out.
 
-The agent program's requests tell which turn each answer is, in the way in which a play finds its step.
+The place of an answer is found from its request, in the same way as a step for a request.
 """
 
 from __future__ import annotations
@@ -20,27 +20,27 @@ from legion.rehearsal.script.script import ScriptedCall, ScriptedUsage, Step
 
 _MARKER = re.compile(r"\s*rehearsal: [a-z0-9][a-z0-9_-]*")
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
-_NOTHING = "(It said nothing.)"
-_SOMEBODY = "/home/ada"
+_NO_TEXT = "(It said nothing.)"
+_NEUTRAL_HOME = "/home/ada"
 _USUAL_STOPS = ("end_turn", "tool_use")
 _FILLED = ("cwd",)
 
 
 @dataclass(frozen=True, kw_only=True)
 class RecordedRequest:
-    """One request of an agent program, and what its model said to it."""
+    """One request of an agent program, and the model's answer."""
 
     dialect: ApiPath
     conversation: str
     agent: str
-    """Of a subagent; empty for the main one."""
+    """Id of a subagent; empty for the main agent."""
     body: bytes
     step: Step
 
 
 @dataclass
 class _Conversation:
-    """One conversation: the steps by attempt, by where in it that attempt (or its going on) began, and in order."""
+    """One conversation: its steps by attempt and by the turn at which that attempt, or its resumption, started."""
 
     opening: str
     parts: dict[tuple[int, int], list[Step]] = field(default_factory=lambda: defaultdict(list))
@@ -49,24 +49,24 @@ class _Conversation:
         return [step for (attempt, _), part in sorted(self.parts.items()) for step in _of(attempt, part)]
 
 
-def cassette(name: str, heard: Iterable[RecordedRequest], *, home: str, ticket: Mapping[str, Any]) -> dict[str, str]:
-    """The scripts by name: that of the ticket's agent, and one for each subagent. None where nothing was heard."""
-    lanes: dict[str, _Conversation] = {}
-    for one in heard:
-        _place(lanes, one, home)
-    if "" not in lanes:
+def cassette(name: str, recorded: Iterable[RecordedRequest], *, home: str, ticket: Mapping[str, Any]) -> dict[str, str]:
+    """The scripts by name: one for the ticket's agent and one for each subagent. Empty without recorded answers."""
+    conversations: dict[str, _Conversation] = {}
+    for one in recorded:
+        _place(conversations, one, home)
+    if "" not in conversations:
         return {}
-    names = {agent: f"{name}-agent-{number}" for number, agent in enumerate(filter(None, lanes), 1)}
-    openings = {lanes[agent].opening: script for agent, script in names.items()}
-    written = {names[agent]: _marked(lanes[agent].steps(), openings) for agent in names}
+    names = {agent: f"{name}-agent-{number}" for number, agent in enumerate(filter(None, conversations), 1)}
+    openings = {conversations[agent].opening: script for agent, script in names.items()}
+    written = {names[agent]: _marked(conversations[agent].steps(), openings) for agent in names}
     return {
-        name: to_toml(_marked(lanes[""].steps(), openings), _ticket(ticket, home)),
+        name: to_toml(_marked(conversations[""].steps(), openings), _ticket(ticket, home)),
         **{script: to_toml(steps) for script, steps in written.items()},
     }
 
 
 def to_toml(steps: Iterable[Step], ticket: Mapping[str, Any] | None = None) -> str:
-    """A script as its file has it."""
+    """The script as the text of its file."""
     lines = [f"fill = {_value(list(_FILLED))}"]
     if ticket is not None:
         lines += ["", "[ticket]", *(f"{key} = {_value(value)}" for key, value in ticket.items() if value)]
@@ -75,25 +75,25 @@ def to_toml(steps: Iterable[Step], ticket: Mapping[str, Any] | None = None) -> s
     return "\n".join(lines) + "\n"
 
 
-def _place(lanes: dict[str, _Conversation], one: RecordedRequest, home: str) -> None:
+def _place(conversations: dict[str, _Conversation], one: RecordedRequest, home: str) -> None:
     headers = {"x-claude-code-session-id": one.conversation, "x-claude-code-agent-id": one.agent}
     try:
-        asked = request.read(headers, one.body, one.dialect)
+        incoming = request.read(headers, one.body, one.dialect)
     except Unexpected:
         return
-    if asked.is_side_job:
+    if incoming.is_side_job:
         return
-    where = part(asked)
-    lane = lanes.setdefault(asked.agent, _Conversation(opening=_opening(asked)))
-    steps = lane.parts[where.attempt, len(asked.turns) - len(where.since)]
+    where = part(incoming)
+    conversation = conversations.setdefault(incoming.agent, _Conversation(opening=_opening(incoming)))
+    steps = conversation.parts[where.attempt, len(incoming.turns) - len(where.since)]
     number = position(where.since, tuple(steps))
-    # Whoever asks for the same turn again did not get the first answer, or did not use it.
+    # If the same turn is requested again, the first answer was lost or not used.
     del steps[number:]
     steps.append(_plain(one.step, where.facts.get("cwd", ""), home))
 
 
-def _opening(asked: IncomingRequest) -> str:
-    return asked.turns[0].text if asked.turns else ""
+def _opening(incoming: IncomingRequest) -> str:
+    return incoming.turns[0].text if incoming.turns else ""
 
 
 def _of(attempt: int, part: list[Step]) -> list[Step]:
@@ -101,30 +101,30 @@ def _of(attempt: int, part: list[Step]) -> list[Step]:
 
 
 def _plain(step: Step, cwd: str, home: str) -> Step:
-    """Without the paths of the machine on which it was said."""
+    """The step without paths of the machine on which it was recorded."""
 
-    def put(value: Any) -> Any:  # noqa: ANN401, what a tool takes is any JSON
+    def replaced(value: Any) -> Any:  # noqa: ANN401, what a tool takes is any JSON
         match value:
             case str():
                 return _without_home(value.replace(cwd, "{cwd}") if cwd else value, home)
             case dict():
-                return {key: put(inner) for key, inner in value.items()}
+                return {key: replaced(inner) for key, inner in value.items()}
             case list():
-                return [put(inner) for inner in value]
+                return [replaced(inner) for inner in value]
             case _:
                 return value
 
-    calls = tuple(ScriptedCall(tool=call.tool, input=put(dict(call.input))) for call in step.calls)
-    say = put(step.say) or ("" if step.think or calls else _NOTHING)
-    return replace(step, think=put(step.think), say=say, calls=calls)
+    calls = tuple(ScriptedCall(tool=call.tool, input=replaced(dict(call.input))) for call in step.calls)
+    say = replaced(step.say) or ("" if step.think or calls else _NO_TEXT)
+    return replace(step, think=replaced(step.think), say=say, calls=calls)
 
 
 def _without_home(text: str, home: str) -> str:
-    return re.sub(rf"{re.escape(home)}(?![\w.-])", _SOMEBODY, text) if len(home) > 1 else text
+    return re.sub(rf"{re.escape(home)}(?![\w.-])", _NEUTRAL_HOME, text) if len(home) > 1 else text
 
 
 def _marked(steps: list[Step], openings: Mapping[str, str]) -> list[Step]:
-    """A call that began a subagent names that one's script."""
+    """The steps, with the name of the subagent's script in each call that started one."""
     return [replace(step, calls=tuple(_marked_call(call, openings) for call in step.calls)) for step in steps]
 
 
@@ -139,7 +139,7 @@ def _marked_call(call: ScriptedCall, openings: Mapping[str, str]) -> ScriptedCal
 
 
 def _ticket(ticket: Mapping[str, Any], home: str) -> dict[str, Any]:
-    """As it is asked for again. What it said to an earlier play would lead this one elsewhere."""
+    """The ticket for a replay, without markers of an earlier rehearsal, which would select another script."""
     return {
         key: _without_home(_MARKER.sub("", value), home) if isinstance(value, str) else value
         for key, value in ticket.items()
@@ -148,7 +148,7 @@ def _ticket(ticket: Mapping[str, Any], home: str) -> dict[str, Any]:
 
 def _table(step: Step) -> dict[str, Any]:
     usage = _used(step.usage)
-    told: dict[str, Any] = {
+    table: dict[str, Any] = {
         "attempt": step.attempt if step.attempt > 1 else None,
         "think": step.think,
         "say": step.say,
@@ -156,7 +156,7 @@ def _table(step: Step) -> dict[str, Any]:
         "stop": "" if step.stop in _USUAL_STOPS else step.stop,
         "usage": usage,
     }
-    return {key: value for key, value in told.items() if value}
+    return {key: value for key, value in table.items() if value}
 
 
 def _used(usage: ScriptedUsage) -> dict[str, int]:
@@ -164,7 +164,7 @@ def _used(usage: ScriptedUsage) -> dict[str, int]:
 
 
 def _value(value: Any) -> str:  # noqa: ANN401, what a tool takes is any JSON
-    """In TOML, which has no null: what is null is left out."""
+    """The value in TOML, without nulls, which TOML does not have."""
     match value:
         case bool():
             return "true" if value else "false"
@@ -184,6 +184,6 @@ def _key(name: str) -> str:
 
 
 def _text(value: str) -> str:
-    """A text of JSON is one of TOML too, but for one letter and for halves of letters."""
-    whole = value.encode("utf-8", "replace").decode()
-    return json.dumps(whole, ensure_ascii=False).replace("\x7f", "\\u007f")
+    """A JSON string is a TOML string too, except for one character and lone surrogates."""
+    valid = value.encode("utf-8", "replace").decode()
+    return json.dumps(valid, ensure_ascii=False).replace("\x7f", "\\u007f")

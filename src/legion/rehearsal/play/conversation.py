@@ -1,6 +1,6 @@
-"""Where a conversation stands: which script is played, since which turn, and what its briefing says.
+"""Finds the position of a conversation in its script, from the request alone.
 
-Nothing is remembered between requests; whoever resumes, repeats or forks a conversation lands at the right step.
+Nothing is stored between requests, so resumed, repeated and forked conversations get the right step.
 """
 
 from __future__ import annotations
@@ -12,33 +12,33 @@ from dataclasses import dataclass
 from legion.rehearsal.protocol.request import IncomingRequest, Speaker, Turn
 from legion.rehearsal.script.script import Step
 
-# A pattern that begins with plain letters is found fast in the long texts around a conversation.
+# A pattern that starts with plain letters is fast in the long texts around a conversation.
 _MARKER = re.compile(r"rehearsal: ([a-z0-9][a-z0-9_-]*)")
 _HEADING = re.compile(r"^# Ticket (\d+): (.*)$", re.MULTILINE)
 _ATTEMPT = re.compile(r"This is attempt (\d+)")
 _FILLER = "No response requested."
-"""What Claude Code puts in the model's mouth when it resumes a conversation that was cut off in a tool."""
+"""Inserted by Claude Code as the model's turn when it resumes a conversation that was cut off in a tool."""
 _FOLDER = re.compile(r"Primary working directory: (.+)")
 
 
 @dataclass(frozen=True, kw_only=True)
 class ScriptPosition:
-    """What a request says about its script."""
+    """The facts of a request that select its script and step."""
 
     script: str | None
     """The name after the last marker."""
     briefing: str
     ticket: str
-    """The last briefing that tells a ticket whole; a later attempt is told only what went wrong."""
+    """The last complete briefing of a ticket; later attempts get only what went wrong."""
     attempt: int
     facts: Mapping[str, str]
-    """What texts of a script may name: cwd, ticket, title, attempt."""
+    """Values for the variables of a script: cwd, ticket, title, attempt."""
     since: tuple[Turn, ...]
-    """The turns after the one that began this part."""
+    """The turns after the one that started this part."""
 
     @property
     def before(self) -> str:
-        """What the other side said last: words and results of tools."""
+        """The last turn of the other side: text and results of tools."""
         last = self.since[-1] if self.since else None
         if last is None or last.side is Speaker.MODEL:
             return self.briefing
@@ -46,12 +46,12 @@ class ScriptPosition:
 
 
 def part(request: IncomingRequest) -> ScriptPosition:
-    """A marker, a briefing or the word of a new attempt begins a part; the last of them counts."""
-    spoken = [(-1, request.system)]
-    spoken += [(number, turn.text) for number, turn in enumerate(request.turns) if turn.side is Speaker.OTHERS]
-    beginnings = [(number, text) for number, text in spoken if _begins(text)] or spoken[1:2] or spoken
-    number, briefing = beginnings[-1]
-    everything = "\n".join(text for _, text in spoken)
+    """A marker, a briefing or the number of a new attempt starts a part; the last of them counts."""
+    texts = [(-1, request.system)]
+    texts += [(number, turn.text) for number, turn in enumerate(request.turns) if turn.side is Speaker.OTHERS]
+    starts = [(number, text) for number, text in texts if _starts_part(text)] or texts[1:2] or texts
+    number, briefing = starts[-1]
+    everything = "\n".join(text for _, text in texts)
     attempt = (_ATTEMPT.findall(briefing) or ["1"])[-1]
     facts = {"attempt": attempt}
     if headings := _headings(everything):
@@ -61,7 +61,7 @@ def part(request: IncomingRequest) -> ScriptPosition:
     return ScriptPosition(
         script=(_MARKER.findall(everything) or [None])[-1],
         briefing=briefing,
-        ticket=next((text for _, text in reversed(spoken) if _headings(text)), ""),
+        ticket=next((text for _, text in reversed(texts) if _headings(text)), ""),
         attempt=int(attempt),
         facts=facts,
         since=request.turns[number + 1 :],
@@ -69,7 +69,7 @@ def part(request: IncomingRequest) -> ScriptPosition:
 
 
 def position(turns: tuple[Turn, ...], steps: tuple[Step, ...]) -> int:
-    """How many steps were played. A turn that was cut off before its call or its words is played again."""
+    """The number of finished steps. A turn that was cut off before its call or its text is repeated."""
     played = 0
     for turn in turns:
         if turn.side is Speaker.OTHERS or (turn.text == _FILLER and not turn.calls):
@@ -80,7 +80,7 @@ def position(turns: tuple[Turn, ...], steps: tuple[Step, ...]) -> int:
     return played
 
 
-def _begins(text: str) -> bool:
+def _starts_part(text: str) -> bool:
     return bool(_MARKER.search(text) or _ATTEMPT.search(text) or _headings(text))
 
 

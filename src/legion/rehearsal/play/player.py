@@ -1,6 +1,6 @@
-"""Finds the reply to a request: the script, the step, what it expects, and whether it is time for trouble.
+"""Chooses the reply to a request: the script, the step, its expectation, and whether an error is due.
 
-The only thing that is remembered is how often a step with trouble was asked for.
+The only state is how often each step with an error was requested.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ from legion.rehearsal.protocol.request import ApiPath, IncomingRequest
 from legion.rehearsal.script import generic, parser
 from legion.rehearsal.script.script import Drop, Script, Step
 
-_SIDE_WORD = Step(say='{"title": "Rehearsal"}')
+_SIDE_ANSWER = Step(say='{"title": "Rehearsal"}')
 _SHOWN = 300
 
 
 @dataclass(frozen=True, kw_only=True)
 class ScriptedReply:
-    """What goes back, and how."""
+    """The reply to a request: its content and its timing."""
 
     line: LogLine
     status: int
     body: Json
-    """In Anthropic's words, whatever was asked."""
+    """In Anthropic's dialect, whatever the request uses."""
     stream: bool = False
     headers: Mapping[str, str] = field(default_factory=dict)
     delay: float = 0.0
@@ -43,8 +43,8 @@ class ScriptedReply:
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Cue:
-    """The step that is asked for."""
+class _RequestedStep:
+    """The step that a request asks for."""
 
     script: Script
     number: int
@@ -54,11 +54,11 @@ class _Cue:
 
 class Play:
     def __init__(self, scripts: Path, default: str | None, chaos: ModelChaos | None = None) -> None:
-        """`default` is the script for conversations without a marker; None: they are unexpected."""
+        """`default` is the script for conversations without a marker; None: refuse them."""
         if (scripts / f"{generic.NAME}.toml").exists():
-            raise BadScript(f"{generic.NAME}.toml: the name {generic.NAME} is taken: rename the file.")
+            raise BadScript(f"{generic.NAME}.toml: the name {generic.NAME} is reserved: rename the file.")
         if default not in (None, generic.NAME) and default not in parser.read_all(scripts):
-            raise BadScript(f"There is no {default}.toml in {scripts}: name a script that is there.")
+            raise BadScript(f"There is no {default}.toml in {scripts}: name an existing script.")
         self._scripts = scripts
         self._default = default
         self._chaos = chaos
@@ -68,35 +68,35 @@ class Play:
         self, headers: Mapping[str, str], body: bytes, now: float, dialect: ApiPath = ApiPath.MESSAGES
     ) -> ScriptedReply:
         try:
-            asked = request.read(headers, body, dialect)
-        except Unexpected as no:
-            return _refusal(no, LogLine(at=now, kind=RequestKind.UNEXPECTED, status=400))
+            incoming = request.read(headers, body, dialect)
+        except Unexpected as error:
+            return _refusal(error, LogLine(at=now, kind=RequestKind.UNEXPECTED, status=400))
         line = LogLine(
             at=now,
             kind=RequestKind.SIDE,
             status=200,
-            conversation=asked.conversation,
-            agent=asked.agent,
-            model=asked.model,
-            stream=asked.stream,
+            conversation=incoming.conversation,
+            agent=incoming.agent,
+            model=incoming.model,
+            stream=incoming.stream,
         )
-        if asked.is_side_job:
-            return _said(asked, _SIDE_WORD, line)
+        if incoming.is_side_job:
+            return _answer(incoming, _SIDE_ANSWER, line)
         try:
-            cue = self._cue(asked)
-        except RehearsalError as no:
-            return _refusal(no, line)
-        return self._played(asked, cue, line, now)
+            requested = self._requested_step(incoming)
+        except RehearsalError as error:
+            return _refusal(error, line)
+        return self._play_step(incoming, requested, line, now)
 
-    def _cue(self, asked: IncomingRequest) -> _Cue:
-        where = part(asked)
+    def _requested_step(self, incoming: IncomingRequest) -> _RequestedStep:
+        where = part(incoming)
         script = self._script(where)
         steps = script.steps_of(where.attempt)
         number = position(where.since, steps)
         if number >= len(steps) and not script.endless:
             raise Unexpected(
-                f"Script {script.name} has {len(steps)} steps for attempt {where.attempt} and is asked for one more: "
-                f"{where.before[-_SHOWN:]}"
+                f"Script {script.name} has {len(steps)} steps for attempt {where.attempt} "
+                f"and got a request for one more: {where.before[-_SHOWN:]}"
             )
         step = filled(steps[min(number, len(steps) - 1)], script, where)
         if re.search(step.expect, where.before) is None:
@@ -105,13 +105,13 @@ class Play:
             )
         if self._chaos is not None:
             step = self._chaos.troubled(step, where.facts.get("ticket", ""), where.attempt, number)
-        return _Cue(script=script, number=number, step=step, where=where)
+        return _RequestedStep(script=script, number=number, step=step, where=where)
 
     def _script(self, where: ScriptPosition) -> Script:
         name = where.script or self._default
         if name is None:
             raise Unexpected(
-                'No script is named: write "rehearsal: NAME" into the text of the ticket. It began with: '
+                'No script is named: write "rehearsal: NAME" into the text of the ticket. It starts with: '
                 f"{where.briefing[:_SHOWN]}"
             )
         if name == generic.NAME:
@@ -121,16 +121,18 @@ class Play:
         except FileNotFoundError as missing:
             raise Unexpected(f"There is no script {name}: add {name}.toml to the scripts.") from missing
 
-    def _played(self, asked: IncomingRequest, cue: _Cue, line: LogLine, now: float) -> ScriptedReply:
-        step, trouble = cue.step, cue.step.trouble
-        line = replace(line, script=cue.script.name, step=cue.number + 1, attempt=cue.where.attempt)
-        if trouble is None or not self._is_due(asked, cue, trouble.times):
+    def _play_step(
+        self, incoming: IncomingRequest, requested: _RequestedStep, line: LogLine, now: float
+    ) -> ScriptedReply:
+        step, trouble = requested.step, requested.step.trouble
+        line = replace(line, script=requested.script.name, step=requested.number + 1, attempt=requested.where.attempt)
+        if trouble is None or not self._is_due(incoming, requested, trouble.times):
             limit = {} if step.limit is None else anthropic.limit_headers(step.limit, refused=False, now=now)
             headers = limit if trouble is not None else {**limit, **step.headers}
-            return _said(asked, step, replace(line, kind=RequestKind.SCRIPTED), headers)
+            return _answer(incoming, step, replace(line, kind=RequestKind.SCRIPTED), headers)
         if trouble.status is None:
             status = 0 if trouble.drop is Drop.BEFORE else 200
-            return _said(asked, step, replace(line, kind=RequestKind.TROUBLE, status=status), drop=trouble.drop)
+            return _answer(incoming, step, replace(line, kind=RequestKind.TROUBLE, status=status), drop=trouble.drop)
         limit = (
             {} if step.limit is None else anthropic.limit_headers(step.limit, refused=trouble.status == 429, now=now)
         )
@@ -142,18 +144,18 @@ class Play:
             delay=step.delay,
         )
 
-    def _is_due(self, asked: IncomingRequest, cue: _Cue, times: int | None) -> bool:
-        """Whoever asks for the same step of the same conversation again is trying once more."""
+    def _is_due(self, incoming: IncomingRequest, requested: _RequestedStep, times: int | None) -> bool:
+        """Whether an error comes now: repeated requests for the same step of the same conversation are counted."""
         if times is None:
             return True
-        who = asked.conversation or hashlib.sha256(repr(asked.turns).encode()).hexdigest()
-        key = (who, asked.agent, cue.script.name, str(cue.where.attempt), str(cue.number))
+        caller = incoming.conversation or hashlib.sha256(repr(incoming.turns).encode()).hexdigest()
+        key = (caller, incoming.agent, requested.script.name, str(requested.where.attempt), str(requested.number))
         self._tries[key] += 1
         return self._tries[key] <= times
 
 
-def _said(
-    asked: IncomingRequest,
+def _answer(
+    incoming: IncomingRequest,
     step: Step,
     line: LogLine,
     headers: Mapping[str, str] | None = None,
@@ -162,8 +164,8 @@ def _said(
     return ScriptedReply(
         line=line,
         status=200,
-        body=anthropic.message(step, model=asked.model, size=asked.size),
-        stream=asked.stream,
+        body=anthropic.message(step, model=incoming.model, size=incoming.size),
+        stream=incoming.stream,
         headers=headers or {},
         delay=step.delay,
         slow=step.slow,
@@ -171,10 +173,10 @@ def _said(
     )
 
 
-def _refusal(no: RehearsalError, line: LogLine) -> ScriptedReply:
-    """Loud: an agent program ends on 400, and shows the sentence."""
+def _refusal(error: RehearsalError, line: LogLine) -> ScriptedReply:
+    """A 400, on which agent programs end and show the sentence."""
     return ScriptedReply(
-        line=replace(line, kind=RequestKind.UNEXPECTED, status=400, note=str(no)),
+        line=replace(line, kind=RequestKind.UNEXPECTED, status=400, note=str(error)),
         status=400,
-        body=anthropic.error(400, f"rehearsal: {no}"),
+        body=anthropic.error(400, f"rehearsal: {error}"),
     )

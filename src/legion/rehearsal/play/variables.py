@@ -1,4 +1,4 @@
-"""Fills what a script leaves open, as {cwd}, from the facts of a conversation. Other braces stay as they are."""
+"""Fills the variables of a script, such as {cwd}, from the facts of a conversation. Other braces stay."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ _NEVER = re.compile(r"(?!)")
 def filled(step: Step, script: Script, where: ScriptPosition) -> Step:
     facts = {**where.facts, **_captured(script, where.briefing)}
     names = "|".join(re.escape(name) for name in (*script.fills, *script.captures))
-    gap = re.compile(rf"\{{({names})\}}") if names else _NEVER
+    variable = re.compile(rf"\{{({names})\}}") if names else _NEVER
 
-    def put(found: re.Match[str]) -> str:
+    def value_of(found: re.Match[str]) -> str:
         if found[1] not in facts:
-            raise Unexpected(f"Script {script.name} wants {found[0]}, and the conversation does not tell it.")
+            raise Unexpected(f"Script {script.name} uses {found[0]}, which the conversation does not contain.")
         return facts[found[1]]
 
     def fill(value: Any) -> Any:  # noqa: ANN401, what a tool takes is any JSON
         match value:
             case str():
-                return gap.sub(put, value)
+                return variable.sub(value_of, value)
             case Mapping():
                 return {key: fill(inner) for key, inner in value.items()}
             case list():

@@ -1,1 +1,1 @@
-"""The APIs that the scripted model speaks: requests read, answers written."""
+"""The APIs of the scripted model: reads requests, writes answers, logs both."""

@@ -1,4 +1,4 @@
-"""An answer in the words of Anthropic's Messages API: as one message, as a stream of events, or as an error."""
+"""Writes answers of Anthropic's Messages API: as one message, as a stream of events, or as an error."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _NEARLY_USED_UP = 0.8
 
 
 def message(step: Step, *, model: str, size: int) -> Json:
-    """The whole answer to a request of `size` bytes."""
+    """The complete answer to a request of `size` bytes."""
     blocks = _blocks(step)
     return {
         "id": f"msg_{uuid.uuid4().hex}",
@@ -46,18 +46,18 @@ def message(step: Step, *, model: str, size: int) -> Json:
     }
 
 
-def events(whole: Json) -> Iterator[bytes]:
+def events(answer: Json) -> Iterator[bytes]:
     """The same answer as a stream."""
-    usage = whole["usage"]
-    begun = {**whole, "content": [], "stop_reason": None, "usage": {**usage, "output_tokens": 1}}
-    yield _event({"type": "message_start", "message": begun})
+    usage = answer["usage"]
+    started = {**answer, "content": [], "stop_reason": None, "usage": {**usage, "output_tokens": 1}}
+    yield _event({"type": "message_start", "message": started})
     yield _event({"type": "ping"})
-    for index, block in enumerate(whole["content"]):
+    for index, block in enumerate(answer["content"]):
         yield _event({"type": "content_block_start", "index": index, "content_block": _opening(block)})
         for delta in _deltas(block):
             yield _event({"type": "content_block_delta", "index": index, "delta": delta})
         yield _event({"type": "content_block_stop", "index": index})
-    ending = {"stop_reason": whole["stop_reason"], "stop_sequence": None}
+    ending = {"stop_reason": answer["stop_reason"], "stop_sequence": None}
     yield _event({"type": "message_delta", "delta": ending, "usage": {"output_tokens": usage["output_tokens"]}})
     yield _event({"type": "message_stop"})
 
@@ -72,7 +72,7 @@ def tokens(size: int) -> int:
 
 
 def limit_headers(limit: ScriptedLimit, *, refused: bool, now: float) -> dict[str, str]:
-    """What the API says about an account's limit, in the answer that is refused or in any other."""
+    """The headers in which the API reports an account's limit, for refused and for other answers."""
     nearly = "allowed_warning" if limit.utilization >= _NEARLY_USED_UP else "allowed"
     status = "rejected" if refused else nearly
     reset = str(int(now + limit.resets_in))
@@ -134,7 +134,7 @@ def _deltas(block: Mapping[str, Any]) -> Iterator[Json]:
 
 
 def pieces(text: str) -> list[str]:
-    """Some words at a time, so that a stream has something to stop at."""
+    """A few words each, so that a stream has places to break."""
     return re.findall(r"(?:\S+\s*){1,4}|\s+", text)
 
 

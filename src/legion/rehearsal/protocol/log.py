@@ -1,4 +1,4 @@
-"""The log: one line of JSON per request, written before the answer, so that a caller who goes away counts too."""
+"""The log of requests: one line of JSON each, written before the answer, so that aborted requests count too."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from pathlib import Path
 
 
 class RequestKind(enum.Enum):
-    """How a request was taken."""
+    """How a request was answered."""
 
     SCRIPTED = "scripted"
     TROUBLE = "trouble"
-    """The script wants it to fail."""
+    """With an error of the script."""
     SIDE = "side"
-    """A side job of the agent program, answered with a word."""
+    """A side job of the agent program, with a fixed answer."""
     COUNT = "count"
-    """How many tokens a request has."""
+    """With the number of tokens."""
     UNEXPECTED = "unexpected"
 
 
@@ -27,7 +27,7 @@ class LogLine:
     at: float
     kind: RequestKind
     status: int
-    """Of the answer; 0 where the connection is dropped before one."""
+    """Status of the answer; 0 where the connection was dropped before one."""
     script: str = ""
     step: int | None = None
     """Counted from 1, as in messages about a script."""
@@ -41,7 +41,7 @@ class LogLine:
 
 class RequestLog:
     def __init__(self, path: Path | None) -> None:
-        # One write per line at the end of the file: lines of several processes do not mix.
+        # One appending write per line: lines of several processes do not mix.
         flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
         self._handle = None if path is None else os.open(path, flags, 0o600)
 
@@ -52,6 +52,6 @@ class RequestLog:
 
 
 def read(path: Path) -> list[LogLine]:
-    """What was logged so far; a line that is still being written is left out."""
-    whole = path.read_text("utf-8").rpartition("\n")[0].splitlines() if path.exists() else []
-    return [LogLine(**(facts | {"kind": RequestKind(facts["kind"])})) for facts in map(json.loads, whole)]
+    """All complete lines."""
+    lines = path.read_text("utf-8").rpartition("\n")[0].splitlines() if path.exists() else []
+    return [LogLine(**(facts | {"kind": RequestKind(facts["kind"])})) for facts in map(json.loads, lines)]

@@ -1,6 +1,6 @@
-"""The play in OpenAI's words: Chat Completions and Responses, read and written by way of Anthropic's.
+"""OpenAI's Chat Completions and Responses APIs, converted from and to Anthropic's.
 
-Shares nothing with the gateway, which is tested against it.
+Shares no code with the gateway, which is tested against it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _OVERLOADED = 529
 
 
 def chat_facts(facts: Json) -> Json:
-    """A request of Chat Completions in Anthropic's words."""
+    """A request of Chat Completions in Anthropic's form."""
     messages: list[Json] = []
     system: list[str] = []
     for entry in facts["messages"]:
@@ -27,29 +27,29 @@ def chat_facts(facts: Json) -> Json:
                 system += _texts(entry["content"])
             case "tool":
                 result = {"type": "tool_result", "tool_use_id": entry["tool_call_id"]}
-                messages.append(_said("user", {**result, "content": _blocks(entry["content"])}))
+                messages.append(_message("user", {**result, "content": _blocks(entry["content"])}))
             case "assistant":
                 calls = [_use(call["function"]["name"]) for call in entry.get("tool_calls") or ()]
-                messages.append(_said("assistant", *_blocks(entry.get("content") or ""), *calls))
+                messages.append(_message("assistant", *_blocks(entry.get("content") or ""), *calls))
             case _:
-                messages.append(_said("user", *_blocks(entry["content"])))
+                messages.append(_message("user", *_blocks(entry["content"])))
     return _facts(facts, "\n".join(system), messages)
 
 
 def responses_facts(facts: Json) -> Json:
-    """A request of the Responses API in Anthropic's words."""
+    """A request of the Responses API in Anthropic's form."""
     messages: list[Json] = []
-    said = facts["input"]
-    for item in [{"role": "user", "content": said}] if isinstance(said, str) else said:
+    given = facts["input"]
+    for item in [{"role": "user", "content": given}] if isinstance(given, str) else given:
         match item.get("type", "message"):
             case "message":
                 role = "assistant" if item["role"] == "assistant" else "user"
-                messages.append(_said(role, *_blocks(item["content"])))
+                messages.append(_message(role, *_blocks(item["content"])))
             case "function_call" | "custom_tool_call":
-                messages.append(_said("assistant", _use(item["name"])))
+                messages.append(_message("assistant", _use(item["name"])))
             case "function_call_output" | "custom_tool_call_output":
                 result = {"type": "tool_result", "tool_use_id": item["call_id"]}
-                messages.append(_said("user", {**result, "content": _blocks(item["output"])}))
+                messages.append(_message("user", {**result, "content": _blocks(item["output"])}))
     return _facts(facts, facts.get("instructions") or "", messages)
 
 
@@ -57,11 +57,11 @@ def chat_message(message: Json) -> Json:
     text = "".join(block["text"] for block in message["content"] if block["type"] == "text")
     thought = "".join(block["thinking"] for block in message["content"] if block["type"] == "thinking")
     calls = [_chat_call(block) for block in message["content"] if block["type"] == "tool_use"]
-    said: Json = {"role": "assistant", "content": text or None}
-    said |= {"reasoning_content": thought} if thought else {}
-    said |= {"tool_calls": calls} if calls else {}
+    answer: Json = {"role": "assistant", "content": text or None}
+    answer |= {"reasoning_content": thought} if thought else {}
+    answer |= {"tool_calls": calls} if calls else {}
     finish = _FINISHES.get(message["stop_reason"], "stop")
-    choice = {"index": 0, "message": said, "finish_reason": finish}
+    choice = {"index": 0, "message": answer, "finish_reason": finish}
     return {**_chat_head(message, "chat.completion"), "choices": [choice], "usage": _chat_usage(message["usage"])}
 
 
@@ -112,16 +112,16 @@ def response(message: Json) -> Json:
 
 
 def response_events(message: Json) -> Iterator[bytes]:
-    whole = response(message)
-    begun = {**_response_head(message), "status": "in_progress", "output": [], "usage": None}
-    yield _event("response.created", response=begun)
-    for number, (block, item) in enumerate(zip(message["content"], whole["output"], strict=True)):
+    complete = response(message)
+    started = {**_response_head(message), "status": "in_progress", "output": [], "usage": None}
+    yield _event("response.created", response=started)
+    for number, (block, item) in enumerate(zip(message["content"], complete["output"], strict=True)):
         yield from _item_events(number, block, item)
-    yield _event(f"response.{whole['status']}", response=whole)
+    yield _event(f"response.{complete['status']}", response=complete)
 
 
 def error(status: int, sentence: str) -> tuple[int, Json]:
-    """What is overloaded with others is unavailable with OpenAI."""
+    """Status and body. Anthropic's overloaded is OpenAI's unavailable."""
     kind = _KINDS.get(status, "server_error" if status >= 500 else "invalid_request_error")
     return 503 if status == _OVERLOADED else status, {
         "error": {"message": sentence, "type": kind, "param": None, "code": None}
@@ -176,7 +176,7 @@ def _facts(facts: Json, system: str, messages: list[Json]) -> Json:
     }
 
 
-def _said(role: str, *blocks: Json) -> Json:
+def _message(role: str, *blocks: Json) -> Json:
     return {"role": role, "content": list(blocks)}
 
 

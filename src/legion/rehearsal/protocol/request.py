@@ -1,4 +1,4 @@
-"""One request for a message, as it came in: who asks, and what was said so far. Knows nothing of scripts."""
+"""Parses a request into the conversation so far and its origin. Independent of scripts."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _REMINDER = re.compile(r"<system-reminder>.*?</system-reminder>", re.DOTALL)
 
 
 class ApiPath(enum.Enum):
-    """Which API was asked; the value is its path."""
+    """The API of a request; the value is its path."""
 
     MESSAGES = "/v1/messages"
     CHAT = "/v1/chat/completions"
@@ -27,7 +27,7 @@ _NAMES = {ApiPath.MESSAGES: "Messages", ApiPath.CHAT: "Chat Completions", ApiPat
 
 
 class Speaker(enum.Enum):
-    """Whose turn a message is."""
+    """The side that wrote a message."""
 
     MODEL = "model"
     OTHERS = "others"
@@ -35,22 +35,22 @@ class Speaker(enum.Enum):
 
 @dataclass(frozen=True, kw_only=True)
 class Turn:
-    """All that one side said before the other side spoke again."""
+    """Consecutive messages of one side."""
 
     side: Speaker
     text: str = ""
-    """What was written, without what the agent program wraps around it."""
+    """The text, without what the agent program wraps around it."""
     results: str = ""
-    """What tools gave back."""
+    """Results of tools."""
     calls: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)
 class IncomingRequest:
     conversation: str
-    """The agent program's id for it; empty for other callers."""
+    """The agent program's id of the conversation; empty for other callers."""
     agent: str
-    """The subagent that asks; empty for the main one."""
+    """Id of a subagent; empty for the main agent."""
     model: str
     stream: bool
     tools: bool
@@ -58,12 +58,12 @@ class IncomingRequest:
     size: int
     system: str
     surroundings: str
-    """Everything the other side wrote, with what the agent program added: the working directory is told there."""
+    """All texts, with what the agent program added, such as the working directory."""
     turns: tuple[Turn, ...]
 
     @property
     def is_side_job(self) -> bool:
-        """Agent programs ask for titles and the like beside the conversation, and offer no tools for it."""
+        """Whether the request is outside the conversation, for a title or the like: it then offers no tools."""
         return (bool(self.conversation) or self.dialect is not ApiPath.MESSAGES) and not self.tools
 
 
@@ -82,10 +82,8 @@ def read(headers: Mapping[str, str], body: bytes, dialect: ApiPath = ApiPath.MES
         turns = _turns(messages)
         system = "\n".join(_texts(facts.get("system") or []))
         surroundings = "\n".join(text for entry in messages for text in _texts(entry["content"]))
-    except (ValueError, KeyError, TypeError, AttributeError) as trouble:
-        raise Unexpected(
-            f"The request is not one of the {_NAMES[dialect]} API ({type(trouble).__name__}: {trouble})."
-        ) from trouble
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise Unexpected(f"The request is not one of the {_NAMES[dialect]} API ({error}).") from error
     return IncomingRequest(
         conversation=headers.get("x-claude-code-session-id") or str(named),
         agent=headers.get("x-claude-code-agent-id", ""),

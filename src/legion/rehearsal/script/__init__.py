@@ -1,1 +1,1 @@
-"""Scripts: their records, their parser, and scripts made of recordings."""
+"""Scripts: their records, their parser, and the generic script."""

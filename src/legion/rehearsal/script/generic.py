@@ -1,7 +1,7 @@
-"""The script for a ticket that has none: it reads, leaves a small change, looks at it and says that it is done.
+"""The generic script, for tickets without one: makes a small change, shows it and reports that it is done.
 
 The change is a line in each plain file that the briefing names, as a comment where the language has one, or else a file
-that is called after the ticket. A second attempt, and one after a conflict, end well too.
+named after the ticket. It also works in later attempts and after a conflict.
 """
 
 from __future__ import annotations
@@ -39,29 +39,29 @@ _COMMENTS = {
     "--": (".sql", ".lua", ".hs"),
     "": (".md", ".txt", ".rst"),
 }
-_MOST_FILES = 3
+_MAX_FILES = 3
 _UNMERGE = "s/^(<<<<<<< .*|=======|>>>>>>> .*)$//"
-"""A sed program that empties the lines of conflict markers; Claude Code asks before it runs one with more in it."""
+"""A sed program that empties conflict markers. Claude Code asks for permission before it runs a longer one."""
 
 
 def script(briefing: str, facts: Mapping[str, str]) -> Script:
-    """What to play for the ticket that this briefing tells; for anything else than a ticket it is done at once."""
+    """The script for the ticket of this briefing. Without a ticket it ends at once."""
     done = Step(say="Done. These words are scripted: no model has read the ticket.")
     if "ticket" not in facts:
         return Script(name=NAME, steps=(done,), endless=True)
     declared = _declared(briefing)
     steps = _in_declared(declared, facts) if declared else _in_own_file(facts)
-    look = Step(
+    show = Step(
         say="I look at what has changed.",
         calls=(ScriptedCall(tool="Bash", input={"command": "git status --short", "description": "Show the change"}),),
     )
-    return Script(name=NAME, steps=(*steps, look, done), endless=True)
+    return Script(name=NAME, steps=(*steps, show, done), endless=True)
 
 
 def _in_own_file(facts: Mapping[str, str]) -> tuple[Step, ...]:
     path = f"{facts.get('cwd', '.')}/ticket-{facts['ticket']}.md"
     text = f"# Ticket {facts['ticket']}: {facts['title']}\n\nRehearsed in attempt {facts['attempt']}.\n"
-    # The program does not write over a file that the conversation has not read; to read a missing one does no harm.
+    # Claude Code overwrites only files that it has read in this conversation; reading a missing one is harmless.
     read = Step(say="I see what is there.", calls=(ScriptedCall(tool="Read", input={"file_path": path}),))
     write = Step(
         say="I write the change.", calls=(ScriptedCall(tool="Write", input={"file_path": path, "content": text}),)
@@ -75,8 +75,8 @@ def _in_declared(files: tuple[str, ...], facts: Mapping[str, str]) -> tuple[Step
 
 def _in_file(file: str, facts: Mapping[str, str]) -> tuple[Step, ...]:
     name = shlex.quote(file)
-    words = f"rehearsed for ticket {facts['ticket']}, attempt {facts['attempt']}"
-    line = shlex.quote(f"{_comment(file)} {words}".strip())
+    text = f"rehearsed for ticket {facts['ticket']}, attempt {facts['attempt']}"
+    line = shlex.quote(f"{_comment(file)} {text}".strip())
     folder = shlex.quote(str(PurePosixPath(file).parent))
     append = Step(
         say=f"I change {file}.",
@@ -96,10 +96,10 @@ def _bash(command: str, description: str) -> ScriptedCall:
 
 
 def _declared(briefing: str) -> tuple[str, ...]:
-    """The plain files among what the briefing names: no patterns, and only where a line more does no harm."""
+    """The plain files that the briefing names: no patterns, and only types in which one more line is harmless."""
     section = _FILES.search(briefing)
     named = [line.removeprefix("- ").strip() for line in section[1].splitlines()] if section is not None else []
-    return tuple(name for name in named if _PLAIN_PATH.fullmatch(name) and _comment(name) is not None)[:_MOST_FILES]
+    return tuple(name for name in named if _PLAIN_PATH.fullmatch(name) and _comment(name) is not None)[:_MAX_FILES]
 
 
 def _comment(file: str) -> str | None:

@@ -1,4 +1,4 @@
-"""Reads scripts from TOML files and says precisely what is wrong with one. Knows nothing of conversations."""
+"""Parses scripts from TOML files; errors name the step and the field."""
 
 from __future__ import annotations
 
@@ -32,28 +32,28 @@ _OWN_NAMES = ("cwd", "ticket", "title", "attempt")
 
 
 def read(path: Path) -> Script:
-    """The script in this file, which is called after it."""
+    """The script in this file, named after it."""
     try:
         document = tomllib.loads(path.read_text("utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as trouble:
-        raise BadScript(f"{path.name} is no TOML ({trouble}): mend the file.") from trouble
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise BadScript(f"{path.name} is not TOML ({error}): fix the file.") from error
     return _ScriptParser(path.name).script(path.stem, document)
 
 
 def read_all(folder: Path) -> dict[str, Script]:
-    """Every script of a folder, so that a mistake shows before the play begins."""
+    """All scripts of a folder, so that a mistake shows before the start."""
     return {path.stem: read(path) for path in sorted(folder.glob("*.toml"))}
 
 
 class _ScriptParser:
-    """Turns tables into records; `place` says in every complaint where the mistake is."""
+    """Turns tables into records; `place` names the step in every error."""
 
     def __init__(self, place: str) -> None:
         self.place = place
 
     def script(self, name: str, document: Mapping[str, Any]) -> Script:
         if NAME.fullmatch(name) is None:
-            raise self.bad("a script's name has only small letters, digits, - and _")
+            raise self.bad("a script's name may have only small letters, digits, - and _")
         self.only(document, {"capture", "fill", "step", "ticket"})
         fills = self.get(document, "fill", list, list(_OWN_NAMES))
         if not all(name in _OWN_NAMES for name in fills):
@@ -64,7 +64,7 @@ class _ScriptParser:
         captures = self.get(document, "capture", dict, {})
         for key, pattern in captures.items():
             if key in _OWN_NAMES:
-                raise self.bad(f"the name {key} in [capture] is taken")
+                raise self.bad(f"the name {key} in [capture] is reserved; choose another")
             if not isinstance(pattern, str) or self.pattern(pattern).groups != 1:
                 raise self.bad(f"{key} in [capture] must be a regular expression with one group")
         read = tuple(_ScriptParser(f"{self.place}, step {number}").step(step) for number, step in enumerate(steps, 1))
@@ -80,9 +80,9 @@ class _ScriptParser:
         answers = bool(say or think or calls)
         silent = trouble is not None and trouble.times is None and trouble.drop is not Drop.MID
         if silent and answers:
-            raise self.bad("an answer never comes after trouble without `times`: add `times` or take the answer out")
+            raise self.bad("an error without `times` never lets the answer come: add `times` or remove the answer")
         if not silent and not answers:
-            raise self.bad("the step says nothing: give it say, think or call")
+            raise self.bad("the step is empty: give it say, think or call")
         stop = self.get(table, "stop", str, "")
         if stop and stop not in _STOPS:
             raise self.bad(f"stop must be one of {', '.join(_STOPS)}")
@@ -101,7 +101,7 @@ class _ScriptParser:
             headers={str(name).lower(): str(value) for name, value in headers.items()},
             delay=self.seconds(table, "delay"),
             slow=self.seconds(table, "slow"),
-            attempt=self.whole(table, "attempt", 1, 1),
+            attempt=self.integer(table, "attempt", 1, 1),
         )
 
     def calls(self, table: Mapping[str, Any]) -> tuple[ScriptedCall, ...]:
@@ -117,7 +117,7 @@ class _ScriptParser:
         return ScriptedCall(tool=entry["tool"], input=self.get(entry, "input", dict, {}))
 
     def trouble(self, table: Mapping[str, Any]) -> ScriptedTrouble | None:
-        times = self.whole(table, "times", 0, 1) or None
+        times = self.integer(table, "times", 0, 1) or None
         if "status" not in table and "drop" not in table:
             if times is not None or "message" in table:
                 raise self.bad("times and message belong to a status or a drop")
@@ -127,7 +127,7 @@ class _ScriptParser:
         message = self.get(table, "message", str, ScriptedTrouble.message)
         if "drop" in table:
             return ScriptedTrouble(drop=self.member(Drop, table["drop"], "drop"), message=message, times=times)
-        status = self.whole(table, "status", 0, 400)
+        status = self.integer(table, "status", 0, 400)
         if status > 599:
             raise self.bad("status must be an HTTP error, from 400 to 599")
         return ScriptedTrouble(status=status, message=message, times=times)
@@ -135,10 +135,10 @@ class _ScriptParser:
     def usage(self, table: Mapping[str, Any]) -> ScriptedUsage:
         self.only(table, {"input", "output", "cache_read", "cache_write"})
         return ScriptedUsage(
-            input=self.whole(table, "input", 0, 0) if "input" in table else None,
-            output=self.whole(table, "output", 0, 0) if "output" in table else None,
-            cache_read=self.whole(table, "cache_read", 0, 0),
-            cache_write=self.whole(table, "cache_write", 0, 0),
+            input=self.integer(table, "input", 0, 0) if "input" in table else None,
+            output=self.integer(table, "output", 0, 0) if "output" in table else None,
+            cache_read=self.integer(table, "cache_read", 0, 0),
+            cache_write=self.integer(table, "cache_write", 0, 0),
         )
 
     def limit(self, table: Mapping[str, Any]) -> ScriptedLimit | None:
@@ -158,7 +158,7 @@ class _ScriptParser:
             raise self.bad(f"{key} must be a {_KINDS[kind]}")
         return value
 
-    def whole(self, table: Mapping[str, Any], key: str, default: int, least: int) -> int:
+    def integer(self, table: Mapping[str, Any], key: str, default: int, least: int) -> int:
         value = table.get(key, default)
         if isinstance(value, bool) or not isinstance(value, int) or (key in table and value < least):
             raise self.bad(f"{key} must be a whole number from {least} on")
@@ -177,17 +177,17 @@ class _ScriptParser:
         try:
             return kind(value)
         except ValueError as unknown:
-            raise self.bad(f"{unknown}, so {key} cannot be that") from unknown
+            raise self.bad(f"{key}: {unknown}") from unknown
 
     def pattern(self, text: str) -> re.Pattern[str]:
         try:
             return re.compile(text)
-        except re.error as trouble:
-            raise self.bad(f"{text!r} is no regular expression ({trouble})") from trouble
+        except re.error as error:
+            raise self.bad(f"{text!r} is not a regular expression ({error})") from error
 
     def only(self, table: Mapping[str, Any], allowed: set[str]) -> None:
         if unknown := sorted(set(table) - allowed):
-            raise self.bad(f"{', '.join(unknown)} means nothing here; there is {', '.join(sorted(allowed))}")
+            raise self.bad(f"{', '.join(unknown)} is not known here; use {', '.join(sorted(allowed))}")
 
     def bad(self, sentence: str) -> BadScript:
         return BadScript(f"{self.place}: {sentence}.")

@@ -1,4 +1,4 @@
-"""A script: what the model says, step by step. Knows nothing of HTTP, nor of who asks."""
+"""The records of a script: the answers of the scripted model, step by step. Independent of HTTP."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Drop(enum.Enum):
 
 
 class Window(enum.Enum):
-    """Which of the account's limits is meant; the value is its name in a header."""
+    """A limit of the account; the value is its name in a header."""
 
     FIVE_HOURS = "5h"
     SEVEN_DAYS = "7d"
@@ -26,7 +26,7 @@ class Window(enum.Enum):
 
 @dataclass(frozen=True, kw_only=True)
 class ScriptedCall:
-    """One use of one tool."""
+    """One call of a tool."""
 
     tool: str
     input: Mapping[str, Any] = field(default_factory=dict)
@@ -34,7 +34,7 @@ class ScriptedCall:
 
 @dataclass(frozen=True, kw_only=True)
 class ScriptedUsage:
-    """Tokens that the answer says it took; None is an estimate from the size of question and answer."""
+    """Tokens that the answer reports; None: estimated from the sizes of request and answer."""
 
     input: int | None = None
     output: int | None = None
@@ -44,7 +44,7 @@ class ScriptedUsage:
 
 @dataclass(frozen=True, kw_only=True)
 class ScriptedLimit:
-    """How much of the account's limit is used, as the headers tell it."""
+    """Used share of the account's limit, as reported in headers."""
 
     resets_in: float
     utilization: float = 1.0
@@ -53,7 +53,7 @@ class ScriptedLimit:
 
 @dataclass(frozen=True, kw_only=True)
 class ScriptedTrouble:
-    """What happens instead of the answer, the first `times` times that the step is asked for, or always."""
+    """An error instead of the answer, the first `times` times that the step is requested, or always."""
 
     status: int | None = None
     message: str = "rehearsed trouble"
@@ -69,30 +69,30 @@ class Step:
     say: str = ""
     calls: tuple[ScriptedCall, ...] = ()
     stop: str = ""
-    """The stop reason; empty for the one that fits."""
+    """The stop reason; empty: derived from the calls."""
     expect: str = ""
-    """A regular expression that has to be found in what came before this step."""
+    """A regular expression that must match what came before this step."""
     trouble: ScriptedTrouble | None = None
     usage: ScriptedUsage = ScriptedUsage()
     limit: ScriptedLimit | None = None
     headers: Mapping[str, str] = field(default_factory=dict)
     delay: float = 0.0
-    """Seconds before the answer begins."""
+    """Seconds before the answer starts."""
     slow: float = 0.0
     """Seconds between two events of a streamed answer."""
     attempt: int = 1
-    """The attempt from which on this step is played, in place of those for earlier attempts."""
+    """The first attempt for this step; its steps replace those of earlier attempts."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Script:
-    """Steps in order, and what to look for in the briefing."""
+    """Steps in order, and the patterns to search in the briefing."""
 
     name: str
     steps: tuple[Step, ...]
     captures: Mapping[str, str] = field(default_factory=dict)
     fills: tuple[str, ...] = ("cwd", "ticket", "title", "attempt")
-    """The names that its texts leave open, beside those of its captures."""
+    """The variables of its texts, in addition to its captures."""
     endless: bool = False
     """The last step answers everything that comes after it."""
 

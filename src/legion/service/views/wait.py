@@ -101,7 +101,8 @@ def _needs_a_person(context: Context, ticket: Ticket, blocked_projects: set[int]
 def _is_blocked(context: Context, tx: ReadTransaction, project: Project) -> bool:
     """Nothing moves in it until a person acts: it is not trusted, or its merge queue fails again and again."""
     untrusted = not projects.is_trusted(tx, project.id, project.config_hash)
-    return untrusted or _keeps_breaking(context, JobKind.LAND, project.id)
+    unreadable = project.id in context.live.scheduler.unreadable.current
+    return untrusted or unreadable or _keeps_breaking(context, JobKind.LAND, project.id)
 
 
 def _keeps_breaking(context: Context, kind: JobKind, subject: int) -> bool:

@@ -5,16 +5,31 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict, replace
 
-from sqlalchemy import insert, select, update
+from sqlalchemy import bindparam, insert, select, update
 
 from legion.domain.errors import NotFound, StateConflict
 from legion.domain.events import EventKind
 from legion.domain.projects import ConfigOrigin, Project
 from legion.store.database import schema
+from legion.store.database.fixed_query import FixedQuery, Stored
 from legion.store.database.transactions import ReadTransaction, Transaction
 
 _TABLE = schema.projects.c
-_IN_CARE = select(schema.projects).where(_TABLE.removed_at.is_(None), _TABLE.target != "").order_by(_TABLE.id)
+
+
+def _project(row: Stored) -> Project:
+    return Project(**vars(row))
+
+
+_IN_CARE = FixedQuery(
+    select(schema.projects).where(_TABLE.removed_at.is_(None), _TABLE.target != "").order_by(_TABLE.id),
+    _project,
+    remember=50,
+)
+_GET = FixedQuery(select(schema.projects).where(_TABLE.id == bindparam("wanted")), _project, remember=50)
+_TRUST = select(schema.trusted.c.hash).where(
+    schema.trusted.c.project == bindparam("of"), schema.trusted.c.hash == bindparam("wanted")
+)
 
 
 def add(
@@ -56,10 +71,10 @@ def add(
 
 def get(tx: ReadTransaction, project: int) -> Project:
     """Also a removed one: its tickets still refer to it."""
-    found = tx.execute(select(schema.projects).where(_TABLE.id == project)).one_or_none()
+    found = _GET.first(tx, wanted=project)
     if found is None:
         raise NotFound(f"There is no project {project}: see `legion status`.")
-    return Project(**found._mapping)
+    return found
 
 
 def by_common_dir(tx: ReadTransaction, common_dir: str) -> Project | None:
@@ -70,7 +85,7 @@ def by_common_dir(tx: ReadTransaction, common_dir: str) -> Project | None:
 
 def all(tx: ReadTransaction) -> tuple[Project, ...]:
     """Registered projects, oldest first. One whose hub could not be made yet is left out."""
-    return tuple(Project(**row._mapping) for row in tx.execute(_IN_CARE))
+    return _IN_CARE.all(tx)
 
 
 def save(
@@ -101,6 +116,4 @@ def trust(tx: Transaction, project: int, config_hash: str) -> None:
 
 
 def is_trusted(tx: ReadTransaction, project: int, config_hash: str) -> bool:
-    table = schema.trusted.c
-    found = select(table.hash).where(table.project == project, table.hash == config_hash)
-    return tx.execute(found).one_or_none() is not None
+    return tx.execute(_TRUST, {"of": project, "wanted": config_hash}).one_or_none() is not None

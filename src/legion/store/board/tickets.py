@@ -11,7 +11,7 @@ from dataclasses import fields
 from itertools import islice
 from typing import Any
 
-from sqlalchemy import Row, Select, bindparam, func, insert, literal_column, select, update
+from sqlalchemy import Select, bindparam, func, insert, literal_column, select, update
 
 from legion.domain.errors import NotFound, StateConflict
 from legion.domain.events import EventKind
@@ -40,6 +40,7 @@ from legion.domain.tickets.ticket import (
 )
 from legion.store.board import questions, verdicts
 from legion.store.database import schema
+from legion.store.database.fixed_query import FixedQuery, Stored
 from legion.store.database.transactions import ReadTransaction, Transaction
 
 _TABLE = schema.tickets.c
@@ -58,7 +59,6 @@ _WHOLE: Select[Any] = (
     .select_from(schema.tickets.join(schema.wishes, _TEXTS.ticket == _TABLE.id))
     .where(_ON_BOARD)
 )
-_ONE = _WHOLE.where(_TABLE.id == bindparam("wanted"))
 _ALL_LIVE = select(schema.tickets).where(_LIVE).order_by(_TABLE.id)
 _AT_ONCE = 500
 """How many ids one statement names."""
@@ -93,10 +93,10 @@ def create(tx: Transaction, project: int, spec: TicketSpec, *, rule: Rule | None
 
 
 def get(tx: ReadTransaction, ticket: int) -> Ticket:
-    row = tx.execute(_ONE, {"wanted": ticket}).one_or_none()
-    if row is None:
+    found = _GET.first(tx, wanted=ticket)
+    if found is None:
         raise NotFound(f"There is no ticket {ticket}: see `legion status`.")
-    return _ticket(row)
+    return found
 
 
 def get_many(tx: ReadTransaction, ids: Iterable[int]) -> tuple[Ticket, ...]:
@@ -186,8 +186,7 @@ def _ask_the_person(tx: Transaction, before: Ticket, moved: Ticket, step: Step) 
 
 def live(tx: ReadTransaction, project: int | None = None) -> tuple[Ticket, ...]:
     """All that have neither ended nor been dropped, oldest first, without their long texts."""
-    found = _ALL_LIVE if project is None else _ALL_LIVE.where(_TABLE.project == project)
-    return tuple(_ticket(row) for row in tx.execute(found))
+    return _LIST_LIVE.all(tx) if project is None else _LIST_LIVE_OF.all(tx, wanted=project)
 
 
 def how_many_live(tx: ReadTransaction, project: int) -> int:
@@ -329,13 +328,12 @@ def _parked(data: dict[str, Any]) -> Parked:
     return Parked(reason=reason, detail=data["detail"], back_to=back_to, until=data["until"])
 
 
-def _ticket(row: Row[Any]) -> Ticket:
+def _ticket(row: Stored) -> Ticket:
     """From a row of tickets, with the long texts where the statement asked for them."""
-    columns = row._mapping
-    spec: dict[str, Any] = {name: columns[name] for name in _SPEC_COLUMNS}
+    spec: dict[str, Any] = {name: getattr(row, name) for name in _SPEC_COLUMNS}
     spec |= {name: tuple(value) for name, value in spec.items() if isinstance(value, list)}
     spec["bound"] = tuple(Bound(criterion=criterion, by=by) for criterion, by in spec["bound"])
-    spec |= {name: columns.get(name, "") for name in _TEXT_COLUMNS}
+    spec |= {name: getattr(row, name, "") for name in _TEXT_COLUMNS}
     return Ticket(
         id=row.id,
         project=row.project,
@@ -343,5 +341,10 @@ def _ticket(row: Row[Any]) -> Ticket:
         spec=TicketSpec(**spec),
         parked=None if row.parked is None else _parked(row.parked),
         change=None if row.change_commit is None else Change(base=row.change_base, commit=row.change_commit),
-        **{name: columns[name] for name in _MOVING_COLUMNS},
+        **{name: getattr(row, name) for name in _MOVING_COLUMNS},
     )
+
+
+_GET = FixedQuery(_WHOLE.where(_TABLE.id == bindparam("wanted")), _ticket, remember=500)
+_LIST_LIVE = FixedQuery(_ALL_LIVE, _ticket, remember=1000)
+_LIST_LIVE_OF = FixedQuery(_ALL_LIVE.where(_TABLE.project == bindparam("wanted")), _ticket, remember=1000)

@@ -20,6 +20,7 @@ from typing import Any
 from sqlalchemy import (
     URL,
     Connection,
+    Dialect,
     Engine,
     Executable,
     bindparam,
@@ -66,6 +67,23 @@ class ReadTransaction:
         self, statement: Executable, values: Mapping[str, Any] | Sequence[Mapping[str, Any]] | None = None
     ) -> CursorResult[Any]:
         return self._connection.execute(statement, values)
+
+    @property
+    def dialect(self) -> Dialect:
+        return self._connection.dialect
+
+    def execute_text(self, text: str, values: Mapping[str, Any] | tuple[Any, ...]) -> list[tuple[Any, ...]]:
+        """Rows as the driver returns them, of a statement in the driver's own language: see `fixed_query`."""
+        failure = self.dialect.loaded_dbapi.Error
+        cursor = self._connection.connection.cursor()
+        try:
+            cursor.execute(text, values)
+            return list(cursor.fetchall())
+        except failure as error:
+            # As SQLAlchemy raises it, so that it is translated for people in one place.
+            raise DBAPIError.instance(text, None, error, failure, dialect=self.dialect) from error
+        finally:
+            cursor.close()
 
 
 class Transaction(ReadTransaction):
@@ -267,7 +285,11 @@ def _listen_sqlite(engine: Engine, *, writing: bool, patience: float) -> None:
             connection.execute("PRAGMA query_only = ON")
 
     def begun(connection: Connection) -> None:
-        connection.exec_driver_sql("BEGIN IMMEDIATE" if writing else "BEGIN")
+        if writing:
+            connection.exec_driver_sql("BEGIN IMMEDIATE")
+        else:
+            # Touches no file and cannot fail, so it need not take the long way.
+            connection.connection.cursor().execute("BEGIN")
 
     event.listen(engine, "connect", connected)
     event.listen(engine, "begin", begun)

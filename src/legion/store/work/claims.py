@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import Any
 
-from sqlalchemy import ColumnElement, Row, func, insert, literal_column, select, update
+from sqlalchemy import ColumnElement, func, insert, literal_column, select, update
 
 from legion.domain.errors import StateConflict
 from legion.domain.scheduling.claims import Claim
 from legion.domain.scheduling.decide import JobKind
 from legion.store.database import schema
 from legion.store.database.errors import StaleClaim
+from legion.store.database.fixed_query import FixedQuery, Stored
 from legion.store.database.transactions import ReadTransaction, Transaction
 
 _TABLE = schema.claims.c
@@ -56,14 +56,14 @@ def finish(tx: Transaction, claim: Claim) -> None:
 
 def active(tx: ReadTransaction) -> tuple[Claim, ...]:
     """Active claims, oldest first."""
-    return tuple(_claim(row) for row in tx.execute(_ALL_ACTIVE))
+    return _LIST_ACTIVE.all(tx)
 
 
 def _this(claim: Claim) -> tuple[ColumnElement[bool], ...]:
     return (_TABLE.id == claim.id, _TABLE.generation == claim.generation, _ACTIVE)
 
 
-def _claim(row: Row[Any]) -> Claim:
+def _claim(row: Stored) -> Claim:
     return Claim(
         id=row.id,
         kind=row.kind,
@@ -73,3 +73,6 @@ def _claim(row: Row[Any]) -> Claim:
         until=row.until,
         active=row.active,
     )
+
+
+_LIST_ACTIVE = FixedQuery(_ALL_ACTIVE, _claim, remember=500)

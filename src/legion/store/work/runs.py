@@ -5,7 +5,7 @@ from __future__ import annotations
 import uuid
 from dataclasses import asdict, replace
 
-from sqlalchemy import func, insert, select, update
+from sqlalchemy import bindparam, func, insert, select, update
 
 from legion.domain.agents.agent import Agent
 from legion.domain.agents.teams import RolePart
@@ -13,11 +13,19 @@ from legion.domain.errors import NotFound, StateConflict
 from legion.domain.events import EventKind
 from legion.domain.runs import Outcome, Run
 from legion.store.database import schema
+from legion.store.database.fixed_query import FixedQuery, Stored
 from legion.store.database.transactions import ReadTransaction, Transaction
 from legion.store.work import rewinds
 
 _TABLE = schema.runs.c
-_ACTIVE = select(schema.runs).where(_TABLE.ended_at.is_(None)).order_by(_TABLE.id)
+
+
+def _run(row: Stored) -> Run:
+    return Run(**vars(row))
+
+
+_ACTIVE = FixedQuery(select(schema.runs).where(_TABLE.ended_at.is_(None)).order_by(_TABLE.id), _run, remember=500)
+_GET = FixedQuery(select(schema.runs).where(_TABLE.id == bindparam("wanted")), _run, remember=100)
 
 
 def start(tx: Transaction, ticket: int, attempt: int, role: str = "", part: RolePart = RolePart.BUILD) -> Run:
@@ -91,10 +99,10 @@ def note_access(tx: Transaction, run: int, access: str) -> None:
 
 
 def get(tx: ReadTransaction, run: int) -> Run:
-    row = tx.execute(select(schema.runs).where(_TABLE.id == run)).one_or_none()
-    if row is None:
+    found = _GET.first(tx, wanted=run)
+    if found is None:
         raise NotFound(f"There is no run {run}: see `legion ticket N`.")
-    return Run(**row._mapping)
+    return found
 
 
 def of_ticket(tx: ReadTransaction, ticket: int, role: str | None = None) -> tuple[Run, ...]:
@@ -138,7 +146,7 @@ def active_of(tx: ReadTransaction, ticket: int) -> tuple[Run, ...]:
 
 def active(tx: ReadTransaction) -> tuple[Run, ...]:
     """Runs without a known end, oldest first."""
-    return tuple(Run(**row._mapping) for row in tx.execute(_ACTIVE))
+    return _ACTIVE.all(tx)
 
 
 def _project(tx: ReadTransaction, ticket: int) -> int:

@@ -37,7 +37,7 @@ STOP_NAMES = {
 }
 
 
-def read(facts: Json, asked: RequestInfo) -> ModelAnswer:
+def read(facts: Json, info: RequestInfo) -> ModelAnswer:
     parts = (_part(block) for block in facts["content"])
     return ModelAnswer(
         id=facts["id"],
@@ -63,7 +63,7 @@ def _part(block: Json) -> AnswerPart | None:
             return None
 
 
-def write(answer: ModelAnswer, asked: RequestInfo) -> Json:
+def write(answer: ModelAnswer, info: RequestInfo) -> Json:
     return {
         "id": answer.id,
         "type": "message",

@@ -6,16 +6,16 @@ from legion.gateway.counting.counters import NO_TOKENS, TokenCounts, anthropic_u
 from legion.gateway.dialects import errors, signatures
 from legion.gateway.dialects.anthropic.answer import STOP_NAMES, STOPS, usage_facts
 from legion.gateway.dialects.messages import (
-    AnswerBegun,
     AnswerEnded,
     AnswerFailed,
+    AnswerStarted,
     Event,
     KeepAlive,
-    PartBegun,
     PartEnded,
     PartGrew,
     PartKind,
     PartSigned,
+    PartStarted,
     RequestInfo,
     StopReason,
 )
@@ -29,14 +29,14 @@ _GROWTH = {"text_delta": "text", "thinking_delta": "thinking", "input_json_delta
 class AnthropicReader:
     """Reads one event at a time. Blocks that only Anthropic's servers understand are left out."""
 
-    def __init__(self, asked: RequestInfo) -> None:
+    def __init__(self, info: RequestInfo) -> None:
         self._usage = NO_TOKENS
         self._stop = StopReason.END
         self._sequence: str | None = None
         self._skipped: set[int] = set()
         self._open: dict[int, int] = {}
         """Maps the provider's index of an open part to ours, which has no gaps."""
-        self._begun = 0
+        self._started = 0
 
     def read(self, facts: Json) -> list[Event]:
         match facts.get("type"):
@@ -50,7 +50,7 @@ class AnthropicReader:
             case "message_start":
                 message = facts["message"]
                 self._usage = anthropic_usage(message.get("usage"), self._usage)
-                return [AnswerBegun(id=message["id"], model=message["model"], usage=self._usage)]
+                return [AnswerStarted(id=message["id"], model=message["model"], usage=self._usage)]
             case "message_delta":
                 delta = facts["delta"]
                 self._stop = STOPS.get(delta.get("stop_reason") or "", self._stop)
@@ -70,19 +70,19 @@ class AnthropicReader:
         if block["type"] not in _KNOWN:
             self._skipped.add(theirs)
             return []
-        self._open[theirs] = index = self._begun
-        self._begun += 1
+        self._open[theirs] = index = self._started
+        self._started += 1
         match block["type"]:
             case "text":
-                begun: list[Event] = [PartBegun(index=index, kind=PartKind.TEXT)]
-                return [*begun, PartGrew(index, block["text"])] if block.get("text") else begun
+                started: list[Event] = [PartStarted(index=index, kind=PartKind.TEXT)]
+                return [*started, PartGrew(index, block["text"])] if block.get("text") else started
             case "thinking":
-                return [PartBegun(index=index, kind=PartKind.THINKING)]
+                return [PartStarted(index=index, kind=PartKind.THINKING)]
             case "redacted_thinking":
                 signature = signatures.of_redacted(block["data"])
-                return [PartBegun(index=index, kind=PartKind.THINKING), PartSigned(index=index, signature=signature)]
+                return [PartStarted(index=index, kind=PartKind.THINKING), PartSigned(index=index, signature=signature)]
             case _:
-                return [PartBegun(index=index, kind=PartKind.CALL, id=block["id"], name=block["name"])]
+                return [PartStarted(index=index, kind=PartKind.CALL, id=block["id"], name=block["name"])]
 
     def _grown(self, theirs: int, delta: Json) -> list[Event]:
         if theirs in self._skipped:
@@ -95,22 +95,22 @@ class AnthropicReader:
 
 
 class AnthropicWriter:
-    def __init__(self, asked: RequestInfo) -> None:
-        self._asked = asked
+    def __init__(self, info: RequestInfo) -> None:
+        self._info = info
         self._kinds: dict[int, PartKind] = {}
 
     def write(self, event: Event) -> bytes:
         match event:
             case PartGrew():
                 return self._growth(event)
-            case PartBegun():
+            case PartStarted():
                 self._kinds[event.index] = event.kind
                 return _event("content_block_start", index=event.index, content_block=_opening(event))
             case PartEnded():
                 return _event("content_block_stop", index=event.index)
             case PartSigned():
                 return self._signature(event)
-            case AnswerBegun():
+            case AnswerStarted():
                 return _event("message_start", message=_message(event))
             case AnswerEnded():
                 ending = {"stop_reason": STOP_NAMES[event.stop], "stop_sequence": event.sequence}
@@ -136,7 +136,7 @@ class AnthropicWriter:
         return _event("content_block_delta", index=event.index, delta=delta)
 
 
-def _opening(event: PartBegun) -> Json:
+def _opening(event: PartStarted) -> Json:
     match event.kind:
         case PartKind.TEXT:
             return {"type": "text", "text": ""}
@@ -146,7 +146,7 @@ def _opening(event: PartBegun) -> Json:
             return {"type": "tool_use", "id": event.id, "name": event.name, "input": {}}
 
 
-def _message(event: AnswerBegun) -> Json:
+def _message(event: AnswerStarted) -> Json:
     usage = event.usage
     return {
         "id": event.id,

@@ -47,19 +47,19 @@ def stop_of(name: object, has_calls: bool) -> StopReason:
     return StopReason.CALLS if has_calls and stop is StopReason.END else stop
 
 
-def read(facts: Json, asked: RequestInfo) -> ModelAnswer:
+def read(facts: Json, info: RequestInfo) -> ModelAnswer:
     choice = facts["choices"][0]
-    parts = tuple(_parts(choice["message"], asked))
+    parts = tuple(_parts(choice["message"], info))
     return ModelAnswer(
         id=facts.get("id") or f"chatcmpl-{uuid.uuid4().hex}",
-        model=facts.get("model") or asked.model,
+        model=facts.get("model") or info.model,
         parts=parts,
         stop=stop_of(choice.get("finish_reason"), any(isinstance(part, ToolCallPart) for part in parts)),
         usage=chat_usage(facts.get("usage")),
     )
 
 
-def _parts(message: Json, asked: RequestInfo) -> Iterator[AnswerPart]:
+def _parts(message: Json, info: RequestInfo) -> Iterator[AnswerPart]:
     thought = message.get("reasoning_content") or message.get("reasoning")
     if isinstance(thought, str) and thought:
         yield ThinkingPart(text=thought, signature=signatures.CHAT)
@@ -68,11 +68,11 @@ def _parts(message: Json, asked: RequestInfo) -> Iterator[AnswerPart]:
         yield TextPart(text=text)
     for call in message.get("tool_calls") or ():
         inside = call["function"]
-        name = asked.names.get(inside["name"], inside["name"])
+        name = info.names.get(inside["name"], inside["name"])
         yield ToolCallPart(id=call.get("id") or new_call_id(), name=name, input=inside.get("arguments") or "{}")
 
 
-def write(answer: ModelAnswer, asked: RequestInfo) -> Json:
+def write(answer: ModelAnswer, info: RequestInfo) -> Json:
     text = "".join(part.text for part in answer.parts if isinstance(part, TextPart))
     thought = "".join(part.text for part in answer.parts if isinstance(part, ThinkingPart))
     calls = [
@@ -86,7 +86,7 @@ def write(answer: ModelAnswer, asked: RequestInfo) -> Json:
     return {
         "id": answer.id,
         "object": "chat.completion",
-        "created": asked.at,
+        "created": info.at,
         "model": answer.model,
         "choices": [{"index": 0, "message": message, "logprobs": None, "finish_reason": STOP_NAMES[answer.stop]}],
         "usage": usage_facts(answer.usage),

@@ -9,16 +9,16 @@ from legion.gateway.counting.openai import chat_usage
 from legion.gateway.dialects import errors, signatures
 from legion.gateway.dialects.chat.answer import STOP_NAMES, new_call_id, stop_of, usage_facts
 from legion.gateway.dialects.messages import (
-    AnswerBegun,
     AnswerEnded,
     AnswerFailed,
+    AnswerStarted,
     Event,
     KeepAlive,
-    PartBegun,
     PartEnded,
     PartGrew,
     PartKind,
     PartSigned,
+    PartStarted,
     RequestInfo,
 )
 from legion.gateway.dialects.sse import event as sse
@@ -33,9 +33,9 @@ class ChatReader:
     Calls stay open until something else follows, since their pieces may come in any order.
     """
 
-    def __init__(self, asked: RequestInfo) -> None:
-        self._asked = asked
-        self._begun = False
+    def __init__(self, info: RequestInfo) -> None:
+        self._info = info
+        self._started = False
         self._next = 0
         self._current: tuple[PartKind, int] | None = None
         self._calls: dict[int, int] = {}
@@ -51,10 +51,10 @@ class ChatReader:
         events: list[Event] = []
         if "usage" in facts:
             self._usage = chat_usage(facts["usage"], self._usage)
-        if not self._begun:
-            self._begun = True
+        if not self._started:
+            self._started = True
             id = facts.get("id") or f"chatcmpl-{uuid.uuid4().hex}"
-            events.append(AnswerBegun(id=id, model=facts.get("model") or self._asked.model, usage=self._usage))
+            events.append(AnswerStarted(id=id, model=facts.get("model") or self._info.model, usage=self._usage))
         choices = facts.get("choices")
         if choices:
             self._choice(choices[0], events)
@@ -62,7 +62,7 @@ class ChatReader:
 
     def done(self) -> list[Event]:
         """The provider sent its last event."""
-        if self._ended or not self._begun:
+        if self._ended or not self._started:
             return []
         self._ended = True
         events: list[Event] = []
@@ -94,7 +94,7 @@ class ChatReader:
             self._quiet(events)
             self._close_calls(events)
             self._current = (kind, self._take_index())
-            events.append(PartBegun(index=self._current[1], kind=kind))
+            events.append(PartStarted(index=self._current[1], kind=kind))
         events.append(PartGrew(self._current[1], text))
 
     def _call(self, call: Json, events: list[Event]) -> None:
@@ -106,11 +106,11 @@ class ChatReader:
             self._open_calls.append(index)
             name = inside.get("name") or ""
             events.append(
-                PartBegun(
+                PartStarted(
                     index=index,
                     kind=PartKind.CALL,
                     id=call.get("id") or new_call_id(),
-                    name=self._asked.names.get(name, name),
+                    name=self._info.names.get(name, name),
                 )
             )
         if inside.get("arguments"):
@@ -141,8 +141,8 @@ class ChatReader:
 
 
 class ChatWriter:
-    def __init__(self, asked: RequestInfo) -> None:
-        self._asked = asked
+    def __init__(self, info: RequestInfo) -> None:
+        self._info = info
         self._head: Json = {}
         self._kinds: dict[int, PartKind] = {}
         self._calls: dict[int, int] = {}
@@ -151,13 +151,13 @@ class ChatWriter:
         match event:
             case PartGrew():
                 return self._growth(event)
-            case PartBegun():
+            case PartStarted():
                 return self._part(event)
-            case AnswerBegun():
+            case AnswerStarted():
                 self._head = {
                     "id": event.id,
                     "object": "chat.completion.chunk",
-                    "created": self._asked.at,
+                    "created": self._info.at,
                     "model": event.model,
                 }
                 return self._chunk({"role": "assistant", "content": ""})
@@ -170,7 +170,7 @@ class ChatWriter:
             case PartSigned() | PartEnded():
                 return b""
 
-    def _part(self, event: PartBegun) -> bytes:
+    def _part(self, event: PartStarted) -> bytes:
         self._kinds[event.index] = event.kind
         if event.kind is not PartKind.CALL:
             return b""
@@ -195,7 +195,7 @@ class ChatWriter:
 
     def _end(self, event: AnswerEnded) -> bytes:
         last = self._chunk({}, STOP_NAMES[event.stop])
-        if self._asked.count_stream:
+        if self._info.count_stream:
             last += sse(dumps({**self._head, "choices": [], "usage": usage_facts(event.usage)}))
         return last + _DONE
 

@@ -37,20 +37,20 @@ def signature_of(item: Json) -> str:
     return signatures.of_responses(item.get("id") or "", content) if content else ""
 
 
-def read(facts: Json, asked: RequestInfo) -> ModelAnswer:
+def read(facts: Json, info: RequestInfo) -> ModelAnswer:
     if facts.get("status") in ("failed", "cancelled"):
         raise ModelFailed(errors.read({"error": facts.get("error")}))
-    parts = tuple(part for item in facts["output"] for part in _parts(item, asked))
+    parts = tuple(part for item in facts["output"] for part in _parts(item, info))
     return ModelAnswer(
         id=facts["id"],
-        model=facts.get("model") or asked.model,
+        model=facts.get("model") or info.model,
         parts=parts,
         stop=stop_of(facts, any(isinstance(part, ToolCallPart) for part in parts)),
         usage=responses_usage(facts.get("usage")),
     )
 
 
-def _parts(item: Json, asked: RequestInfo) -> Iterator[AnswerPart]:
+def _parts(item: Json, info: RequestInfo) -> Iterator[AnswerPart]:
     match item["type"]:
         case "message":
             for one in item["content"]:
@@ -58,33 +58,31 @@ def _parts(item: Json, asked: RequestInfo) -> Iterator[AnswerPart]:
                 if text:
                     yield TextPart(text=text)
         case "reasoning":
-            said = [*(item.get("summary") or ()), *(item.get("content") or ())]
-            yield ThinkingPart(text="\n\n".join(one["text"] for one in said), signature=signature_of(item))
+            texts = [*(item.get("summary") or ()), *(item.get("content") or ())]
+            yield ThinkingPart(text="\n\n".join(one["text"] for one in texts), signature=signature_of(item))
         case "function_call":
             name: str = item["name"]
-            yield ToolCallPart(
-                id=item["call_id"], name=asked.names.get(name, name), input=item.get("arguments") or "{}"
-            )
+            yield ToolCallPart(id=item["call_id"], name=info.names.get(name, name), input=item.get("arguments") or "{}")
         case "custom_tool_call":
             yield ToolCallPart(id=item["call_id"], name=item["name"], input=wrap_text(item["input"]))
 
 
-def write(answer: ModelAnswer, asked: RequestInfo) -> Json:
+def write(answer: ModelAnswer, info: RequestInfo) -> Json:
     reason = _INCOMPLETE.get(answer.stop)
     return {
-        **head(answer.id, answer.model, asked),
+        **head(answer.id, answer.model, info),
         "status": "completed" if reason is None else "incomplete",
         "incomplete_details": None if reason is None else {"reason": reason},
-        "output": [written(part, asked) for part in answer.parts],
+        "output": [written(part, info) for part in answer.parts],
         "usage": usage_facts(answer.usage),
     }
 
 
-def head(id: str, model: str, asked: RequestInfo) -> Json:
+def head(id: str, model: str, info: RequestInfo) -> Json:
     return {
         "id": id,
         "object": "response",
-        "created_at": asked.at,
+        "created_at": info.at,
         "status": "in_progress",
         "error": None,
         "incomplete_details": None,
@@ -96,7 +94,7 @@ def head(id: str, model: str, asked: RequestInfo) -> Json:
     }
 
 
-def written(part: AnswerPart, asked: RequestInfo, id: str = "") -> Json:
+def written(part: AnswerPart, info: RequestInfo, id: str = "") -> Json:
     """A complete item."""
     match part:
         case TextPart():
@@ -116,7 +114,7 @@ def written(part: AnswerPart, asked: RequestInfo, id: str = "") -> Json:
                 "summary": summary,
                 "encrypted_content": _carried(part),
             }
-        case ToolCallPart() if part.name in asked.free:
+        case ToolCallPart() if part.name in info.free:
             facts = {"type": "custom_tool_call", "id": id or new_id("ctc"), "call_id": part.id, "name": part.name}
             return {**facts, "input": free_text(part), "status": "completed"}
         case ToolCallPart():

@@ -7,17 +7,17 @@ from dataclasses import dataclass
 from legion.gateway.counting.openai import responses_usage
 from legion.gateway.dialects import errors
 from legion.gateway.dialects.messages import (
-    AnswerBegun,
     AnswerEnded,
     AnswerFailed,
     AnswerPart,
+    AnswerStarted,
     Event,
     KeepAlive,
-    PartBegun,
     PartEnded,
     PartGrew,
     PartKind,
     PartSigned,
+    PartStarted,
     RequestInfo,
     StopReason,
     TextPart,
@@ -35,13 +35,13 @@ _INCOMPLETE = {StopReason.LENGTH: "max_output_tokens", StopReason.REFUSAL: "cont
 class ResponsesReader:
     """Reads one event at a time. A part is identified by the index of its item, and within a message of its content."""
 
-    def __init__(self, asked: RequestInfo) -> None:
-        self._asked = asked
+    def __init__(self, info: RequestInfo) -> None:
+        self._info = info
         self._parts: dict[_Place, int] = {}
         self._grown: set[_Place] = set()
         self._open: set[_Place] = set()
         self._calls = False
-        self._begun = False
+        self._started = False
 
     def read(self, facts: Json) -> list[Event]:
         match facts.get("type"):
@@ -73,10 +73,10 @@ class ResponsesReader:
                 return []
 
     def _begin(self, response: Json) -> list[Event]:
-        if self._begun:
+        if self._started:
             return []
-        self._begun = True
-        return [AnswerBegun(id=response.get("id") or new_id("resp"), model=response.get("model") or self._asked.model)]
+        self._started = True
+        return [AnswerStarted(id=response.get("id") or new_id("resp"), model=response.get("model") or self._info.model)]
 
     def _item(self, facts: Json) -> _Place:
         return facts["output_index"], -1
@@ -87,7 +87,7 @@ class ResponsesReader:
     def _start(self, place: _Place, kind: PartKind, id: str = "", name: str = "") -> list[Event]:
         self._parts[place] = index = len(self._parts)
         self._open.add(place)
-        return [PartBegun(index=index, kind=kind, id=id, name=name)]
+        return [PartStarted(index=index, kind=kind, id=id, name=name)]
 
     def _grow(self, place: _Place, kind: PartKind, text: str) -> list[Event]:
         events = [] if place in self._parts else self._start(place, kind)
@@ -107,7 +107,7 @@ class ResponsesReader:
         match item["type"]:
             case "function_call":
                 self._calls = True
-                name = self._asked.names.get(item["name"], item["name"])
+                name = self._info.names.get(item["name"], item["name"])
                 return self._start(self._item(facts), PartKind.CALL, item["call_id"], name)
             case "reasoning":
                 return self._start(self._item(facts), PartKind.THINKING)
@@ -150,20 +150,20 @@ class ResponsesReader:
 class _Growing:
     """An item that is not complete yet."""
 
-    begun: PartBegun
+    started: PartStarted
     id: str
     text: str = ""
     signature: str = ""
 
     @property
     def part(self) -> AnswerPart:
-        match self.begun.kind:
+        match self.started.kind:
             case PartKind.TEXT:
                 return TextPart(text=self.text)
             case PartKind.THINKING:
                 return ThinkingPart(text=self.text, signature=self.signature)
             case PartKind.CALL:
-                return ToolCallPart(id=self.begun.id, name=self.begun.name, input=self.text or "{}")
+                return ToolCallPart(id=self.started.id, name=self.started.name, input=self.text or "{}")
 
 
 _PREFIXES = {PartKind.TEXT: "msg", PartKind.THINKING: "rs", PartKind.CALL: "fc"}
@@ -172,9 +172,9 @@ _PREFIXES = {PartKind.TEXT: "msg", PartKind.THINKING: "rs", PartKind.CALL: "fc"}
 class ResponsesWriter:
     """The dialect repeats each item complete at its end, and all of them at the end of the answer."""
 
-    def __init__(self, asked: RequestInfo) -> None:
-        self._asked = asked
-        self._head: Json = head(new_id("resp"), asked.model, asked)
+    def __init__(self, info: RequestInfo) -> None:
+        self._info = info
+        self._head: Json = head(new_id("resp"), info.model, info)
         self._growing: dict[int, _Growing] = {}
         self._done: dict[int, Json] = {}
         self._number = 0
@@ -183,16 +183,16 @@ class ResponsesWriter:
         match event:
             case PartGrew():
                 return self._growth(event)
-            case PartBegun():
+            case PartStarted():
                 return self._part(event)
             case PartSigned():
                 self._growing[event.index].signature = event.signature
                 return b""
             case PartEnded():
                 return self._part_end(event.index)
-            case AnswerBegun():
+            case AnswerStarted():
                 id = event.id if event.id.startswith("resp") else f"resp_{event.id}"
-                self._head = head(id, event.model, self._asked)
+                self._head = head(id, event.model, self._info)
                 return self._event("response.created", response=self._head) + self._event(
                     "response.in_progress", response=self._head
                 )
@@ -205,17 +205,17 @@ class ResponsesWriter:
                 shown = {"code": error["code"] or error["type"], "message": error["message"]}
                 return self._event("response.failed", response={**self._head, "status": "failed", "error": shown})
 
-    def _part(self, event: PartBegun) -> bytes:
-        one = _Growing(event, new_id("ctc" if event.name in self._asked.free else _PREFIXES[event.kind]))
+    def _part(self, event: PartStarted) -> bytes:
+        one = _Growing(event, new_id("ctc" if event.name in self._info.free else _PREFIXES[event.kind]))
         self._growing[event.index] = one
-        item = {**written(one.part, self._asked, one.id), "status": "in_progress"}
+        item = {**written(one.part, self._info, one.id), "status": "in_progress"}
         match event.kind:
             case PartKind.TEXT:
                 item["content"] = []
             case PartKind.THINKING:
                 del item["status"]
             case PartKind.CALL:
-                item["input" if event.name in self._asked.free else "arguments"] = ""
+                item["input" if event.name in self._info.free else "arguments"] = ""
         added = self._event("response.output_item.added", output_index=event.index, item=item)
         if event.kind is PartKind.TEXT:
             added += self._inside("response.content_part.added", one, part=_text_part(""))
@@ -224,7 +224,7 @@ class ResponsesWriter:
     def _growth(self, event: PartGrew) -> bytes:
         one = self._growing[event.index]
         one.text += event.text
-        match one.begun.kind:
+        match one.started.kind:
             case PartKind.TEXT:
                 return self._inside("response.output_text.delta", one, delta=event.text)
             case PartKind.THINKING:
@@ -234,16 +234,16 @@ class ResponsesWriter:
                     first = self._summary("response.reasoning_summary_part.added", one, part=part)
                 return first + self._summary("response.reasoning_summary_text.delta", one, delta=event.text)
             case PartKind.CALL:
-                if one.begun.name in self._asked.free:
+                if one.started.name in self._info.free:
                     # The free text is wrapped in JSON, and can be read only when it is complete.
                     return b""
                 return self._of_item("response.function_call_arguments.delta", one, delta=event.text)
 
     def _part_end(self, index: int) -> bytes:
         one = self._growing.pop(index)
-        self._done[index] = item = written(one.part, self._asked, one.id)
+        self._done[index] = item = written(one.part, self._info, one.id)
         done = b""
-        match one.begun.kind:
+        match one.started.kind:
             case PartKind.TEXT:
                 done = self._inside("response.output_text.done", one, text=one.text)
                 done += self._inside("response.content_part.done", one, part=_text_part(one.text))
@@ -271,7 +271,7 @@ class ResponsesWriter:
         return self._event(f"response.{status}", response=response)
 
     def _of_item(self, kind: str, one: _Growing, **facts: object) -> bytes:
-        return self._event(kind, item_id=one.id, output_index=one.begun.index, **facts)
+        return self._event(kind, item_id=one.id, output_index=one.started.index, **facts)
 
     def _inside(self, kind: str, one: _Growing, **facts: object) -> bytes:
         return self._of_item(kind, one, content_index=0, **facts)

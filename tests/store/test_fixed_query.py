@@ -1,0 +1,44 @@
+"""Statements that are compiled once give what SQLAlchemy gives, and never an outdated record."""
+
+from __future__ import annotations
+
+from sqlalchemy import select
+
+from legion.domain.tickets.spec import TicketSpec
+from legion.domain.tickets.ticket import Start
+from legion.store.board import tickets
+from legion.store.database import schema
+from legion.store.database.transactions import Store
+from tests.store.making import add_project
+
+
+def test_a_record_is_made_again_only_where_its_row_changed(store: Store):
+    with store.write() as tx:
+        home = add_project(tx)
+        first, second = (
+            tickets.create(tx, home.id, TicketSpec(title=f"t{n}", text="", labels=("a",))) for n in range(2)
+        )
+    with store.read() as tx:
+        before = tickets.live(tx)
+        assert [ticket.id for ticket in before] == [first.id, second.id]
+    with store.write() as tx:
+        moved = tickets.move(tx, first.id, Start("0" * 40))
+        # No version counts this one.
+        tickets.note(tx, second.id, "a note")
+        after = tickets.live(tx, home.id)
+    assert after[0].state is moved.state
+    assert after[1].reason == "a note"
+    with store.read() as tx:
+        again = tickets.live(tx)
+        assert [ticket.reason for ticket in again] == ["", "a note"]
+        assert tickets.live(tx)[0] is again[0]
+        assert tickets.live(tx, home.id + 1) == ()
+
+
+def test_the_columns_are_those_of_the_table(store: Store):
+    with store.write() as tx:
+        home = add_project(tx)
+        made = tickets.create(tx, home.id, TicketSpec(title="t", text="long", files=("a", "b"), budget=1.5, tools=()))
+        row = tx.execute(select(schema.tickets).where(schema.tickets.c.id == made.id)).one()
+        assert tickets.live(tx) == (tickets._ticket(row),)
+        assert tickets.get(tx, made.id) == tickets.get_many(tx, [made.id])[0] == made
