@@ -161,5 +161,5 @@ def test_the_word_about_a_plan_is_said_until_the_model_has_answered_to_it(desk: 
 @pytest.mark.parametrize("spec", [{"checkpoint": True}, {"command": "true"}])
 def test_where_a_plan_first_would_have_no_effect_it_is_refused(desk: Office, spec):
     ticket = NewTicket(title="t", plan_first=True, **spec)
-    with pytest.raises(BadInput, match="leave out|Remove --plan-first"):
+    with pytest.raises(BadInput, match=r"leave out|Remove --plan-first"):
         desk.person.dispatch(Dispatch(cwd=desk.cwd, tickets=[ticket]))
