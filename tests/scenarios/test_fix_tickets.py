@@ -133,7 +133,7 @@ def test_adding_a_provider_says_what_is_still_missing_and_wakes_nobody_in_vain(h
     ticket = parked(here, "in-vain")
     said = here.told("provider", "add", "rehearsal", "--url", here.stage.url, "--key-env", "NOT_SET_ANYWHERE")
     assert said.count("NOT_SET_ANYWHERE is not set where the daemon was started") == 1
-    assert "Work goes on" not in said
+    assert "waited for a provider resumes" not in said
     assert outcomes(here, ticket) == ["refused"]
     said = here.told("provider", "add", "rehearsal", "--key-stdin", stdin=KEY)
     assert f"Work that waited for a provider resumes: ticket {ticket}" in said

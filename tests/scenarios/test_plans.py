@@ -121,7 +121,7 @@ def test_only_who_dispatched_it_and_those_above_decide_and_when_they_are_gone_th
     for who in (stranger, below, peer):
         with pytest.raises(NotAllowed, match="not dispatched by you"):
             who.legion.decide_plan(PlanVerdict(agent=str(numbers[0]), approve=True))
-    with pytest.raises(BadInput, match="Say why"):
+    with pytest.raises(BadInput, match="needs a reason"):
         boss.use("legion-plan", agent=str(numbers[0]), approve=False)
     first = boss.use("legion-plan", "once", agent=str(numbers[0]), approve=True)
     assert boss.use("legion-plan", "once", agent=str(numbers[0]), approve=True) == first

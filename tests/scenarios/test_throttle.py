@@ -73,7 +73,7 @@ def test_at_the_wall_nothing_begins_until_a_person_switches_the_governor_off(tmp
         here.project.until(plain, "done")
         line = here.project.ticket(held).ticket
         assert (line.state, line.attempt) == ("queued", 0)
-        assert "waits for the reset of the limit (rehearsal: 99% of 5h is used); goes on in" in line.doing
+        assert "waits for the reset of the limit (rehearsal: 99% of 5h is used); starts in" in line.doing
         here.squad.settings.write_text(here.squad.settings.read_text() + "\n[governor]\non = false\n")
         here.project.until(held, "done")
 

@@ -313,7 +313,7 @@ def test_a_plan_waits_in_the_inbox_and_until_then_nothing_is_done_through_others
     planner.use("legion-plan", text="First that.")
     (question,) = [one for one in here.person.inbox().questions if one.agent == planner.id]
     assert (question.kind, question.facts["plan"], question.choices) == ("plan", "First that.", ["approve", "reject"])
-    with pytest.raises(BadInput, match="Say why"):
+    with pytest.raises(BadInput, match="needs a reason"):
         here.person.answer(question.id, AnswerQuestion(choice="reject"))
     assert "rejected" in here.person.answer(question.id, AnswerQuestion(choice="reject", why="Too long.")).message
     planner.use("legion-plan", text="Only this.")

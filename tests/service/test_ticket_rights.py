@@ -83,7 +83,7 @@ def test_a_ticket_is_claimed_by_one_and_given_back(here: Office, boss: Employee)
     assert (taken.data["ticket"], taken.data["title"]) == (ticket, "for whoever is free")
     with pytest.raises(StateConflict):
         other.use("legion-claim", ticket=ticket)
-    with pytest.raises(StateConflict, match="begins with your next turn"):
+    with pytest.raises(StateConflict, match="starts with your next turn"):
         one.use("legion-claim", submit=True)
     with pytest.raises(BadInput, match="not both"):
         one.use("legion-claim", submit=True, let_go=True)

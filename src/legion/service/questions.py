@@ -24,7 +24,7 @@ from legion.domain.questions import (
 )
 from legion.domain.tickets.attempts import has_attempts
 from legion.jobs.context import Context
-from legion.jobs.supervise import questions as asking
+from legion.jobs.supervise import questions as run_questions
 from legion.jobs.supervise import usage
 from legion.service.agents import hire, mail, plan_approval
 from legion.service.agents.mail import GO_ON
@@ -39,7 +39,7 @@ _GONE = "its agent had ended"
 
 
 def inbox(context: Context) -> Inbox:
-    asking.settle_overdue(context)
+    run_questions.settle_overdue(context)
     with context.store.read() as tx:
         return Inbox(questions=lines(tx, questions.open_ones(tx)))
 
@@ -72,7 +72,7 @@ def lines(tx: ReadTransaction, waiting: Iterable[Question]) -> list[QuestionLine
 
 def answer(context: Context, question_id: int, given: AnswerQuestion) -> Answered:
     """Settle a question. The first of three counts: a person here, the run's own journal, or the deadline."""
-    asking.settle_overdue(context)
+    run_questions.settle_overdue(context)
     with context.store.read() as tx:
         question = questions.get(tx, question_id)
     choice = chosen(question, _choice(given))
@@ -120,7 +120,7 @@ def _answer_permission(context: Context, question: Question, choice: str, why: s
         current = questions.get(tx, question.id)
         if current.settled_at is not None:
             raise StateConflict(_settled(current))
-        reached = asking.permit(context, question, allowed=allowed, why=why)
+        reached = run_questions.permit(context, question, allowed=allowed, why=why)
         allowed, why = (allowed, why) if reached else (False, _GONE)
         by = SettledBy.PERSON if reached else SettledBy.END
         questions.settle(tx, question.id, choice if reached else NO, why, by=by)
@@ -148,7 +148,7 @@ def _settle(tx: Transaction, question: Question, choice: str, why: str) -> Quest
     current = questions.get(tx, question.id)
     if current.settled_at is not None:
         raise StateConflict(_settled(current))
-    return asking.settle(tx, question, choice, why)
+    return run_questions.settle(tx, question, choice, why)
 
 
 def _consequence(context: Context, settled: Question, name: str) -> str:

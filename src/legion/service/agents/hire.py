@@ -19,11 +19,11 @@ from legion.gateway.files.passes import lower
 from legion.jobs.agent import extra_rights, model_access, plan_approval
 from legion.jobs.agent.model_access import NoModelAccess
 from legion.jobs.context import Context
-from legion.jobs.supervise import usage as spending
+from legion.jobs.supervise import usage as run_usage
 from legion.jobs.turn import dismissal
 from legion.jobs.turn.dismissal import Dismissal, dismiss
 from legion.runner import launch
-from legion.service.agents import mail as mailing
+from legion.service.agents import mail as mail_cases
 from legion.service.agents.claim import READS
 from legion.service.agents.listing import AgentLines
 from legion.service.agents.mail import remembered, repeated
@@ -43,8 +43,8 @@ _STOP_GRACE = 5.0
 def hire(context: Context, caller: str, wanted: HireAgent) -> Hired:
     """Return at once; the first turn starts with the task as soon as there is a free slot."""
     _refuse_unfit(wanted)
-    task = mailing.checked(wanted.task)
-    spending.catch_up(context)
+    task = mail_cases.checked(wanted.task)
+    run_usage.catch_up(context)
     here = project_cases.find(context, wanted.cwd) if caller == ROOT else _own_project(context, caller, wanted.cwd)
     with context.store.write() as tx:
         if (first := repeated(tx, caller, wanted.request)) is not None:
@@ -103,15 +103,17 @@ def interrupt(context: Context, caller: str, wanted: InterruptAgent) -> Sent:
                 mail.send(tx, sender=agent.id, recipient=agent.parent, kind=MessageKind.NOTICE, text=notice)
             sent = Sent(messages=[], to=[agent.id], message=f"{agent.name} is interrupted and idles.")
         else:
-            text = mailing.checked(wanted.text)
+            text = mail_cases.checked(wanted.text)
             message = mail.send(tx, sender=caller, recipient=agent.id, text=text, project=agent.project)
             batch = mail.offer_now(tx, message) if turn is not None else ()
-            sent = Sent(messages=[message.id], to=[agent.id], message=mailing.delivery_message(agent, staff, now=True))
+            sent = Sent(
+                messages=[message.id], to=[agent.id], message=mail_cases.delivery_message(agent, staff, now=True)
+            )
         remembered(tx, caller, wanted.request, sent)
     if turn is None:
         return sent
     if batch:
-        return mailing.deliver_now(context, agent, turn, batch, launch.interrupt)
+        return mail_cases.deliver_now(context, agent, turn, batch, launch.interrupt)
     launch.interrupt(context.data.runs / turn.name)
     return sent
 

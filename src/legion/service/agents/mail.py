@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from legion.domain.agents import agent as rules
-from legion.domain.agents import mail as rules_of_mail
+from legion.domain.agents import mail as mail_rules
 from legion.domain.agents.agent import ROOT, Agent
 from legion.domain.agents.extra_rights import tells
 from legion.domain.agents.mail import Delivery, Message, MessageKind
@@ -18,7 +18,7 @@ from legion.domain.runs import Run
 from legion.jobs.agent import extra_rights, mail_prompt
 from legion.jobs.context import Context
 from legion.runner import launch
-from legion.service.agents import tell as telling
+from legion.service.agents import tell as ticket_messages
 from legion.service.agents.listing import AgentLines, message_lines
 from legion.store.board import questions
 from legion.store.database.transactions import Transaction
@@ -67,7 +67,7 @@ def deliver_now(
         names = agents.names(tx)
     name = batch[-1].id
     reached = way(folder, name, "\n\n".join(mail_prompt.framed(agent, names, one, long_ones) for one in batch))
-    delivered = telling.wait_for_delivery(folder, name, telling.PATIENCE) if reached else False
+    delivered = ticket_messages.wait_for_delivery(folder, name, ticket_messages.PATIENCE) if reached else False
     if not reached:
         with context.store.write() as tx:
             for one in mail.of_batch(tx, agent.id, name):
@@ -139,14 +139,14 @@ def _refuse_ping_pong(context: Context, caller: str, to: str) -> None:
         return
     with context.store.write() as tx:
         agent = addressee(context, tx, caller, to)
-        talk = mail.between(tx, caller, agent.id, limit=rules_of_mail.TALK)
-        if not rules_of_mail.quarrels(talk, tx.now):
+        talk = mail.between(tx, caller, agent.id, limit=mail_rules.TALK)
+        if not mail_rules.quarrels(talk, tx.now):
             return
         pair = "-".join(sorted((caller, agent.id)))
         asked = [questions.by_key(tx, f"quarrel-{pair}-{message.number}") for message in talk]
         allowed = [place for place, one in enumerate(asked, start=1) if one is not None and one.choice == GO_ON]
         talk = talk[allowed[-1] :] if allowed else talk
-        if not rules_of_mail.quarrels(talk, tx.now):
+        if not mail_rules.quarrels(talk, tx.now):
             return
         mine = agents.get(tx, caller)
         question = questions.ask(

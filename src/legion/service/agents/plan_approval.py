@@ -14,7 +14,7 @@ from legion.domain.tickets.ticket import State, Ticket, Unpark
 from legion.jobs.agent import plan_approval
 from legion.jobs.agent.plan_approval import LONGEST_SHOWN, PATIENCE
 from legion.jobs.context import Context
-from legion.service.agents import mail as mailing
+from legion.service.agents import mail as mail_cases
 from legion.service.agents.claim import END, standing
 from legion.service.agents.mail import remembered, repeated
 from legion.store.board import plan_approvals, questions, tickets
@@ -27,7 +27,7 @@ from legion.wire.words import names_a_ticket
 
 def propose(context: Context, caller: str, wanted: Plan) -> Sent:
     """Send a standing agent's plan to its parent, which approves or rejects it."""
-    text = mailing.checked(wanted.text)
+    text = mail_cases.checked(wanted.text)
     with context.store.write() as tx:
         if (first := repeated(tx, caller, wanted.request)) is not None:
             return Sent(**first)

@@ -117,16 +117,16 @@ def add(context: Context, request: AddProject) -> ProjectAdded:
 
 
 def _moved_from(context: Context, facts: RepositoryFacts) -> Project | None:
-    """The project whose repository was here before it was moved: its folder is gone, and this one has its commits."""
+    """The project whose repository was moved here: its old folder is missing, and this one has its commits."""
     with context.store.read() as tx:
-        gone = [project for project in projects.all(tx) if not Path(project.common_dir).exists()]
+        missing = [project for project in projects.all(tx) if not Path(project.common_dir).exists()]
     here = History(facts.common_dir)
-    candidates = [project for project in gone if project.person_tip and here.resolve(project.person_tip)]
+    candidates = [project for project in missing if project.person_tip and here.resolve(project.person_tip)]
     return candidates[0] if len(candidates) == 1 else None
 
 
 def _take_over(context: Context, project: Project, facts: RepositoryFacts) -> Project:
-    """The worktrees stay where they are: they belong to the hub, not to the person's folder."""
+    """Record the new folder. The worktrees stay where they are: they belong to the hub, not to the person's folder."""
     with context.store.write() as tx:
         current = projects.get(tx, project.id)
         here = replace(current, root=str(facts.root), common_dir=str(facts.common_dir))

@@ -29,7 +29,7 @@ from legion.jobs.agent.model_access import GatewayAccess, NoModelAccess
 from legion.jobs.agent.spec import agent
 from legion.jobs.context import Context
 from legion.jobs.scheduling import provider_waits
-from legion.jobs.supervise import usage as spending
+from legion.jobs.supervise import usage as run_usage
 from legion.service.projects import registry as project_cases
 from legion.store.work import runs, usage
 from legion.system import files
@@ -104,7 +104,7 @@ def _remove(context: Context, wanted: RemoveProvider) -> Done:
 
 
 def listed(context: Context) -> Providers:
-    spending.catch_up(context)
+    run_usage.catch_up(context)
     with context.store.read() as tx:
         limits = usage.limits(tx)
     chosen = _chosen(context)

@@ -46,12 +46,12 @@ def try_out(context: Context, wanted: TryProvider) -> ProviderAnswer:
     address = lifecycle.ensure(folder, context.user.daemon.gateway_port)
     run = f"test-{uuid.uuid4()}"
     token = grant(folder, Pass(run=run, ticket=0, project=0, agent="", provider=wanted.name))
-    began = time.monotonic()
+    started = time.monotonic()
     try:
         answer = _ask(address.url, token, model, one)
     finally:
         revoke(folder, run)
-    ms = round(1000 * (time.monotonic() - began))
+    ms = round(1000 * (time.monotonic() - started))
     ok = answer.status == 200
     message = f"{wanted.name} answers for {model} in {ms} ms." if ok else _trouble(wanted.name, model, answer)
     if ok and (woken := provider_waits.go_on(context)):

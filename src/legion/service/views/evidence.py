@@ -119,5 +119,5 @@ def _landed_on(
 
 def _attempt_started(history: Sequence[Event]) -> float:
     """When the latest attempt started: older results are about an earlier change."""
-    began = [event.at for event in history if event.kind is EventKind.RUN_STARTED and not event.data.get("role")]
-    return max(began, default=0.0)
+    started = [event.at for event in history if event.kind is EventKind.RUN_STARTED and not event.data.get("role")]
+    return max(started, default=0.0)

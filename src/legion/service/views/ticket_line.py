@@ -132,7 +132,7 @@ class TicketLines:
     def _reviewing(self, ticket: Ticket, run: Run | None) -> str:
         if run is None or not run.role:
             hold = self._context.live.scheduler.holds.get(ticket.id)
-            return f"{hold.why}{self._resumes(hold)}" if hold is not None else "waits for a reviewer"
+            return f"{hold.why}{self._starts(hold)}" if hold is not None else "waits for a reviewer"
         return f"{run.role} reads it for {self._now - run.started_at:.0f} s"
 
     def _waiting(self, ticket: Ticket, held_up: tuple[int, ...]) -> str:
@@ -153,16 +153,16 @@ class TicketLines:
         if project and (same := self._same_files(project, ticket)):
             return f"waits for {_numbers(same)}, at work on the same files"
         if (hold := self._context.live.scheduler.holds.get(ticket.id)) is not None:
-            return f"{hold.why}{self._resumes(hold)}"
+            return f"{hold.why}{self._starts(hold)}"
         if ticket.id in self._active:
             return "its last run is being stopped"
         if ticket.spec.driver == STANDING:
             return "waits until a standing agent claims it"
         return "waits for a free slot"
 
-    def _resumes(self, hold: HoldReason) -> str:
+    def _starts(self, hold: HoldReason) -> str:
         when = moment(hold.until, self._now) if hold.rule is not Rule.ONE_BY_ONE else ""
-        return f"; resumes {when}" if when else ""
+        return f"; starts {when}" if when else ""
 
     def _same_files(self, project: Project, ticket: Ticket) -> tuple[int, ...]:
         # A project whose settings cannot be read starts nothing at all.

@@ -14,7 +14,7 @@ from legion.domain.tickets.spec import TicketSpec
 from legion.domain.tickets.ticket import Ticket
 from legion.jobs.context import Context, ProjectContext
 from legion.jobs.workspace.save import worktree_name
-from legion.service import questions as asking
+from legion.service import questions as question_cases
 from legion.service.shared.fragments import event_line, run_line, usage_line
 from legion.service.tickets import crews, review
 from legion.service.views import evidence
@@ -42,7 +42,7 @@ def ticket_page(context: Context, ticket_id: int) -> TicketPage:
         names = {project.id: project.name for project in projects.all(tx)}
         spent = usage.of_runs(tx, [run.id for run in all_runs])
         asked = [question for question in questions.open_ones(tx) if question.ticket == ticket_id]
-        waiting = asking.lines(tx, asked)
+        waiting = question_cases.lines(tx, asked)
         read = verdicts.of_ticket(tx, ticket_id)
         undone_by = [other.id for other in tickets.undoing(tx, ticket_id)]
         plan = plan_approvals.of_ticket(tx, ticket_id)

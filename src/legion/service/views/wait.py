@@ -42,12 +42,12 @@ def wait(
     deadline = time.monotonic() + min(timeout, _LONGEST)
     project = project_cases.find(context, cwd).id if cwd and not ids else None
     while True:
-        began = time.monotonic()
+        started = time.monotonic()
         state = _state(context, project, ids)
         if state.settled:
             return state
         if state.last_event > after_event:
-            time.sleep(min(_PAUSE_FACTOR * (time.monotonic() - began), _LONGEST_PAUSE))
+            time.sleep(min(_PAUSE_FACTOR * (time.monotonic() - started), _LONGEST_PAUSE))
             return state
         if not news.wait(state.last_event, deadline - time.monotonic()):
             return state
