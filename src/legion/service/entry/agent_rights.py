@@ -1,6 +1,6 @@
 """The service as an agent may use it: its own project's board, its own tickets, and nothing wider than it has itself.
 
-A row that is not overridden here checks the caller's rights in its use case. A row that is not open to agents is refused.
+A row that is not overridden here checks the caller's rights in its use case. A row that is closed to agents is refused.
 """
 
 from __future__ import annotations
