@@ -1,8 +1,8 @@
 """Legion's tools over MCP (streamable HTTP), for programs that are not driven through their own SDK.
 
 Behind the guard like every route: the bearer token identifies the caller. No session is kept, so a restart loses none.
-Served by the daemon itself: a separate process would cost 80 MB for a feature that may not be used. The library is imported
-at the first request, because its import takes longer than the rest of the start.
+Served by the daemon itself: a separate process would cost 80 MB for a feature that may not be used. The library is
+imported at the first request, because its import takes longer than the rest of the start.
 """
 
 from __future__ import annotations
