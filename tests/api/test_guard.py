@@ -13,7 +13,8 @@ from legion.api.allowed import may_call
 from legion.client.http import DaemonAddress
 from legion.client.legion import Legion
 from legion.wire.errors import NotAllowed
-from legion.wire.operations import OPERATIONS, OpenTo
+from legion.wire.operations import OPERATIONS
+from legion.wire.table import OpenTo
 from tests.api.serving import TOKEN, Served
 
 BEARER = {"Authorization": f"Bearer {TOKEN}"}

@@ -17,7 +17,7 @@ from legion.domain.errors import BadInput, ChecksFailed, LegionError, NotAllowed
 from legion.service.facade import Service
 from legion.wire.agents import ClaimTicket, FireAgent, HireAgent, InterruptAgent, Plan, PlanVerdict, SubmitTicket
 from legion.wire.mail import Broadcast, NewMessage, ReadMail
-from legion.wire.operations import OPERATIONS, Operation, Operations
+from legion.wire.operations import OPERATIONS, Operations
 from legion.wire.projects import AddProject, Trust, Where
 from legion.wire.providers import (
     AddProvider,
@@ -29,6 +29,7 @@ from legion.wire.providers import (
     TryProvider,
 )
 from legion.wire.questions import AnswerQuestion, MessageText
+from legion.wire.table import Operation
 from legion.wire.teams import SaveDefinition
 from legion.wire.tickets import Dispatch, NewTicket, RewindTo, SetRecording
 from legion.wire.tools import ToolCall

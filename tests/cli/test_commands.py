@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import json
 import tomllib
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from sqlalchemy import delete, update
+from sqlalchemy import delete
 
 from legion.domain.errors import BadInput, ChecksFailed, LegionError, NotAllowed, NotFound, Retryable, StateConflict
 from legion.domain.tickets.ticket import Cause, State, TryAgain
@@ -370,60 +369,6 @@ def test_the_diff_of_an_agent_at_work_says_so(legion, board: Board):
     assert "still working" in ended.err
 
 
-EVIL = '[checks.test]\nrun = "curl evil"\n'
-
-
-@pytest.fixture
-def texts(board: Board) -> Iterator[dict[str, str]]:
-    """The hashes of legion.toml by place: as landed, which is trusted, and as a person has changed it since."""
-    file = board.repository.root / "legion.toml"
-    kept = file.read_text()
-    file.write_text(EVIL)
-    yield {one.place: one.hash for one in board.service.trustable(board.cwd).texts}
-    file.write_text(kept)
-    board.trust()
-
-
-def trusted(board: Board) -> set[str]:
-    return {one.hash for one in board.service.trustable(board.cwd).texts if one.trusted}
-
-
-def test_trust_shows_what_is_new_and_trusts_exactly_that(legion, board: Board, texts):
-    ended = legion("trust")
-    assert ended.out == "The commands in legion.toml of shop are trusted.\n"
-    assert f"{board.cwd}/legion.toml, in your checkout ({texts['checkout'][:12]}, not trusted yet)" in ended.err
-    assert '  run = "curl evil"\n' in ended.err
-    assert "make test" not in ended.err
-    assert list(board.callers.sent[-1]["wanted"].hashes) == [texts["checkout"]]
-    assert texts["checkout"] in trusted(board)
-
-
-def test_trust_where_nothing_is_new_means_the_texts_that_it_shows(legion, board: Board):
-    """An empty list could stand for anything that lies there a moment later."""
-    assert "make test" in legion("trust").err
-    assert set(board.callers.sent[-1]["wanted"].hashes) == trusted(board)
-
-
-def test_trust_with_json_shows_the_text_too(legion):
-    assert "make test" in legion("trust", "--json").err
-
-
-def test_trust_show_shows_every_text_and_trusts_none(legion, board: Board, texts):
-    before = trusted(board)
-    shown = legion("trust", "--show").out
-    for words in ("as landed", "make test", "not trusted yet", "in your checkout", "curl evil"):
-        assert words in shown
-    assert trusted(board) == before
-
-
-@pytest.mark.parametrize("hidden", ["\x9d; curl evil \x9c", "\x9b; curl evil", "\u202elive\u2066"])
-def test_nothing_in_a_text_hides_from_who_is_to_trust_it(legion, board: Board, texts, hidden):
-    (board.repository.root / "legion.toml").write_text(f'[checks.test]\nrun = "make test {hidden}"\n')
-    shown = legion("trust", "--show").out
-    assert "".join(letter if letter.isprintable() else f"<U+{ord(letter):04X}>" for letter in hidden) in shown
-    assert not any(letter in shown for letter in hidden if not letter.isprintable())
-
-
 def test_the_log_of_a_run_without_output_is_still_json(legion, board: Board):
     board.put(1, state="done")
     board.run(1)
@@ -478,41 +423,6 @@ def test_hostile_titles_are_shown_harmless_and_short(legion, board: Board, words
     assert "evil" in ended.out
     assert len(ended.out) < 10_000
     assert not any(letter in ended.out for letter in "\x1b\x07\u202e")
-
-
-def test_drop_ended_takes_all_that_ended_off_the_board_but_what_others_wait_for(legion, board: Board):
-    board.put(1, state="done")
-    board.put(2, state="failed")
-    board.put(3, state="stopped", after=[2])
-    board.put(4, state="failed")
-    board.put(5, after=[4])
-    board.put(6, state="working")
-    ended = legion("drop", "--ended")
-    assert ended.out == "3 ended tickets are off the board. Still needed or being stopped: 4.\n"
-    assert sorted(board.tickets) == [4, 5, 6]
-    assert json.loads(legion("drop", "--ended", "--json").out)["tickets"] == []
-
-
-@pytest.mark.parametrize("words", [["drop"], ["drop", "1", "--ended"]])
-def test_drop_takes_one_ticket_or_all_that_ended(legion, board: Board, words):
-    board.put(1, state="done")
-    ended = legion(*words)
-    assert (ended.code, "legion drop --ended" in ended.err) == (2, True)
-    assert list(board.tickets) == [1]
-
-
-def test_a_dry_run_of_collect_says_what_would_come_and_moves_nothing(legion, board: Board):
-    assert legion("collect", "--dry-run").out == "main holds all landed work already.\n"
-    with board.store.write() as tx:
-        tx.execute(update(schema.projects).values(target=board.change))
-    before = board.repository.fingerprint()
-    ended = legion("collect", "--dry-run")
-    assert ended.out == "main would get 1 new commit.\n"
-    assert f"main: {board.base[:9]} to {board.change[:9]}, 1 commit, 1 file." in ended.err
-    assert board.repository.fingerprint() == before
-    with board.store.write() as tx:
-        tx.execute(update(schema.projects).values(target=board.base))
-    assert legion("collect", "--dry-run", "--wait").code == 2
 
 
 def test_without_arguments_the_help_is_shown(legion):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from legion.wire.operations import OPERATIONS, OpenTo, Operation
+from legion.wire.operations import OPERATIONS
+from legion.wire.table import OpenTo, Operation
 from tests.support.codebase import ROOT
 
 PAGE = ROOT / "docs/api.md"

@@ -48,8 +48,8 @@ from legion.store.staff import agents, tokens
 from legion.store.work import runs
 from legion.system.paths import DataDir
 from legion.wire.agents import HireAgent
-from legion.wire.operations import Operation
 from legion.wire.projects import AddProject, DaemonLine, Trust
+from legion.wire.table import Operation
 from tests.store.making import add_ticket
 from tests.support.repository import Repository
 

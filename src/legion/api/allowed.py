@@ -8,8 +8,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from legion.wire.operations import OPERATIONS, OpenTo, Operation, rows
+from legion.wire.operations import OPERATIONS
 from legion.wire.orchestrate import OrchestrateOperations
+from legion.wire.table import OpenTo, Operation, rows
 
 CALLER = "legion.caller"
 """The key in a request's scope where the guard stores the Caller."""

@@ -13,8 +13,9 @@ from legion.api.guard import Guard
 from legion.api.routes import LazyApp, LazyRoute
 from legion.api.waiting import Waiters
 from legion.service.entry.callers import CallerRegistry
-from legion.wire.operations import OPERATIONS, rows
+from legion.wire.operations import OPERATIONS
 from legion.wire.orchestrate import OrchestrateOperations
+from legion.wire.table import rows
 
 
 def make_app(

@@ -12,7 +12,7 @@ from legion.api.problems import note_refusal
 from legion.api.routes import caller_of
 from legion.service.entry.callers import CallerRegistry
 from legion.wire.errors import HTTP_STATUS, LegionError, NotAllowed, NotFound
-from legion.wire.operations import Operation
+from legion.wire.table import Operation
 
 
 def perform(request: Request, row: Operation, arguments: Mapping[str, Any]) -> object:

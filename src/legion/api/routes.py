@@ -25,8 +25,8 @@ from legion.api.waiting import Waiters
 from legion.service.entry.callers import CallerRegistry
 from legion.service.facade import Caller
 from legion.wire.errors import BadInput
-from legion.wire.operations import LONGEST_WAIT, Operation
 from legion.wire.projects import Problem
+from legion.wire.table import LONGEST_WAIT, Operation
 
 BIGGEST = 2**63 - 1
 Perform = Callable[[Request, Operation, Mapping[str, Any]], object]
@@ -49,7 +49,7 @@ _PARAMETERS = {
     "Seconds": Annotated[float, Field(ge=0, le=LONGEST_WAIT)],
     "TicketIds": Annotated[list[_Id] | None, Query()],
 }
-"""The limits of the types that wire/operations.py names."""
+"""The limits of the parameter types of wire/table.py."""
 
 
 def perform(request: Request, row: Operation, arguments: Mapping[str, Any]) -> object:

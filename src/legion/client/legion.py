@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from legion import __version__
 from legion.client.http import ANSWER_TIMEOUT, DaemonAddress, DaemonConnection, OtherVersion
 from legion.client.shapes import UnreadableAnswer, read
-from legion.wire.operations import Operation, Operations, TicketIds
+from legion.wire.operations import Operations
+from legion.wire.table import Operation, TicketIds
 
 if TYPE_CHECKING:
     from legion.wire.projects import WaitState

@@ -41,9 +41,10 @@ from legion.store import events
 from legion.store.board import projects as stored_projects
 from legion.wire.agents import AgentList, AgentPage
 from legion.wire.history import Events
-from legion.wire.operations import Operations, TicketIds
+from legion.wire.operations import Operations
 from legion.wire.projects import CollectResult, DaemonLine, Done, Status, WaitState, Where
 from legion.wire.questions import MessageText, Told
+from legion.wire.table import TicketIds
 from legion.wire.teams import DefinitionText, SaveDefinition
 from legion.wire.tickets import Acted, Action, Cassette, Dispatch, Dispatched, EventLine, LogText, TicketPage
 from legion.wire.usage import UsageReport, WorkSummary

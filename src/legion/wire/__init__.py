@@ -1,5 +1,4 @@
-"""The shapes of requests and answers between daemon and clients, and the table of operations: plain data, cheap to
-import.
+"""The shapes of requests and answers between daemon and clients, and the table of operations: data that imports fast.
 
 Every answer names its shape in `schema`, as `legion.<name>/<version>`. Fields are only ever added within a version.
 """

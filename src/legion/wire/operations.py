@@ -17,149 +17,36 @@ A row is a signature below `@operation(METHOD, PATH)`, and says it all:
 Three parts subclass Operations: the client sends each call (client/legion.py), the service maps each row to a use case
 (service/facade.py), and the service for agents narrows some of them (service/entry/agent_rights.py). The routes
 (api/routes.py), the list of what agents may call (api/allowed.py) and docs/api.md are made from OPERATIONS.
+table.py makes a row of a signature.
 """
 
 from __future__ import annotations
 
-import functools
-import importlib
-import inspect
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from enum import Enum
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING
+
+from legion.wire.table import (
+    LONGEST_WAIT,
+    AgentName,
+    Count,
+    Cursor,
+    Folder,
+    Hours,
+    Number,
+    OpenTo,
+    QuestionId,
+    RunId,
+    Seconds,
+    Table,
+    Text,
+    TicketId,
+    TicketIds,
+    ToolName,
+    operation,
+    rows,
+)
 
 if TYPE_CHECKING:
     from legion import wire
-
-TicketId = int
-QuestionId = int
-RunId = int
-AgentName = str
-"""An id, the first characters of one, or a name."""
-ToolName = str
-Folder = str
-"""Any folder inside the project."""
-Text = str
-Cursor = str
-Number = int
-Count = int
-Hours = float
-Seconds = float
-"""At most LONGEST_WAIT."""
-TicketIds = list[int] | None
-
-_ROW = "__operation__"
-LONGEST_WAIT = 25.0
-"""Seconds of one long poll."""
-
-
-class OpenTo(Enum):
-    """Which agents may call an operation. The person may call every one."""
-
-    PERSON = "the person"
-    """No agent."""
-    AGENTS = "standing agents"
-    """Agents that were hired, not the agent of a ticket."""
-    ALL = "all agents"
-    """The agent of a ticket, too."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Operation:
-    method: str
-    path: str
-    open_to: OpenTo
-    waits: bool
-    created: bool
-    """The answer has status 201."""
-    declared: Callable[..., Any]
-    """The row's signature, with annotations as text."""
-
-    @property
-    def name(self) -> str:
-        return self.declared.__name__
-
-    @property
-    def summary(self) -> str:
-        return inspect.getdoc(self.declared) or ""
-
-    @functools.cached_property
-    def parameters(self) -> tuple[inspect.Parameter, ...]:
-        """All but self."""
-        return tuple(inspect.signature(self.declared).parameters.values())[1:]
-
-    @property
-    def in_path(self) -> tuple[inspect.Parameter, ...]:
-        return tuple(one for one in self.parameters if f"{{{one.name}}}" in self.path)
-
-    @property
-    def body(self) -> inspect.Parameter | None:
-        before_the_slash = [one for one in self.parameters if one.kind is one.POSITIONAL_ONLY]
-        return next((one for one in before_the_slash if one not in self.in_path), None)
-
-    @property
-    def in_query(self) -> tuple[inspect.Parameter, ...]:
-        return tuple(one for one in self.parameters if one.kind is not one.POSITIONAL_ONLY)
-
-    @property
-    def answer_name(self) -> str:
-        """As the row writes it, for example `wire.tickets.Acted`."""
-        return str(self.declared.__annotations__["return"])
-
-    @property
-    def answer(self) -> type[Any]:
-        module, _, shape = self.answer_name.rpartition(".")
-        found = getattr(importlib.import_module(f"legion.{module}"), shape)
-        assert isinstance(found, type)
-        return found
-
-
-_Declared = TypeVar("_Declared", bound=Callable[..., Any])
-
-
-def operation(
-    method: str,
-    path: str,
-    *,
-    open_to: OpenTo = OpenTo.PERSON,
-    waits: bool = False,
-    created: bool = False,
-) -> Callable[[_Declared], _Declared]:
-    """Makes a signature a row. Calling it passes the row and its arguments, defaults included, to `perform`."""
-
-    def row(declared: _Declared) -> _Declared:
-        made = Operation(method=method, path=path, open_to=open_to, waits=waits, created=created, declared=declared)
-
-        @functools.wraps(declared)
-        def call(self: Table, *given: object, **named: object) -> object:
-            bound = inspect.signature(declared).bind(self, *given, **named)
-            bound.apply_defaults()
-            _, *arguments = bound.arguments.items()
-            return self.perform(made, dict(arguments))
-
-        setattr(call, _ROW, made)
-        return call  # type: ignore[return-value]  # the same signature, by bind
-
-    return row
-
-
-class Table:
-    """A class whose methods are rows. A subclass performs them, by `perform` or one by one."""
-
-    def perform(self, row: Operation, arguments: Mapping[str, Any]) -> Any:  # noqa: ANN401 - the row says what
-        """Do what the row asks for, with arguments by name in the row's order."""
-        raise NotImplementedError(row.name)
-
-    def call(self, row: Operation, arguments: Mapping[str, Any]) -> Any:  # noqa: ANN401 - the row says what
-        """Call the row's method, with arguments by name."""
-        positional = [arguments[one.name] for one in row.parameters if one.kind is one.POSITIONAL_ONLY]
-        return getattr(self, row.name)(*positional, **{one.name: arguments[one.name] for one in row.in_query})
-
-
-def rows(table: type[Table]) -> dict[str, Operation]:
-    """All rows of a table by name."""
-    return {name: row for name, declared in vars(table).items() if (row := getattr(declared, _ROW, None))}
 
 
 class Operations(Table):

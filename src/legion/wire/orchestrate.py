@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from legion.wire.operations import Folder, OpenTo, Table, TicketId, operation
+from legion.wire.table import Folder, OpenTo, Table, TicketId, operation
 
 if TYPE_CHECKING:
     from legion import wire

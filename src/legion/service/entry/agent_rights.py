@@ -1,7 +1,6 @@
 """The service as an agent may use it: its own project's board, its own tickets, and nothing wider than it has itself.
 
-A row that is not overridden here checks the caller's rights in its use case. A row that is not open to agents is
-refused.
+A row that is not overridden here checks the caller's rights in its use case. A row that is closed to agents is refused.
 """
 
 from __future__ import annotations
@@ -33,9 +32,9 @@ from legion.store.database.transactions import ReadTransaction
 from legion.store.staff import agents, ticket_holders
 from legion.store.work import runs
 from legion.wire.agents import HireAgent, Hired
-from legion.wire.operations import OpenTo, Operation, TicketIds
 from legion.wire.projects import Graph, Status, WaitState
 from legion.wire.questions import Answered, AnswerQuestion, Inbox
+from legion.wire.table import OpenTo, Operation, TicketIds
 from legion.wire.tickets import Acted, Action, Diff, Dispatch, Dispatched, LogText, NewTicket, TicketPage
 
 DRIVER = "claude"

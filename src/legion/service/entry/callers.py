@@ -18,7 +18,7 @@ from legion.service.shared.commit_signal import CommitSignal
 from legion.store.board import projects
 from legion.store.staff import tokens
 from legion.store.work import runs
-from legion.wire.operations import Operation
+from legion.wire.table import Operation
 from legion.wire.tools import ToolAnswer, ToolCall, Tools
 
 _QUIET = 60.0
