@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import select
 import signal
@@ -53,7 +54,7 @@ def test_the_fork_server_that_is_forked_with_its_daemon_is_where_an_execd_one_is
     with squad(tmp_path / "plain", launch=PLAIN) as plain:
         ours, theirs = forked.fork_server(), plain.fork_server()
         for one, server in ((forked, ours), (plain, theirs)):
-            until_seen(one, lambda pid=server.pid: ignores_deaths(pid), "a fork server that listens")
+            until_seen(one, functools.partial(ignores_deaths, server.pid), "a fork server that listens")
         assert standing(forked, ours) == standing(plain, theirs)
         assert [os.getsid(one.pid) for one in (ours, theirs)] == [ours.pid, theirs.pid]
         assert shown(ours.pid, forked)[:-1] == shown(theirs.pid, plain)[:-1]
