@@ -45,6 +45,7 @@ def test_a_forked_daemon_is_where_a_plain_one_is(forked: Squad, tmp_path: Path):
     with squad(tmp_path / "plain", launch=PLAIN) as plain:
         assert isinstance(plain.process, subprocess.Popen)
         assert standing(forked) == standing(plain)
+        assert forked.process is not None
         assert shown(forked.process.pid, forked) == shown(plain.process.pid, plain)
         assert forked.log.splitlines()[0].startswith("Starting Legion service")
 
