@@ -18,7 +18,8 @@ _LINE = re.compile(r"^\s*([0-9.]+)s (call|setup|teardown)\s+(\S.*)$")
 
 
 def main(paths: list[str]) -> int:
-    workers = subprocess.run([ROOT / "tools/test-workers.sh"], capture_output=True, text=True, check=True).stdout.strip()
+    chosen = subprocess.run([ROOT / "tools/test-workers.sh"], capture_output=True, text=True, check=True)
+    workers = chosen.stdout.strip()
     argv = [sys.executable, "-m", "pytest", "-n", workers, "--dist", "worksteal", f"--durations={COUNT}", *paths]
     with subprocess.Popen(argv, cwd=ROOT, stdout=subprocess.PIPE, text=True) as tests:
         assert tests.stdout is not None

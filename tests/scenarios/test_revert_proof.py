@@ -15,10 +15,14 @@ WORDS = {"words.txt": "one\ntwo\nthree\nfour\nfive\nsix\nseven\neight\nnine\n"}
 PROOF = "sh tests/one.sh"
 
 
-def test_lines_that_nobody_misses_are_shown_as_unproven(make: Callable[..., Project]):
+def test_lines_that_no_proof_needs_are_shown_and_so_is_a_proof_that_was_green_before(make: Callable[..., Project]):
     project = make(CONFIG, files=WORDS)
     ticket = project.dispatch(
-        "shout", AGENT, prove=[PROOF, "test -e words.txt"], criteria="One is loud\nWords stay", files=["tests/**"]
+        "shout",
+        AGENT,
+        prove=[PROOF, "Words stay :: test -e words.txt"],
+        criteria="One is loud\nWords stay",
+        files=["tests/**"],
     )
     page = project.until(ticket, "done")
     found = page.reversal
@@ -28,17 +32,10 @@ def test_lines_that_nobody_misses_are_shown_as_unproven(make: Callable[..., Proj
     shown = project.squad.cli("ticket", str(ticket), cwd=project.repository.root).stdout
     assert "unproven  words.txt:9, 1 line" in shown
     assert "passes without the change  test -e words.txt" in shown
+    assert [(one.backing, one.idle) for one in page.evidence][1:] == [("proven", True)]
+    assert "which also passes without the change" in shown
     assert {receipt.verdict for receipt in page.receipts} == {"green"}
     assert project.landed("words.txt") == WORDS["words.txt"].replace("one", "ONE").replace("nine", "NINE")
-
-
-def test_a_proof_that_was_green_before_is_said_beside_its_criterion(make: Callable[..., Project]):
-    project = make(CONFIG)
-    ticket = project.dispatch("idle", "echo x > x.txt", criteria="It works", prove=["works :: true"])
-    page = project.until(ticket, "done")
-    assert [(one.backing, one.idle) for one in page.evidence] == [("proven", True)]
-    shown = project.squad.cli("ticket", str(ticket), cwd=project.repository.root).stdout
-    assert "which also passes without the change" in shown
 
 
 def test_without_proofs_the_checks_are_tried(make: Callable[..., Project]):

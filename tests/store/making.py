@@ -6,18 +6,22 @@ import os
 import signal
 from collections.abc import Callable
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
-from sqlalchemy import insert, update
+from sqlalchemy import create_engine, insert, update
 
 from legion.domain.projects import ConfigOrigin, Project
 from legion.domain.tickets.spec import TicketSpec
 from legion.domain.tickets.ticket import Change, Land, Propose, Prove, Start, State, Stop, Ticket
 from legion.store.board import projects, tickets
 from legion.store.database import schema
+from legion.store.database.migrations import SHIPPED, Migration, parse
 from legion.store.database.transactions import Store, Transaction
 from legion.system import crash
 from legion.system.crash import Point
+
+DATA = Path(__file__).with_name("data")
 
 COMMIT = "c" * 40
 TREE = "d" * 40
@@ -126,3 +130,20 @@ def dies_at(point: Point, work: Callable[[], None]) -> None:
         work()
 
     assert in_a_process(armed) == -signal.SIGKILL
+
+
+def data_of(step: Migration) -> tuple[str, ...]:
+    """What a database of this step's schema can hold and one of the step before cannot."""
+    file = DATA / f"{step.number:04}.sql"
+    return parse(file.name, file.read_text()).statements
+
+
+def migrate_with_data(store: Store, url: str, last: int = len(SHIPPED)) -> None:
+    """As an older Legion left its database: step by step, with the data of each."""
+    engine = create_engine(url)
+    for step in SHIPPED[:last]:
+        store.migrate(SHIPPED[: step.number])
+        with engine.begin() as connection:
+            for statement in data_of(step):
+                connection.exec_driver_sql(statement)
+    engine.dispose()

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import create_engine
 
 from legion.domain.events import EventKind
 from legion.domain.tickets.ticket import Stop
@@ -17,24 +16,17 @@ from legion.store import board_records, events
 from legion.store.board import landings, tickets
 from legion.store.board_records import HEAD, IN_THE_HEAD, LEFT_OUT, NUMBERED, OF_TICKET, BoardCondition
 from legion.store.database import schema
-from legion.store.database.migrations import SHIPPED, parse
+from legion.store.database.migrations import SHIPPED
 from legion.store.database.transactions import Store, sqlite_url
 from legion.store.work import rewinds, runs
-from tests.store.making import add_project, add_ticket
-
-DATA = Path(__file__).with_name("data")
+from tests.store.making import add_project, add_ticket, migrate_with_data
 
 
 @pytest.fixture
-def full(migrated_url: str) -> Store:
+def full(database_url: str) -> Store:
     """A database with something in every table."""
-    store = Store(migrated_url)
-    engine = create_engine(migrated_url)
-    file = DATA / f"{SHIPPED[-1].number:04}.sql"
-    with engine.begin() as connection:
-        for statement in parse(file.name, file.read_text()).statements:
-            connection.exec_driver_sql(statement)
-    engine.dispose()
+    store = Store(database_url)
+    migrate_with_data(store, database_url)
     return store
 
 

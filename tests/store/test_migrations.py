@@ -7,7 +7,6 @@ and a function here that reads it in the present schema. A new step needs both.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -45,23 +44,9 @@ from legion.store.database.transactions import Store, Transaction
 from legion.store.staff import agents, mail
 from legion.store.work import claims, idempotency, runs, usage, watchdog
 from legion.system.crash import Point
-from tests.store.making import add_project, add_ticket, dies_at
+from tests.store.making import add_project, add_ticket, data_of, dies_at, migrate_with_data
 
-DATA = Path(__file__).with_name("data")
 NEXT = SHIPPED[-1].number + 1
-
-
-def data_of(step: Migration) -> tuple[str, ...]:
-    file = DATA / f"{step.number:04}.sql"
-    return parse(file.name, file.read_text()).statements
-
-
-def run_plain(url: str, statements: tuple[str, ...]) -> None:
-    engine = create_engine(url)
-    with engine.begin() as connection:
-        for statement in statements:
-            connection.exec_driver_sql(statement)
-    engine.dispose()
 
 
 def tables_of(url: str) -> set[str]:
@@ -75,9 +60,7 @@ def tables_of(url: str) -> set[str]:
 def old(request, database_url) -> Iterator[tuple[Store, Migration]]:
     """A database as an older Legion left it, with the data of all its steps, and the last of them."""
     store = Store(database_url)
-    for step in SHIPPED[: request.param.number]:
-        store.migrate(SHIPPED[: step.number])
-        run_plain(database_url, data_of(step))
+    migrate_with_data(store, database_url, request.param.number)
     yield store, request.param
     store.close()
 

@@ -54,12 +54,14 @@ def main(handle: int) -> None:
         importlib.import_module(name)
     prefork.warm()
     # A terminal's interrupt is for the tests, which still ask us how their daemons ended.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    on_interrupt = signal.signal(signal.SIGINT, signal.SIG_IGN)
     gc.collect()
     gc.freeze()
     with socket.socket(fileno=handle) as asks:
         wanted = _serve(asks)
     if wanted is not None:
+        # In the background of a shell it is ignored from the start.
+        signal.signal(signal.SIGINT, on_interrupt)
         _become(wanted)
 
 
@@ -97,7 +99,6 @@ def _serve(asks: socket.socket) -> Wanted | None:
 
 def _become(wanted: Wanted) -> None:
     """Everything that an exec would have made so; then it is that program, to the end of the interpreter."""
-    signal.signal(signal.SIGINT, signal.default_int_handler)
     _inherit(dict(zip(wanted.numbers, wanted.handles, strict=True)))
     os.chdir(wanted.cwd)
     sys.path[0] = wanted.cwd
