@@ -48,7 +48,7 @@ def run(folder: Path, report: Report) -> None:
     first = briefing.briefing(_TICKET, _CONFIG)
     report.value("rules of who builds", _tokens(briefing.RULES), "tokens", aim=250)
     report.value("briefing, beside the ticket's own words", _tokens(first) - words, "tokens", aim=300)
-    red = replace(_TICKET, attempt=2, feedback=feedback.red([_red()]))
+    red = replace(_TICKET, attempt=2, feedback=feedback.checks_failed([_red()]))
     after_red = _going_on(red) - _tokens(_red().tail)
     report.value("the next attempt, beside the output that was red", after_red, "tokens", aim=150)
     read = replace(_TICKET, attempt=2, feedback=feedback.reviewed("It leaks.", _FOUND))
@@ -71,7 +71,7 @@ def run(folder: Path, report: Report) -> None:
 
 
 def _going_on(ticket: Ticket) -> int:
-    return _tokens(briefing.going_on(ticket, _CONFIG, (), (), ()))
+    return _tokens(briefing.resume_text(ticket, _CONFIG, (), (), ()))
 
 
 def _matter() -> ReviewMaterial:

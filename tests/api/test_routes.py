@@ -14,7 +14,7 @@ import pytest
 from legion.client.http import UNKNOWN, DaemonAddress, NotRunning
 from legion.client.legion import Legion
 from legion.domain.errors import BadInput, ChecksFailed, LegionError, NotAllowed, NotFound, Retryable, StateConflict
-from legion.service.facade import Service
+from legion.service.operations import Service
 from legion.wire.agents import ClaimTicket, FireAgent, HireAgent, InterruptAgent, Plan, PlanVerdict, SubmitTicket
 from legion.wire.mail import Broadcast, NewMessage, ReadMail
 from legion.wire.operations import OPERATIONS, Operations

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from legion.wire.words import names_a_ticket
+from legion.wire.text import names_a_ticket
 
 
 @pytest.mark.parametrize("word", ["1", "12", "#12", "1234567", "#96975878", "#" + "9" * 18])

@@ -16,8 +16,8 @@ from legion.cli.base.output import (
     cut,
     duration,
     fine_duration,
-    harmless,
-    harmless_lines,
+    sanitize,
+    sanitize_lines,
     size,
     width,
     wrap,
@@ -35,29 +35,29 @@ def screen(columns: int = 80, **told) -> Screen:
 
 @given(HOSTILE)
 def test_a_harmless_line_holds_nothing_that_a_terminal_obeys(text: str):
-    for letter in harmless(text):
+    for letter in sanitize(text):
         assert unicodedata.category(letter) not in ("Cc", "Cf", "Cs", "Zl", "Zp")
 
 
 @given(HOSTILE)
 def test_harmless_lines_hold_nothing_that_a_terminal_obeys(text: str):
-    for line in harmless_lines(text):
+    for line in sanitize_lines(text):
         assert not [letter for letter in line if unicodedata.category(letter) in ("Cc", "Cf", "Cs", "Zl", "Zp")]
 
 
 @given(HOSTILE)
 def test_being_harmless_twice_changes_nothing(text: str):
-    assert harmless(harmless(text)) == harmless(text)
+    assert sanitize(sanitize(text)) == sanitize(text)
 
 
 @given(HOSTILE, st.integers(min_value=0, max_value=50))
 def test_what_is_cut_fits(text: str, columns: int):
-    assert width(cut(harmless(text), columns)) <= columns
+    assert width(cut(sanitize(text), columns)) <= columns
 
 
 @given(HOSTILE, st.integers(min_value=2, max_value=50))
 def test_what_is_wrapped_fits_and_loses_no_word(text: str, columns: int):
-    line = harmless(text)
+    line = sanitize(text)
     lines = wrap(line, columns)
     assert all(width(one) <= columns for one in lines)
     assert "".join("".join(lines).split()) == "".join(line.split())
@@ -65,7 +65,7 @@ def test_what_is_wrapped_fits_and_loses_no_word(text: str, columns: int):
 
 @given(st.lists(st.tuples(HOSTILE, HOSTILE, HOSTILE), max_size=8), st.integers(min_value=24, max_value=120))
 def test_a_table_fits_its_screen_and_keeps_its_rows(rows, columns: int):
-    cells = [[Cell(harmless(text)) for text in row] for row in rows]
+    cells = [[Cell(sanitize(text)) for text in row] for row in rows]
     lines = screen(columns).table(cells)
     assert len(lines) == len(rows)
     assert all(width(line) <= columns for line in lines)
@@ -77,7 +77,7 @@ def test_a_table_fits_its_screen_and_keeps_its_rows(rows, columns: int):
 
 @given(st.lists(HOSTILE, max_size=5), st.integers(min_value=20, max_value=60))
 def test_a_line_fits_its_screen(texts, columns: int):
-    assert width(screen(columns).line(*(Cell(harmless(text)) for text in texts), indent=2)) <= columns
+    assert width(screen(columns).line(*(Cell(sanitize(text)) for text in texts), indent=2)) <= columns
 
 
 @pytest.mark.parametrize(
@@ -96,15 +96,15 @@ def test_a_line_fits_its_screen(texts, columns: int):
     ],
 )
 def test_escapes_go_and_words_stay(text, shown):
-    assert harmless(text) == shown
+    assert sanitize(text) == shown
 
 
 def test_a_megabyte_is_looked_at_only_as_far_as_it_can_be_seen():
-    assert len(harmless("x" * 1_000_000)) < 10_000
+    assert len(sanitize("x" * 1_000_000)) < 10_000
 
 
 def test_tabs_and_carriage_returns_of_a_log_become_lines():
-    assert harmless_lines("10%\r50%\r\ndone\tnow") == ["10%", "50%", "done    now"]
+    assert sanitize_lines("10%\r50%\r\ndone\tnow") == ["10%", "50%", "done    now"]
 
 
 @pytest.mark.parametrize(

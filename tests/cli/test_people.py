@@ -13,7 +13,7 @@ from legion.domain.questions import QuestionKind
 from legion.wire.agents import HireAgent
 from legion.wire.projects import Done
 from legion.wire.providers import AddProvider, LimitLine, ProviderAnswer, ProviderLine, Providers
-from legion.wire.questions import Answered, Told
+from legion.wire.questions import Answered, Delivered
 from tests.support.board import Board
 
 
@@ -104,9 +104,9 @@ def test_half_a_command_is_refused(legion, words):
     assert ended.err.count("\n") == 1
 
 
-def told(*, heard: bool | None) -> Told:
+def told(*, heard: bool | None) -> Delivered:
     """What a real run answers is tested with one."""
-    return Told(ticket=1, run=1, heard=heard, message="It was sent.")
+    return Delivered(ticket=1, run=1, heard=heard, message="It was sent.")
 
 
 def test_words_are_passed_on_and_a_deaf_agent_is_a_failure(board: Board, legion):

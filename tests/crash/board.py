@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from legion.config.files import user as settings
-from legion.daemon.main import taken, wired
+from legion.daemon.main import locked, wired
 from legion.domain.errors import LegionError, Retryable
 from legion.jobs.background.housekeeping import Housekeeper, tidy
 from legion.jobs.context import Context
@@ -175,7 +175,7 @@ def look_again(ground: Ground) -> None:
 @contextlib.contextmanager
 def alive(ground: Ground) -> Iterator[tuple[Context, CommitSignal, Scheduler, Housekeeper]]:
     user = settings.load(ground.settings)
-    with taken(ground.data), wired(user, ground.data, "http://127.0.0.1:9") as all_parts:
+    with locked(ground.data), wired(user, ground.data, "http://127.0.0.1:9") as all_parts:
         yield all_parts
 
 
@@ -197,7 +197,7 @@ def commit_by_hand(ground: Ground) -> None:
 def _tidy(context: Context, cwd: str) -> None:
     # As the housekeeper does: what it does not get done costs only speed.
     with contextlib.suppress(LegionError):
-        tidy(context, context.workshop_of(registry.find(context, cwd)))
+        tidy(context, context.project_context_of(registry.find(context, cwd)))
 
 
 def _until_settled(context: Context, news: CommitSignal, ids: list[int]) -> None:

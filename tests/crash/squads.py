@@ -113,7 +113,7 @@ class Site:
 
     def check_runner(self) -> psutil.Process:
         """The runner of the one check that is being run."""
-        (run,) = [run for run in self.squad.data.runs.glob("check-*") if isinstance(launch.find(run), LivingRun)]
+        (run,) = [run for run in self.squad.data.runs.glob("check-*") if isinstance(launch.settle(run), LivingRun)]
         return psutil.Process(_fact(run, JournalKind.OPENED, "runner"))
 
     def everything(self) -> list[psutil.Process]:

@@ -51,7 +51,7 @@ def folder(tmp_path: Path) -> Path:
 
 def test_a_spec_of_version_1_is_run(folder: Path):
     shutil.copytree(V1 / "fresh", folder)
-    assert launch.find(folder) == FreshRun()
+    assert launch.settle(folder) == FreshRun()
     launcher = Launcher()
     launcher.start(folder)
     ended = launch.wait(folder)
@@ -63,7 +63,7 @@ def test_a_spec_of_version_1_is_run(folder: Path):
 
 def test_a_result_and_a_journal_of_version_1_are_read(folder: Path):
     shutil.copytree(V1 / "ended", folder)
-    found = launch.find(folder)
+    found = launch.settle(folder)
     assert isinstance(found, EndedRun)
     assert found.result.succeeded
     assert (found.result.run, found.result.ended_at) == ("ticket-7-run-8", 1763000004.0)
@@ -74,7 +74,7 @@ def test_a_result_and_a_journal_of_version_1_are_read(folder: Path):
 def test_a_journal_of_version_1_without_a_result_is_a_lost_run(folder: Path):
     shutil.copytree(V1 / "ended", folder)
     (folder / "result.json").unlink()
-    assert launch.find(folder) == launch.LostRun()
+    assert launch.settle(folder) == launch.LostRun()
 
 
 def test_a_runner_of_version_1_is_found_followed_and_stopped(folder: Path):
@@ -83,11 +83,11 @@ def test_a_runner_of_version_1_is_found_followed_and_stopped(folder: Path):
     assert runner.stdout is not None
     with runner.stdout as said:
         assert said.readline() == b"ready\n"
-    assert launch.find(folder) == LivingRun()
+    assert launch.settle(folder) == LivingRun()
     launcher = Launcher()
     launcher.start(folder)
     launcher.close()
-    assert launch.find(folder) == LivingRun(), "a second runner leaves it alone"
+    assert launch.settle(folder) == LivingRun(), "a second runner leaves it alone"
     assert launch.stop(folder)
     ended = launch.wait(folder)
     assert isinstance(ended, EndedRun)

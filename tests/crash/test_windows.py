@@ -125,4 +125,4 @@ def test_a_landing_of_the_persons_commits_alone_is_finished_whatever_they_ask_fo
     store.close()
     assert landing.landed
     assert project.target == landing.commit == (window.ground.hub / "refs/legion/target").read_text().strip()
-    assert not project.person_waiting
+    assert not project.upstream_pending

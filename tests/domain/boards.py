@@ -61,7 +61,7 @@ class World:
                 trusted=True,
                 baseline_known=False,
                 baseline_red=False,
-                person_waiting=False,
+                upstream_pending=False,
             )
             for number in range(1, chance.randint(1, 2) + 1)
         }
@@ -149,7 +149,7 @@ class World:
         assert project.trusted
         if ticket.state is State.QUEUED:
             assert not project.paused
-            assert not project.person_waiting
+            assert not project.upstream_pending
             assert command.kind is JobKind.CHECK or not (self._at_the_limit() and ticket.id in self.limited)
             assert all(self.tickets[other].state is State.DONE for other in ticket.spec.after)
             self._move(ticket.id, Start("target") if command.kind is JobKind.RUN else Inspect())
@@ -173,7 +173,7 @@ class World:
             job = (kind, ticket.id)
             if ticket.state not in (State.QUEUED, State.WORKING, State.CHECKING) or job in self.jobs:
                 continue
-            held = project.paused or project.person_waiting or not board.ready(ticket.spec.after, self.states())
+            held = project.paused or project.upstream_pending or not board.ready(ticket.spec.after, self.states())
             limited = kind is JobKind.RUN and self._at_the_limit() and ticket.id in self.limited
             if ticket.state is State.QUEUED and (held or limited):
                 continue
@@ -238,7 +238,7 @@ class World:
             case 2:  # the person changes legion.toml and trusts it later
                 self.projects[number] = replace(project, trusted=not project.trusted)
             case 3:
-                self.projects[number] = replace(project, person_waiting=True)
+                self.projects[number] = replace(project, upstream_pending=True)
             case 4 if live:
                 self._move(self.chance.choice(live).id, Park(ParkReason.PAUSED, "a person said so"))
             case 5 if live and self.chance.random() < 0.3:
@@ -284,7 +284,7 @@ class World:
                 self._move(ticket.id, Park(ParkReason.RED_BASELINE, "the target is red"))
             else:
                 self._move(ticket.id, next_try(ticket, "conflict", "f") if luck < 0.3 else Land("c"))
-        self.projects[project] = replace(self.projects[project], person_waiting=False)
+        self.projects[project] = replace(self.projects[project], upstream_pending=False)
 
     def _move(self, number: int, step: Step) -> None:
         before = self.tickets[number]

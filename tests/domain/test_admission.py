@@ -14,7 +14,7 @@ from legion.config.sections.limits import QuietHours
 from legion.domain.rules import Rule
 from legion.domain.runs import agent_seat
 from legion.domain.scheduling.admission import AdmissionRound, AdmissionState, HoldReason, StartCandidate
-from legion.domain.scheduling.budgets import Budgets, EpicSpending, purse
+from legion.domain.scheduling.budgets import Budgets, EpicSpending, balance
 from legion.domain.scheduling.decide import AgentView, BoardSnapshot, JobKind, ProjectView, StartJob, decide
 from legion.domain.scheduling.limit_waits import AFTER_RESET, APART
 from legion.domain.scheduling.throttle import CAREFUL, OPEN, Throttle, ThrottleSettings, ThrottleState, read
@@ -187,7 +187,7 @@ class TestAdmission:
 @pytest.mark.parametrize("in_a_turn", [True, False])
 def test_a_turn_that_has_begun_goes_on_and_another_is_held(in_a_turn: bool):
     view = ProjectView(
-        id=1, parallel=9, paused=False, trusted=True, baseline_known=True, baseline_red=False, person_waiting=False
+        id=1, parallel=9, paused=False, trusted=True, baseline_known=True, baseline_red=False, upstream_pending=False
     )
     agent = AgentView(number=1, project=1, wanted=True, in_a_turn=in_a_turn)
     quiet = AdmissionState(quiet_until=NOW + 1)
@@ -202,7 +202,7 @@ def test_a_turn_that_has_begun_goes_on_and_another_is_held(in_a_turn: bool):
 @pytest.mark.parametrize("state", [state for state in State if state not in (State.DONE, State.FAILED, State.STOPPED)])
 def test_what_was_begun_goes_on_and_checks_and_landing_never_wait(state: State):
     view = ProjectView(
-        id=1, parallel=9, paused=False, trusted=True, baseline_known=False, baseline_red=False, person_waiting=False
+        id=1, parallel=9, paused=False, trusted=True, baseline_known=False, baseline_red=False, upstream_pending=False
     )
     ticket = Ticket(id=1, project=1, spec=TicketSpec(title="t", text=""), state=state)
     facts = BoardSnapshot(projects=(view,), tickets=(ticket,), ended={}, jobs=frozenset(), slots=9)
@@ -224,13 +224,13 @@ def test_what_was_begun_goes_on_and_checks_and_landing_never_wait(state: State):
 @pytest.mark.parametrize("begun", [True, False])
 def test_a_reading_that_nobody_can_pay_for_is_held_and_one_that_has_begun_goes_on(begun: bool):
     view = ProjectView(
-        id=1, parallel=9, paused=False, trusted=True, baseline_known=True, baseline_red=False, person_waiting=False
+        id=1, parallel=9, paused=False, trusted=True, baseline_known=True, baseline_red=False, upstream_pending=False
     )
     ticket = Ticket(id=1, project=1, spec=TicketSpec(title="t", text=""), state=State.REVIEWING)
     spent = AdmissionState(over_budget={1: HoldReason(rule=Rule.BUDGET, why="spent")})
     facts = BoardSnapshot(
         projects=(view,), tickets=(ticket,), ended={}, jobs=frozenset(), slots=9, admission=spent,
-        open_readings=frozenset({1} if begun else ()),
+        open_reviews=frozenset({1} if begun else ()),
     )  # fmt: skip
     found = decide(facts, NOW)
     assert (StartJob(JobKind.REVIEW, 1, 0) in found.commands, set(found.held)) == (begun, set() if begun else {1})
@@ -260,7 +260,7 @@ class TestBudgets:
     def test_a_budget_counts_what_belongs_to_it_and_is_spent_at_its_figure(
         self, budgets: Budgets, project: int, epic: str, empty: str
     ):
-        found = purse(budgets, self.SPENT, "d2").empty(project, epic)
+        found = balance(budgets, self.SPENT, "d2").empty(project, epic)
         assert (found is not None) is bool(empty)
         assert found is None or (found.words.startswith(empty) and found.daily is ("today" in empty))
 

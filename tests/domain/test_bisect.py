@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from legion.domain.checks import Check, CheckResult, Receipt, missing
-from legion.domain.landing.bisect import BisectProbe, BisectState, learn, probes
+from legion.domain.landing.bisect import BisectProbe, BisectState, probes, with_results
 from legion.domain.landing.queue import room_after
 
 
@@ -42,7 +42,7 @@ def search_through(
         assert all(one.without is None or one.prefix == size for one in tried)
         results = {one: None if one.without in unbuildable else is_green(one, faults) for one in tried}
         tested |= results
-        search = learn(search, results)
+        search = with_results(search, results)
         rounds += 1
         assert rounds <= size + 2
     assert probes(search, slots) == ()
@@ -214,7 +214,7 @@ def test_whatever_the_checks_say_the_search_ends_and_lands_only_what_was_green(s
             for probe in probes(search, slots)
         }
         told |= results
-        search = learn(search, results)
+        search = with_results(search, results)
     assert search.settled
     assert search.lands is None or told[search.lands] is True
     if search.culprit is not None:
@@ -223,26 +223,26 @@ def test_whatever_the_checks_say_the_search_ends_and_lands_only_what_was_green(s
 
 
 def test_an_earlier_red_outweighs_a_later_green():
-    assert learn(BisectState(size=9, red=9), {BisectProbe(3): False, BisectProbe(6): True}) == BisectState(
+    assert with_results(BisectState(size=9, red=9), {BisectProbe(3): False, BisectProbe(6): True}) == BisectState(
         size=9, green=0, red=3
     )
-    assert learn(BisectState(size=9, red=9), {BisectProbe(3): True, BisectProbe(6): True}) == BisectState(
+    assert with_results(BisectState(size=9, red=9), {BisectProbe(3): True, BisectProbe(6): True}) == BisectState(
         size=9, green=6, red=9
     )
-    assert learn(BisectState(size=9, green=2, red=9), {BisectProbe(3): False, BisectProbe(6): False}) == BisectState(
-        size=9, green=2, red=3
-    )
-    assert learn(BisectState(size=9), {BisectProbe(9): True}) == BisectState(size=9, green=9)
+    assert with_results(
+        BisectState(size=9, green=2, red=9), {BisectProbe(3): False, BisectProbe(6): False}
+    ) == BisectState(size=9, green=2, red=3)
+    assert with_results(BisectState(size=9), {BisectProbe(9): True}) == BisectState(size=9, green=9)
 
 
 def test_as_soon_as_each_suspect_has_a_slot_all_but_one_are_tested_together():
-    twenty = learn(BisectState(size=20), {BisectProbe(20): False})
+    twenty = with_results(BisectState(size=20), {BisectProbe(20): False})
     assert probes(twenty, 4) == (BisectProbe(4), BisectProbe(8), BisectProbe(12), BisectProbe(16))
-    narrowed = learn(
+    narrowed = with_results(
         twenty, {BisectProbe(4): True, BisectProbe(8): True, BisectProbe(12): False, BisectProbe(16): False}
     )
     assert probes(narrowed, 4) == tuple(BisectProbe(20, without=suspect) for suspect in (8, 9, 10, 11))
-    found = learn(narrowed, {one: one.without == 10 for one in probes(narrowed, 4)})
+    found = with_results(narrowed, {one: one.without == 10 for one in probes(narrowed, 4)})
     assert (found.culprit, found.lands, found.convicted_by) == (10, BisectProbe(20, without=10), BisectProbe(20))
 
 

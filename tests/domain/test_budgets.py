@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from legion.domain.scheduling.budgets import Budgets, EpicSpending, purse, scope_of
+from legion.domain.scheduling.budgets import Budgets, EpicSpending, balance, scope_of
 
 TODAY = "2026-11-15"
 
@@ -16,20 +16,20 @@ def spent(usd: float, *, project: int = 1, epic: str = "", day: str = TODAY) -> 
 
 def test_each_budget_is_about_its_own_spending():
     costs = [spent(1.0), spent(2.0, epic="login"), spent(4.0, project=2), spent(8.0, day="2026-11-14")]
-    left = purse(Budgets(day=7.0, project=11.0, epic=2.0), costs, TODAY)
+    left = balance(Budgets(day=7.0, project=11.0, epic=2.0), costs, TODAY)
     assert [one.scope for one in left.empties(1, "login")] == [f"day:{TODAY}", "project:1", "epic:1:login"]
     assert [one.scope for one in left.empties(2, "login")] == [f"day:{TODAY}"]
     assert [one.total for one in left.empties(1, "login")] == [7.0, 11.0, 2.0]
-    assert purse(Budgets(epic=2.0), costs, TODAY).empty(1, "") is None
+    assert balance(Budgets(epic=2.0), costs, TODAY).empty(1, "") is None
 
 
 def test_what_a_person_gives_counts_for_its_own_budget_and_the_next_question_is_another():
     costs = [spent(3.0, epic="login")]
-    first = purse(Budgets(epic=2.0), costs, TODAY).empty(1, "login")
+    first = balance(Budgets(epic=2.0), costs, TODAY).empty(1, "login")
     assert first is not None
     more = {scope_of(first.key): first.usd}
-    assert purse(Budgets(epic=2.0), costs, TODAY, more).empty(1, "login") is None
-    again = purse(Budgets(epic=2.0), [spent(4.0, epic="login")], TODAY, more).empty(1, "login")
+    assert balance(Budgets(epic=2.0), costs, TODAY, more).empty(1, "login") is None
+    again = balance(Budgets(epic=2.0), [spent(4.0, epic="login")], TODAY, more).empty(1, "login")
     assert again is not None
     assert (again.scope, again.most) == (first.scope, 4.0)
     assert again.key != first.key
@@ -38,7 +38,7 @@ def test_what_a_person_gives_counts_for_its_own_budget_and_the_next_question_is_
 
 def test_another_day_is_another_question_and_a_project_none():
     keys = [
-        {one.key for one in purse(Budgets(day=1.0, project=1.0), [spent(2.0, day=day)], day).empties(1, "")}
+        {one.key for one in balance(Budgets(day=1.0, project=1.0), [spent(2.0, day=day)], day).empties(1, "")}
         for day in (TODAY, "2026-11-16")
     ]
     assert len(keys[0] | keys[1]) == 3
@@ -52,9 +52,9 @@ def test_another_day_is_another_question_and_a_project_none():
     st.sampled_from(["", "a:b"]),
 )
 def test_as_much_again_is_less_spent_and_never_the_same_question(budgets, costs, epic):
-    left = purse(budgets, costs, TODAY)
+    left = balance(budgets, costs, TODAY)
     for one in left.empties(1, epic):
         assert one.total >= one.most
         assert scope_of(one.key) == one.scope
-        richer = purse(budgets, costs, TODAY, {one.scope: one.usd}).empties(1, epic)
+        richer = balance(budgets, costs, TODAY, {one.scope: one.usd}).empties(1, epic)
         assert one.key not in {other.key for other in richer} or one.usd < 1e-6

@@ -93,7 +93,7 @@ def test_advice_lets_others_go_first_and_the_rule_lets_them_wait(
 @pytest.mark.parametrize("state", list(State))
 def test_the_rule_holds_while_the_other_is_on_its_way_into_the_target(state: State):
     view = ProjectView(
-        id=1, parallel=9, paused=False, trusted=True, baseline_known=True, baseline_red=False, person_waiting=False,
+        id=1, parallel=9, paused=False, trusted=True, baseline_known=True, baseline_red=False, upstream_pending=False,
         overlap=Overlap.RULE,
     )  # fmt: skip
     tickets = (ticket(1, "a", state=state), ticket(2, "a"))

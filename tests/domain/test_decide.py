@@ -21,7 +21,7 @@ from tests.domain.boards import World
 
 CHANGE = Change(base="b", commit="c")
 PROJECT = ProjectView(
-    id=1, parallel=5, paused=False, trusted=True, baseline_known=True, baseline_red=False, person_waiting=False
+    id=1, parallel=5, paused=False, trusted=True, baseline_known=True, baseline_red=False, upstream_pending=False
 )
 
 
@@ -100,17 +100,17 @@ def test_a_claimed_ticket_is_read_by_others_than_its_holder():
 
 
 def test_what_nobody_waits_for_is_read_last_and_not_in_a_paused_project():
-    aside = look(ticket(2), read_aside={7: 1, 8: 2}, slots=2)
+    aside = look(ticket(2), optional_reviews={7: 1, 8: 2}, slots=2)
     assert decide(aside, 0.0).commands == (run(2), read(7, aside=True))
-    assert decide(look(ticket(2), read_aside={7: 1}, slots=1), 0.0).commands == (run(2),)
-    assert decide(look(read_aside={7: 1}, project=replace(PROJECT, paused=True)), 0.0).commands == ()
+    assert decide(look(ticket(2), optional_reviews={7: 1}, slots=1), 0.0).commands == (run(2),)
+    assert decide(look(optional_reviews={7: 1}, project=replace(PROJECT, paused=True)), 0.0).commands == ()
 
 
 def test_a_reader_whose_ticket_went_away_is_brought_to_its_end():
-    assert decide(look(ticket(1, State.PARKED), open_readings=frozenset({1})), 0.0).commands == (read(1, aside=True),)
-    assert decide(look(open_readings=frozenset({1})), 0.0).commands == (read(1, aside=True),)
-    assert decide(look(ticket(1, State.REVIEWING), open_readings=frozenset({1})), 0.0).commands == (read(1),)
-    assert decide(look(read_aside={1: 1}, open_readings=frozenset({1})), 0.0).commands == (read(1, aside=True),)
+    assert decide(look(ticket(1, State.PARKED), open_reviews=frozenset({1})), 0.0).commands == (read(1, aside=True),)
+    assert decide(look(open_reviews=frozenset({1})), 0.0).commands == (read(1, aside=True),)
+    assert decide(look(ticket(1, State.REVIEWING), open_reviews=frozenset({1})), 0.0).commands == (read(1),)
+    assert decide(look(optional_reviews={1: 1}, open_reviews=frozenset({1})), 0.0).commands == (read(1, aside=True),)
 
 
 CLOSED = Throttle(stance=ThrottleState.CLOSED, most=0, until=50.0, why="used")
@@ -214,7 +214,7 @@ def test_a_ticket_whose_job_runs_is_not_started_again():
 
 
 def test_an_untrusted_project_starts_nothing_at_all():
-    asked = replace(PROJECT, trusted=False, baseline_known=False, person_waiting=True)
+    asked = replace(PROJECT, trusted=False, baseline_known=False, upstream_pending=True)
     assert decide(look(*EVERY, project=asked), 0.0).commands == ()
 
 
@@ -223,7 +223,7 @@ def test_a_paused_project_begins_nothing_and_goes_on_with_what_it_began():
 
 
 def test_nothing_begins_while_the_persons_commits_are_on_their_way():
-    waiting = replace(PROJECT, person_waiting=True)
+    waiting = replace(PROJECT, upstream_pending=True)
     assert decide(look(ticket(1), ticket(2, checkpoint=True), project=waiting), 0.0).commands == (LAND,)
     assert decide(look(project=waiting), 0.0).commands == (LAND,), "they are absorbed also when there is no ticket"
 
@@ -281,8 +281,8 @@ def test_a_run_that_nobody_looks_after_is_brought_to_its_end_before_anything_els
 
 
 def test_a_landing_that_was_cut_off_is_finished_even_when_no_ticket_waits_for_it():
-    assert decide(look(project=replace(PROJECT, landing_begun=True)), 0.0).commands == (LAND,)
-    busy = look(project=replace(PROJECT, landing_begun=True), jobs=frozenset({(JobKind.LAND, 1)}))
+    assert decide(look(project=replace(PROJECT, landing_open=True)), 0.0).commands == (LAND,)
+    busy = look(project=replace(PROJECT, landing_open=True), jobs=frozenset({(JobKind.LAND, 1)}))
     assert decide(busy, 0.0).commands == ()
 
 

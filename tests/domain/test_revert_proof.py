@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from legion.domain.landing.revert_proof import new_tests, pieces
+from legion.domain.landing.revert_proof import new_tests, revertable_hunks
 from legion.domain.review import diffs
 
 CHANGE = """\
@@ -39,7 +39,7 @@ deleted file mode 100644
 
 
 def test_only_hunks_of_code_are_taken_back():
-    found = pieces(diffs.read(CHANGE))
+    found = revertable_hunks(diffs.read(CHANGE))
     assert [(one.path, one.line, one.lines) for one in found] == [("src/a.py", 4, 2), ("src/a.py", 11, 1)]
     assert found[0].patch.startswith("diff --git a/src/a.py")
     assert found[0].patch.endswith("+    return 2\n")

@@ -12,7 +12,7 @@ from legion.domain.tickets.spec import TicketSpec
 from legion.domain.tickets.ticket import State, Ticket
 
 PROJECT = ProjectView(
-    id=1, parallel=1, paused=False, trusted=True, baseline_known=True, baseline_red=False, person_waiting=False
+    id=1, parallel=1, paused=False, trusted=True, baseline_known=True, baseline_red=False, upstream_pending=False
 )
 
 

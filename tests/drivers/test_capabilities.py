@@ -92,7 +92,7 @@ def at_work(office: Office, driver: str) -> int:
 
 def test_the_spec_of_a_run_is_made_by_its_driver(office: Office, tmp_path: Path):
     context = office.context
-    chosen = spec.agent(context, context.workshop(office.project).config, "", "toy")
+    chosen = spec.choose_program(context, context.project_context(office.project).config, "", "toy")
     with context.store.write() as tx:
         run = runs.start(tx, add_ticket(tx, office.project).id, 1)
     paths = RunPaths(tree=tmp_path, state=tmp_path, given=tmp_path, env={"A": "b"}, sandbox=None)
@@ -140,6 +140,6 @@ def test_the_table_in_the_documents_says_what_drivers_declare():
 
 
 def test_the_registry_imports_no_sdk():
-    code = "import sys, legion.jobs.run.job, legion.service.facade; print('claude_agent_sdk' in sys.modules)"
+    code = "import sys, legion.jobs.run.job, legion.service.operations; print('claude_agent_sdk' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "False\n"

@@ -20,7 +20,7 @@ KEY = "plain-key-that-looks-like-nothing"
 
 
 def taken(gateway: Running, run: str, number: int = 1) -> list[RecordedExchange]:
-    return eventually(lambda: list(tape.takes(gateway.folder, run)), lambda found: len(found) >= number)
+    return eventually(lambda: list(tape.exchanges(gateway.folder, run)), lambda found: len(found) >= number)
 
 
 @pytest.mark.parametrize(("caller", "kind"), PAIRS)
@@ -60,7 +60,7 @@ def test_nobody_else_is_recorded_and_nothing_that_broke_off(gateway: Running, up
         gateway.ask(token)
     assert gateway.entry(run).status == 200
     assert gateway.entry(broken).cut
-    assert [list(tape.takes(gateway.folder, one)) for one in (run, broken)] == [[], []]
+    assert [list(tape.exchanges(gateway.folder, one)) for one in (run, broken)] == [[], []]
 
 
 STREAMS_BEGIN = b'event: message_start\ndata: {"type":"message_start","message":{}}\n\n'

@@ -114,7 +114,7 @@ class Office:
         with self.context.store.write() as tx:
             batch = mail.offer_now(tx, message)
             names = agents.names(tx)
-        text = "\n\n".join(mail_prompt.framed(agent, names, one, self._given(run)) for one in batch)
+        text = "\n\n".join(mail_prompt.format_message(agent, names, one, self._given(run)) for one in batch)
         self.write(run, {"type": "queue-operation", "operation": "enqueue", "content": text})
         self.queued[run.id].append((message.id, text))
         while taken and self.queued[run.id]:
@@ -135,7 +135,7 @@ class Office:
 
     def end_turn(self, number: int, outcome: Outcome) -> None:
         agent, run = self.turn(number)
-        project_context = self.context.workshop(self.project)
+        project_context = self.context.project_context(self.project)
         job.conclude(
             self.context,
             project_context,
@@ -147,7 +147,7 @@ class Office:
 
     def prompts(self, agent: Agent) -> Iterator[str]:
         """Everything that the conversation holds, in order."""
-        state = delivery.state_folder(self.context.workshop(self.project), f"agent-{agent.number}")
+        state = delivery.state_folder(self.context.project_context(self.project), f"agent-{agent.number}")
         for path in state.glob("claude/projects/*/*"):
             for line in path.read_text().splitlines():
                 entry = json.loads(line)
@@ -161,7 +161,7 @@ class Office:
         return [id for prompt in self.prompts(agent) for id in _MARK.findall(prompt)]
 
     def write(self, run: Run, entry: dict[str, object]) -> None:
-        folder = delivery.state_folder(self.context.workshop(self.project), run.seat) / "claude/projects/here"
+        folder = delivery.state_folder(self.context.project_context(self.project), run.seat) / "claude/projects/here"
         folder.mkdir(parents=True, exist_ok=True)
         with (folder / f"{run.conversation}.jsonl").open("a") as file:
             file.write(json.dumps(entry) + "\n")

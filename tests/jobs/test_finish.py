@@ -110,7 +110,7 @@ def test_an_agent_that_changed_nothing_is_reminded_of_the_tools_that_it_was_deni
     tmp_path: Path, denials: tuple[str, ...], reason: str
 ):
     with whole_office(tmp_path) as desk:
-        project_context = desk.context.workshop(1)
+        project_context = desk.context.project_context(1)
         base = project_context.target
         with desk.context.store.write() as tx:
             ticket = tickets.move(tx, add_ticket(tx, 1).id, Start(base))

@@ -14,7 +14,7 @@ from legion.domain.tickets.attempts import next_try_after_conflict
 from legion.domain.tickets.ticket import Change, Land, Propose, Prove, Retry, Start, StartPoint, Stop, Ticket
 from legion.git.hub.repository import Hub
 from legion.jobs.context import ProjectContext
-from legion.jobs.landing.queue import MergeQueue, standing
+from legion.jobs.landing.queue import MergeQueue, waiting_entries
 from legion.store import events
 from legion.store.board import landings, tickets
 from tests.jobs.office import Office
@@ -42,7 +42,7 @@ class Yard:
 
     @property
     def project_context(self) -> ProjectContext:
-        return self.context.workshop(1)
+        return self.context.project_context(1)
 
     def enters(self, size: int, **spec: object) -> int:
         with self.context.store.write() as tx:
@@ -63,7 +63,7 @@ class Yard:
 
     def order(self) -> list[int]:
         with self.context.store.read() as tx:
-            return [one.ticket for one in standing(self.context, tx, 1, tickets.live(tx, project=1))]
+            return [one.ticket for one in waiting_entries(self.context, tx, 1, tickets.live(tx, project=1))]
 
     def said(self, kind: EventKind) -> Sequence[dict[str, object]]:
         with self.context.store.read() as tx:

@@ -14,7 +14,7 @@ from legion.config.files.project import ProjectConfig
 from legion.domain.checks import Check
 from legion.domain.tickets.spec import TicketSpec
 from legion.domain.tickets.ticket import Ticket
-from legion.jobs.agent.briefing import briefing, going_on
+from legion.jobs.agent.briefing import briefing, resume_text
 from legion.rehearsal.play.conversation import part
 from legion.rehearsal.protocol.log import RequestKind
 from legion.rehearsal.protocol.request import read
@@ -90,7 +90,7 @@ def test_a_later_attempt_keeps_both_sides_of_a_conflict(tmp_path):
 def test_an_agent_that_goes_on_after_a_conflict_settles_the_files_that_its_ticket_named():
     other = dataclasses.replace(FULL, files=("other.py",))
     first = [briefing(ticket(other), CONFIG), briefing(ticket(FULL), CONFIG)]
-    again = script_for(*first, going_on(ticket(FULL, attempt=2), CONFIG, [], [], []))
+    again = script_for(*first, resume_text(ticket(FULL, attempt=2), CONFIG, [], [], []))
     assert commands(again) == commands(script_for(briefing(ticket(FULL, attempt=2), CONFIG)))
     assert commands(script_for(*first, briefing(ticket(BARE), CONFIG))) == ["git status --short"]
 
@@ -120,7 +120,7 @@ def test_claude_code_may_change_the_files_that_a_ticket_names(agent):
     outcome = agent.run(briefing(ticket(FULL), CONFIG))
     assert outcome.result["permission_denials"] == []
     assert (agent.work / "src" / "money.py").read_text() == "# rehearsed for ticket 7, attempt 1\n"
-    again = agent.run(going_on(ticket(FULL, attempt=2), CONFIG, [], [], []))
+    again = agent.run(resume_text(ticket(FULL, attempt=2), CONFIG, [], [], []))
     assert again.result["permission_denials"] == []
     assert (agent.work / "notes.md").read_text().splitlines() == [
         "rehearsed for ticket 7, attempt 1", "rehearsed for ticket 7, attempt 2",

@@ -102,7 +102,7 @@ class Workbench:
 
     def close(self) -> None:
         for run_dir in self.folders:
-            if isinstance(launch.find(run_dir), LivingRun):
+            if isinstance(launch.settle(run_dir), LivingRun):
                 launch.stop(run_dir, 0)
                 self.wait(run_dir)
         self.launcher.close()

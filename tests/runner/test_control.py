@@ -50,7 +50,7 @@ def test_a_strange_message_gets_a_sentence_and_changes_nothing(run: Path, line: 
     facts = answer(run, line)
     assert facts["ok"] is False
     assert sentence in facts["error"]
-    assert launch.find(run) == LivingRun()
+    assert launch.settle(run) == LivingRun()
 
 
 def test_two_asks_in_one_packet_get_two_answers(run: Path):
@@ -65,7 +65,7 @@ def test_two_asks_in_one_packet_get_two_answers(run: Path):
 def test_a_caller_that_never_ends_its_line_is_cut_off(run: Path):
     with control.connect(run, DEADLINE) as connection, pytest.raises((BrokenPipeError, ConnectionResetError)):
         connection.sendall(b"x" * LONGEST_LINE * 100)
-    assert launch.find(run) == LivingRun()
+    assert launch.settle(run) == LivingRun()
 
 
 def test_a_caller_that_hangs_up_without_reading_disturbs_nobody(run: Path):

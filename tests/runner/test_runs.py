@@ -184,16 +184,16 @@ def test_waiting_tells_every_event_once_while_it_happens(bench: Workbench):
 def test_a_run_is_fresh_then_living_then_ended(bench: Workbench):
     run = bench.prepare(["sh", "-c", "read line < go"])
     bench.pipe("go")
-    assert launch.find(run.parent / "nobody") == FreshRun()
-    assert launch.find(run) == FreshRun()
+    assert launch.settle(run.parent / "nobody") == FreshRun()
+    assert launch.settle(run) == FreshRun()
     with pytest.raises(RunNotStarted, match="never started"):
         launch.wait(run)
     assert not launch.stop(run)
     bench.launcher.start(run)
-    assert launch.find(run) == LivingRun()
+    assert launch.settle(run) == LivingRun()
     (bench.worktree / "go").write_text("on\n")
-    assert launch.find(run) in (LivingRun(), EndedRun(bench.result(run)))
-    assert launch.find(run) == EndedRun(bench.result(run))
+    assert launch.settle(run) in (LivingRun(), EndedRun(bench.result(run)))
+    assert launch.settle(run) == EndedRun(bench.result(run))
     assert not launch.stop(run)
     assert not launch.interrupt(run)
 
@@ -214,7 +214,7 @@ def test_a_run_folder_with_a_very_long_path_works(tmp_path: Path):
     long = Workbench(tmp_path / ("d" * 120) / ("e" * 120))
     try:
         run = long.shell("exec tail -f /dev/null")
-        assert launch.find(run) == LivingRun()
+        assert launch.settle(run) == LivingRun()
         assert launch.stop(run, 5)
         assert long.result(run).outcome is EndKind.STOPPED
     finally:
@@ -231,7 +231,7 @@ def test_a_spec_that_cannot_be_read_is_refused_with_a_sentence(sandboxed: Workbe
     spec.unlink()
     with pytest.raises(RunnerFailed, match="write the spec"):
         sandboxed.launcher.start(run)
-    assert launch.find(run) == FreshRun()
+    assert launch.settle(run) == FreshRun()
 
 
 def test_a_sandbox_that_would_show_the_run_to_its_own_program_is_refused(sandboxed: Workbench):

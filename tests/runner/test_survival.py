@@ -69,7 +69,7 @@ def test_a_run_outlives_the_daemon_that_started_it_and_the_next_one_adopts_it(be
     bench.pipe("go")
     run = counting(bench, "read line < go; exit 4")
     assert daemon_that_starts(run).stdout == b"started"
-    assert launch.find(run) == LivingRun()
+    assert launch.settle(run) == LivingRun()
     bench.launcher.start(run)
     (bench.worktree / "go").write_text("on\n")
     assert bench.result(run).exit_code == 4
@@ -91,7 +91,7 @@ def test_many_starts_of_one_run_at_once_start_one_program(bench: Workbench):
     with concurrent.futures.ThreadPoolExecutor(16) as pool:
         list(pool.map(lambda number: others[number % 3].start(run), range(24)))
         # Looking must never make a runner think that the run is taken.
-        assert set(pool.map(lambda _: launch.find(run), range(100))) == {LivingRun()}
+        assert set(pool.map(lambda _: launch.settle(run), range(100))) == {LivingRun()}
     (bench.worktree / "go").write_text("on\n")
     assert bench.result(run).succeeded
     assert starts(bench) == 1
@@ -103,7 +103,7 @@ def test_a_look_at_the_wrong_moment_keeps_no_runner_from_its_run(bench: Workbenc
     run_dirs = [bench.prepare(["true"]) for _ in range(10)]
     with concurrent.futures.ThreadPoolExecutor(4) as pool:
         for run in run_dirs:
-            looks = [pool.submit(launch.find, run) for _ in range(20)]
+            looks = [pool.submit(launch.settle, run) for _ in range(20)]
             bench.launcher.start(run)
             for look in looks:
                 look.result(DEADLINE)
@@ -138,9 +138,9 @@ def test_a_killed_runner_takes_its_program_along_and_the_run_is_lost(bench: Work
     assert_gone([program])
     assert bench.wait(run) == LostRun()
     assert not [process for process in family if process.is_running() and process.status() != psutil.STATUS_ZOMBIE]
-    assert launch.find(run) == LostRun()
+    assert launch.settle(run) == LostRun()
     bench.launcher.start(run)
-    assert launch.find(run) == LostRun()
+    assert launch.settle(run) == LostRun()
     assert not launch.stop(run)
     assert starts(bench) == 1
 
@@ -195,7 +195,7 @@ def test_the_death_of_the_fork_server_costs_nothing(bench: Workbench):
     second = bench.shell("exit 2")
     assert bench.result(second).exit_code == 2
     assert fork_server() != server
-    assert launch.find(first) == LivingRun()
+    assert launch.settle(first) == LivingRun()
     (bench.worktree / "go").write_text("on\n")
     assert bench.result(first).succeeded
 
@@ -256,7 +256,7 @@ def test_runs_leave_no_zombie_and_no_open_handle(bench: Workbench):
     for _ in range(5):
         run = bench.shell("(true &) ; true")
         bench.result(run)
-        launch.find(run)
+        launch.settle(run)
         launch.stop(run)
     assert (me.num_fds(), server.num_fds()) == before
     # The child that has the SDK ready stays; runners have sessions of their own.
@@ -270,7 +270,7 @@ def test_thirty_runs_start_at_once(bench: Workbench):
     run_dirs = [bench.prepare(["cat", "go"]) for _ in range(30)]
     with concurrent.futures.ThreadPoolExecutor(30) as pool:
         list(pool.map(bench.launcher.start, run_dirs))
-        assert {launch.find(run) for run in run_dirs} == {LivingRun()}
+        assert {launch.settle(run) for run in run_dirs} == {LivingRun()}
         assert {launch.stop(run, 5) for run in run_dirs} == {True}
         results = list(pool.map(bench.result, run_dirs))
     assert {result.outcome for result in results} == {EndKind.STOPPED}
@@ -303,7 +303,7 @@ def test_a_crash_at_any_step_never_starts_the_program_twice(bench: Workbench, po
     run = counting(bench, "exit 8")
     log = bench.root / "reached"
     daemon_that_starts(run, LEGION_CRASH_AT=point.value, LEGION_CRASH_LOG=str(log))
-    if launch.find(run) == LivingRun():
+    if launch.settle(run) == LivingRun():
         bench.wait(run)
     assert point.value in log.read_text().splitlines()
 

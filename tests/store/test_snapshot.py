@@ -54,7 +54,7 @@ def test_a_snapshot_shows_live_tickets_jobs_and_what_ended_before_them(store, pr
         trusted=True,
         baseline_known=False,
         baseline_red=False,
-        person_waiting=False,
+        upstream_pending=False,
     )
     assert seen == BoardSnapshot(
         projects=(view, replace(view, id=other.id, parallel=3, trusted=False)),
@@ -87,13 +87,13 @@ def test_the_baseline_is_known_only_for_the_target_as_it_is(store, project):
 
 
 def test_a_landing_is_begun_until_it_is_closed(store, project):
-    assert not view_of(store, project).landing_begun
+    assert not view_of(store, project).landing_open
     with store.write() as tx:
         intent = landings.open(tx, project.id, base=COMMIT, commit=TREE, tree=TREE, tickets={})
-    assert view_of(store, project).landing_begun
+    assert view_of(store, project).landing_open
     with store.write() as tx:
         landings.close(tx, intent.id, landed=False)
-    assert not view_of(store, project).landing_begun
+    assert not view_of(store, project).landing_open
 
 
 @pytest.mark.parametrize(
@@ -110,7 +110,7 @@ def test_a_landing_is_begun_until_it_is_closed(store, project):
 )
 def test_the_person_waits_until_their_tip_is_absorbed_or_refused(store, project, changed, waits):
     view = view_of(store, project, **changed)
-    assert view.person_waiting is waits
+    assert view.upstream_pending is waits
     assert view.paused is changed.get("paused", False)
 
 

@@ -38,7 +38,7 @@ from legion.runner.launch import Launcher
 from legion.runner.probe import SandboxKind, SandboxState
 from legion.runner.spec import RunFolder
 from legion.service.entry.callers import CallerRegistry
-from legion.service.facade import Caller, Service
+from legion.service.operations import Caller, Service
 from legion.service.shared.commit_signal import CommitSignal
 from legion.store import events
 from legion.store.board import questions, tickets

@@ -26,7 +26,7 @@ from legion.domain.tickets.ticket import Park, ParkReason, Start
 from legion.jobs.agent import plan_approval
 from legion.jobs.context import Context
 from legion.service.entry.callers import CallerRegistry
-from legion.service.facade import Service
+from legion.service.operations import Service
 from legion.store.board import tickets
 from legion.store.staff import agents, tokens
 from legion.store.work import runs

@@ -92,7 +92,7 @@ def _wait(asks: socket.socket) -> None:
     _inherit_nothing_but(handles)
     os.environ.clear()
     os.environ.update(ask["env"])
-    crash.obey_environment()
+    crash.load_environment()
     # As the option -P leaves it.
     sys.path[:] = [place for place in sys.path if place not in ("", str(Path.cwd()))]
     forkserver.main(*handles)

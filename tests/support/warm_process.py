@@ -104,7 +104,7 @@ def _become(wanted: Wanted) -> None:
     sys.path[0] = wanted.cwd
     os.environ.clear()
     os.environ.update(wanted.env)
-    crash.obey_environment()
+    crash.load_environment()
     prefork.show_command_line([sys.executable, "-m", wanted.module, *wanted.words])
     sys.argv[1:] = wanted.words
     if wanted.module == legion.daemon.__name__:

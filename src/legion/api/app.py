@@ -40,7 +40,7 @@ def make_app(
     app.router.routes += [
         LazyRoute(events.PATH, "GET", lambda: events.events, summary=events.SUMMARY, response_class=StreamingResponse),
         LazyRoute("/health", "GET", lambda: _health, summary="Check that the daemon answers; needs no token"),
-        Route(mcp.PATH, mcp.McpDoor(callers, app.state.waiters), methods=["GET", "POST", "DELETE"]),
+        Route(mcp.PATH, mcp.McpApp(callers, app.state.waiters), methods=["GET", "POST", "DELETE"]),
     ]
     return Guard(app, callers, token=token, hosts=hosts)
 

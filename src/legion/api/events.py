@@ -15,7 +15,7 @@ from fastapi.responses import StreamingResponse
 from legion.api.routes import BIGGEST, caller_of
 from legion.api.waiting import Waiters
 from legion.service.entry.callers import CallerRegistry
-from legion.service.facade import Service
+from legion.service.operations import Service
 from legion.wire.tickets import EventLine
 
 HEARTBEAT = 15.0

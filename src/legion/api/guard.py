@@ -18,7 +18,7 @@ from legion import __version__
 from legion.api.allowed import CALLER, may_call
 from legion.api.problems import problem_body
 from legion.service.entry.callers import CallerRegistry
-from legion.service.facade import PERSON, Caller
+from legion.service.operations import PERSON, Caller
 from legion.wire.errors import BadInput, LegionError, NotAllowed
 
 Scope = MutableMapping[str, Any]

@@ -20,7 +20,7 @@ from legion.api.guard import Receive, Scope, Send
 from legion.api.waiting import Waiters
 from legion.domain.agents.tools import SERVER
 from legion.service.entry.callers import CallerRegistry
-from legion.service.facade import Caller
+from legion.service.operations import Caller
 from legion.wire.errors import LegionError
 from legion.wire.tools import ToolCall
 
@@ -35,7 +35,7 @@ REQUEST = "legion/request"
 _NAME = re.compile(r"[ -~]{1,200}")
 
 
-class McpDoor:
+class McpApp:
     """The ASGI app at /mcp."""
 
     def __init__(self, callers: CallerRegistry, waiters: Waiters) -> None:

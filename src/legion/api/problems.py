@@ -13,7 +13,7 @@ from starlette.exceptions import HTTPException
 
 from legion.api.allowed import CALLER
 from legion.service.entry.callers import CallerRegistry
-from legion.service.facade import Caller
+from legion.service.operations import Caller
 from legion.wire.errors import HTTP_STATUS, BadInput, LegionError, NotAllowed, NotFound, problem_of
 
 

@@ -23,7 +23,7 @@ from legion import wire
 from legion.api.allowed import CALLER
 from legion.api.waiting import Waiters
 from legion.service.entry.callers import CallerRegistry
-from legion.service.facade import Caller
+from legion.service.operations import Caller
 from legion.wire.errors import BadInput
 from legion.wire.projects import Problem
 from legion.wire.table import LONGEST_WAIT, Operation

@@ -14,7 +14,7 @@ def main() -> int:
     parser.add_argument("--host")
     parser.add_argument("--port", type=int)
     options = parser.parse_args()
-    with imports.uncollected():
+    with imports.without_gc():
         # Inside the block: imports take most of the time of a start.
         from legion.daemon.main import serve  # noqa: PLC0415
     return serve(options.port, options.host, options.data_dir)

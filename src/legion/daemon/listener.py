@@ -29,7 +29,7 @@ class DaemonFile:
     version: str
 
     def write(self, data: DataDir) -> None:
-        files.write_whole(data.daemon_record, json.dumps(asdict(self)))
+        files.write_atomic(data.daemon_record, json.dumps(asdict(self)))
 
 
 def token(data: DataDir) -> str:
@@ -39,7 +39,7 @@ def token(data: DataDir) -> str:
             data.token.chmod(0o600)
             return known
     fresh = secrets.token_urlsafe(32)
-    files.write_whole(data.token, f"{fresh}\n")
+    files.write_atomic(data.token, f"{fresh}\n")
     return fresh
 
 

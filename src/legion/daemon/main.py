@@ -34,7 +34,7 @@ from legion.jobs.scheduling.scheduler import Scheduler
 from legion.runner.launch import Launcher
 from legion.runner.probe import probe
 from legion.service.entry.callers import CallerRegistry
-from legion.service.facade import Service
+from legion.service.operations import Service
 from legion.service.shared.commit_signal import CommitSignal
 from legion.store import board_records
 from legion.store.database.transactions import Store, sqlite_url
@@ -89,7 +89,7 @@ def _translate_full_disk(data: DataDir) -> Iterator[None]:
 def _serve(port: int | None, host: str | None, data: DataDir, announce: Callable[[str], None] | None) -> None:
     user = settings.load()
     host = host or user.daemon.host
-    with taken(data):
+    with locked(data):
         listener = addresses.on_port(host, port if port is not None else user.daemon.port)
         second = addresses.on_port(host, user.daemon.mcp_port)
         number = listener.getsockname()[1]
@@ -180,7 +180,7 @@ def _ready(
 
 
 @contextlib.contextmanager
-def taken(data: DataDir) -> Iterator[None]:
+def locked(data: DataDir) -> Iterator[None]:
     """Hold the lock of the data folder, so that no other daemon uses it."""
     try:
         data.prepare()

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from legion.config.files import user as settings
-from legion.daemon.main import taken
+from legion.daemon.main import locked
 from legion.domain.errors import StateConflict
 from legion.jobs.backup import restore as job
 from legion.jobs.backup.restore import FoundBoard
@@ -20,13 +20,13 @@ from legion.wire.projects import BoardFound, Rebuild
 def look(data_dir: Path) -> Rebuild:
     """The plan of a rebuild. Changes nothing."""
     data = DataDir(data_dir)
-    with taken(data):
+    with locked(data):
         return _plan(data)[2]
 
 
 def rebuild(data_dir: Path) -> Rebuild:
     data = DataDir(data_dir)
-    with taken(data):
+    with locked(data):
         url, found, plan = _plan(data)
         done = job.rebuild(data, url, found, time.time())
     kept = "" if done.kept is None else str(done.kept)

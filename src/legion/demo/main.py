@@ -9,7 +9,7 @@ import sys
 from dataclasses import asdict, replace
 from pathlib import Path
 
-from legion.cli.base.output import Cell, Colour, Screen, harmless
+from legion.cli.base.output import Cell, Colour, Screen, sanitize
 from legion.demo.cost import play_cost
 from legion.demo.events import EventFollower
 from legion.demo.scratch import ScratchLegion, claude_version, is_inside_a_tool, runner_of, running_scratch
@@ -157,7 +157,7 @@ class _Demo:
         except LegionError as error:
             self._problems.append(f"Collecting was refused: {error.message}")
             return None
-        self._printer.print_event(StoryLine(f"legion collect: {harmless(collected.message)}", "done"))
+        self._printer.print_event(StoryLine(f"legion collect: {sanitize(collected.message)}", "done"))
         self._printer.print_line()
         return collected
 

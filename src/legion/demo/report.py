@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from legion.cli.base.output import Cell, Colour, Screen, count, duration, fine_duration, harmless
+from legion.cli.base.output import Cell, Colour, Screen, count, duration, fine_duration, sanitize
 from legion.cli.base.states import state_cell
 from legion.cli.board.graph import drawing_of
 from legion.demo.chaos import Kill
@@ -158,7 +158,7 @@ def _table(rehearsed: Rehearsed, screen: Screen) -> Iterator[str]:
             [
                 state_cell(screen, ticket.state),
                 Cell(f"#{ticket.id}", Colour.BOLD),
-                Cell(harmless(ticket.title)),
+                Cell(sanitize(ticket.title)),
                 Cell(place),
                 Cell(str(ticket.attempts) if ticket.runs else "no agent"),
                 Cell(fine_duration(ticket.seconds)),
@@ -196,7 +196,7 @@ def _verdict(rehearsed: Rehearsed, screen: Screen) -> Iterator[str]:
         yield screen.line(Cell(f"  {done} of {total} ended well.", Colour.RED))
         for ticket in rehearsed.tickets:
             if ticket.state != "done":
-                why = harmless(ticket.reason or "it waits")
+                why = sanitize(ticket.reason or "it waits")
                 yield screen.line(Cell(f"  #{ticket.id} {ticket.state}: {why}", Colour.RED))
     if any(ticket.state == "failed" and ticket.cause == "conflict" for ticket in rehearsed.tickets):
         yield '  For conflicts: let one come `after` the other, or name `files` and set `conflicts.overlap` to "rule".'
@@ -204,7 +204,7 @@ def _verdict(rehearsed: Rehearsed, screen: Screen) -> Iterator[str]:
         text = "Nothing was lost: all tickets ended, and the target only moved to tested commits."
         yield screen.line(Cell(f"  {text}", Colour.GREEN))
     for problem in rehearsed.problems:
-        yield screen.line(Cell(f"  Problem: {harmless(problem)}", Colour.RED))
+        yield screen.line(Cell(f"  Problem: {sanitize(problem)}", Colour.RED))
     if rehearsed.folder is None and not rehearsed.ok:
         yield "  `--keep` keeps all files: briefings, answers of agents, and the output of checks."
     if rehearsed.folder is not None:

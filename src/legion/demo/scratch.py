@@ -112,7 +112,7 @@ class Scratch:
         """Write the settings. `slots`: agents in parallel; None: as many as the project allows."""
         settings = _SETTINGS.format(port=_PORT, gateway_port=_GATEWAY_PORT, slots=slots or _SLOTS, provider=PROVIDER)
         self.settings.write_text(f"{settings}\n{more_settings}", "utf-8")
-        files.write_whole(self.key, "scripted-and-worth-nothing\n", mode=0o600)
+        files.write_atomic(self.key, "scripted-and-worth-nothing\n", mode=0o600)
         values = {
             "data": self.data,
             "settings": self.settings,

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TextIO
 
-from legion.cli.base.output import Cell, Colour, Screen, harmless
+from legion.cli.base.output import Cell, Colour, Screen, sanitize
 from legion.cli.base.states import state_cell, style_of, symbol
 from legion.wire.tickets import EventLine, TicketLine
 
@@ -70,7 +70,7 @@ class StoryPrinter:
                 Cell(f"{self.seconds:5.1f}s ", Colour.DIM),
                 Cell(f"{mark} ", colour),
                 Cell(number, Colour.BOLD),
-                Cell(harmless(line.text), colour if state in _COLOURED else Colour.NONE),
+                Cell(sanitize(line.text), colour if state in _COLOURED else Colour.NONE),
             )
         )
 
@@ -100,7 +100,7 @@ def board_of(tickets: Sequence[TicketLine], screen: Screen) -> list[str]:
         [
             state_cell(screen, ticket.state),
             Cell(f"#{ticket.id}", Colour.BOLD),
-            Cell(harmless(ticket.title)),
+            Cell(sanitize(ticket.title)),
             Cell(_activity(ticket), Colour.DIM),
         ]
         for ticket in sorted(tickets, key=lambda ticket: ticket.id)
@@ -111,7 +111,7 @@ def board_of(tickets: Sequence[TicketLine], screen: Screen) -> list[str]:
 def _activity(ticket: TicketLine) -> str:
     """The last column. The reason of an ended ticket has a line of its own."""
     attempt = f"attempt {ticket.attempt}" if ticket.attempt > 1 else ""
-    doing = "" if ticket.state in ("done", "failed") else harmless(ticket.doing).removeprefix("agent ")
+    doing = "" if ticket.state in ("done", "failed") else sanitize(ticket.doing).removeprefix("agent ")
     return ", ".join(part for part in (attempt, doing) if part)
 
 

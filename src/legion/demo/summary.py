@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from legion.cli.base.output import Cell, Colour, Screen, count, fine_duration, harmless, numbers
+from legion.cli.base.output import Cell, Colour, Screen, count, fine_duration, numbers, sanitize
 from legion.cli.base.states import state_cell
 from legion.cli.board.graph import drawing_of
 from legion.demo.cost import PlayCost
@@ -177,7 +177,7 @@ def _table(summary: Summary, screen: Screen) -> Iterator[str]:
             [
                 state_cell(screen, ticket.state),
                 Cell(f"#{ticket.id}", Colour.BOLD),
-                Cell(harmless(ticket.title)),
+                Cell(sanitize(ticket.title)),
                 Cell(str(ticket.attempts) if ticket.runs else "no agent"),
                 Cell(f"{ticket.green_receipts} green{red}" if ticket.green_receipts + ticket.red_receipts else "none"),
                 Cell(fine_duration(ticket.seconds)),
@@ -187,7 +187,7 @@ def _table(summary: Summary, screen: Screen) -> Iterator[str]:
     yield head
     for line, ticket in zip(lines, summary.tickets, strict=True):
         yield line
-        yield screen.line(Cell(harmless(ticket.story), Colour.DIM), indent=6)
+        yield screen.line(Cell(sanitize(ticket.story), Colour.DIM), indent=6)
 
 
 def _totals(summary: Summary, screen: Screen) -> Iterator[str]:
@@ -203,7 +203,7 @@ def _totals(summary: Summary, screen: Screen) -> Iterator[str]:
     if summary.ok:
         yield screen.line(Cell("  Everything ended as it should, and nothing was lost.", Colour.GREEN))
     for problem in summary.problems:
-        yield screen.line(Cell(f"  Problem: {harmless(problem)}", Colour.RED))
+        yield screen.line(Cell(f"  Problem: {sanitize(problem)}", Colour.RED))
 
 
 def _next_steps(summary: Summary, screen: Screen) -> Iterator[str]:

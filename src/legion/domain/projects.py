@@ -58,7 +58,7 @@ class Project:
         return self.baseline_known and self.baseline_verdict is CheckResult.RED
 
     @property
-    def person_waiting(self) -> bool:
+    def upstream_pending(self) -> bool:
         """The person committed something that the target lacks and that was not refused yet."""
         settled = (None, self.target, self.person_absorbed, self.person_refused)
         return self.person_tip not in settled

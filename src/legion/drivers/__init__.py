@@ -101,7 +101,7 @@ class PermissionAnswer:
     why: str = ""
 
 
-Ask = StopRequest | InterruptRequest | TellRequest | PermissionAnswer
+ControlRequest = StopRequest | InterruptRequest | TellRequest | PermissionAnswer
 
 
 class StartFailed(Exception):
@@ -117,7 +117,7 @@ class Readable(Protocol):
 class ControlRequests(Readable, Protocol):
     """Requests that reach this run over its control socket."""
 
-    def take(self) -> Sequence[Ask]:
+    def take(self) -> Sequence[ControlRequest]:
         """All requests since the last call; never blocks."""
         ...
 

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import ClassVar
 
 from legion.drivers import (
-    Ask,
     Child,
+    ControlRequest,
     Driver,
     Ending,
     EndKind,
@@ -49,7 +49,7 @@ class CommandProfile(DriverProfile):
     def prepare(self, request: RunRequest) -> PreparedRun:
         file = request.given / "briefing.md"
         text = f"{request.input.rules}\n\n{request.input.prompt}" if request.input.rules else request.input.prompt
-        files.write_whole(file, text, mode=0o644)
+        files.write_atomic(file, text, mode=0o644)
         return PreparedRun(program=briefed(request.argv, cwd=request.tree, env=request.env, briefing=file))
 
 
@@ -112,7 +112,7 @@ class _Supervision:
         self._host.output.write(data)
         return bool(data)
 
-    def _handle(self, ask: Ask) -> None:
+    def _handle(self, ask: ControlRequest) -> None:
         if isinstance(ask, InterruptRequest):
             self._host.record("interrupted")
             self._child.signal(signal.SIGINT)

@@ -23,7 +23,7 @@ def main() -> int:
     parser.add_argument("--receive", type=float, default=RECEIVE)
     parser.add_argument("--ready", type=int)
     options = parser.parse_args()
-    with imports.uncollected():
+    with imports.without_gc():
         # Inside the block: imports take most of the time of a start.
         from legion.gateway.http.server import ServerOptions, report_start, serve  # noqa: PLC0415
     if options.ready is not None and _is_abandoned(options.ready):

@@ -100,13 +100,13 @@ class Context:
     def user(self) -> UserConfig:
         return self.settings.get()
 
-    def workshop(self, project_id: int) -> ProjectContext:
+    def project_context(self, project_id: int) -> ProjectContext:
         """The project as the store has it now. Raises BadInput if its stored legion.toml cannot be parsed."""
         with self.store.read() as tx:
             project = projects.get(tx, project_id)
-        return self.workshop_of(project)
+        return self.project_context_of(project)
 
-    def workshop_of(self, project: Project, config: ProjectConfig | None = None) -> ProjectContext:
+    def project_context_of(self, project: Project, config: ProjectConfig | None = None) -> ProjectContext:
         """With `config` instead of the stored legion.toml, for a caller that needs no settings."""
         folder = self.data.project(project.id)
         hub = self.hub(project.id)
@@ -123,7 +123,7 @@ class Context:
     def hub(self, project: int) -> Hub:
         return Hub(self.data.project(project) / "hub.git")
 
-    def rested(self) -> None:
+    def clear_backoffs(self) -> None:
         """End all backoffs: a person fixed something and does not want to wait."""
         self.live.scheduler.backoffs.replace({})
         self.store.tell()

@@ -53,7 +53,7 @@ def main() -> int:
         return 1
     if options.ready is not None:
         url = f"http://127.0.0.1:{listener.getsockname()[1]}"
-        files.write_whole(options.ready, json.dumps({"version": 1, "url": url, "pid": os.getpid()}))
+        files.write_atomic(options.ready, json.dumps({"version": 1, "url": url, "pid": os.getpid()}))
     config = uvicorn.Config(
         Rehearsal(play, RequestLog(options.log)),
         http=BreakableProtocol,

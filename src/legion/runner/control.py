@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
 
-from legion.drivers import Ask, InterruptRequest, PermissionAnswer, StopRequest, TellRequest
+from legion.drivers import ControlRequest, InterruptRequest, PermissionAnswer, StopRequest, TellRequest
 from legion.runner.spec import CONTROL_SOCKET
 
 VERSION = 1
@@ -86,7 +86,7 @@ class _UnknownCommand(Exception):
     """A message that we do not understand, with the sentence to answer it."""
 
 
-def _understand(line: bytes) -> tuple[_Command, Ask | None]:
+def _understand(line: bytes) -> tuple[_Command, ControlRequest | None]:
     """What is asked, and what of it the program must feel."""
     try:
         message = json.loads(line)
@@ -165,8 +165,8 @@ class ControlServer:
     def fileno(self) -> int:
         return self._selector.fileno()
 
-    def take(self) -> Sequence[Ask]:
-        asks: list[Ask] = []
+    def take(self) -> Sequence[ControlRequest]:
+        asks: list[ControlRequest] = []
         for key, _ in self._selector.select(0):
             if isinstance(key.data, _Caller):
                 asks += self._read(key.data)
@@ -203,7 +203,7 @@ class ControlServer:
         self._callers.add(caller)
         self._selector.register(connection, selectors.EVENT_READ, caller)
 
-    def _read(self, caller: _Caller) -> list[Ask]:
+    def _read(self, caller: _Caller) -> list[ControlRequest]:
         try:
             data = caller.socket.recv(_CHUNK)
         except BlockingIOError:
@@ -219,7 +219,7 @@ class ControlServer:
         answers = [self._answer(caller, bytes(line)) for line in lines]
         return [ask for ask in answers if ask is not None]
 
-    def _answer(self, caller: _Caller, line: bytes) -> Ask | None:
+    def _answer(self, caller: _Caller, line: bytes) -> ControlRequest | None:
         """Answer one line at once; what the program must feel is handed on."""
         try:
             word, ask = _understand(line)

@@ -51,7 +51,7 @@ def main(plain: int, with_sdk: int) -> None:
 
 def _serve_agents(requests: socket.socket) -> None:
     kernel.die_with_parent(signal.SIGKILL)
-    with imports.uncollected():
+    with imports.without_gc():
         registry.warm()
     while _serve_one(requests, (requests,)):
         pass

@@ -66,7 +66,7 @@ class LostRun:
     """The program was started, its runner is gone and left no result. Nothing of it lives any more."""
 
 
-def find(run_dir: Path) -> FreshRun | LivingRun | EndedRun | LostRun:
+def settle(run_dir: Path) -> FreshRun | LivingRun | EndedRun | LostRun:
     """What has become of a run."""
     result = read_result(run_dir)
     if result is not None:
@@ -97,7 +97,7 @@ def wait(
     run_dir: Path, on_event: Callable[[JournalEvent], None] | None = None, *, after: int = 0
 ) -> EndedRun | LostRun:
     """Block until the run has ended. Events of its journal with a number above `after` are told as they happen."""
-    if isinstance(find(run_dir), FreshRun):
+    if isinstance(settle(run_dir), FreshRun):
         raise RunNotStarted(f"The run in {run_dir} was never started; start it before waiting for it.")
     follower = _JournalFollower(run_dir, on_event, after)
     for _ in _bells(run_dir):
@@ -106,7 +106,7 @@ def wait(
     with contextlib.suppress(FileNotFoundError):
         _wait_for_lock(run_dir)
     follower.catch_up()
-    state = find(run_dir)
+    state = settle(run_dir)
     return state if isinstance(state, EndedRun) else LostRun()
 
 

@@ -12,7 +12,7 @@ from legion.domain.errors import LegionError
 from legion.drivers import EndKind, Program, registry
 from legion.drivers.profile import DriverProfile
 from legion.runner.sandbox import Sandbox
-from legion.system.files import write_whole
+from legion.system.files import write_atomic
 
 VERSION = 1
 DEFAULT_OUTPUT_BYTES = 256 << 20
@@ -131,7 +131,7 @@ def write_spec(run_dir: Path, spec: RunSpec) -> None:
         "sandbox": None if spec.sandbox is None else spec.sandbox.to_json(),
         "max_output_bytes": spec.max_output_bytes,
     }
-    write_whole(RunFolder(run_dir).spec, json.dumps(facts, indent=1))
+    write_atomic(RunFolder(run_dir).spec, json.dumps(facts, indent=1))
 
 
 def read_spec(run_dir: Path) -> RunSpec:
@@ -174,7 +174,7 @@ def write_result(run_dir: Path, result: RunResult) -> None:
         "until": result.until,
         "denied": list(result.denied),
     }
-    write_whole(RunFolder(run_dir).result, json.dumps(facts, indent=1))
+    write_atomic(RunFolder(run_dir).result, json.dumps(facts, indent=1))
 
 
 def read_result(run_dir: Path) -> RunResult | None:

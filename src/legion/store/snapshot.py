@@ -25,7 +25,7 @@ def load(tx: ReadTransaction, slots: int, parallel: Mapping[int, int]) -> BoardS
             project,
             parallel.get(project.id, slots),
             trusted=(project.id, project.config_hash) in trusted,
-            landing_begun=project.id in landing,
+            landing_open=project.id in landing,
         )
         for project in projects.all(tx)
     )
@@ -40,8 +40,8 @@ def load(tx: ReadTransaction, slots: int, parallel: Mapping[int, int]) -> BoardS
         jobs=frozenset((claim.kind, claim.subject) for claim in claims.active(tx)),
         slots=slots,
         open_runs=frozenset(run.ticket for run in active if run.ticket is not None and run.part is not RolePart.READ),
-        open_readings=frozenset(run.ticket for run in active if run.ticket is not None and run.part is RolePart.READ),
-        read_aside={id: project for id, project in verdicts.read_aside(tx).items() if project in cared_for},
+        open_reviews=frozenset(run.ticket for run in active if run.ticket is not None and run.part is RolePart.READ),
+        optional_reviews={id: project for id, project in verdicts.optional_reviews(tx).items() if project in cared_for},
         held=ticket_holders.tickets(tx),
         agents=_agents(tx, {run.agent: run.project for run in active if run.agent is not None}),
     )
@@ -70,7 +70,7 @@ def _agents(tx: ReadTransaction, in_a_turn: Mapping[int, int]) -> tuple[AgentVie
     return (*standing, *fired)
 
 
-def _view(project: Project, parallel: int, *, trusted: bool, landing_begun: bool) -> ProjectView:
+def _view(project: Project, parallel: int, *, trusted: bool, landing_open: bool) -> ProjectView:
     return ProjectView(
         id=project.id,
         parallel=parallel,
@@ -78,6 +78,6 @@ def _view(project: Project, parallel: int, *, trusted: bool, landing_begun: bool
         trusted=trusted,
         baseline_known=project.baseline_known,
         baseline_red=project.baseline_red,
-        person_waiting=project.person_waiting,
-        landing_begun=landing_begun,
+        upstream_pending=project.upstream_pending,
+        landing_open=landing_open,
     )

@@ -104,7 +104,7 @@ _armed: tuple[str, int] | None = None
 _log: str | None = None
 
 
-def obey_environment() -> None:
+def load_environment() -> None:
     """Read LEGION_CRASH_AT=POINT#NTH and LEGION_CRASH_LOG, at the start of a process."""
     global _armed, _log
     name, _, nth = os.environ.get("LEGION_CRASH_AT", "").partition("#")
@@ -112,7 +112,7 @@ def obey_environment() -> None:
     _log = os.environ.get("LEGION_CRASH_LOG")
 
 
-obey_environment()
+load_environment()
 
 
 def arm(point: Point | None, log: Path | None = None, *, nth: int = 1) -> None:

@@ -16,7 +16,7 @@ class AlreadyLocked(Exception):
     """Another process holds this lock."""
 
 
-def write_whole(path: Path, content: bytes | str, *, mode: int = 0o600) -> None:
+def write_atomic(path: Path, content: bytes | str, *, mode: int = 0o600) -> None:
     """Replace `path` so that a reader sees either the old content or the new."""
     data = content.encode() if isinstance(content, str) else content
     temporary = path.with_name(f".{path.name}.{os.getpid()}.{time.monotonic_ns()}")
@@ -82,7 +82,7 @@ def waiting_lock(path: Path) -> Iterator[None]:
         os.close(handle)
 
 
-def throw_away(path: Path, trash: Path) -> Path:
+def move_to_trash(path: Path, trash: Path) -> Path:
     """Move into the trash on the same file system: the only way to remove what an agent may have written."""
     trash.mkdir(parents=True, exist_ok=True)
     place = trash / f"{time.time_ns()}-{path.name}"

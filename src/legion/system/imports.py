@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 
 @contextlib.contextmanager
-def uncollected() -> Iterator[None]:
+def without_gc() -> Iterator[None]:
     """Pause the garbage collector: during imports it would scan everything again and again and free nothing.
 
     Imported objects are excluded from later collections.

@@ -15,7 +15,7 @@ A row is a signature below `@operation(METHOD, PATH)`, and says it all:
 - The docstring is the summary in the OpenAPI document and in docs/api.md.
 
 Three parts subclass Operations: the client sends each call (client/legion.py), the service maps each row to a use case
-(service/facade.py), and the service for agents narrows some of them (service/entry/agent_rights.py). The routes
+(service/operations.py), and the service for agents narrows some of them (service/entry/agent_rights.py). The routes
 (api/routes.py), the list of what agents may call (api/allowed.py) and docs/api.md are made from OPERATIONS.
 table.py makes a row of a signature.
 """
@@ -200,11 +200,11 @@ class Operations(Table):
         """Revert a landed ticket by a new ticket"""
 
     @operation("POST", "/v1/tickets/{id}/tell", waits=True)
-    def tell(self, id: TicketId, message: wire.questions.MessageText, /) -> wire.questions.Told:
+    def tell(self, id: TicketId, message: wire.questions.MessageText, /) -> wire.questions.Delivered:
         """Send a message to its running agent; wait at most 30 s for its delivery"""
 
     @operation("POST", "/v1/tickets/{id}/interrupt", waits=True)
-    def interrupt(self, id: TicketId, message: wire.questions.MessageText | None = None, /) -> wire.questions.Told:
+    def interrupt(self, id: TicketId, message: wire.questions.MessageText | None = None, /) -> wire.questions.Delivered:
         """Interrupt its agent, which continues with the message; without one the ticket is paused"""
 
     @operation("GET", "/v1/tickets/{id}/cassette")

@@ -93,7 +93,7 @@ class OldStop:
 
 
 @dataclass(kw_only=True)
-class OldSaid:
+class OldStatus:
     status: str
 
 
@@ -141,15 +141,15 @@ class OrchestrateOperations(Table):
         """The project's tickets"""
 
     @operation("POST", "/legion/orchestrate/report", open_to=OpenTo.AGENTS)
-    def report(self, wanted: wire.orchestrate.OldReport, /, cwd: Folder | None = None) -> wire.orchestrate.OldSaid:
+    def report(self, wanted: wire.orchestrate.OldReport, /, cwd: Folder | None = None) -> wire.orchestrate.OldStatus:
         """Record a report about a ticket at work"""
 
     @operation("POST", "/legion/orchestrate/stop", open_to=OpenTo.AGENTS)
-    def stop(self, wanted: wire.orchestrate.OldStop, /, cwd: Folder | None = None) -> wire.orchestrate.OldSaid:
+    def stop(self, wanted: wire.orchestrate.OldStop, /, cwd: Folder | None = None) -> wire.orchestrate.OldStatus:
         """Stop a ticket"""
 
     @operation("POST", "/legion/orchestrate/stop-all", open_to=OpenTo.AGENTS)
-    def stop_all(self, cwd: Folder | None = None) -> wire.orchestrate.OldSaid:
+    def stop_all(self, cwd: Folder | None = None) -> wire.orchestrate.OldStatus:
         """Stop every ticket that the caller may stop"""
 
     @operation("GET", "/legion/orchestrate/deps", open_to=OpenTo.AGENTS)

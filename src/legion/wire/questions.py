@@ -69,7 +69,7 @@ class MessageText:
 
 
 @dataclass(kw_only=True)
-class Told:
+class Delivered:
     schema: str = "legion.told/1"
     ticket: int
     run: int

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import click
 
 from legion.cli.base.command import CommandCall, command
-from legion.cli.base.output import harmless, harmless_lines
+from legion.cli.base.output import sanitize, sanitize_lines
 from legion.cli.base.parameters import Seconds, folders
 from legion.cli.base.texts import read_text, valid_text
 from legion.client.legion import Legion
@@ -46,13 +46,13 @@ def hire(call: CommandCall, task: str, tools: str | None, waits: bool, timeout: 
     before = legion.status(None).last_event if waits else 0
     hired = legion.hire(wanted)
     if not waits or not call.json:
-        call.answer(hired, lambda: [harmless(hired.message)])
+        call.answer(hired, lambda: [sanitize(hired.message)])
         for note in hired.notes:
-            call.say(harmless(note))
+            call.say(sanitize(note))
     if not waits:
         return 0
     result = _first_result(legion, hired, before, timeout)
-    call.answer(result, lambda: harmless_lines(result.text))
+    call.answer(result, lambda: sanitize_lines(result.text))
     return 0
 
 
@@ -68,7 +68,7 @@ def fire(call: CommandCall, id: str, subtree: bool, ask: bool) -> None:
     fired = call.legion().fire(
         FireAgent(id=valid_text(id, "ID"), subtree=subtree, ask=ask, request=os.urandom(16).hex())
     )
-    call.answer(fired, lambda: [harmless(fired.message)])
+    call.answer(fired, lambda: [sanitize(fired.message)])
 
 
 def _folder(call: CommandCall, cwd: str) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 import click
 
 from legion.cli.base.command import CommandCall, command
-from legion.cli.base.output import Cell, Colour, Screen, clock, count, duration, harmless
+from legion.cli.base.output import Cell, Colour, Screen, clock, count, duration, sanitize
 from legion.cli.base.texts import read_text
 from legion.wire.agents import AgentLine, AgentList, AgentPage, Seat
 from legion.wire.mail import Broadcast, Mail, MessageLine, ReadMail
@@ -34,7 +34,7 @@ def broadcast(call: CommandCall, message: str, subtree: str) -> None:
     """Send a message to every agent below you; - reads it from stdin."""
     wanted = Broadcast(text=read_text(message, "MESSAGE"), subtree=subtree, request=os.urandom(16).hex())
     sent = call.legion().broadcast(wanted)
-    call.answer(sent, lambda: [harmless(sent.message)])
+    call.answer(sent, lambda: [sanitize(sent.message)])
 
 
 @command("mail", example="legion mail\nlegion mail --dead")
@@ -50,13 +50,13 @@ def mail(call: CommandCall, id: str, dead: bool, everything: bool) -> None:
 def page_lines(page: AgentPage, screen: Screen) -> Iterator[str]:
     """Everything about one agent."""
     line = page.agent
-    yield screen.line(Cell(harmless(line.name), Colour.BOLD), Cell(f"  {line.id}  ({_state(line)})"))
-    yield screen.aside(harmless(line.doing))
+    yield screen.line(Cell(sanitize(line.name), Colour.BOLD), Cell(f"  {line.id}  ({_state(line)})"))
+    yield screen.aside(sanitize(line.doing))
     facts = [("role", line.role), ("reports to", line.parent), ("project", line.project), ("model", line.model)]
     tools = "all" if line.tools is None else ", ".join(line.tools)
     facts += [("tools", f"Legion's own; to give: {tools}" if line.delegate else tools), ("money", _money(line))]
     facts += [("may hire", _may_hire(line)), ("worktree", page.worktree or "")]
-    yield from screen.table([[Cell(name, Colour.DIM), Cell(harmless(value))] for name, value in facts if value])
+    yield from screen.table([[Cell(name, Colour.DIM), Cell(sanitize(value))] for name, value in facts if value])
     yield screen.bold("Task")
     yield from screen.paragraph(page.task, most_lines=_FIRST_LINES)
     if page.reports:
@@ -77,11 +77,11 @@ def page_lines(page: AgentPage, screen: Screen) -> Iterator[str]:
 
 def seat_lines(seat: Seat, screen: Screen) -> Iterator[str]:
     """The top of the status screen: who you are, your mail, your direct reports."""
-    yield f"You: {harmless(seat.name)} ({'working' if seat.working else 'idle'})"
+    yield f"You: {sanitize(seat.name)} ({'working' if seat.working else 'idle'})"
     yield f"Pending messages: {len(seat.mail)}"
     for message in seat.mail:
         head = f"{message.sender_name} ({message.kind}, {clock(message.sent_at)}):"
-        yield screen.line(Cell(harmless(head), Colour.BOLD), Cell(f" {harmless(message.text)}"), indent=2)
+        yield screen.line(Cell(sanitize(head), Colour.BOLD), Cell(f" {sanitize(message.text)}"), indent=2)
     if seat.mail:
         yield screen.aside("`legion mail` shows the complete texts")
     if seat.reports:
@@ -126,10 +126,10 @@ def _row(line: AgentLine) -> list[Cell]:
     waiting = f"{count(line.waiting, 'message')}" if line.waiting else ""
     money = f"${line.spent:.2f}" + (f" of ${line.budget:.2f}" if line.budget is not None else "")
     return [
-        Cell(harmless(line.name), Colour.BOLD),
+        Cell(sanitize(line.name), Colour.BOLD),
         Cell(line.id[:_SHORT]),
         Cell(_state(line), colour),
-        Cell(harmless(line.doing if line.doing not in ("idle", "fired") else ""), Colour.DIM),
+        Cell(sanitize(line.doing if line.doing not in ("idle", "fired") else ""), Colour.DIM),
         Cell(waiting, Colour.YELLOW),
         Cell(money if line.spent or line.budget is not None else "", Colour.DIM),
     ]
@@ -165,5 +165,5 @@ def _message(message: MessageLine, screen: Screen, *, most_lines: int | None) ->
     ago = duration(time.time() - message.sent_at)
     names = f"{message.sender_name} to {message.recipient_name}"
     facts = f"  {message.kind}, {ago} ago, {message.delivery}, {message.id[:_SHORT]}"
-    yield screen.line(Cell(harmless(names), Colour.BOLD), Cell(facts, Colour.DIM))
+    yield screen.line(Cell(sanitize(names), Colour.BOLD), Cell(facts, Colour.DIM))
     yield from screen.paragraph(message.text, most_lines=most_lines)

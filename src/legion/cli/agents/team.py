@@ -12,7 +12,7 @@ import click
 
 from legion.cli.agents.team_section import PARTS
 from legion.cli.base.command import CommandCall, command
-from legion.cli.base.output import Cell, Colour, Screen, harmless
+from legion.cli.base.output import Cell, Colour, Screen, sanitize
 from legion.cli.base.parameters import files, roles, teams
 from legion.cli.base.texts import decode, read_text, valid_text
 from legion.wire.errors import BadInput, LegionError, NotFound
@@ -158,7 +158,7 @@ def _edit(call: CommandCall, kind: str, name: str, file: str | None, *, new: boo
             f"There is no terminal for an editor; run legion {kind} {'new' if new else 'edit'} {name} --from FILE."
         )
     if there.fault:
-        call.say(harmless(there.fault))
+        call.say(sanitize(there.fault))
     draft = _draft(name, there.text)
     while True:
         click.edit(filename=str(draft))
@@ -170,7 +170,7 @@ def _edit(call: CommandCall, kind: str, name: str, file: str | None, *, new: boo
         try:
             done = save(SaveDefinition(cwd=call.cwd, name=name, text=text, new=new))
         except LegionError as refused:
-            call.say(harmless(refused.message))
+            call.say(sanitize(refused.message))
             if not click.confirm("Edit it again?", default=True, err=True):
                 again = f"legion {kind} {'new' if new else 'edit'} {name} --from {draft}"
                 raise BadInput(f"Nothing was changed; your text is kept, and `{again}` saves it.") from None
@@ -200,18 +200,18 @@ def _given(file: str) -> str:
 
 
 def _print_done(call: CommandCall, done: Done) -> None:
-    call.answer(done, lambda: [harmless(done.message)])
+    call.answer(done, lambda: [sanitize(done.message)])
     for note in done.notes:
-        call.say(f"Note: {harmless(note)}")
+        call.say(f"Note: {sanitize(note)}")
 
 
 def _teams(found: Teams, screen: Screen) -> Iterator[str]:
     rows = [
         [
-            Cell(harmless(one.name), Colour.BOLD),
-            Cell(harmless(", ".join(one.roles))),
+            Cell(sanitize(one.name), Colour.BOLD),
+            Cell(sanitize(", ".join(one.roles))),
             Cell(_place(one), Colour.DIM),
-            Cell(_BROKEN, Colour.RED) if one.fault else Cell(harmless(one.about), Colour.DIM),
+            Cell(_BROKEN, Colour.RED) if one.fault else Cell(sanitize(one.about), Colour.DIM),
         ]
         for one in found.teams
     ]
@@ -227,10 +227,10 @@ def _place(one: TeamLine) -> str:
 def _roles(found: Roles, screen: Screen) -> Iterator[str]:
     rows = [
         [
-            Cell(harmless(one.name), Colour.BOLD),
+            Cell(sanitize(one.name), Colour.BOLD),
             Cell(PARTS.get(one.part, one.part)),
             Cell(one.origin, Colour.DIM),
-            Cell(_BROKEN, Colour.RED) if one.fault else Cell(harmless(one.about), Colour.DIM),
+            Cell(_BROKEN, Colour.RED) if one.fault else Cell(sanitize(one.about), Colour.DIM),
         ]
         for one in found.roles
     ]
@@ -247,40 +247,40 @@ def _faults(faults: list[str], screen: Screen) -> Iterator[str]:
 
 def _untrusted(names: list[str], screen: Screen) -> Iterator[str]:
     if names:
-        listed = harmless(", ".join(names))
+        listed = sanitize(", ".join(names))
         yield screen.line(Cell(f"Not trusted yet, so without effect: {listed} (`legion trust`)", Colour.YELLOW))
 
 
 def _team_page(page: TeamPage, screen: Screen) -> Iterator[str]:
     one = page.team
-    yield screen.bold(harmless(one.name))
+    yield screen.bold(sanitize(one.name))
     if one.about:
-        yield harmless(one.about)
-    rows = [[Cell(harmless(stage.name), Colour.BOLD), Cell(PARTS[stage.part]), *_means(stage)] for stage in page.stages]
+        yield sanitize(one.about)
+    rows = [[Cell(sanitize(stage.name), Colour.BOLD), Cell(PARTS[stage.part]), *_means(stage)] for stage in page.stages]
     yield from screen.table(rows)
     if any(stage.part == "read" for stage in page.stages):
         yield f"After {one.rounds} rounds of requested changes, you are asked."
-    yield screen.line(Cell(f"in {harmless(one.file)} ({_place(one)})", Colour.DIM))
+    yield screen.line(Cell(f"in {sanitize(one.file)} ({_place(one)})", Colour.DIM))
 
 
 def _role_page(page: RolePage, screen: Screen) -> Iterator[str]:
     one = page.role
-    yield screen.bold(harmless(one.name))
+    yield screen.bold(sanitize(one.name))
     if one.about:
-        yield harmless(one.about)
+        yield sanitize(one.about)
     rows = [[Cell(PARTS[one.part]), *_means(one)]]
     yield from screen.table(rows)
-    yield from (f"  {harmless(line)}".rstrip() for line in page.prompt.splitlines())
+    yield from (f"  {sanitize(line)}".rstrip() for line in page.prompt.splitlines())
     if page.teams:
-        yield f"In {harmless(', '.join(page.teams))}."
-    yield screen.line(Cell(f"in {harmless(one.file)} ({one.origin})", Colour.DIM))
+        yield f"In {sanitize(', '.join(page.teams))}."
+    yield screen.line(Cell(f"in {sanitize(one.file)} ({one.origin})", Colour.DIM))
 
 
 def _means(one: RoleLine) -> list[Cell]:
     values = {"model": one.model, "provider": one.provider, "driver": one.driver}
     shown = [f"{name} {value}" for name, value in values.items() if value]
     tools = "all tools of your settings" if one.tools is None else f"only {', '.join(one.tools)}"
-    return [Cell(harmless(tools)), Cell(harmless(", ".join(shown)), Colour.DIM)]
+    return [Cell(sanitize(tools)), Cell(sanitize(", ".join(shown)), Colour.DIM)]
 
 
 for _one in (team_list, team_show, team_edit, team_new, team_remove):

@@ -7,14 +7,14 @@ import os
 import click
 
 from legion.cli.base.command import CommandCall, command
-from legion.cli.base.output import harmless
+from legion.cli.base.output import sanitize
 from legion.cli.base.parameters import AGENT_OR_TICKET
 from legion.cli.base.progress import progress
 from legion.cli.base.texts import read_text
 from legion.wire.agents import InterruptAgent
 from legion.wire.errors import LegionError
 from legion.wire.mail import NewMessage, Sent
-from legion.wire.questions import MessageText, Told
+from legion.wire.questions import Delivered, MessageText
 
 _WAITING = "Waiting until the agent has received it"
 
@@ -54,12 +54,12 @@ def interrupt(call: CommandCall, id: int | str, message: str) -> int:
     text = read_text(message, "MESSAGE")
     with progress(_WAITING):
         if isinstance(id, int):
-            sent: Told | Sent = call.legion().interrupt(id, MessageText(text=text))
+            sent: Delivered | Sent = call.legion().interrupt(id, MessageText(text=text))
         else:
             sent = call.legion().interrupt_agent(InterruptAgent(id=id, text=text, request=os.urandom(16).hex()))
     return _end(call, sent)
 
 
-def _end(call: CommandCall, sent: Told | Sent) -> int:
-    call.answer(sent, lambda: [harmless(sent.message)])
+def _end(call: CommandCall, sent: Delivered | Sent) -> int:
+    call.answer(sent, lambda: [sanitize(sent.message)])
     return LegionError.exit_code if sent.heard is False else 0

@@ -13,7 +13,7 @@ from typing import Any
 
 import click
 
-from legion.cli.base.output import Screen, harmless
+from legion.cli.base.output import Screen, sanitize
 from legion.cli.base.progress import progress
 from legion.client.discovery import find, is_remote
 from legion.client.http import NotRunning
@@ -84,7 +84,7 @@ class CommandCall:
         """Warn once, when the daemon starts, if agents run without a sandbox."""
         daemon = legion.status(None).daemon
         if daemon.sandbox_missing:
-            self.say(f"Note: Agents run without a sandbox: {harmless(daemon.sandbox)}")
+            self.say(f"Note: Agents run without a sandbox: {sanitize(daemon.sandbox)}")
 
     def mention_version(self, legion: Legion) -> None:
         other = legion.other_version

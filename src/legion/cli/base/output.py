@@ -125,7 +125,7 @@ class Screen:
     def paragraph(self, text: str, *, indent: int = 2, most_lines: int | None = None) -> list[str]:
         """A text of many lines, wrapped; a note marks a text that was cut."""
         lines = []
-        for line in harmless_lines(text if most_lines is None else text[: 400 * most_lines]):
+        for line in sanitize_lines(text if most_lines is None else text[: 400 * most_lines]):
             lines += wrap(line, self.width - indent) or [""]
         while lines and not lines[-1].strip():
             lines.pop()
@@ -136,7 +136,7 @@ class Screen:
         return painted
 
 
-def harmless(text: str) -> str:
+def sanitize(text: str) -> str:
     """The text on one line, without control sequences."""
     text = text[:_MOST_SHOWN]
     if not (text.isascii() and text.isprintable()):
@@ -144,13 +144,13 @@ def harmless(text: str) -> str:
     return " ".join(text.split())
 
 
-def harmless_lines(text: str) -> list[str]:
+def sanitize_lines(text: str) -> list[str]:
     """The lines of a text without control sequences; tabs become spaces."""
     text = text.replace("\r\n", "\n").replace("\r", "\n").expandtabs(4)
     return [_without_unseen(line) if not line.isprintable() else line for line in _ESCAPES.sub("", text).split("\n")]
 
 
-def revealed_lines(text: str) -> list[str]:
+def reveal_lines(text: str) -> list[str]:
     """The lines of a text that a person has to judge: complete, with invisible characters written as their codes."""
     lines = text.replace("\r\n", "\n").expandtabs(4).split("\n")
     return ["".join(one if one.isprintable() else f"<U+{ord(one):04X}>" for one in line) for line in lines]

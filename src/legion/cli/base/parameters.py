@@ -9,13 +9,13 @@ from typing import Any
 import click
 from click.shell_completion import CompletionItem
 
-from legion.cli.base.output import harmless
+from legion.cli.base.output import sanitize
 from legion.cli.base.texts import valid_text
 from legion.client.discovery import find
 from legion.client.legion import Legion
 from legion.system.paths import default_data_dir
 from legion.wire.errors import LegionError
-from legion.wire.words import names_a_ticket
+from legion.wire.text import names_a_ticket
 
 BIGGEST = 2**63 - 1
 
@@ -31,7 +31,7 @@ class TicketNumber(click.ParamType[int]):
         digits = str(value).removeprefix("#")
         if not (digits.isascii() and digits.isdigit() and 1 <= int(digits[:20]) <= BIGGEST):
             self.fail(
-                f"`{harmless(str(value))[:40]}` is no ticket number; `legion status` shows the numbers",
+                f"`{sanitize(str(value))[:40]}` is no ticket number; `legion status` shows the numbers",
                 param,
                 ctx,
             )
@@ -44,7 +44,7 @@ class TicketNumber(click.ParamType[int]):
         except LegionError:
             return []
         found = [ticket for ticket in tickets if str(ticket.id).startswith(incomplete.removeprefix("#"))]
-        return [CompletionItem(str(ticket.id), help=harmless(ticket.title)[:60]) for ticket in found]
+        return [CompletionItem(str(ticket.id), help=sanitize(ticket.title)[:60]) for ticket in found]
 
 
 class AgentOrTicket(click.ParamType[int | str]):
@@ -64,7 +64,7 @@ class AgentOrTicket(click.ParamType[int | str]):
         except LegionError:
             return []
         found = [agent for agent in standing if agent.name.startswith(incomplete)]
-        named = [CompletionItem(agent.name, help=harmless(agent.role or agent.doing)[:60]) for agent in found]
+        named = [CompletionItem(agent.name, help=sanitize(agent.role or agent.doing)[:60]) for agent in found]
         return [*named, *TICKET.shell_complete(ctx, param, incomplete)]
 
 
@@ -105,7 +105,7 @@ class Seconds(click.FloatRange):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:  # noqa: ANN401
         number: float = super().convert(value, param, ctx)
         if not math.isfinite(number):
-            self.fail(f"`{harmless(str(value))[:40]}` is no number of seconds; write one like 600", param, ctx)
+            self.fail(f"`{sanitize(str(value))[:40]}` is no number of seconds; write one like 600", param, ctx)
         return number
 
 
@@ -133,7 +133,7 @@ def teams(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[C
         found = _running(ctx).teams(str(Path.cwd())).teams
     except (LegionError, OSError):
         return []
-    return [CompletionItem(one.name, help=harmless(one.about)) for one in found if one.name.startswith(incomplete)]
+    return [CompletionItem(one.name, help=sanitize(one.about)) for one in found if one.name.startswith(incomplete)]
 
 
 def roles(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
@@ -141,7 +141,7 @@ def roles(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[C
         found = _running(ctx).roles(str(Path.cwd())).roles
     except (LegionError, OSError):
         return []
-    return [CompletionItem(one.name, help=harmless(one.about)) for one in found if one.name.startswith(incomplete)]
+    return [CompletionItem(one.name, help=sanitize(one.about)) for one in found if one.name.startswith(incomplete)]
 
 
 def _running(ctx: click.Context) -> Legion:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import click
 
 from legion.cli.base.command import CommandCall, command
-from legion.cli.base.output import Cell, Colour, Screen, clock, count, duration, harmless
+from legion.cli.base.output import Cell, Colour, Screen, clock, count, duration, sanitize
 from legion.cli.base.states import state_cell
 from legion.cli.board.status import about, dollars
 from legion.wire.tickets import TicketLine
@@ -29,8 +29,8 @@ def done(call: CommandCall, hours: float | None) -> None:
 
 def _lines(found: WorkSummary, screen: Screen) -> Iterator[str]:
     yield screen.line(
-        Cell(harmless(found.project), Colour.BOLD),
-        Cell(f"  {harmless(found.because)}, {clock(found.since)}", Colour.DIM),
+        Cell(sanitize(found.project), Colour.BOLD),
+        Cell(f"  {sanitize(found.because)}, {clock(found.since)}", Colour.DIM),
     )
     for head, tickets in (
         ("Waits for you", found.waiting),
@@ -50,7 +50,7 @@ def _row(ticket: TicketLine, screen: Screen) -> list[Cell]:
     return [
         state_cell(screen, ticket.state),
         Cell(f"#{ticket.id}"),
-        Cell(harmless(ticket.title)),
+        Cell(sanitize(ticket.title)),
         Cell(about(ticket), Colour.DIM),
     ]
 

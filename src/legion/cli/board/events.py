@@ -9,7 +9,7 @@ import click
 
 from legion.cli.base.command import CommandCall, as_json, command
 from legion.cli.base.live import with_retry
-from legion.cli.base.output import Cell, Colour, Screen, clock, harmless
+from legion.cli.base.output import Cell, Colour, Screen, clock, sanitize
 from legion.cli.base.parameters import TICKET
 from legion.client.legion import Legion
 from legion.wire.history import Events, HistoryLine
@@ -102,13 +102,13 @@ def _cells(one: HistoryLine, id: int | None) -> Iterator[Cell]:
     if one.source == "run":
         yield Cell(f"  run {one.run}  ", Colour.DIM)
         yield from _way_back(one)
-        yield Cell(harmless(one.words), Colour.DIM)
+        yield Cell(sanitize(one.words), Colour.DIM)
         return
     yield Cell(f"{one.kind:<18}  ", Colour.CYAN)
     if one.rule:
-        yield Cell(f"[{harmless(one.rule)}] ", Colour.YELLOW)
+        yield Cell(f"[{sanitize(one.rule)}] ", Colour.YELLOW)
     yield from _way_back(one)
-    yield Cell(harmless(one.words))
+    yield Cell(sanitize(one.words))
 
 
 def _way_back(one: HistoryLine) -> Iterator[Cell]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import click
 
 from legion.cli.base.command import CommandCall, command
-from legion.cli.base.output import Cell, Colour, Screen, harmless, numbers, width
+from legion.cli.base.output import Cell, Colour, Screen, numbers, sanitize, width
 from legion.cli.base.states import style_of, symbol
 from legion.cli.board.status import about
 from legion.wire.projects import Graph
@@ -107,13 +107,13 @@ def _node(ticket: TicketLine, before: str, also: list[int], board: Graph, screen
         notes.append("checkpoint")
     if about(ticket):
         notes.append(about(ticket))
-    state = harmless(ticket.state)
+    state = sanitize(ticket.state)
     return screen.line(
         Cell(before, Colour.DIM),
         Cell(f"{symbol(screen, state)} ", style_of(state).colour),
         Cell(f"#{ticket.id} ", Colour.BOLD),
         Cell(f"{_mark(screen)} " if chain else "", Colour.YELLOW),
-        Cell(screen.cut(harmless(ticket.title), max(16, screen.width // 2))),
+        Cell(screen.cut(sanitize(ticket.title), max(16, screen.width // 2))),
         Cell(f"  {state}", style_of(state).colour),
         Cell(f"  {', '.join(notes)}" if notes else "", Colour.DIM),
     )
@@ -131,8 +131,8 @@ def _waves(board: Graph, screen: Screen) -> Iterator[str]:
 
 
 def _label(ticket: TicketLine) -> str:
-    title = harmless(ticket.title)[:60].replace("\\", "/").replace('"', "'")
-    return f"#{ticket.id} {title} ({harmless(ticket.state)})"
+    title = sanitize(ticket.title)[:60].replace("\\", "/").replace('"', "'")
+    return f"#{ticket.id} {title} ({sanitize(ticket.state)})"
 
 
 def _dot(board: Graph) -> Iterator[str]:

@@ -11,13 +11,13 @@ import click
 from click.shell_completion import CompletionItem
 
 from legion.cli.base.command import CommandCall, command
-from legion.cli.base.output import Cell, Colour, Screen, clock, count, duration, harmless
+from legion.cli.base.output import Cell, Colour, Screen, clock, count, duration, sanitize
 from legion.cli.base.texts import valid_text
 from legion.client.discovery import find
 from legion.system.paths import default_data_dir
 from legion.wire.errors import LegionError, NotAllowed
 from legion.wire.questions import AnswerQuestion, Inbox, QuestionLine
-from legion.wire.words import SHORT_ID
+from legion.wire.text import SHORT_ID
 
 
 @command("inbox", example="legion inbox")
@@ -44,11 +44,11 @@ _BY_LEGION = ("change", "attempts", "review")
 def question_lines(question: QuestionLine, screen: Screen) -> Iterator[str]:
     """One question: kind, asker, text, deadline and how to answer."""
     yield screen.line(Cell(f"Question {question.id}  ", Colour.BOLD), Cell(f"{question.kind}, {_asker(question)}"))
-    text = question.words if question.kind in _BY_LEGION else harmless(question.words)
+    text = question.words if question.kind in _BY_LEGION else sanitize(question.words)
     yield from screen.paragraph(text, most_lines=None)
     for name, fact in question.facts.items():
         if fact not in question.words:
-            yield from screen.paragraph(f"{harmless(name)}: {harmless(fact)}", most_lines=None)
+            yield from screen.paragraph(f"{sanitize(name)}: {sanitize(fact)}", most_lines=None)
     asked = duration(time.time() - question.asked_at)
     left = duration(question.deadline - time.time())
     silence = f"without an answer it is {_silence(question)} at {clock(question.deadline)}, in {left}"
@@ -57,24 +57,24 @@ def question_lines(question: QuestionLine, screen: Screen) -> Iterator[str]:
 
 
 def _asker(question: QuestionLine) -> str:
-    where = f" of {harmless(question.project)}" if question.project else ""
+    where = f" of {sanitize(question.project)}" if question.project else ""
     if question.ticket is None and not question.agent:
         return f"all work{where}"
     if question.ticket is None:
-        return f"agent {harmless(question.name or question.agent[:SHORT_ID])}{where}"
-    return f"ticket {question.ticket}{where}, {harmless(question.title)}"
+        return f"agent {sanitize(question.name or question.agent[:SHORT_ID])}{where}"
+    return f"ticket {question.ticket}{where}, {sanitize(question.title)}"
 
 
 def _silence(question: QuestionLine) -> str:
     if not question.default:
         return "left to the agent"
-    return f"a {question.default}" if question.default == "no" else f"`{harmless(question.default)}`"
+    return f"a {question.default}" if question.default == "no" else f"`{sanitize(question.default)}`"
 
 
 def _ways(question: QuestionLine) -> Iterator[str]:
     for choice in question.choices:
         text = " 'another way ...'" if choice in ("no", "reject", "back") else ""
-        yield f"legion answer {question.id} {shlex.quote(harmless(choice))}{text}"
+        yield f"legion answer {question.id} {shlex.quote(sanitize(choice))}{text}"
     if not question.choices:
         yield f"legion answer {question.id} 'your answer'"
 
@@ -89,7 +89,7 @@ class QuestionNumber(click.ParamType[int]):
             return value
         digits = str(value).removeprefix("#")
         if not (digits.isascii() and digits.isdigit() and int(digits[:18]) > 0 and len(digits) <= 18):
-            shown = harmless(str(value))[:40]
+            shown = sanitize(str(value))[:40]
             self.fail(f"`{shown}` is no number of a question; `legion inbox` shows the numbers", param, ctx)
         return int(digits)
 
@@ -99,7 +99,7 @@ class QuestionNumber(click.ParamType[int]):
         except LegionError:
             return []
         found = [one for one in waiting if str(one.id).startswith(incomplete.removeprefix("#"))]
-        return [CompletionItem(str(one.id), help=harmless(one.words)[:60]) for one in found]
+        return [CompletionItem(str(one.id), help=sanitize(one.words)[:60]) for one in found]
 
 
 @command(
@@ -123,11 +123,11 @@ def answer(call: CommandCall, id: int, choice: str, text: str, sure: bool) -> No
             _confirm(call, waiting.facts["rule"])
     given = AnswerQuestion(choice=valid_text(choice, "CHOICE"), why=valid_text(text, "TEXT"))
     settled = legion.answer(id, given)
-    call.answer(settled, lambda: [harmless(settled.message)])
+    call.answer(settled, lambda: [sanitize(settled.message)])
 
 
 def _confirm(call: CommandCall, rule: str) -> None:
-    call.say(f"From now on every agent may use this without asking: {harmless(rule)}")
+    call.say(f"From now on every agent may use this without asking: {sanitize(rule)}")
     if not sys.stdin.isatty():
         raise NotAllowed("Nothing is saved yet; run it again with --yes to save this rule.")
     if not click.confirm("Save it?", err=True):

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 import click
 
 from legion.cli.base.command import CommandCall, command
-from legion.cli.base.output import Cell, Colour, Screen, count, duration, harmless, numbers
+from legion.cli.base.output import Cell, Colour, Screen, count, duration, numbers, sanitize
 from legion.cli.base.states import STYLES, Group, state_cell, style_of, symbol
 from legion.cli.base.texts import valid_text
 from legion.wire.projects import ProjectLine, Status
@@ -55,7 +55,7 @@ def screen_of(status: Status, screen: Screen, *, everything: bool = False) -> li
     projects = [status.project] if status.project else status.projects
     for project in projects:
         lines.append(_project_line(project, screen))
-        lines += [screen.line(Cell(harmless(note), Colour.YELLOW), indent=2) for note in project.notes]
+        lines += [screen.line(Cell(sanitize(note), Colour.YELLOW), indent=2) for note in project.notes]
     lines.append("")
     lines += _counts(status, screen)
     below = [screen.line(Cell(hint, Colour.DIM)) for hint in hints(status)]
@@ -67,13 +67,13 @@ def screen_of(status: Status, screen: Screen, *, everything: bool = False) -> li
 def _daemon_line(status: Status, screen: Screen) -> str:
     daemon = status.daemon
     up = duration(time.time() - daemon.started_at)
-    facts = f"  {daemon.url}  pid {daemon.pid}  up {up}  sandbox: {harmless(daemon.sandbox)}"
-    return screen.line(Cell(f"Legion {harmless(daemon.version)}", Colour.BOLD), Cell(facts, Colour.DIM))
+    facts = f"  {daemon.url}  pid {daemon.pid}  up {up}  sandbox: {sanitize(daemon.sandbox)}"
+    return screen.line(Cell(f"Legion {sanitize(daemon.version)}", Colour.BOLD), Cell(facts, Colour.DIM))
 
 
 def _project_line(project: ProjectLine, screen: Screen) -> str:
-    cells = [Cell(harmless(project.name), Colour.BOLD), Cell(f"  {harmless(project.branch)} at {project.target[:9]}  ")]
-    cells.append(_BASELINES.get(project.baseline, Cell(harmless(project.baseline))))
+    cells = [Cell(sanitize(project.name), Colour.BOLD), Cell(f"  {sanitize(project.branch)} at {project.target[:9]}  ")]
+    cells.append(_BASELINES.get(project.baseline, Cell(sanitize(project.baseline))))
     if project.paused:
         cells.append(Cell("  paused", Colour.YELLOW))
     if not project.trusted:
@@ -89,7 +89,7 @@ def _counts(status: Status, screen: Screen) -> list[str]:
         status.counts.items(), key=lambda pair: list(STYLES).index(pair[0]) if pair[0] in STYLES else 99
     ):
         if number:
-            cells.append(Cell(f"{symbol(screen, state)} {number} {harmless(state)}   ", style_of(state).colour))
+            cells.append(Cell(f"{symbol(screen, state)} {number} {sanitize(state)}   ", style_of(state).colour))
     if status.usage is not None:
         cells.append(Cell(f"{dollars(status.usage.usd)} spent", Colour.DIM))
     return [screen.line(*cells, indent=2), ""] if cells else []
@@ -145,8 +145,8 @@ def _shares(sizes: dict[Group, int], room: int | None) -> dict[Group, int]:
 
 
 def _row(ticket: TicketLine, screen: Screen, several: bool) -> list[Cell]:
-    title = harmless(ticket.title)
-    place = [Cell(harmless(ticket.project), Colour.DIM)] if several else []
+    title = sanitize(ticket.title)
+    place = [Cell(sanitize(ticket.project), Colour.DIM)] if several else []
     return [
         state_cell(screen, ticket.state),
         Cell(f"#{ticket.id}"),
@@ -165,7 +165,7 @@ def about(ticket: TicketLine) -> str:
         both = [ticket.doing, ticket.reason]
     else:
         both = [ticket.doing or ticket.reason]
-    detail = harmless("; ".join(part for part in both if part))
+    detail = sanitize("; ".join(part for part in both if part))
     parts = []
     if ticket.unchecked and "unchecked" not in detail:
         parts.append("unchecked")

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import click
 
 from legion.cli.base.command import CommandCall, command
-from legion.cli.base.output import Cell, Colour, Screen, count, duration, harmless, thousands
+from legion.cli.base.output import Cell, Colour, Screen, count, duration, sanitize, thousands
 from legion.cli.board.status import dollars
 from legion.wire.usage import UsageReport, UsageShare
 
@@ -67,10 +67,10 @@ def _row(share: UsageShare, by: str) -> list[Cell]:
 def _name(share: UsageShare, by: str) -> str:
     if not by:
         return "all"
-    name = harmless(share.key)
+    name = sanitize(share.key)
     if not name:
         return _NAMELESS.get(by, "")
-    return f"#{name}  {harmless(share.title)}"[:48].rstrip() if by == "ticket" else name
+    return f"#{name}  {sanitize(share.title)}"[:48].rstrip() if by == "ticket" else name
 
 
 def _waste(share: UsageShare) -> str:

@@ -9,7 +9,7 @@ import sys
 import click
 
 from legion.cli.base.command import CommandCall, command
-from legion.cli.base.output import harmless
+from legion.cli.base.output import sanitize
 from legion.cli.base.progress import progress
 from legion.cli.base.texts import valid_text
 from legion.wire.errors import BadInput, LegionError
@@ -43,7 +43,7 @@ def login(call: CommandCall, name: str, unofficial: bool, model: str, github: st
         url=valid_text(url, "--url"),
     )
     login_started = call.legion().begin_login(wanted)
-    call.say(f"Open {harmless(login_started.url)} and type {harmless(login_started.code)}")
+    call.say(f"Open {sanitize(login_started.url)} and type {sanitize(login_started.code)}")
     state = LoginState(done=False, message="")
     with progress("Waiting for you to confirm it"):
         while not state.done:
@@ -65,6 +65,6 @@ def _claude(call: CommandCall, model: str) -> None:
 
 
 def _print_state(call: CommandCall, state: LoginState) -> None:
-    call.answer(state, lambda: [harmless(state.message)])
+    call.answer(state, lambda: [sanitize(state.message)])
     for note in state.notes:
-        call.say(f"Note: {harmless(note)}")
+        call.say(f"Note: {sanitize(note)}")

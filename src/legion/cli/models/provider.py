@@ -11,7 +11,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from legion.cli.base.command import CommandCall, command
-from legion.cli.base.output import Cell, Colour, Screen, clock, duration, harmless
+from legion.cli.base.output import Cell, Colour, Screen, clock, duration, sanitize
 from legion.cli.base.progress import progress
 from legion.cli.base.texts import read_stdin, valid_text
 from legion.cli.models.login import login
@@ -52,7 +52,7 @@ def names(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[C
         there = find(ctx.params.get("data_dir") or default_data_dir()).providers().providers
     except LegionError:
         return []
-    return [CompletionItem(one.name, help=harmless(one.url)) for one in there if one.name.startswith(incomplete)]
+    return [CompletionItem(one.name, help=sanitize(one.url)) for one in there if one.name.startswith(incomplete)]
 
 
 @command("add", example=_ADD)
@@ -111,7 +111,7 @@ def _key(name: str, from_stdin: bool, options: dict[str, str | bool | None], key
     if sys.stdin.isatty():
         hint = " (empty: it is in the keyring already)" if options["keyring"] else ""
         typed = click.prompt(
-            f"Key of {harmless(name)}{hint}", default="", show_default=False, hide_input=True, err=True
+            f"Key of {sanitize(name)}{hint}", default="", show_default=False, hide_input=True, err=True
         )
         return str(typed).strip()
     if options["keyring"]:
@@ -129,7 +129,7 @@ def listed(call: CommandCall) -> None:
     call.answer(found, lambda: _table(found, call.screen))
     if not call.json:
         for note in found.notes:
-            call.say(f"Note: {harmless(note)}")
+            call.say(f"Note: {sanitize(note)}")
 
 
 def _table(found: Providers, screen: Screen) -> Iterator[str]:
@@ -141,25 +141,25 @@ def _table(found: Providers, screen: Screen) -> Iterator[str]:
         yield row
         if line.limit is not None:
             yield screen.aside(limit_text(line.limit))
-    yield screen.line(Cell(f"in {harmless(found.file)}", Colour.DIM))
+    yield screen.line(Cell(f"in {sanitize(found.file)}", Colour.DIM))
 
 
 def _row(line: ProviderLine) -> list[Cell]:
     there = {True: Cell("there", Colour.GREEN), False: Cell("not there", Colour.RED), None: Cell("not checked")}
     return [
-        Cell(harmless(line.name), Colour.BOLD),
+        Cell(sanitize(line.name), Colour.BOLD),
         Cell("default" if line.default else "", Colour.GREEN),
-        Cell(harmless(line.url)),
-        Cell(harmless(f"{line.kind} {line.model}".strip()), Colour.DIM),
-        Cell(harmless(line.auth), Colour.DIM),
-        Cell(f"key: {harmless(line.key)}"),
+        Cell(sanitize(line.url)),
+        Cell(sanitize(f"{line.kind} {line.model}".strip()), Colour.DIM),
+        Cell(sanitize(line.auth), Colour.DIM),
+        Cell(f"key: {sanitize(line.key)}"),
         there[line.found] if line.key != "none needed" else Cell(""),
     ]
 
 
 def limit_text(limit: LimitLine) -> str:
     """How much of which limit is used, and when it resets; or how long ago it was reported."""
-    used = "" if limit.utilization is None else f"{limit.utilization:.0%} of {harmless(limit.window)} used"
+    used = "" if limit.utilization is None else f"{limit.utilization:.0%} of {sanitize(limit.window)} used"
     refused = "" if limit.status == 200 else f"refused with {limit.status}"
     left = None if limit.resets_at is None else limit.resets_at - time.time()
     if left is not None and limit.resets_at is not None and left > 0:
@@ -178,11 +178,11 @@ def test(call: CommandCall, name: str, model: str) -> int:
     It takes the same path as requests of agents. Ends with 1 if it fails; if it succeeds, tickets that wait for a
     provider resume.
     """
-    with progress(f"Asking {harmless(name)}"):
+    with progress(f"Asking {sanitize(name)}"):
         answer = call.legion().try_provider(
             TryProvider(name=valid_text(name, "NAME"), model=valid_text(model, "--model"))
         )
-    call.answer(answer, lambda: [harmless(answer.message)])
+    call.answer(answer, lambda: [sanitize(answer.message)])
     return 0 if answer.ok else LegionError.exit_code
 
 
@@ -198,9 +198,9 @@ def remove(call: CommandCall, name: str, yes: bool) -> None:
 
 
 def _print_done(call: CommandCall, done: Done) -> None:
-    call.answer(done, lambda: [harmless(done.message)])
+    call.answer(done, lambda: [sanitize(done.message)])
     for note in done.notes:
-        call.say(f"Note: {harmless(note)}")
+        call.say(f"Note: {sanitize(note)}")
 
 
 for _one in (add, login, listed, test, remove):

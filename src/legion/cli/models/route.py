@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import click
 
 from legion.cli.base.command import CommandCall, command
-from legion.cli.base.output import Cell, Colour, Screen, harmless
+from legion.cli.base.output import Cell, Colour, Screen, sanitize
 from legion.cli.base.progress import progress
 from legion.cli.base.texts import valid_text
 from legion.cli.models.provider import names
@@ -80,14 +80,14 @@ def _table(found: Routes, screen: Screen) -> Iterator[str]:
         return
     rows = [
         [
-            Cell(harmless(line.model), Colour.BOLD),
-            Cell(harmless(", then ".join(line.to))),
-            Cell(harmless(_limits(line)), Colour.DIM),
+            Cell(sanitize(line.model), Colour.BOLD),
+            Cell(sanitize(", then ".join(line.to))),
+            Cell(sanitize(_limits(line)), Colour.DIM),
         ]
         for line in found.routes
     ]
     yield from screen.table(rows, indent=0)
-    yield screen.line(Cell(f"in {harmless(found.file)}", Colour.DIM))
+    yield screen.line(Cell(f"in {sanitize(found.file)}", Colour.DIM))
 
 
 def _limits(line: RouteLine) -> str:
@@ -129,15 +129,15 @@ def _models(found: Models, screen: Screen) -> Iterator[str]:
     if not found.providers:
         yield "No provider yet; `legion provider add anthropic` adds one."
     for one in found.providers:
-        yield screen.line(Cell(harmless(one.provider), Colour.BOLD))
+        yield screen.line(Cell(sanitize(one.provider), Colour.BOLD))
         if one.trouble:
-            yield screen.line(Cell(f"  {harmless(one.trouble)}", Colour.RED))
+            yield screen.line(Cell(f"  {sanitize(one.trouble)}", Colour.RED))
         for name in one.models:
-            yield f"  {harmless(name)}"
+            yield f"  {sanitize(name)}"
 
 
 def _print_done(call: CommandCall, done: Done) -> None:
-    call.answer(done, lambda: [harmless(done.message)])
+    call.answer(done, lambda: [sanitize(done.message)])
 
 
 for _one in (set_route, listed, remove):

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import click
 
 from legion.cli.base.command import CommandCall, command
-from legion.cli.base.output import Cell, Colour, Screen, harmless, size, width
+from legion.cli.base.output import Cell, Colour, Screen, sanitize, size, width
 from legion.cli.base.progress import progress
 from legion.cli.base.states import style_of, symbol
 from legion.cli.system.restore import rebuild
@@ -25,11 +25,11 @@ def worktrees(call: CommandCall) -> None:
 
 
 def _worktrees(found: WorktreeList, screen: Screen) -> Iterator[str]:
-    yield screen.line(Cell(harmless(found.root), Colour.BOLD))
+    yield screen.line(Cell(sanitize(found.root), Colour.BOLD))
     rows = [
         [
-            Cell(harmless(tree.path.removeprefix(f"{found.root}/"))),
-            Cell(harmless(tree.state), Colour.CYAN if tree.state == "in use" else Colour.DIM),
+            Cell(sanitize(tree.path.removeprefix(f"{found.root}/"))),
+            Cell(sanitize(tree.state), Colour.CYAN if tree.state == "in use" else Colour.DIM),
             Cell(f"#{tree.ticket}" if tree.ticket is not None else ""),
             Cell(size(tree.bytes)),
         ]
@@ -68,7 +68,7 @@ def _findings(found: Doctor, screen: Screen) -> Iterator[str]:
     for finding in found.findings:
         state = "done" if finding.ok else "failed"
         mark = Cell(f"{symbol(screen, state)} {'ok' if finding.ok else 'no':<3} ", style_of(state).colour)
-        name, detail = Cell(f"{harmless(finding.name)}: ", Colour.BOLD), harmless(finding.detail)
+        name, detail = Cell(f"{sanitize(finding.name)}: ", Colour.BOLD), sanitize(finding.detail)
         fits = width(mark.text + name.text + detail) <= screen.width
         yield screen.line(mark, name, Cell(detail if fits else ""))
         if not fits:
@@ -88,14 +88,14 @@ def config(call: CommandCall, explain: bool) -> None:
 def _settings(found: Config, screen: Screen, explain: bool) -> Iterator[str]:
     rows = []
     for setting in found.settings:
-        row = [Cell(harmless(setting.key)), Cell(harmless(json.dumps(setting.value, ensure_ascii=False)))]
+        row = [Cell(sanitize(setting.key)), Cell(sanitize(json.dumps(setting.value, ensure_ascii=False)))]
         if explain:
-            row.append(Cell(harmless(setting.origin), Colour.DIM))
+            row.append(Cell(sanitize(setting.origin), Colour.DIM))
         rows.append(row)
     yield from screen.table(rows, indent=0, uncut=True)
     if explain:
         state = "trusted" if found.trusted else "not trusted yet: legion trust"
         yield ""
-        yield screen.line(Cell("yours      ", Colour.DIM), Cell(harmless(found.user_file)))
+        yield screen.line(Cell("yours      ", Colour.DIM), Cell(sanitize(found.user_file)))
         if found.project_file:
-            yield screen.line(Cell("project's  ", Colour.DIM), Cell(f"{harmless(found.project_file)} ({state})"))
+            yield screen.line(Cell("project's  ", Colour.DIM), Cell(f"{sanitize(found.project_file)} ({state})"))

@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from legion.cli.base.command import CommandCall, command
-from legion.cli.base.output import Cell, Colour, Screen, count, harmless, harmless_lines, revealed_lines
+from legion.cli.base.output import Cell, Colour, Screen, count, reveal_lines, sanitize, sanitize_lines
 from legion.cli.base.parameters import folders
 from legion.cli.base.progress import progress
 from legion.client.http import NotRunning
@@ -32,11 +32,11 @@ def init(call: CommandCall, path: str, dry_run: bool, remove: bool) -> None:
     place = Path(call.cwd, path).expanduser()
     # The folder of a project that is removed may no longer exist.
     if not place.is_dir() and not remove:
-        raise NotFound(f"There is no folder {harmless(str(place))}; pass the folder of a git repository.")
+        raise NotFound(f"There is no folder {sanitize(str(place))}; pass the folder of a git repository.")
     legion = call.legion()
     if remove:
         gone = legion.remove_project(str(place))
-        call.answer(gone, lambda: [harmless(gone.message)])
+        call.answer(gone, lambda: [sanitize(gone.message)])
         _notes(call, gone.notes)
         return
     with progress("Preparing the project"):
@@ -51,9 +51,9 @@ def init(call: CommandCall, path: str, dry_run: bool, remove: bool) -> None:
 
 def _added(added: ProjectAdded, screen: Screen) -> Iterator[str]:
     if added.dry_run:
-        yield from harmless_lines(added.config_text.rstrip("\n"))
+        yield from sanitize_lines(added.config_text.rstrip("\n"))
         return
-    yield screen.line(Cell(harmless(added.name), Colour.BOLD), Cell(" is a project of Legion."))
+    yield screen.line(Cell(sanitize(added.name), Colour.BOLD), Cell(" is a project of Legion."))
     written = (
         "written, and trusted"
         if added.wrote_config
@@ -66,7 +66,7 @@ def _added(added: ProjectAdded, screen: Screen) -> Iterator[str]:
         ("worktrees", added.worktrees),
         ("hub", f"{added.hub} (Legion's own copy: work lands there)"),
     ]
-    yield from screen.table([[Cell(name, Colour.DIM), Cell(harmless(value))] for name, value in facts])
+    yield from screen.table([[Cell(name, Colour.DIM), Cell(sanitize(value))] for name, value in facts])
 
 
 @command("trust", example="legion trust --show\nlegion trust")
@@ -88,7 +88,7 @@ def trust(call: CommandCall, show: bool) -> None:
     for line in _texts(shown, call.screen):
         call.say(line)
     done = legion.trust(Trust(cwd=call.cwd, hashes=[text.hash for text in shown]))
-    call.answer(done, lambda: [harmless(done.message)])
+    call.answer(done, lambda: [sanitize(done.message)])
     _notes(call, done.notes)
 
 
@@ -96,9 +96,9 @@ def _texts(texts: list[TrustText], screen: Screen) -> Iterator[str]:
     """The complete texts, uncut: they are what is trusted."""
     for text in texts:
         state = "trusted" if text.trusted else "not trusted yet"
-        place = {"landed": "as landed", "checkout": "in your checkout"}.get(text.place, harmless(text.place))
-        yield screen.bold(f"{harmless(text.file)}, {place} ({text.hash[:12]}, {state})")
-        yield from (f"  {line}".rstrip() for line in revealed_lines(text.text.rstrip("\n")))
+        place = {"landed": "as landed", "checkout": "in your checkout"}.get(text.place, sanitize(text.place))
+        yield screen.bold(f"{sanitize(text.file)}, {place} ({text.hash[:12]}, {state})")
+        yield from (f"  {line}".rstrip() for line in reveal_lines(text.text.rstrip("\n")))
 
 
 @command("collect", example="legion collect --wait\nlegion collect --dry-run")
@@ -123,9 +123,9 @@ def collect(call: CommandCall, wait: bool, dry_run: bool) -> int:
         got = _collect_in_time(call)
     else:
         got = call.legion().preview_collect(call.cwd) if dry_run else _collect(call.cwd, call.legion())
-    call.answer(got, lambda: [harmless(got.message)])
+    call.answer(got, lambda: [sanitize(got.message)])
     if got.commits and not call.json:
-        moved = f"{harmless(got.branch)}: {got.old[:9]} to {got.new[:9]}"
+        moved = f"{sanitize(got.branch)}: {got.old[:9]} to {got.new[:9]}"
         call.say(f"{moved}, {count(got.commits, 'commit')}, {count(got.files, 'file')}.")
     return code
 
@@ -160,4 +160,4 @@ def _next_event(cwd: str, after: int, legion: Legion) -> None:
 
 def _notes(call: CommandCall, notes: list[str]) -> None:
     for note in notes:
-        call.say(f"Note: {harmless(note)}")
+        call.say(f"Note: {sanitize(note)}")

@@ -9,7 +9,7 @@ import click
 
 from legion import __version__
 from legion.cli.base.command import CommandCall, command
-from legion.cli.base.output import harmless
+from legion.cli.base.output import sanitize
 from legion.cli.base.progress import progress
 from legion.cli.base.shapes import DaemonShape
 from legion.client.discovery import OWN_NAMES, find, is_remote, read_record
@@ -64,7 +64,7 @@ def serve(call: CommandCall, port: int | None, host: str | None) -> int:
     """
     if host is not None and host not in OWN_NAMES:
         call.say(
-            f"Note: {harmless(host)} is open to other machines: everyone with the token can run programs as you. They "
+            f"Note: {sanitize(host)} is open to other machines: everyone with the token can run programs as you. They "
             "must use exactly this address, so 0.0.0.0 or :: serve only this machine."
         )
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import click
 
 from legion.cli.base.command import CommandCall
-from legion.cli.base.output import clock, harmless
+from legion.cli.base.output import clock, sanitize
 from legion.cli.base.progress import progress
 from legion.client.discovery import is_remote
 from legion.wire.errors import BadInput, NotAllowed
@@ -37,14 +37,14 @@ def rebuild(call: CommandCall, sure: bool) -> None:
 
 
 def _plan(plan: Rebuild) -> Iterator[str]:
-    yield f"The database {harmless(plan.database)} is {plan.condition}. These boards can be restored:"
+    yield f"The database {sanitize(plan.database)} is {plan.condition}. These boards can be restored:"
     for board in plan.boards:
-        yield f"  {harmless(board.project)}: {_many(board.tickets)}, as of {clock(board.at)}"
+        yield f"  {sanitize(board.project)}: {_many(board.tickets)}, as of {clock(board.at)}"
     yield f"Lost: {'; '.join(plan.lost)}. Running agents are stopped; they resume with the content of their worktrees."
 
 
 def _done(done: Rebuild) -> Iterator[str]:
-    listed = ", ".join(f"{harmless(board.project)} ({_many(board.tickets)})" for board in done.boards)
+    listed = ", ".join(f"{sanitize(board.project)} ({_many(board.tickets)})" for board in done.boards)
     yield f"Rebuilt: {listed}."
     if done.landed:
         are = "is" if done.landed == 1 else "are"
@@ -53,7 +53,7 @@ def _done(done: Rebuild) -> Iterator[str]:
         resume, their = ("resumes", "its worktree") if done.resumed == 1 else ("resume", "their worktrees")
         yield f"{_many(done.resumed)} {resume} with the content of {their} when Legion is up."
     if done.kept:
-        yield f"The old database is kept as {harmless(done.kept)}."
+        yield f"The old database is kept as {sanitize(done.kept)}."
     yield f"Not restored: {'; '.join(done.lost)}."
 
 

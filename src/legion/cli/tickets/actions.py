@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from legion.cli.base.command import CommandCall, command
-from legion.cli.base.output import harmless
+from legion.cli.base.output import sanitize
 from legion.cli.base.parameters import TICKET, TICKET_OR_ALL, ticket_argument
 from legion.cli.base.texts import read_text
 from legion.wire.errors import BadInput
@@ -14,7 +14,7 @@ from legion.wire.tickets import Acted, Action, RewindTo
 
 
 def _print_acted(call: CommandCall, acted: Acted) -> None:
-    call.answer(acted, lambda: [harmless(acted.message)])
+    call.answer(acted, lambda: [sanitize(acted.message)])
 
 
 @command("stop", example="legion stop 12\nlegion stop all")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 
 from legion.cli.base.command import CommandCall, command
-from legion.cli.base.output import Colour, Screen, harmless_lines
+from legion.cli.base.output import Colour, Screen, sanitize_lines
 from legion.cli.base.parameters import ticket_argument
 from legion.wire.tickets import Diff
 
@@ -36,7 +36,7 @@ def diff(call: CommandCall, id: int) -> None:
 
 
 def _coloured(change: Diff, screen: Screen) -> list[str]:
-    lines = harmless_lines(change.text.removesuffix("\n"))
+    lines = sanitize_lines(change.text.removesuffix("\n"))
     return [
         screen.paint(line, next((c for start, c in _COLOURS if line.startswith(start)), Colour.NONE)) for line in lines
     ]

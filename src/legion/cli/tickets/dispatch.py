@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from legion.cli.base.command import CommandCall, command
-from legion.cli.base.output import harmless
+from legion.cli.base.output import sanitize
 from legion.cli.base.parameters import TICKETS, drivers, files, teams
 from legion.cli.base.texts import decode, read_stdin, read_text, short_title, valid_text
 from legion.cli.tickets.plan_file import read_plan
@@ -37,7 +37,7 @@ class _Number(click.ParamType[float]):
         except ValueError:
             number = value
         if fault := self._field.fault(number):
-            self.fail(harmless(fault), param, ctx)
+            self.fail(sanitize(fault), param, ctx)
         return number
 
 
@@ -102,7 +102,7 @@ def report(call: CommandCall, made: Dispatched, *, tip: bool) -> None:
     """Print the numbers of the new tickets and the daemon's notes; a tip is only for a terminal."""
     call.answer(made, lambda: [f"Ticket ID: {id}" for id in made.ids])
     for note in made.notes:
-        call.say(f"Note: {harmless(note)}")
+        call.say(f"Note: {sanitize(note)}")
     if tip and call.screen.tty and not call.json:
         call.say("Tip: -c says what the agent should know, -k when it is done; both make a good change likelier.")
 

@@ -10,7 +10,7 @@ import click
 
 from legion.cli.base.command import CommandCall, as_json, command
 from legion.cli.base.live import with_retry
-from legion.cli.base.output import duration, harmless_lines, numbers
+from legion.cli.base.output import duration, numbers, sanitize_lines
 from legion.cli.base.parameters import ticket_argument
 from legion.cli.base.states import style_of, symbol
 from legion.cli.board.status import about
@@ -156,5 +156,5 @@ class _Printer:
             self._rest = ""
 
     def _lines(self, text: str) -> None:
-        for line in harmless_lines(text):
+        for line in sanitize_lines(text):
             self._call.out(line)

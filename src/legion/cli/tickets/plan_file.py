@@ -15,7 +15,7 @@ from __future__ import annotations
 import difflib
 import tomllib
 
-from legion.cli.base.output import harmless
+from legion.cli.base.output import sanitize
 from legion.cli.base.texts import short_title
 from legion.wire.errors import BadInput
 from legion.wire.tickets import TICKET_FIELDS, NewTicket
@@ -29,12 +29,12 @@ def read_plan(text: str, origin: str) -> list[NewTicket]:
     try:
         plan = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise BadInput(f"{origin} is not valid TOML: {harmless(str(error))}.") from None
+        raise BadInput(f"{origin} is not valid TOML: {sanitize(str(error))}.") from None
     except RecursionError:
         raise BadInput(f"{origin} is nested too deeply; a plan is a list of [[ticket]].") from None
     for name in plan:
         if name != "ticket":
-            raise BadInput(f"{origin} has `{harmless(name)}` at its top; write each ticket under [[ticket]].")
+            raise BadInput(f"{origin} has `{sanitize(name)}` at its top; write each ticket under [[ticket]].")
     return tickets_of(plan.get("ticket"), origin)
 
 
@@ -47,7 +47,7 @@ def tickets_of(tables: object, origin: str) -> list[NewTicket]:
 
 def _name(table: object, n: int) -> str:
     key = table.get("key") if isinstance(table, dict) else None
-    return f"ticket `{harmless(key)[:60]}`" if isinstance(key, str) and key else f"ticket number {n}"
+    return f"ticket `{sanitize(key)[:60]}`" if isinstance(key, str) and key else f"ticket number {n}"
 
 
 def _keys(tables: list[object], origin: str) -> list[str]:
@@ -56,7 +56,7 @@ def _keys(tables: list[object], origin: str) -> list[str]:
         key = table.get("key") if isinstance(table, dict) else None
         if isinstance(key, str) and key:
             if key in keys:
-                raise BadInput(f"{origin} has two tickets with the key `{harmless(key)[:60]}`; rename one.")
+                raise BadInput(f"{origin} has two tickets with the key `{sanitize(key)[:60]}`; rename one.")
             keys.append(key)
     return keys
 
@@ -68,11 +68,11 @@ def _ticket(table: object, where: str, keys: list[str]) -> NewTicket:
         if name not in KEYS:
             near = difflib.get_close_matches(name, KEYS, 1)
             hint = f"did you mean `{near[0]}`?" if near else f"there are {', '.join(KEYS)}."
-            raise BadInput(f"{where} has no field `{harmless(name)[:60]}`; {hint}")
+            raise BadInput(f"{where} has no field `{sanitize(name)[:60]}`; {hint}")
     for name, value in table.items():
         fault = None if name == "after" else TICKET_FIELDS[name].fault(value)
         if fault:
-            raise BadInput(f"{where}: `{name}` {harmless(fault)}.")
+            raise BadInput(f"{where}: `{name}` {sanitize(fault)}.")
     after, after_keys = _after(table.get("after", []), where, keys)
     ticket = NewTicket(**{"title": "", **table, "after": after, "after_keys": after_keys})
     if not ticket.title.strip():
@@ -90,7 +90,7 @@ def _after(value: object, where: str, keys: list[str]) -> tuple[list[int], list[
             if item not in keys:
                 near = difflib.get_close_matches(item, keys, 1)
                 hint = f"did you mean `{near[0]}`?" if near else "no ticket of this plan has that key."
-                raise BadInput(f"{where}: `after` names `{harmless(item)[:60]}`; {hint}")
+                raise BadInput(f"{where}: `after` names `{sanitize(item)[:60]}`; {hint}")
             named.append(item)
         elif isinstance(item, int) and not isinstance(item, bool) and item > 0:
             ids.append(item)

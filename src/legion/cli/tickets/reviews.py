@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 import click
 
 from legion.cli.base.command import CommandCall, command
-from legion.cli.base.output import Cell, Colour, Screen, clock, count, harmless
+from legion.cli.base.output import Cell, Colour, Screen, clock, count, sanitize
 from legion.cli.base.parameters import ticket_argument
 from legion.cli.base.texts import read_text
 from legion.wire.reviews import FindingLine, ReviewLine
@@ -29,7 +29,7 @@ def review(call: CommandCall, id: int) -> None:
     A ticket that is about to land waits for the verdict; a landed ticket stays landed.
     """
     done = call.legion().review(id)
-    call.answer(done, lambda: [harmless(done.message)])
+    call.answer(done, lambda: [sanitize(done.message)])
 
 
 @command("bounce", example="legion bounce 12 'Keep the old API working.'")
@@ -41,7 +41,7 @@ def bounce(call: CommandCall, id: int, text: str) -> None:
     For a ticket that is checking, reviewing or landing, or that waits for you with a change. - reads TEXT from stdin.
     """
     done = call.legion().bounce(id, Action(feedback=read_text(text, "TEXT") if text else ""))
-    call.answer(done, lambda: [harmless(done.message)])
+    call.answer(done, lambda: [sanitize(done.message)])
 
 
 def section(reviews: Sequence[ReviewLine], screen: Screen, *, full: bool) -> Iterator[str]:
@@ -59,11 +59,11 @@ def section(reviews: Sequence[ReviewLine], screen: Screen, *, full: bool) -> Ite
 
 def _review(one: ReviewLine, screen: Screen, full: bool) -> Iterator[str]:
     aside = "" if one.binding else " (optional)"
-    text, colour = _VERDICTS.get(one.verdict, harmless(one.verdict)), _COLOURS.get(one.verdict, Colour.CYAN)
+    text, colour = _VERDICTS.get(one.verdict, sanitize(one.verdict)), _COLOURS.get(one.verdict, Colour.CYAN)
     if one.overruled:
         text, colour = "approved by the rules, against its verdict", Colour.YELLOW
     yield screen.line(
-        Cell(f"{harmless(one.reader)} "),
+        Cell(f"{sanitize(one.reader)} "),
         Cell(text, colour),
         Cell(f"{aside}  round {one.round}, {one.commit[:9]}, {clock(one.given_at or one.asked_at)}", Colour.DIM),
         indent=2,
@@ -78,13 +78,13 @@ def _review(one: ReviewLine, screen: Screen, full: bool) -> Iterator[str]:
     if not full and len(findings) > _SHOWN:
         yield screen.aside(f"and {len(findings) - _SHOWN} more: --full")
     for note in one.notes:
-        yield screen.line(Cell(f"noted: {harmless(note)}", Colour.DIM), indent=4)
+        yield screen.line(Cell(f"noted: {sanitize(note)}", Colour.DIM), indent=4)
 
 
 def _finding(finding: FindingLine, screen: Screen, full: bool) -> Iterator[str]:
     where = finding.file if finding.line is None else f"{finding.file}:{finding.line}"
     yield screen.line(
-        Cell(f"{harmless(finding.weight)} ", _WEIGHTS.get(finding.weight, Colour.DIM)),
-        Cell(f"{harmless(where)}  {harmless(' '.join(finding.text.split()))}"),
+        Cell(f"{sanitize(finding.weight)} ", _WEIGHTS.get(finding.weight, Colour.DIM)),
+        Cell(f"{sanitize(where)}  {sanitize(' '.join(finding.text.split()))}"),
         indent=4,
     )

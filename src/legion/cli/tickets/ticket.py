@@ -18,9 +18,9 @@ from legion.cli.base.output import (
     count,
     duration,
     fine_duration,
-    harmless,
-    harmless_lines,
     numbers,
+    sanitize,
+    sanitize_lines,
     size,
     thousands,
     width,
@@ -30,6 +30,7 @@ from legion.cli.base.states import state_cell, verdict_cell
 from legion.cli.board.inbox import question_lines
 from legion.cli.board.status import about, dollars
 from legion.cli.tickets import reviews
+from legion.wire.text import conflict_partner, describe_conflict
 from legion.wire.ticket_fields import TicketField
 from legion.wire.tickets import (
     TICKET_FIELDS,
@@ -41,7 +42,6 @@ from legion.wire.tickets import (
     TicketPage,
     UsageLine,
 )
-from legion.wire.words import clash, clashing
 
 SHORT = 8
 """Lines of one section that are shown without --full."""
@@ -78,7 +78,7 @@ def page_of(page: TicketPage, screen: Screen, *, full: bool = False) -> list[str
 
 def _head(page: TicketPage, screen: Screen, full: bool) -> Iterator[str]:
     line = page.ticket
-    yield screen.line(Cell(f"#{line.id} ", Colour.BOLD), Cell(harmless(line.title), Colour.BOLD))
+    yield screen.line(Cell(f"#{line.id} ", Colour.BOLD), Cell(sanitize(line.title), Colour.BOLD))
     # A reason or an activity that does not fit on the line of the state is shown complete below it.
     state, detail, below = state_cell(screen, line.state), about(line), ""
     if line.doing or not _fits(screen, state, detail):
@@ -92,15 +92,15 @@ def _head(page: TicketPage, screen: Screen, full: bool) -> Iterator[str]:
     facts = [
         *((field.rule.label, _field_text(page, field)) for field in TICKET_FIELDS.values() if field.rule.label),
         ("kind", "checkpoint" if line.checkpoint else ""),
-        ("agent", harmless(" ".join(word for word in (page.driver, page.command, page.model) if word))),
-        ("worktree", harmless(page.worktree or "")),
+        ("agent", sanitize(" ".join(word for word in (page.driver, page.command, page.model) if word))),
+        ("worktree", sanitize(page.worktree or "")),
         ("change", f"{page.change[:9]} on {page.base[:9]}" if page.change and page.base else ""),
         ("landed", page.landed[:9] if page.landed else ""),
         ("undoes", f"ticket {page.ticket.undoes}" if page.ticket.undoes else ""),
         ("undone by", f"ticket {numbers(page.undone_by)}" if page.undone_by else ""),
         ("parked until", _until(page.parked_until) if page.parked_until and not page.questions else ""),
-        ("model access", harmless(page.access)),
-        ("conversation", harmless(page.conversation)),
+        ("model access", sanitize(page.access)),
+        ("conversation", sanitize(page.conversation)),
         ("may ask", "you for permissions" if page.ask else ""),
         ("budget", _budget(page)),
     ]
@@ -113,8 +113,8 @@ def _field_text(page: TicketPage, field: TicketField) -> str:
     if value == field.default:
         return ""
     if isinstance(value, list):
-        return harmless((" ; " if field.name == "prove" else ", ").join(map(str, value)))
-    return harmless(str(value))
+        return sanitize((" ; " if field.name == "prove" else ", ").join(map(str, value)))
+    return sanitize(str(value))
 
 
 def _fits(screen: Screen, state: Cell, detail: str) -> bool:
@@ -141,7 +141,7 @@ def _clashes(page: TicketPage, screen: Screen) -> Iterator[str]:
     for one in page.clashes:
         other = f"ticket {one.ticket}" if one.ticket else "what landed"
         here = f" line {one.first}" if one.first == one.last else f" lines {one.first}-{one.last}"
-        place = harmless(one.path) + (here if one.first else "")
+        place = sanitize(one.path) + (here if one.first else "")
         yield screen.line(Cell(f"{place}  ", Colour.YELLOW), Cell(f"with {other}"), indent=2)
 
 
@@ -214,15 +214,15 @@ def _run_row(run: RunLine, usual: str) -> list[Cell]:
     colour = {"finished": Colour.GREEN, "at work": Colour.CYAN}.get(outcome, Colour.YELLOW)
     lasted = fine_duration(run.ended_at - run.started_at) if run.ended_at is not None else ""
     again = f" (start {run.generation})" if run.generation > 1 else ""
-    role = f", {harmless(run.role)}" if run.role else ""
-    other = f" ({harmless(run.access)})" if run.access not in ("", usual) else ""
+    role = f", {sanitize(run.role)}" if run.role else ""
+    other = f" ({sanitize(run.access)})" if run.access not in ("", usual) else ""
     return [
         Cell(f"attempt {run.attempt}{again}{role}{other}"),
         Cell(f"run {run.id}", Colour.DIM),
         Cell(clock(run.started_at), Colour.DIM),
         Cell(lasted),
-        Cell(harmless(outcome).replace("_", " "), colour),
-        Cell(harmless(run.detail)),
+        Cell(sanitize(outcome).replace("_", " "), colour),
+        Cell(sanitize(run.detail)),
     ]
 
 
@@ -235,7 +235,7 @@ def _environment(place: EnvironmentLine | None, screen: Screen, full: bool) -> I
         ("slot", "" if place.slot is None else str(place.slot)),
         ("ports", f"{place.ports[0]}-{place.ports[-1]}" if place.ports else ""),
         ("listening", numbers(place.listening)),
-        ("temp folder", f"{size(place.temp_bytes)} in {harmless(place.temp)}" if place.temp else ""),
+        ("temp folder", f"{size(place.temp_bytes)} in {sanitize(place.temp)}" if place.temp else ""),
         ("disk", f"{least}{size(place.worktree_bytes + place.temp_bytes)}{limit}"),
     ]
     yield from _section(screen, "Environment")
@@ -244,14 +244,14 @@ def _environment(place: EnvironmentLine | None, screen: Screen, full: bool) -> I
         if ran is not None:
             yield from _command(name, ran, screen, full)
     for note in place.notes:
-        yield screen.line(Cell(harmless(note), Colour.YELLOW), indent=2)
+        yield screen.line(Cell(sanitize(note), Colour.YELLOW), indent=2)
 
 
 def _command(name: str, ran: CommandLine, screen: Screen, full: bool) -> Iterator[str]:
     colour = Colour.GREEN if ran.ok else Colour.RED
-    yield screen.line(Cell(f"{name}: "), Cell(harmless(ran.how), colour), Cell(f"  {harmless(ran.command)}"), indent=2)
+    yield screen.line(Cell(f"{name}: "), Cell(sanitize(ran.how), colour), Cell(f"  {sanitize(ran.command)}"), indent=2)
     if full or not ran.ok:
-        lines = [line for line in harmless_lines(ran.tail) if line.strip()]
+        lines = [line for line in sanitize_lines(ran.tail) if line.strip()]
         for line in lines if full else lines[-SHORT:]:
             yield screen.line(Cell(line), indent=4)
 
@@ -267,9 +267,9 @@ def _receipts(page: TicketPage, screen: Screen, full: bool) -> Iterator[str]:
     last = page.receipts[-1]
     if last.verdict != "green" and last.tail.strip():
         yield from screen.paragraph(
-            f"the end of the output of {harmless(last.name)} (all of it: {harmless(last.output)})"
+            f"the end of the output of {sanitize(last.name)} (all of it: {sanitize(last.output)})"
         )
-        lines = [line for line in harmless_lines(last.tail) if line.strip()]
+        lines = [line for line in sanitize_lines(last.tail) if line.strip()]
         for line in lines if full else lines[-SHORT:]:
             yield screen.line(Cell(line), indent=4)
 
@@ -277,9 +277,9 @@ def _receipts(page: TicketPage, screen: Screen, full: bool) -> Iterator[str]:
 def _receipt_row(receipt: ReceiptLine, screen: Screen) -> list[Cell]:
     code = "no exit code" if receipt.exit_code is None else f"exit {receipt.exit_code}"
     return [
-        verdict_cell(screen, harmless(receipt.verdict)),
-        Cell(harmless(receipt.name)),
-        Cell(harmless(receipt.command)),
+        verdict_cell(screen, sanitize(receipt.verdict)),
+        Cell(sanitize(receipt.name)),
+        Cell(sanitize(receipt.command)),
         Cell(code, Colour.DIM),
         Cell(fine_duration(receipt.duration), Colour.DIM),
         Cell(f"on {receipt.commit[:9]}", Colour.DIM),
@@ -301,12 +301,12 @@ def _evidence(page: TicketPage, screen: Screen) -> Iterator[str]:
         return
     yield from _section(screen, "Criteria")
     for one in page.evidence:
-        backing = Cell(f"{harmless(one.backing):<8}", _BACKING.get(one.backing, Colour.DIM))
-        yield screen.line(backing, Cell(harmless(one.criterion)), indent=2)
+        backing = Cell(f"{sanitize(one.backing):<8}", _BACKING.get(one.backing, Colour.DIM))
+        yield screen.line(backing, Cell(sanitize(one.criterion)), indent=2)
         where = f" on {one.commit[:9]}" if one.commit else ""
         idle = ", which also passes without the change" if one.idle else ""
         own = ", which the change itself added" if one.own else ""
-        by = f"by {harmless(one.by)}{where}{idle}{own}" if one.by else _NOTHING
+        by = f"by {sanitize(one.by)}{where}{idle}{own}" if one.by else _NOTHING
         yield screen.line(Cell(by, Colour.DIM), indent=10)
 
 
@@ -319,9 +319,9 @@ def _weakened(page: TicketPage, screen: Screen, full: bool) -> Iterator[str]:
     yield from _section(screen, "Tests look weaker")
     shown = page.weakened if full else page.weakened[:SHORT]
     for one in shown:
-        where = harmless(one.path) if one.line is None else f"{harmless(one.path)}:{one.line}"
-        sign = Cell(f"{harmless(one.sign)}  ", Colour.YELLOW)
-        yield screen.line(sign, Cell(f"{where}  {harmless(one.words)}"), indent=2)
+        where = sanitize(one.path) if one.line is None else f"{sanitize(one.path)}:{one.line}"
+        sign = Cell(f"{sanitize(one.sign)}  ", Colour.YELLOW)
+        yield screen.line(sign, Cell(f"{where}  {sanitize(one.words)}"), indent=2)
     if len(shown) < len(page.weakened):
         yield screen.aside(f"and {len(page.weakened) - len(shown)} more: --full")
 
@@ -333,10 +333,10 @@ def _reversal(page: TicketPage, screen: Screen, full: bool) -> Iterator[str]:
         return
     yield from _section(screen, "Proof by reversal")
     for name in found.idle:
-        yield screen.line(Cell("passes without the change  ", Colour.YELLOW), Cell(harmless(name)), indent=2)
+        yield screen.line(Cell("passes without the change  ", Colour.YELLOW), Cell(sanitize(name)), indent=2)
     shown = found.unproven if full else found.unproven[:SHORT]
     for one in shown:
-        where = f"{harmless(one.path)}:{one.line}, {count(one.lines, 'line')}"
+        where = f"{sanitize(one.path)}:{one.line}, {count(one.lines, 'line')}"
         yield screen.line(Cell("unproven  ", Colour.YELLOW), Cell(where), indent=2)
     if len(shown) < len(found.unproven):
         yield screen.aside(f"and {len(found.unproven) - len(shown)} more: --full")
@@ -351,7 +351,7 @@ def _files(page: TicketPage, screen: Screen, full: bool) -> Iterator[str]:
     yield from _section(screen, f"Changes in {count(len(page.changed_files), 'file')}")
     shown = page.changed_files if full else page.changed_files[:SHORT]
     for name in shown:
-        yield screen.line(Cell(harmless(name)), indent=2)
+        yield screen.line(Cell(sanitize(name)), indent=2)
     if len(shown) < len(page.changed_files):
         yield screen.aside(f"and {len(page.changed_files) - len(shown)} more: legion diff {page.ticket.id}")
 
@@ -373,7 +373,7 @@ _WATCHDOG_STEPS = {"nudge": "nudged", "interrupt": "interrupted with advice", "e
 
 def describe_event(event: EventLine) -> str:
     """An event as a line for a person. An unknown kind is shown with its data."""
-    data = {name: harmless(str(value)) for name, value in event.data.items() if value not in (None, "", [], {})}
+    data = {name: sanitize(str(value)) for name, value in event.data.items() if value not in (None, "", [], {})}
     commit = data.get("commit", "")[:9]
     match event.kind:
         case "ticket.created":
@@ -413,9 +413,9 @@ def describe_event(event: EventLine) -> str:
         case "check.flaky":
             return f"{data.get('name', 'a check')} was red and then green on the same tree: flaky"
         case "conflict.predicted":
-            return f"will conflict with {harmless(clash(event.data))}"
+            return f"will conflict with {sanitize(describe_conflict(event.data))}"
         case "conflict.gone":
-            return f"no longer conflicts with {harmless(clashing(event.data))}"
+            return f"no longer conflicts with {sanitize(conflict_partner(event.data))}"
         case "landing.landed":
             return f"landed as {commit}"
         case "landing.left-behind":
@@ -425,7 +425,7 @@ def describe_event(event: EventLine) -> str:
         case "landing.sent-back":
             return _with("sent back", data.get("why"))
         case _:
-            return _with(harmless(event.kind), ", ".join(f"{name} {value}" for name, value in data.items()))
+            return _with(sanitize(event.kind), ", ".join(f"{name} {value}" for name, value in data.items()))
 
 
 def _with(text: str, why: str | None) -> str:

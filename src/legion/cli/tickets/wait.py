@@ -12,7 +12,7 @@ import click
 
 from legion.cli.base.command import CommandCall, command
 from legion.cli.base.live import with_retry
-from legion.cli.base.output import Cell, Screen, count, duration, harmless
+from legion.cli.base.output import Cell, Screen, count, duration, sanitize
 from legion.cli.base.parameters import TICKET, Seconds
 from legion.cli.base.states import state_cell
 from legion.cli.board.status import about
@@ -112,7 +112,7 @@ class _ChangePrinter:
 
 def _line(ticket: TicketLine, started: float) -> str:
     passed = duration(time.monotonic() - started)
-    return f"{passed:>7}  #{ticket.id} {harmless(ticket.state)}: {harmless(ticket.title)[:60]}"
+    return f"{passed:>7}  #{ticket.id} {sanitize(ticket.state)}: {sanitize(ticket.title)[:60]}"
 
 
 def _ended(ticket: TicketLine) -> bool:
@@ -130,7 +130,7 @@ def exit_code(legion: Legion, state: WaitState) -> int:
 
 def _summary(state: WaitState, screen: Screen) -> Iterable[str]:
     rows = [
-        [state_cell(screen, ticket.state), Cell(f"#{ticket.id}"), Cell(harmless(ticket.title)), Cell(about(ticket))]
+        [state_cell(screen, ticket.state), Cell(f"#{ticket.id}"), Cell(sanitize(ticket.title)), Cell(about(ticket))]
         for ticket in state.tickets
     ]
     return screen.table(rows, indent=0) or ["No tickets to wait for."]

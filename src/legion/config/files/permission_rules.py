@@ -67,6 +67,6 @@ def add(rule: str, path: Path | None = None) -> None:
     settings.read_section(Rules, read(content, FILE), [])
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        files.write_whole(path, content)
+        files.write_atomic(path, content)
     except OSError as fault:
         raise NotAllowed(f"{path} cannot be written ({fault.strerror}): make its folder writable.") from fault

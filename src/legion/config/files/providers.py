@@ -127,7 +127,7 @@ def save(providers: Mapping[str, ProviderConfig], path: Path | None = None) -> N
     _parse(content, FILE)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        files.write_whole(path, content)
+        files.write_atomic(path, content)
     except OSError as fault:
         raise NotAllowed(f"{path} cannot be written ({fault.strerror}): make its folder writable.") from fault
 

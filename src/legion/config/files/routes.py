@@ -87,7 +87,7 @@ def save(routes: tuple[RouteConfig, ...], path: Path | None = None) -> None:
     path = path or routes_file()
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        files.write_whole(path, _HEADER + "".join(_table(one) for one in routes))
+        files.write_atomic(path, _HEADER + "".join(_table(one) for one in routes))
     except OSError as fault:
         raise NotAllowed(f"{path} cannot be written ({fault.strerror}): make its folder writable.") from fault
 

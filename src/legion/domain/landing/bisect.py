@@ -111,7 +111,7 @@ def _spread(green: int, red: int, slots: int) -> tuple[int, ...]:
     return tuple(green + round(step * (between + 1) / (count + 1)) for step in range(1, count + 1))
 
 
-def learn(search: BisectState, results: Mapping[BisectProbe, bool | None]) -> BisectState:
+def with_results(search: BisectState, results: Mapping[BisectProbe, bool | None]) -> BisectState:
     """The knowledge with the results of these tests. None: without that change the others do not merge.
 
     A red prefix outweighs a longer green one: the earlier fault comes first. If the batch is green without any one of

@@ -42,7 +42,7 @@ class RevertProof:
     """Hunks for which no time was left."""
 
 
-def pieces(change: Iterable[FileDiff]) -> tuple[RevertHunk, ...]:
+def revertable_hunks(change: Iterable[FileDiff]) -> tuple[RevertHunk, ...]:
     """Hunks that may be reverted: code, but no tests, no documents, and no binary files."""
     return tuple(
         RevertHunk(

@@ -121,7 +121,7 @@ class BudgetBalance:
         return tuple(found)
 
 
-def purse(
+def balance(
     budgets: Budgets, spent: Iterable[EpicSpending], today: str, extra: Mapping[str, float] | None = None
 ) -> BudgetBalance:
     return BudgetBalance(budgets=budgets, spent=tuple(spent), today=today, extra=extra or {})

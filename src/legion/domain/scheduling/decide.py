@@ -58,11 +58,11 @@ class ProjectView:
     baseline_known: bool
     """The target's own checks have receipts, or there are none to run."""
     baseline_red: bool
-    person_waiting: bool
+    upstream_pending: bool
     """The person committed something that is not in the target and was not refused yet."""
     overlap: Overlap = Overlap.OFF
     """What follows if tickets declare the same files."""
-    landing_begun: bool = False
+    landing_open: bool = False
     """The intent to move the target is stored, and its end is not."""
     readable: bool = True
     """Its stored legion.toml can be parsed. Without that none of its jobs can run."""
@@ -96,9 +96,9 @@ class BoardSnapshot:
     """Room for agents on this machine, all projects together."""
     open_runs: frozenset[int] = frozenset()
     """Tickets with a builder's or advisor's run whose end is not recorded."""
-    open_readings: frozenset[int] = frozenset()
+    open_reviews: frozenset[int] = frozenset()
     """Tickets with a reviewer's run whose end is not recorded."""
-    read_aside: Mapping[int, int] = field(default_factory=dict)
+    optional_reviews: Mapping[int, int] = field(default_factory=dict)
     """Tickets with an optional review, which their progress does not depend on, and their projects."""
     agents: tuple[AgentView, ...] = ()
     held: frozenset[int] = frozenset()
@@ -189,7 +189,7 @@ class _Round:
         self._admission = AdmissionRound(snapshot.admission, now)
         self._queued = {ticket.id for ticket in snapshot.tickets if ticket.state is State.QUEUED}
         reviewing = {ticket.id for ticket in snapshot.tickets if ticket.state is State.REVIEWING}
-        self._to_review = reviewing - snapshot.open_readings
+        self._to_review = reviewing - snapshot.open_reviews
         self._in_a_turn = {agent.number for agent in snapshot.agents if agent.in_a_turn}
         projects = {ticket.id: ticket.project for ticket in snapshot.tickets}
         limited = [subject for kind, subject in jobs if kind in _PROJECT_LIMITED]
@@ -267,7 +267,7 @@ class _ProjectWork:
     @property
     def _may_start(self) -> bool:
         """Nothing new starts while the person's commits are on their way into the target: it would use old code."""
-        return not self.project.paused and not self.project.person_waiting
+        return not self.project.paused and not self.project.upstream_pending
 
     def wakes(self, now: float) -> list[Wake]:
         wakes = []
@@ -288,8 +288,8 @@ class _ProjectWork:
 
     def project_jobs(self) -> list[StartJob]:
         project, jobs = self.project, []
-        waiting = project.person_waiting or any(ticket.state is State.LANDING for ticket in self._tickets)
-        if project.landing_begun or waiting:
+        waiting = project.upstream_pending or any(ticket.state is State.LANDING for ticket in self._tickets)
+        if project.landing_open or waiting:
             jobs.append(StartJob(JobKind.LAND, project.id))
         if self._tickets and not project.baseline_known:
             jobs.append(StartJob(JobKind.BASELINE, project.id))
@@ -336,7 +336,9 @@ class _ProjectWork:
         )
 
     def optional_reviews(self) -> list[StartJob]:
-        mine = sorted(ticket for ticket, project in self._snapshot.read_aside.items() if project == self.project.id)
+        mine = sorted(
+            ticket for ticket, project in self._snapshot.optional_reviews.items() if project == self.project.id
+        )
         return [] if self.project.paused else [StartJob(JobKind.REVIEW, ticket) for ticket in mine]
 
     def _free(self) -> list[Ticket]:
@@ -347,8 +349,10 @@ def _runs_to_end(snapshot: BoardSnapshot, busy: frozenset[tuple[JobKind, int]]) 
     """Jobs for runs whose ticket left its state while no job followed them. Each must end before a new one starts."""
     working = {ticket.id for ticket in snapshot.tickets if ticket.state is State.WORKING}
     open_ = [StartJob(JobKind.RUN, ticket) for ticket in sorted(snapshot.open_runs - working)]
-    read = {ticket.id for ticket in snapshot.tickets if ticket.state is State.REVIEWING} | snapshot.read_aside.keys()
-    open_ += [StartJob(JobKind.REVIEW, ticket) for ticket in sorted(snapshot.open_readings - read)]
+    read = {
+        ticket.id for ticket in snapshot.tickets if ticket.state is State.REVIEWING
+    } | snapshot.optional_reviews.keys()
+    open_ += [StartJob(JobKind.REVIEW, ticket) for ticket in sorted(snapshot.open_reviews - read)]
     # A started turn is followed to its end even if its agent was fired.
     open_ += [StartJob(JobKind.SERVE, agent.number) for agent in snapshot.agents if agent.in_a_turn]
     return [start for start in open_ if (start.kind, start.subject) not in busy]

@@ -23,7 +23,7 @@ _FLEETING = re.compile(
     """,
     re.VERBOSE,
 )
-TOLD_BY = ("call", "tool", "input", "digest", "gist", "tests", "question")
+USED_FACTS = ("call", "tool", "input", "digest", "gist", "tests", "question")
 """The facts of an event that this module reads."""
 _FAILED = re.compile(r"\b(\d+) (?:tests? )?(?:failed|failing|failures?|errors?)\b|\b[Ff]ail(?:ed|ures?): (\d+)")
 _PASSED = re.compile(r"\b(\d+) (?:tests? )?(?:passed|passing)\b|\b[Pp]assed: (\d+)")

@@ -77,8 +77,8 @@ class ClaudeProfile(DriverProfile):
     def prepare(self, request: RunRequest) -> PreparedRun:
         assert request.model is not None, "this driver uses models"
         config_dir = own_folder(request.state, _FOLDER)
-        files.write_whole(request.given / "briefing.md", request.input.prompt, mode=0o644)
-        files.write_whole(request.given / "again.md", request.input.resume_prompt, mode=0o644)
+        files.write_atomic(request.given / "briefing.md", request.input.prompt, mode=0o644)
+        files.write_atomic(request.given / "again.md", request.input.resume_prompt, mode=0o644)
         env = {**request.env, **_ENVIRONMENT, "CLAUDE_CONFIG_DIR": str(config_dir)}
         env |= _access_variables(request.model.access, config_dir)
         if request.sandboxed:

@@ -33,7 +33,16 @@ from claude_agent_sdk import (
     ToolPermissionContext,
 )
 
-from legion.drivers import Ask, Ending, Host, InterruptRequest, PermissionAnswer, StartFailed, StopRequest, TellRequest
+from legion.drivers import (
+    ControlRequest,
+    Ending,
+    Host,
+    InterruptRequest,
+    PermissionAnswer,
+    StartFailed,
+    StopRequest,
+    TellRequest,
+)
 from legion.drivers.claude import transcript
 from legion.drivers.claude.journal import ClaudeJournal, digest_of, summary
 from legion.drivers.claude.mcp_server import server
@@ -246,7 +255,7 @@ class ClaudeSession:
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    async def _handle(self, ask: Ask) -> None:
+    async def _handle(self, ask: ControlRequest) -> None:
         match ask:
             case TellRequest() if self._is_new(ask):
                 self._host.record("told", id=ask.id, text=ask.text)

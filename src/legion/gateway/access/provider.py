@@ -121,7 +121,7 @@ class Provider:
 def write_providers(folder: GatewayFolder, providers: Iterable[Provider]) -> None:
     """Replace the gateway's providers. A running gateway uses them from its next request on."""
     facts = {provider.name: _to_json(provider) for provider in providers}
-    files.write_whole(folder.providers, json.dumps({"version": VERSION, "providers": facts}, indent=1))
+    files.write_atomic(folder.providers, json.dumps({"version": VERSION, "providers": facts}, indent=1))
 
 
 def parse_providers(content: bytes, path: Path) -> dict[str, Provider]:

@@ -75,7 +75,7 @@ def write_routes(folder: GatewayFolder, routes: Iterable[Route]) -> None:
         }
         for route in routes
     ]
-    files.write_whole(folder.routes, json.dumps({"version": VERSION, "routes": facts}, indent=1))
+    files.write_atomic(folder.routes, json.dumps({"version": VERSION, "routes": facts}, indent=1))
 
 
 def parse_routes(content: bytes, path: Path) -> tuple[Route, ...]:

@@ -19,7 +19,7 @@ log = logging.getLogger("legion.gateway")
 _BATCH = 0.5
 
 
-class Activity:
+class RequestActivity:
     """Writes the file (in the gateway)."""
 
     def __init__(self, folder: GatewayFolder, now_open: Callable[[], Mapping[str, float]]) -> None:

@@ -15,7 +15,7 @@ from collections import defaultdict
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
-from legion.gateway.accounting.activity import Activity
+from legion.gateway.accounting.activity import RequestActivity
 from legion.gateway.accounting.ledger import (
     LedgerPosition,
     LimitEntry,
@@ -83,7 +83,7 @@ class Meter:
         self._prices = prices
         self._spent: dict[str, float] = defaultdict(float)
         self._open: dict[str, set[RequestRecord]] = defaultdict(set)
-        self._activity = Activity(folder, self._open_since)
+        self._activity = RequestActivity(folder, self._open_since)
         self._pending = bytearray()
         self._timer: asyncio.TimerHandle | None = None
         self._refusals = Refusals()

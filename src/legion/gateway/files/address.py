@@ -72,4 +72,4 @@ def _facts(folder: GatewayFolder) -> dict[str, object] | None:
 
 
 def _write(folder: GatewayFolder, **facts: object) -> None:
-    files.write_whole(folder.record, json.dumps({**facts, "version": VERSION}))
+    files.write_atomic(folder.record, json.dumps({**facts, "version": VERSION}))

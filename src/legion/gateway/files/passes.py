@@ -63,7 +63,7 @@ def grant(folder: GatewayFolder, pass_: Pass) -> str:
         "since": min((granted.since for _, granted in older), default=time.time()),
     }
     token = f"legion-{secrets.token_urlsafe(32)}"
-    files.write_whole(pass_file(folder, token), json.dumps(facts))
+    files.write_atomic(pass_file(folder, token), json.dumps(facts))
     for path, _ in older:
         path.unlink(missing_ok=True)
     return token
@@ -75,12 +75,12 @@ def revoke(folder: GatewayFolder, run: str) -> None:
         path.unlink(missing_ok=True)
 
 
-def lower(folder: GatewayFolder, run: str, budget_usd: float) -> None:
+def set_budget(folder: GatewayFolder, run: str, budget_usd: float) -> None:
     """Change the total budget of the run's ticket; the token stays valid."""
     for path, one in _of_run(folder, run):
         if one.pass_.budget_usd != budget_usd:
             facts = json.loads(path.read_bytes())
-            files.write_whole(path, json.dumps({**facts, "budget_usd": budget_usd}))
+            files.write_atomic(path, json.dumps({**facts, "budget_usd": budget_usd}))
 
 
 def granted(folder: GatewayFolder) -> Iterator[tuple[Path, Granted]]:

@@ -70,7 +70,7 @@ def facts_of(exchange: RecordedExchange) -> dict[str, Any]:
     return {"version": VERSION, **vars(exchange), "calls": [vars(call) for call in exchange.calls]}
 
 
-def takes(folder: GatewayFolder, run: str) -> Iterator[RecordedExchange]:
+def exchanges(folder: GatewayFolder, run: str) -> Iterator[RecordedExchange]:
     """The exchanges of a run in the order in which they ended. A line that a kill cut off is left out."""
     try:
         lines = (folder.tapes / f"{run}.jsonl").read_bytes().splitlines()

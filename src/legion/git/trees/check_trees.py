@@ -59,7 +59,7 @@ class CheckTrees:
         fresh.rename(tree.path / ".git")
         crash.reach(Point.GIT_CHECK_TREE_BEFORE_READY)
         record = {"index": tree.index.name, "inode": tree.path.stat().st_ino}
-        files.write_whole(self._record(slot), json.dumps(record))
+        files.write_atomic(self._record(slot), json.dumps(record))
         return tree.path
 
     def leftovers(self, slot: str) -> tuple[str, ...]:

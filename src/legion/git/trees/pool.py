@@ -134,7 +134,7 @@ class Pool:
         half.rename(tree.path / ".git")
 
     def throw_away(self, tree: Tree) -> None:
-        files.throw_away(tree.path, self._trash)
+        files.move_to_trash(tree.path, self._trash)
         self._forget(tree.path.name)
 
     def sweep(self) -> tuple[Path, ...]:
@@ -142,7 +142,7 @@ class Pool:
         self._make_folders()
         half_made = [*self._making.iterdir()]
         half_made += [place for place in self._pool.iterdir() if not (self._side / f"{place.name}.json").exists()]
-        thrown = tuple(files.throw_away(place, self._trash) for place in half_made)
+        thrown = tuple(files.move_to_trash(place, self._trash) for place in half_made)
         kept = {f"{place.name}.{kind}" for place in self._pool.iterdir() for kind in ("json", "index")}
         for record in self._side.iterdir():
             if record.name not in kept:
@@ -174,7 +174,7 @@ class Pool:
 
     def _put(self, tree: Tree, commit: str, size: int) -> None:
         record = {"commit": commit, "bytes": size}
-        files.write_whole(self._side / f"{tree.path.name}.json", json.dumps(record))
+        files.write_atomic(self._side / f"{tree.path.name}.json", json.dumps(record))
         crash.reach(Point.GIT_POOL_BEFORE_PUBLISH)
         tree.path.rename(self._pool / tree.path.name)
         with self._counting:
@@ -186,7 +186,7 @@ class Pool:
         try:
             prepare(tree.path)
             # Setup commands may have left anything in .git, so the tree gets a new one when it is taken.
-            files.throw_away(tree.path / ".git", self._trash)
+            files.move_to_trash(tree.path / ".git", self._trash)
             tree.show(commit)
         except BaseException:
             self.throw_away(tree)

@@ -68,7 +68,7 @@ class Worktrees:
                 return place
             if place.exists():
                 # Left by a Legion whose data are gone, so it belongs to another ticket.
-                files.throw_away(place, self._trash)
+                files.move_to_trash(place, self._trash)
             tree.index.replace(self.index(name))
             crash.reach(Point.GIT_TREE_BEFORE_PUBLISH)
             tree.path.rename(place)
@@ -91,9 +91,9 @@ class Worktrees:
         with self._publishing:
             # The folder's own number ties the record to this very tree, whichever side of a crash it is on.
             record = {"attempt": attempt, "inode": fresh.path.stat().st_ino}
-            files.write_whole(self._side / f"{name}.json", json.dumps(record))
+            files.write_atomic(self._side / f"{name}.json", json.dumps(record))
             if place.exists():
-                files.throw_away(place, self._trash)
+                files.move_to_trash(place, self._trash)
             crash.reach(Point.GIT_REPLANT_AFTER_TRASH)
             fresh.index.replace(self.index(name))
             fresh.path.rename(place)
@@ -104,7 +104,7 @@ class Worktrees:
         place = self.path(name)
         with self._publishing:
             if place.exists():
-                files.throw_away(place, self._trash)
+                files.move_to_trash(place, self._trash)
             crash.reach(Point.GIT_DISCARD_AFTER_TRASH)
             for record in (self.index(name), self._side / f"{name}.json"):
                 record.unlink(missing_ok=True)

@@ -58,12 +58,12 @@ def advice_prompt(ticket: Ticket, config: ProjectConfig, tried: Sequence[str], a
     return _joined(parts) + "\n"
 
 
-def once_more(prompt: str) -> str:
+def restart_text(prompt: str) -> str:
     """For a conversation that was cut off before it produced a result."""
     return f"You were cut off, through no fault of yours. This is what is asked of you.\n\n{prompt}"
 
 
-def going_on(
+def resume_text(
     ticket: Ticket,
     config: ProjectConfig,
     since: Sequence[Run],

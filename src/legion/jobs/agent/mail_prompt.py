@@ -41,7 +41,7 @@ _CUT = {
 }
 
 
-def long_ones(project_context: ProjectContext, seat: str) -> Path:
+def long_mail_folder(project_context: ProjectContext, seat: str) -> Path:
     """A folder for messages that are too long for a prompt; it stays for all later turns."""
     folder = project_context.agents / f"{seat}.mail"
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -91,16 +91,16 @@ def prompt(
         )
     elif messages:
         parts.append("You have mail." if len(messages) == 1 else f"You have mail: {len(messages)} messages.")
-    parts += [framed(agent, names, message, folder) for message in messages]
+    parts += [format_message(agent, names, message, folder) for message in messages]
     return "\n\n".join(parts) + "\n"
 
 
-def framed(agent: Agent, names: Mapping[str, str], message: Message, folder: Path) -> str:
+def format_message(agent: Agent, names: Mapping[str, str], message: Message, folder: Path) -> str:
     """A message as the agent reads it. A long one is cut, and stored completely in a file."""
     text = message.text
     if len(text) > LONGEST:
         place = folder / f"message-{message.id}.txt"
-        files.write_whole(place, text, mode=0o644)
+        files.write_atomic(place, text, mode=0o644)
         text = f"{text[:LONGEST]}\n[The message has {len(message.text):,} characters; all of it is in {place}.]"
     source = name_of(message.sender, names)
     if message.sender == agent.parent != ROOT:

@@ -143,7 +143,7 @@ def key_advice(name: str, one: ProviderConfig) -> str:
     return f"The key of {name} is not there: `legion provider add {name}` gives it a key."
 
 
-def tell_gateway(context: Context) -> GatewayFolder:
+def write_gateway_files(context: Context) -> GatewayFolder:
     """Write the current providers and routes for the gateway."""
     folder = GatewayFolder(context.data.gateway)
     folder.prepare()
@@ -157,7 +157,7 @@ def known_routes() -> tuple[Route, ...]:
     return tuple(_route(one) for one in routes.load())
 
 
-def bring_variables(context: Context, changed: str = "") -> None:
+def refresh_gateway_variables(context: Context, changed: str = "") -> None:
     """Replace a running gateway that lacks a key's variable that we have, or has an old value of the changed one.
 
     A gateway outlives the daemon that started it, and keeps that daemon's environment.
@@ -168,7 +168,7 @@ def bring_variables(context: Context, changed: str = "") -> None:
         return
     wanted = {one.key_env for one in known(context).values()} & ours
     if not wanted <= gateway.variables or changed in ours:
-        tell_gateway(context)
+        write_gateway_files(context)
         lifecycle.replace(folder, context.user.daemon.gateway_port)
 
 

@@ -195,7 +195,7 @@ def _open_access(
     """A pass for the gateway, or the person's own login."""
     if isinstance(access, OwnLogin):
         return LoginLink(credentials=access.credentials)
-    folder = model_access.tell_gateway(context)
+    folder = model_access.write_gateway_files(context)
     address = lifecycle.ensure(folder, context.user.daemon.gateway_port)
     token = grant(
         folder,

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from legion.domain.runs import Run
 from legion.domain.tickets.ticket import Ticket
-from legion.jobs.agent.briefing import going_on
+from legion.jobs.agent.briefing import resume_text
 from legion.jobs.context import Context, ProjectContext
 from legion.runner.journal import JournalEvent, read_journal
 from legion.store.work import rewinds, runs
@@ -27,7 +27,7 @@ def resume_prompt(context: Context, project_context: ProjectContext, ticket: Tic
     if answered:
         since = since[since.index(answered[-1]) :]
     events = [event for run in since for event in journals[run.id]]
-    return going_on(
+    return resume_text(
         ticket,
         project_context.config,
         since,

@@ -30,7 +30,7 @@ class NoProgram(LegionError):
     """No agent program was chosen."""
 
 
-def agent(context: Context, config: ProjectConfig, command: str, driver: str) -> AgentProgram:
+def choose_program(context: Context, config: ProjectConfig, command: str, driver: str) -> AgentProgram:
     """The ticket's own command, else the driver it names, else the default one."""
     timeout = config.agents.timeout
     if command:
@@ -57,7 +57,7 @@ def spec(
     env: WorkspaceEnv,
 ) -> RunSpec:
     """Everything the runner needs. The agent can read the files in `given`."""
-    chosen = agent(context, project_context.config, ticket.spec.command, ticket.spec.driver)
+    chosen = choose_program(context, project_context.config, ticket.spec.command, ticket.spec.driver)
     paths = run_paths(context, project_context, this_run, chosen, tree, given, env, LEGION_URL=context.url)
     return model_run.spec(
         context, this_run, chosen, _input(context, project_context, ticket, this_run, chosen, tree), paths
@@ -113,7 +113,7 @@ def _input(
     given = replace(given, prompt=briefing(ticket, project_context.config, tried, advice, messages), rules=rules)
     given = _with_conversation(context, project_context, ticket, this_run, given)
     if chosen.capabilities.rewinds:
-        recorded = rewind_points.camera(context, project_context, ticket, this_run, tree)
+        recorded = rewind_points.state_store(context, project_context, ticket, this_run, tree)
         given = replace(given, state_store=recorded)
     return given
 

@@ -75,7 +75,7 @@ def _command(folder: Path) -> Path:
     """`legion` for the agent's shell, wherever this Legion is installed."""
     folder.mkdir(parents=True, exist_ok=True)
     python, code = shlex.quote(sys.executable), shlex.quote(str(_CODE))
-    files.write_whole(folder / _COMMAND, f'#!/bin/sh\nPYTHONPATH={code} exec {python} -m legion "$@"\n', mode=0o755)
+    files.write_atomic(folder / _COMMAND, f'#!/bin/sh\nPYTHONPATH={code} exec {python} -m legion "$@"\n', mode=0o755)
     return folder
 
 

@@ -65,7 +65,7 @@ def _listed(rows: Sequence[str]) -> str:
     return "\n".join(f"- {row}" for row in rows)
 
 
-def nonsense(wrong: str) -> str:
+def unreadable_settings(wrong: str) -> str:
     return _fit(f"You changed the project's settings so that they can no longer be read; fix this:\n\n{_quote(wrong)}")
 
 
@@ -74,7 +74,7 @@ def left_markers(paths: Sequence[str]) -> str:
     return _fit(f"Conflict markers are still in these files; decide each place and remove the markers:\n\n{listed}")
 
 
-def red(receipts: Sequence[Receipt], *, landed: bool = False) -> str:
+def checks_failed(receipts: Sequence[Receipt], *, landed: bool = False) -> str:
     where = "the landed code" if landed else "your change, together with what has landed meanwhile"
     parts = [f"These commands failed on {where}:"]
     for receipt in receipts:

@@ -75,7 +75,7 @@ class ConflictPredictor:
         return [project for project in there if project.id in busy]
 
     def _predict(self, project: Project) -> None:
-        project_context = self.context.workshop_of(project)
+        project_context = self.context.project_context_of(project)
         every = project_context.config.conflicts.look_every
         if not every or time.monotonic() < self._due.get(project.id, 0.0):
             return

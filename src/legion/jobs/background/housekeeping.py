@@ -115,7 +115,7 @@ class Housekeeper:
         if now < until:
             return
         try:
-            project_context = self.context.workshop_of(project)
+            project_context = self.context.project_context_of(project)
             tidy(self.context, project_context)
             project_context.hub.tidy_if_crowded()
             self._backoffs.pop(project.id, None)
@@ -184,7 +184,7 @@ def end_left_over_commands(context: Context) -> None:
         if folder.name.startswith(("ticket-", "agent-")) or RunFolder(folder).result.exists():
             continue
         RunFolder(folder).spec.unlink(missing_ok=True)
-        if not isinstance(launch.find(folder), LivingRun):
+        if not isinstance(launch.settle(folder), LivingRun):
             continue
         try:
             launch.stop(folder, grace=0)

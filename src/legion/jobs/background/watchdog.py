@@ -19,7 +19,7 @@ from legion.domain.errors import LegionError
 from legion.domain.runs import Run
 from legion.domain.tickets.ticket import State as TicketState
 from legion.domain.watchdog import diagnosis, observation
-from legion.domain.watchdog.activity import TOLD_BY, Activity, ActivityReader, JournalFact
+from legion.domain.watchdog.activity import USED_FACTS, Activity, ActivityReader, JournalFact
 from legion.domain.watchdog.diagnosis import RULES, Intervention, RunFacts, State, WatchdogLimits, WatchdogStep
 from legion.domain.watchdog.observation import Observation
 from legion.gateway.accounting import activity
@@ -158,7 +158,7 @@ class Watchdog:
         processes: Table | None,
         thinking: Mapping[str, float] | None,
     ) -> None:
-        wanted = self.context.workshop(seen.run.project).config.liveness
+        wanted = self.context.project_context(seen.run.project).config.liveness
         if RunFolder(seen.folder).result.exists() or not wanted.on:
             self._warnings.remove([seen.run.id])
             return
@@ -227,7 +227,7 @@ class Watchdog:
             seen.watch = observation.looked(seen.watch, tree, number, now)
 
     def _open_change(self, run: Run) -> OpenChange | None:
-        project_context = self.context.workshop(run.project)
+        project_context = self.context.project_context(run.project)
         with self.context.store.read() as tx:
             base = tickets.get(tx, run.ticket).base if run.ticket is not None else None
             if run.agent is not None:
@@ -239,7 +239,7 @@ class Watchdog:
 
     def _prediction(self, project: int) -> Prediction:
         if project not in self._predictions:
-            project_context = self.context.workshop(project)
+            project_context = self.context.project_context(project)
             self._predictions[project] = Prediction(project_context.hub, project_context.folder / "liveness")
             # An index of an earlier daemon may name objects that no longer exist.
             self._predictions[project].forget()
@@ -290,7 +290,7 @@ def _read_journal(seen: _JournalProgress) -> None:
 
 def _fact(event: JournalEvent) -> JournalFact:
     """Without the long texts."""
-    facts = {name: event.facts[name] for name in TOLD_BY if name in event.facts}
+    facts = {name: event.facts[name] for name in USED_FACTS if name in event.facts}
     return JournalFact(number=event.number, time=event.time, kind=event.kind, facts=facts)
 
 
@@ -343,7 +343,7 @@ def _was_delivered(folder: Path, step: Intervention) -> bool:
     )
 
 
-def doing(context: Context, run: Run, steps: tuple[Intervention, ...], now: float, *, working: str) -> str:
+def describe_run(context: Context, run: Run, steps: tuple[Intervention, ...], now: float, *, working: str) -> str:
     """For the board: `loops: 6 times ..., nudged 2 min ago`. `working` is the text for a run that makes progress."""
     words = context.live.warnings.get(run.id) or working
     if not steps:

@@ -180,7 +180,7 @@ def _keep_old(file: Path, name: str) -> Path | None:
 def _end_runners(data: DataDir) -> None:
     """Their tokens are lost, and the next daemon may not know them: no other run may use their worktrees meanwhile."""
     for folder in data.runs.iterdir() if data.runs.is_dir() else ():
-        if isinstance(launch.find(folder), LivingRun):
+        if isinstance(launch.settle(folder), LivingRun):
             try:
                 launch.stop(folder, grace=_GRACE)
                 launch.wait(folder)

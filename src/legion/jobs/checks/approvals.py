@@ -21,7 +21,7 @@ from legion.domain.tickets.ticket import Change, Park, ParkReason, Step, Ticket
 from legion.git.core.history import FileChange, FileStatus
 from legion.jobs.attempts import feedback
 from legion.jobs.context import Context, ProjectContext
-from legion.jobs.supervise.outcome import some
+from legion.jobs.supervise.outcome import first_paths
 from legion.store.board import questions
 from legion.store.database.transactions import ReadTransaction, Transaction
 
@@ -51,7 +51,7 @@ class ApprovalConcern:
     @property
     def reason(self) -> str:
         parts = [("it changed protected files", self.protected), ("tests look weaker", self.only_weakened)]
-        return " and ".join(f"{what} ({some(paths)})" for what, paths in parts if paths)
+        return " and ".join(f"{what} ({first_paths(paths)})" for what, paths in parts if paths)
 
     @property
     def paths(self) -> tuple[str, ...]:
@@ -67,7 +67,7 @@ def sentence(one: Weakening) -> str:
     return f"{one.sign.value}{where}: {one.words}"
 
 
-def found_weak(project_context: ProjectContext, ticket: Ticket, change: Change) -> tuple[Weakening, ...]:
+def find_weakenings(project_context: ProjectContext, ticket: Ticket, change: Change) -> tuple[Weakening, ...]:
     """Every sign in the change, declared or not."""
     commands = [*(check.command for check in project_context.config.checks), *ticket.spec.proofs]
     return weakenings(diffs.read(project_context.hub.patch(change.base, change.commit)), commands)
@@ -87,7 +87,7 @@ def concern(
     checks = [check.command for check in project_context.config.checks]
     files = [touched(file) for file in changed]
     stopped = stopped_by(files, project_context.config.protected.paths, declared, checks, ticket.spec.proofs)
-    weak = [one for one in found_weak(project_context, ticket, change) if not matches(one.path, declared)]
+    weak = [one for one in find_weakenings(project_context, ticket, change) if not matches(one.path, declared)]
     if not stopped and not weak:
         return None
     paths = {*stopped, *(one.path for one in weak)}

@@ -12,7 +12,7 @@ from legion.domain.tickets.evidence import Bound
 from legion.domain.tickets.spec import TicketSpec
 from legion.domain.tickets.ticket import Cause, Fail, Ticket, TryAgain
 from legion.jobs.agent import teams
-from legion.jobs.agent.spec import NoProgram, agent
+from legion.jobs.agent.spec import NoProgram, choose_program
 from legion.jobs.attempts import feedback
 from legion.jobs.context import Context, ProjectContext
 from legion.store import events
@@ -40,14 +40,14 @@ def instead(
     crew = teams.crew(context, project_context, "")
     builder = crew.builder.role
     try:
-        climbs = agent(context, project_context.config, "", builder.driver).capabilities.models
+        climbs = choose_program(context, project_context.config, "", builder.driver).capabilities.models
     except NoProgram as missing:
         return Fail(f"{failed.reason}; no agent can fix it: {missing.message}", cause=Cause.CHECKS)
     spec = _spec(tx, project_context, checkpoint, red, climbs=climbs)
     spec = replace(spec, team=crew.team, crew=crews.keep(tx, crew), model=builder.model, driver=builder.driver)
     fix = tickets.create(tx, checkpoint.project, spec, rule=Rule.RED_IS_MENDED_FIRST)
     tickets.come_after(tx, checkpoint.id, fix.id)
-    return TryAgain(f"ticket {fix.id} fixes it: {failed.reason}", feedback.red(red), cause=Cause.CHECKS)
+    return TryAgain(f"ticket {fix.id} fixes it: {failed.reason}", feedback.checks_failed(red), cause=Cause.CHECKS)
 
 
 def _fixes(tx: ReadTransaction, checkpoint: Ticket) -> int:
@@ -67,7 +67,7 @@ def _spec(
     failing = [receipt.label for receipt in red]
     return TicketSpec(
         title=f"Fix what checkpoint {checkpoint.id} found: {spec.title[:_LONGEST_TITLE]}",
-        text=f"The landed code fails a checkpoint. Fix the code.\n\n{feedback.red(red, landed=True)}",
+        text=f"The landed code fails a checkpoint. Fix the code.\n\n{feedback.checks_failed(red, landed=True)}",
         context=_context(tx, checkpoint),
         criteria="\n".join(f"{label} passes" for label in failing),
         proofs=own,

@@ -54,7 +54,7 @@ class _Judged:
 def check(context: Context, claim: Claim) -> None:
     with context.store.read() as tx:
         ticket = tickets.get(tx, claim.subject)
-    project_context = context.workshop(ticket.project)
+    project_context = context.project_context(ticket.project)
     judged = _judge(context, project_context, ticket) if ticket.state is State.CHECKING else None
     crash.reach(Point.CHECK_BEFORE_CONCLUDE)
     with context.store.write() as tx:
@@ -166,4 +166,4 @@ def sent_back_for_red(ticket: Ticket, target: str, tree: str, tested: CheckedCom
     named = ", ".join(f"`{receipt.label}`" for receipt in tested.red)
     moved_on = ticket.change is not None and ticket.change.base != target
     ground = StartPoint(base=target, tree=tree) if moved_on else None
-    return next_try(ticket, f"checks failed: {named}", feedback.red(tested.red), ground, Cause.CHECKS)
+    return next_try(ticket, f"checks failed: {named}", feedback.checks_failed(tested.red), ground, Cause.CHECKS)

@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from legion.domain.checks import Check
 from legion.domain.events import EventKind
-from legion.domain.landing.revert_proof import RevertHunk, RevertProof, new_tests, pieces
+from legion.domain.landing.revert_proof import RevertHunk, RevertProof, new_tests, revertable_hunks
 from legion.domain.review import diffs
 from legion.domain.tickets.ticket import Ticket
 from legion.git.hub.objects import write_commit
@@ -89,7 +89,7 @@ class _Trial:
             idle = tuple(check.command for check in self._checks if self._passes(before, [check]))
         unproven: list[RevertHunk] = []
         tried = 0
-        all_pieces = pieces(change)
+        all_pieces = revertable_hunks(change)
         for piece in all_pieces:
             tree = partial_trees.without(self._project_context.hub, self._merged.commit, piece.patch)
             passed = None if tree is None else self._passes(tree, self._checks)

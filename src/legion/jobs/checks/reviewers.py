@@ -50,7 +50,7 @@ def next_step(context: Context, project_context: ProjectContext, ticket: Ticket,
     return Prove(added, reasons)
 
 
-def touch(project_context: ProjectContext, ticket: Ticket, change: Change) -> ChangeScope:
+def change_scope(project_context: ProjectContext, ticket: Ticket, change: Change) -> ChangeScope:
     """The facts of the change that the review policy uses."""
     files = project_context.hub.changed_files(change.base, change.commit)
     checks = [check.command for check in project_context.config.checks]
@@ -64,7 +64,7 @@ def touch(project_context: ProjectContext, ticket: Ticket, change: Change) -> Ch
             checks,
             ticket.spec.proofs,
         ),
-        weakened=tuple(dict.fromkeys(one.path for one in approvals.found_weak(project_context, ticket, change))),
+        weakened=tuple(dict.fromkeys(one.path for one in approvals.find_weakenings(project_context, ticket, change))),
         unproven=unproven(ticket.spec.criteria, ticket.spec.bound),
     )
 
@@ -76,4 +76,4 @@ def _why(project_context: ProjectContext, ticket: Ticket, change: Change) -> str
         return ""
     if policy is ReviewPolicy.ALWAYS:
         return "every change is read" if ticket.spec.review is None else "the ticket asks for it"
-    return "; ".join(risks(touch(project_context, ticket, change), project_context.config.review.paths))
+    return "; ".join(risks(change_scope(project_context, ticket, change), project_context.config.review.paths))

@@ -16,7 +16,7 @@ from legion.store.work import claims
 
 
 def baseline(context: Context, claim: Claim) -> None:
-    project_context = context.workshop(claim.subject)
+    project_context = context.project_context(claim.subject)
     learn(context, project_context)
     with context.store.write() as tx:
         claims.finish(tx, claim)

@@ -159,7 +159,7 @@ class Batch:
                 why = f"your {FILE} cannot be read ({wrong.rstrip('.')})"
                 refuse_upstream(self._context, self._project_context, why, _FIX)
             else:
-                step = next_try(link.ticket, f"its {FILE} cannot be read", feedback.nonsense(wrong))
+                step = next_try(link.ticket, f"its {FILE} cannot be read", feedback.unreadable_settings(wrong))
                 send_back(self._context, link.ticket, step)
             return True
         return False
@@ -214,7 +214,7 @@ class Batch:
             speculation.give_up()
             complete = BisectProbe(len(self._chain))
             tried[complete] = _CheckedChain(links=tuple(self._chain), tested=early)
-            search = bisect.learn(search, {complete: False})
+            search = bisect.with_results(search, {complete: False})
         while not search.settled:
             probes = bisect.probes(search, slots)
             with ThreadPoolExecutor(max_workers=len(probes), thread_name_prefix="probe") as pool:
@@ -224,7 +224,7 @@ class Batch:
                 refuse_broken(result.tested)
             tried |= tested
             green = {probe: None if result is None else result.tested.green for probe, result in results.items()}
-            search = bisect.learn(search, green)
+            search = bisect.with_results(search, green)
             if search.red is not None:
                 speculation.give_up()
         return search, tried

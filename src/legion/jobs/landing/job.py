@@ -33,7 +33,7 @@ _ABOUT_TO_ARRIVE = frozenset({State.WORKING, State.CHECKING})
 
 def land(context: Context, claim: Claim) -> None:
     """Land until the queue is empty. A change that arrives after that starts the next job."""
-    target.finish_begun(context, context.workshop(claim.subject))
+    target.finish_open_landings(context, context.project_context(claim.subject))
     _QueueWorker(context, claim.subject).clear()
     with context.store.write() as tx:
         claims.finish(tx, claim)
@@ -59,11 +59,11 @@ class _QueueWorker:
 
     def _land_next(self) -> bool:
         """One batch, or one suspect. False where nothing is left, or nothing may run."""
-        project_context = self._context.workshop(self._project)
-        project_context = replace(project_context, project=upstream.look(self._context, project_context))
+        project_context = self._context.project_context(self._project)
+        project_context = replace(project_context, project=upstream.fetch(self._context, project_context))
         if not self._trusted(project_context):
             return False
-        with_upstream = project_context.project.person_waiting
+        with_upstream = project_context.project.upstream_pending
         batch = self._next_batch(project_context, with_upstream)
         suspect = self._suspects.next(others_wait=bool(batch) or with_upstream)
         if suspect is not None:

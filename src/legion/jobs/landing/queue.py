@@ -40,14 +40,14 @@ class MergeQueue:
 
     def first(self, project_context: ProjectContext, tx: ReadTransaction, live: Iterable[Ticket]) -> tuple[Ticket, ...]:
         """Those of the tickets that are tested together next, in order."""
-        waiting = standing(self._context, tx, project_context.project.id, live)
+        waiting = waiting_entries(self._context, tx, project_context.project.id, live)
         return tickets.get_many(tx, [one.ticket for one in waiting[: self.room(project_context)]])
 
     def record_batch(self, project_context: ProjectContext, batch: Sequence[Ticket], aside: Collection[int]) -> None:
         """Record the order of a batch and its reason, unless nothing else waits."""
         with self._context.store.read() as tx:
             live = [one for one in tickets.live(tx, project=project_context.project.id) if one.id not in aside]
-            waiting = {one.ticket: one for one in standing(self._context, tx, project_context.project.id, live)}
+            waiting = {one.ticket: one for one in waiting_entries(self._context, tx, project_context.project.id, live)}
         known = [waiting[ticket.id] for ticket in batch if ticket.id in waiting]
         if not known or len(waiting) < 2:
             return
@@ -96,7 +96,9 @@ class MergeQueue:
         self._room = to
 
 
-def standing(context: Context, tx: ReadTransaction, project: int, live: Iterable[Ticket]) -> tuple[QueueEntry, ...]:
+def waiting_entries(
+    context: Context, tx: ReadTransaction, project: int, live: Iterable[Ticket]
+) -> tuple[QueueEntry, ...]:
     """The tickets of one project that wait for landing, in order."""
     queued = [ticket for ticket in live if ticket.state is State.LANDING]
     if not queued:

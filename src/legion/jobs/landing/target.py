@@ -61,7 +61,7 @@ def move(context: Context, project_context: ProjectContext, start: str, chain: S
     return True
 
 
-def finish_begun(context: Context, project_context: ProjectContext) -> None:
+def finish_open_landings(context: Context, project_context: ProjectContext) -> None:
     """Complete landings that a crash interrupted: all was tested, and no ticket can be withdrawn while an intent is
     open.
 

@@ -13,7 +13,7 @@ from legion.jobs.context import Context, ProjectContext
 from legion.store.board import projects
 
 
-def look(context: Context, project_context: ProjectContext) -> Project:
+def fetch(context: Context, project_context: ProjectContext) -> Project:
     """Fetch the person's branch and store its tip. A branch or repository that is gone is skipped."""
     common_dir, branch = Path(project_context.project.common_dir), project_context.project.branch
     if (

@@ -82,7 +82,7 @@ def review(context: Context, claim: Claim) -> None:
         ticket = tickets.get(tx, claim.subject)
         this_run = _run(tx, ticket.id)
         mine = _reading(tx, ticket, this_run) if this_run is not None else None
-    project_context = context.workshop(ticket.project)
+    project_context = context.project_context(ticket.project)
     end = None if this_run is None else _end(context, project_context, ticket, mine, this_run)
     most = reviewers.rounds(context, project_context, ticket)
 

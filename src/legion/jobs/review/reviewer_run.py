@@ -39,7 +39,7 @@ def prepare(
         seat, reading.commit, project_context.hub.tree_of(reading.commit), f"legion/{seat}", attempt=this_run.id
     )
     stage = reviewers.stage(context, project_context, ticket, reading.reader)
-    chosen = spec.agent(
+    chosen = spec.choose_program(
         context, project_context.config, "", stage.role.driver or context.user.reviewer.driver or CLAUDE
     )
     only_reads = chosen.capabilities.reads_only and stage.tools is not None and stage.tools <= READING
@@ -158,6 +158,8 @@ def _write_diff(tree: Path, diff: str) -> str:
 
 
 def _pointers(project_context: ProjectContext, ticket: Ticket, change: Change) -> list[str]:
-    weak = [f"{one.path}: {approvals.sentence(one)}" for one in approvals.found_weak(project_context, ticket, change)]
-    guarded = [f"{path} is protected" for path in reviewers.touch(project_context, ticket, change).protected]
+    weak = [
+        f"{one.path}: {approvals.sentence(one)}" for one in approvals.find_weakenings(project_context, ticket, change)
+    ]
+    guarded = [f"{path} is protected" for path in reviewers.change_scope(project_context, ticket, change).protected]
     return [*weak, *guarded][:_MOST_POINTERS]

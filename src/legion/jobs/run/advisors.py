@@ -16,7 +16,7 @@ from legion.domain.tickets.attempts import next_try
 from legion.domain.tickets.ticket import Park, Resume, Step, Ticket
 from legion.drivers.profile import RunInput
 from legion.jobs.agent import model_run, spec, teams
-from legion.jobs.agent.briefing import ADVISER_RULES, advice_prompt, once_more
+from legion.jobs.agent.briefing import ADVISER_RULES, advice_prompt, restart_text
 from legion.jobs.agent.final_message import final_message
 from legion.jobs.attempts import escalation
 from legion.jobs.context import Context, ProjectContext
@@ -124,7 +124,7 @@ def _spec(
     env: WorkspaceEnv,
 ) -> RunSpec:
     given = context.data.runs / this_run.name / "given"
-    chosen = spec.agent(context, project_context.config, "", stage.role.driver or ticket.spec.driver)
+    chosen = spec.choose_program(context, project_context.config, "", stage.role.driver or ticket.spec.driver)
     paths = spec.run_paths(context, project_context, this_run, chosen, tree, given, env, LEGION_ROLE=stage.key)
     with context.store.read() as tx:
         tried, earlier = escalation.tried(tx, ticket), teams.advice_for_builder(tx, ticket)
@@ -133,7 +133,7 @@ def _spec(
     prompt = advice_prompt(ticket, project_context.config, tried, others)
     run_input = RunInput(
         prompt=prompt,
-        resume_prompt=once_more(prompt),
+        resume_prompt=restart_text(prompt),
         rules=f"{ADVISER_RULES}\n\n{stage.role.prompt}".strip(),
         model=stage.role.model,
         provider=stage.role.provider,

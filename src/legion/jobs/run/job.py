@@ -75,7 +75,7 @@ def run(context: Context, claim: Claim) -> None:
         with context.store.write() as tx:
             claims.finish(tx, claim)
         return
-    project_context = context.workshop(ticket.project)
+    project_context = context.project_context(ticket.project)
     if ticket.spec.undoes is not None:
         verdict = _undo(context, project_context, ticket)
     else:
@@ -138,7 +138,7 @@ def _left_out(saved: Saved) -> tuple[str, ...]:
     if saved.nested:
         notes.append(f"not part of the change: nested repositories {', '.join(saved.nested)}")
     if saved.left_out:
-        notes.append(f"not part of the change: what [setup] made ({judging.some(saved.left_out)})")
+        notes.append(f"not part of the change: what [setup] made ({judging.first_paths(saved.left_out)})")
     return tuple(notes)
 
 

@@ -27,11 +27,11 @@ def undo(context: Context, project_context: ProjectContext, ticket: Ticket) -> t
             saved = Saved(commit=commit, tree=tree, changed=True, nested=(), left_out=())
             return Propose(Change(base=target, commit=commit)), saved
         case MergeConflict():
-            return Fail(f"it cannot be reverted: {conflict_words(made)}", cause=Cause.CONFLICT), None
+            return Fail(f"it cannot be reverted: {describe_conflict(made)}", cause=Cause.CONFLICT), None
         case None:
             return Fail(f"nothing of ticket {landed.id} is left in the target"), None
 
 
-def conflict_words(conflict: MergeConflict) -> str:
+def describe_conflict(conflict: MergeConflict) -> str:
     named = ", ".join(file.path for file in conflict.files[:3])
     return f"what landed after it changed the same lines ({named})"

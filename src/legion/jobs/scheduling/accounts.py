@@ -149,7 +149,7 @@ class _AccountResolver:
         key = (project, seat.command, seat.driver)
         if key not in self._known:
             try:
-                chosen = spec.agent(self._context, self._configs[project], seat.command, seat.driver)
+                chosen = spec.choose_program(self._context, self._configs[project], seat.command, seat.driver)
                 self._known[key] = chosen.capabilities.models
             except (LegionError, KeyError):
                 self._known[key] = False

@@ -95,12 +95,12 @@ class GatewaySupervisor:
     def _renew(self) -> None:
         """Replace a gateway of an earlier daemon that lacks variables of this one."""
         try:
-            model_access.bring_variables(self._context)
+            model_access.refresh_gateway_variables(self._context)
         except (LegionError, OSError) as trouble:
             log.error("the gateway keeps its old environment: %s", trouble)
 
     def _revive(self) -> None:
         if lifecycle.address(self._folder) is None:
             log.warning("the gateway was gone and is started again")
-            model_access.tell_gateway(self._context)
+            model_access.write_gateway_files(self._context)
             lifecycle.ensure(self._folder, self._context.user.daemon.gateway_port)

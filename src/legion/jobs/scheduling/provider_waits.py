@@ -40,9 +40,9 @@ def missing(context: Context) -> str:
     return ""
 
 
-def go_on(context: Context) -> list[int]:
+def wake_waiting(context: Context) -> list[int]:
     """Write the providers and routes for the gateway; if nothing is missing, wake every ticket that waits for one."""
-    model_access.tell_gateway(context)
+    model_access.write_gateway_files(context)
     if missing(context):
         return []
     with context.store.write() as tx:
@@ -80,7 +80,7 @@ class ProviderWatch:
         since = math.inf if before is not None and before[0] != seen else seen.newest
         fixed = [ticket.id for ticket in waiting if ticket.moved_at < since]
         if fixed and not missing(self._context):
-            model_access.tell_gateway(self._context)
+            model_access.write_gateway_files(self._context)
             _wake(self._context, fixed)
         return True
 

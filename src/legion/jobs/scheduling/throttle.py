@@ -17,7 +17,7 @@ from legion.domain.rules import Rule
 from legion.domain.runs import Run
 from legion.domain.scheduling import throttle
 from legion.domain.scheduling.admission import AdmissionState, HoldReason, StartCandidate
-from legion.domain.scheduling.budgets import BudgetBalance, Budgets, purse, scope_of
+from legion.domain.scheduling.budgets import BudgetBalance, Budgets, balance, scope_of
 from legion.domain.scheduling.throttle import ThrottleSettings
 from legion.domain.tickets.ticket import ParkReason, Ticket
 from legion.jobs.context import Context
@@ -103,7 +103,7 @@ def enforce(context: Context) -> None:
         empty = left.empty(run.project, epic)
         if empty is not None and not over_budget_file(context, run).exists():
             # Before the stop: the job that concludes the run reads the reason there.
-            files.write_whole(over_budget_file(context, run), empty.words)
+            files.write_atomic(over_budget_file(context, run), empty.words)
             log.warning("budget: stopping run %s: %s", run.name, empty.words)
             if not launch.stop(context.data.runs / run.name):
                 over_budget_file(context, run).unlink(missing_ok=True)
@@ -180,7 +180,7 @@ def _budgets(context: Context) -> Budgets:
 
 
 def _purse(context: Context, tx: ReadTransaction) -> BudgetBalance:
-    return purse(_budgets(context), usage.spent(tx), day_of(context.clock()), questions.more_money(tx))
+    return balance(_budgets(context), usage.spent(tx), day_of(context.clock()), questions.more_money(tx))
 
 
 def _over_budget(

@@ -135,7 +135,7 @@ def staggered(tx: Transaction, step: Step) -> Step:
     return replace(step, until=apart(step.until, taken))
 
 
-def some(paths: Sequence[str]) -> str:
+def first_paths(paths: Sequence[str]) -> str:
     return ", ".join(paths[:3]) + (", ..." if len(paths) > 3 else "")
 
 
@@ -144,7 +144,7 @@ def judge_change(
 ) -> Propose | TryAgain | Fail:
     assert ticket.base is not None, "a started ticket has a base"
     if saved.tree == project_context.hub.tree_of(ticket.base):
-        but = f" but what [setup] made ({some(saved.left_out)})" if saved.left_out else ""
+        but = f" but what [setup] made ({first_paths(saved.left_out)})" if saved.left_out else ""
         why = f" (it was denied {', '.join(denials)})" if denials else ""
         advice = feedback.changed_nothing(saved.left_out, why)
         again = _changed_nothing_before(context, project_context, ticket)
@@ -152,7 +152,9 @@ def judge_change(
     changed = [change.path for change in project_context.hub.changed_files(ticket.base, saved.commit)]
     private = undeclared(changed, environment.kept_out(context, project_context), ())
     if private:
-        return next_try(ticket, f"it changed protected files ({some(private)})", feedback.touched_protected(private))
+        return next_try(
+            ticket, f"it changed protected files ({first_paths(private)})", feedback.touched_protected(private)
+        )
     # The patch for programs has every added line, by a process that has run already; renames matter only where it hits.
     if _PLANTED_MARKER.search(project_context.hub.patch(ticket.base, saved.commit)) and _PLANTED_MARKER.search(
         project_context.hub.diff(ticket.base, saved.commit)

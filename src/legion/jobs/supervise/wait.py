@@ -38,7 +38,7 @@ def run_to_end(
     Afterwards the store holds what the run spent, and the limits that its provider reported.
     """
     folder = context.data.runs / this_run.name
-    found = launch.find(folder)
+    found = launch.settle(folder)
     if isinstance(found, FreshRun):
         if not wanted():
             return None

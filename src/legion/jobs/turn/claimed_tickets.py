@@ -40,7 +40,7 @@ _PLAN_FIRST = """\
 Its plan has to be approved first: until then you may only read. Propose one with legion-plan, and end your turn."""
 
 
-def take(tx: Transaction, agent: Agent, ticket: Ticket) -> None:
+def claim(tx: Transaction, agent: Agent, ticket: Ticket) -> None:
     """Claim the ticket for the agent; its next turn starts with the briefing."""
     project = projects.get(tx, ticket.project)
     started = tickets.move(tx, ticket.id, Start(project.target), expected_version=ticket.version)
@@ -62,7 +62,7 @@ def hand_back(tx: Transaction, ticket_id: int, version: int) -> None:
         ticket_holders.drop(tx, ticket_id)
         tx.tell()
         return
-    take(tx, agent, ticket)
+    claim(tx, agent, ticket)
 
 
 def leave(tx: Transaction, agent: Agent, why: str) -> None:
@@ -73,7 +73,7 @@ def leave(tx: Transaction, agent: Agent, why: str) -> None:
         ticket_holders.drop(tx, holding.ticket)
 
 
-def plant(context: Context, project_context: ProjectContext, agent: Agent, this_run: Run) -> Agent:
+def reset_worktree(context: Context, project_context: ProjectContext, agent: Agent, this_run: Run) -> Agent:
     """Before a turn: reset the worktree to the base of the ticket that was claimed in the last turn."""
     with context.store.read() as tx:
         holding = ticket_holders.current(tx, agent.id)

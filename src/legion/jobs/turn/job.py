@@ -107,7 +107,7 @@ def serve(context: Context, claim: Claim) -> None:
         with context.store.write() as tx:
             claims.finish(tx, claim)
         return
-    project_context = context.workshop(agent.project)
+    project_context = context.project_context(agent.project)
     ended = _run_to_end(context, project_context, agent, this_run)
     end = TurnEnd(outcome=Outcome.STOPPED, detail=_TOO_LATE)
     if ended is not None:
@@ -187,7 +187,7 @@ def _is_employed(context: Context, agent: Agent) -> bool:
 def _prepare(context: Context, project_context: ProjectContext, agent: Agent, this_run: Run) -> None:
     """Worktree, dependencies, prompt, spec."""
     crash.reach(Point.SERVE_BEFORE_WORKTREE)
-    agent = claimed_tickets.plant(context, project_context, agent, this_run)
+    agent = claimed_tickets.reset_worktree(context, project_context, agent, this_run)
     with context.store.read() as tx:
         agent = plan_approval.reader(tx, agent)
     assert agent.base is not None, "a turn has a base"
@@ -214,7 +214,7 @@ def _spec(
     access = tool_access.of_agent(context, agent, this_run, given)
     env = sandbox.environment(context, {"LEGION_STATE": str(state), **workspace.env})
     env |= access.env(env.get("PATH", ""))
-    readable = (given, mail_prompt.long_ones(project_context, this_run.seat), *access.readable)
+    readable = (given, mail_prompt.long_mail_folder(project_context, this_run.seat), *access.readable)
     box = sandbox.sandbox(context, project_context, writable=(tree, state, *workspace.writable), readable=readable)
     paths = RunPaths(tree=tree, state=state, given=given, env=env, sandbox=box)
     chosen = AgentProgram(driver=registry.default(), timeout=project_context.config.agents.timeout)
@@ -229,7 +229,7 @@ def _input(context: Context, project_context: ProjectContext, agent: Agent, this
         spent = usage.of_agent(tx, agent.number).usd
         money = agents.all_means(tx, context.user.standing.top)[agent.id].money
     cut = _cut_off(context, this_run) if agent.owes else None
-    folder = mail_prompt.long_ones(project_context, this_run.seat)
+    folder = mail_prompt.long_mail_folder(project_context, this_run.seat)
     return RunInput(
         prompt=mail_prompt.prompt(agent, names, batch, folder, cut=cut, fresh=True),
         resume_prompt=mail_prompt.prompt(agent, names, batch, folder, cut=cut, fresh=False),

@@ -102,7 +102,7 @@ def release(context: Context, this_run: Run, outcome: Outcome) -> None:
     """Undo what was prepared for an ended run, and release its slot. A `down` that fails is recorded and ignored."""
     record = read_record(context, this_run)
     if record.owed and record.slot is not None:
-        project_context = context.workshop(this_run.project)
+        project_context = context.project_context(this_run.project)
         tree = project_context.worktrees.path(this_run.seat)
         _take_down(context, project_context, this_run, record, _environment(context, this_run, record.slot), tree)
     slots.release(context, this_run, outcome)
@@ -134,7 +134,7 @@ def _record(context: Context, this_run: Run) -> Path:
 
 
 def _write_record(context: Context, this_run: Run, record: EnvironmentRecord) -> None:
-    files.write_whole(_record(context, this_run), json.dumps(asdict(record)))
+    files.write_atomic(_record(context, this_run), json.dumps(asdict(record)))
 
 
 def _environment(context: Context, this_run: Run, slot: Slot) -> WorkspaceEnv:

@@ -128,7 +128,7 @@ def allow_rest(context: Context, run: Run, before: Iterable[Run], tree: Path) ->
     """A run after one that was stopped may start above the quota: it gets a chance to clean up."""
     if any(exceeded(context, earlier) for earlier in before):
         size = measure((tree,))
-        files.write_whole(_allowed(context, run), str(size.bytes + _HEADROOM))
+        files.write_atomic(_allowed(context, run), str(size.bytes + _HEADROOM))
 
 
 def limit(context: Context, run: Run) -> int:
@@ -144,7 +144,7 @@ def _stop(context: Context, run: Run, held: int, limit: int) -> None:
     # pause between two measurements.
     asked_before = exceeded(context, run) is not None
     if not asked_before:
-        files.write_whole(_mark(context, run), f"{held} {limit}")
+        files.write_atomic(_mark(context, run), f"{held} {limit}")
         log.warning("quota: stopping run %s: it uses %s, and %s are allowed", run.name, _shown(held), _shown(limit))
     if not launch.stop(context.data.runs / run.name) and not asked_before:
         _mark(context, run).unlink()

@@ -43,7 +43,7 @@ class RewindGoal:
     """The moment, for people."""
 
 
-def camera(
+def state_store(
     context: Context, project_context: ProjectContext, ticket: Ticket, this_run: Run, tree: Path
 ) -> StateStore | None:
     settings = context.user.rewind

@@ -117,7 +117,7 @@ def _read(record: Path) -> _Record:
 
 def _write(record: Path, known: _Record) -> None:
     record.parent.mkdir(parents=True, exist_ok=True)
-    files.write_whole(record, json.dumps(asdict(known)))
+    files.write_atomic(record, json.dumps(asdict(known)))
 
 
 def _leave_out_of_changes(project_context: ProjectContext, paths: list[str]) -> None:
@@ -128,4 +128,4 @@ def _leave_out_of_changes(project_context: ProjectContext, paths: list[str]) -> 
         new = [line for line in map(exactly, paths) if line not in lines]
         if new:
             exclude.parent.mkdir(exist_ok=True)
-            files.write_whole(exclude, "\n".join([*lines, *new]) + "\n", mode=0o644)
+            files.write_atomic(exclude, "\n".join([*lines, *new]) + "\n", mode=0o644)

@@ -20,7 +20,7 @@ from legion.store.work import runs
 from legion.wire.agents import Claimed, ClaimTicket, SubmitTicket
 
 END = "End your turn now"
-READS = "You may only read until your plan is approved: propose it with legion-plan."
+READ_ONLY = "You may only read until your plan is approved: propose it with legion-plan."
 
 
 def claim(context: Context, caller: str, wanted: ClaimTicket) -> Claimed:
@@ -30,7 +30,7 @@ def claim(context: Context, caller: str, wanted: ClaimTicket) -> Claimed:
             return Claimed(**first)
         agent = standing(tx, caller)
         if agent.only_reads:
-            raise NotAllowed(READS)
+            raise NotAllowed(READ_ONLY)
         held = ticket_holders.current(tx, agent.id)
         if held is not None:
             raise StateConflict(f"You hold ticket {held.ticket}: submit it first, or release it.")
@@ -44,7 +44,7 @@ def claim(context: Context, caller: str, wanted: ClaimTicket) -> Claimed:
         if not ready:
             answer = Claimed(ticket=None, title="", message="No ticket is ready: end your turn.")
         else:
-            claimed_tickets.take(tx, agent, tickets.get(tx, ready[0].id))
+            claimed_tickets.claim(tx, agent, tickets.get(tx, ready[0].id))
             title = ready[0].spec.title
             message = f"Ticket {ready[0].id} is yours. {END}: the next one starts with its briefing, in a fresh tree."
             answer = Claimed(ticket=ready[0].id, title=title, message=message)
@@ -60,7 +60,7 @@ def submit(context: Context, caller: str, wanted: SubmitTicket) -> Claimed:
         agent = standing(tx, caller)
         held = ticket_holders.current(tx, agent.id)
         if not wanted.let_go and plan_approval.reader(tx, agent).only_reads:
-            raise NotAllowed(READS)
+            raise NotAllowed(READ_ONLY)
         if held is None:
             raise StateConflict("You hold no ticket: claim one first.")
         title = tickets.get(tx, held.ticket).spec.title
@@ -100,7 +100,7 @@ def _fits(agent: Agent, ticket: Ticket) -> bool:
 def _ready(tx: Transaction, project_id: int) -> list[Ticket]:
     """Tickets for standing agents first, then those that wait for a free slot; by priority and age."""
     project = projects.get(tx, project_id)
-    if project.paused or project.person_waiting or not projects.is_trusted(tx, project.id, project.config_hash):
+    if project.paused or project.upstream_pending or not projects.is_trusted(tx, project.id, project.config_hash):
         return []
     live = tickets.live(tx, project=project_id)
     overlap = parse(project.config_text, origin=project.name).conflicts.overlap

@@ -15,7 +15,7 @@ from legion.domain.questions import MORE, Question, QuestionKind
 from legion.domain.runs import Run, agent_seat
 from legion.domain.tickets.spec import MOST_BUDGET
 from legion.gateway.files.folder import GatewayFolder
-from legion.gateway.files.passes import lower
+from legion.gateway.files.passes import set_budget
 from legion.jobs.agent import extra_rights, model_access, plan_approval
 from legion.jobs.agent.model_access import NoModelAccess
 from legion.jobs.context import Context
@@ -24,7 +24,7 @@ from legion.jobs.turn import dismissal
 from legion.jobs.turn.dismissal import Dismissal, dismiss
 from legion.runner import launch
 from legion.service.agents import mail as mail_cases
-from legion.service.agents.claim import READS
+from legion.service.agents.claim import READ_ONLY
 from legion.service.agents.listing import AgentLines
 from legion.service.agents.mail import remembered, repeated
 from legion.service.projects import registry as project_cases
@@ -53,7 +53,7 @@ def hire(context: Context, caller: str, wanted: HireAgent) -> Hired:
         if caller not in means:
             raise NotAllowed("You were fired: you can no longer hire.")
         if caller != ROOT and plan_approval.reader(tx, agents.get(tx, caller)).only_reads:
-            raise NotAllowed(READS)
+            raise NotAllowed(READ_ONLY)
         offer = HireTerms(
             tools=None if wanted.tools is None else frozenset(wanted.tools),
             budget=wanted.budget,
@@ -169,7 +169,7 @@ def narrow_pass(context: Context, parent: str) -> None:
         money = agents.all_means(tx, context.user.standing.top)[parent].money if agent.fired_at is None else None
         spent = usage.of_agent(tx, agent.number).usd
     if turn is not None and money is not None:
-        lower(GatewayFolder(context.data.gateway), turn.name, spent + money)
+        set_budget(GatewayFolder(context.data.gateway), turn.name, spent + money)
 
 
 def _discard_tree(context: Context, agent: Agent, turn: Run | None) -> None:
@@ -177,7 +177,7 @@ def _discard_tree(context: Context, agent: Agent, turn: Run | None) -> None:
     if turn is not None:
         launch.stop(context.data.runs / turn.name, grace=_STOP_GRACE)
         return
-    context.workshop(agent.project).worktrees.discard(agent_seat(agent.number))
+    context.project_context(agent.project).worktrees.discard(agent_seat(agent.number))
 
 
 def _below(context: Context, tx: Transaction, caller: str, word: str, right: ExtraRight) -> Agent:

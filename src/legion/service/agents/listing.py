@@ -16,7 +16,7 @@ from legion.domain.runs import Run, agent_seat
 from legion.domain.scheduling.decide import TAKES_A_SLOT, JobKind
 from legion.jobs.agent import extra_rights
 from legion.jobs.agent.mail_prompt import name_of
-from legion.jobs.background.watchdog import doing
+from legion.jobs.background.watchdog import describe_run
 from legion.jobs.context import Context
 from legion.runner.journal import read_tail
 from legion.service.shared.fragments import moment, run_line, usage_line
@@ -127,7 +127,7 @@ class AgentLines:
         folder = self._context.data.runs / turn.name
         helps = watchdog.helps(self._tx, [turn.id]).get(turn.id, ())
         working = f"at work for {self._now - turn.started_at:.0f} s"
-        text = doing(self._context, turn, helps, self._now, working=working)
+        text = describe_run(self._context, turn, helps, self._now, working=working)
         if quiet := silence(folder):
             return quiet
         calls = [event.facts for event in read_tail(folder, _TAIL) if event.kind == "called"]
@@ -164,7 +164,7 @@ def agent(context: Context, caller: str, word: str) -> AgentPage:
         spent_in_all = usage.of_agent(tx, found.number)
         waiting = message_lines(tx, (*mail.offered(tx, found.id), *mail.waiting(tx, found.id)))
         project = projects.get(tx, found.project)
-    project_context = context.workshop_of(project)
+    project_context = context.project_context_of(project)
     tree = project_context.worktrees.path(agent_seat(found.number))
     return AgentPage(
         agent=line,

@@ -62,11 +62,11 @@ def deliver_now(
     Waits a while for the delivery. A message that was not delivered waits for the next turn.
     """
     folder = context.data.runs / turn.name
-    long_ones = mail_prompt.long_ones(context.workshop(agent.project), turn.seat)
+    long_ones = mail_prompt.long_mail_folder(context.project_context(agent.project), turn.seat)
     with context.store.read() as tx:
         names = agents.names(tx)
     name = batch[-1].id
-    reached = way(folder, name, "\n\n".join(mail_prompt.framed(agent, names, one, long_ones) for one in batch))
+    reached = way(folder, name, "\n\n".join(mail_prompt.format_message(agent, names, one, long_ones) for one in batch))
     delivered = ticket_messages.wait_for_delivery(folder, name, ticket_messages.PATIENCE) if reached else False
     if not reached:
         with context.store.write() as tx:

@@ -22,7 +22,7 @@ from legion.store.database.transactions import Transaction
 from legion.store.staff import agents, mail, ticket_holders
 from legion.wire.agents import Plan, PlanVerdict
 from legion.wire.mail import Sent
-from legion.wire.words import names_a_ticket
+from legion.wire.text import names_a_ticket
 
 
 def propose(context: Context, caller: str, wanted: Plan) -> Sent:

@@ -18,14 +18,14 @@ from legion.runner.journal import read_journal
 from legion.runner.spec import RunnerError, read_spec
 from legion.store.board import tickets
 from legion.store.work import runs
-from legion.wire.questions import MessageText, Told
+from legion.wire.questions import Delivered, MessageText
 
 PATIENCE = 30.0
 """Seconds. An agent receives messages between two of its steps, and a step may be a long command."""
 _LONGEST = 100_000
 
 
-def tell(context: Context, ticket_id: int, message: MessageText, *, patience: float = PATIENCE) -> Told:
+def tell(context: Context, ticket_id: int, message: MessageText, *, patience: float = PATIENCE) -> Delivered:
     """Send it to the running agent and wait a while for the delivery."""
     if not message.text.strip():
         raise BadInput("The message is empty: give a text, or - to read it from stdin.")
@@ -37,10 +37,10 @@ def tell(context: Context, ticket_id: int, message: MessageText, *, patience: fl
     if not launch.tell(folder, id, message.text):
         raise _gone(ticket_id)
     delivered = wait_for_delivery(folder, id, patience)
-    return Told(ticket=ticket_id, run=run.id, heard=delivered, message=_delivery_message(ticket_id, delivered))
+    return Delivered(ticket=ticket_id, run=run.id, heard=delivered, message=_delivery_message(ticket_id, delivered))
 
 
-def interrupt(context: Context, ticket_id: int, message: MessageText, *, patience: float = PATIENCE) -> Told:
+def interrupt(context: Context, ticket_id: int, message: MessageText, *, patience: float = PATIENCE) -> Delivered:
     """Interrupt the agent, which then continues with the text. Without one the run ends and the ticket is paused."""
     _refuse_long(message.text)
     run, folder, can = _at_work(context, ticket_id)
@@ -50,9 +50,9 @@ def interrupt(context: Context, ticket_id: int, message: MessageText, *, patienc
     if not launch.interrupt(folder, id, text):
         raise _gone(ticket_id)
     if not text:
-        return Told(ticket=ticket_id, run=run.id, heard=None, message=_interrupted(folder, ticket_id, patience))
+        return Delivered(ticket=ticket_id, run=run.id, heard=None, message=_interrupted(folder, ticket_id, patience))
     delivered = wait_for_delivery(folder, id, patience)
-    return Told(ticket=ticket_id, run=run.id, heard=delivered, message=_delivery_message(ticket_id, delivered))
+    return Delivered(ticket=ticket_id, run=run.id, heard=delivered, message=_delivery_message(ticket_id, delivered))
 
 
 def _at_work(context: Context, ticket_id: int) -> tuple[Run, Path, Capabilities]:

@@ -23,8 +23,8 @@ from legion.jobs.agent import extra_rights, plan_approval
 from legion.jobs.context import Context
 from legion.jobs.supervise import usage
 from legion.service import questions as asking
-from legion.service.agents.claim import READS
-from legion.service.facade import Caller, Service
+from legion.service.agents.claim import READ_ONLY
+from legion.service.operations import Caller, Service
 from legion.service.tickets import dispatch as ticket_cases
 from legion.service.tickets.dispatch import Dispatcher
 from legion.store.board import projects, questions, tickets
@@ -179,7 +179,7 @@ def _household(tx: ReadTransaction, id: str) -> set[str]:
 def _refuse_reader(agent: Agent) -> None:
     """An agent whose plan is not approved must not have others do what it may not do."""
     if agent.only_reads:
-        raise NotAllowed(READS)
+        raise NotAllowed(READ_ONLY)
 
 
 def _narrowed(context: Context, agent: Agent, new: NewTicket, *, drives: bool) -> NewTicket:

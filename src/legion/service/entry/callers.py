@@ -13,7 +13,7 @@ from legion.jobs.context import Context
 from legion.service.entry.agent_rights import LimitedService
 from legion.service.entry.legion_cc import LegionCc
 from legion.service.entry.tools.registry import ToolRegistry
-from legion.service.facade import Caller, Service
+from legion.service.operations import Caller, Service
 from legion.service.shared.commit_signal import CommitSignal
 from legion.store.board import projects
 from legion.store.staff import tokens

@@ -14,7 +14,7 @@ from legion.domain.events import EventKind
 from legion.domain.tickets.ticket import Cause, State, Ticket
 from legion.jobs.context import Context
 from legion.service.entry.agent_rights import LimitedService
-from legion.service.facade import Service
+from legion.service.operations import Service
 from legion.service.views import output
 from legion.store import events
 from legion.store.board import tickets
@@ -27,8 +27,8 @@ from legion.wire.orchestrate import (
     OldFileChange,
     OldQueue,
     OldReport,
-    OldSaid,
     OldSnapshot,
+    OldStatus,
     OldStop,
     OldSubmit,
     OldSubmitted,
@@ -95,7 +95,7 @@ class LegionCc(OrchestrateOperations):
         counts = {name: sum(1 for one in shown if one.status == name) for name in names}
         return OldQueue(tickets=shown, total=len(shown), **counts)
 
-    def report(self, wanted: OldReport, /, cwd: str | None = None) -> OldSaid:
+    def report(self, wanted: OldReport, /, cwd: str | None = None) -> OldStatus:
         """A claim about a ticket at work: it is recorded and has no effect."""
         with self._context.store.read() as tx:
             state = tickets.states_of(tx, [wanted.worker_id]).get(wanted.worker_id)
@@ -107,23 +107,23 @@ class LegionCc(OrchestrateOperations):
             ticket = tickets.get(tx, wanted.worker_id)
             data = {"status": wanted.status, "summary": wanted.summary[:_LONGEST]}
             tx.record(EventKind.TICKET_REPORTED, project=ticket.project, ticket=ticket.id, data=data)
-        return OldSaid(status="ok")
+        return OldStatus(status="ok")
 
-    def stop(self, wanted: OldStop, /, cwd: str | None = None) -> OldSaid:
+    def stop(self, wanted: OldStop, /, cwd: str | None = None) -> OldStatus:
         number = wanted.ticket_id if wanted.ticket_id is not None else wanted.worker_id
         if number is None:
             raise BadInput("Say what to stop: ticket_id, or worker_id.")
         if self._service.ticket(number).ticket.state != State.STOPPED.value:
             self._service.stop(number, Action())
-        return OldSaid(status="stopped")
+        return OldStatus(status="stopped")
 
-    def stop_all(self, cwd: str | None = None) -> OldSaid:
+    def stop_all(self, cwd: str | None = None) -> OldStatus:
         if isinstance(self._service, LimitedService):
             for number in self._service.own_tickets():
                 self._service.stop(number, Action())
         else:
             self._service.stop_all(Where(cwd=cwd or self._only_project))
-        return OldSaid(status="all_stopped")
+        return OldStatus(status="all_stopped")
 
     def deps(self, ticket_id: int | None = None, cwd: str | None = None) -> Dependencies:
         if ticket_id is None:

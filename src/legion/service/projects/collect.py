@@ -18,9 +18,9 @@ from legion.wire.projects import CollectResult
 
 def collect(context: Context, cwd: str) -> CollectResult:
     project = _ready(context, cwd)
-    project_context = context.workshop_of(project)
+    project_context = context.project_context_of(project)
     done = fast_forward(Path(project.root), project.branch, project_context.hub, project.target)
-    upstream.look(context, project_context)
+    upstream.fetch(context, project_context)
     with context.store.write() as tx:
         tx.record(EventKind.COLLECTED, project=project.id, data={"old": done.old, "new": done.new})
     return _result(project, project_context, done, "has")
@@ -29,7 +29,7 @@ def collect(context: Context, cwd: str) -> CollectResult:
 def preview(context: Context, cwd: str) -> CollectResult:
     """What `collect` would bring, or its refusal. The person's repository is only read."""
     project = _ready(context, cwd)
-    project_context = context.workshop_of(project)
+    project_context = context.project_context_of(project)
     found = fast_forward(Path(project.root), project.branch, project_context.hub, project.target, dry_run=True)
     return _result(project, project_context, found, "would get")
 
@@ -37,17 +37,17 @@ def preview(context: Context, cwd: str) -> CollectResult:
 def _ready(context: Context, cwd: str) -> Project:
     """The project, where the person's own commits do not stand in the way."""
     project = project_cases.find(context, cwd)
-    project = upstream.look(context, context.workshop_of(project))
+    project = upstream.fetch(context, context.project_context_of(project))
     if project.person_refused is not None and project.person_refused == project.person_tip:
         with context.store.read() as tx:
             refused = events.latest(tx, project.id, EventKind.NOT_ABSORBED)
         why, remedy = (refused.data["why"], refused.data["remedy"]) if refused else ("", "")
         raise StateConflict(f"Your branch {project.branch} cannot be fast-forwarded, because {why}: {remedy}.")
-    if project.person_waiting and not project_cases.is_trusted(context, project):
+    if project.upstream_pending and not project_cases.is_trusted(context, project):
         raise NotAllowed(
             "Your own commits cannot be checked before you trust legion.toml: read it, run `legion trust`."
         )
-    if project.person_waiting:
+    if project.upstream_pending:
         raise Retryable(
             f"Your own commits on {project.branch} are being checked together with the landed work: "
             "try again in a moment, or run `legion collect --wait`."

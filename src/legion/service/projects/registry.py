@@ -169,7 +169,7 @@ def _refuse_invalid_committed_file(facts: RepositoryFacts) -> None:
 def remove(context: Context, cwd: str) -> Done:
     """Remove the project. Its worktrees and its hub go to the trash, legion.toml stays."""
     project = find(context, cwd)
-    project_context = context.workshop_of(project)
+    project_context = context.project_context_of(project)
     # Without the repository nothing can be collected; the answer names the trash, which keeps the hub for a while.
     ahead = _uncollected(context, project_context) if Path(project.common_dir).is_dir() else 0
     if ahead:
@@ -195,11 +195,11 @@ def remove(context: Context, cwd: str) -> Done:
         current = projects.get(tx, project.id)
         projects.save(tx, replace(current, removed_at=tx.now), EventKind.PROJECT_REMOVED, {"root": project.root})
     context.forget(project.id)
-    hub = files.throw_away(project_context.folder, context.data.root / "trash") / project_context.hub.path.name
+    hub = files.move_to_trash(project_context.folder, context.data.root / "trash") / project_context.hub.path.name
     folder = Path(project.worktrees)
     for place in folder.iterdir() if folder.is_dir() else ():
         if place != project_context.trash:
-            files.throw_away(place, project_context.trash)
+            files.move_to_trash(place, project_context.trash)
     return Done(
         message=f"{project.name} is no longer a Legion project.",
         notes=[
@@ -231,7 +231,7 @@ def _register(
     assert facts.branch is not None, "an unfit repository was refused"
     branch = facts.branch if known is None or known.branch not in branches(facts.common_dir) else known.branch
     if known is None:
-        files.write_whole(worktrees / _OWNER, _owner_text(context, facts.root))
+        files.write_atomic(worktrees / _OWNER, _owner_text(context, facts.root))
         with context.store.write() as tx:
             known = projects.add(
                 tx,
@@ -359,5 +359,5 @@ def _read(file: Path) -> str:
 
 def _uncollected(context: Context, project_context: ProjectContext) -> int:
     """The number of landed commits that the person's branch lacks, also after the two diverged."""
-    tip = upstream.look(context, project_context).person_tip
+    tip = upstream.fetch(context, project_context).person_tip
     return len(project_context.hub.commits_between(tip, project_context.target)) if tip is not None else 0

@@ -150,8 +150,8 @@ def _project_context(context: Context, cwd: str | None) -> ProjectContext | None
     if project is None:
         return None
     # Include definitions that the person has just committed.
-    project_context = context.workshop_of(project)
-    upstream.look(context, project_context)
+    project_context = context.project_context_of(project)
+    upstream.fetch(context, project_context)
     return project_context
 
 
@@ -287,7 +287,7 @@ def _refuse_wrong_team(found: Definitions, one: DefinitionSource) -> None:
 def _write(path: Path, text: str) -> None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        disk.write_whole(path, text)
+        disk.write_atomic(path, text)
     except OSError as fault:
         raise NotAllowed(f"{path} cannot be written ({fault.strerror}): make its folder writable.") from fault
 

@@ -29,7 +29,7 @@ def trustable(context: Context, cwd: str) -> Trustable:
     if in_checkout is not None and in_checkout != landed:
         texts.append(("checkout", in_checkout))
     about = [(place, FILE, hash_of(text), text) for place, text in texts]
-    project_context = context.workshop_of(project, ProjectConfig())
+    project_context = context.project_context_of(project, ProjectConfig())
     theirs = {one.hash: ("checkout", one.file, one.hash, one.text) for one in teams.in_checkout(project_context)}
     theirs |= {one.hash: ("landed", one.file, one.hash, one.text) for one in teams.repository(project_context)}
     about += theirs.values()
@@ -88,7 +88,7 @@ def _trusted(context: Context, request: Trust) -> Done | None:
                 baseline_verdict=None,
             )
             projects.save(tx, in_force, EventKind.PROJECT_TRUSTED, {"hash": first.hash})
-    context.rested()
+    context.clear_backoffs()
     notes = [
         f"{FILE} in your checkout differs from the landed one; it takes effect when it has landed."
         for text in meant

@@ -26,7 +26,7 @@ from legion.domain.scheduling.usage import ProviderLimit
 from legion.gateway.access.provider import NO_KEY, Provider
 from legion.jobs.agent import model_access
 from legion.jobs.agent.model_access import GatewayAccess, NoModelAccess
-from legion.jobs.agent.spec import agent
+from legion.jobs.agent.spec import choose_program
 from legion.jobs.context import Context
 from legion.jobs.scheduling import provider_waits
 from legion.jobs.supervise import usage as run_usage
@@ -63,8 +63,8 @@ def add(context: Context, wanted: AddProvider) -> Done:
         config.save(there)
         if one.key_file != str(_kept_file(context, wanted.name)):
             _forget(context, wanted.name)
-    model_access.bring_variables(context, changed=one.key_env)
-    woken = provider_waits.go_on(context)
+    model_access.refresh_gateway_variables(context, changed=one.key_env)
+    woken = provider_waits.wake_waiting(context)
     missing = [model_access.key_advice(wanted.name, one)] if model_access.key_found(context, one) is False else []
     missing += [still] if (still := provider_waits.missing(context)) else []
     # Both texts are the same if the added provider is the one in use.
@@ -97,7 +97,7 @@ def _remove(context: Context, wanted: RemoveProvider) -> Done:
     del there[wanted.name]
     config.save(there)
     kept = _forget(context, wanted.name)
-    woken = provider_waits.go_on(context)
+    woken = provider_waits.wake_waiting(context)
     notes = [f"Agents were using it ({', '.join(busy)}); they get no more answers."] if busy else []
     notes += ["The key that Legion kept for it is deleted."] if kept else []
     return Done(message=f"Provider {wanted.name} is removed.", notes=[*notes, *_woken_notes(woken)])
@@ -129,7 +129,7 @@ def dispatch_notes(context: Context, request: Dispatch) -> list[str]:
     """What keeps new tickets whose driver needs a model from starting; they wait until it is fixed."""
     settings = parse(project_cases.find(context, request.cwd).config_text, origin="legion.toml")
     for new in request.tickets:
-        if not new.checkpoint and agent(context, settings, new.command, new.driver).capabilities.models:
+        if not new.checkpoint and choose_program(context, settings, new.command, new.driver).capabilities.models:
             missing = provider_waits.missing(context)
             return [f"{missing} The ticket waits until then."] if missing else []
     return []
@@ -296,7 +296,7 @@ def _keep(context: Context, wanted: AddProvider) -> None:
             raise NotAllowed("The keyring cannot be opened by the daemon: unlock it, or leave out --keyring.") from None
         return
     context.data.keys.mkdir(exist_ok=True, mode=0o700)
-    files.write_whole(_kept_file(context, wanted.name), f"{wanted.key}\n")
+    files.write_atomic(_kept_file(context, wanted.name), f"{wanted.key}\n")
 
 
 def _forget(context: Context, name: str) -> bool:

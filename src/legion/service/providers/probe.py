@@ -42,7 +42,7 @@ def try_out(context: Context, wanted: TryProvider) -> ProviderAnswer:
     """Send the request. If it succeeds, tickets that wait for a provider resume."""
     one = catalog.known(context, wanted.name)
     model = wanted.model or one.model or _settings_model(context) or _SMALL_MODEL
-    folder = model_access.tell_gateway(context)
+    folder = model_access.write_gateway_files(context)
     address = lifecycle.ensure(folder, context.user.daemon.gateway_port)
     run = f"test-{uuid.uuid4()}"
     token = grant(folder, Pass(run=run, ticket=0, project=0, agent="", provider=wanted.name))
@@ -54,7 +54,7 @@ def try_out(context: Context, wanted: TryProvider) -> ProviderAnswer:
     ms = round(1000 * (time.monotonic() - started))
     ok = answer.status == 200
     message = f"{wanted.name} answers for {model} in {ms} ms." if ok else _trouble(wanted.name, model, answer)
-    if ok and (woken := provider_waits.go_on(context)):
+    if ok and (woken := provider_waits.wake_waiting(context)):
         message += f" Waiting tickets resume: {', '.join(map(str, woken))}."
     return ProviderAnswer(provider=wanted.name, ok=ok, model=model, ms=ms, message=message)
 

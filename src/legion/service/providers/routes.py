@@ -65,7 +65,7 @@ def set_route(context: Context, wanted: SetRoute) -> Done:
             config.save(tuple(made if one.about == made.about else one for one in there))
         else:
             config.save((made, *there))
-    model_access.tell_gateway(context)
+    model_access.write_gateway_files(context)
     places = ", then ".join(target.words for target in made.to)
     return Done(message=f"{made.model} is requested from {places}.", notes=[])
 
@@ -80,7 +80,7 @@ def remove_route(context: Context, wanted: RemoveRoute) -> Done:
         if len(left) == len(there):
             raise NotFound(f"There is no route for {wanted.model}: see `legion route list`.")
         config.save(left)
-    model_access.tell_gateway(context)
+    model_access.write_gateway_files(context)
     return Done(message=f"The route for {wanted.model} is removed.", notes=[])
 
 
@@ -89,7 +89,7 @@ def models(context: Context, name: str = "") -> Models:
     names = [name] if name else list(model_access.known(context))
     for one in names:
         catalog.known(context, one)
-    folder = model_access.tell_gateway(context)
+    folder = model_access.write_gateway_files(context)
     address = lifecycle.ensure(folder, context.user.daemon.gateway_port)
     found = []
     for one in names:

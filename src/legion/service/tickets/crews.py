@@ -13,7 +13,7 @@ from legion.domain.runs import Run
 from legion.domain.tickets import ladder
 from legion.domain.tickets.ticket import Ticket
 from legion.jobs.agent import teams
-from legion.jobs.agent.spec import NoProgram, agent
+from legion.jobs.agent.spec import NoProgram, choose_program
 from legion.jobs.context import Context, ProjectContext
 from legion.store.board import advice
 from legion.store.board import crews as stored
@@ -57,7 +57,7 @@ def with_role_defaults(context: Context, new: NewTicket, crew: Crew | None, *, b
     )
 
 
-def notes(context: Context, project_context: ProjectContext, crews: list[Crew | None]) -> list[str]:
+def untrusted_notes(context: Context, project_context: ProjectContext, crews: list[Crew | None]) -> list[str]:
     """Notes about definitions of the repository that would apply to these crews if they were trusted."""
     there = [crew for crew in crews if crew is not None]
     names = {(DefinitionKind.TEAM, crew.team) for crew in there}
@@ -69,7 +69,9 @@ def notes(context: Context, project_context: ProjectContext, crews: list[Crew | 
     ]
 
 
-def line(context: Context, project_context: ProjectContext, ticket: Ticket, all_runs: Sequence[Run]) -> CrewLine | None:
+def crew_line(
+    context: Context, project_context: ProjectContext, ticket: Ticket, all_runs: Sequence[Run]
+) -> CrewLine | None:
     """For the ticket's page; None where no team works on it."""
     if not ticket.spec.crew:
         return None
@@ -108,6 +110,6 @@ def _refuse_no_program(context: Context, config: ProjectConfig, crew: Crew) -> N
         if not stage.role.driver:
             continue
         try:
-            agent(context, config, "", stage.role.driver)
+            choose_program(context, config, "", stage.role.driver)
         except NoProgram as missing:
             raise BadInput(f"The role {stage.role.name} in {stage.role.file}: {missing.message}") from missing

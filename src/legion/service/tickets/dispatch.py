@@ -22,7 +22,7 @@ from legion.domain.tickets.spec import ReviewPolicy, TicketSpec
 from legion.domain.tickets.ticket import ENDED, Park, ParkReason, Retry, State, Stop, Ticket, Unpark
 from legion.drivers import registry
 from legion.jobs.agent import plan_approval
-from legion.jobs.agent.spec import NoProgram, agent
+from legion.jobs.agent.spec import NoProgram, choose_program
 from legion.jobs.context import Context, ProjectContext
 from legion.jobs.landing import upstream
 from legion.jobs.run.job import run_dir
@@ -72,8 +72,8 @@ def dispatch(context: Context, request: Dispatch, by: Dispatcher | None = None) 
     project = project_cases.find(context, request.cwd)
     if not request.tickets:
         raise BadInput("The request has no ticket. Send at least one.")
-    project_context = context.workshop_of(project)
-    upstream.look(context, project_context)
+    project_context = context.project_context_of(project)
+    upstream.fetch(context, project_context)
     config = parse(project.config_text, origin="legion.toml")
     keys = _keys(request.tickets)
     _refuse_circles(request.tickets, keys)
@@ -87,7 +87,7 @@ def dispatch(context: Context, request: Dispatch, by: Dispatcher | None = None) 
     request = replace(request, tickets=fitted)
     for new in request.tickets:
         _refuse_unfit(context, config, Path(project.root), new)
-    untrusted = crews.notes(context, project_context, teams)
+    untrusted = crews.untrusted_notes(context, project_context, teams)
     with context.store.write() as tx:
         if request.request and (first := idempotency.recall(tx, project.id, request.request)) is not None:
             return Dispatched(**first)
@@ -172,7 +172,7 @@ def drop(context: Context, ticket_id: int) -> Acted:
             listed = ", ".join(str(other) for other in waiting)
             raise StateConflict(f"Other tickets come after ticket {ticket_id}: {listed}. Drop them first.")
         tickets.drop(tx, ticket_id)
-    project_context = context.workshop(ticket.project)
+    project_context = context.project_context(ticket.project)
     for name in project_context.worktrees.names():
         if (seated(name) or ("", 0))[:2] == ("ticket", ticket_id):
             project_context.worktrees.discard(name)
@@ -246,7 +246,7 @@ def _refuse_unfit(context: Context, config: ProjectConfig, root: Path, new: NewT
     if new.checkpoint:
         return
     try:
-        chosen = agent(context, config, new.command, new.driver)
+        chosen = choose_program(context, config, new.command, new.driver)
     except NoProgram as missing:
         raise BadInput(f"Ticket {shown!r}: {missing.message}") from missing
     for need, what in _CAPABILITIES.items():
@@ -311,7 +311,7 @@ def _climbs(context: Context, config: ProjectConfig, new: NewTicket) -> bool:
     """Whether the ladder continues after the last attempt: not with a limit of attempts or a plain program."""
     if new.max_attempts is not None or new.checkpoint or new.driver == STANDING:
         return False
-    return agent(context, config, new.command, new.driver).capabilities.models
+    return choose_program(context, config, new.command, new.driver).capabilities.models
 
 
 def _create(

@@ -26,7 +26,7 @@ from legion.wire.tickets import Cassette, CassetteFile, SetRecording
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]*")
 
 
-def switch(context: Context, wanted: SetRecording) -> Done:
+def set_recording(context: Context, wanted: SetRecording) -> Done:
     folder = GatewayFolder(context.data.gateway)
     folder.prepare()
     if wanted.on:
@@ -36,7 +36,7 @@ def switch(context: Context, wanted: SetRecording) -> Done:
     return Done(message="New runs are not recorded; existing recordings stay.", notes=[])
 
 
-def of_ticket(context: Context, id: int, name: str) -> Cassette:
+def make_cassette(context: Context, id: int, name: str) -> Cassette:
     """The recorded model answers of a ticket's runs as scripts. Raises NotFound if nothing was recorded."""
     name = name or f"ticket-{id}"
     if not _NAME.fullmatch(name):
@@ -69,7 +69,7 @@ def _ticket_fields(ticket: Ticket) -> dict[str, Any]:
 
 def _recorded_requests(folder: GatewayFolder, there: Iterable[Run]) -> Iterator[RecordedRequest]:
     for run in there:
-        for take in tape.takes(folder, run.name):
+        for take in tape.exchanges(folder, run.name):
             yield RecordedRequest(
                 dialect=ApiPath(take.path),
                 conversation=take.conversation,

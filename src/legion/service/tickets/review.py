@@ -91,7 +91,7 @@ def _no_change(ticket: Ticket, what: str) -> StateConflict:
     return StateConflict(f"Ticket {ticket.id} is {ticket.state.value} and has no change {what}; {hint}.")
 
 
-def lines(ticket: Ticket, readings: Iterable[ReviewRequest]) -> list[ReviewLine]:
+def review_lines(ticket: Ticket, readings: Iterable[ReviewRequest]) -> list[ReviewLine]:
     """Given reviews, and pending ones of the current change; requests for a replaced change are left out."""
     there = ticket.change is not None and ticket.state in (*_WITH_CHANGE, State.PARKED, State.DONE)
     current = ticket.change.commit if there and ticket.change is not None else ""

@@ -18,8 +18,8 @@ def undo(context: Context, ticket_id: int) -> Acted:
     """Create the reverting ticket. Conflicts are refused here and checked again when its turn comes."""
     with context.store.read() as tx:
         ticket = _landed(tx, ticket_id)
-    project_context = context.workshop(ticket.project)
-    upstream.look(context, project_context)
+    project_context = context.project_context(ticket.project)
+    upstream.fetch(context, project_context)
     _refuse_conflict(context, project_context, ticket)
     with context.store.write() as tx:
         ticket = _landed(tx, ticket_id)
@@ -68,7 +68,7 @@ def _refuse_conflict(context: Context, project_context: ProjectContext, ticket: 
         raise StateConflict(f"Nothing of ticket {ticket.id} is left in the target; there is nothing to undo.")
     if isinstance(made, Conflicting):
         raise StateConflict(
-            f"Ticket {ticket.id} cannot be undone by itself, because {revert.conflict_words(made)}. Dispatch a ticket "
+            f"Ticket {ticket.id} cannot be undone alone, because {revert.describe_conflict(made)}. Dispatch a ticket "
             f"that reverts it, or undo the later tickets first."
         )
 

@@ -40,7 +40,7 @@ def doctor(context: Context, cwd: str | None) -> Doctor:
     project = project_cases.find_or_none(context, cwd) if cwd else None
     unreadable = unreadable_settings(project) if project is not None else ""
     readable = project if not unreadable else None
-    driver = context.workshop_of(readable).config.agents.driver if readable is not None else ""
+    driver = context.project_context_of(readable).config.agents.driver if readable is not None else ""
     findings += _claude(context, needed=_is_claude(context, driver))
     if unreadable:
         findings.append(DoctorFinding(name="legion.toml", ok=False, detail="nothing runs by it", advice=unreadable))
@@ -190,7 +190,7 @@ def _limits(context: Context) -> list[DoctorFinding]:
 
 
 def _project(context: Context, project_id: int) -> list[DoctorFinding]:
-    project_context = context.workshop(project_id)
+    project_context = context.project_context(project_id)
     project = project_context.project
     trusted = project_cases.is_trusted(context, project)
     checks = ", ".join(check.name for check in project_context.config.checks)

@@ -26,7 +26,7 @@ def weakened(project_context: ProjectContext, ticket: Ticket) -> list[WeakeningL
         return []
     return [
         WeakeningLine(sign=one.sign.value, path=one.path, line=one.line, words=one.words)
-        for one in approvals.found_weak(project_context, ticket, ticket.change)
+        for one in approvals.find_weakenings(project_context, ticket, ticket.change)
     ]
 
 

@@ -19,7 +19,7 @@ from legion.store import events
 from legion.store.board import projects, tickets
 from legion.store.work import runs
 from legion.wire.history import Events, HistoryLine
-from legion.wire.words import clash, clashing
+from legion.wire.text import conflict_partner, describe_conflict
 
 _MOST = 20_000
 _LONGEST = 200
@@ -117,7 +117,7 @@ def _event(event: Event, names: Mapping[int, str]) -> HistoryLine:
 
 def _moments(context: Context, run: Run) -> frozenset[int]:
     """Lines of its journal that the ticket can be rewound to."""
-    return frozenset(one.line for one in rewind_points.moments(context, context.workshop(run.project), run))
+    return frozenset(one.line for one in rewind_points.moments(context, context.project_context(run.project), run))
 
 
 def _journal(entry: JournalEvent, run: Run, moments: frozenset[int]) -> HistoryLine:
@@ -156,9 +156,9 @@ def _format_event(event: Event) -> str:
         case EventKind.WARNING:
             text = f"{fields('job')}: {fields('why')}" if data.get("why") else _facts(data)
         case EventKind.CLASH_SEEN:
-            text = f"will conflict with {clash(data)}"
+            text = f"will conflict with {describe_conflict(data)}"
         case EventKind.CLASH_GONE:
-            text = f"will no longer conflict with {clashing(data)}"
+            text = f"will no longer conflict with {conflict_partner(data)}"
         case EventKind.TICKET_CREATED:
             text = f"dispatched: {fields('title')}"
         case EventKind.TICKET_MOVED:

@@ -15,7 +15,7 @@ from legion.wire.projects import Config, SettingLine, WorktreeLine, WorktreeList
 
 def worktrees(context: Context, cwd: str) -> WorktreeList:
     project = registry.find(context, cwd)
-    project_context = context.workshop_of(project)
+    project_context = context.project_context_of(project)
     # Trees first: a ticket exists before its tree.
     trees = project_context.worktrees.list()
     with context.store.read() as tx:
@@ -43,7 +43,7 @@ def config(context: Context, cwd: str | None) -> Config:
             settings=_settings(explain(None, "", context.user)),
             trusted=False,
         )
-    project_context = context.workshop_of(project)
+    project_context = context.project_context_of(project)
     origin = f"{FILE} of the {project.config_origin.value}"
     return Config(
         user_file=context.user.origin,

@@ -75,7 +75,7 @@ def diff(context: Context, ticket_id: int) -> Diff:
     """The proposed change of the ticket, or the present tree of its running agent."""
     with context.store.read() as tx:
         ticket = tickets.get(tx, ticket_id)
-    project_context = context.workshop(ticket.project)
+    project_context = context.project_context(ticket.project)
     if project_context.project.removed_at is not None:
         raise NotFound(f"The project of ticket {ticket_id} was removed, and its changes with it.")
     if ticket.change is not None:
@@ -86,7 +86,7 @@ def diff(context: Context, ticket_id: int) -> Diff:
 
 
 def _current_tree(context: Context, ticket: Ticket) -> tuple[str, str, bool]:
-    project_context = context.workshop(ticket.project)
+    project_context = context.project_context(ticket.project)
     tree = project_context.worktrees.path(worktree_name(ticket.id))
     if ticket.spec.checkpoint:
         raise NotFound(f"Ticket {ticket.id} is a checkpoint, which changes nothing: see `legion ticket {ticket.id}`.")

@@ -18,7 +18,7 @@ from legion.domain.scheduling.decide import JobKind
 from legion.domain.tickets import board, ladder
 from legion.domain.tickets.evidence import unproven
 from legion.domain.tickets.ticket import Parked, ParkReason, State, Ticket
-from legion.jobs.background.watchdog import doing
+from legion.jobs.background.watchdog import describe_run
 from legion.jobs.context import Context
 from legion.jobs.landing import queue
 from legion.jobs.live_state import Backoff, Job
@@ -127,7 +127,7 @@ class TicketLines:
         quiet = silence(run_dir(self._context, run)) if run.access else ""
         activity = f"{run.role} advises" if run.part is RolePart.ADVISE else "agent at work"
         working = f"{activity} for {self._now - run.started_at:.0f} s"
-        return quiet or doing(self._context, run, self._helps.get(run.id, ()), self._now, working=working)
+        return quiet or describe_run(self._context, run, self._helps.get(run.id, ()), self._now, working=working)
 
     def _reviewing(self, ticket: Ticket, run: Run | None) -> str:
         if run is None or not run.role:
@@ -148,7 +148,7 @@ class TicketLines:
             return "waits until legion.toml can be read: see `legion status`"
         if project and project.paused:
             return "waits for `legion resume`"
-        if project and project.person_waiting:
+        if project and project.upstream_pending:
             return "waits while your own commits are checked"
         if project and (same := self._same_files(project, ticket)):
             return f"waits for {_numbers(same)}, at work on the same files"
@@ -177,7 +177,7 @@ def _places(context: Context, tx: ReadTransaction, wanted: Iterable[int]) -> dic
     places: dict[int, str] = {}
     for project in wanted:
         try:
-            waiting = queue.standing(context, tx, project, tickets.live(tx, project=project))
+            waiting = queue.waiting_entries(context, tx, project, tickets.live(tx, project=project))
         except LegionError:
             # The job that needs the hub reports that it cannot be read; the board is shown all the same.
             continue

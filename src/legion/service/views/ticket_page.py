@@ -32,7 +32,7 @@ _SHARED = set(TICKET_FIELDS).intersection(*({field.name for field in fields(one)
 def ticket_page(context: Context, ticket_id: int) -> TicketPage:
     with context.store.read() as tx:
         ticket = tickets.get(tx, ticket_id)
-        project_context = context.workshop_of(projects.get(tx, ticket.project))
+        project_context = context.project_context_of(projects.get(tx, ticket.project))
         line = TicketLines(context, tx, [ticket]).line(ticket)
         all_runs = runs.of_ticket(tx, ticket_id)
         proofs = receipts.of_ticket(tx, ticket_id)
@@ -76,9 +76,9 @@ def ticket_page(context: Context, ticket_id: int) -> TicketPage:
         clashes=_conflict_lines(context, ticket),
         weakened=evidence.weakened(project_context, ticket),
         accept=list(spec.acceptance),
-        crew=crews.line(context, project_context, ticket, all_runs),
+        crew=crews.crew_line(context, project_context, ticket, all_runs),
         reversal=evidence.reversal(history),
-        reviews=review.lines(ticket, read),
+        reviews=review.review_lines(ticket, read),
         evidence=evidence.lines(
             project_context, ticket, history, _without_repeats((*proofs, *named, *confirmed)), read, changed
         ),

@@ -98,7 +98,7 @@ def pending(tx: ReadTransaction, ticket: Ticket) -> tuple[ReviewRequest, ...]:
     return _found(tx, _TABLE.ticket == ticket.id, _TABLE.commit_id == ticket.change.commit, _OPEN)
 
 
-def read_aside(tx: ReadTransaction) -> Mapping[int, int]:
+def optional_reviews(tx: ReadTransaction) -> Mapping[int, int]:
     """Tickets whose present change is reviewed while they continue, or after they landed, and their projects."""
     wanted = {(row.ticket, row.commit_id) for row in tx.execute(select(_TABLE.ticket, _TABLE.commit_id).where(_OPEN))}
     if not wanted:

@@ -9,7 +9,7 @@ from typing import Any
 from legion.domain.agents.tools import Parameter, Tool
 from legion.domain.errors import BadInput
 from legion.jobs.context import Context
-from legion.service.facade import Caller, Service
+from legion.service.operations import Caller, Service
 from legion.service.shared.commit_signal import CommitSignal
 
 Data = dict[str, Any]

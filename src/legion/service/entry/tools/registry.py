@@ -15,7 +15,7 @@ from legion.jobs.context import Context
 from legion.service.entry.tools import agents as people
 from legion.service.entry.tools import questions, tickets
 from legion.service.entry.tools.call import Data, NotYet, ToolRequest, checked
-from legion.service.facade import Caller, Service
+from legion.service.operations import Caller, Service
 from legion.service.shared.commit_signal import CommitSignal
 from legion.store.staff import agents
 from legion.wire.tools import ToolAnswer, ToolCall, ToolLine, Tools

@@ -17,8 +17,8 @@ from legion.store.work import idempotency
 from legion.wire.agents import ClaimTicket, InterruptAgent, SubmitTicket
 from legion.wire.mail import NewMessage
 from legion.wire.projects import Where
+from legion.wire.text import names_a_ticket
 from legion.wire.tickets import Action, Dispatch, NewTicket, TicketLine, TicketPage
-from legion.wire.words import names_a_ticket
 
 _LONGEST = 2000
 _LOG_LINES = 20

@@ -43,7 +43,7 @@ from legion.wire.agents import AgentList, AgentPage
 from legion.wire.history import Events
 from legion.wire.operations import Operations
 from legion.wire.projects import CollectResult, DaemonLine, Done, Status, WaitState, Where
-from legion.wire.questions import MessageText, Told
+from legion.wire.questions import Delivered, MessageText
 from legion.wire.table import TicketIds
 from legion.wire.teams import DefinitionText, SaveDefinition
 from legion.wire.tickets import Acted, Action, Cassette, Dispatch, Dispatched, EventLine, LogText, TicketPage
@@ -171,7 +171,7 @@ class Service(Operations):
     rewind = _use_case(rewinding.rewind)
     undo = _use_case(undoing.undo)
     review = _use_case(reviewing.review)
-    switch_recording = _use_case(record.switch)
+    switch_recording = _use_case(record.set_recording)
 
     def dispatch(self, wanted: Dispatch, /) -> Dispatched:
         made = tickets.dispatch(self.context, wanted)
@@ -193,13 +193,13 @@ class Service(Operations):
     def bounce(self, id: int, action: Action | None = None, /) -> Acted:
         return reviewing.bounce(self.context, id, action.feedback if action else "")
 
-    def interrupt(self, id: int, message: MessageText | None = None, /) -> Told:
+    def interrupt(self, id: int, message: MessageText | None = None, /) -> Delivered:
         return telling.interrupt(self.context, id, message or MessageText())
 
     def cassette(self, id: int, /, name: str = "") -> Cassette:
-        return record.of_ticket(self.context, id, name)
+        return record.make_cassette(self.context, id, name)
 
-    def tell(self, id: int, message: MessageText, /) -> Told:
+    def tell(self, id: int, message: MessageText, /) -> Delivered:
         return telling.tell(self.context, id, message)
 
     # Questions

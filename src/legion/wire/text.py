@@ -16,13 +16,13 @@ def names_a_ticket(word: str) -> bool:
     return digits.isascii() and digits.isdigit() and len(digits) <= longest
 
 
-def clash(facts: Mapping[str, object]) -> str:
+def describe_conflict(facts: Mapping[str, object]) -> str:
     """With whom a change will conflict, and where, as its event tells."""
     places = facts.get("places")
     named = [str(one.get("path")) for one in places if isinstance(one, Mapping)] if isinstance(places, list) else []
-    return f"{clashing(facts)} in {', '.join(dict.fromkeys(named)) or 'some file'}"
+    return f"{conflict_partner(facts)} in {', '.join(dict.fromkeys(named)) or 'some file'}"
 
 
-def clashing(facts: Mapping[str, object]) -> str:
+def conflict_partner(facts: Mapping[str, object]) -> str:
     """Nobody's number stands for what has landed."""
     return f"#{facts['with']}" if facts.get("with") else "what landed"
