@@ -30,7 +30,7 @@ def finish_in(store: Store, claim: Claim) -> None:
 
 def test_a_job_is_claimed_once_and_again_after_it_is_finished(store):
     first = claim_in(store)
-    with pytest.raises(StateConflict, match="being done already"):
+    with pytest.raises(StateConflict, match="is running already"):
         claim_in(store)
     with store.read() as tx:
         assert jobs.active(tx) == (first,)
