@@ -33,7 +33,7 @@ def test_drop_takes_one_ticket_or_all_that_ended(legion, board: Board, words):
 
 
 def test_a_dry_run_of_collect_says_what_would_come_and_moves_nothing(legion, board: Board):
-    assert legion("collect", "--dry-run").out == "main holds all landed work already.\n"
+    assert legion("collect", "--dry-run").out == "main already contains all landed work.\n"
     with board.store.write() as tx:
         tx.execute(update(schema.projects).values(target=board.change))
     before = board.repository.fingerprint()

@@ -333,7 +333,7 @@ def test_collect_that_waits_also_waits_for_the_persons_own_commits(short_folder:
                 tx.execute(update(schema.projects).values(target=own, person_absorbed=own))
             board.happen()
             out, _ = command.communicate(timeout=20)
-    assert (command.returncode, out) == (0, "main holds all landed work already.\n")
+    assert (command.returncode, out) == (0, "main already contains all landed work.\n")
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])

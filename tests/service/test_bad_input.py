@@ -246,7 +246,7 @@ def test_a_repeated_request_answers_with_the_first_result(project: Project):
 
 
 def test_a_checkpoint_has_no_agent(project: Project):
-    with pytest.raises(BadInput, match="which has no agent"):
+    with pytest.raises(BadInput, match="a checkpoint has no agent"):
         project.dispatch("gate", "true", checkpoint=True)
 
 

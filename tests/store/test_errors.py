@@ -59,7 +59,7 @@ def test_postgres_urls_may_be_spelt_as_other_programs_do(postgres_url):
 
 
 def test_a_missing_folder_is_said(tmp_path):
-    with pytest.raises(StoreReadOnly, match="see that its folder exists") as caught:
+    with pytest.raises(StoreReadOnly, match="check that its folder exists") as caught:
         Store(sqlite_url(tmp_path / "nowhere" / "legion.db")).migrate()
     assert one_sentence(caught.value)
 

@@ -7,6 +7,7 @@ from dataclasses import field
 from legion.domain.review.path_patterns import glob_fault
 from legion.domain.tickets.spec import MOST_BUDGET, ReviewPolicy
 from legion.wire.lazy import dataclass
+from legion.wire.page_parts import EnvironmentLine, EvidenceLine, PredictedConflictLine, ReversalLine, WeakeningLine
 from legion.wire.questions import QuestionLine
 from legion.wire.reviews import ReviewLine
 from legion.wire.teams import CrewLine
@@ -294,96 +295,6 @@ class TicketPage:
     labels: list[str] = field(default_factory=list)
     crew: CrewLine | None = None
     """Who works on it; null where no team does."""
-
-
-@dataclass(kw_only=True)
-class PredictedConflictLine:
-    """A place that two changes in work both touch. Lines are those of each side's own file; 0 where there are none."""
-
-    ticket: int
-    """The other one; 0 is the landed code."""
-    path: str
-    first: int
-    last: int
-    their_first: int
-    their_last: int
-
-
-@dataclass(kw_only=True)
-class ReversalLine:
-    idle: list[str]
-    """Commands that are green without the change, too: they prove nothing about it."""
-    unproven: list[UnprovenLine]
-    """Pieces of the change without which everything is still green."""
-    tried: int
-    left: int
-    """Pieces for which no time was left."""
-
-
-@dataclass(kw_only=True)
-class UnprovenLine:
-    path: str
-    line: int
-    lines: int
-    """How many lines it added, or took away where it added none."""
-
-
-@dataclass(kw_only=True)
-class EvidenceLine:
-    """A criterion and what proves it. Several commands for one criterion are several lines."""
-
-    criterion: str
-    backing: str
-    """`proven`, `green`, `red`, `open`, `read` (a reader says that it is met) or `claimed`."""
-    by: str
-    """The command; empty where nothing is bound to it."""
-    commit: str | None
-    """What the command ran on; null before that."""
-    idle: bool = False
-    """The command is green without the change, too."""
-    own: bool = False
-    """The change itself wrote the script or recipe that decides it."""
-
-
-@dataclass(kw_only=True)
-class WeakeningLine:
-    """One place of a change that makes tests look weaker. A hint for people, no proof."""
-
-    sign: str
-    """`fewer assertions`, `skip added`, `test file removed` or `failure silenced`."""
-    path: str
-    line: int | None
-    """In the file as it is; null where what matters is gone."""
-    words: str
-
-
-@dataclass(kw_only=True)
-class EnvironmentLine:
-    """Where its agent works, or worked last."""
-
-    run: int
-    slot: int | None
-    """Null once the run has ended."""
-    ports: list[int]
-    listening: list[int]
-    temp: str | None
-    temp_bytes: int
-    worktree_bytes: int
-    all_counted: bool
-    limit_bytes: int
-    up: CommandLine | None
-    down: CommandLine | None
-    notes: list[str]
-
-
-@dataclass(kw_only=True)
-class CommandLine:
-    """A command of the project's environment that was run."""
-
-    command: str
-    ok: bool
-    how: str
-    tail: str
 
 
 @dataclass(kw_only=True)

@@ -8,7 +8,7 @@ from legion.domain.runs import Run
 from legion.jobs.context import Context
 from legion.jobs.workspace import environment, quota, slots
 from legion.jobs.workspace.environment import HookRun
-from legion.wire.tickets import CommandLine, EnvironmentLine
+from legion.wire.page_parts import CommandLine, EnvironmentLine
 
 _MOST_FILES = 100_000
 """More are not counted, because a person waits for the page."""

@@ -17,7 +17,7 @@ from legion.jobs.checks import approvals
 from legion.jobs.context import ProjectContext
 from legion.store.board import receipts as store
 from legion.store.database.transactions import ReadTransaction
-from legion.wire.tickets import EvidenceLine, ReversalLine, UnprovenLine, WeakeningLine
+from legion.wire.page_parts import EvidenceLine, ReversalLine, UnprovenLine, WeakeningLine
 
 
 def weakened(project_context: ProjectContext, ticket: Ticket) -> list[WeakeningLine]:

@@ -23,7 +23,8 @@ from legion.service.views.ticket_line import TicketLines, predicted_conflicts
 from legion.store import events
 from legion.store.board import plan_approvals, projects, questions, receipts, tickets, verdicts
 from legion.store.work import runs, usage
-from legion.wire.tickets import TICKET_FIELDS, PredictedConflictLine, ReceiptLine, TicketPage
+from legion.wire.page_parts import PredictedConflictLine
+from legion.wire.tickets import TICKET_FIELDS, ReceiptLine, TicketPage
 
 _SHARED = set(TICKET_FIELDS).intersection(*({field.name for field in fields(one)} for one in (TicketPage, TicketSpec)))
 """Fields of a new ticket that its page shows under the same name."""
