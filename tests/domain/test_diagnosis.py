@@ -70,7 +70,7 @@ def helped(action: WatchdogStep, *, at: float = LONG_AGO, after: int = 0) -> Int
 def test_the_same_call_with_the_same_result_and_the_same_files_loops():
     facts = RunFacts(course=Activity(returned=same(3)), tree_since=1)
     assert judge(facts, PATIENCE, NOW) == Looping(call="`pytest -x`", times=3)
-    assert judge(facts, PATIENCE, NOW).words == "loops: 3 times `pytest -x`"
+    assert judge(facts, PATIENCE, NOW).summary == "loops: 3 times `pytest -x`"
 
 
 @pytest.mark.parametrize("tree_since", [None, 3, 9])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from legion.domain.watchdog.observation import NOBODY, Observation, ProcessLoad, felt, looked, worth_keeping
+from legion.domain.watchdog.observation import NO_PROCESSES, Observation, ProcessLoad, felt, looked, worth_keeping
 
 
 def load(cpu: float = 1.0, bytes: int = 10, processes: str = "p") -> ProcessLoad:
@@ -36,7 +36,7 @@ def test_who_wakes_up_now_and_then_to_do_nothing_stays_idle_for_as_long_as_it_ta
 
 def test_where_nobody_can_tell_nothing_is_idle():
     idle = felt(felt(Observation(run=1), load(), 100.0), load(), 105.0)
-    for unknown in (None, NOBODY):
+    for unknown in (None, NO_PROCESSES):
         assert felt(idle, unknown, 110.0).idle_since is None
 
 

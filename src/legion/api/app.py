@@ -10,8 +10,8 @@ from starlette.routing import Route
 from legion import __version__
 from legion.api import events, mcp, orchestrate, problems, routes
 from legion.api.guard import Guard
+from legion.api.long_polls import Waiters
 from legion.api.routes import LazyApp, LazyRoute
-from legion.api.waiting import Waiters
 from legion.service.entry.callers import CallerRegistry
 from legion.wire.operations import OPERATIONS
 from legion.wire.orchestrate import OrchestrateOperations

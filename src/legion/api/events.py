@@ -12,8 +12,8 @@ from fastapi import Header, Query, Request
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import StreamingResponse
 
+from legion.api.long_polls import Waiters
 from legion.api.routes import BIGGEST, caller_of
-from legion.api.waiting import Waiters
 from legion.service.entry.callers import CallerRegistry
 from legion.service.operations import Service
 from legion.wire.tickets import EventLine

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from legion import __version__
 from legion.api.allowed import CALLER
 from legion.api.guard import Receive, Scope, Send
-from legion.api.waiting import Waiters
+from legion.api.long_polls import Waiters
 from legion.domain.agents.tools import SERVER
 from legion.service.entry.callers import CallerRegistry
 from legion.service.operations import Caller

@@ -21,7 +21,7 @@ from starlette.types import Receive, Scope, Send
 
 from legion import wire
 from legion.api.allowed import CALLER
-from legion.api.waiting import Waiters
+from legion.api.long_polls import Waiters
 from legion.service.entry.callers import CallerRegistry
 from legion.service.operations import Caller
 from legion.wire.errors import BadInput

@@ -1,1 +1,1 @@
-"""How programs of ours talk to the daemon: find it, start it, ask it. Knows the wire and nothing behind it."""
+"""Clients of the daemon: find it, start it, call it. Knows the wire and nothing behind it."""

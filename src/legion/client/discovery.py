@@ -46,7 +46,7 @@ def find(data_dir: Path) -> Legion:
     except NotRunning:
         if not url:
             raise
-        raise NotRunning(f"Nobody answers at {url}, which LEGION_URL names; start Legion there or unset it.") from None
+        raise NotRunning(f"Nothing answers at {url}, which LEGION_URL names; start Legion there or unset it.") from None
     return legion
 
 

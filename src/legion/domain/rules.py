@@ -59,25 +59,25 @@ class Rule(Enum):
     NO_ROOM = "no-room"
     REST = "rest"
     WAITED_ENOUGH = "waited-enough"
-    MENDED = "mended"
+    FIXED = "mended"
     BROKEN_IS_NOT_RED = "broken-is-not-red"
     GOVERNOR = "governor"
     QUIET_HOURS = "quiet-hours"
     PERSON_IS_BUSY = "person-is-busy"
     ONE_BY_ONE = "one-by-one"
     OVERLAP_WAITS = "overlap-waits"
-    CLASH_IS_TOLD = "clash-is-told"
-    FLAKY_BLAMES_NOBODY = "flaky-blames-nobody"
+    CONFLICT_WARNING = "clash-is-told"
+    FLAKY_BLAMES_NONE = "flaky-blames-nobody"
     LOOPS_ARE_BROKEN = "loops-are-broken"
     HANGING_IS_CUT_OFF = "hanging-is-cut-off"
     SILENT_IS_WOKEN = "silent-is-woken"
-    DEAD_IS_BURIED = "dead-is-buried"
+    DEAD_IS_ENDED = "dead-is-buried"
     TARGET_FOLLOWS = "target-follows"
     PERSON_IS_ABSORBED = "person-is-absorbed"
-    RED_IS_MENDED_FIRST = "red-is-mended-first"
+    RED_IS_FIXED_FIRST = "red-is-mended-first"
     SILENCE_ANSWERS = "silence-answers"
     MOOT_IS_WITHDRAWN = "moot-is-withdrawn"
-    GONE_IS_SUCCEEDED = "gone-is-succeeded"
+    FIRED_IS_REPLACED = "gone-is-succeeded"
     REVERSAL_TELLS = "reversal-tells"
     UNNAMED = "unnamed"
 
@@ -108,25 +108,25 @@ WORDS = {
     Rule.NO_ROOM: "no machine has room for it",
     Rule.REST: "an attempt that ended at once and changed nothing is followed by a rest",
     Rule.WAITED_ENOUGH: "what it waited for has come",
-    Rule.MENDED: "a person fixed what it waited for",
+    Rule.FIXED: "a person fixed what it waited for",
     Rule.BROKEN_IS_NOT_RED: "a job that could not be done blames no ticket and is retried",
     Rule.GOVERNOR: "work slows down before a provider's limit and holds at it until its reset",
     Rule.QUIET_HOURS: "no agent starts in the quiet hours",
     Rule.PERSON_IS_BUSY: "nothing new starts while so many tickets wait for a person",
     Rule.ONE_BY_ONE: "agents start one after the other",
     Rule.OVERLAP_WAITS: "a ticket that declares the same files as a running one waits for it",
-    Rule.CLASH_IS_TOLD: "open changes are merged with each other, and agents are warned of conflicts early",
-    Rule.FLAKY_BLAMES_NOBODY: "a check that fails and passes on the same tree blames no ticket",
+    Rule.CONFLICT_WARNING: "open changes are merged with each other, and agents are warned of conflicts early",
+    Rule.FLAKY_BLAMES_NONE: "a check that fails and passes on the same tree blames no ticket",
     Rule.LOOPS_ARE_BROKEN: "an agent that repeats a call with the same result is nudged, interrupted, then replaced",
     Rule.HANGING_IS_CUT_OFF: "a tool that uses no processor and moves no byte is cut off, then the run",
     Rule.SILENT_IS_WOKEN: "an agent without a call, a process or a model request is nudged, then interrupted",
-    Rule.DEAD_IS_BURIED: "a run whose program has died is ended",
+    Rule.DEAD_IS_ENDED: "a run whose program has died is ended",
     Rule.TARGET_FOLLOWS: "where your branch held all of the target, the target follows it, forward and back",
     Rule.PERSON_IS_ABSORBED: "your own commits go through the same checks, are never rewritten, and delay no ticket",
-    Rule.RED_IS_MENDED_FIRST: "what a checkpoint finds is fixed before anything behind it moves",
+    Rule.RED_IS_FIXED_FIRST: "what a checkpoint finds is fixed before anything behind it moves",
     Rule.SILENCE_ANSWERS: "a question without an answer in time is settled as if it had not been asked",
     Rule.MOOT_IS_WITHDRAWN: "a question is withdrawn with its subject",
-    Rule.GONE_IS_SUCCEEDED: "a fired agent leaves no message unread and no report without a parent",
+    Rule.FIRED_IS_REPLACED: "a fired agent leaves no message unread and no report without a parent",
     Rule.REVERSAL_TELLS: "a proof that passes without the change proves nothing, and is reported",
     Rule.UNNAMED: "the table of moves",
 }
@@ -238,8 +238,8 @@ NAMED = frozenset(
 """Kinds whose events carry the name of their rule."""
 _OF_KINDS = {
     EventKind.TICKET_CREATED: Rule.PERSON,
-    EventKind.AGENT_ADOPTED: Rule.GONE_IS_SUCCEEDED,
-    EventKind.MAIL_RETURNED: Rule.GONE_IS_SUCCEEDED,
+    EventKind.AGENT_ADOPTED: Rule.FIRED_IS_REPLACED,
+    EventKind.MAIL_RETURNED: Rule.FIRED_IS_REPLACED,
     EventKind.QUESTION_ASKED: Rule.QUESTION_WAITS,
     EventKind.REVERSED: Rule.REVERSAL_TELLS,
     EventKind.REVIEW_ASKED: Rule.REVIEWED,

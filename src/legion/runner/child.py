@@ -125,7 +125,7 @@ class RunChild:
         tree.kill_children()
 
     def _exit_code_inside(self, code: int) -> int:
-        """bubblewrap reports an exit code only for a program that it really began."""
+        """bubblewrap reports an exit code only for a program that it really started."""
         assert self._status is not None
         for line in (self._status.read() or b"").splitlines():
             with contextlib.suppress(ValueError):
@@ -135,7 +135,7 @@ class RunChild:
         if code < 0:
             return 128 - code
         if code > 128:
-            # bubblewrap says that its first process was killed, which is nobody's mistake.
+            # bubblewrap reports that its first process was killed, which is no fault of the program.
             return code
         raise StartFailed("The sandbox could not start the program.")
 

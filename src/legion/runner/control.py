@@ -1,7 +1,8 @@
-"""The control socket of a run: JSON lines over a unix socket in its folder. Versioned, and patient with strangers.
+"""The control socket of a run: JSON lines over a unix socket in its folder. Versioned, and tolerant of unknown
+requests.
 
-Asks are `status`, `follow` (a line comes whenever the journal has grown), `stop`, `interrupt`, `tell` (words for the
-agent) and `permit` (a person's answer to its question). The end of the connection is the end of the run.
+Requests are `status`, `follow` (a line comes whenever the journal has grown), `stop`, `interrupt`, `tell` (a message
+for the agent) and `permit` (a person's answer to its question). The end of the connection is the end of the run.
 """
 
 from __future__ import annotations
@@ -29,9 +30,10 @@ _BELL = b'{"version": 1, "bell": true}\n'
 
 @contextlib.contextmanager
 def gate(run_dir: Path) -> Iterator[None]:
-    """Held while a runner takes its lock and opens its socket, and while somebody looks whether one has.
+    """Held while a runner takes its lock and opens its socket, and while another process checks for one.
 
-    So a look never makes a runner believe that the lock is taken, and whoever sees the lock held finds the socket open.
+    So a check never makes a runner believe that the lock is taken, and a process that sees the lock held finds the
+    socket open.
     """
     handle = os.open(run_dir, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
@@ -43,7 +45,7 @@ def gate(run_dir: Path) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _address(run_dir: Path) -> Iterator[str]:
-    """A socket's address holds 107 bytes and folders may be longer, so on Linux we name the folder by a handle."""
+    """A socket's address holds 107 bytes and folder names may be longer, so on Linux a handle names the folder."""
     if sys.platform != "linux":
         yield str(run_dir / CONTROL_SOCKET)
         return
@@ -55,7 +57,7 @@ def _address(run_dir: Path) -> Iterator[str]:
 
 
 def connect(run_dir: Path, timeout: float | None) -> socket.socket:
-    """A connection to the run's living runner; OSError if nobody listens."""
+    """A connection to the run's living runner; OSError if no runner listens."""
     connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
         connection.settimeout(timeout)
@@ -83,11 +85,11 @@ class _Command(Enum):
 
 
 class _UnknownCommand(Exception):
-    """A message that we do not understand, with the sentence to answer it."""
+    """A request that is not understood, with the sentence to answer it."""
 
 
 def _understand(line: bytes) -> tuple[_Command, ControlRequest | None]:
-    """What is asked, and what of it the program must feel."""
+    """The request, and the part of it that concerns the program."""
     try:
         message = json.loads(line)
         version, ask = message["version"], message["ask"]
@@ -138,7 +140,7 @@ def _text(message: Mapping[str, object], name: str) -> str:
 
 @dataclass(eq=False)
 class _Caller:
-    """One connection. A caller that does not read what it is told is cut off."""
+    """One connection. A client that does not read its replies is cut off."""
 
     socket: socket.socket
     received: bytearray = field(default_factory=bytearray)
@@ -146,7 +148,9 @@ class _Caller:
 
 
 class ControlServer:
-    """The runner's end. It has one file descriptor to wait for, whoever is connected, so any loop can host it."""
+    """The runner's end. It has one file descriptor to wait for, however many clients there are, so any loop can host
+    it.
+    """
 
     def __init__(self, run_dir: Path, run: str) -> None:
         self._run_dir = run_dir
@@ -175,7 +179,7 @@ class ControlServer:
         return asks
 
     def ring(self) -> None:
-        """Tell the followers that the journal has grown. One bell in a full pipe is as good as two."""
+        """Notify the followers that the journal has grown. One byte in a full pipe is as good as two."""
         for caller in [caller for caller in self._callers if caller.follows]:
             try:
                 caller.socket.send(_BELL)
@@ -185,7 +189,7 @@ class ControlServer:
                 self._drop(caller)
 
     def close(self) -> None:
-        """Nobody can connect any more, and who was connected sees the end."""
+        """Refuse new connections and close the open ones."""
         with contextlib.suppress(FileNotFoundError):
             (self._run_dir / CONTROL_SOCKET).unlink()
         for caller in list(self._callers):
@@ -220,7 +224,7 @@ class ControlServer:
         return [ask for ask in answers if ask is not None]
 
     def _answer(self, caller: _Caller, line: bytes) -> ControlRequest | None:
-        """Answer one line at once; what the program must feel is handed on."""
+        """Answer one line at once, and pass on what concerns the program."""
         try:
             word, ask = _understand(line)
         except _UnknownCommand as strange:

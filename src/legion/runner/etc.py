@@ -150,7 +150,7 @@ def _copy_file(source: Path, facts: os.stat_result, target: Path) -> None:
     half = target.with_name(f".{target.name}.half")
     shutil.copy2(source, half)
     if os.geteuid() == 0:
-        # What only its owner may read stays readable to nobody else.
+        # Files that only their owner may read stay that way.
         os.chown(half, facts.st_uid, facts.st_gid)
         half.chmod(stat.S_IMODE(facts.st_mode))
     _replace(half, target)

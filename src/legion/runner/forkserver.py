@@ -58,7 +58,7 @@ def _serve_agents(requests: socket.socket) -> None:
 
 
 def _serve_one(requests: socket.socket, held: tuple[socket.socket, ...]) -> bool:
-    """Wait for a request and fork its runner, which lets go of the sockets. False where there will be no other."""
+    """Wait for a request and fork its runner, which closes the sockets. False where no other request will come."""
     message, handles, _, _ = socket.recv_fds(requests, LONGEST_PATH, 1)
     if not message:
         return False

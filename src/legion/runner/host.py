@@ -1,7 +1,7 @@
-"""The runner: the process that holds one run. It takes the lock, starts the program once, and writes how it ended.
+"""The runner: the process that hosts one run. It takes the lock, starts the program once, and records how it ended.
 
 Everything happens on its main thread, since the sandbox dies with the thread that started it. If this process is
-killed, the program dies with it. It knows nothing of the daemon, which may come and go meanwhile.
+killed, the program dies with it. It needs no daemon, which may be restarted meanwhile.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _UNTIL_THERE_IS_ROOM = 0.5
 
 
 class StartReply(Enum):
-    """What a new runner tells whoever wants it started."""
+    """A new runner's answer to the process that started it."""
 
     READY = "ready"
     """It holds the lock and its socket is open."""
@@ -43,12 +43,12 @@ class StartReply(Enum):
 
 
 def serve(run_dir: Path, starter: int) -> None:
-    """Be the runner of this run until its program has ended. `starter` is a pipe to whoever asked for it."""
+    """Be the runner of this run until its program has ended. `starter` is a pipe to the process that asked for it."""
     kernel.hide_memory()
     crash.reach(Point.RUNNER_RUN_BEFORE_LOCK)
     with gate(run_dir):
         run, answer, sentence = _open(run_dir)
-    # Nobody listens if the daemon died meanwhile; its next life adopts this run.
+    # The pipe is closed if the daemon died meanwhile; its successor adopts this run.
     with contextlib.suppress(BrokenPipeError):
         os.write(starter, f"{answer.value} {sentence}".encode())
     os.close(starter)
@@ -57,7 +57,7 @@ def serve(run_dir: Path, starter: int) -> None:
 
 
 def _open(run_dir: Path) -> tuple[RunHost | None, StartReply, str]:
-    """Take the run, or say why not. Called inside the gate."""
+    """Take the run, or report why not. Called inside the gate."""
     folder = RunFolder(run_dir)
     try:
         held = files.lock(folder.lock)
@@ -77,7 +77,7 @@ def _open(run_dir: Path) -> tuple[RunHost | None, StartReply, str]:
 
 
 class RunHost:
-    """What a driver sees of the runner, and what it does around the driver."""
+    """The runner as its driver sees it, and what happens around the driver."""
 
     def __init__(self, run_dir: Path, spec: RunSpec, held: files.Lock) -> None:
         self._run_dir = run_dir
@@ -114,11 +114,13 @@ class RunHost:
         return child
 
     def record(self, kind: str, **facts: object) -> None:
-        """Journal an event. A full disk must not end a program that works, so what cannot be kept is let go."""
+        """Record an event in the journal. A full disk must not end a working program, so an event that cannot be
+        written is dropped.
+        """
         try:
             self._journal.append(kind, **facts)
         except OSError as failure:
-            # The log lies on the same disk.
+            # The log is on the same disk.
             with contextlib.suppress(OSError):
                 sys.stderr.write(f"The event {kind!r} could not be written: {failure}\n")
 
@@ -133,7 +135,7 @@ class RunHost:
         return chosen.run(self)
 
     def _enter_scope(self) -> None:
-        """Host sockets without a path, and processes outside, stay out of reach. The runner needs neither itself."""
+        """Makes abstract host sockets and outside processes unreachable. The runner needs neither itself."""
         if self._spec.sandbox is None:
             return
         try:
@@ -177,7 +179,7 @@ class RunHost:
             time.sleep(_UNTIL_THERE_IS_ROOM)
 
     def _explained(self, ending: Ending) -> str:
-        """A program that never began may have left bubblewrap's complaint in its output."""
+        """A program that never started may have left bubblewrap's error in its output."""
         if ending.outcome is not EndKind.FAILED_TO_START or not self.output.printed:
             return ending.message
         lines = RunFolder(self._run_dir).output.read_text("utf-8", "replace").splitlines()
@@ -185,7 +187,7 @@ class RunHost:
 
 
 def become(run_dir: Path, starter: int) -> None:
-    """Turn this forked process into a runner: a session of its own, nobody's terminal, its own log. Never returns."""
+    """Turn this forked process into a runner: a session of its own, no terminal, its own log. Never returns."""
     code = 1
     try:
         os.setsid()
@@ -199,7 +201,7 @@ def become(run_dir: Path, starter: int) -> None:
             os.dup2(handle, standard)
         serve(run_dir, starter)
         code = 0
-    except BaseException:  # whatever it is goes to the log: a forked process has nobody to raise it to
+    except BaseException:  # any error goes to the log: a forked process has no caller to raise it to
         sys.excepthook(*sys.exc_info())
     finally:
         with contextlib.suppress(OSError):

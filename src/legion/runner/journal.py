@@ -1,4 +1,4 @@
-"""A run's journal: numbered events, one JSON line each, only appended. The file is the truth, sockets only ring."""
+"""A run's journal: numbered events, one JSON line each, only appended. The file is the truth; sockets only signal."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class JournalKind(Enum):
     OUTPUT_LIMIT = "output-limit"
     """It printed more than is kept."""
     ENDED = "ended"
-    """Nothing of it lives any more; the result follows."""
+    """None of its processes is alive; the result follows."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,13 +62,13 @@ class Journal:
         self._ring()
 
     def _ends_torn(self) -> bool:
-        """Whether half a line is at the end (a runner died, the disk was full); the next event then begins anew."""
+        """Does the file end in half a line (a runner died, the disk was full)? The next event then starts a new one."""
         size = os.fstat(self._handle).st_size
         return size > 0 and os.pread(self._handle, 1, size - 1) != b"\n"
 
 
 def read_journal(run_dir: Path, *, after: int = 0) -> list[JournalEvent]:
-    """The events with a greater number. Half a line, and lines of a version that we do not read, are passed over."""
+    """The events with a greater number. Half a line, and lines of an unknown version, are skipped."""
     try:
         content = RunFolder(run_dir).journal.read_bytes()
     except FileNotFoundError:
@@ -78,7 +78,7 @@ def read_journal(run_dir: Path, *, after: int = 0) -> list[JournalEvent]:
 
 
 class JournalReader:
-    """Reads on from where it stopped, for those who follow a journal while it grows."""
+    """Continues from where it stopped, for readers that follow a growing journal."""
 
     def __init__(self, run_dir: Path, after: int = 0) -> None:
         self._path = RunFolder(run_dir).journal
@@ -86,7 +86,7 @@ class JournalReader:
         self._offset = 0
 
     def read_on(self) -> list[JournalEvent]:
-        """The whole lines that were added since. Half a line is read again when it is whole."""
+        """The complete lines that were added since. Half a line is read again when it is complete."""
         try:
             with self._path.open("rb") as file:
                 file.seek(self._offset)
@@ -100,7 +100,7 @@ class JournalReader:
 
 
 def read_tail(run_dir: Path, most: int) -> list[JournalEvent]:
-    """The events in the last `most` bytes, for those who look often and need only the end."""
+    """The events in the last `most` bytes, for frequent readers that need only the end."""
     try:
         with RunFolder(run_dir).journal.open("rb") as file:
             file.seek(max(0, file.seek(0, os.SEEK_END) - most))

@@ -1,7 +1,7 @@
 """The daemon's side of runs: find, start, wait, stop. Adopt or start, never just start.
 
-All state is in the runs' folders, so a new daemon sees what the last one saw. It holds no run in memory, and any
-thread may call anything here.
+All state is in the runs' folders, so a new daemon sees what the last one saw. No run is held in memory, and any thread
+may call any function here.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class EndedRun:
 
 @dataclass(frozen=True)
 class LostRun:
-    """The program was started, its runner is gone and left no result. Nothing of it lives any more."""
+    """The program was started, its runner is gone and left no result. None of its processes is alive."""
 
 
 def settle(run_dir: Path) -> FreshRun | LivingRun | EndedRun | LostRun:
@@ -76,7 +76,7 @@ def settle(run_dir: Path) -> FreshRun | LivingRun | EndedRun | LostRun:
     with control.gate(run_dir):
         if _has_runner(run_dir):
             return LivingRun()
-        # It may have ended between the two looks.
+        # It may have ended between the two checks.
         result = read_result(run_dir)
         events = read_journal(run_dir)
     if result is not None:
@@ -88,7 +88,7 @@ def settle(run_dir: Path) -> FreshRun | LivingRun | EndedRun | LostRun:
 
 
 def is_held(run_dir: Path) -> bool:
-    """Whether a runner has it at this moment."""
+    """Does a runner have it now?"""
     with control.gate(run_dir):
         return _has_runner(run_dir)
 
@@ -96,7 +96,7 @@ def is_held(run_dir: Path) -> bool:
 def wait(
     run_dir: Path, on_event: Callable[[JournalEvent], None] | None = None, *, after: int = 0
 ) -> EndedRun | LostRun:
-    """Block until the run has ended. Events of its journal with a number above `after` are told as they happen."""
+    """Block until the run has ended. Events of its journal with a number above `after` are passed on as they happen."""
     if isinstance(settle(run_dir), FreshRun):
         raise RunNotStarted(f"The run in {run_dir} was never started; start it before waiting for it.")
     follower = _JournalFollower(run_dir, on_event, after)
@@ -111,17 +111,17 @@ def wait(
 
 
 def stop(run_dir: Path, grace: float | None = None) -> bool:
-    """Ask for the end: politely now, with force after the grace. False if no runner lives."""
+    """Request the end: an interrupt now, a kill after the grace. False if no runner lives."""
     return _ask(run_dir, "stop", grace=grace)
 
 
 def interrupt(run_dir: Path, id: str = "", text: str = "") -> bool:
-    """Do to the program what Ctrl-C does, and tell it how to go on, if so. False if no runner lives."""
+    """Send the program what Ctrl-C sends, and the message to continue with, if any. False if no runner lives."""
     return _ask(run_dir, "interrupt", **({"id": id, "text": text} if text else {}))
 
 
 def tell(run_dir: Path, id: str, text: str) -> bool:
-    """Words for the agent, in the turn that it is in. False if no runner lives."""
+    """Send a message to the agent in its current turn. False if no runner lives."""
     return _ask(run_dir, "tell", id=id, text=text)
 
 
@@ -131,7 +131,7 @@ def permit(run_dir: Path, question: str, allowed: bool, why: str = "") -> bool:
 
 
 class Launcher:
-    """Starts runners, out of a warm process of its own where the system can fork one."""
+    """Starts runners, from a warm process of its own where the system can fork."""
 
     def __init__(self) -> None:
         self._server: _ForkServer | None = None
@@ -144,7 +144,7 @@ class Launcher:
                 self._living_server()
 
     def start(self, run_dir: Path) -> None:
-        """Have a runner on this run, and return once it can be reached. Safe to repeat: the program starts once."""
+        """Start a runner on this run, and return once it can be reached. Safe to repeat: the program starts once."""
         crash.reach(Point.RUNNER_LAUNCH_BEFORE_START)
         answer = self._try(run_dir)
         if not answer and not self._server_lives():
@@ -262,14 +262,14 @@ def _spawn(run_dir: Path, starter: int) -> None:
 
 
 def _python(module: str) -> list[str]:
-    """This interpreter, which looks for modules nowhere but in its own places (-P) and in ours."""
+    """This interpreter, limited to its own modules (-P) and ours."""
     return [sys.executable, "-P", "-m", module]
 
 
 def _environment() -> dict[str, str]:
     """Little of the daemon's environment: runners need none of it, and programs get what their spec says."""
     passed_on = {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
-    # This Legion before any other, and whatever else the daemon's own Python was told to look at.
+    # This Legion before any other, and the paths of the daemon's own Python.
     places = (str(Path(legion.__file__).parent.parent), os.environ.get("PYTHONPATH"))
     return {**passed_on, "PYTHONPATH": os.pathsep.join(filter(None, places))}
 
@@ -280,7 +280,7 @@ def _has_runner(run_dir: Path) -> bool:
 
 
 def _wait_for_lock(run_dir: Path) -> None:
-    """Returns when no runner holds the lock. Shared, and let go at once, so that it keeps nobody out."""
+    """Returns when no runner holds the lock. The lock is taken shared and released at once, so it blocks no runner."""
     handle = os.open(RunFolder(run_dir).lock, os.O_RDONLY | os.O_CLOEXEC)
     try:
         fcntl.flock(handle, fcntl.LOCK_SH)
@@ -289,7 +289,7 @@ def _wait_for_lock(run_dir: Path) -> None:
 
 
 def _bells(run_dir: Path) -> Iterator[None]:
-    """One for every time that the journal may have grown, until the runner ends or if it has already."""
+    """One item for every time that the journal may have grown, until the runner ends or if it has already."""
     with contextlib.suppress(OSError), control.connect(run_dir, None) as connection:
         control.send(connection, "follow")
         while connection.recv(4096):
@@ -297,7 +297,7 @@ def _bells(run_dir: Path) -> Iterator[None]:
 
 
 def _end_remains(run_dir: Path, events: list[JournalEvent]) -> None:
-    """A killed runner takes neither a half-built sandbox along nor, without a sandbox, what its program started."""
+    """Ends what a killed runner leaves: a half-built sandbox or, without a sandbox, the processes of its program."""
     with contextlib.suppress(FileNotFoundError, ValueError):
         pid, since = RunFolder(run_dir).session.read_text().split()
         tree.end_remains(int(pid), int(since))
@@ -329,7 +329,7 @@ def _ask(run_dir: Path, ask: str, **facts: object) -> bool:
 
 
 class _JournalFollower:
-    """Tells new journal events once each."""
+    """Passes on new journal events, each once."""
 
     def __init__(self, run_dir: Path, on_event: Callable[[JournalEvent], None] | None, after: int) -> None:
         self._journal = JournalReader(run_dir, after)

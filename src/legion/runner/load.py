@@ -1,6 +1,6 @@
-"""What the processes of live runs have used: processor time and bytes, from one look at the process table.
+"""Processor time and bytes used by the processes of live runs, from one read of the process table.
 
-Only where there is /proc. Whatever cannot be read makes a load unknown, never small.
+Only where there is /proc. A value that cannot be read makes a load unknown, never small.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from legion.domain.watchdog.observation import NOBODY, ProcessLoad
+from legion.domain.watchdog.observation import NO_PROCESSES, ProcessLoad
 from legion.runner import tree
 from legion.runner.journal import JournalEvent, JournalKind
 from legion.runner.tree import Process
@@ -28,15 +28,14 @@ class RootProcesses:
     program: int
     """Inside a sandbox the first process of its pid namespace, whose first child is the program."""
     since: int
-    """When that process began, in kernel ticks."""
+    """When that process started, in kernel ticks."""
 
 
 Table = Mapping[int, Process]
 
 
 def root_of(events: Iterable[JournalEvent]) -> RootProcesses | None:
-    """Of all that a journal says from its first line on. None before the program has started, or where there is no
-    process table."""
+    """From all entries of a journal, first to last. None before the program has started, or without a process table."""
     runner = 0
     for event in events:
         pid, since = event.facts.get("pid"), event.facts.get("since")
@@ -48,25 +47,27 @@ def root_of(events: Iterable[JournalEvent]) -> RootProcesses | None:
 
 
 def table() -> Table | None:
-    """Everybody; None without a process table."""
+    """All processes; None without a process table."""
     found = {one.pid: one for one in tree.everyone()}
     return found or None
 
 
-def lives(root: RootProcesses, everybody: Table) -> bool:
-    first = everybody.get(root.program)
+def lives(root: RootProcesses, processes: Table) -> bool:
+    first = processes.get(root.program)
     return first is not None and first.since == root.since
 
 
-def load(root: RootProcesses, everybody: Table, *, walled: bool, tools_only: bool) -> ProcessLoad | None:
-    """Of everything below the runner but the sandbox itself, and of a program that talks without it; None: unknown."""
+def load(root: RootProcesses, processes: Table, *, walled: bool, tools_only: bool) -> ProcessLoad | None:
+    """The load of all processes below the runner except the sandbox, and except the program itself if it talks; None:
+    unknown.
+    """
     below: dict[int, list[Process]] = {}
-    for one in everybody.values():
+    for one in processes.values():
         below.setdefault(one.parent, []).append(one)
     apart = set(_frame(root, below, walled=walled, tools_only=tools_only))
     mine = [one for one in _descendants(root.runner, below) if one.pid not in apart]
     if not mine:
-        return NOBODY
+        return NO_PROCESSES
     moved = [_bytes(one.pid) for one in mine]
     if any(one is None for one in moved):
         return None
@@ -80,7 +81,7 @@ def load(root: RootProcesses, everybody: Table, *, walled: bool, tools_only: boo
 
 
 def _frame(root: RootProcesses, below: Mapping[int, list[Process]], *, walled: bool, tools_only: bool) -> Iterator[int]:
-    """The processes that are there before any tool is."""
+    """The processes that exist before any tool runs."""
     if walled:
         # The sandbox outside and the first process inside.
         yield root.program
@@ -101,7 +102,7 @@ def _descendants(pid: int, below: Mapping[int, list[Process]]) -> Iterator[Proce
 
 
 def _bytes(pid: int) -> int | None:
-    """None where that may not be read; 0 for one that has just gone."""
+    """None where that may not be read; 0 for a process that has just ended."""
     try:
         lines = (_PROC / str(pid) / "io").read_text().splitlines()
     except (FileNotFoundError, ProcessLookupError):

@@ -1,4 +1,4 @@
-"""What a program prints, kept in a file up to a limit: the beginning, and the last part however long it was."""
+"""The output of a program, kept in a file up to a limit: the beginning, and the last part of any length of output."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class OutputFile:
             self._forget(len(self._tail) - TAIL)
 
     def close(self) -> None:
-        """Add the last part, with a line that says how much is missing before it."""
+        """Add the last part, after a line that states how much is missing."""
         if len(self._tail) > TAIL:
             self._forget(len(self._tail) - TAIL)
         if self._left_out:

@@ -1,7 +1,7 @@
-"""The sandbox: a root that holds only what is listed, in namespaces of its own, with no capability (bubblewrap).
+"""The sandbox: a root with only the listed folders, in namespaces of its own, without capabilities (bubblewrap).
 
-Never the host's root made read-only: root can remount that, and host sockets answer through it. It knows folders, not
-why somebody wants them; `toolchains` finds the person's, `probe` finds out what holds on this machine.
+Never the host's root made read-only: root can remount that, and host sockets answer through it. This module knows
+folders, not their purpose; `toolchains` finds the person's tools, `probe` finds out what works on this machine.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class SandboxNetwork(Enum):
 
 @dataclass(frozen=True, kw_only=True)
 class Sandbox:
-    """What a program sees beside the system: folders or files, the deeper ones winning over those that hold them."""
+    """What a program sees besides the system: folders or files; a deeper entry overrides the one that contains it."""
 
     home: Path
     """An empty folder inside, whatever the person keeps there."""
@@ -76,7 +76,7 @@ class Sandbox:
         )
 
     def shows(self, folder: Path) -> bool:
-        """Whether the folder, or one that holds it, is among the listed ones."""
+        """Is the folder, or one that contains it, among the listed ones?"""
         real = folder.resolve()
         return any(real.is_relative_to(path.resolve()) for path in (*self.writable, *self.readable))
 
@@ -95,7 +95,7 @@ class SandboxMissing(Exception):
 
 @functools.cache
 def find_bwrap() -> str:
-    """From the system's own folders: what a PATH puts in front of them could be anybody's."""
+    """Only from the system's own folders: a PATH may put any program in front of them."""
     found = shutil.which("bwrap", path=BWRAP_PLACES)
     if found is None:
         raise SandboxMissing("bubblewrap is not installed: install the package `bubblewrap`.")
@@ -108,7 +108,7 @@ def is_setuid(bwrap: str) -> bool:
 
 
 def prepare() -> None:
-    """Find out now what `wrap` would find out at its first call, so that processes forked from this one need not."""
+    """Do now what `wrap` would do at its first call, so that processes forked from this one need not."""
     with contextlib.suppress(SandboxMissing):
         find_bwrap()
     _programs()
@@ -186,8 +186,8 @@ def _private_places(sandbox: Sandbox) -> Iterator[str]:
 
 
 def _listed(sandbox: Sandbox) -> Iterator[str]:
-    """Outer folders first, so that an inner one can be more open or more closed than what holds it."""
-    # A toolchain may go while we run, and only its own programs miss it; a worktree may not.
+    """Outer folders first, so that an inner one can be more open or more closed than the outer."""
+    # A toolchain may disappear during a run, which only its own programs notice; a worktree may not.
     binds = [(path, "--ro-bind-try") for path in sandbox.readable] + [(path, "--bind") for path in sandbox.writable]
     for path, option in sorted(binds, key=lambda bind: len(bind[0].parts)):
         yield from (option, str(path), str(path))

@@ -1,4 +1,4 @@
-"""What a run is told (spec.json) and what it tells in the end (result.json). Releases meet here: versioned."""
+"""The input of a run (spec.json) and its result (result.json). Both are versioned: different releases read them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class RunnerError(LegionError):
     ├── UnreadableSpec    spec.json is missing, damaged or of another version
     ├── RunnerFailed      the runner died or gave up before it was ready
     ├── RunnerSilent      the runner lives but does not answer
-    └── NotStarted        nobody ever started this run
+    └── RunNotStarted     this run was never started
     """
 
 
@@ -35,13 +35,13 @@ class UnreadableSpec(RunnerError):
 
 @dataclass(frozen=True, kw_only=True)
 class RunSpec:
-    """Everything that a runner needs to know; nothing is taken from its surroundings."""
+    """Everything that a runner needs; it reads nothing from its environment."""
 
     run: str
     program: Program
     driver: str = registry.COMMAND
     options: Mapping[str, Any] = field(default_factory=dict)
-    """What this kind of driver wants to know beside the program; as JSON has it."""
+    """The driver's own options besides the program, as JSON."""
     sandbox: Sandbox | None
     timeout: float | None = None
     grace: float = 10.0
@@ -66,7 +66,7 @@ class RunResult:
     until: float | None = None
     """When a usage limit ends, where that is known."""
     denied: tuple[str, ...] = ()
-    """The tools that the agent was denied. Results of earlier releases do not hold them."""
+    """The tools that the agent was denied. Results of earlier releases lack them."""
 
     @property
     def succeeded(self) -> bool:
@@ -106,7 +106,7 @@ class RunFolder:
 
     @property
     def complaints(self) -> Path:
-        """What the runner itself says when it breaks."""
+        """The runner's own error output."""
         return self.path / "runner.log"
 
 

@@ -1,6 +1,6 @@
-"""Which folders make the person's tools work inside a sandbox: what stands behind PATH, and nothing beside it.
+"""Finds the folders that the person's tools need inside a sandbox: the installations behind PATH, and nothing else.
 
-Half of all toolchains live under HOME (pyenv, nvm, cargo, uv ...), next to keys and letters. So each folder of PATH is
+Half of all toolchains are under HOME (pyenv, nvm, cargo, uv ...), next to keys and letters. So each folder of PATH is
 followed to its installation, links are followed to theirs, and only those parts are listed.
 """
 
@@ -24,13 +24,13 @@ _MANAGERS: dict[str, tuple[str, ...]] = {
             ".config/nvm",
         )
     },
-    # Beside these lie credentials.
+    # Credentials are stored next to these.
     ".cargo": (".cargo/bin", ".cargo/env", ".rustup"),
     ".local/share/uv": (".local/share/uv/python", ".local/share/uv/tools"),
     ".juliaup": (".juliaup", ".julia/juliaup"),
 }
 _VARIABLES = {
-    # By which a version manager is told its home where HOME is another.
+    # The variable that names a version manager's home where HOME is another.
     "PYENV_ROOT": ".pyenv",
     "RBENV_ROOT": ".rbenv",
     "NODENV_ROOT": ".nodenv",
@@ -51,7 +51,7 @@ _NEVER_WHOLE_OUTSIDE = tuple(Path(path) for path in ("/etc", "/var", "/tmp", "/r
 
 
 class ShowsTooMuch(Exception):
-    """A folder that somebody named would show agents what they must not see."""
+    """A folder in the settings would show agents what they must not see."""
 
 
 def toolchains(
@@ -59,8 +59,8 @@ def toolchains(
 ) -> tuple[Path, ...]:
     """The folders to make readable: for a PATH, plus those the person names.
 
-    Nothing that is, holds or lies in a `hidden` folder (Legion's own data) or a folder of secrets is ever among them;
-    ShowsTooMuch if the person names such a one.
+    A folder that is, contains or is inside a `hidden` folder (Legion's own data) or a folder of secrets is never among
+    them; ShowsTooMuch if the person names such a one.
     """
     search = _Search(home.absolute(), tuple(path.resolve() for path in hidden))
     for path in named:
@@ -72,7 +72,7 @@ def toolchains(
 
 
 def variables(home: Path) -> dict[str, str]:
-    """What the version managers under this HOME must be told where a program has another one."""
+    """The variables that the version managers under this HOME need where a program has another one."""
     return {name: str(home / folder) for name, folder in _VARIABLES.items() if (home / folder).is_dir()}
 
 
@@ -86,12 +86,12 @@ class _Search:
         self._seen_bins: set[Path] = set()
 
     def outermost(self) -> tuple[Path, ...]:
-        """Sorted, without what lies in another of them."""
+        """Sorted, without folders that are inside another of them."""
         kept = [path for path in self._found if not any(parent in self._found for parent in path.parents)]
         return tuple(sorted(kept))
 
     def add_named(self, path: Path) -> None:
-        """What the person names is meant, short of a folder that would give everything away."""
+        """A folder that the person names is listed, unless it would give everything away."""
         if os.access(path, os.R_OK) and not self._add(path):
             raise ShowsTooMuch(f"{path} holds more than agents may see; name a narrower folder.")
 
@@ -122,7 +122,7 @@ class _Search:
                 self._add_target(target)
 
     def _add_target(self, target: Path) -> None:
-        """What an executable link leads to: its installation if it looks like one, else as little as works."""
+        """The target of an executable link: its installation if it looks like one, else as little as works."""
         if target.is_dir() or any(target.is_relative_to(place) for place in _SYSTEM):
             return
         if self._manager(target) is not None:
@@ -166,7 +166,7 @@ class _Search:
         return any(path.is_relative_to(found) for found in self._found)
 
     def _add(self, path: Path) -> bool:
-        """List the path unless it would show too much; says whether it is listed."""
+        """List the path unless it would show too much; returns whether it is listed."""
         real = path.resolve()
         if self._shows_too_much(real) or not os.access(real, os.R_OK):
             return False

@@ -1,7 +1,7 @@
-"""Process trees: who is in one, and how to make sure that nobody of it is left.
+"""Process trees: their members, and how to make sure that none is left.
 
 Inside a sandbox the kernel does this with the pid namespace; without one we go by parents, sessions and a variable,
-which a program that tries hard can escape once its runner is gone. `probe` says which of the two holds.
+which a program that tries hard can escape once its runner is gone. `probe` reports which of the two applies.
 """
 
 from __future__ import annotations
@@ -25,12 +25,14 @@ _S = TypeVar("_S", bound=_Source)
 _PROC = Path("/proc")
 _MARK = "LEGION_RUN"
 _ROUNDS = 10
-"""Whoever was just being started when we looked is found the next time."""
+"""A process that was just being started is found in the next round."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Process:
-    """One line of the process table. `since` (in kernel ticks) tells a process from a later one with the same pid."""
+    """One line of the process table. `since` (in kernel ticks) distinguishes a process from a later one with the same
+    pid.
+    """
 
     pid: int
     parent: int
@@ -42,7 +44,7 @@ class Process:
 
 def look(pid: int) -> Process | None:
     """The process with this pid, or None. None everywhere without /proc."""
-    # Plain calls: the watchdog reads the whole process table this way.
+    # Plain calls: the watchdog reads the complete process table this way.
     try:
         handle = os.open(f"/proc/{pid}/stat", os.O_RDONLY | os.O_CLOEXEC)
         try:
@@ -78,7 +80,7 @@ def children() -> list[int]:
 def kill_children() -> None:
     """Kill all our descendants and return when the last one is gone. We must have adopted orphans before.
 
-    Whoever loses its parent becomes our child and has its turn in the next round.
+    A process that loses its parent becomes our child and is killed in the next round.
     """
     with contextlib.suppress(ChildProcessError):
         while True:
@@ -89,7 +91,7 @@ def kill_children() -> None:
 
 
 def reap_orphans(own: int) -> None:
-    """Bury dead children that we adopted, but leave our own child to whoever waits for it."""
+    """Reap dead children that we adopted, but leave our own child to its waiter."""
     if sys.platform != "linux":
         return
     with contextlib.suppress(ChildProcessError):
@@ -101,7 +103,9 @@ def reap_orphans(own: int) -> None:
 
 
 def end_remains(pid: int, since: int) -> None:
-    """After a runner was killed: see its program's first process and session dead. Linux only, like the pidfd in it."""
+    """After a runner was killed: make sure that its program's first process and session are dead. Linux only, like the
+    pidfd.
+    """
     first = look(pid)
     if first is not None and first.since != since:
         return
@@ -129,7 +133,7 @@ def end_marked(run_dir: Path) -> None:
 
 
 def readable(handle: int, seconds: float) -> bool:
-    """Whether there is something to read within this time. Not select: that fails in a process with many files."""
+    """Is there something to read within this time? Not select: that fails in a process with many files."""
     poll = select.poll()
     poll.register(handle, select.POLLIN)
     return bool(poll.poll(seconds * 1000))
@@ -145,7 +149,7 @@ def first_readable(sources: Sequence[_S], seconds: float) -> _S | None:
 
 
 def _environment(pid: int) -> list[bytes]:
-    """What it was started with; nothing for a process of somebody else."""
+    """Its environment; empty for a process of another user."""
     try:
         return (_PROC / str(pid) / "environ").read_bytes().split(b"\0")
     except OSError:

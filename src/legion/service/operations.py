@@ -122,7 +122,7 @@ class Service(Operations):
 
     def resume(self, where: Where, /) -> Acted:
         project = registry.set_paused(self.context, where.cwd, False)
-        return Acted(tickets=[], message=f"{project.name} goes on.")
+        return Acted(tickets=[], message=f"{project.name} is resumed.")
 
     def stop_all(self, where: Where, /) -> Acted:
         return tickets.stop_all(self.context, where.cwd)

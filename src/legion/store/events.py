@@ -41,14 +41,14 @@ def newest(
     project: int | None = None,
     ticket: int | None = None,
     limit: int = 1000,
-    beside: Collection[EventKind] = (),
+    unassigned: Collection[EventKind] = (),
 ) -> tuple[Event, ...]:
     """The latest events after this number, oldest first; for a project also those of no project, by kind."""
     table = schema.events.c
     found = select(schema.events).where(table.n > after).order_by(table.n.desc()).limit(limit)
     if project is not None:
         mine = table.project == project
-        found = found.where(mine | (table.project.is_(None) & table.kind.in_(beside)) if beside else mine)
+        found = found.where(mine | (table.project.is_(None) & table.kind.in_(unassigned)) if unassigned else mine)
     if ticket is not None:
         found = found.where(table.ticket == ticket)
     return tuple(_event(row) for row in tx.execute(found))[::-1]

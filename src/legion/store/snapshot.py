@@ -1,4 +1,4 @@
-"""What the scheduler looks at, read by a handful of statements that cost no more when many tickets have ended."""
+"""The scheduler's snapshot, read by a few statements whose cost does not grow with ended tickets."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def load(tx: ReadTransaction, slots: int, parallel: Mapping[int, int]) -> BoardS
 
 
 def _agents(tx: ReadTransaction, in_a_turn: Mapping[int, int]) -> tuple[AgentView, ...]:
-    """Those who stand, and those whose turn has not ended: by number, with their projects."""
+    """Standing agents, and fired ones whose turn has not ended: by number, with their projects."""
     waiting = mail.waiting_since(tx)
     standing = [
         AgentView(

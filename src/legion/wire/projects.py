@@ -205,7 +205,7 @@ class BoardFound:
 
 @dataclass(kw_only=True)
 class Rebuild:
-    """What `legion doctor --rebuild` finds and, once it was told to, did."""
+    """What `legion doctor --rebuild` finds and, after a yes, did."""
 
     schema: str = "legion.rebuild/1"
     database: str
@@ -213,12 +213,12 @@ class Rebuild:
     """lost, damaged or empty."""
     boards: list[BoardFound]
     lost: list[str]
-    """What no board holds."""
+    """What no board contains."""
     done: bool = False
     kept: str = ""
-    """Where the database lies that it took the place of."""
+    """The path of the replaced database."""
     resumed: int = 0
-    """Tickets whose agents were at work: they wait, and go on with what lies in their worktrees."""
+    """Tickets whose agents were at work: they wait, and continue with the content of their worktrees."""
     landed: int = 0
     """Tickets that had landed after the last copy."""
 

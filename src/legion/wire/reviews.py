@@ -41,7 +41,7 @@ class ReviewLine:
     binding: bool
     """Whether the ticket waits, or waited, for it."""
     why: str
-    """Why somebody reads it."""
+    """Why it is reviewed."""
     asked_at: float
     given_at: float | None
     verdict: str

@@ -17,12 +17,12 @@ def names_a_ticket(word: str) -> bool:
 
 
 def describe_conflict(facts: Mapping[str, object]) -> str:
-    """With whom a change will conflict, and where, as its event tells."""
+    """The other change of a predicted conflict and its place, from the event."""
     places = facts.get("places")
     named = [str(one.get("path")) for one in places if isinstance(one, Mapping)] if isinstance(places, list) else []
     return f"{conflict_partner(facts)} in {', '.join(dict.fromkeys(named)) or 'some file'}"
 
 
 def conflict_partner(facts: Mapping[str, object]) -> str:
-    """Nobody's number stands for what has landed."""
+    """Without a ticket number the other side is landed code."""
     return f"#{facts['with']}" if facts.get("with") else "what landed"

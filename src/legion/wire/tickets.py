@@ -177,15 +177,15 @@ class TicketLine:
     doing: str = ""
     """What happens at this moment, in a few words: `waits for 3`, `in the merge queue, place 2 of 5, 12 lines`."""
     parked_until: float | None = None
-    """When a parked ticket goes on by itself."""
+    """When a parked ticket resumes by itself."""
     question: int | None = None
     """A question of its agent that waits for an answer: `legion answer`."""
     undoes: int | None = None
-    """The landed ticket that it takes back."""
+    """The landed ticket that it reverts."""
     conflicts_with: list[int] = field(default_factory=list)
     """Tickets in work with which its change will conflict as both stand; 0 is the landed code."""
     unproven: int = 0
-    """Criteria of a done ticket that no command proves: claimed, or read by somebody else at best."""
+    """Criteria of a done ticket that no command proves: claimed, or read by a reviewer at best."""
 
 
 @dataclass(kw_only=True)
@@ -261,7 +261,7 @@ class TicketPage:
     history: list[EventLine]
     changed_files: list[str]
     cause: str = ""
-    """Why its last attempt did not make it: `checks`, `conflict`, `review` or `attempt`. Empty if it went on."""
+    """Why its last attempt failed: `checks`, `conflict`, `review` or `attempt`. Empty if it did not."""
     environment: EnvironmentLine | None = None
     """Null before the first run."""
     conversation: str = ""

@@ -1,1 +1,1 @@
-"""How settings are declared, read and checked."""
+"""The machinery of settings: declaring, reading and checking them."""

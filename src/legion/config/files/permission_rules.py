@@ -18,8 +18,8 @@ from legion.system.paths import user_config_file
 
 FILE = "rules.toml"
 _HEADER = """\
-# What Claude Code uses without asking, beside `claude.allow` in config.toml.
-# `legion answer ID always` writes this file anew: comments of yours do not stay.
+# What Claude Code uses without asking, besides `claude.allow` in config.toml.
+# `legion answer ID always` rewrites this file: your comments do not stay.
 """
 
 

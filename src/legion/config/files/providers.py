@@ -23,7 +23,7 @@ from legion.system.paths import user_config_file
 FILE = "providers.toml"
 _HEADER = """\
 # The providers of your models, and where their keys come from; never a key.
-# `legion provider add` and `legion provider remove` write this file anew: comments of yours do not stay.
+# `legion provider add` and `legion provider remove` rewrite this file: your comments do not stay.
 """
 
 

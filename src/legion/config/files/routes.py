@@ -19,7 +19,7 @@ from legion.system.paths import user_config_file
 FILE = "routes.toml"
 _HEADER = """\
 # Which models are asked elsewhere; the first table whose `model` fits counts, and `*` stands for any letters.
-# `legion route` writes this file anew: comments of yours do not stay.
+# `legion route` rewrites this file: your comments do not stay.
 """
 _LABELS = ("provider", "agent", "role", "team")
 _KEYS = {"model", "to", "most_usd", *_LABELS}
@@ -32,7 +32,7 @@ class RouteTarget:
     """Empty: the requested one."""
 
     @property
-    def words(self) -> str:
+    def spelled(self) -> str:
         return f"{self.provider}/{self.model}" if self.model else self.provider
 
 
@@ -94,9 +94,7 @@ def save(routes: tuple[RouteConfig, ...], path: Path | None = None) -> None:
 
 def _route(table: object, path: Path) -> RouteConfig:
     if not isinstance(table, dict) or set(table) - _KEYS or not _fits(table):
-        raise BadInput(
-            f'A [[route]] of {path} must look like model = "claude-haiku-*", to = ["ollama/qwen3"]: mend it.'
-        )
+        raise BadInput(f'A [[route]] of {path} must look like model = "claude-haiku-*", to = ["ollama/qwen3"]: fix it.')
     most = table.get("most_usd")
     return RouteConfig(
         model=table["model"],
@@ -126,7 +124,7 @@ def _table(one: RouteConfig) -> str:
     said = {
         "model": one.model,
         **{label: getattr(one, label) or None for label in _LABELS},
-        "to": [target.words for target in one.to],
+        "to": [target.spelled for target in one.to],
         "most_usd": one.most_usd,
     }
     # A JSON string is a TOML string too, as long as no letter is escaped.

@@ -29,7 +29,7 @@ from legion.drivers import registry
 from legion.system.paths import user_config_file
 
 
-def _words(value: object) -> tuple[str, ...]:
+def _split_command(value: object) -> tuple[str, ...]:
     try:
         words = tuple(shlex.split(settings.plain_text(value)))
     except ValueError:
@@ -59,7 +59,7 @@ class DriverTable:
             SettingRule(
                 allowed="a command line with balanced quotes",
                 help="Starts the agent program. Split into words as a shell does it, but no shell runs it.",
-                read=_words,
+                read=_split_command,
                 show=shlex.join,
             )
         )

@@ -1,1 +1,1 @@
-"""What `legion init` writes into a new legion.toml, guessed from the repository."""
+"""Guesses the legion.toml of a new project from its files."""

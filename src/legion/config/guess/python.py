@@ -11,7 +11,7 @@ from __future__ import annotations
 import shlex
 from dataclasses import dataclass
 
-from legion.config.guess.repository import Folder, ProjectPart, keep_out_of_git, table, words
+from legion.config.guess.repository import Folder, ProjectPart, keep_out_of_git, table, text_list
 
 _MARKERS = ("pyproject.toml", "setup.py", "setup.cfg", "tox.ini", "pytest.ini", "Pipfile")
 _REQUIREMENTS = (
@@ -115,7 +115,7 @@ def _needs(project: object, extras: list[str]) -> list[str]:
     """The requirements of pyproject.toml, with these extras."""
     named = table(table(project).get("project"))
     optional = table(named.get("optional-dependencies"))
-    return [*words(named.get("dependencies")), *(need for name in extras for need in words(optional.get(name)))]
+    return [*text_list(named.get("dependencies")), *(need for name in extras for need in text_list(optional.get(name)))]
 
 
 def _extras(project: object) -> list[str]:
@@ -132,4 +132,4 @@ def _groups(project: object) -> list[str]:
 
 
 def _has_pytest(needs: object) -> bool:
-    return any(need.startswith("pytest") for need in words(needs))
+    return any(need.startswith("pytest") for need in text_list(needs))

@@ -84,7 +84,7 @@ def table(value: object) -> Mapping[str, object]:
     return value if isinstance(value, Mapping) else {}
 
 
-def words(value: object) -> tuple[str, ...]:
+def text_list(value: object) -> tuple[str, ...]:
     """A part of an untrusted file as a list of plain texts, whatever it is."""
     if not isinstance(value, Iterable):
         return ()

@@ -15,7 +15,7 @@ from legion.domain.notifications import NotificationKind
 _NAMES = tuple(occasion.value for occasion in NotificationKind)
 
 
-def _words(value: object) -> tuple[str, ...]:
+def _split_command(value: object) -> tuple[str, ...]:
     if not isinstance(value, str):
         raise Unfit(value)
     try:
@@ -26,7 +26,7 @@ def _words(value: object) -> tuple[str, ...]:
 
 def _command(help: str) -> Metadata:
     allowed = "a command line with balanced quotes, or empty"
-    return setting(SettingRule(allowed=allowed, help=help, read=_words, show=shlex.join))
+    return setting(SettingRule(allowed=allowed, help=help, read=_split_command, show=shlex.join))
 
 
 def _is_web(value: str) -> bool:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from legion.config.base.settings import Metadata, texts, whole
 from legion.domain.agents.agent import LEVELS, MOST, Rights
-from legion.domain.agents.extra_rights import EVERYBODY, ExtraRight, ExtraRights, opened
+from legion.domain.agents.extra_rights import ALL_ROLES, ExtraRight, ExtraRights, opened
 
 
 def _role_fault(role: str) -> str | None:
@@ -14,7 +14,7 @@ def _role_fault(role: str) -> str | None:
 
 
 def _roles(help: str) -> Metadata:
-    return texts(allowed=f'a list of roles, or ["{EVERYBODY}"]', fault=_role_fault, help=help)
+    return texts(allowed=f'a list of roles, or ["{ALL_ROLES}"]', fault=_role_fault, help=help)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""Standing agents: the tree of who reports to whom, and what each may use, spend and hire. Rights only narrow downward.
+"""Standing agents: the tree of reports, and what each may use, spend and hire. Rights only narrow downward.
 
 Rights are computed at the hire and stored flat, so nothing has to walk up the tree to know them. Whether an agent works
 or idles is not stored: it works while one of its runs is alive.

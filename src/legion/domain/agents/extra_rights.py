@@ -12,7 +12,7 @@ from enum import Enum
 
 from legion.domain.agents.agent import ROOT, above, may_command, may_tell
 
-EVERYBODY = "*"
+ALL_ROLES = "*"
 """In place of a role: all of them."""
 
 
@@ -35,7 +35,7 @@ class ExtraRights:
 
     def to(self, right: ExtraRight, role: str) -> bool:
         named = self.roles.get(right, frozenset())
-        return EVERYBODY in named or plain(role) in named
+        return ALL_ROLES in named or plain(role) in named
 
 
 def plain(role: str) -> str:

@@ -222,7 +222,7 @@ def _stage(entry: str, team: Team, roles: Mapping[str, Role]) -> TeamStage:
 def _order_fault(stages: tuple[TeamStage, ...]) -> str | None:
     builders = [stage for stage in stages if stage.part is RolePart.BUILD]
     if len(builders) != 1:
-        who = ", ".join(stage.role.name for stage in builders) or "nobody"
+        who = ", ".join(stage.role.name for stage in builders) or "none"
         return f"must have exactly one role that builds, and {who} does"
     at = stages.index(builders[0])
     for place, stage in enumerate(stages):

@@ -147,28 +147,28 @@ DESCRIPTIONS: Mapping[Tool, Description] = {
         },
     ),
     Tool.BROADCAST: Description(
-        words="Write to everybody below you, or below one of them.",
+        words="Write to all agents below you, or below one of them.",
         takes={"message": _text(needed=True), "subtree": _text("id or name")},
     ),
     Tool.INTERRUPT: Description(
-        words="Interrupt an agent below you; with a message it goes on with that.",
+        words="Interrupt an agent below you; with a message it continues with that.",
         takes={"agent": _AGENT, "message": _text()},
     ),
     Tool.FIRE: Description(
         words="Fire an agent below you. Its work is saved; its reports become its parent's.",
         takes={
             "agent": _AGENT,
-            "subtree": Parameter(kind="boolean", words="and everybody below it"),
+            "subtree": Parameter(kind="boolean", words="and all agents below it"),
             "ask": Parameter(kind="boolean", words="it may finish, or refuse"),
         },
     ),
-    Tool.AGENTS: Description(words="Who stands, under whom, and what each is doing."),
+    Tool.AGENTS: Description(words="The standing agents as a tree, and what each is doing."),
     Tool.MAIL: Description(
         words="Your mail, read and unread.",
         takes={"dead": Parameter(kind="boolean", words="what came back undelivered")},
     ),
     Tool.CLAIM: Description(
-        words="Take the next ready ticket from the board, or a certain one; submit the one you hold, or let it go.",
+        words="Take the next ready ticket from the board, or a certain one; submit the one you hold, or release it.",
         takes={
             "ticket": Parameter(kind="integer"),
             "submit": Parameter(kind="boolean", words="your folder is its change"),

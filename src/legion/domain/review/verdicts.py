@@ -149,7 +149,7 @@ def parse(text: str, subject: ReviewSubject) -> Verdict:
     given = _the_one(text)
     verdict = Verdict(
         ruling=_ruling(given),
-        summary=_words(given, "summary"),
+        summary=_text(given, "summary"),
         read=tuple(_plain(path, subject.root) for path in _strings(given, "read")),
         findings=tuple(_finding(one, subject.root) for one in _objects(given, "findings")),
         settled=tuple(_whole(number, "a number in settled") for number in _list(given, "settled")),
@@ -280,7 +280,7 @@ def _ruling(given: Mapping[str, Any]) -> Ruling:
     return Ruling(said)
 
 
-def _words(given: Mapping[str, Any], name: str) -> str:
+def _text(given: Mapping[str, Any], name: str) -> str:
     said = given.get(name)
     if not isinstance(said, str) or not said.strip():
         raise MalformedVerdict(f'"{name}" must be words, and is {_shown(said)}')
@@ -326,7 +326,7 @@ def _finding(given: Mapping[str, Any], root: str) -> Finding:
         raise MalformedVerdict(f'the "file" of a finding is {_shown(file)}, and must be a path')
     if line is not None and _whole(line, 'the "line" of a finding') < 1:
         raise MalformedVerdict(f'the "line" of a finding is {line}, and lines count from 1 on')
-    return Finding(weight=Severity(weight), file=_plain(file, root), line=line, text=_words(given, "text"))
+    return Finding(weight=Severity(weight), file=_plain(file, root), line=line, text=_text(given, "text"))
 
 
 def _judged(given: Mapping[str, Any]) -> CriterionVerdict:

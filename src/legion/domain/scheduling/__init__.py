@@ -1,1 +1,1 @@
-"""What should run now: decide, admission, budgets, throttling."""
+"""Scheduling rules: decide, admission, budgets, throttling."""

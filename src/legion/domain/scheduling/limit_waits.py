@@ -1,4 +1,4 @@
-"""When tickets resume that a provider's limit stopped: at the reset, one after the other, or after a growing pause."""
+"""Resume times after a provider's limit: at the reset, one after the other, or after a growing pause."""
 
 from __future__ import annotations
 

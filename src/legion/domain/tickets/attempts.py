@@ -1,4 +1,4 @@
-"""What follows a failed attempt: the next one, a backoff before it, or the end."""
+"""Decides what follows a failed attempt: the next one, a backoff before it, or the end."""
 
 from __future__ import annotations
 

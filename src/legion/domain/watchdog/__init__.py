@@ -1,1 +1,1 @@
-"""Whether a run makes progress, and what to do when it does not."""
+"""Watchdog rules: is a run making progress, and which intervention is due if not."""

@@ -106,7 +106,7 @@ class Progress:
     why: str
 
     @property
-    def words(self) -> str:
+    def summary(self) -> str:
         return ""
 
 
@@ -118,7 +118,7 @@ class Looping:
     """The tests stay the same, though the files do not."""
 
     @property
-    def words(self) -> str:
+    def summary(self) -> str:
         return f"loops: {self.times} times {short(self.call)}"
 
 
@@ -129,7 +129,7 @@ class HangingTool:
     since: float
 
     @property
-    def words(self) -> str:
+    def summary(self) -> str:
         return f"hangs: {short(self.call) or 'its program'} does nothing"
 
 
@@ -138,7 +138,7 @@ class WaitingForPermission:
     since: float
 
     @property
-    def words(self) -> str:
+    def summary(self) -> str:
         return "waits for a person"
 
 
@@ -147,7 +147,7 @@ class Silent:
     since: float
 
     @property
-    def words(self) -> str:
+    def summary(self) -> str:
         return "silent: no call, no process and no request at its model"
 
 
@@ -156,7 +156,7 @@ class Dead:
     since: float
 
     @property
-    def words(self) -> str:
+    def summary(self) -> str:
         return "its program has died"
 
 
@@ -166,7 +166,7 @@ RULES: dict[type[State], Rule] = {
     Looping: Rule.LOOPS_ARE_BROKEN,
     HangingTool: Rule.HANGING_IS_CUT_OFF,
     Silent: Rule.SILENT_IS_WOKEN,
-    Dead: Rule.DEAD_IS_BURIED,
+    Dead: Rule.DEAD_IS_ENDED,
 }
 
 _STEPS: dict[type[State], tuple[WatchdogStep, ...]] = {

@@ -1,4 +1,4 @@
-"""What is kept of a live run between two watchdog checks: the state of its files, and since when its processes are
+"""Observations of a live run between two watchdog checks: the state of its files, and since when its processes are
 idle.
 """
 
@@ -25,7 +25,7 @@ class ProcessLoad:
     count: int
 
 
-NOBODY = ProcessLoad(cpu=0.0, bytes=0, processes="", count=0)
+NO_PROCESSES = ProcessLoad(cpu=0.0, bytes=0, processes="", count=0)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -72,7 +72,7 @@ def git(
     """Run git and raise GitError for an exit code that is not in `accept`.
 
     `git_dir=None` lets git find the repository of `cwd`. New objects go to `objects`, and those of `borrow` are
-    readable beside them. Paths are literal unless the first argument is `--no-literal-pathspecs`.
+    readable next to them. Paths are literal unless the first argument is `--no-literal-pathspecs`.
     """
     env = environment(settings or {})
     for name, place in (
@@ -107,7 +107,7 @@ def _on_path(path: str) -> str:
 
 
 def environment(settings: Mapping[str, str]) -> dict[str, str]:
-    """All variables that a hardened git gets, whoever runs it."""
+    """All variables of a hardened git."""
     env = {
         "PATH": os.environ.get("PATH", os.defpath),
         "HOME": "/nonexistent",

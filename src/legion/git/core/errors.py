@@ -1,11 +1,11 @@
-"""What can go wrong with git.
+"""Git errors.
 
 GitProblem
 ├── GitMissing, GitTooOld             the program itself
-├── GitError                          git ended with an exit code that nobody expected
+├── GitError                          git ended with an unexpected exit code
 │   └── GitTimedOut
 ├── NotARepository, UnusableRepository, RepositoryGone, BranchGone      the person's repository
-├── TargetMoved                       somebody else moved the target first
+├── TargetMoved                       another writer moved the target first
 ├── BoardMoved, BoardUnreadable       what the hub holds of the board
 ├── TreeGone                          a worktree is not where it should be
 └── CollectRefused                    the person's branch cannot be moved safely
@@ -71,15 +71,15 @@ class TargetMoved(GitProblem, Retryable):
     def __init__(self, *, expected: str, found: str | None) -> None:
         self.expected = expected
         self.found = found
-        super().__init__(f"The target is at {found or 'no commit'} and not at {expected}; look again and try again.")
+        super().__init__(f"The target is at {found or 'no commit'} and not at {expected}; read it and try again.")
 
 
 class BoardMoved(GitProblem, Retryable):
-    """Somebody else wrote the board first."""
+    """Another writer wrote the board first."""
 
 
 class BoardUnreadable(GitProblem):
-    """The message says what is damaged; whoever knows the project makes a sentence of it."""
+    """The message says what is damaged; the caller, which knows the project, completes the sentence."""
 
 
 class TreeGone(GitProblem):

@@ -34,7 +34,7 @@ class FileChange:
     additions: int | None
     deletions: int | None
     content: str = ""
-    """Mode and id of what lies there now; zeros where nothing does."""
+    """Mode and id of the present entry; zeros where nothing does."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -139,7 +139,7 @@ class History:
         return tuple(as_text(path) for path in fields(there))
 
     def holds(self, commit: str, path: str) -> bool:
-        """Whether there is a file (or link, or submodule) at this path, which may come from anybody."""
+        """Is there a file (or link, or submodule) at this path? The path is untrusted."""
         answer = self._git("ls-tree", "-z", "--end-of-options", commit, "--", path, accept=(0, 128))
         mode, _, rest = answer.stdout.partition(b" ")
         return (

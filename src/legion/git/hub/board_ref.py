@@ -75,7 +75,7 @@ class BoardRef(WritableRepository):
             self._writing("update-ref", "--stdin", stdin=orders.encode())
         except GitError:
             if self.tip() not in (expected, commit):
-                raise BoardMoved(f"The board in {self.path} was written by somebody else meanwhile.") from None
+                raise BoardMoved(f"The board in {self.path} was written by another process meanwhile.") from None
             raise
         crash.reach(Point.GIT_BOARD_AFTER_SWAP)
         self._written += 1

@@ -33,11 +33,11 @@ def bring_in(hub: Hub, objects: Path, tree: str, *, base: str, keep_as: str, mes
     """Make the state a commit on `base` that the hub keeps. The same again gives the same."""
     text = commit_text(tree=tree, parents=(base,), author=author.stamp(0), committer=author.stamp(0), message=message)
 
-    def beside(*words: str, stdin: bytes) -> bytes:
+    def with_objects(*words: str, stdin: bytes) -> bytes:
         return git(*words, git_dir=hub.path, objects=objects, borrow=hub.objects, stdin=stdin).stdout
 
-    commit = beside("hash-object", "-t", "commit", "-w", "--stdin", stdin=text).decode().strip()
-    pack = beside("pack-objects", "--revs", "--stdout", "-q", stdin=f"{commit}\n^{base}\n".encode())
+    commit = with_objects("hash-object", "-t", "commit", "-w", "--stdin", stdin=text).decode().strip()
+    pack = with_objects("pack-objects", "--revs", "--stdout", "-q", stdin=f"{commit}\n^{base}\n".encode())
     git("unpack-objects", "-q", git_dir=hub.path, stdin=pack)
     hub.keep(keep_as, commit)
     return commit

@@ -83,7 +83,7 @@ class WritableRepository(History):
         return self._git(*args, stdin=stdin)
 
     def _break_lock(self, lock: Path) -> bool:
-        # The flock keeps a second breaker from removing the fresh lock of whoever came after the first.
+        # The flock keeps a second breaker from removing the fresh lock of the process that came after the first.
         with files.waiting_lock(self.path / "lock-breaker"):
             try:
                 age = time.time() - lock.stat().st_mtime

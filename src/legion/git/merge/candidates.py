@@ -101,7 +101,7 @@ def merge_person(
 def revert(
     hub: Hub, target: str, landed: str, before: str, *, message: str, author: Signature, when: int
 ) -> MergeCandidate | MergeConflict | None:
-    """A commit on `target` that takes back what lies between `before` and `landed`; None if nothing of it is left."""
+    """A commit on `target` that reverts the change between `before` and `landed`; None if nothing of it is left."""
     stamp = author.stamp(when)
 
     def stand_in(tree: str, *parents: str) -> str:

@@ -29,7 +29,7 @@ def read_conflicts(hub: Hub, tree: str, answer: bytes) -> tuple[ConflictFile, ..
     # Each stage ends with NUL, so a list of stages and its end look like two of them; an empty list like one.
     stages, _, messages = (b"\0" + answer).partition(b"\0\0")
     paths = list(dict.fromkeys(entry.split(b"\t", 1)[1] for entry in stages.split(b"\0") if entry))
-    words = _words(messages)
+    words = _describe(messages)
     paths += [path for path in words if path not in paths]
     texts = _marked(hub, tree, paths)
     return tuple(
@@ -41,7 +41,7 @@ def read_conflicts(hub: Hub, tree: str, answer: bytes) -> tuple[ConflictFile, ..
     )
 
 
-def _words(messages: bytes) -> dict[bytes, list[str]]:
+def _describe(messages: bytes) -> dict[bytes, list[str]]:
     """What git says about each conflicting path."""
     said: dict[bytes, list[str]] = {}
     rest = messages.split(b"\0")

@@ -1,1 +1,1 @@
-"""The person's repository: looked at, and fast-forwarded by `collect`."""
+"""The person's repository: read, and fast-forwarded by `collect`."""

@@ -1,4 +1,4 @@
-"""Bringing landed code into the person's branch: the only place that writes into their repository.
+"""Fast-forwards the person's branch to landed code: the only place that writes into their repository.
 
 What can be read is read the hardened way. The one command that moves their branch is an ordinary git of theirs, with
 their settings, filters and hooks, and it can only fast-forward.
@@ -98,7 +98,7 @@ def _holder(facts: RepositoryFacts, branch: str) -> Path | None:
 
 
 def _checkouts(facts: RepositoryFacts) -> list[_Checkout]:
-    """Every checkout of the repository whose folder is there; the person's own first, wherever its .git lies."""
+    """Every checkout of the repository whose folder is there; the person's own first, wherever its .git is."""
     found = [] if facts.is_bare else [_Checkout(path=facts.root, git_dir=facts.git_dir, branch=facts.branch)]
     answer = git("worktree", "list", "--porcelain", "-z", git_dir=facts.common_dir)
     for entry in answer.stdout.split(b"\0\0"):

@@ -1,4 +1,4 @@
-"""Looking at the person's repository: reads only, runs nothing that their repository names."""
+"""Reads facts of the person's repository: read-only, runs nothing that their repository names."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ ATTRIBUTE_FILES = ":(top,glob)**/.gitattributes"
 
 @dataclass(frozen=True, kw_only=True)
 class RepositoryFacts:
-    """What `look` saw. `root` is the top of the checkout that holds the path, for a bare one the repository."""
+    """The result of `look`. `root` is the top of the checkout that holds the path, for a bare one the repository."""
 
     root: Path
     git_dir: Path
@@ -32,7 +32,7 @@ class RepositoryFacts:
 
 
 def look(path: Path) -> RepositoryFacts:
-    """The facts of the repository that `path` lies in, or NotARepository."""
+    """The facts of the repository that contains `path`, or NotARepository."""
     if not path.is_dir():
         raise NotARepository(f"{path} is not a folder; name the folder of a git repository.")
     git_dir, common_dir, is_bare, is_shallow = find(path)

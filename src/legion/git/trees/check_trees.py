@@ -40,7 +40,7 @@ class CheckTrees:
             folder.mkdir(parents=True, exist_ok=True)
 
     def prepare(self, slot: str, commit: str, keep: Sequence[str] = ()) -> Path:
-        """The slot's tree with exactly the files of `commit`, and whatever lies at the paths in `keep`."""
+        """The slot's tree with exactly the files of `commit`, and the present content of the paths in `keep`."""
         tree = self._ready(slot)
         # A slot without a record is not ready: after a crash here, some git of ours may still be writing in it.
         self._record(slot).unlink(missing_ok=True)
@@ -63,7 +63,7 @@ class CheckTrees:
         return tree.path
 
     def leftovers(self, slot: str) -> tuple[str, ...]:
-        """What lies in the tree beside its tracked files, ignored or not; a whole folder counts as one."""
+        """The paths in the tree besides its tracked files, ignored or not; a whole folder counts as one."""
         tree = self._ready(slot)
         if tree is None:
             return ()

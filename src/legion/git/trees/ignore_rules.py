@@ -1,4 +1,4 @@
-"""Whether a commit keeps a path out of itself, whatever an agent did to its worktree since."""
+"""Evaluates the ignore rules of a commit, whatever an agent did to its worktree since."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
-"""Trees made ahead of time. A tree in the pool has its files and no .git; its index and record lie with us.
+"""Trees made ahead of time. A tree in the pool has its files and no .git; its index and record are in our folder.
 
-Whoever renames a tree out of the pool owns it: that is the whole protocol between threads, and between a daemon and
-what a killed one left behind. A tree outside the pool that has not been published is half-made and never used again.
+The thread that renames a tree out of the pool owns it: that is the whole protocol between threads, and between a daemon
+and what a killed one left behind. A tree outside the pool that has not been published is half-made and never used
+again.
 """
 
 from __future__ import annotations

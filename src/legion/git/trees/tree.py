@@ -40,7 +40,7 @@ class Tree:
         )
 
     def show(self, commit_or_tree: str) -> None:
-        """Make tracked files exactly these, whatever lies in their way. Other files stay."""
+        """Make tracked files exactly these, replacing what is in their way. Other files stay."""
         self.git("read-tree", "--reset", "-u", commit_or_tree)
 
     def describe(self, commit: str) -> None:
@@ -49,7 +49,7 @@ class Tree:
 
 
 def untracked(hub: Hub, folder: Path, commit: str) -> tuple[str, ...]:
-    """What lies in the folder beside the files of `commit`, ignored or not; a whole new folder counts as one."""
+    """The paths in the folder besides the files of `commit`, ignored or not; a whole new folder counts as one."""
     # In the hub, where `tidy` sweeps away what a killed process leaves.
     place = hub.path / "incoming"
     place.mkdir(exist_ok=True)

@@ -1,4 +1,5 @@
-"""Where runs work: one folder per name beside the person's repository, each a private repository of its own.
+"""Worktrees, where runs work: one folder per name next to the person's repository, each a private repository of its
+own.
 
 A worktree is published by one rename, so a folder under its name is always whole. Removing means renaming into the
 trash. Does not know tickets or agents.
@@ -146,7 +147,7 @@ class Worktrees:
         return (*named, *pooled)
 
     def orphans(self, known_names: Collection[str]) -> tuple[str, ...]:
-        """Worktrees that nobody knows."""
+        """Worktrees without a known owner."""
         return tuple(name for name in self.names() if name not in known_names)
 
     def empty_trash(self, *, older_than: float, keep_bytes: int, now: float) -> tuple[Path, ...]:

@@ -1,1 +1,1 @@
-"""What an agent is given: its program, briefing, tools, rights and access to a model."""
+"""The equipment of an agent: its program, briefing, tools, rights and access to a model."""

@@ -104,7 +104,7 @@ def format_message(agent: Agent, names: Mapping[str, str], message: Message, fol
         text = f"{text[:LONGEST]}\n[The message has {len(message.text):,} characters; all of it is in {place}.]"
     source = name_of(message.sender, names)
     if message.sender == agent.parent != ROOT:
-        source = f"{source}, to whom you report"
+        source = f"{source}, your parent"
     moment = datetime.fromtimestamp(message.sent_at, UTC)
     head = f"{_KINDS[message.kind]}, {moment:%Y-%m-%d %H:%M} UTC"
     return quoted(text, source=source, id=message.id, about=head)

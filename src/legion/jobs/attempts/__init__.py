@@ -1,1 +1,1 @@
-"""What follows a failed attempt: feedback, review rounds, escalation."""
+"""Steps after a failed attempt: feedback, review rounds, escalation."""

@@ -164,7 +164,10 @@ def _record(
     with context.store.write() as tx:
         for kind, ticket, data in rows:
             tx.record(
-                kind, project=project_context.project.id, ticket=ticket, data={**data, "rule": Rule.CLASH_IS_TOLD.value}
+                kind,
+                project=project_context.project.id,
+                ticket=ticket,
+                data={**data, "rule": Rule.CONFLICT_WARNING.value},
             )
 
 

@@ -191,7 +191,7 @@ class Watchdog:
     def _warn(self, run: Run, state: State, facts: RunFacts, limits: WatchdogLimits) -> None:
         """Until a step has helped, the board shows why it was taken."""
         unsolved = facts.taken[-1:] if diagnosis.standing(facts, limits) is not None else ()
-        warning = state.words or next((step.sign for step in unsolved), "")
+        warning = state.summary or next((step.sign for step in unsolved), "")
         if warning:
             self._warnings.update({run.id: warning})
         else:
@@ -301,7 +301,7 @@ def intervene(context: Context, run: Run, state: State, action: WatchdogStep, fa
         number=len(facts.taken) + 1,
         action=action,
         rule=RULES[type(state)],
-        sign=state.words,
+        sign=state.summary,
         why=watchdog_messages.why(state, now),
         advice=watchdog_messages.advice(action, state, now),
         message=str(uuid.uuid4()),

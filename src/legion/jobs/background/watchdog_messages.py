@@ -37,7 +37,7 @@ def why(state: State, now: float) -> str:
         case Dead():
             return "its program has died and left its runner waiting"
         case Progress() | WaitingForPermission():
-            return state.words
+            return state.summary
 
 
 def advice(action: WatchdogStep, state: State, now: float) -> str:

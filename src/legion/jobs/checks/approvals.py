@@ -40,7 +40,7 @@ class ApprovalConcern:
     """Signs in undeclared paths, protected or not."""
 
     @property
-    def words(self) -> str:
+    def question(self) -> str:
         found = [f"{one.path}: {sentence(one)}" for one in self.weakened]
         signs = f"\nTests look weaker:\n{_list(found)}" if found else ""
         return (
@@ -102,7 +102,7 @@ def settle(tx: Transaction, ticket: Ticket, about: ApprovalConcern, within: floa
         kind=QuestionKind.CHANGE,
         project=ticket.project,
         ticket=ticket.id,
-        words=f"{about.words}\n`legion diff {ticket.id}` shows the change.",
+        words=f"{about.question}\n`legion diff {ticket.id}` shows the change.",
         deadline=tx.now + within,
     )
     if question.settled_at is None and question.deadline <= tx.now:

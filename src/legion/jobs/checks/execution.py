@@ -113,7 +113,7 @@ def _record_flaky(context: Context, red: Receipt, green: Receipt) -> None:
         "command": green.command,
         "tree": green.tree,
         "receipts": [red.id, green.id],
-        "rule": Rule.FLAKY_BLAMES_NOBODY.value,
+        "rule": Rule.FLAKY_BLAMES_NONE.value,
     }
     with context.store.write() as tx:
         tx.record(EventKind.FLAKY, project=green.project, ticket=green.ticket, data=data)

@@ -45,7 +45,7 @@ def instead(
         return Fail(f"{failed.reason}; no agent can fix it: {missing.message}", cause=Cause.CHECKS)
     spec = _spec(tx, project_context, checkpoint, red, climbs=climbs)
     spec = replace(spec, team=crew.team, crew=crews.keep(tx, crew), model=builder.model, driver=builder.driver)
-    fix = tickets.create(tx, checkpoint.project, spec, rule=Rule.RED_IS_MENDED_FIRST)
+    fix = tickets.create(tx, checkpoint.project, spec, rule=Rule.RED_IS_FIXED_FIRST)
     tickets.come_after(tx, checkpoint.id, fix.id)
     return TryAgain(f"ticket {fix.id} fixes it: {failed.reason}", feedback.checks_failed(red), cause=Cause.CHECKS)
 

@@ -78,7 +78,7 @@ class MergeQueue:
         """The red result was flaky and says nothing about changes, so the next batch may be as big as before."""
         self._red_batches.remove([project_context.project.id])
         self._change(
-            project_context, max(room, self.room(project_context)), "the red result was flaky", Rule.FLAKY_BLAMES_NOBODY
+            project_context, max(room, self.room(project_context)), "the red result was flaky", Rule.FLAKY_BLAMES_NONE
         )
 
     def forget(self, project_context: ProjectContext) -> None:

@@ -1,1 +1,1 @@
-"""What runs when: the scheduler, admission of new runs, the gateway and the waits for a provider."""
+"""Scheduling: the scheduler, admission of new runs, the gateway and the waits for a provider."""

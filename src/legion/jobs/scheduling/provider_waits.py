@@ -148,5 +148,5 @@ def _wake(context: Context, wanted: Iterable[int]) -> list[int]:
     with context.store.write() as tx:
         woken = [ticket.id for ticket in _waiting(tx) if ticket.id in set(wanted)]
         for ticket in woken:
-            tickets.move(tx, ticket, Unpark(), rule=Rule.MENDED)
+            tickets.move(tx, ticket, Unpark(), rule=Rule.FIXED)
     return woken

@@ -157,7 +157,7 @@ class LimitedService(Service):
         self._see(id)
         with self.context.store.read() as tx:
             if tickets.get(tx, id).spec.dispatcher not in _household(tx, self.caller.id):
-                raise NotAllowed(f"Ticket {id} was not dispatched by you or below you: ask whoever did.")
+                raise NotAllowed(f"Ticket {id} was not dispatched by you or below you: ask its dispatcher.")
 
     def _request(self, id: str) -> str:
         """Two callers with the same request id mean two requests."""

@@ -31,7 +31,7 @@ def listed(context: Context) -> Routes:
         RouteLine(
             model=one.model,
             provider=one.provider,
-            to=[target.words for target in one.to],
+            to=[target.spelled for target in one.to],
             agent=one.agent,
             role=one.role,
             team=one.team,
@@ -66,7 +66,7 @@ def set_route(context: Context, wanted: SetRoute) -> Done:
         else:
             config.save((made, *there))
     model_access.write_gateway_files(context)
-    places = ", then ".join(target.words for target in made.to)
+    places = ", then ".join(target.spelled for target in made.to)
     return Done(message=f"{made.model} is requested from {places}.", notes=[])
 
 

@@ -65,7 +65,12 @@ def history(context: Context, cwd: str | None, ticket: int | None, run: int | No
             mine = (runs.get(tx, run),)
             project, ticket = mine[0].project, mine[0].ticket
         found = events.newest(
-            tx, after=cursor.event, project=project, ticket=ticket, limit=_MOST, beside=_OF_ALL if run is None else ()
+            tx,
+            after=cursor.event,
+            project=project,
+            ticket=ticket,
+            limit=_MOST,
+            unassigned=_OF_ALL if run is None else (),
         )
     lines = [_event(event, known) for event in found if run is None or event.data.get("run") == run]
     at = _Cursor(event=newest, run=cursor.run, line=cursor.line)

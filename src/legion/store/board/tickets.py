@@ -1,4 +1,4 @@
-"""Tickets: what was asked for, where it stands, and the edges between tickets.
+"""Tickets: their specs, their states, and the edges between them.
 
 Lists (`live`, `recent`) leave out the four long texts of the wish; `get`, `get_many` and `move` bring everything.
 No function here costs more because many tickets have ended, but `edges` and `counts`, which are about all of them.
@@ -50,7 +50,7 @@ _LIVE = _TABLE.live == literal_column("1")
 _ENDED = _TABLE.live == literal_column("0")
 _ON_BOARD = _TABLE.dropped_at.is_(None)
 _CARED_FOR = _TABLE.project.in_(select(schema.projects.c.id).where(schema.projects.c.removed_at.is_(None)))
-"""Tickets of projects that were removed are history: nobody can do anything with them."""
+"""Tickets of projects that were removed are history: no action is possible on them."""
 _MAY_BE_DROPPED = rules.ENDED | {State.DRAFT, State.QUEUED}
 _TEXT_COLUMNS = ("text", "context", "criteria", "plan")
 """Long texts, which are in a table of their own."""
@@ -77,7 +77,7 @@ _ABOUT_THE_CHANGE = (QuestionKind.CHANGE, QuestionKind.REVIEW)
 
 
 def create(tx: Transaction, project: int, spec: TicketSpec, *, rule: Rule | None = None) -> Ticket:
-    """Write the wish down and ask for it. What it comes after must exist. `rule` says why, where nobody asked."""
+    """Store the ticket and submit it. The tickets it comes after must exist. `rule`: why, if no caller asked."""
     draft = Ticket(id=tx.next("ticket"), project=project, spec=spec, created_at=tx.now)
     ticket = rules.move(draft, Submit(), tx.now)
     texts = {"ticket": ticket.id} | {name: getattr(spec, name) for name in _TEXT_COLUMNS}
@@ -123,7 +123,7 @@ def criteria(tx: ReadTransaction, ids: Iterable[int]) -> dict[int, str]:
 def move(
     tx: Transaction, ticket: int, step: Step, *, expected_version: int | None = None, rule: Rule | None = None
 ) -> Ticket:
-    """Take the step. Raises Conflict where the rules forbid it or somebody was faster than `expected_version`.
+    """Take the step. Raises StateConflict where the rules forbid it or the version is no longer `expected_version`.
 
     `rule` says why, where the step alone does not.
     """
@@ -133,7 +133,7 @@ def move(
     moved = rules.move(before, step, tx.now)
     mine = update(schema.tickets).where(_TABLE.id == ticket, _TABLE.version == before.version)
     if tx.execute(mine.values(_moving_values(moved))).rowcount != 1:
-        raise StateConflict(f"Ticket {ticket} was moved by somebody else meanwhile: look at it again.")
+        raise StateConflict(f"Ticket {ticket} was moved meanwhile: look at it again.")
     data = {
         "step": stored_name(step),
         "from": before.state.value,
@@ -154,9 +154,9 @@ def move(
 def _ask_the_person(tx: Transaction, before: Ticket, moved: Ticket, step: Step) -> None:
     """What only a person can settle becomes a question with the move that leads there, and goes with the next one."""
     if before.state in (State.PARKED, State.FAILED):
-        # Whoever is only woken comes back to the question about its change, and that still stands.
+        # A ticket that is only woken returns to the question about its change, which is still open.
         still = _ABOUT_THE_CHANGE if isinstance(step, Unpark) else ()
-        questions.withdraw(tx, ticket=moved.id, why="the ticket went on by other means", but=still)
+        questions.withdraw(tx, ticket=moved.id, why="the ticket continued by other means", but=still)
     elif isinstance(step, Stop | Fail):
         # What a run asks ends with the run.
         for kind in _ABOUT_THE_CHANGE:
@@ -276,7 +276,7 @@ def come_after(tx: Transaction, ticket: int, other: int) -> None:
 
 
 def drop(tx: Transaction, ticket: int) -> None:
-    """Take it off the board. Refused while it is in hand or a live ticket comes after it."""
+    """Remove it from the board. Refused while it is in progress or a live ticket comes after it."""
     dropped = get(tx, ticket)
     if dropped.state not in _MAY_BE_DROPPED:
         raise StateConflict(f"Ticket {ticket} is {dropped.state.value}: stop it first with `legion stop {ticket}`.")

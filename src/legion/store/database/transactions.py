@@ -1,8 +1,8 @@
-"""Opening the database and its transactions.
+"""The database connection and its transactions.
 
 One writer at a time on both databases: SQLite begins with BEGIN IMMEDIATE, Postgres locks the event counter's row
 first. So what a writer has read stays true until it commits, and event numbers have no gaps and follow the commits.
-Readers see one moment and hold nobody up. This file knows no tables but the counters and the events.
+Readers see one moment and block no writer. This file knows no tables but the counters and the events.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from legion.system import crash
 from legion.system.crash import Point
 
 PATIENCE = 30.0
-"""Seconds to wait for the one who writes."""
+"""Seconds to wait for the writer."""
 
 # Making a statement takes longer than running it, so those that every change needs are made once.
 _COUNTER = schema.counters.c
@@ -92,7 +92,7 @@ class Transaction(ReadTransaction):
     def __init__(self, connection: Connection, now: float) -> None:
         super().__init__(connection, now)
         self.tells = False
-        """Whether those who wait for news are told after the commit."""
+        """Are listeners notified after the commit?"""
 
     def next(self, counter: str) -> int:
         """The next number of this counter; a rollback gives it back."""
@@ -122,7 +122,7 @@ class Transaction(ReadTransaction):
         return number
 
     def tell(self) -> None:
-        """There is something to look at after the commit, even without an event."""
+        """Notify listeners after the commit, even without an event."""
         self.tells = True
 
 
@@ -193,7 +193,7 @@ class Store:
                 self._listeners = tuple(one for one in self._listeners if one != committed.set)
 
     def tell(self) -> None:
-        """Have everybody look, as after a commit: something outside the store has changed."""
+        """Notify all listeners, as after a commit: something outside the store has changed."""
         for listener in self._listeners:
             listener()
 
@@ -267,7 +267,7 @@ def _open(url: URL, *, writing: bool, patience: float) -> Engine:
 def _keep_private(url: URL) -> None:
     """The folder may be one that others can read; SQLite gives its side files the rights of the file."""
     if url.database:
-        # What is wrong with the file is told by whoever opens it.
+        # Opening the file reports what is wrong with it.
         with contextlib.suppress(OSError):
             os.close(os.open(url.database, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
             Path(url.database).chmod(0o600)

@@ -1,4 +1,4 @@
-"""What runs spent, from the gateway's ledger or the program's own report, and the providers' last known limits.
+"""Spending of runs, from the gateway's ledger or the program's own report, and the providers' last known limits.
 
 The position in the ledger moves in the transaction that stores what was read, so every line counts once.
 """

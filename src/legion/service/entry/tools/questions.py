@@ -23,12 +23,12 @@ _LONGEST_MINUTES = 60.0
 _MOST_CHOICES = 9
 _LONGEST_CHOICE = 100
 _LONGEST = 10_000
-_DECIDE = "Nobody answered in time: decide yourself, and say in your report what you decided."
+_DECIDE = "No answer came in time: decide yourself, and say in your report what you decided."
 
 
 def ask(call: ToolRequest) -> Data:
     if call.caller.is_person:
-        raise BadInput("You are the person, whom everybody asks: see `legion inbox`.")
+        raise BadInput("You are the person, and agents ask you: see `legion inbox`.")
     with call.context.store.write() as tx:
         question = _asked(tx, call)
     deadline = time.monotonic() + _PATIENCE

@@ -96,7 +96,7 @@ def report(call: ToolRequest) -> Data:
     status, summary = call.text("status"), call.text("summary")
     caller = call.caller
     if caller.is_person:
-        raise BadInput("You are the person, to whom everybody reports: write to an agent with legion-tell.")
+        raise BadInput("You are the person, and agents report to you: write to an agent with legion-tell.")
     if caller.ticket is None:
         with call.context.store.read() as tx:
             parent = agents.get(tx, caller.id).parent
@@ -117,7 +117,7 @@ def report(call: ToolRequest) -> Data:
 def claim(call: ToolRequest) -> Data:
     submit, let_go = call.flag("submit"), call.flag("let_go")
     if submit and let_go:
-        raise BadInput("Submit the ticket or let it go: not both.")
+        raise BadInput("Submit the ticket or release it, not both.")
     if submit or let_go:
         wanted = SubmitTicket(let_go=let_go, why=call.text("why"), request=call.request)
         held = call.service.submit(wanted)

@@ -65,7 +65,7 @@ def apply(engine: Engine, steps: Sequence[Migration], place: str, now: float) ->
 
 
 def _version(connection: Connection) -> int:
-    """The last step taken. Whoever asks holds the database until the end of the transaction."""
+    """The last step taken. The caller holds the database until the end of the transaction."""
     if connection.dialect.name == "postgresql":
         connection.exec_driver_sql("SELECT pg_advisory_xact_lock(hashtext('legion.schema_version'))")
     connection.exec_driver_sql(
