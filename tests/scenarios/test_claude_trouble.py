@@ -182,7 +182,7 @@ NEW_ENOUGH = '#!/bin/sh\n[ "$1" = --version ] && echo "2.1.325 (Claude Code)" &&
 UNUSABLE = {
     "missing": ("", "There is no program"),
     "old": ("#!/bin/sh\necho '1.0.5 (Claude Code)'\n", "is version 1.0.5, and 2.1.248 is needed: update it with"),
-    "mute": ("#!/bin/sh\nexit 3\n", "does not tell its version: install Claude Code again"),
+    "mute": ("#!/bin/sh\nexit 3\n", "does not report its version: install Claude Code again"),
 }
 
 

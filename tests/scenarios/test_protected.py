@@ -63,7 +63,7 @@ def test_a_no_goes_back_with_its_words_and_the_agent_can_put_it_right(project: P
     ticket = project.dispatch("weaker", agent)
     one = question(project, ticket)
     project.until(project.dispatch("in its way", "echo 2 > a.txt"), "done")
-    assert "who hears why" in answer(project, one, False, "Four is never right.")
+    assert "with your answer" in answer(project, one, False, "Four is never right.")
     page = project.until(ticket, "done")
     assert (page.ticket.attempt, page.weakened) == (3, [])
     assert project.landed("tests/test_total.py") == TEST
@@ -190,7 +190,7 @@ def test_a_real_agent_hears_the_no_in_its_conversation_and_puts_the_test_back(tm
         ticket = here.dispatch("weaker")
         one = question(here.project, ticket)
         assert "fewer assertions: 1 fewer than before" in one.words
-        assert "who hears why" in here.told("answer", str(one.id), "no", "Four is never right.")
+        assert "with your answer" in here.told("answer", str(one.id), "no", "Four is never right.")
         page = here.project.until(ticket, "done")
         assert (page.ticket.attempt, here.project.landed("tests/test_total.py")) == (2, TEST)
         told = here.squad.data.runs / f"ticket-{ticket}-run-{page.runs[-1].id}" / "given/again.md"

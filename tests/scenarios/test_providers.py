@@ -145,7 +145,7 @@ def test_the_place_of_a_key_is_said_and_whether_something_is_there(here: Company
     ("words", "stdin", "code", "said"),
     [
         (("two", "--no-key"), "", 2, "--url"),
-        (("Two", "--url", "http://x", "--no-key"), "", 2, "no name for a provider"),
+        (("Two", "--url", "http://x", "--no-key"), "", 2, "cannot name a provider"),
         (("two", "--url", "ftp://x", "--no-key"), "", 2, "must look like https://"),
         (("two", "--url", "https://ada:pass@x", "--no-key"), "", 2, "holds a login"),
         (("two", "--url", "http://x"), "", 2, "--key-stdin"),

@@ -128,7 +128,7 @@ def test_what_was_let_pass_does_not_block_later_and_what_was_settled_is_not_rais
     assert page.ticket.attempt == 3
     _, middle, last = page.reviews
     assert [(one.weight, one.line) for one in middle.findings] == [("concern", 6), ("blocking", 1)]
-    assert middle.notes == ["pass.txt:6 has not changed since it was let pass, so it does not block now"]
+    assert middle.notes == ["pass.txt:6 has not changed since it was accepted, so it does not block now"]
     assert (last.verdict, last.findings) == ("approve", [])
     assert last.notes[0] == "finding 1 was settled and does not count again: pass.txt:1"
     shown = office.page(ticket)
@@ -176,7 +176,7 @@ def test_a_resume_asks_the_same_question_and_a_review_has_it_read_once_more(offi
     one = office.question(ticket)
     office.squad.client.resume_ticket(ticket)
     assert office.question(ticket).id == one.id
-    assert "read once more" in office.squad.client.review(ticket).message
+    assert "reviewed again" in office.squad.client.review(ticket).message
     assert office.project.until(ticket, "done").ticket.attempt == 3
     assert office.squad.client.inbox().questions == []
 

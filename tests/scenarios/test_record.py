@@ -56,7 +56,7 @@ def recorded(here: Company, file: Path) -> dict[str, str]:
     assert "are recorded" in here.told("record", "on")
     ticket = here.dispatch("author")
     here.project.until(ticket, "done")
-    assert "stays" in here.told("record", "off")
+    assert "stay" in here.told("record", "off")
     said = here.told("record", str(ticket), "-o", str(file))
     names = [file.name, f"{file.stem}-agent-1.toml"]
     assert [Path(line.removeprefix("Written: ")).name for line in said.splitlines()] == names

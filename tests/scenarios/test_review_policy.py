@@ -39,7 +39,7 @@ def test_only_what_looks_risky_is_read(office: Office):
     plain = office.dispatch("plain", "echo 1 > plain.txt", approve())
     assert why(office, plain) == []
     path = office.dispatch("path", "mkdir -p core; echo 1 > core/x.txt", approve("core"))
-    assert why(office, path) == ["it touches what is always read (core/x.txt)"]
+    assert why(office, path) == ["it touches what is always reviewed (core/x.txt)"]
     claimed = office.dispatch("claimed", "echo 1 > claimed.txt", approve("claimed.txt"), criteria="It is good.")
     assert why(office, claimed) == ["one criterion has no proof"]
     large = office.dispatch("large", "seq 401 > large.txt", approve("large.txt"))

@@ -93,7 +93,7 @@ def test_a_setup_that_fails_is_said_and_blames_no_agent(make: Callable[..., Proj
     ticket = project.dispatch("a", "touch a.txt")
     settled = project.until_settled()
     assert settled.stuck == [ticket]
-    assert "setup `echo the mirror is down; exit 4` failed" in project.ticket(ticket).ticket.doing
+    assert "[setup] command `echo the mirror is down; exit 4` failed" in project.ticket(ticket).ticket.doing
     project.repository.commit("mended", {"legion.toml": "[setup]\nrun = 'true'\n[checks.test]\nrun = 'true'\n"})
     project.trust()
     project.until(ticket, "done")

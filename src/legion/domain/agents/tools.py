@@ -147,7 +147,7 @@ DESCRIPTIONS: Mapping[Tool, Description] = {
         },
     ),
     Tool.BROADCAST: Description(
-        words="Write to all agents below you, or below one of them.",
+        words="Write to all below you, or below one of them.",
         takes={"message": _text(needed=True), "subtree": _text("id or name")},
     ),
     Tool.INTERRUPT: Description(
@@ -158,11 +158,11 @@ DESCRIPTIONS: Mapping[Tool, Description] = {
         words="Fire an agent below you. Its work is saved; its reports become its parent's.",
         takes={
             "agent": _AGENT,
-            "subtree": Parameter(kind="boolean", words="and all agents below it"),
+            "subtree": Parameter(kind="boolean", words="and all below it"),
             "ask": Parameter(kind="boolean", words="it may finish, or refuse"),
         },
     ),
-    Tool.AGENTS: Description(words="The standing agents as a tree, and what each is doing."),
+    Tool.AGENTS: Description(words="Agents as a tree, and what each does."),
     Tool.MAIL: Description(
         words="Your mail, read and unread.",
         takes={"dead": Parameter(kind="boolean", words="what came back undelivered")},
