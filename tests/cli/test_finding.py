@@ -141,7 +141,7 @@ def test_a_named_daemon_is_asked_with_its_token(legion, server: Served, board: B
         ("nonsense", 2, "http://127.0.0.1:6666"),
         ("ftp://127.0.0.1", 2, "http://127.0.0.1:6666"),
         ("http://127.0.0.1:99999", 2, "http://127.0.0.1:6666"),
-        ("http://127.0.0.1:9", 75, "Nobody answers at http://127.0.0.1:9, which LEGION_URL names"),
+        ("http://127.0.0.1:9", 75, "Nothing answers at http://127.0.0.1:9, which LEGION_URL names"),
     ],
 )
 def test_a_bad_address_is_said(legion, board: Board, monkeypatch, url, code, said):

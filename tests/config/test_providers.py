@@ -22,7 +22,7 @@ def test_what_is_saved_is_private_and_says_that_it_is_written_anew(tmp_path: Pat
     file = tmp_path / "new" / "providers.toml"
     save({"one": ProviderConfig(url="http://x")}, file)
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
-    assert "write this file anew" in file.read_text()
+    assert "rewrite this file" in file.read_text()
 
 
 PLAIN = st.text(st.characters(exclude_categories=["Cs"]), max_size=40).filter(lambda text: not HIDDEN.search(text))

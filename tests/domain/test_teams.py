@@ -49,7 +49,7 @@ def test_every_order_is_a_crew_exactly_if_one_builds_between_advisers_and_reader
     [
         (("qa", "engineer"), "has qa read a change before there is one"),
         (("engineer", "tech_lead"), "has tech_lead advise after the work is done"),
-        (("tech_lead", "qa"), "exactly one role that builds, and nobody does"),
+        (("tech_lead", "qa"), "exactly one role that builds, and none does"),
         (("engineer", "tech_lead:build"), "and engineer, tech_lead does"),
         (("engineer", "qa", "qa"), "has qa twice"),
         (("tech_lead", "tech_lead:advise", "engineer"), "has tech_lead twice"),

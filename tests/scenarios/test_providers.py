@@ -179,7 +179,7 @@ def test_what_a_person_wrote_by_hand_is_kept_in_its_order(here: Company):
         ("alpha", "x-api-key", False),
         ("middle", "x-api-key", False),
     ]
-    assert "write this file anew" in file.read_text()
+    assert "rewrite this file" in file.read_text()
 
 
 @pytest.mark.parametrize(
