@@ -214,7 +214,10 @@ sys.stdin.readline()
 NOISE = "ended without a result (exit code 0)"
 STRANGE = {
     "nothing": (f"{NEW_ENOUGH}exit 0", f"{NOISE}: Claude Code exited before the conversation started"),
-    "at-once": (f"{NEW_ENOUGH}echo 'libfoo is missing' >&2; exit 7", "without a result (exit code 7): libfoo is missing; "),
+    "at-once": (
+        f"{NEW_ENOUGH}echo 'libfoo is missing' >&2; exit 7",
+        "without a result (exit code 7): libfoo is missing; ",
+    ),
     "garbage": (f"{NEW_ENOUGH}head -c 3000000 /dev/urandom", f"{NOISE}"),
     "half-json": (f"""{NEW_ENOUGH}printf '{{"type":"resu'""", f'{NOISE}: {{"type":"resu; '),
     "half-later": (SPEAKS + """print('{"type": "assistant", "mess', end="", flush=True)""", f'{NOISE}: {{"type": "ass'),
