@@ -28,7 +28,7 @@ demo: $(RUN) ## show the whole job on a scratch repository: no key, no network
 	@tools/system-packages.sh bubblewrap
 	@$(BIN)/legion demo
 
-quick: $(DEV) ## the tests that need no daemon and no agent program, in less than a minute
+quick: $(DEV) ## the tests that need no daemon and no agent program
 	@$(COMPILE)
 	$(PYTEST) -q -m "not soak and not program and not slow" --hypothesis-profile=quick
 

@@ -73,9 +73,8 @@ def add(context: Context, request: AddProject) -> ProjectAdded:
     with context.store.read() as tx:
         project = projects.by_common_dir(tx, str(facts.common_dir))
     moved = _moved_from(context, facts) if project is None else None
-    if moved is not None and not request.dry_run:
-        project = _take_over(context, moved, facts)
     root = Path(project.root) if project else facts.root
+    project = project or moved
     file = root / FILE
     there = _own_text(file)
     text = there if there is not None else _guessed(root)
@@ -89,6 +88,8 @@ def add(context: Context, request: AddProject) -> ProjectAdded:
     known = project is not None
     if not request.dry_run:
         _refuse_unwritable(worktrees)
+        if moved is not None:
+            project = _take_over(context, moved, facts)
         if there is None:
             _write_config(file, text)
         try:
