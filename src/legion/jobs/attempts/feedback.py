@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from legion.domain.checks import Receipt
+from legion.domain.landing.repository_files import FaultyEntry
 from legion.domain.review.verdicts import Finding, Severity
 from legion.git.merge.conflicts import ConflictFile
 
 _MOST = 12_000
+_LONGEST_PATH = 200
 
 
 def program_failed(how: str, tail: str) -> str:
@@ -44,6 +46,11 @@ def touched_protected(paths: Sequence[str], signs: Sequence[str] = (), reason: s
     if reason:
         parts.append(f"A person read it and said no:\n\n{_quote(reason)}")
     return _fit("\n\n".join(parts))
+
+
+def repository_files(found: Sequence[FaultyEntry]) -> str:
+    listed = _listed([f"{one.path[:_LONGEST_PATH]}: {one.fault.value}" for one in found])
+    return _fit(f"Your change holds files that can never land; remove them or give them other names:\n\n{listed}")
 
 
 def reviewed(summary: str, findings: Sequence[Finding], reason: str = "") -> str:
