@@ -20,7 +20,7 @@ from legion.git.hub.objects import Signature
 from legion.git.hub.repository import Hub
 from legion.git.trees.private_repository import write_private
 from legion.git.trees.tree import Tree
-from legion.system import crash, files
+from legion.system import crash, files, trees
 from legion.system.crash import Point
 
 
@@ -81,7 +81,7 @@ class Pool:
                 tree = self._make(commit)
                 if prepare is not None:
                     self._prepare(tree, commit, prepare)
-                self._put(tree, commit, files.tree_size(tree.path))
+                self._put(tree, commit, trees.size(tree.path))
                 made += 1
 
     def freshen(self, commit: str) -> int:

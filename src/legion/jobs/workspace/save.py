@@ -18,7 +18,7 @@ from legion.jobs.context import Context, ProjectContext
 from legion.jobs.workspace import sandbox, setup
 from legion.runner.sandbox import wrap
 from legion.store.work import runs
-from legion.system import crash, process
+from legion.system import crash, process, trees
 from legion.system.crash import Point
 from legion.system.process import FinishedProcess
 
@@ -115,9 +115,8 @@ def _touched(path: Path, since: int) -> bool:
     if not os.path.lexists(path) or path.lstat().st_ctime_ns > since:
         return True
     # A link may lead out of the tree; its target is not read.
-    folders = () if path.is_symlink() else os.walk(path)
-    inside = (Path(folder, name) for folder, names, files in folders for name in (*names, *files))
-    return any(one.lstat().st_ctime_ns > since for one in inside)
+    inside = (found.facts for found in trees.walk(path)) if path.is_dir() and not path.is_symlink() else ()
+    return any(facts is None or facts.st_ctime_ns > since for facts in inside)
 
 
 def _own_commits(context: Context, project_context: ProjectContext, base: str, tree: Path, keep_as: str) -> str | None:

@@ -9,7 +9,6 @@ from legion.domain.runs import seated
 from legion.jobs.context import Context
 from legion.service.projects import registry
 from legion.store.board import tickets
-from legion.system.files import tree_size
 from legion.wire.projects import Config, SettingLine, WorktreeLine, WorktreeList
 
 
@@ -31,7 +30,7 @@ def worktrees(context: Context, cwd: str) -> WorktreeList:
         )
         for tree in trees
     ]
-    return WorktreeList(root=project.worktrees, worktrees=lines, trash_bytes=tree_size(project_context.trash))
+    return WorktreeList(root=project.worktrees, worktrees=lines, trash_bytes=trees.size(project_context.trash))
 
 
 def config(context: Context, cwd: str | None) -> Config:
