@@ -10,7 +10,7 @@ import contextlib
 import errno
 import os
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -29,24 +29,24 @@ class Found(NamedTuple):
     path: str
     """From the top of the walk."""
     entry: os.DirEntry[str]
-    """Its facts can be read until the walk goes on."""
-
-    @property
-    def is_folder(self) -> bool:
-        with contextlib.suppress(OSError):
-            return self.entry.is_dir(follow_symlinks=False)
-        return False
+    """It can be asked until the walk goes on."""
 
     @property
     def facts(self) -> os.stat_result | None:
         """None where it is gone."""
-        with contextlib.suppress(OSError):
+        try:
             return self.entry.stat(follow_symlinks=False)
-        return None
+        except OSError:
+            return None
 
 
-def walk(top: Path, *, unopened: Callable[[str, OSError], None] | None = None) -> Iterator[Found]:
-    """Everything below a folder, in any order. `unopened` is called for each folder that cannot be read."""
+def walk(
+    top: Path, *, skip: Container[str] = (), unopened: Callable[[str, OSError], None] | None = None
+) -> Iterator[Found]:
+    """Everything below a folder, in any order, but nothing in the folders of `skip`.
+
+    `unopened` is called for each folder that cannot be read.
+    """
     waiting: list[tuple[str, str] | int] = [(os.fspath(top), "")]
     try:
         while waiting:
@@ -59,10 +59,10 @@ def walk(top: Path, *, unopened: Callable[[str, OSError], None] | None = None) -
                 place = _shortened(place, path, waiting)
                 with os.scandir(place) as entries:
                     for entry in entries:
-                        found = Found(f"{path}/{entry.name}" if path else entry.name, entry)
-                        if found.is_folder:
-                            waiting.append((entry.path, found.path))
-                        yield found
+                        below = f"{path}/{entry.name}" if path else entry.name
+                        if entry.is_dir(follow_symlinks=False) and below not in skip:
+                            waiting.append((entry.path, below))
+                        yield Found(below, entry)
             except OSError as trouble:
                 if unopened is not None:
                     unopened(path, trouble)

@@ -20,8 +20,15 @@ def program_failed(how: str, tail: str) -> str:
     )
 
 
-def changed_nothing(left_out: Sequence[str], denied: str = "") -> str:
-    """`left_out`: paths of [setup] that it edited; `denied`: what it was not allowed to do."""
+def changed_nothing(left_out: Sequence[str], denied: str = "", unsaved: Sequence[str] = ()) -> str:
+    """`left_out`: paths of [setup] that it edited; `denied`: what it was not allowed to do; `unsaved`: files that git
+    cannot store.
+    """
+    if unsaved:
+        return _fit(
+            "You changed nothing that can land: git cannot store what you made. Use plain files with shorter paths "
+            f"that you can read yourself:\n\n{_listed(unsaved)}"
+        )
     if left_out:
         listed = "\n".join(f"- {path}" for path in left_out)
         return _fit(

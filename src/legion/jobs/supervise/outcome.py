@@ -146,7 +146,7 @@ def judge_change(
     if saved.tree == project_context.hub.tree_of(ticket.base):
         but = f" but what [setup] made ({first_paths(saved.left_out)})" if saved.left_out else ""
         why = f" (it was denied {', '.join(denials)})" if denials else ""
-        advice = feedback.changed_nothing(saved.left_out, why)
+        advice = feedback.changed_nothing(saved.left_out, why, saved.unsaved)
         again = _changed_nothing_before(context, project_context, ticket)
         return next_try_after_no_change(ticket, f"it changed nothing{but}{why}", advice, again=again)
     changed = [change.path for change in project_context.hub.changed_files(ticket.base, saved.commit)]

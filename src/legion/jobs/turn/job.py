@@ -139,7 +139,9 @@ def _save(
             if isinstance(step, Propose)
             else None
         )
-        return replace(end, saved=saved.commit, holding=held, step=step, then=then)
+        end = replace(end, holding=held, step=step, then=then)
+    if saved.unsaved:
+        end = replace(end, detail=f"{detail}; not part of the change: {judging.first_paths(saved.unsaved)}")
     return replace(end, saved=saved.commit)
 
 

@@ -14,6 +14,7 @@ from legion.git.hub.incoming import agent_commits, is_at
 from legion.git.hub.objects import Signature
 from legion.git.trees.snapshots import TreeSnapshot, snapshot
 from legion.git.trees.tree import kept_out
+from legion.git.trees.unsaved import unsaved
 from legion.jobs.context import Context, ProjectContext
 from legion.jobs.workspace import sandbox, setup
 from legion.runner.sandbox import wrap
@@ -39,6 +40,8 @@ class Saved:
     """Repositories inside the tree; they stay on disk and are not part of the change."""
     left_out: tuple[str, ...]
     """Paths that [setup] made and that were edited since; they are not part of the change either."""
+    unsaved: tuple[str, ...] = ()
+    """What git cannot take into a change, each with its kind: pipes, unreadable files, paths that are too long."""
 
 
 worktree_name = ticket_seat
@@ -62,6 +65,7 @@ def save(context: Context, project_context: ProjectContext, ticket: Ticket, run:
         changed=shot.tree != _found(context, project_context, ticket, ticket.base),
         nested=shot.nested,
         left_out=_edited(project_context, tree),
+        unsaved=_unsaved(project_context, tree, shot),
     )
 
 
@@ -108,6 +112,13 @@ def _edited(project_context: ProjectContext, tree: Path) -> tuple[str, ...]:
     record = setup.record_of(project_context, tree)
     made = kept_out(project_context.hub, tree, setup.outputs(record))
     return tuple(path for path in made if _touched(tree / path, since=record.stat().st_mtime_ns))
+
+
+def _unsaved(project_context: ProjectContext, tree: Path, shot: TreeSnapshot) -> tuple[str, ...]:
+    made = setup.outputs(setup.record_of(project_context, tree))
+    found = dict.fromkeys(shot.unreadable, "git cannot read or store it")
+    found |= unsaved(project_context.hub, tree, skip={".git", *made})
+    return tuple(f"{path} ({kind})" for path, kind in found.items())
 
 
 def _touched(path: Path, since: int) -> bool:

@@ -9,6 +9,7 @@ from legion.domain.runs import seated
 from legion.jobs.context import Context
 from legion.service.projects import registry
 from legion.store.board import tickets
+from legion.system import trees
 from legion.wire.projects import Config, SettingLine, WorktreeLine, WorktreeList
 
 
@@ -16,10 +17,10 @@ def worktrees(context: Context, cwd: str) -> WorktreeList:
     project = registry.find(context, cwd)
     project_context = context.project_context_of(project)
     # Trees first: a ticket exists before its tree.
-    trees = project_context.worktrees.list()
+    found = project_context.worktrees.list()
     with context.store.read() as tx:
         live = {ticket.id for ticket in tickets.live(tx, project=project.id)}
-    users = {tree.name: _live_ticket(tree.name, live) for tree in trees}
+    users = {tree.name: _live_ticket(tree.name, live) for tree in found}
     lines = [
         WorktreeLine(
             name=tree.name,
@@ -28,7 +29,7 @@ def worktrees(context: Context, cwd: str) -> WorktreeList:
             ticket=users[tree.name],
             state="warm" if tree.in_pool else "in use" if users[tree.name] else "kept",
         )
-        for tree in trees
+        for tree in found
     ]
     return WorktreeList(root=project.worktrees, worktrees=lines, trash_bytes=trees.size(project_context.trash))
 
