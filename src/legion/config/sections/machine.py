@@ -26,6 +26,12 @@ class NetworkMode(Enum):
     NONE = "none"
 
 
+class SystemCalls(Enum):
+    FILTERED = "filtered"
+    """Without those that no build or test needs."""
+    ALL = "all"
+
+
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _PASSWORD = re.compile(r"(?<=://)([^/@:]*):.*@|(?<=[?&])(password=)[^&]*", re.IGNORECASE)
 
@@ -135,6 +141,13 @@ class SandboxSettings:
     network: NetworkMode = field(
         default=NetworkMode.OPEN,
         metadata=choice(NetworkMode, help='What agents and checks can reach. "none": not even loopback.'),
+    )
+    system_calls: SystemCalls = field(
+        default=SystemCalls.FILTERED,
+        metadata=choice(
+            SystemCalls,
+            help='"filtered": no user namespaces, mounts, keyrings, kernel tracing, 32-bit programs; "all": no filter.',
+        ),
     )
     read: tuple[Path, ...] = field(
         default=(),
