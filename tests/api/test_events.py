@@ -5,8 +5,9 @@ from __future__ import annotations
 import http.client
 import json
 import tempfile
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -173,9 +174,11 @@ def opens(served: Served, base: int) -> bool:
 class CountedStore(Store):
     reads = 0
 
-    def read(self) -> AbstractContextManager[ReadTransaction]:
+    @contextmanager
+    def read(self) -> Iterator[ReadTransaction]:
         self.reads += 1
-        return super().read()
+        with super().read() as tx:
+            yield tx
 
 
 def test_the_last_number_is_read_once_after_a_commit_however_many_ask(served: Served):

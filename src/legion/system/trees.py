@@ -10,7 +10,7 @@ import contextlib
 import errno
 import os
 import stat
-from collections.abc import Callable, Container, Iterator
+from collections.abc import Callable, Container, Generator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -42,7 +42,7 @@ class Found(NamedTuple):
 
 def walk(
     top: Path, *, skip: Container[str] = (), unopened: Callable[[str, OSError], None] | None = None
-) -> Iterator[Found]:
+) -> Generator[Found, None, None]:
     """Everything below a folder, in any order, but nothing in the folders of `skip`.
 
     `unopened` is called for each folder that cannot be read.
