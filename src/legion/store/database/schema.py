@@ -406,6 +406,21 @@ tokens = Table(
     Column("revoked_at", Double),
 )
 
+devices = Table(
+    "devices",
+    metadata,
+    Column("id", Integer, primary_key=True, autoincrement=False),
+    Column("name", AnyText, nullable=False),
+    Column("code_hash", Text, nullable=False),
+    Column("code_ends_at", Double, nullable=False),
+    Column("secret_hash", Text),
+    Column("host", Text, nullable=False),
+    Column("read_only", Flag, nullable=False),
+    Column("made_at", Double, nullable=False),
+    Column("seen_at", Double),
+    Column("revoked_at", Double),
+)
+
 watches = Table(
     "watches",
     metadata,
