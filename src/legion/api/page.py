@@ -22,6 +22,7 @@ from legion.api import devices, problems
 from legion.domain.devices import Device, rights_of
 from legion.service.entry.callers import CallerRegistry
 from legion.wire.errors import BadInput, LegionError, NotAllowed, NotFound
+from legion.wire.tickets import TICKET_FIELDS
 from legion.wire.web import WebLogin, WebSession
 
 FOLDER = "/web/"
@@ -153,11 +154,25 @@ def _session_answer(request: Request, device: Device) -> Response:
     return JSONResponse(vars(session))
 
 
+async def _fields(_: Request) -> Response:
+    """The fields of a new ticket, as `legion dispatch` has them: the page makes its form of them."""
+    return JSONResponse(
+        {
+            "fields": [
+                {"name": name, "kind": field.kind.value, "help": field.rule.help, "choices": field.rule.choices}
+                for name, field in TICKET_FIELDS.items()
+                if field.options or name == "text"
+            ]
+        }
+    )
+
+
 ROUTES = [
     Route("/", _index, methods=["GET"]),
     Route("/sw.js", _worker, methods=["GET"]),
     Route("/favicon.ico", _icon, methods=["GET"]),
     Route("/web/login", _login, methods=["POST"]),
     Route("/web/session", _session, methods=["GET"]),
+    Route("/web/fields", _fields, methods=["GET"]),
     Route("/web/{name:path}", _asset, methods=["GET"]),
 ]
