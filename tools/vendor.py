@@ -1,4 +1,4 @@
-"""Fetches the libraries of the page by npm and writes them, with their licences, as src/legion/web/vendor.toml lists them.
+"""Fetches the libraries of the page by npm and writes them, with their licences, as vendor.toml lists them.
 
 Usage: python tools/vendor.py. Change a version in vendor.toml first; the hashes are written here.
 A bare import ("preact") becomes one of the file next to it: a browser finds that without a map.
@@ -15,8 +15,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent.parent / "src/legion/web"
 LIST = ROOT / "vendor.toml"
-HEAD = """# Libraries of the page, as published. `python tools/vendor.py` writes the files and their hashes; a test holds them.
-"""
+HEAD = "# Libraries of the page, as published. `python tools/vendor.py` writes the files and their hashes.\n"
 
 
 def main() -> None:
@@ -35,11 +34,13 @@ def main() -> None:
             text = source.decode()
             for name, file in names.items():
                 text = text.replace(f'from"{name}"', f'from"./{file}"')
-            text = "".join(line for line in text.splitlines(keepends=True) if not line.startswith("//# sourceMappingURL"))
+            text = "".join(
+                line for line in text.splitlines(keepends=True) if not line.startswith("//# sourceMappingURL")
+            )
             text = text.split("//# sourceMappingURL")[0]
             (ROOT / "static/vendor" / each["file"]).write_text(text)
-            each = {**each, "sha256": hashlib.sha256(text.encode()).hexdigest()}
-            lines.append("\n[[library]]\n" + "".join(f'{key} = "{value}"\n' for key, value in each.items()))
+            entry = {**each, "sha256": hashlib.sha256(text.encode()).hexdigest()}
+            lines.append("\n[[library]]\n" + "".join(f'{key} = "{value}"\n' for key, value in entry.items()))
     notices = "\n".join(f"{'=' * 20} {name}\n\n{text.strip()}\n" for name, text in licences.items())
     (ROOT / "static/vendor/LICENSES.txt").write_text(notices)
     LIST.write_text("".join(lines))

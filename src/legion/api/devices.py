@@ -7,11 +7,14 @@ cannot add others and cannot change what runs as the person: whoever reads that 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from http.cookies import CookieError, SimpleCookie
+from typing import Any
 
 from legion.api.allowed import pattern
 from legion.domain.devices import Device, DeviceRights, rights_of
+from legion.service.entry.callers import CallerRegistry
+from legion.wire.errors import NotAllowed
 from legion.wire.operations import OPERATIONS
 
 DEVICE = "legion.device"
@@ -75,6 +78,17 @@ def fault(device: Device, method: str, path: str, *, scheme: str) -> str:
     if rights is DeviceRights.LIMITED and _NOT_PLAIN.fullmatch(asked):
         return "This is not possible over an unencrypted network; do it on Legion's machine, or use `legion web --tls`."
     return ""
+
+
+def is_still_in(callers: CallerRegistry, scope: Mapping[str, Any]) -> bool:
+    """Whether the caller of an open request may go on reading. Only a device can be shut out meanwhile."""
+    if DEVICE not in scope:
+        return True
+    try:
+        callers.device(secret_in(scope["headers"]), host=host_of(scope["headers"]))
+    except NotAllowed:
+        return False
+    return True
 
 
 def _set_cookie(headers: Headers, value: str, seconds: int, more: str) -> tuple[bytes, bytes]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from functools import partial
 from typing import Annotated
 
@@ -12,6 +12,7 @@ from fastapi import Header, Query, Request
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import StreamingResponse
 
+from legion.api import devices
 from legion.api.long_polls import Waiters
 from legion.api.routes import BIGGEST, caller_of
 from legion.service.entry.callers import CallerRegistry
@@ -38,15 +39,31 @@ async def events(
     start = after if last_event_id is None else last_event_id
     # A folder outside of any project gets an error answer, not a broken stream.
     await run_in_threadpool(service.events, start, 1, cwd, ticket)
-    lines = stream(service, request.app.state.waiters, start, cwd, ticket, heartbeat=request.app.state.heartbeat)
+    lines = stream(
+        service,
+        request.app.state.waiters,
+        start,
+        cwd,
+        ticket,
+        heartbeat=request.app.state.heartbeat,
+        may_read=partial(devices.is_still_in, callers, request.scope),
+    )
     return StreamingResponse(lines, media_type="text/event-stream")
 
 
 async def stream(
-    service: Service, waiters: Waiters, after: int, cwd: str | None, ticket: int | None, *, heartbeat: float
+    service: Service,
+    waiters: Waiters,
+    after: int,
+    cwd: str | None,
+    ticket: int | None,
+    *,
+    heartbeat: float,
+    may_read: Callable[[], bool],
 ) -> AsyncIterator[str]:
+    """`may_read` is asked before each part: revoking a device ends what it reads."""
     yield ": Legion's events\n\n"
-    while True:
+    while await run_in_threadpool(may_read):
         every = await run_in_threadpool(service.events, after, AT_ONCE)
         if every:
             wanted = every

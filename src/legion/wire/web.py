@@ -18,9 +18,18 @@ class OfferDevice:
 
 @dataclass(kw_only=True)
 class DeviceOffer:
-    schema: str = "legion.web/1"
+    schema: str = "legion.offer/1"
     code: str
     """Valid once. It goes into the fragment of the link: `/#code=...`."""
+    ends_at: float
+
+
+@dataclass(kw_only=True)
+class WebLink:
+    """`legion web`: a link that lets one browser in."""
+
+    schema: str = "legion.web/1"
+    url: str
     ends_at: float
 
 
@@ -54,6 +63,8 @@ class OpenWeb:
     port: int = 0
     """0: as the settings say, or the next free one."""
     tls: bool = False
+    behind: str = ""
+    """The name under which a proxy with TLS on this machine serves it."""
 
 
 @dataclass(kw_only=True)
@@ -63,6 +74,8 @@ class WebAddresses:
     schema: str = "legion.addresses/1"
     local: str
     more: list[str] = field(default_factory=list)
+    proxied: str = ""
+    """Where a proxy forwards to."""
     fingerprint: str = ""
     """Of the certificate, where one is used."""
 

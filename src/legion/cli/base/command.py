@@ -113,7 +113,7 @@ def command(name: str, *, example: str) -> Callable[[Callable[..., int | None]],
         @common_options
         @functools.wraps(function)
         def invoked(json: bool, data_dir: Path | None, no_color: bool, **parameters: object) -> int | None:
-            return function(_call(json, data_dir, no_color), **parameters)
+            return function(make_call(json=json, data_dir=data_dir, no_color=no_color), **parameters)
 
         indented = "\n".join(f"  {line}" for line in example.splitlines())
         settings = {"help_option_names": ["-h", "--help"]}
@@ -125,7 +125,7 @@ def command(name: str, *, example: str) -> Callable[[Callable[..., int | None]],
     return decorate
 
 
-def _call(json: bool, data_dir: Path | None, no_color: bool) -> CommandCall:
+def make_call(*, json: bool, data_dir: Path | None, no_color: bool) -> CommandCall:
     above = click.get_current_context().find_root().obj or {}
     folder = data_dir or above.get("data_dir") or default_data_dir()
     plain = no_color or above.get("no_color") or bool(os.environ.get("NO_COLOR"))

@@ -77,7 +77,7 @@ export function Rows({ items, height, row, className = "" }) {
   }, []);
   const first = Math.max(0, Math.floor(view.top / height) - 10);
   const last = Math.min(items.length, Math.ceil((view.top + view.size) / height) + 10);
-  return html`<div ref=${box} class=${className} role="list" style=${{ paddingTop: `${first * height}px`, paddingBottom: `${(items.length - last) * height}px` }}>
+  return html`<div ref=${box} class=${className} style=${{ paddingTop: `${first * height}px`, paddingBottom: `${(items.length - last) * height}px` }}>
     ${items.slice(first, last).map(row)}</div>`;
 }
 

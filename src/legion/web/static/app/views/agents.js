@@ -18,7 +18,7 @@ export function Agents() {
     <div class="toolbar">${mayAct.value && html`<button class="primary" onClick=${() => setHiring(!hiring)}>Hire an agent</button>`}<a href="#/mail">Your mail</a></div>
     ${hiring && html`<${Hire} done=${() => setHiring(false)} />`}
     ${!rows.length && html`<${Empty}>No standing agents. Tickets get agents of their own; a standing agent stays, reads mail, and can lead others.</${Empty}>`}
-    <div class="tree" role="list">${rows.map(([one, depth]) => html`<a class="row" role="listitem" key=${one.id} href=${`#/agent/${one.id}`} style=${{ paddingLeft: `${8 + depth * 22}px` }}>
+    <div class="tree">${rows.map(([one, depth]) => html`<a class="row" key=${one.id} href=${`#/agent/${one.id}`} style=${{ paddingLeft: `${8 + depth * 22}px` }}>
       <span class="state ${one.working ? "busy" : "quiet"}">${one.working ? "at work" : "idle"}</span><b>${one.name || one.id}</b><span>${one.role}</span>
       <span class="about">${one.doing}</span>${one.waiting > 0 && html`<span class="flag">${plural(one.waiting, "message")}</span>`}<span>${dollars(one.spent)}</span></a>`)}</div>
   </section>`;

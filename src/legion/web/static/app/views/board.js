@@ -85,7 +85,7 @@ function Columns({ tickets }) {
 }
 
 export function Card({ one }) {
-  return html`<a class="card" role="listitem" href=${`#/ticket/${one.id}`}>
+  return html`<a class="card" href=${`#/ticket/${one.id}`}>
     <span class="card-head"><span class="number">#${one.id}</span> <${State} of=${one.state} />
       ${one.attempt > 1 && html`<span class="flag">attempt ${one.attempt} of ${one.max_attempts}</span>`}
       <span class="age">${ago(one.moved_at)}</span></span>
@@ -115,7 +115,7 @@ function Tree({ tickets }) {
   };
   roots.forEach((one) => walk(one, 0));
   return html`<${Rows} className="tree" items=${rows} height=${38} row=${([one, depth]) => html`
-    <a class="row" role="listitem" key=${one.id} href=${`#/ticket/${one.id}`} style=${{ paddingLeft: `${8 + Math.min(depth, 8) * 22}px` }}>
+    <a class="row" key=${one.id} href=${`#/ticket/${one.id}`} style=${{ paddingLeft: `${8 + Math.min(depth, 8) * 22}px` }}>
       <span class="number">#${one.id}</span><${State} of=${one.state} /><span class="title">${one.title}</span>
       <span class="about">${one.reason || one.doing}</span></a>`} />`;
 }

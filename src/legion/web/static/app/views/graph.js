@@ -26,7 +26,7 @@ export function Graph({ shown, cwd }) {
     <div class="toolbar"><button onClick=${() => zoom(1.25)} aria-label="Larger">+</button><button onClick=${() => zoom(0.8)} aria-label="Smaller">−</button>
       <button onClick=${() => setView({ x: 0, y: 0, scale: 1 })}>100 %</button>
       ${chain.size > 1 && html`<span class="hint">Longest chain: ${[...chain].map((id) => `#${id}`).join(" → ")}</span>`}</div>
-    <svg ref=${box} role="img" aria-label="Tickets and what each comes after" onWheel=${(event) => { event.preventDefault(); zoom(event.deltaY < 0 ? 1.1 : 0.9); }}
+    <svg ref=${box} role="group" aria-label="Tickets and what each comes after" onWheel=${(event) => { event.preventDefault(); zoom(event.deltaY < 0 ? 1.1 : 0.9); }}
       onPointerDown=${(event) => { drag.current = { x: event.clientX - now.x, y: event.clientY - now.y }; }}
       onPointerMove=${(event) => { if (drag.current) setView({ ...now, x: event.clientX - drag.current.x, y: event.clientY - drag.current.y }); }}
       onPointerUp=${() => { drag.current = null; }} onPointerLeave=${() => { drag.current = null; }}

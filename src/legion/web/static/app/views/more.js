@@ -67,7 +67,7 @@ function Definition({ room, name, close }) {
 export function Events() {
   const { data, error } = useLive(() => get("/v1/history", { cwd: project.value, last: 1000 }), [project.value]);
   const lines = [...(data?.lines ?? [])].reverse();
-  return html`<section><h1>Events</h1><${Trouble} error=${error} /><${Rows} className="history" items=${lines} height=${30} row=${(one) => html`<div class="event" role="listitem" key=${`${one.source}${one.run}${one.n}`}>
+  return html`<section><h1>Events</h1><${Trouble} error=${error} /><${Rows} className="history" items=${lines} height=${30} row=${(one) => html`<div class="event" key=${`${one.source}${one.run}${one.n}`}>
     <time title=${day(one.at)}>${clock(one.at)}</time>${one.ticket ? html`<a href=${`#/ticket/${one.ticket}`}>#${one.ticket}</a>` : html`<span></span>`}<span class="about">${one.words}</span><span class="hint" title=${one.why}>${one.rule}</span></div>`} /></section>`;
 }
 
@@ -78,7 +78,7 @@ export function Search() {
   const found = (data?.tickets ?? []).filter((one) => wanted.every((word) => `#${one.id} ${one.title} ${one.state} ${one.epic} ${one.project} ${one.reason}`.toLowerCase().includes(word)));
   return html`<section><h1>Search</h1><input type="search" autofocus aria-label="Search all tickets" placeholder="Number, title, state, epic" value=${words} onInput=${(event) => setWords(event.target.value)} />
     <${Trouble} error=${error} /><p class="hint">${found.length} tickets</p>
-    <${Rows} className="tree" items=${found.reverse()} height=${38} row=${(one) => html`<a class="row" role="listitem" key=${one.id} href=${`#/ticket/${one.id}`}><span class="number">#${one.id}</span><${State} of=${one.state} /><span class="title">${one.title}</span><span class="about">${one.epic} ${ago(one.moved_at)} ago</span></a>`} /></section>`;
+    <${Rows} className="tree" items=${found.reverse()} height=${38} row=${(one) => html`<a class="row" key=${one.id} href=${`#/ticket/${one.id}`}><span class="number">#${one.id}</span><${State} of=${one.state} /><span class="title">${one.title}</span><span class="about">${one.epic} ${ago(one.moved_at)} ago</span></a>`} /></section>`;
 }
 
 export function Devices() {
