@@ -20,7 +20,8 @@ PAGE = {"Legion-Page": "1"}
 
 
 def offered(served: Served, *, read_only: bool = False) -> str:
-    return served.over_socket.offer_device(OfferDevice(read_only=read_only)).code
+    code: str = served.over_socket.offer_device(OfferDevice(read_only=read_only)).code
+    return code
 
 
 def log_in(served: Served, code: str, headers: dict[str, str] = PAGE):

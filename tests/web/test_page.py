@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Literal
 
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import expect
+from playwright.sync_api import ViewportSize, expect
 
 from legion.domain.events import EventKind
 from legion.domain.questions import QuestionKind
@@ -46,7 +47,8 @@ def test_every_view_at_both_sizes_in_both_colours_shows_text_as_text_and_is_acce
     page = visitor.enter()
     faults: list[str] = []
     both = ("board", "inbox", "ticket/3", "ticket/2/diff", "new")
-    for scheme, size in (("light", DESK), ("dark", PHONE)):
+    looks: tuple[tuple[Literal["light", "dark"], ViewportSize], ...] = (("light", DESK), ("dark", PHONE))
+    for scheme, size in looks:
         page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
         page.set_viewport_size(size)
         for position, view in enumerate(VIEWS):
@@ -114,7 +116,7 @@ def test_the_board_follows_events_and_a_burst_is_cheap(visitor: Visitor, served:
     served.board.happen(1)
     expect(page.locator("section.column[aria-label=Working] .card")).to_contain_text("First")
     page.evaluate(
-        "performance.mark('before'); window.asked = 0; const real = fetch; window.fetch = (...all) => { window.asked += 1; return real(...all); }"
+        "window.asked = 0; const real = fetch;window.fetch = (...all) => { window.asked += 1; return real(...all); }"
     )
     with served.board.store.write() as tx:
         for _ in range(1000):
