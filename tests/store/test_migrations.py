@@ -41,7 +41,7 @@ from legion.store.database import schema
 from legion.store.database.errors import StoreTooNew
 from legion.store.database.migrations import SHIPPED, Migration, parse
 from legion.store.database.transactions import Store, Transaction
-from legion.store.staff import agents, mail
+from legion.store.staff import agents, devices, mail
 from legion.store.work import claims, idempotency, runs, usage, watchdog
 from legion.system.crash import Point
 from tests.store.making import add_project, add_ticket, data_of, dies_at, migrate_with_data
@@ -183,6 +183,11 @@ def plan(tx: Transaction) -> None:
     assert tx.execute(schema.plans.select()).one().why == "Handles first."
 
 
+def device(tx: Transaction) -> None:
+    (known,) = devices.accepted(tx)
+    assert (known.name, known.read_only, known.seen_at) == ("phone", True, 1801.0)
+
+
 KEPT: dict[str, Callable[[Transaction], None]] = {
     "first": first_board,
     "models": costs_and_questions,
@@ -196,6 +201,7 @@ KEPT: dict[str, Callable[[Transaction], None]] = {
     "liveness": watchdog_steps,
     "rewinds": rewind,
     "plans": plan,
+    "devices": device,
 }
 """What the data of each step still says in the present schema, by the step's name."""
 

@@ -1,7 +1,7 @@
-"""What a browser may do that was let in to the page: its cookie, the signs of a request of the page, its rights.
+"""Browsers at the guard: the cookie of a device, the signs of a request of the page, the rights of a device.
 
 A browser on this machine, or behind TLS, may do what the person may. One that reaches Legion over a plain network
-cannot add others and cannot change what runs as the person: whoever reads that network reads the cookie, too.
+cannot add others and cannot change what runs as the person: its cookie can be read in that network.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Who may use the page: one-time codes, devices, and the addresses under which the page is served."""
+"""Access to the page: one-time codes, devices, and the addresses under which the page is served."""
 
 from __future__ import annotations
 
