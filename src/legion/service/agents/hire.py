@@ -28,6 +28,7 @@ from legion.service.agents.claim import READ_ONLY
 from legion.service.agents.listing import AgentLines
 from legion.service.agents.mail import remembered, repeated
 from legion.service.projects import registry as project_cases
+from legion.service.shared.shapes import shaped
 from legion.store.board import projects
 from legion.store.database.transactions import ReadTransaction, Transaction
 from legion.store.staff import agents, mail
@@ -227,19 +228,7 @@ def _notes(context: Context, tx: ReadTransaction, new: Agent) -> list[str]:
 
 
 def _hired(new: Agent, notes: list[str]) -> Hired:
-    rights = new.rights
-    return Hired(
-        id=new.id,
-        name=new.name,
-        parent=new.parent,
-        model=new.model,
-        tools=None if rights.tools is None else sorted(rights.tools),
-        budget=rights.budget,
-        headcount=rights.headcount,
-        depth=rights.depth,
-        message=f"Hired: {new.id}",
-        notes=notes,
-    )
+    return shaped(Hired, new, new.rights, message=f"Hired: {new.id}", notes=notes)
 
 
 def _ask(tx: Transaction, caller: str, agent: Agent, wanted: FireAgent) -> Fired:

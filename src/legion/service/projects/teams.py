@@ -13,6 +13,7 @@ from legion.jobs.agent import teams
 from legion.jobs.context import Context, ProjectContext
 from legion.jobs.landing import upstream
 from legion.service.projects import registry as project_cases
+from legion.service.shared.shapes import shaped
 from legion.system import files as disk
 from legion.wire.projects import Done
 from legion.wire.teams import DefinitionText, RoleLine, RolePage, Roles, SaveDefinition, TeamLine, TeamPage, Teams
@@ -186,18 +187,7 @@ def _role_line(found: Definitions, name: str) -> RoleLine:
 
 
 def _stage_line(stage: TeamStage) -> RoleLine:
-    role = stage.role
-    return RoleLine(
-        name=role.name,
-        about=role.about,
-        part=stage.part.value,
-        tools=None if stage.tools is None else sorted(stage.tools),
-        model=role.model,
-        provider=role.provider,
-        driver=role.driver,
-        origin=role.origin.value,
-        file=role.file,
-    )
+    return shaped(RoleLine, stage, stage.role)
 
 
 def _team_line(found: Definitions, name: str, usual: str) -> TeamLine:

@@ -8,6 +8,7 @@ from datetime import datetime
 from legion.domain.events import Event
 from legion.domain.runs import Run
 from legion.domain.scheduling.usage import Usage
+from legion.service.shared.shapes import shaped
 from legion.wire.tickets import EventLine, RunLine, UsageLine
 
 
@@ -28,42 +29,12 @@ def moment(until: float | None, now: float) -> str:
 
 def usage_line(spent: Usage | None) -> UsageLine | None:
     """None if no request was counted."""
-    if spent is None or not spent.requests:
-        return None
-    return UsageLine(
-        requests=spent.requests,
-        failed=spent.failed,
-        input=spent.input,
-        output=spent.output,
-        cache_read=spent.cache_read,
-        cache_write=spent.cache_write,
-        usd=spent.usd,
-        unpriced=spent.unpriced,
-    )
+    return shaped(UsageLine, spent) if spent is not None and spent.requests else None
 
 
 def run_line(run: Run, spent: Usage | None = None) -> RunLine:
-    return RunLine(
-        id=run.id,
-        attempt=run.attempt,
-        generation=run.generation,
-        started_at=run.started_at,
-        ended_at=run.ended_at,
-        outcome=run.outcome.value if run.outcome else None,
-        detail=run.detail,
-        saved=run.saved,
-        access=run.access,
-        role=run.role,
-        usage=usage_line(spent),
-    )
+    return shaped(RunLine, run, usage=usage_line(spent))
 
 
 def event_line(event: Event, names: Mapping[int, str]) -> EventLine:
-    return EventLine(
-        n=event.n,
-        at=event.at,
-        kind=event.kind.value,
-        project=names.get(event.project) if event.project is not None else None,
-        ticket=event.ticket,
-        data=dict(event.data),
-    )
+    return shaped(EventLine, event, project=names.get(event.project) if event.project is not None else None)

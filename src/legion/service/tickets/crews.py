@@ -15,6 +15,7 @@ from legion.domain.tickets.ticket import Ticket
 from legion.jobs.agent import teams
 from legion.jobs.agent.spec import NoProgram, choose_program
 from legion.jobs.context import Context, ProjectContext
+from legion.service.shared.shapes import shaped
 from legion.store.board import advice
 from legion.store.board import crews as stored
 from legion.wire.teams import AdviceLine, CrewLine, StageLine
@@ -79,9 +80,7 @@ def crew_line(context: Context, project: ProjectContext, ticket: Ticket, all_run
     return CrewLine(
         team=crew.team,
         stages=[_stage(stage, ticket, all_runs) for stage in crew.stages],
-        advice=[
-            AdviceLine(role=one.role, run=one.run, turn=one.turn, text=one.text, given_at=one.given_at) for one in given
-        ],
+        advice=[shaped(AdviceLine, one) for one in given],
         changed="" if ticket.ended or ticket.spec.dispatcher else _changed(context, project, ticket),
     )
 

@@ -8,6 +8,7 @@ from legion.domain.runs import Run
 from legion.jobs.context import Context
 from legion.jobs.workspace import environment, quota, slots
 from legion.jobs.workspace.environment import HookRun
+from legion.service.shared.shapes import shaped
 from legion.wire.page_parts import CommandLine, EnvironmentLine
 
 _MOST_FILES = 100_000
@@ -40,4 +41,4 @@ def environment_line(context: Context, latest: Run | None, worktree: str | None)
 
 
 def _command_line(ran: HookRun | None) -> CommandLine | None:
-    return None if ran is None else CommandLine(command=ran.command, ok=ran.ok, how=ran.how, tail=ran.tail)
+    return None if ran is None else shaped(CommandLine, ran)

@@ -15,6 +15,7 @@ from legion.domain.tickets.evidence import Backing
 from legion.domain.tickets.ticket import State, Ticket
 from legion.jobs.checks import approvals
 from legion.jobs.context import ProjectContext
+from legion.service.shared.shapes import shaped
 from legion.store.board import receipts as store
 from legion.store.database.transactions import ReadTransaction
 from legion.wire.page_parts import EvidenceLine, ReversalLine, UnprovenLine, WeakeningLine
@@ -24,10 +25,7 @@ def weakened(project: ProjectContext, ticket: Ticket) -> list[WeakeningLine]:
     """Signs that its change weakens tests, whether or not it was allowed to touch them."""
     if ticket.change is None or project.record.removed_at is not None:
         return []
-    return [
-        WeakeningLine(sign=one.sign.value, path=one.path, line=one.line, words=one.words)
-        for one in approvals.find_weakenings(project, ticket, ticket.change)
-    ]
+    return [shaped(WeakeningLine, one) for one in approvals.find_weakenings(project, ticket, ticket.change)]
 
 
 def lines(

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from legion.config import explain as explaining
 from legion.config.explain import explain
 from legion.config.files.project import FILE
 from legion.domain.runs import seated
 from legion.jobs.context import Context
 from legion.service.projects import registry
+from legion.service.shared.shapes import shaped
 from legion.store.board import tickets
 from legion.system.files import tree_size
 from legion.wire.projects import Config, SettingLine, WorktreeLine, WorktreeList
@@ -40,7 +40,7 @@ def config(context: Context, cwd: str | None) -> Config:
         return Config(
             user_file=context.user.origin,
             project_file="",
-            settings=_settings(explain(None, "", context.user)),
+            settings=[shaped(SettingLine, row) for row in explain(None, "", context.user)],
             trusted=False,
         )
     project = context.project_of(record)
@@ -48,7 +48,7 @@ def config(context: Context, cwd: str | None) -> Config:
     return Config(
         user_file=context.user.origin,
         project_file=f"{record.root}/{FILE}",
-        settings=_settings(explain(project.config, origin, context.user)),
+        settings=[shaped(SettingLine, row) for row in explain(project.config, origin, context.user)],
         trusted=registry.is_trusted(context, record),
     )
 
@@ -57,7 +57,3 @@ def _live_ticket(seat: str, live: set[int]) -> int | None:
     """The live ticket whose agent or reviewer works in the tree of that seat."""
     found = seated(seat)
     return found[1] if found is not None and found[0] == "ticket" and found[1] in live else None
-
-
-def _settings(rows: list[explaining.ExplainedSetting]) -> list[SettingLine]:
-    return [SettingLine(key=row.key, value=row.value, origin=row.origin) for row in rows]

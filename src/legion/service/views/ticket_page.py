@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import fields
-from typing import Any
 
 from legion.domain.agents.agent import Planning
 from legion.domain.checks import Receipt
 from legion.domain.events import Event, EventKind
 from legion.domain.scheduling.usage import total
-from legion.domain.tickets.spec import TicketSpec
 from legion.domain.tickets.ticket import Ticket
 from legion.jobs.context import Context, ProjectContext
 from legion.jobs.workspace.save import worktree_name
 from legion.service import questions as question_cases
 from legion.service.shared.fragments import event_line, run_line, usage_line
+from legion.service.shared.shapes import shaped
 from legion.service.tickets import crews, review
 from legion.service.views import evidence
 from legion.service.views.environment import environment_line
@@ -24,10 +22,7 @@ from legion.store import events
 from legion.store.board import plan_approvals, projects, questions, receipts, tickets, verdicts
 from legion.store.work import runs, usage
 from legion.wire.page_parts import PredictedConflictLine
-from legion.wire.tickets import TICKET_FIELDS, ReceiptLine, TicketPage
-
-_SHARED = set(TICKET_FIELDS).intersection(*({field.name for field in fields(one)} for one in (TicketPage, TicketSpec)))
-"""Fields of a new ticket that its page shows under the same name."""
+from legion.wire.tickets import ReceiptLine, TicketPage
 
 
 def ticket_page(context: Context, ticket_id: int) -> TicketPage:
@@ -50,16 +45,15 @@ def ticket_page(context: Context, ticket_id: int) -> TicketPage:
     latest = next((run for run in reversed(all_runs) if not run.role), None)
     spec, change = ticket.spec, ticket.change
     worktree, changed = _on_disk(project, ticket)
-    return TicketPage(
+    return shaped(
+        TicketPage,
+        ticket,
+        spec,
         ticket=line,
-        **_like_named(spec),
         prove=list(spec.proofs),
-        feedback=ticket.feedback,
         cause=_cause(history),
         parked_until=ticket.parked.until if ticket.parked else None,
-        base=ticket.base,
         change=change.commit if change else None,
-        landed=ticket.landed,
         worktree=worktree,
         runs=[run_line(run, spent.get(run.id)) for run in all_runs],
         receipts=[_receipt_line(context, receipt) for receipt in _without_repeats((*proofs, *named, *confirmed))],
@@ -84,11 +78,6 @@ def ticket_page(context: Context, ticket_id: int) -> TicketPage:
             project, ticket, history, _without_repeats((*proofs, *named, *confirmed)), read, changed
         ),
     )
-
-
-def _like_named(spec: TicketSpec) -> dict[str, Any]:
-    values = {name: getattr(spec, name) for name in _SHARED}.items()
-    return {name: list(value) if isinstance(value, tuple) else value for name, value in values}
 
 
 def _conflict_lines(context: Context, ticket: Ticket) -> list[PredictedConflictLine]:
@@ -133,15 +122,4 @@ def _without_repeats(all_receipts: Iterable[Receipt]) -> list[Receipt]:
 
 
 def _receipt_line(context: Context, receipt: Receipt) -> ReceiptLine:
-    return ReceiptLine(
-        name=receipt.name,
-        command=receipt.command,
-        commit=receipt.commit,
-        tree=receipt.tree,
-        verdict=receipt.verdict.value,
-        exit_code=receipt.exit_code,
-        duration=receipt.duration,
-        made_at=receipt.made_at,
-        tail=receipt.tail,
-        output=str(context.data.root / receipt.output) if receipt.output else "",
-    )
+    return shaped(ReceiptLine, receipt, output=str(context.data.root / receipt.output) if receipt.output else "")
