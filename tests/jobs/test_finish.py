@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from legion.domain.runs import Outcome, Run
-from legion.domain.scheduling.claims import Claim
-from legion.domain.scheduling.decide import JobKind
+from legion.domain.scheduling.decide import Claim, JobKind
 from legion.domain.tickets.ticket import ParkReason, Start, State, Ticket, TryAgain, Unpark
 from legion.drivers import EndKind
 from legion.jobs.run import job

@@ -7,7 +7,7 @@ from enum import Enum
 
 import pytest
 
-from legion.service.shared.shapes import shaped
+from legion.service.shared.fragments import shaped
 from legion.wire.lazy import dataclass as shape
 
 

@@ -28,7 +28,7 @@ from legion.jobs.supervise import questions as run_questions
 from legion.jobs.supervise import usage
 from legion.service.agents import hire, mail, plan_approval
 from legion.service.agents.mail import GO_ON
-from legion.service.shared.shapes import shaped
+from legion.service.shared.fragments import shaped
 from legion.service.tickets import dispatch as ticket_cases
 from legion.store.board import projects, questions, tickets
 from legion.store.database.transactions import ReadTransaction, Transaction

@@ -10,7 +10,7 @@ from legion.cli.base.command import CommandCall, command
 from legion.cli.base.output import Cell, Colour, Screen, clock, count, sanitize
 from legion.cli.base.parameters import ticket_argument
 from legion.cli.base.texts import read_text
-from legion.wire.reviews import FindingLine, ReviewLine
+from legion.wire.page_parts import FindingLine, ReviewLine
 from legion.wire.tickets import Action
 
 _COLOURS = {"approve": Colour.GREEN, "changes": Colour.RED, "none": Colour.YELLOW}

@@ -18,10 +18,9 @@ from legion.config.sections.claude import ClaudeSettings
 from legion.config.sections.environment import PersonalEnvironment
 from legion.config.sections.evidence import Acceptance, ModelLadder, ProtectionSettings, QuestionSettings
 from legion.config.sections.limits import BudgetSettings, GovernorSettings, StartSettings
-from legion.config.sections.machine import DaemonSettings, SandboxSettings, WorktreeSettings
+from legion.config.sections.machine import DaemonSettings, RewindSettings, SandboxSettings, WorktreeSettings
 from legion.config.sections.notifications import HookSettings, NotifySettings
 from legion.config.sections.review import ReviewerSettings
-from legion.config.sections.rewind import RewindSettings
 from legion.config.sections.standing import StandingSettings
 from legion.config.sections.watchdog import PersonalWatchdogSettings
 from legion.domain.errors import BadInput, NotFound

@@ -10,7 +10,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from legion.config.base import settings
-from legion.config.base.settings import SettingRule, Unfit, choice, number, setting, text, texts, whole
+from legion.config.base.settings import SettingRule, Unfit, choice, flag, number, setting, text, texts, whole
 
 
 class SandboxMode(Enum):
@@ -187,3 +187,20 @@ class WorktreeSettings:
     def warm(self, parallel: int) -> int:
         """How many trees to keep warm for a project with so many parallel agents."""
         return parallel if self.pool is None else self.pool
+
+
+@dataclass(frozen=True, kw_only=True)
+class RewindSettings:
+    """Which states of an agent's work are kept from call to call."""
+
+    on: bool = field(
+        default=True,
+        metadata=flag(help="Whether the tree is saved after every call of Claude Code that can change it."),
+    )
+    keep: int = field(
+        default=200, metadata=whole(1, 10_000, help="At least this many of the latest states of a run are kept.")
+    )
+    disk_mb: float = field(
+        default=500.0,
+        metadata=number(1, 1_000_000, unit="megabytes", help="Most disk for the kept states of a run."),
+    )

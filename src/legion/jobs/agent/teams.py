@@ -17,7 +17,7 @@ from legion.git.hub.repository import Hub
 from legion.jobs.agent import model_access
 from legion.jobs.context import Context, ProjectContext
 from legion.runner.journal import read_journal
-from legion.store.board import advice, crews, projects
+from legion.store.board import crews, projects
 from legion.store.database.transactions import ReadTransaction
 from legion.store.work import runs, watchdog
 
@@ -117,7 +117,7 @@ def of_ticket(context: Context, ticket: Ticket) -> Crew:
 def advice_for_builder(tx: ReadTransaction, ticket: Ticket) -> tuple[Advice, ...]:
     """The advice for the current builder; after an escalation the newest advice of each role counts."""
     turn = turn_of(ladder.place(ticket))
-    latest = {one.role: one for one in advice.of_ticket(tx, ticket.id) if one.turn <= turn}
+    latest = {one.role: one for one in crews.advice_of(tx, ticket.id) if one.turn <= turn}
     return tuple(latest.values())
 
 
@@ -126,7 +126,7 @@ def at_turn(tx: ReadTransaction, ticket: Ticket, crew: Crew) -> TeamStage:
     if not crew.advisers:
         return crew.builder
     turn = turn_of(ladder.place(ticket))
-    given = [one.role for one in advice.of_ticket(tx, ticket.id) if one.turn == turn]
+    given = [one.role for one in crews.advice_of(tx, ticket.id) if one.turn == turn]
     return crew.missing_adviser(given) or crew.builder
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from legion.domain.checks import CheckResult, Receipt
 from legion.domain.errors import LegionError
 from legion.domain.landing.revert_proof import RevertProof
-from legion.domain.scheduling.claims import Claim
+from legion.domain.scheduling.decide import Claim
 from legion.domain.tickets.attempts import next_try, next_try_after_conflict
 from legion.domain.tickets.ticket import (
     AskReview,

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from legion.domain.checks import CheckResult
 from legion.domain.events import EventKind
-from legion.domain.scheduling.claims import Claim
+from legion.domain.scheduling.decide import Claim
 from legion.jobs.checks import execution
 from legion.jobs.checks.execution import CheckedCommit
 from legion.jobs.checks.job import confirmed

@@ -9,7 +9,7 @@ import time
 from dataclasses import replace
 
 from legion.domain.events import EventKind
-from legion.domain.scheduling.claims import Claim
+from legion.domain.scheduling.decide import Claim
 from legion.domain.tickets.ticket import Park, ParkReason, State, Ticket
 from legion.git.merge.candidates import MergeConflict
 from legion.jobs.checks import held_out

@@ -21,7 +21,7 @@ from legion.domain.review.verdicts import (
     weigh,
 )
 from legion.domain.runs import MOST_GENERATIONS, Outcome, Run
-from legion.domain.scheduling.claims import Claim
+from legion.domain.scheduling.decide import Claim
 from legion.domain.tickets.ticket import Park, ParkReason, State, Step, Ticket
 from legion.jobs.agent.final_message import final_message
 from legion.jobs.agent.model_access import NoModelAccess

@@ -27,7 +27,7 @@ from legion.runner.launch import EndedRun, LostRun
 from legion.runner.spec import RunSpec, write_spec
 from legion.store.board import crews
 from legion.store.database.transactions import Transaction
-from legion.store.work import conversations, runs, usage
+from legion.store.work import runs, usage
 from legion.system import crash
 from legion.system.crash import Point
 
@@ -46,7 +46,7 @@ def start(tx: Transaction, ticket: Ticket) -> Run:
     before = runs.latest(tx, ticket.id, role)
     this_run = runs.start(tx, ticket.id, ticket.attempt, role=role, part=part)
     if ticket.spec.climbs and ladder.begins(ticket) and before is not None and before.attempt < ticket.attempt:
-        conversations.renew(tx, this_run.id)
+        runs.renew_conversation(tx, this_run.id)
     return this_run
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from legion.domain.agents.teams import Advice, RolePart
 from legion.domain.rules import Rule
 from legion.domain.runs import Outcome, Run
-from legion.domain.scheduling.claims import Claim
+from legion.domain.scheduling.decide import Claim
 from legion.domain.tickets.attempts import next_try
 from legion.domain.tickets.ticket import (
     AskReview,
@@ -42,7 +42,7 @@ from legion.jobs.workspace import environment, setup
 from legion.jobs.workspace.save import Saved, branch_name, save, worktree_name
 from legion.runner.launch import EndedRun, LostRun
 from legion.runner.spec import write_spec
-from legion.store.board import advice, tickets
+from legion.store.board import crews, tickets
 from legion.store.database.transactions import Transaction
 from legion.store.work import claims, runs
 from legion.system import crash
@@ -147,7 +147,7 @@ def _record(context: Context, tx: Transaction, claim: Claim, verdict: _Verdict) 
     ticket = tickets.get(tx, claim.subject)
     if verdict.advice is not None:
         # The advice is kept even where a person stopped the ticket meanwhile.
-        advice.give(tx, ticket.project, verdict.advice)
+        crews.give_advice(tx, ticket.project, verdict.advice)
     if ticket.state is not State.WORKING:
         return
     if verdict.advice is not None:

@@ -9,8 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from legion.config.files.project import parse
-from legion.domain.agents.agent import ROOT, Agent
-from legion.domain.agents.claimed_tickets import ClaimedTicket
+from legion.domain.agents.agent import ROOT, Agent, ClaimedTicket
 from legion.domain.agents.mail import MessageKind
 from legion.domain.errors import StateConflict
 from legion.domain.runs import Run

@@ -12,8 +12,7 @@ from dataclasses import dataclass, replace
 from itertools import takewhile
 from pathlib import Path
 
-from legion.domain.agents.agent import Agent
-from legion.domain.agents.claimed_tickets import ClaimedTicket
+from legion.domain.agents.agent import Agent, ClaimedTicket
 from legion.domain.agents.mail import MessageKind
 from legion.domain.errors import StateConflict
 from legion.domain.questions import QuestionKind
@@ -26,7 +25,7 @@ from legion.domain.scheduling.after_turn import (
     RetryTurn,
     after_turn,
 )
-from legion.domain.scheduling.claims import Claim
+from legion.domain.scheduling.decide import Claim
 from legion.domain.scheduling.limit_waits import apart, wakes_at
 from legion.domain.tickets.ticket import AskReview, Fail, Propose, Prove, TryAgain
 from legion.drivers import registry

@@ -28,7 +28,7 @@ from legion.service.agents.claim import READ_ONLY
 from legion.service.agents.listing import AgentLines
 from legion.service.agents.mail import remembered, repeated
 from legion.service.projects import registry as project_cases
-from legion.service.shared.shapes import shaped
+from legion.service.shared.fragments import shaped
 from legion.store.board import projects
 from legion.store.database.transactions import ReadTransaction, Transaction
 from legion.store.staff import agents, mail

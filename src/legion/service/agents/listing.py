@@ -19,9 +19,7 @@ from legion.jobs.agent.mail_prompt import name_of
 from legion.jobs.background.watchdog import describe_run
 from legion.jobs.context import Context
 from legion.runner.journal import read_tail
-from legion.service.shared.fragments import moment, run_line, usage_line
-from legion.service.shared.model_silence import silence
-from legion.service.shared.shapes import shaped
+from legion.service.shared.fragments import moment, run_line, shaped, silence, usage_line
 from legion.store.board import projects
 from legion.store.database.transactions import ReadTransaction
 from legion.store.staff import agents as store

@@ -13,7 +13,7 @@ from legion.jobs.agent import teams
 from legion.jobs.context import Context, ProjectContext
 from legion.jobs.landing import upstream
 from legion.service.projects import registry as project_cases
-from legion.service.shared.shapes import shaped
+from legion.service.shared.fragments import shaped
 from legion.system import files as disk
 from legion.wire.projects import Done
 from legion.wire.teams import DefinitionText, RoleLine, RolePage, Roles, SaveDefinition, TeamLine, TeamPage, Teams

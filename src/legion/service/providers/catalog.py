@@ -19,8 +19,7 @@ from typing import Protocol
 
 from legion.config.files import providers as config
 from legion.config.files.project import parse
-from legion.config.files.provider_templates import TEMPLATES, ProviderTemplate
-from legion.config.files.providers import ProviderApi, ProviderAuth, ProviderConfig
+from legion.config.files.providers import TEMPLATES, ProviderApi, ProviderAuth, ProviderConfig, ProviderTemplate
 from legion.domain.errors import BadInput, LegionError, NotAllowed, NotFound, StateConflict
 from legion.domain.scheduling.usage import ProviderLimit
 from legion.gateway.access.provider import NO_KEY, Provider
@@ -31,7 +30,7 @@ from legion.jobs.context import Context
 from legion.jobs.scheduling import provider_waits
 from legion.jobs.supervise import usage as run_usage
 from legion.service.projects import registry as project_cases
-from legion.service.shared.shapes import shaped
+from legion.service.shared.fragments import shaped
 from legion.store.work import runs, usage
 from legion.system import files
 from legion.wire.projects import Done

@@ -18,7 +18,7 @@ from legion.jobs.agent import model_access
 from legion.jobs.context import Context
 from legion.service.providers import catalog
 from legion.service.providers.probe import error_text
-from legion.service.shared.shapes import shaped
+from legion.service.shared.fragments import shaped
 from legion.wire.projects import Done
 from legion.wire.providers import Models, ModelsOf, RemoveRoute, RouteLine, Routes, SetRoute
 

@@ -15,8 +15,8 @@ from legion.domain.tickets.ticket import Ticket
 from legion.jobs.agent import teams
 from legion.jobs.agent.spec import NoProgram, choose_program
 from legion.jobs.context import Context, ProjectContext
-from legion.service.shared.shapes import shaped
-from legion.store.board import advice
+from legion.service.shared.fragments import shaped
+from legion.store.board import crews
 from legion.store.board import crews as stored
 from legion.wire.teams import AdviceLine, CrewLine, StageLine
 from legion.wire.tickets import NewTicket
@@ -76,7 +76,7 @@ def crew_line(context: Context, project: ProjectContext, ticket: Ticket, all_run
         return None
     crew = teams.of_ticket(context, ticket)
     with context.store.read() as tx:
-        given = advice.of_ticket(tx, ticket.id)
+        given = crews.advice_of(tx, ticket.id)
     return CrewLine(
         team=crew.team,
         stages=[_stage(stage, ticket, all_runs) for stage in crew.stages],

@@ -12,11 +12,11 @@ from legion.domain.rules import Rule
 from legion.domain.tickets.ticket import AskReview, ParkReason, State, Ticket, Unpark
 from legion.jobs.attempts import review_rounds
 from legion.jobs.context import Context
-from legion.service.shared.shapes import shaped
+from legion.service.shared.fragments import shaped
 from legion.service.tickets import dispatch as cases
 from legion.store.board import questions, tickets, verdicts
 from legion.store.database.transactions import Transaction
-from legion.wire.reviews import CriterionLine, FindingLine, ReviewLine
+from legion.wire.page_parts import CriterionLine, FindingLine, ReviewLine
 from legion.wire.tickets import Acted
 
 _WHY = "a person asked for it"

@@ -15,7 +15,7 @@ from legion.domain.tickets.evidence import Backing
 from legion.domain.tickets.ticket import State, Ticket
 from legion.jobs.checks import approvals
 from legion.jobs.context import ProjectContext
-from legion.service.shared.shapes import shaped
+from legion.service.shared.fragments import shaped
 from legion.store.board import receipts as store
 from legion.store.database.transactions import ReadTransaction
 from legion.wire.page_parts import EvidenceLine, ReversalLine, UnprovenLine, WeakeningLine

@@ -7,7 +7,7 @@ from legion.config.files.project import FILE
 from legion.domain.runs import seated
 from legion.jobs.context import Context
 from legion.service.projects import registry
-from legion.service.shared.shapes import shaped
+from legion.service.shared.fragments import shaped
 from legion.store.board import tickets
 from legion.system.files import tree_size
 from legion.wire.projects import Config, SettingLine, WorktreeLine, WorktreeList

@@ -18,8 +18,7 @@ from legion.domain.tickets.ticket import State
 from legion.jobs.context import Context
 from legion.service.projects import registry as project_cases
 from legion.service.projects import trust
-from legion.service.shared.fragments import usage_line
-from legion.service.shared.shapes import shaped
+from legion.service.shared.fragments import shaped, usage_line
 from legion.service.views.ticket_line import TicketLines, describe_backoff, pending_backoffs
 from legion.store import events
 from legion.store.board import projects, questions, tickets

@@ -3,25 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from pathlib import Path
 
 from legion.domain.agents.agent import Planning
 from legion.domain.checks import Receipt
 from legion.domain.events import Event, EventKind
+from legion.domain.runs import Run
 from legion.domain.scheduling.usage import total
 from legion.domain.tickets.ticket import Ticket
 from legion.jobs.context import Context, ProjectContext
+from legion.jobs.workspace import environment, quota, slots
+from legion.jobs.workspace.environment import HookRun
 from legion.jobs.workspace.save import worktree_name
 from legion.service import questions as question_cases
-from legion.service.shared.fragments import event_line, run_line, usage_line
-from legion.service.shared.shapes import shaped
+from legion.service.shared.fragments import event_line, run_line, shaped, usage_line
 from legion.service.tickets import crews, review
 from legion.service.views import evidence
-from legion.service.views.environment import environment_line
 from legion.service.views.ticket_line import TicketLines, predicted_conflicts
 from legion.store import events
 from legion.store.board import plan_approvals, projects, questions, receipts, tickets, verdicts
 from legion.store.work import runs, usage
-from legion.wire.page_parts import PredictedConflictLine
+from legion.wire.page_parts import CommandLine, EnvironmentLine, PredictedConflictLine
 from legion.wire.tickets import ReceiptLine, TicketPage
 
 
@@ -123,3 +125,36 @@ def _without_repeats(all_receipts: Iterable[Receipt]) -> list[Receipt]:
 
 def _receipt_line(context: Context, receipt: Receipt) -> ReceiptLine:
     return shaped(ReceiptLine, receipt, output=str(context.data.root / receipt.output) if receipt.output else "")
+
+
+_MOST_COUNTED = 100_000
+"""More are not counted, because a person waits for the page."""
+
+
+def environment_line(context: Context, latest: Run | None, worktree: str | None) -> EnvironmentLine | None:
+    """None before the first run."""
+    if latest is None:
+        return None
+    slot = slots.held(context, latest)
+    record = environment.read_record(context, latest)
+    temp = slots.temp(context, latest.seat)
+    tree_size = quota.measure((Path(worktree),) if worktree else (), most=_MOST_COUNTED)
+    temp_size = quota.measure((temp,), most=_MOST_COUNTED)
+    return EnvironmentLine(
+        run=latest.id,
+        slot=slot.number if slot else None,
+        ports=list(slot.ports) if slot else [],
+        listening=list(slots.listening(slot.ports)) if slot else [],
+        temp=str(temp) if temp.exists() else None,
+        temp_bytes=temp_size.bytes,
+        worktree_bytes=tree_size.bytes,
+        all_counted=tree_size.whole and temp_size.whole,
+        limit_bytes=quota.limit(context, latest),
+        up=_command_line(record.up_result),
+        down=_command_line(record.down_result),
+        notes=list(record.notes),
+    )
+
+
+def _command_line(ran: HookRun | None) -> CommandLine | None:
+    return None if ran is None else shaped(CommandLine, ran)

@@ -7,7 +7,7 @@ from legion.domain.scheduling.usage import UsageBy, UsageSlice, report, summed
 from legion.jobs.context import Context
 from legion.jobs.supervise.usage import day_of
 from legion.service.projects import registry as project_cases
-from legion.service.shared.shapes import shaped
+from legion.service.shared.fragments import shaped
 from legion.store.work import usage
 from legion.wire.tickets import UsageLine
 from legion.wire.usage import UsageReport, UsageShare
