@@ -199,7 +199,7 @@ def test_a_board_and_a_living_run_of_an_earlier_commit_are_taken_over(old: OldSi
     assert landed.usage is not None
     assert landed.usage.input + landed.usage.cache_read + landed.usage.cache_write > 20_000
     assert failed.ticket.reason == "gave up after 1 attempt: checks failed: `sh check.sh`"
-    assert [one.verdict for one in failed.receipts] == ["red", "red"]
+    assert {one.verdict for one in failed.receipts} == {"red"}
     assert [(one.id, one.kind, one.choices) for one in asking.questions] == [(1, "change", ["yes", "no"])]
     assert (waiting.ticket.after, waiting.ticket.priority, waiting.labels) == ([4], 1, ["shelf"])
 
@@ -213,7 +213,6 @@ def test_a_board_and_a_living_run_of_an_earlier_commit_are_taken_over(old: OldSi
     assert client.usage(project.cwd, "agent").total.usage.usd > 0.1
 
     gate.open()
-    gate.close()
     assert project.until(4, "done").ticket.attempt == 1
     assert project.until(7, "done").ticket.attempt == 1
     assert (old.gates / "starts").read_text() == "4 1\n", "its program was started once, by the old runner"
@@ -224,3 +223,4 @@ def test_a_board_and_a_living_run_of_an_earlier_commit_are_taken_over(old: OldSi
     texts_now = [(project.repository.root / name).read_text() for name in ("living.txt", "slow.txt", "guarded.txt")]
     assert texts_now == ["living\n", "slow\n", "two\n"]
     assert old.squad.end() == 0
+    gate.close()
