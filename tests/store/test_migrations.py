@@ -36,7 +36,7 @@ from legion.domain.tickets.spec import ReviewPolicy
 from legion.domain.tickets.ticket import ParkReason, State
 from legion.domain.watchdog.diagnosis import WatchdogStep
 from legion.store import events, snapshot
-from legion.store.board import advice, crews, landings, projects, questions, receipts, tickets, verdicts
+from legion.store.board import crews, landings, projects, questions, receipts, tickets, verdicts
 from legion.store.database import schema
 from legion.store.database.errors import StoreTooNew
 from legion.store.database.migrations import SHIPPED, Migration, parse
@@ -160,7 +160,7 @@ def team(tx: Transaction) -> None:
     crew = crews.get(tx, kept.spec.crew)
     assert [stage.key for stage in crew.stages] == ["lead-advise", "engineer"]
     assert (crew.rounds, crew.advisers[0].tools) == (2, frozenset({"Read"}))
-    assert [one.text for one in advice.of_ticket(tx, 1)] == ["Begin small."]
+    assert [one.text for one in crews.advice_of(tx, 1)] == ["Begin small."]
     assert crews.get(tx, plain.spec.crew) == PLAIN
     assert crews.get(tx, crews.keep(tx, crew)) == crew
     assert crews.keep(tx, crew) == crews.keep(tx, crew)
