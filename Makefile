@@ -33,12 +33,12 @@ quick: $(DEV) ## the tests that need no daemon and no agent program
 	$(PYTEST) -q -m "not soak and not program and not slow" --hypothesis-profile=quick
 
 test: check ## check, then every test but the long loops (LEGION_SEED=N repeats a run)
-	@tools/system-packages.sh bubblewrap postgresql
+	@tools/system-packages.sh bubblewrap postgresql chromium
 	@$(COMPILE)
 	$(PYTEST) || $(AGAIN)
 
 durations: $(DEV) ## every test, and the slowest of them into tests/DURATIONS.txt
-	@tools/system-packages.sh bubblewrap postgresql
+	@tools/system-packages.sh bubblewrap postgresql chromium
 	@$(COMPILE)
 	$(BIN)/python tools/durations.py
 
@@ -50,7 +50,7 @@ check: $(DEV) ## format, lint, types, import layers
 	$(BIN)/pytest -q tests/house/test_shape.py tests/house/test_imports.py tests/house/test_language.py tests/house/test_tracked_files.py
 
 soak: $(DEV) ## every test, the long loops in full
-	@tools/system-packages.sh bubblewrap postgresql
+	@tools/system-packages.sh bubblewrap postgresql chromium
 	@$(COMPILE)
 	$(PYTEST) -m "" --timeout=3600
 

@@ -7,6 +7,7 @@ set -eu
 present() {
     case $1 in
     bubblewrap) command -v bwrap >/dev/null ;;
+    chromium) command -v chromium >/dev/null || command -v chromium-browser >/dev/null ;;
     postgresql) ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || command -v initdb >/dev/null ;;
     *) dpkg -s "$1" >/dev/null 2>&1 ;;
     esac

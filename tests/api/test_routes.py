@@ -34,6 +34,7 @@ from legion.wire.table import Operation
 from legion.wire.teams import SaveDefinition
 from legion.wire.tickets import Dispatch, NewTicket, RewindTo, SetRecording
 from legion.wire.tools import ToolCall
+from legion.wire.web import OfferDevice, OpenWeb, RevokeDevice
 from tests.api.serving import TOKEN, Served
 
 
@@ -70,6 +71,9 @@ BODIES: dict[str, object] = {
     "remove_route": RemoveRoute(model="claude-*"),
     "try_provider": TryProvider(name="anthropic"),
     "use_tool": ToolCall(),
+    "offer_device": OfferDevice(),
+    "revoke_device": RevokeDevice(),
+    "open_web": OpenWeb(host="127.0.0.2"),
 }
 REFUSED = {
     "trust": BadInput,
@@ -99,6 +103,9 @@ REFUSED = {
     "finish_login": NotFound,
     "try_provider": NotFound,
     "use_tool": NotFound,
+    "web_addresses": BadInput,
+    "open_web": BadInput,
+    "close_web": BadInput,
 }
 """What is not possible on a board with one landed ticket and one idle agent; all else answers."""
 
@@ -220,7 +227,7 @@ def raw(
 BIG = 10**30
 BAD_REQUESTS: list[tuple[str, str, object, int, str]] = [
     ("GET", "/v1/nothing", None, 404, "no GET /v1/nothing"),
-    ("GET", "/", None, 404, "openapi"),
+    ("GET", "/v1", None, 404, "openapi"),
     ("PUT", "/v1/status", None, 405, "not possible"),
     ("GET", "/v1/tickets/x", None, 422, "`id`"),
     ("GET", "/v1/tickets/0", None, 422, "`id`"),

@@ -19,19 +19,7 @@ from legion.cli.base import shapes
 from legion.cli.base.command import COMMON
 from legion.cli.tickets.plan_file import read_plan
 from legion.demo import report, summary
-from legion.wire import (
-    agents,
-    history,
-    mail,
-    page_parts,
-    projects,
-    providers,
-    questions,
-    reviews,
-    teams,
-    tickets,
-    usage,
-)
+from legion.wire import agents, history, mail, page_parts, projects, providers, questions, teams, tickets, usage
 from tests.support.codebase import ROOT
 from tests.support.documents import table
 
@@ -157,7 +145,6 @@ SHAPES = (
     mail,
     questions,
     providers,
-    reviews,
     usage,
     history,
     page_parts,

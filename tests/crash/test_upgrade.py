@@ -17,8 +17,11 @@ from legion.drivers import EndKind
 from legion.runner import control, launch
 from legion.runner.journal import read_journal
 from legion.runner.launch import EndedRun, FreshRun, Launcher, LivingRun
+from legion.wire.mail import ReadMail
+from legion.wire.questions import AnswerQuestion
 from legion.wire.tickets import Action
 from tests.crash import invariants
+from tests.crash.old_site import OldSite
 from tests.crash.squads import PATIENCE, Gate, Site, site
 
 V1 = Path(__file__).with_name("data") / "v1"
@@ -171,3 +174,53 @@ def test_agents_started_by_the_last_release_are_ended_by_the_next(here: Site, ne
     project.squad.client.stop(ticket, Action())
     invariants.wait_until_gone([program])
     project.until(ticket, "stopped")
+
+
+@pytest.fixture
+def old(tmp_path: Path) -> Iterator[OldSite]:
+    one = OldSite(tmp_path)
+    yield one
+    one.squad.close()
+
+
+def test_a_board_and_a_living_run_of_an_earlier_commit_are_taken_over(old: OldSite):
+    gate = Gate(old.gates, "gate")
+    old.start_runner()
+    gate.wait()
+    old.squad.start()
+    project, client = old.project, old.squad.client
+
+    landed, failed, asking, living, waiting, stopped = (project.ticket(id) for id in (1, 2, 3, 4, 5, 6))
+    states = [page.ticket.state for page in (landed, failed, asking, living, waiting, stopped)]
+    assert states == ["done", "failed", "parked", "working", "queued", "stopped"]
+    assert [(run.outcome, run.detail) for run in landed.runs] == [("finished", "The agent says that it is through")]
+    assert [one.verdict for one in landed.receipts] == ["green"]
+    assert [one.criterion for one in landed.evidence] == ["A greeting exists"]
+    assert landed.usage is not None
+    assert landed.usage.input + landed.usage.cache_read + landed.usage.cache_write > 20_000
+    assert failed.ticket.reason == "gave up after 1 attempt: checks failed: `sh check.sh`"
+    assert {one.verdict for one in failed.receipts} == {"red"}
+    assert [(one.id, one.kind, one.choices) for one in asking.questions] == [(1, "change", ["yes", "no"])]
+    assert (waiting.ticket.after, waiting.ticket.priority, waiting.labels) == ([4], 1, ["shelf"])
+
+    (keeper,) = client.agents(True).agents
+    assert (keeper.name, keeper.role, keeper.waiting) == ("keeper", "watcher", 1)
+    assert keeper.doing == "it waits for the end of the quiet hours"
+    texts = [(one.kind, one.delivery, one.text) for one in client.mail(ReadMail(agent="keeper", all=True)).messages]
+    assert ("tell", "heard", "Count the shelves.") in texts
+    assert ("result", "waiting", "Counted: 3.") in texts
+    assert texts[-1] == ("tell", "waiting", "Count them again.")
+    assert client.usage(project.cwd, "agent").total.usage.usd > 0.1
+
+    gate.open()
+    assert project.until(4, "done").ticket.attempt == 1
+    assert project.until(7, "done").ticket.attempt == 1
+    assert (old.gates / "starts").read_text() == "4 1\n", "its program was started once, by the old runner"
+    client.answer(1, AnswerQuestion(choice="yes"))
+    project.until(3, "done")
+    assert project.state(5) == "queued"
+    project.collect()
+    texts_now = [(project.repository.root / name).read_text() for name in ("living.txt", "slow.txt", "guarded.txt")]
+    assert texts_now == ["living\n", "slow\n", "two\n"]
+    assert old.squad.end() == 0
+    gate.close()

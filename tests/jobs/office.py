@@ -20,8 +20,7 @@ from legion.domain.agents import agent as rules
 from legion.domain.agents.agent import ROOT, Agent
 from legion.domain.agents.mail import Delivery, Message
 from legion.domain.runs import Outcome, Run
-from legion.domain.scheduling.claims import Claim
-from legion.domain.scheduling.decide import JobKind, StartJob, decide
+from legion.domain.scheduling.decide import Claim, JobKind, StartJob, decide
 from legion.domain.scheduling.usage import Spending, Usage
 from legion.jobs.agent import mail_prompt
 from legion.jobs.context import Context
@@ -135,19 +134,14 @@ class Office:
 
     def end_turn(self, number: int, outcome: Outcome) -> None:
         agent, run = self.turn(number)
-        project_context = self.context.project_context(self.project)
+        project = self.context.project(self.project)
         job.conclude(
-            self.context,
-            project_context,
-            self.claims.pop(number),
-            agent,
-            run,
-            TurnEnd(outcome=outcome, detail="so it went"),
+            self.context, project, self.claims.pop(number), agent, run, TurnEnd(outcome=outcome, detail="so it went")
         )
 
     def prompts(self, agent: Agent) -> Iterator[str]:
         """Everything that the conversation holds, in order."""
-        state = delivery.state_folder(self.context.project_context(self.project), f"agent-{agent.number}")
+        state = delivery.state_folder(self.context.project(self.project), f"agent-{agent.number}")
         for path in state.glob("claude/projects/*/*"):
             for line in path.read_text().splitlines():
                 entry = json.loads(line)
@@ -161,7 +155,7 @@ class Office:
         return [id for prompt in self.prompts(agent) for id in _MARK.findall(prompt)]
 
     def write(self, run: Run, entry: dict[str, object]) -> None:
-        folder = delivery.state_folder(self.context.project_context(self.project), run.seat) / "claude/projects/here"
+        folder = delivery.state_folder(self.context.project(self.project), run.seat) / "claude/projects/here"
         folder.mkdir(parents=True, exist_ok=True)
         with (folder / f"{run.conversation}.jsonl").open("a") as file:
             file.write(json.dumps(entry) + "\n")

@@ -45,8 +45,8 @@ class Landing:
             projects.save(tx, replace(known, config_text="", common_dir=str(self.theirs.root / ".git")))
 
     @property
-    def project_context(self) -> ProjectContext:
-        return self.office.context.project_context(self.office.project)
+    def project(self) -> ProjectContext:
+        return self.office.context.project(self.office.project)
 
     def change(self, files: dict[str, str]) -> Change:
         self.theirs.git("checkout", "-q", "--detach", self.base)
@@ -69,10 +69,10 @@ class Landing:
     def land(self, *numbers: int) -> None:
         speculation = Speculation(self.office.context, MergeQueue(self.office.context, self.office.project))
         batch = [self.read(number) for number in numbers]
-        Batch(self.office.context, self.project_context, batch, with_upstream=False).land(speculation, frozenset())
+        Batch(self.office.context, self.project, batch, with_upstream=False).land(speculation, frozenset())
 
     def concern(self, change: Change) -> approvals.ApprovalConcern | None:
-        return approvals.concern(self.office.context, self.project_context, self.ticket(change), change)
+        return approvals.concern(self.office.context, self.project, self.ticket(change), change)
 
 
 @pytest.fixture
@@ -92,17 +92,17 @@ def test_a_bare_repository_of_plain_files_is_asked_about_also_where_protection_i
     off = replace(user, protection=ProtectionSettings(mode=GuardMode.OFF))
     context = replace(landing.office.context, settings=CurrentSettings(off))
     change = landing.change({**BARE, **PARTS})
-    assert approvals.concern(context, landing.project_context, landing.ticket(change), change) is not None
+    assert approvals.concern(context, landing.project, landing.ticket(change), change) is not None
     assert landing.concern(landing.change({"src/objects/a": "", "src/refs/b": "", "src/config": ""})) is None
 
 
 def test_the_question_is_another_one_where_the_content_is(landing: Landing):
     first, same = (landing.ticket(landing.change({**BARE, **PARTS})) for _ in range(2))
     other = landing.change({**BARE, **PARTS, "docs2/hooks/post-checkout": "touch y\n"})
-    context, project_context = landing.office.context, landing.project_context
+    context, project = landing.office.context, landing.project
     assert first.change is not None
     assert same.change is not None
-    asked = [approvals.concern(context, project_context, first, one) for one in (first.change, same.change, other)]
+    asked = [approvals.concern(context, project, first, one) for one in (first.change, same.change, other)]
     keys = [about.key for about in asked if about is not None]
     assert keys[0] == keys[1] != keys[2]
 
@@ -132,7 +132,7 @@ def test_a_git_folder_under_another_systems_name_goes_back_to_the_agent(landing:
         ticket = tickets.move(tx, ticket.id, Start(landing.base))
     tree = landing.hub.tree_of(change.commit)
     saved = Saved(commit=change.commit, tree=tree, changed=True, nested=(), left_out=())
-    step = outcome.judge_change(landing.office.context, landing.project_context, ticket, saved, ())
+    step = outcome.judge_change(landing.office.context, landing.project, ticket, saved, ())
     assert isinstance(step, TryAgain)
     assert "it holds files that cannot land (sub/" in step.reason
     assert "takes this name for its own .git" in step.feedback

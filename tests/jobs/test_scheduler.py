@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from legion.domain.scheduling.claims import Claim
-from legion.domain.scheduling.decide import JobKind
+from legion.domain.scheduling.decide import Claim, JobKind
 from legion.jobs.scheduling.scheduler import Scheduler, UnreleasedClaims
 from legion.service.views import doctor, status
 from legion.store.board import projects

@@ -9,8 +9,7 @@ from sqlalchemy import insert
 from sqlalchemy.exc import IntegrityError
 
 from legion.domain.errors import StateConflict
-from legion.domain.scheduling.claims import Claim
-from legion.domain.scheduling.decide import JobKind
+from legion.domain.scheduling.decide import Claim, JobKind
 from legion.store.database import schema
 from legion.store.database.errors import StaleClaim
 from legion.store.database.transactions import Store

@@ -36,12 +36,12 @@ from legion.domain.tickets.spec import ReviewPolicy
 from legion.domain.tickets.ticket import ParkReason, State
 from legion.domain.watchdog.diagnosis import WatchdogStep
 from legion.store import events, snapshot
-from legion.store.board import advice, crews, landings, projects, questions, receipts, tickets, verdicts
+from legion.store.board import crews, landings, projects, questions, receipts, tickets, verdicts
 from legion.store.database import schema
 from legion.store.database.errors import StoreTooNew
 from legion.store.database.migrations import SHIPPED, Migration, parse
 from legion.store.database.transactions import Store, Transaction
-from legion.store.staff import agents, mail
+from legion.store.staff import agents, devices, mail
 from legion.store.work import claims, idempotency, runs, usage, watchdog
 from legion.system.crash import Point
 from tests.store.making import add_project, add_ticket, data_of, dies_at, migrate_with_data
@@ -160,7 +160,7 @@ def team(tx: Transaction) -> None:
     crew = crews.get(tx, kept.spec.crew)
     assert [stage.key for stage in crew.stages] == ["lead-advise", "engineer"]
     assert (crew.rounds, crew.advisers[0].tools) == (2, frozenset({"Read"}))
-    assert [one.text for one in advice.of_ticket(tx, 1)] == ["Begin small."]
+    assert [one.text for one in crews.advice_of(tx, 1)] == ["Begin small."]
     assert crews.get(tx, plain.spec.crew) == PLAIN
     assert crews.get(tx, crews.keep(tx, crew)) == crew
     assert crews.keep(tx, crew) == crews.keep(tx, crew)
@@ -183,6 +183,11 @@ def plan(tx: Transaction) -> None:
     assert tx.execute(schema.plans.select()).one().why == "Handles first."
 
 
+def device(tx: Transaction) -> None:
+    (known,) = devices.accepted(tx)
+    assert (known.name, known.read_only, known.seen_at) == ("phone", True, 1801.0)
+
+
 KEPT: dict[str, Callable[[Transaction], None]] = {
     "first": first_board,
     "models": costs_and_questions,
@@ -196,6 +201,7 @@ KEPT: dict[str, Callable[[Transaction], None]] = {
     "liveness": watchdog_steps,
     "rewinds": rewind,
     "plans": plan,
+    "devices": device,
 }
 """What the data of each step still says in the present schema, by the step's name."""
 

@@ -24,10 +24,11 @@ def _requests(open_to: tuple[OpenTo, ...]) -> Iterator[str]:
     yield from _NO_OPERATIONS
     for row in (*OPERATIONS.values(), *rows(OrchestrateOperations).values()):
         if row.open_to in open_to:
-            yield f"{row.method} {_pattern(row)}"
+            yield f"{row.method} {pattern(row)}"
 
 
-def _pattern(row: Operation) -> str:
+def pattern(row: Operation) -> str:
+    """A regular expression for the paths of the row's requests."""
     return row.path.format(**{one.name: _IN_PATH.get(str(one.annotation), _NAME) for one in row.in_path})
 
 

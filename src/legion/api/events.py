@@ -9,7 +9,7 @@ import json
 import threading
 import time
 from collections import Counter
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from functools import partial
 from typing import Annotated
 
@@ -18,6 +18,7 @@ from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import Response, StreamingResponse
 from starlette.types import Receive, Scope, Send
 
+from legion.api import devices
 from legion.api.long_polls import Waiters
 from legion.api.problems import answer
 from legion.api.routes import BIGGEST, FOLDER, caller_of, refuse_unusable
@@ -91,15 +92,31 @@ async def events(
     if not streams.open(caller.id):
         why = f"{caller.id} has {streams.most} streams of events open, which is the most; close one and try again."
         return answer(Retryable(why), 429)
-    lines = stream(service, request.app.state.stream_waiters, start, cwd, ticket, heartbeat=request.app.state.heartbeat)
+    lines = stream(
+        service,
+        request.app.state.stream_waiters,
+        start,
+        cwd,
+        ticket,
+        heartbeat=request.app.state.heartbeat,
+        may_read=partial(devices.is_still_in, callers, request.scope),
+    )
     return _EventResponse(lines, streams, caller.id)
 
 
 async def stream(
-    service: Service, waiters: Waiters, after: int, cwd: str | None, ticket: int | None, *, heartbeat: float
+    service: Service,
+    waiters: Waiters,
+    after: int,
+    cwd: str | None,
+    ticket: int | None,
+    *,
+    heartbeat: float,
+    may_read: Callable[[], bool],
 ) -> AsyncIterator[str]:
+    """`may_read` is asked before each part: revoking a device ends what it reads."""
     yield ": Legion's events\n\n"
-    while True:
+    while await run_in_threadpool(may_read):
         every = await run_in_threadpool(service.events, after, AT_ONCE)
         if every:
             wanted = every

@@ -15,6 +15,7 @@ from typing import Any, NoReturn
 from fastapi.concurrency import run_in_threadpool
 
 from legion import __version__
+from legion.api import devices, page
 from legion.api.allowed import CALLER, may_call
 from legion.api.problems import problem_body
 from legion.service.entry.callers import CallerRegistry
@@ -28,7 +29,7 @@ Send = Callable[[Message], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 MOST_BODY_BYTES = 32 * 1024 * 1024
-OPEN_PATHS = frozenset({"/health"})
+OPEN_PATHS = frozenset({"/health", *page.OPEN_PATHS})
 SESSION = b"legion-session"
 """The header with the caller's id as the client knows it. It proves nothing; it must not contradict the token."""
 
@@ -79,7 +80,7 @@ class Guard:
         send = _with_headers(send)
         try:
             self._check_origin(scope)
-            if scope["path"] not in OPEN_PATHS:
+            if scope["path"] not in OPEN_PATHS and not scope["path"].startswith(page.FOLDER):
                 scope[CALLER] = await self._caller(scope)
             receive = await self._read_body(scope, receive)
         except GuardRefusal as refusal:
@@ -107,6 +108,8 @@ class Guard:
         """The caller, by the token alone."""
         headers: list[tuple[bytes, bytes]] = scope["headers"]
         values = [value for name, value in headers if name == b"authorization"]
+        if not values and (secret := devices.secret_in(headers)):
+            return await self._device(scope, secret)
         scheme, _, given = (values[0] if len(values) == 1 else b"").partition(b" ")
         given = given.strip() if scheme.lower() == b"bearer" else b""
         if hmac.compare_digest(given, self.token):
@@ -125,6 +128,20 @@ class Guard:
             why = f"{asked[:200]} is not open to agents; ask a person with legion-ask if you need it."
             await self._forbid(caller, asked, why)
         return caller
+
+    async def _device(self, scope: Scope, secret: str) -> Caller:
+        """The person, at a browser that was let in. A browser sends its cookie for any page, so more is asked for."""
+        headers: list[tuple[bytes, bytes]] = scope["headers"]
+        if not devices.sent_by_the_page(headers):
+            raise GuardRefusal(403, NotAllowed("Only Legion's own page may use this browser's cookie."))
+        try:
+            device = await run_in_threadpool(self.callers.device, secret, host=devices.host_of(headers))
+        except NotAllowed as unknown:
+            raise GuardRefusal(401, unknown, [devices.forget(headers)]) from None
+        if why := devices.fault(device, scope["method"], scope["path"], scheme=scope.get("scheme", "http")):
+            raise GuardRefusal(403, NotAllowed(why))
+        scope[devices.DEVICE] = device
+        return PERSON
 
     async def _forbid(self, caller: Caller, asked: str, why: str) -> NoReturn:
         await run_in_threadpool(self.callers.refused, caller, asked[:200], why)
@@ -178,7 +195,9 @@ def _replay(body: bytes, receive: Receive) -> Receive:
 def _with_headers(send: Send) -> Send:
     async def sending(message: Message) -> None:
         if message["type"] == "http.response.start":
-            message["headers"] = [*message.get("headers", []), *_HEADERS_OF_EVERY_ANSWER]
+            headers = list(message.get("headers", []))
+            named = {name for name, _ in headers}
+            message["headers"] = headers + [one for one in _HEADERS_OF_EVERY_ANSWER if one[0] not in named]
         await send(message)
 
     return sending

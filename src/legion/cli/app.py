@@ -70,6 +70,7 @@ SECTIONS: dict[str, dict[str, CommandEntry]] = {
         "done": CommandEntry("board.done", "done", "A summary of the work since your last collect."),
         "usage": CommandEntry("board.usage", "usage", "Costs: tokens, money, time, waste."),
         "wait": CommandEntry("tickets.wait", "wait", "Wait until tickets have ended."),
+        "web": CommandEntry("system.web", "web", "The same in a browser, also on a phone."),
         "worktrees": CommandEntry("project.doctor", "worktrees", "The worktrees of agents, and the trash."),
     },
     "Legion itself": {

@@ -24,6 +24,7 @@ from legion.config.files.current import CurrentSettings
 from legion.config.files.user import UserConfig
 from legion.config.sections.machine import SandboxMode
 from legion.daemon import listener as addresses
+from legion.daemon.page_server import PageServer
 from legion.domain.errors import LegionError, NotAllowed, Retryable, StateConflict
 from legion.jobs.background.housekeeping import Housekeeper, end_left_over_commands
 from legion.jobs.backup import restore
@@ -116,9 +117,16 @@ def _serve(port: int | None, host: str | None, data: DataDir, announce: Callable
                 sandbox=context.sandbox.why,
                 sandbox_missing=not context.sandbox.works,
             )
-            service = Service(context, news, daemon=daemon, end=end)
+            page = PageServer(
+                data,
+                lambda token, hosts: make_app(callers, token=token, hosts=hosts),
+                local=tools.removesuffix(PATH),
+            )
+            service = Service(context, news, daemon=daemon, end=end, web_server=page)
             secret = addresses.token(data)
-            app = make_app(CallerRegistry(context, service, news), token=secret, hosts=(*LOOPBACK, host))
+            callers = CallerRegistry(context, service, news)
+            app = make_app(callers, token=secret, hosts=(*LOOPBACK, host))
+            page.reopen()
             local = addresses.on_socket(data.socket)
 
             def greet(url: str) -> None:
@@ -135,6 +143,7 @@ def _serve(port: int | None, host: str | None, data: DataDir, announce: Callable
             try:
                 server.run(sockets=sockets)
             finally:
+                page.stop()
                 news.close()
                 data.daemon_record.unlink(missing_ok=True)
                 data.socket.unlink(missing_ok=True)

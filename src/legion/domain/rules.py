@@ -209,6 +209,8 @@ FACTS = frozenset(
             EventKind.REVIEW_GIVEN,
             EventKind.COLLECTED,
             EventKind.REFUSED,
+            EventKind.DEVICE_ADDED,
+            EventKind.DEVICE_REVOKED,
             EventKind.REBUILT,
         ),
     }

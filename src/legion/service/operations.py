@@ -10,7 +10,7 @@ from legion.config.files.teams import DefinitionKind
 from legion.domain.agents.agent import ROOT
 from legion.jobs.context import Context
 from legion.jobs.supervise import usage as spending
-from legion.service import questions
+from legion.service import questions, web
 from legion.service.agents import claim as claiming
 from legion.service.agents import hire as hiring
 from legion.service.agents import listing, plan_approval
@@ -48,6 +48,7 @@ from legion.wire.table import TicketIds
 from legion.wire.teams import DefinitionText, SaveDefinition
 from legion.wire.tickets import Acted, Action, Cassette, Dispatch, Dispatched, EventLine, LogText, TicketPage
 from legion.wire.usage import UsageReport, WorkSummary
+from legion.wire.web import OpenWeb, WebAddresses
 
 P = ParamSpec("P")
 Answer = TypeVar("Answer")
@@ -100,8 +101,10 @@ class Service(Operations):
         daemon: DaemonLine,
         end: Callable[[], None],
         caller: Caller = PERSON,
+        web_server: web.WebServer | None = None,
     ) -> None:
         self.context = context
+        self._web_server = web_server
         self.caller = caller
         self._news = news
         self._daemon = daemon
@@ -261,6 +264,20 @@ class Service(Operations):
     remove_route = _use_case(routing.remove_route)
     models = _use_case(routing.models)
     try_provider = _use_case(probe.try_out)
+
+    # The page
+    offer_device = _use_case(web.offer)
+    devices = _use_case(web.listed)
+    revoke_device = _use_case(web.revoke)
+
+    def web_addresses(self) -> WebAddresses:
+        return web.server_of(self._web_server).addresses()
+
+    def open_web(self, wanted: OpenWeb, /) -> WebAddresses:
+        return web.server_of(self._web_server).open(wanted)
+
+    def close_web(self) -> WebAddresses:
+        return web.server_of(self._web_server).close()
 
     # The stream of events
 

@@ -28,6 +28,7 @@ from legion.jobs.supervise import questions as run_questions
 from legion.jobs.supervise import usage
 from legion.service.agents import hire, mail, plan_approval
 from legion.service.agents.mail import GO_ON
+from legion.service.shared.fragments import shaped
 from legion.service.tickets import dispatch as ticket_cases
 from legion.store.board import projects, questions, tickets
 from legion.store.database.transactions import ReadTransaction, Transaction
@@ -51,19 +52,12 @@ def lines(tx: ReadTransaction, waiting: Iterable[Question]) -> list[QuestionLine
     names = {project.id: project.name for project in projects.all(tx)}
     people = agents.names(tx) if any(one.agent for one in shown) else {}
     return [
-        QuestionLine(
-            id=one.id,
+        shaped(
+            QuestionLine,
+            one,
             project=names.get(one.project, ""),
-            ticket=one.ticket,
             title=titles.get(one.ticket or 0, ""),
-            words=one.words,
-            asked_at=one.asked_at,
-            deadline=one.deadline,
-            kind=one.kind.value,
-            agent=one.agent,
             name=people.get(one.agent, ""),
-            facts=dict(one.facts),
-            choices=list(one.choices),
             default=one.fallback,
         )
         for one in shown

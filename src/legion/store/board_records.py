@@ -39,6 +39,7 @@ LEFT_OUT = {
     "calls": "",
     "requests": "",
     "tokens": "the tokens of agents at work",
+    "devices": "browsers that were let in to the page",
     "claims": "",
     "holdings": "which agent had claimed which ticket",
     "watches": "",

@@ -16,3 +16,4 @@ if TYPE_CHECKING:
     from legion.wire import tickets as tickets
     from legion.wire import tools as tools
     from legion.wire import usage as usage
+    from legion.wire import web as web

@@ -359,6 +359,32 @@ class Operations(Table):
     def try_provider(self, wanted: wire.providers.TryProvider, /) -> wire.providers.ProviderAnswer:
         """Send one small request to a provider"""
 
+    # The page: the browsers that may use it, and its addresses
+
+    @operation("POST", "/v1/web/offers", created=True)
+    def offer_device(self, wanted: wire.web.OfferDevice, /) -> wire.web.DeviceOffer:
+        """A code that lets one browser in, once and within two minutes"""
+
+    @operation("GET", "/v1/web/devices")
+    def devices(self) -> wire.web.Devices:
+        """The browsers that are let in"""
+
+    @operation("POST", "/v1/web/devices/revoke")
+    def revoke_device(self, wanted: wire.web.RevokeDevice, /) -> wire.projects.Done:
+        """Shut one browser out, or all"""
+
+    @operation("GET", "/v1/web/addresses")
+    def web_addresses(self) -> wire.web.WebAddresses:
+        """The addresses of the page"""
+
+    @operation("POST", "/v1/web/addresses", waits=True)
+    def open_web(self, wanted: wire.web.OpenWeb, /) -> wire.web.WebAddresses:
+        """Serve the page under one more address, until it is closed"""
+
+    @operation("POST", "/v1/web/addresses/close", waits=True)
+    def close_web(self) -> wire.web.WebAddresses:
+        """Serve the page on this machine only"""
+
     # Legion's tools
 
     @operation("GET", "/v1/tools", open_to=OpenTo.ALL)

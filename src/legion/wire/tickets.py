@@ -7,9 +7,15 @@ from dataclasses import field
 from legion.domain.review.path_patterns import glob_fault
 from legion.domain.tickets.spec import MOST_BUDGET, ReviewPolicy
 from legion.wire.lazy import dataclass
-from legion.wire.page_parts import EnvironmentLine, EvidenceLine, PredictedConflictLine, ReversalLine, WeakeningLine
+from legion.wire.page_parts import (
+    EnvironmentLine,
+    EvidenceLine,
+    PredictedConflictLine,
+    ReversalLine,
+    ReviewLine,
+    WeakeningLine,
+)
 from legion.wire.questions import QuestionLine
-from legion.wire.reviews import ReviewLine
 from legion.wire.teams import CrewLine
 from legion.wire.ticket_fields import REQUIRED, AgentNeed, command_fault, described, fields_of, label_fault
 

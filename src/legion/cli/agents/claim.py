@@ -7,7 +7,6 @@ import os
 import click
 
 from legion.cli.base.command import CommandCall, command
-from legion.cli.base.output import sanitize
 from legion.cli.base.parameters import TICKET
 from legion.cli.base.texts import read_text, valid_text
 from legion.wire.agents import ClaimTicket, PlanVerdict, SubmitTicket
@@ -20,8 +19,7 @@ def claim(call: CommandCall, ticket: int | None) -> None:
 
     The agent's next turn starts with the briefing, in a tree at the landed code.
     """
-    taken = call.legion().claim(ClaimTicket(ticket=ticket or 0, request=os.urandom(16).hex()))
-    call.answer(taken, lambda: [sanitize(taken.message)])
+    call.report(call.legion().claim(ClaimTicket(ticket=ticket or 0, request=os.urandom(16).hex())))
 
 
 @command("submit", example="legion submit")
@@ -30,8 +28,7 @@ def claim(call: CommandCall, ticket: int | None) -> None:
 def submit(call: CommandCall, let_go: bool, why: str) -> None:
     """For a standing agent, in its own shell: submit its folder at the end of this turn as its ticket's change."""
     wanted = SubmitTicket(let_go=let_go, why=valid_text(why, "--why"), request=os.urandom(16).hex())
-    taken = call.legion().submit(wanted)
-    call.answer(taken, lambda: [sanitize(taken.message)])
+    call.report(call.legion().submit(wanted))
 
 
 @command("approve", example="legion approve tess\nlegion approve 12")
@@ -53,5 +50,4 @@ def reject(call: CommandCall, id: str, why: str) -> None:
 def _decide(call: CommandCall, id: str, text: str, *, yes: bool) -> None:
     why = read_text(text, "TEXT")
     verdict = PlanVerdict(agent=valid_text(id, "ID"), approve=yes, why=why, request=os.urandom(16).hex())
-    sent = call.legion().decide_plan(verdict)
-    call.answer(sent, lambda: [sanitize(sent.message)])
+    call.report(call.legion().decide_plan(verdict))

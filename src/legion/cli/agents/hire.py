@@ -68,7 +68,7 @@ def fire(call: CommandCall, id: str, subtree: bool, ask: bool) -> None:
     fired = call.legion().fire(
         FireAgent(id=valid_text(id, "ID"), subtree=subtree, ask=ask, request=os.urandom(16).hex())
     )
-    call.answer(fired, lambda: [sanitize(fired.message)])
+    call.report(fired)
 
 
 def _folder(call: CommandCall, cwd: str) -> str:

@@ -33,8 +33,7 @@ def agents(call: CommandCall, as_tree: bool, with_fired: bool) -> None:
 def broadcast(call: CommandCall, message: str, subtree: str) -> None:
     """Send a message to every agent below you; - reads it from stdin."""
     wanted = Broadcast(text=read_text(message, "MESSAGE"), subtree=subtree, request=os.urandom(16).hex())
-    sent = call.legion().broadcast(wanted)
-    call.answer(sent, lambda: [sanitize(sent.message)])
+    call.report(call.legion().broadcast(wanted))
 
 
 @command("mail", example="legion mail\nlegion mail --dead")

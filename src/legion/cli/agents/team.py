@@ -5,49 +5,22 @@ from __future__ import annotations
 import os
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 import click
+from click.shell_completion import CompletionItem
 
 from legion.cli.agents.team_section import PARTS
-from legion.cli.base.command import CommandCall, command
+from legion.cli.base.command import CommandCall, command, group
 from legion.cli.base.output import Cell, Colour, Screen, sanitize
 from legion.cli.base.parameters import files, roles, teams
 from legion.cli.base.texts import decode, read_text, valid_text
 from legion.wire.errors import BadInput, LegionError, NotFound
-from legion.wire.projects import Done
 from legion.wire.teams import RoleLine, RolePage, Roles, SaveDefinition, TeamLine, TeamPage, Teams
 
 _BROKEN = "cannot be used, see below"
-
-
-def _group(name: str, example: str) -> click.Group:
-    return click.Group(
-        name,
-        invoke_without_command=True,
-        context_settings={"help_option_names": ["-h", "--help"]},
-        epilog=f"\b\nExample:\n  {example}",
-        callback=_help,
-    )
-
-
-@click.pass_context
-def _help(ctx: click.Context) -> None:
-    if ctx.invoked_subcommand is None:
-        click.echo(ctx.get_help())
-
-
-team = _group("team", "legion team list\n  legion dispatch --team tech_lead_team 'Add a login form'")
-team.help = """Teams that work on tickets: list, show, edit, new, remove.
-
-A team is a list of roles: advisors, one builder, and readers of the change. Each role is a separate agent.
-"""
-role = _group("role", "legion role list\n  legion role edit qa")
-role.help = """The roles that teams consist of: list, show, edit, new, remove.
-
-A role describes one agent: prompt, tools, model, provider.
-"""
+Completion = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
 
 
 @command("list", example="legion team list")
@@ -85,44 +58,28 @@ _FROM = click.option(
 )
 
 
-@command("edit", example="legion team edit tech_lead_team\nlegion team edit solo --from solo.toml")
-@click.argument("name", metavar="NAME", shell_complete=teams)
-@_FROM
-def team_edit(call: CommandCall, name: str, file: str | None) -> None:
-    """Change a team in your editor; a shipped one becomes your own.
+def _edit_command(kind: str, names: Completion, example: str) -> click.Command:
+    @click.argument("name", metavar="NAME", shell_complete=names)
+    @_FROM
+    def edit(call: CommandCall, name: str, file: str | None) -> None:
+        _edit(call, kind, name, file)
+
+    edit.__doc__ = f"""Change a {kind} in your editor; a shipped one becomes your own.
 
     An invalid text is refused with line and reason, and the old file stays.
     """
-    _edit(call, "team", name, file)
+    return command("edit", example=example)(edit)
 
 
-@command("edit", example="legion role edit qa\nlegion role edit qa --from qa.toml")
-@click.argument("name", metavar="NAME", shell_complete=roles)
-@_FROM
-def role_edit(call: CommandCall, name: str, file: str | None) -> None:
-    """Change a role in your editor; a shipped one becomes your own.
+def _new_command(kind: str, names: Completion, example: str) -> click.Command:
+    @click.argument("name", metavar="NAME")
+    @click.option("--like", default="", metavar="NAME", shell_complete=names, help="Start with a copy of this one.")
+    @_FROM
+    def new(call: CommandCall, name: str, like: str, file: str | None) -> None:
+        _edit(call, kind, name, file, new=True, like=like)
 
-    An invalid text is refused with line and reason, and the old file stays.
-    """
-    _edit(call, "role", name, file)
-
-
-@command("new", example="legion team new pair --like tech_lead_team")
-@click.argument("name", metavar="NAME")
-@click.option("--like", default="", metavar="NAME", shell_complete=teams, help="Start with a copy of this one.")
-@_FROM
-def team_new(call: CommandCall, name: str, like: str, file: str | None) -> None:
-    """Write a team of your own."""
-    _edit(call, "team", name, file, new=True, like=like)
-
-
-@command("new", example="legion role new security --like reviewer")
-@click.argument("name", metavar="NAME")
-@click.option("--like", default="", metavar="NAME", shell_complete=roles, help="Start with a copy of this one.")
-@_FROM
-def role_new(call: CommandCall, name: str, like: str, file: str | None) -> None:
-    """Write a role of your own."""
-    _edit(call, "role", name, file, new=True, like=like)
+    new.__doc__ = f"Write a {kind} of your own."
+    return command("new", example=example)(new)
 
 
 @command("remove", example="legion team remove pair")
@@ -132,7 +89,7 @@ def team_remove(call: CommandCall, name: str) -> None:
 
     Its text is kept next to it. Tickets keep the team that they were dispatched with.
     """
-    _print_done(call, call.legion().remove_team(call.cwd, valid_text(name, "NAME")))
+    call.report(call.legion().remove_team(call.cwd, valid_text(name, "NAME")))
 
 
 @command("remove", example="legion role remove security")
@@ -142,7 +99,7 @@ def role_remove(call: CommandCall, name: str) -> None:
 
     Its text is kept next to it. A role that a team needs is not removed.
     """
-    _print_done(call, call.legion().remove_role(call.cwd, valid_text(name, "NAME")))
+    call.report(call.legion().remove_role(call.cwd, valid_text(name, "NAME")))
 
 
 def _edit(call: CommandCall, kind: str, name: str, file: str | None, *, new: bool = False, like: str = "") -> None:
@@ -151,7 +108,7 @@ def _edit(call: CommandCall, kind: str, name: str, file: str | None, *, new: boo
     there = read(call.cwd, name, new=new, like=valid_text(like, "--like"))
     if file is not None:
         wanted = SaveDefinition(cwd=call.cwd, name=name, text=_given(file), new=new)
-        _print_done(call, save(wanted))
+        call.report(save(wanted))
         return
     if not sys.stdin.isatty():
         raise BadInput(
@@ -176,7 +133,7 @@ def _edit(call: CommandCall, kind: str, name: str, file: str | None, *, new: boo
                 raise BadInput(f"Nothing was changed; your text is kept, and `{again}` saves it.") from None
             continue
         draft.unlink()
-        _print_done(call, done)
+        call.report(done)
         return
 
 
@@ -199,25 +156,8 @@ def _given(file: str) -> str:
         raise BadInput(f"{file} is a folder; pass a file inside it to --from.") from None
 
 
-def _print_done(call: CommandCall, done: Done) -> None:
-    call.answer(done, lambda: [sanitize(done.message)])
-    for note in done.notes:
-        call.say(f"Note: {sanitize(note)}")
-
-
 def _teams(found: Teams, screen: Screen) -> Iterator[str]:
-    rows = [
-        [
-            Cell(sanitize(one.name), Colour.BOLD),
-            Cell(sanitize(", ".join(one.roles))),
-            Cell(_place(one), Colour.DIM),
-            Cell(_BROKEN, Colour.RED) if one.fault else Cell(sanitize(one.about), Colour.DIM),
-        ]
-        for one in found.teams
-    ]
-    yield from screen.table(rows, indent=0)
-    yield from _faults([one.fault for one in found.teams], screen)
-    yield from _untrusted(found.untrusted, screen)
+    return _table(found.teams, [(", ".join(one.roles), _place(one)) for one in found.teams], found.untrusted, screen)
 
 
 def _place(one: TeamLine) -> str:
@@ -225,18 +165,26 @@ def _place(one: TeamLine) -> str:
 
 
 def _roles(found: Roles, screen: Screen) -> Iterator[str]:
+    facts = [(PARTS.get(one.part, one.part), one.origin) for one in found.roles]
+    return _table(found.roles, facts, found.untrusted, screen)
+
+
+def _table(
+    lines: Sequence[TeamLine | RoleLine], facts: Iterable[tuple[str, str]], untrusted: list[str], screen: Screen
+) -> Iterator[str]:
+    """Of each definition its name, two facts, and what it is about."""
     rows = [
         [
             Cell(sanitize(one.name), Colour.BOLD),
-            Cell(PARTS.get(one.part, one.part)),
-            Cell(one.origin, Colour.DIM),
+            Cell(sanitize(what)),
+            Cell(origin, Colour.DIM),
             Cell(_BROKEN, Colour.RED) if one.fault else Cell(sanitize(one.about), Colour.DIM),
         ]
-        for one in found.roles
+        for one, (what, origin) in zip(lines, facts, strict=True)
     ]
     yield from screen.table(rows, indent=0)
-    yield from _faults([one.fault for one in found.roles], screen)
-    yield from _untrusted(found.untrusted, screen)
+    yield from _faults([one.fault for one in lines], screen)
+    yield from _untrusted(untrusted, screen)
 
 
 def _faults(faults: list[str], screen: Screen) -> Iterator[str]:
@@ -283,7 +231,29 @@ def _means(one: RoleLine) -> list[Cell]:
     return [Cell(sanitize(tools)), Cell(sanitize(", ".join(shown)), Colour.DIM)]
 
 
-for _one in (team_list, team_show, team_edit, team_new, team_remove):
-    team.add_command(_one)
-for _one in (role_list, role_show, role_edit, role_new, role_remove):
-    role.add_command(_one)
+team = group(
+    "team",
+    """Teams that work on tickets: list, show, edit, new, remove.
+
+A team is a list of roles: advisors, one builder, and readers of the change. Each role is a separate agent.
+""",
+    "legion team list\nlegion dispatch --team tech_lead_team 'Add a login form'",
+    team_list,
+    team_show,
+    _edit_command("team", teams, "legion team edit tech_lead_team\nlegion team edit solo --from solo.toml"),
+    _new_command("team", teams, "legion team new pair --like tech_lead_team"),
+    team_remove,
+)
+role = group(
+    "role",
+    """The roles that teams consist of: list, show, edit, new, remove.
+
+A role describes one agent: prompt, tools, model, provider.
+""",
+    "legion role list\nlegion role edit qa",
+    role_list,
+    role_show,
+    _edit_command("role", roles, "legion role edit qa\nlegion role edit qa --from qa.toml"),
+    _new_command("role", roles, "legion role new security --like reviewer"),
+    role_remove,
+)

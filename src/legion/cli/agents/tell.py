@@ -7,7 +7,6 @@ import os
 import click
 
 from legion.cli.base.command import CommandCall, command
-from legion.cli.base.output import sanitize
 from legion.cli.base.parameters import AGENT_OR_TICKET
 from legion.cli.base.progress import progress
 from legion.cli.base.texts import read_text
@@ -61,5 +60,5 @@ def interrupt(call: CommandCall, id: int | str, message: str) -> int:
 
 
 def _end(call: CommandCall, sent: Delivered | Sent) -> int:
-    call.answer(sent, lambda: [sanitize(sent.message)])
+    call.report(sent)
     return LegionError.exit_code if sent.heard is False else 0

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import click
 
@@ -22,6 +22,13 @@ from legion.system.paths import default_data_dir
 from legion.wire.errors import LegionError
 
 COMMON = ("json", "data_dir", "no_color")
+_SETTINGS = {"help_option_names": ["-h", "--help"]}
+
+
+class Report(Protocol):
+    """An answer that consists of a sentence, and maybe of notes."""
+
+    message: str
 
 
 @dataclass(kw_only=True)
@@ -70,6 +77,15 @@ class CommandCall:
             for line in lines():
                 self.out(line)
 
+    def report(self, done: Report) -> None:
+        """Print an answer that is one sentence, and its notes."""
+        self.answer(done, lambda: [sanitize(done.message)])
+        self.notes(getattr(done, "notes", ()))
+
+    def notes(self, notes: Iterable[str]) -> None:
+        for note in notes:
+            self.say(f"Note: {sanitize(note)}")
+
     def out(self, line: str) -> None:
         sys.stdout.write(line + "\n")
         sys.stdout.flush()
@@ -113,11 +129,9 @@ def command(name: str, *, example: str) -> Callable[[Callable[..., int | None]],
         @common_options
         @functools.wraps(function)
         def invoked(json: bool, data_dir: Path | None, no_color: bool, **parameters: object) -> int | None:
-            return function(_call(json, data_dir, no_color), **parameters)
+            return function(make_call(json=json, data_dir=data_dir, no_color=no_color), **parameters)
 
-        indented = "\n".join(f"  {line}" for line in example.splitlines())
-        settings = {"help_option_names": ["-h", "--help"]}
-        made = click.command(name, epilog=f"\b\nExample:\n{indented}", context_settings=settings)(invoked)
+        made = click.command(name, epilog=_epilog(example), context_settings=_SETTINGS)(invoked)
         # The command's own options come first in its help.
         made.params.sort(key=lambda one: one.name in COMMON)
         return made
@@ -125,7 +139,31 @@ def command(name: str, *, example: str) -> Callable[[Callable[..., int | None]],
     return decorate
 
 
-def _call(json: bool, data_dir: Path | None, no_color: bool) -> CommandCall:
+def group(name: str, help: str, example: str, *commands: click.Command) -> click.Group:
+    """A command that consists of others; by itself it prints its help."""
+
+    @click.pass_context
+    def invoked(ctx: click.Context) -> None:
+        if ctx.invoked_subcommand is None:
+            click.echo(ctx.get_help())
+
+    return click.Group(
+        name,
+        commands,
+        invoke_without_command=True,
+        context_settings=_SETTINGS,
+        help=help,
+        epilog=_epilog(example),
+        callback=invoked,
+    )
+
+
+def _epilog(example: str) -> str:
+    indented = "\n".join(f"  {line}" for line in example.splitlines())
+    return f"\b\nExample:\n{indented}"
+
+
+def make_call(*, json: bool, data_dir: Path | None, no_color: bool) -> CommandCall:
     above = click.get_current_context().find_root().obj or {}
     folder = data_dir or above.get("data_dir") or default_data_dir()
     plain = no_color or above.get("no_color") or bool(os.environ.get("NO_COLOR"))

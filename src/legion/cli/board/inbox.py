@@ -123,7 +123,7 @@ def answer(call: CommandCall, id: int, choice: str, text: str, sure: bool) -> No
             _confirm(call, waiting.facts["rule"])
     given = AnswerQuestion(choice=valid_text(choice, "CHOICE"), why=valid_text(text, "TEXT"))
     settled = legion.answer(id, given)
-    call.answer(settled, lambda: [sanitize(settled.message)])
+    call.report(settled)
 
 
 def _confirm(call: CommandCall, rule: str) -> None:

@@ -48,7 +48,7 @@ def login(call: CommandCall, name: str, unofficial: bool, model: str, github: st
     with progress("Waiting for you to confirm it"):
         while not state.done:
             state = call.legion().finish_login(FinishLogin(id=login_started.id))
-    _print_state(call, state)
+    call.report(state)
 
 
 def _claude(call: CommandCall, model: str) -> None:
@@ -61,10 +61,4 @@ def _claude(call: CommandCall, model: str) -> None:
         raise LegionError("`claude setup-token` failed; run it by itself to see why.")
     key = click.prompt("The token that it showed", hide_input=True, err=True).strip()
     done = call.legion().add_provider(AddProvider(name=_CLAUDE, key=key, model=valid_text(model, "--model") or None))
-    _print_state(call, LoginState(done=True, message=done.message, notes=done.notes))
-
-
-def _print_state(call: CommandCall, state: LoginState) -> None:
-    call.answer(state, lambda: [sanitize(state.message)])
-    for note in state.notes:
-        call.say(f"Note: {sanitize(note)}")
+    call.report(LoginState(done=True, message=done.message, notes=done.notes))

@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 from click.shell_completion import CompletionItem
 
-from legion.cli.base.command import CommandCall, command
+from legion.cli.base.command import CommandCall, command, group
 from legion.cli.base.output import Cell, Colour, Screen, clock, duration, sanitize
 from legion.cli.base.progress import progress
 from legion.cli.base.texts import read_stdin, valid_text
@@ -18,7 +18,6 @@ from legion.cli.models.login import login
 from legion.client.discovery import find
 from legion.system.paths import default_data_dir
 from legion.wire.errors import BadInput, LegionError
-from legion.wire.projects import Done
 from legion.wire.providers import AddProvider, LimitLine, ProviderLine, Providers, RemoveProvider, TryProvider
 
 _AUTH = ("x-api-key", "bearer", "oauth", "copilot")
@@ -28,22 +27,6 @@ legion provider add anthropic
 legion provider add anthropic --key-command 'pass show anthropic'
 legion provider add ollama --model qwen3-coder --no-key
 legion provider add local --kind openai_chat --url http://127.0.0.1:8080/v1 --no-key"""
-
-
-@click.group(
-    "provider",
-    invoke_without_command=True,
-    context_settings={"help_option_names": ["-h", "--help"]},
-    epilog="\b\nExample:\n  legion provider add anthropic\n  legion provider test anthropic",
-)
-@click.pass_context
-def provider(ctx: click.Context) -> None:
-    """The providers of your models: add, login, list, test, remove.
-
-    Agents never see a key: their requests go through Legion's gateway, which adds it.
-    """
-    if ctx.invoked_subcommand is None:
-        click.echo(ctx.get_help())
 
 
 def names(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
@@ -95,7 +78,7 @@ def add(call: CommandCall, name: str, key_stdin: bool, key_file: str, **options:
     for option, value in options.items():
         valid_text(str(value or ""), f"--{option.replace('_', '-')}")
     # click has converted each value
-    _print_done(call, call.legion().add_provider(AddProvider(name=valid_text(name, "NAME"), **options)))  # type: ignore[arg-type]
+    call.report(call.legion().add_provider(AddProvider(name=valid_text(name, "NAME"), **options)))  # type: ignore[arg-type]
 
 
 def _key(name: str, from_stdin: bool, options: dict[str, str | bool | None], key_file: str) -> str:
@@ -128,8 +111,7 @@ def listed(call: CommandCall) -> None:
     found = call.legion().providers()
     call.answer(found, lambda: _table(found, call.screen))
     if not call.json:
-        for note in found.notes:
-            call.say(f"Note: {sanitize(note)}")
+        call.notes(found.notes)
 
 
 def _table(found: Providers, screen: Screen) -> Iterator[str]:
@@ -182,7 +164,7 @@ def test(call: CommandCall, name: str, model: str) -> int:
         answer = call.legion().try_provider(
             TryProvider(name=valid_text(name, "NAME"), model=valid_text(model, "--model"))
         )
-    call.answer(answer, lambda: [sanitize(answer.message)])
+    call.report(answer)
     return 0 if answer.ok else LegionError.exit_code
 
 
@@ -194,14 +176,19 @@ def remove(call: CommandCall, name: str, yes: bool) -> None:
 
     A key in a keyring or in a file of yours stays.
     """
-    _print_done(call, call.legion().remove_provider(RemoveProvider(name=valid_text(name, "NAME"), yes=yes)))
+    call.report(call.legion().remove_provider(RemoveProvider(name=valid_text(name, "NAME"), yes=yes)))
 
 
-def _print_done(call: CommandCall, done: Done) -> None:
-    call.answer(done, lambda: [sanitize(done.message)])
-    for note in done.notes:
-        call.say(f"Note: {sanitize(note)}")
+provider = group(
+    "provider",
+    """The providers of your models: add, login, list, test, remove.
 
-
-for _one in (add, login, listed, test, remove):
-    provider.add_command(_one)
+Agents never see a key: their requests go through Legion's gateway, which adds it.
+""",
+    "legion provider add anthropic\nlegion provider test anthropic",
+    add,
+    login,
+    listed,
+    test,
+    remove,
+)

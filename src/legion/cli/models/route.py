@@ -6,12 +6,11 @@ from collections.abc import Iterator
 
 import click
 
-from legion.cli.base.command import CommandCall, command
+from legion.cli.base.command import CommandCall, command, group
 from legion.cli.base.output import Cell, Colour, Screen, sanitize
 from legion.cli.base.progress import progress
 from legion.cli.base.texts import valid_text
 from legion.cli.models.provider import names
-from legion.wire.projects import Done
 from legion.wire.providers import Models, RemoveRoute, RouteLine, Routes, SetRoute
 
 _SET = """\
@@ -19,22 +18,6 @@ legion route set 'claude-haiku-*' ollama/qwen3-coder
 legion route set 'claude-*' anthropic openrouter/anthropic/claude-sonnet-4.5
 legion route set '*' ollama/qwen3-coder --role qa
 legion route set 'claude-*' anthropic openrouter/z-ai/glm-4.6 --most-usd 5"""
-
-
-@click.group(
-    "route",
-    invoke_without_command=True,
-    context_settings={"help_option_names": ["-h", "--help"]},
-    epilog="\b\nExample:\n  legion route set 'claude-haiku-*' ollama/qwen3-coder\n  legion route list",
-)
-@click.pass_context
-def route(ctx: click.Context) -> None:
-    """Routes from models to providers: set, list, remove.
-
-    Without a route every request goes to the provider of the run.
-    """
-    if ctx.invoked_subcommand is None:
-        click.echo(ctx.get_help())
 
 
 @command("set", example=_SET)
@@ -64,7 +47,7 @@ def set_route(call: CommandCall, model: str, to: tuple[str, ...], most_usd: floa
         most_usd=most_usd,
         **{label: valid_text(name, f"--{label}") for label, name in labels.items()},
     )
-    _print_done(call, call.legion().set_route(wanted))
+    call.report(call.legion().set_route(wanted))
 
 
 @command("list", example="legion route list")
@@ -110,7 +93,7 @@ def remove(call: CommandCall, model: str, **labels: str) -> None:
     """Remove a route."""
     filters = {label: valid_text(name, f"--{label}") for label, name in labels.items()}
     wanted = RemoveRoute(model=valid_text(model, "MODEL"), **filters)
-    _print_done(call, call.legion().remove_route(wanted))
+    call.report(call.legion().remove_route(wanted))
 
 
 @command("models", example="legion models\nlegion models ollama")
@@ -136,9 +119,14 @@ def _models(found: Models, screen: Screen) -> Iterator[str]:
             yield f"  {sanitize(name)}"
 
 
-def _print_done(call: CommandCall, done: Done) -> None:
-    call.answer(done, lambda: [sanitize(done.message)])
+route = group(
+    "route",
+    """Routes from models to providers: set, list, remove.
 
-
-for _one in (set_route, listed, remove):
-    route.add_command(_one)
+Without a route every request goes to the provider of the run.
+""",
+    "legion route set 'claude-haiku-*' ollama/qwen3-coder\nlegion route list",
+    set_route,
+    listed,
+    remove,
+)

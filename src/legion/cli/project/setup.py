@@ -36,13 +36,12 @@ def init(call: CommandCall, path: str, dry_run: bool, remove: bool) -> None:
     legion = call.legion()
     if remove:
         gone = legion.remove_project(str(place))
-        call.answer(gone, lambda: [sanitize(gone.message)])
-        _notes(call, gone.notes)
+        call.report(gone)
         return
     with progress("Preparing the project"):
         added = legion.add_project(AddProject(path=str(place), dry_run=dry_run))
     call.answer(added, lambda: _added(added, call.screen))
-    _notes(call, added.notes)
+    call.notes(added.notes)
     if not call.json and not dry_run:
         call.say(
             "Next: legion dispatch -t TITLE TEXT" if added.trusted else "Next: read legion.toml, then legion trust"
@@ -88,8 +87,7 @@ def trust(call: CommandCall, show: bool) -> None:
     for line in _texts(shown, call.screen):
         call.say(line)
     done = legion.trust(Trust(cwd=call.cwd, hashes=[text.hash for text in shown]))
-    call.answer(done, lambda: [sanitize(done.message)])
-    _notes(call, done.notes)
+    call.report(done)
 
 
 def _texts(texts: list[TrustText], screen: Screen) -> Iterator[str]:
@@ -123,7 +121,7 @@ def collect(call: CommandCall, wait: bool, dry_run: bool) -> int:
         got = _collect_in_time(call)
     else:
         got = call.legion().preview_collect(call.cwd) if dry_run else _collect(call.cwd, call.legion())
-    call.answer(got, lambda: [sanitize(got.message)])
+    call.report(got)
     if got.commits and not call.json:
         moved = f"{sanitize(got.branch)}: {got.old[:9]} to {got.new[:9]}"
         call.say(f"{moved}, {count(got.commits, 'commit')}, {count(got.files, 'file')}.")
@@ -156,8 +154,3 @@ def _collect_in_time(call: CommandCall) -> CollectResult:
 def _next_event(cwd: str, after: int, legion: Legion) -> None:
     """Wait until something happens in the project, or the daemon goes away."""
     next((event for event in legion.events(after, cwd=cwd) if event is not None), None)
-
-
-def _notes(call: CommandCall, notes: list[str]) -> None:
-    for note in notes:
-        call.say(f"Note: {sanitize(note)}")

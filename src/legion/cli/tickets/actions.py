@@ -5,16 +5,11 @@ from __future__ import annotations
 import click
 
 from legion.cli.base.command import CommandCall, command
-from legion.cli.base.output import sanitize
 from legion.cli.base.parameters import TICKET, TICKET_OR_ALL, ticket_argument
 from legion.cli.base.texts import read_text
 from legion.wire.errors import BadInput
 from legion.wire.projects import Where
-from legion.wire.tickets import Acted, Action, RewindTo
-
-
-def _print_acted(call: CommandCall, acted: Acted) -> None:
-    call.answer(acted, lambda: [sanitize(acted.message)])
+from legion.wire.tickets import Action, RewindTo
 
 
 @command("stop", example="legion stop 12\nlegion stop all")
@@ -25,7 +20,7 @@ def stop(call: CommandCall, which: int | None) -> None:
     The agent's work is kept; `legion retry N` starts the ticket again.
     """
     legion = call.legion()
-    _print_acted(call, legion.stop_all(Where(cwd=call.cwd)) if which is None else legion.stop(which, Action()))
+    call.report(legion.stop_all(Where(cwd=call.cwd)) if which is None else legion.stop(which, Action()))
 
 
 @command("retry", example="legion retry 12 --feedback 'Keep the old API working.'")
@@ -36,7 +31,7 @@ def stop(call: CommandCall, which: int | None) -> None:
 def retry(call: CommandCall, id: int, feedback: str) -> None:
     """Try a failed or stopped ticket again, with a fresh count of attempts."""
     action = Action(feedback=read_text(feedback, "--feedback"))
-    _print_acted(call, call.legion().retry(id, action))
+    call.report(call.legion().retry(id, action))
 
 
 @command("drop", example="legion drop 12\nlegion drop --ended")
@@ -50,7 +45,7 @@ def drop(call: CommandCall, id: int | None, ended: bool) -> None:
     if ended == (id is not None):
         raise BadInput("Name one ticket, or all that have ended: `legion drop N` or `legion drop --ended`.")
     legion = call.legion()
-    _print_acted(call, legion.drop_ended(Where(cwd=call.cwd)) if id is None else legion.drop(id))
+    call.report(legion.drop_ended(Where(cwd=call.cwd)) if id is None else legion.drop(id))
 
 
 @command("rewind", example="legion rewind 12 --to 31:48\nlegion rewind 12 --to 31 --feedback 'Leave the parser alone.'")
@@ -63,7 +58,7 @@ def rewind(call: CommandCall, id: int, to: str, feedback: str) -> None:
     It continues from there as the next attempt, with a fresh count. A running agent is stopped, and its work is kept:
     another rewind can undo this one. `legion undo` reverts a landed ticket.
     """
-    _print_acted(call, call.legion().rewind(id, RewindTo(to=to, feedback=read_text(feedback, "--feedback"))))
+    call.report(call.legion().rewind(id, RewindTo(to=to, feedback=read_text(feedback, "--feedback"))))
 
 
 @command("undo", example="legion undo 12")
@@ -73,7 +68,7 @@ def undo(call: CommandCall, id: int) -> None:
 
     No agent is needed. If later changes touch the same lines, nothing is done. An undo can be undone.
     """
-    _print_acted(call, call.legion().undo(id))
+    call.report(call.legion().undo(id))
 
 
 @command("pause", example="legion pause\nlegion pause 12")
@@ -81,7 +76,7 @@ def undo(call: CommandCall, id: int) -> None:
 def pause(call: CommandCall, id: int | None) -> None:
     """Start nothing new in this project, or hold one ticket."""
     legion = call.legion()
-    _print_acted(call, legion.pause(Where(cwd=call.cwd)) if id is None else legion.pause_ticket(id))
+    call.report(legion.pause(Where(cwd=call.cwd)) if id is None else legion.pause_ticket(id))
 
 
 @command("resume", example="legion resume\nlegion resume 12")
@@ -89,4 +84,4 @@ def pause(call: CommandCall, id: int | None) -> None:
 def resume(call: CommandCall, id: int | None) -> None:
     """Resume after a pause: the project, or one ticket."""
     legion = call.legion()
-    _print_acted(call, legion.resume(Where(cwd=call.cwd)) if id is None else legion.resume_ticket(id))
+    call.report(legion.resume(Where(cwd=call.cwd)) if id is None else legion.resume_ticket(id))

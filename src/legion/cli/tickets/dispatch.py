@@ -101,8 +101,7 @@ def dispatch(call: CommandCall, plan_file: str | None, arguments: tuple[str, ...
 def report(call: CommandCall, made: Dispatched, *, tip: bool) -> None:
     """Print the numbers of the new tickets and the daemon's notes; a tip is only for a terminal."""
     call.answer(made, lambda: [f"Ticket ID: {id}" for id in made.ids])
-    for note in made.notes:
-        call.say(f"Note: {sanitize(note)}")
+    call.notes(made.notes)
     if tip and call.screen.tty and not call.json:
         call.say("Tip: -c says what the agent should know, -k when it is done; both make a good change likelier.")
 

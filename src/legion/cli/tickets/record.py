@@ -7,7 +7,6 @@ from pathlib import Path
 import click
 
 from legion.cli.base.command import CommandCall, command
-from legion.cli.base.output import sanitize
 from legion.cli.base.texts import valid_text
 from legion.wire.errors import BadInput, NotAllowed
 from legion.wire.tickets import Cassette, SetRecording
@@ -32,7 +31,7 @@ def record(call: CommandCall, what: str, output: Path | None) -> None:
         if output is not None:
             raise BadInput("-o needs a ticket, as in `legion record 7 -o FILE`.")
         done = call.legion().switch_recording(SetRecording(on=what == "on"))
-        call.answer(done, lambda: [sanitize(done.message)])
+        call.report(done)
         return
     if not what.isdigit():
         raise BadInput(

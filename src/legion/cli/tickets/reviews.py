@@ -10,7 +10,7 @@ from legion.cli.base.command import CommandCall, command
 from legion.cli.base.output import Cell, Colour, Screen, clock, count, sanitize
 from legion.cli.base.parameters import ticket_argument
 from legion.cli.base.texts import read_text
-from legion.wire.reviews import FindingLine, ReviewLine
+from legion.wire.page_parts import FindingLine, ReviewLine
 from legion.wire.tickets import Action
 
 _COLOURS = {"approve": Colour.GREEN, "changes": Colour.RED, "none": Colour.YELLOW}
@@ -28,8 +28,7 @@ def review(call: CommandCall, id: int) -> None:
 
     A ticket that is about to land waits for the verdict; a landed ticket stays landed.
     """
-    done = call.legion().review(id)
-    call.answer(done, lambda: [sanitize(done.message)])
+    call.report(call.legion().review(id))
 
 
 @command("bounce", example="legion bounce 12 'Keep the old API working.'")
@@ -40,8 +39,7 @@ def bounce(call: CommandCall, id: int, text: str) -> None:
 
     For a ticket that is checking, reviewing or landing, or that waits for you with a change. - reads TEXT from stdin.
     """
-    done = call.legion().bounce(id, Action(feedback=read_text(text, "TEXT") if text else ""))
-    call.answer(done, lambda: [sanitize(done.message)])
+    call.report(call.legion().bounce(id, Action(feedback=read_text(text, "TEXT") if text else "")))
 
 
 def section(reviews: Sequence[ReviewLine], screen: Screen, *, full: bool) -> Iterator[str]:

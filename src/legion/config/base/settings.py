@@ -51,24 +51,25 @@ class SettingRule:
     """A refused value is not repeated in the message."""
 
 
-Metadata = Mapping[str, SettingRule]
-"""The metadata for `dataclasses.field(metadata=...)`."""
+REQUIRED: Any = dataclasses.MISSING
+"""Instead of a default, for a setting that must be there."""
 
 
-def setting(rule: SettingRule) -> Metadata:
-    return {_RULE: rule}
+def setting(default: object, **rule: Any) -> Any:  # noqa: ANN401 - a field of the declared type
+    """The field of a section, with the arguments of its SettingRule. Type checkers take it for the default."""
+    return dataclasses.field(default=default, metadata={_RULE: SettingRule(**rule)})
 
 
-def whole(low: int, high: int, *, help: str) -> Metadata:
+def whole(default: int, low: int, high: int, *, help: str) -> Any:  # noqa: ANN401
     def read(value: object) -> int:
         if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
             raise Unfit(value)
         return value
 
-    return setting(SettingRule(allowed=f"a whole number from {low} to {high}", help=help, read=read))
+    return setting(default, allowed=f"a whole number from {low} to {high}", help=help, read=read)
 
 
-def number(low: float, high: float, *, unit: str, help: str) -> Metadata:
+def number(default: float, low: float, high: float, *, unit: str, help: str) -> Any:  # noqa: ANN401
     def read(value: object) -> float:
         if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= high:
             raise Unfit(value)
@@ -77,10 +78,10 @@ def number(low: float, high: float, *, unit: str, help: str) -> Metadata:
     def show(value: float) -> float | int:
         return int(value) if value.is_integer() else value
 
-    return setting(SettingRule(allowed=f"{unit} from {low:g} to {high:.0f}", help=help, read=read, show=show))
+    return setting(default, allowed=f"{unit} from {low:g} to {high:.0f}", help=help, read=read, show=show)
 
 
-def flag(*, help: str) -> Metadata:
+def flag(default: bool, *, help: str) -> Any:  # noqa: ANN401
     """true or false."""
 
     def read(value: object) -> bool:
@@ -88,44 +89,48 @@ def flag(*, help: str) -> Metadata:
             raise Unfit(value)
         return value
 
-    return setting(SettingRule(allowed="true or false", help=help, read=read))
+    return setting(default, allowed="true or false", help=help, read=read)
 
 
-def choice(kind: type[Enum], *, help: str) -> Metadata:
-    values = [member.value for member in kind]
+def choice(default: Enum, kind: type[Enum] | None = None, *, help: str) -> Any:  # noqa: ANN401
+    """One of the values of `kind`, which is the default's own if left out."""
+    members = kind or type(default)
+    values = [member.value for member in members]
 
     def read(value: object) -> Enum:
         if value not in values:
             raise Unfit(value)
-        return kind(value)
+        return members(value)
 
-    return setting(SettingRule(allowed=_any_of(values), help=help, read=read, show=lambda member: member.value))
+    return setting(default, allowed=_any_of(values), help=help, read=read, show=lambda member: member.value)
 
 
 def text(
+    default: str | None,
     *,
     help: str,
     allowed: str,
     fits: Callable[[str], bool] = lambda value: True,
     show: Callable[[str], object] = lambda value: value,
     secret: bool = False,
-) -> Metadata:
+) -> Any:  # noqa: ANN401
     def read(value: object) -> str:
         plain = plain_text(value)
         if not fits(plain):
             raise Unfit(value)
         return plain
 
-    return setting(SettingRule(allowed=allowed, help=help, read=read, show=show, secret=secret))
+    return setting(default, allowed=allowed, help=help, read=read, show=show, secret=secret)
 
 
 def texts(
+    default: tuple[str, ...] = (),
     *,
     help: str,
     allowed: str,
     fault: Callable[[str], str | None],
     make: Callable[[str], object] = lambda value: value,
-) -> Metadata:
+) -> Any:  # noqa: ANN401
     """A list of texts. `fault` describes what is wrong with one, after "which"; `make` converts one."""
 
     def read(value: object) -> tuple[object, ...]:
@@ -140,7 +145,7 @@ def texts(
     def show(value: tuple[object, ...]) -> list[str]:
         return [str(element) for element in value]
 
-    return setting(SettingRule(allowed=allowed, help=help, read=read, show=show))
+    return setting(default, allowed=allowed, help=help, read=read, show=show)
 
 
 def plain_text(value: object) -> str:

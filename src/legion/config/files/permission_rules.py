@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from legion.config.base import settings
@@ -29,11 +29,8 @@ def _fault(rule: str) -> str | None:
 
 @dataclass(frozen=True, kw_only=True)
 class Rules:
-    allow: tuple[str, ...] = field(
-        default=(),
-        metadata=texts(
-            allowed="Tools that are used without asking.", fault=_fault, help="Tools that are used without asking."
-        ),
+    allow: tuple[str, ...] = texts(
+        allowed="Tools that are used without asking.", fault=_fault, help="Tools that are used without asking."
     )
 
 

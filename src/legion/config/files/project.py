@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 
 from legion.config.base import settings
-from legion.config.base.settings import DAY, NAME, choice, flag, number, text, texts, whole
+from legion.config.base.settings import DAY, NAME, REQUIRED, choice, flag, number, text, texts, whole
 from legion.config.base.source import SettingsText, read
 from legion.config.sections.environment import EnvironmentSettings, read_environment
 from legion.config.sections.review import ReviewSettings
@@ -35,146 +35,105 @@ def _key_fault(name: str) -> str | None:
 
 @dataclass(frozen=True, kw_only=True)
 class SetupSettings:
-    run: str = field(
-        default="",
-        metadata=text(
-            allowed="a command, or empty for none",
-            help="A shell command that prepares dependencies in a fresh worktree.",
-        ),
+    run: str = text(
+        "",
+        allowed="a command, or empty for none",
+        help="A shell command that prepares dependencies in a fresh worktree.",
     )
-    key: tuple[str, ...] = field(
-        default=(),
-        metadata=texts(
-            allowed="a list of file names from the root of the repository",
-            fault=_key_fault,
-            help="Files whose content decides whether it must run again, lock files mostly.",
-        ),
+    key: tuple[str, ...] = texts(
+        allowed="a list of file names from the root of the repository",
+        fault=_key_fault,
+        help="Files whose content decides whether it must run again, lock files mostly.",
     )
-    timeout: float = field(default=1800.0, metadata=number(1, DAY, unit="seconds", help="How long it may take."))
+    timeout: float = number(1800.0, 1, DAY, unit="seconds", help="How long it may take.")
 
 
 @dataclass(frozen=True, kw_only=True)
 class CheckTable:
     """One [checks.NAME] as written; the rest of the program sees a Check."""
 
-    run: str = field(
-        metadata=text(
-            allowed="a command",
-            fits=lambda command: bool(command.strip()),
-            help="A shell command that exits with 0 when all is well.",
-        )
+    run: str = text(
+        REQUIRED,
+        allowed="a command",
+        fits=lambda command: bool(command.strip()),
+        help="A shell command that exits with 0 when all is well.",
     )
-    timeout: float = field(
-        default=600.0,
-        metadata=number(1, DAY, unit="seconds", help="How long it may take before it counts as failed."),
-    )
+    timeout: float = number(600.0, 1, DAY, unit="seconds", help="How long it may take before it counts as failed.")
 
 
 @dataclass(frozen=True, kw_only=True)
 class AgentSettings:
-    parallel: int = field(default=4, metadata=whole(1, 64, help="How many agents work on this project at once."))
-    attempts: int = field(
-        default=5,
-        metadata=whole(1, 20, help="How often a ticket without its own number of attempts is tried before it fails."),
+    parallel: int = whole(4, 1, 64, help="How many agents work on this project at once.")
+    attempts: int = whole(
+        5, 1, 20, help="How often a ticket without its own number of attempts is tried before it fails."
     )
-    timeout: float = field(
-        default=3600.0, metadata=number(1, 7 * DAY, unit="seconds", help="How long one run of an agent may take.")
+    timeout: float = number(3600.0, 1, 7 * DAY, unit="seconds", help="How long one run of an agent may take.")
+    driver: str = text(
+        "",
+        allowed="the name of a driver in the person's own file, or empty",
+        fits=lambda name: name == "" or NAME.fullmatch(name) is not None,
+        help="The driver for tickets that name none. Empty: the person's `default_driver`.",
     )
-    driver: str = field(
-        default="",
-        metadata=text(
-            allowed="the name of a driver in the person's own file, or empty",
-            fits=lambda name: name == "" or NAME.fullmatch(name) is not None,
-            help="The driver for tickets that name none. Empty: the person's `default_driver`.",
-        ),
-    )
-    team: str = field(
-        default=SOLO,
-        metadata=text(
-            allowed="the name of a team",
-            fits=lambda name: name_fault(name) is None,
-            help="The team for tickets that name none: see `legion team list`.",
-        ),
+    team: str = text(
+        SOLO,
+        allowed="the name of a team",
+        fits=lambda name: name_fault(name) is None,
+        help="The team for tickets that name none: see `legion team list`.",
     )
 
 
 @dataclass(frozen=True, kw_only=True)
 class LandingSettings:
-    mode: LandingMode = field(
-        default=LandingMode.MERGE, metadata=choice(LandingMode, help="How a change reaches the target branch.")
+    mode: LandingMode = choice(LandingMode.MERGE, help="How a change reaches the target branch.")
+    batch: int = whole(
+        32, 1, 256, help="How many changes the merge queue tests together at most; after failures it tests fewer."
     )
-    batch: int = field(
-        default=32,
-        metadata=whole(
-            1, 256, help="How many changes the merge queue tests together at most; after failures it tests fewer."
-        ),
-    )
-    checks_at_once: int = field(
-        default=2, metadata=whole(1, 64, help="How many of the merge queue's candidates are checked at once.")
-    )
-    speculate: bool = field(
-        default=True,
-        metadata=flag(help="Whether the next batch is built on top of the one being tested, and tested in parallel."),
+    checks_at_once: int = whole(2, 1, 64, help="How many of the merge queue's candidates are checked at once.")
+    speculate: bool = flag(
+        True, help="Whether the next batch is built on top of the one being tested, and tested in parallel."
     )
 
 
 @dataclass(frozen=True, kw_only=True)
 class ConflictSettings:
-    overlap: Overlap = field(
-        default=Overlap.ADVICE,
-        metadata=choice(
-            Overlap,
-            help='Tickets whose `files` overlap. "advice": others start first; "rule": they never run at once.',
-        ),
+    overlap: Overlap = choice(
+        Overlap.ADVICE,
+        help='Tickets whose `files` overlap. "advice": others start first; "rule": they never run at once.',
     )
-    look_every: float = field(
-        default=15.0,
-        metadata=number(
-            0,
-            DAY,
-            unit="seconds",
-            help="How often open changes are merged with each other to predict conflicts. 0: never.",
-        ),
+    look_every: float = number(
+        15.0,
+        0,
+        DAY,
+        unit="seconds",
+        help="How often open changes are merged with each other to predict conflicts. 0: never.",
     )
-    tell: bool = field(
-        default=True, metadata=flag(help="Whether agents that take messages are warned of a predicted conflict.")
-    )
+    tell: bool = flag(True, help="Whether agents that take messages are warned of a predicted conflict.")
 
 
 @dataclass(frozen=True, kw_only=True)
 class ProtectedSettings:
-    paths: tuple[str, ...] = field(
-        default=(),
-        metadata=texts(
-            allowed="a list of patterns for paths from the root of the repository",
-            fault=glob_fault,
-            help="Protected beyond the built-in list: a change here needs a ticket whose `files` name it, or your yes.",
-        ),
+    paths: tuple[str, ...] = texts(
+        allowed="a list of patterns for paths from the root of the repository",
+        fault=glob_fault,
+        help="Protected beyond the built-in list: a change here needs a ticket whose `files` name it, or your yes.",
     )
 
 
 @dataclass(frozen=True, kw_only=True)
 class CheckpointSettings:
-    fixes: int = field(
-        default=2,
-        metadata=whole(
-            0,
-            20,
-            help="How many fix tickets a failed checkpoint may create, one after the other. 0: it fails.",
-        ),
+    fixes: int = whole(
+        2, 0, 20, help="How many fix tickets a failed checkpoint may create, one after the other. 0: it fails."
     )
 
 
 @dataclass(frozen=True, kw_only=True)
 class RevertProofSettings:
-    seconds: float = field(
-        default=0.0,
-        metadata=number(
-            0,
-            DAY,
-            unit="seconds",
-            help="How long each change may be tested without itself and without each of its hunks. 0: not at all.",
-        ),
+    seconds: float = number(
+        0.0,
+        0,
+        DAY,
+        unit="seconds",
+        help="How long each change may be tested without itself and without each of its hunks. 0: not at all.",
     )
 
 

@@ -9,12 +9,12 @@ import dataclasses
 import json
 import shlex
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 
 from legion.config.base import settings
-from legion.config.base.settings import choice, text, whole
+from legion.config.base.settings import REQUIRED, choice, text, whole
 from legion.config.base.source import read
 from legion.domain.errors import BadInput, NotAllowed
 from legion.system import files
@@ -48,52 +48,34 @@ class ProviderAuth(Enum):
 
 @dataclass(frozen=True, kw_only=True)
 class ProviderConfig:
-    url: str = field(
-        metadata=text(
-            allowed="an http:// or https:// address",
-            fits=lambda url: url.startswith(("https://", "http://")),
-            help="Where it is reached.",
-        )
+    url: str = text(
+        REQUIRED,
+        allowed="an http:// or https:// address",
+        fits=lambda url: url.startswith(("https://", "http://")),
+        help="Where it is reached.",
     )
-    kind: ProviderApi = field(default=ProviderApi.ANTHROPIC, metadata=choice(ProviderApi, help="Which API it speaks."))
-    model: str = field(
-        default="",
-        metadata=text(
-            allowed="The model to request, whatever an agent names; empty: as requested.",
-            help="The model that it is asked for, whatever an agent names; empty: that.",
-        ),
+    kind: ProviderApi = choice(ProviderApi.ANTHROPIC, help="Which API it speaks.")
+    model: str = text(
+        "",
+        allowed="The model to request, whatever an agent names; empty: as requested.",
+        help="The model that it is asked for, whatever an agent names; empty: that.",
     )
-    longest: int = field(
-        default=0,
-        metadata=whole(0, 10_000_000, help="Tokens that an answer may have, where agents request more; 0: any number."),
+    longest: int = whole(
+        0, 0, 10_000_000, help="Tokens that an answer may have, where agents request more; 0: any number."
     )
-    at_once: int = field(
-        default=0, metadata=whole(0, 10_000, help="Requests that may be open at a time; 0: any number.")
-    )
-    per_minute: int = field(
-        default=0, metadata=whole(0, 1_000_000, help="Requests that may start within a minute; 0: any number.")
-    )
-    auth: ProviderAuth = field(
-        default=ProviderAuth.API_KEY, metadata=choice(ProviderAuth, help="How it takes its key.")
-    )
-    key_file: str = field(default="", metadata=text(allowed="a path", help="A file that holds the key, mode 0600."))
-    key_env: str = field(
-        default="", metadata=text(allowed="a name", help="An environment variable of the daemon that holds the key.")
-    )
-    key_command: str = field(
-        default="", metadata=text(allowed="a command line", help="A program that prints the key; no shell runs it.")
-    )
-    key_keyring: str = field(
-        default="", metadata=text(allowed='"yes" or empty', help="The key is in the system's keyring, under `legion`.")
-    )
+    at_once: int = whole(0, 0, 10_000, help="Requests that may be open at a time; 0: any number.")
+    per_minute: int = whole(0, 0, 1_000_000, help="Requests that may start within a minute; 0: any number.")
+    auth: ProviderAuth = choice(ProviderAuth.API_KEY, help="How it takes its key.")
+    key_file: str = text("", allowed="a path", help="A file that holds the key, mode 0600.")
+    key_env: str = text("", allowed="a name", help="An environment variable of the daemon that holds the key.")
+    key_command: str = text("", allowed="a command line", help="A program that prints the key; no shell runs it.")
+    key_keyring: str = text("", allowed='"yes" or empty', help="The key is in the system's keyring, under `legion`.")
 
-    token_url: str = field(
-        default="",
-        metadata=text(
-            allowed="an http:// or https:// address, or empty",
-            fits=lambda url: url.startswith(("https://", "http://")) or not url,
-            help="Where a login is exchanged for a short-lived token.",
-        ),
+    token_url: str = text(
+        "",
+        allowed="an http:// or https:// address, or empty",
+        fits=lambda url: url.startswith(("https://", "http://")) or not url,
+        help="Where a login is exchanged for a short-lived token.",
     )
 
     @property
@@ -143,3 +125,31 @@ def _table(name: str, one: ProviderConfig) -> str:
     # A JSON string is a TOML string too, as long as no letter is escaped.
     lines = "".join(f"{key} = {json.dumps(value, ensure_ascii=False)}\n" for key, value in told)
     return f"\n[{name}]\n{lines}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProviderTemplate:
+    """A provider known by name: its API, its address, and how it takes a key."""
+
+    url: str
+    kind: ProviderApi = ProviderApi.OPENAI_CHAT
+    auth: ProviderAuth = ProviderAuth.BEARER
+
+
+COPILOT_CLIENT = "Iv1.b507a08c87ecfe98"
+"""The client id under which GitHub knows Copilot."""
+COPILOT_TOKEN = "https://api.github.com/copilot_internal/v2/token"
+
+TEMPLATES: Mapping[str, ProviderTemplate] = {
+    "anthropic": ProviderTemplate(
+        url="https://api.anthropic.com", kind=ProviderApi.ANTHROPIC, auth=ProviderAuth.API_KEY
+    ),
+    "openai": ProviderTemplate(url="https://api.openai.com/v1", kind=ProviderApi.OPENAI_RESPONSES),
+    "openrouter": ProviderTemplate(url="https://openrouter.ai/api/v1"),
+    "copilot": ProviderTemplate(url="https://api.githubcopilot.com", auth=ProviderAuth.COPILOT),
+    "claude": ProviderTemplate(url="https://api.anthropic.com", kind=ProviderApi.ANTHROPIC, auth=ProviderAuth.OAUTH),
+    "minimax": ProviderTemplate(url="https://api.minimax.io/anthropic", kind=ProviderApi.ANTHROPIC),
+    "ollama": ProviderTemplate(url="http://127.0.0.1:11434/v1"),
+    "vllm": ProviderTemplate(url="http://127.0.0.1:8000/v1"),
+    "lmstudio": ProviderTemplate(url="http://127.0.0.1:1234/v1"),
+}

@@ -14,7 +14,7 @@ from importlib.resources import files
 from pathlib import Path
 
 from legion.config.base import settings
-from legion.config.base.settings import SettingRule, Unfit, choice, plain_text, setting, text, whole
+from legion.config.base.settings import REQUIRED, Unfit, choice, plain_text, setting, text, whole
 from legion.config.base.source import SettingsText, line_of, read
 from legion.config.files.project import hash_of
 from legion.domain.agents import teams as rules
@@ -94,66 +94,45 @@ def _one_line(value: str) -> bool:
 
 @dataclass(frozen=True, kw_only=True)
 class RoleFile:
-    part: RolePart = field(
-        metadata=choice(RolePart, help="What it does: advise before the work, build, or review the change.")
+    part: RolePart = choice(
+        REQUIRED, RolePart, help="What it does: advise before the work, build, or review the change."
     )
-    prompt: str = field(
-        metadata=setting(
-            SettingRule(allowed="a text that is not empty", help="Who it is and what it looks at.", read=_prompt)
-        )
+    prompt: str = setting(
+        REQUIRED, allowed="a text that is not empty", help="Who it is and what it looks at.", read=_prompt
     )
-    about: str = field(
-        default="", metadata=text(allowed="one line", fits=_one_line, help="What `legion role list` says of it.")
+    about: str = text("", allowed="one line", fits=_one_line, help="What `legion role list` says of it.")
+    tools: frozenset[str] | None = setting(
+        None,
+        allowed="a list of names of tools that is not empty",
+        help="The only tools that it has, of those that your settings leave. Left out: what its part needs.",
+        read=_tools,
     )
-    tools: frozenset[str] | None = field(
-        default=None,
-        metadata=setting(
-            SettingRule(
-                allowed="a list of names of tools that is not empty",
-                help="The only tools that it has, of those that your settings leave. Left out: what its part needs.",
-                read=_tools,
-            )
-        ),
+    model: str = text("", allowed="the name of a model, or empty", help="Empty: as the ticket and your settings say.")
+    provider: str = text(
+        "", allowed="the name of one of your providers, or empty", fits=_is_name, help="Empty: as your settings say."
     )
-    model: str = field(
-        default="",
-        metadata=text(allowed="the name of a model, or empty", help="Empty: as the ticket and your settings say."),
-    )
-    provider: str = field(
-        default="",
-        metadata=text(
-            allowed="the name of one of your providers, or empty", fits=_is_name, help="Empty: as your settings say."
-        ),
-    )
-    driver: str = field(
-        default="",
-        metadata=text(
-            allowed='"claude", the name of one of your [drivers.NAME], or empty',
-            fits=_is_name,
-            help="Which kind of agent program it is. Empty: as the ticket and your settings say.",
-        ),
+    driver: str = text(
+        "",
+        allowed='"claude", the name of one of your [drivers.NAME], or empty',
+        fits=_is_name,
+        help="Which kind of agent program it is. Empty: as the ticket and your settings say.",
     )
 
 
 @dataclass(frozen=True, kw_only=True)
 class TeamFile:
-    roles: tuple[str, ...] = field(
-        metadata=setting(
-            SettingRule(
-                allowed='a list of roles like ["tech_lead", "engineer", "qa"]',
-                help="In order: advisors, the one builder, reviewers. `ROLE:PART` gives a role another part.",
-                read=_roles,
-            )
-        )
+    roles: tuple[str, ...] = setting(
+        REQUIRED,
+        allowed='a list of roles like ["tech_lead", "engineer", "qa"]',
+        help="In order: advisors, the one builder, reviewers. `ROLE:PART` gives a role another part.",
+        read=_roles,
     )
-    about: str = field(
-        default="", metadata=text(allowed="one line", fits=_one_line, help="What `legion team list` says of it.")
-    )
-    rounds: int = field(
-        default=rules.ROUNDS,
-        metadata=whole(
-            1, MOST_ROUNDS, help="How many times its reviewers may reject a change; after the last one you are asked."
-        ),
+    about: str = text("", allowed="one line", fits=_one_line, help="What `legion team list` says of it.")
+    rounds: int = whole(
+        rules.ROUNDS,
+        1,
+        MOST_ROUNDS,
+        help="How many times its reviewers may reject a change; after the last one you are asked.",
     )
 
 

@@ -12,16 +12,15 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from legion.config.base import settings
-from legion.config.base.settings import DAY, SettingRule, Unfit, number, setting, text
+from legion.config.base.settings import DAY, REQUIRED, Unfit, number, setting, text
 from legion.config.base.source import SettingsText, read
 from legion.config.sections.claude import ClaudeSettings
 from legion.config.sections.environment import PersonalEnvironment
 from legion.config.sections.evidence import Acceptance, ModelLadder, ProtectionSettings, QuestionSettings
 from legion.config.sections.limits import BudgetSettings, GovernorSettings, StartSettings
-from legion.config.sections.machine import DaemonSettings, SandboxSettings, WorktreeSettings
+from legion.config.sections.machine import DaemonSettings, RewindSettings, SandboxSettings, WorktreeSettings
 from legion.config.sections.notifications import HookSettings, NotifySettings
 from legion.config.sections.review import ReviewerSettings
-from legion.config.sections.rewind import RewindSettings
 from legion.config.sections.standing import StandingSettings
 from legion.config.sections.watchdog import PersonalWatchdogSettings
 from legion.domain.errors import BadInput, NotFound
@@ -41,12 +40,10 @@ def _split_command(value: object) -> tuple[str, ...]:
 
 @dataclass(frozen=True, kw_only=True)
 class GeneralSettings:
-    default_driver: str = field(
-        default="",
-        metadata=text(
-            allowed='"claude", the name of one of your [drivers.NAME], or empty',
-            help="The driver where neither ticket nor project name one. Empty: your only one, or else Claude Code.",
-        ),
+    default_driver: str = text(
+        "",
+        allowed='"claude", the name of one of your [drivers.NAME], or empty',
+        help="The driver where neither ticket nor project name one. Empty: your only one, or else Claude Code.",
     )
 
 
@@ -54,21 +51,15 @@ class GeneralSettings:
 class DriverTable:
     """One [drivers.NAME] as written; the rest of the program sees DriverSettings."""
 
-    run: tuple[str, ...] = field(
-        metadata=setting(
-            SettingRule(
-                allowed="a command line with balanced quotes",
-                help="Starts the agent program. Split into words as a shell does it, but no shell runs it.",
-                read=_split_command,
-                show=shlex.join,
-            )
-        )
+    run: tuple[str, ...] = setting(
+        REQUIRED,
+        allowed="a command line with balanced quotes",
+        help="Starts the agent program. Split into words as a shell does it, but no shell runs it.",
+        read=_split_command,
+        show=shlex.join,
     )
-    timeout: float = field(
-        default=0.0,
-        metadata=number(
-            0, 7 * DAY, unit="seconds", help="How long one run may take. 0: what the project's `agents.timeout` says."
-        ),
+    timeout: float = number(
+        0.0, 0, 7 * DAY, unit="seconds", help="How long one run may take. 0: what the project's `agents.timeout` says."
     )
 
 

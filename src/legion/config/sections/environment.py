@@ -9,11 +9,12 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from legion.config.base import settings
-from legion.config.base.settings import DAY, SettingRule, Unfit, setting, text, texts, whole
+from legion.config.base.settings import DAY, Unfit, setting, text, texts, whole
 from legion.config.base.source import SettingsText
 from legion.domain.review.path_patterns import glob_fault
 
@@ -49,7 +50,7 @@ def file_fault(path: str) -> str | None:
     return "is a folder, so name the file itself" if path.endswith("/") else glob_fault(path)
 
 
-def _file(help: str) -> settings.Metadata:
+def _file(help: str) -> Any:  # noqa: ANN401
     def read(value: object) -> str:
         path = settings.plain_text(value)
         why = file_fault(path) if path else None
@@ -57,7 +58,7 @@ def _file(help: str) -> settings.Metadata:
             raise Unfit(value, why)
         return path
 
-    return setting(SettingRule(allowed="a file name from the root of the repository, or empty", help=help, read=read))
+    return setting("", allowed="a file name from the root of the repository, or empty", help=help, read=read)
 
 
 def _variables(value: object) -> tuple[tuple[str, str], ...]:
@@ -80,42 +81,27 @@ def _variables(value: object) -> tuple[tuple[str, str], ...]:
 class EnvironmentSettings:
     """The project's part."""
 
-    ports: int = field(default=10, metadata=whole(0, 100, help="How many consecutive ports each run has for itself."))
-    env_file: str = field(
-        default="",
-        metadata=_file("A file that is written into each worktree before its agent starts. Git must ignore it."),
+    ports: int = whole(10, 0, 100, help="How many consecutive ports each run has for itself.")
+    env_file: str = _file("A file that is written into each worktree before its agent starts. Git must ignore it.")
+    template: str = _file("A checked-in file that `env_file` is made from; its placeholders are filled in.")
+    vars: tuple[tuple[str, str], ...] = setting(
+        (),
+        allowed="a table of names and texts of one line",
+        help="Lines of `env_file`, after those of the template; the same placeholders.",
+        read=_variables,
+        show=dict,
     )
-    template: str = field(
-        default="", metadata=_file("A checked-in file that `env_file` is made from; its placeholders are filled in.")
+    up: str = text(
+        "",
+        allowed="a command, or empty for none",
+        help="A shell command that runs in the worktree before the agent of every run.",
     )
-    vars: tuple[tuple[str, str], ...] = field(
-        default=(),
-        metadata=setting(
-            SettingRule(
-                allowed="a table of names and texts of one line",
-                help="Lines of `env_file`, after those of the template; the same placeholders.",
-                read=_variables,
-                show=dict,
-            )
-        ),
+    down: str = text(
+        "",
+        allowed="a command, or empty for none",
+        help="A shell command that runs in the worktree after every run, however it ended.",
     )
-    up: str = field(
-        default="",
-        metadata=text(
-            allowed="a command, or empty for none",
-            help="A shell command that runs in the worktree before the agent of every run.",
-        ),
-    )
-    down: str = field(
-        default="",
-        metadata=text(
-            allowed="a command, or empty for none",
-            help="A shell command that runs in the worktree after every run, however it ended.",
-        ),
-    )
-    timeout: float = field(
-        default=300.0, metadata=settings.number(1, DAY, unit="seconds", help="How long `up` and `down` may take, each.")
-    )
+    timeout: float = settings.number(300.0, 1, DAY, unit="seconds", help="How long `up` and `down` may take, each.")
 
     def lines(self, ports: Sequence[int], words: Mapping[str, str]) -> str:
         """The lines of the variables, as a shell reads them."""
@@ -188,32 +174,24 @@ def _cache_fault(written: str) -> str | None:
 class PersonalEnvironment:
     """The person's part."""
 
-    port_base: int = field(
-        default=20000, metadata=whole(1024, 65000, help="The first port that runs may get; blocks are taken upwards.")
+    port_base: int = whole(20000, 1024, 65000, help="The first port that runs may get; blocks are taken upwards.")
+    disk_mb: int = whole(
+        20480,
+        0,
+        100_000_000,
+        help="Megabytes that a worktree and its run's temp folder may hold together. 0: no limit.",
     )
-    disk_mb: int = field(
-        default=20480,
-        metadata=whole(
-            0, 100_000_000, help="Megabytes that a worktree and its run's temp folder may hold together. 0: no limit."
-        ),
+    copy: tuple[Copy, ...] = texts(
+        allowed="a list of texts like `project: path`",
+        fault=_copy_fault,
+        make=_copy,
+        help="Files of your checkout that git ignores and that agents get a copy of, and can read.",
     )
-    copy: tuple[Copy, ...] = field(
-        default=(),
-        metadata=texts(
-            allowed="a list of texts like `project: path`",
-            fault=_copy_fault,
-            make=_copy,
-            help="Files of your checkout that git ignores and that agents get a copy of, and can read.",
-        ),
-    )
-    caches: tuple[Cache, ...] = field(
-        default=(),
-        metadata=texts(
-            allowed="a list of texts like `VARIABLE=~/folder`",
-            fault=_cache_fault,
-            make=_cache,
-            help="Folders that all runs share and may write, each with the variable that names it to programs.",
-        ),
+    caches: tuple[Cache, ...] = texts(
+        allowed="a list of texts like `VARIABLE=~/folder`",
+        fault=_cache_fault,
+        make=_cache,
+        help="Folders that all runs share and may write, each with the variable that names it to programs.",
     )
 
     def copies(self, project: str) -> tuple[str, ...]:

@@ -7,11 +7,23 @@ Data only.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 
-from legion.config.base.settings import DAY, NAME, SettingRule, Unfit, choice, number, plain_text, setting, text, texts
+from legion.config.base.settings import (
+    DAY,
+    NAME,
+    REQUIRED,
+    Unfit,
+    choice,
+    flag,
+    number,
+    plain_text,
+    setting,
+    text,
+    texts,
+)
 from legion.domain.review.path_patterns import glob_fault
 
 
@@ -24,34 +36,21 @@ class GuardMode(Enum):
 
 @dataclass(frozen=True, kw_only=True)
 class ProtectionSettings:
-    mode: GuardMode = field(
-        default=GuardMode.ASK,
-        metadata=choice(GuardMode, help='What stops a change of protected files or weakened tests. "off": nothing.'),
+    mode: GuardMode = choice(
+        GuardMode.ASK, help='What stops a change of protected files or weakened tests. "off": nothing.'
     )
-    allow: tuple[str, ...] = field(
-        default=(),
-        metadata=texts(
-            allowed="a list of patterns for paths from the root of the repository",
-            fault=glob_fault,
-            help="Paths that every ticket of every project may touch, as if it declared them.",
-        ),
+    allow: tuple[str, ...] = texts(
+        allowed="a list of patterns for paths from the root of the repository",
+        fault=glob_fault,
+        help="Paths that every ticket of every project may touch, as if it declared them.",
     )
 
 
 @dataclass(frozen=True, kw_only=True)
 class QuestionSettings:
-    answer_within: float = field(
-        default=86_400.0,
-        metadata=number(
-            1, 30 * DAY, unit="seconds", help="How long a question about a change waits before it counts as a no."
-        ),
+    answer_within: float = number(
+        86_400.0, 1, 30 * DAY, unit="seconds", help="How long a question about a change waits before it counts as a no."
     )
-
-
-def _yes_or_no(value: object) -> bool:
-    if not isinstance(value, bool):
-        raise Unfit(value)
-    return value
 
 
 def _ladders(value: object) -> tuple[tuple[str, tuple[str, ...]], ...]:
@@ -72,35 +71,20 @@ def _ladders(value: object) -> tuple[tuple[str, tuple[str, ...]], ...]:
 class ModelLadder:
     """The ladder of a ticket for Claude Code whose attempts are used up."""
 
-    escalation: tuple[str, ...] = field(
-        default=("haiku", "sonnet", "opus"),
-        metadata=texts(
-            allowed="a list of models, the weakest first",
-            fault=lambda name: None if name.strip() else "is no name of a model",
-            help="Models for further attempts where a ticket's attempts are used up: those above its own. Empty: none.",
-        ),
+    escalation: tuple[str, ...] = texts(
+        ("haiku", "sonnet", "opus"),
+        allowed="a list of models, the weakest first",
+        fault=lambda name: None if name.strip() else "is no name of a model",
+        help="Models for further attempts where a ticket's attempts are used up: those above its own. Empty: none.",
     )
-    by_label: tuple[tuple[str, tuple[str, ...]], ...] = field(
-        default=(),
-        metadata=setting(
-            SettingRule(
-                allowed="a table of labels and lists of models",
-                help="Separate ladders for tickets with a label: they start with its first model.",
-                read=_ladders,
-                show=lambda ladders: {label: list(models) for label, models in ladders},
-            )
-        ),
+    by_label: tuple[tuple[str, tuple[str, ...]], ...] = setting(
+        (),
+        allowed="a table of labels and lists of models",
+        help="Separate ladders for tickets with a label: they start with its first model.",
+        read=_ladders,
+        show=lambda ladders: {label: list(models) for label, models in ladders},
     )
-    fresh_eyes: bool = field(
-        default=True,
-        metadata=setting(
-            SettingRule(
-                allowed="true or false",
-                help="Whether a new conversation, with a summary of what was tried, comes first.",
-                read=_yes_or_no,
-            )
-        ),
-    )
+    fresh_eyes: bool = flag(True, help="Whether a new conversation, with a summary of what was tried, comes first.")
 
 
 def _folder(value: object) -> Path | None:
@@ -114,25 +98,17 @@ def _folder(value: object) -> Path | None:
 class Acceptance:
     """One [acceptance.NAME]."""
 
-    run: str = field(
-        metadata=text(
-            allowed="a command",
-            fits=lambda command: bool(command.strip()),
-            help="A shell command that runs in a tree of the built result; exit code 0 means that all is well.",
-        )
+    run: str = text(
+        REQUIRED,
+        allowed="a command",
+        fits=lambda command: bool(command.strip()),
+        help="A shell command that runs in a tree of the built result; exit code 0 means that all is well.",
     )
-    folder: Path | None = field(
-        default=None,
-        metadata=setting(
-            SettingRule(
-                allowed="a folder that starts with / or ~/, or empty",
-                help="What it reads outside the repository; its variable LEGION_ACCEPTANCE names it. No agent sees it.",
-                read=_folder,
-                show=lambda folder: str(folder) if folder else "",
-            )
-        ),
+    folder: Path | None = setting(
+        None,
+        allowed="a folder that starts with / or ~/, or empty",
+        help="What it reads outside the repository; its variable LEGION_ACCEPTANCE names it. No agent sees it.",
+        read=_folder,
+        show=lambda folder: str(folder) if folder else "",
     )
-    timeout: float = field(
-        default=600.0,
-        metadata=number(1, DAY, unit="seconds", help="How long it may take before it counts as failed."),
-    )
+    timeout: float = number(600.0, 1, DAY, unit="seconds", help="How long it may take before it counts as failed.")

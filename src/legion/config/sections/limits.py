@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-from legion.config.base.settings import SettingRule, Unfit, flag, number, setting, whole
+from legion.config.base.settings import Unfit, flag, number, setting, whole
 from legion.domain.tickets.spec import MOST_BUDGET
 
 _HOURS = re.compile(r"([01]?\d|2[0-3]):([0-5]\d) ?- ?([01]?\d|2[0-3]):([0-5]\d)")
@@ -47,62 +47,34 @@ def _shown(quiet: QuietHours | None) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class GovernorSettings:
-    on: bool = field(
-        default=True, metadata=flag(help="Whether work slows down before a provider's limit and holds at it.")
+    on: bool = flag(True, help="Whether work slows down before a provider's limit and holds at it.")
+    slow_from: float = number(
+        0.8, 0.05, 1, unit="a share", help="From this share of a limit on, fewer agents start, one after the other."
     )
-    slow_from: float = field(
-        default=0.8,
-        metadata=number(
-            0.05,
-            1,
-            unit="From this share of a limit on, fewer agents start, one after the other.",
-            help="From this share of a limit on, fewer agents begin, one after the other.",
-        ),
-    )
-    stop_at: float = field(
-        default=0.97,
-        metadata=number(
-            0.05,
-            1,
-            unit="From this share on nothing starts before the limit's reset.",
-            help="From this share on nothing begins before the limit's reset.",
-        ),
+    stop_at: float = number(
+        0.97, 0.05, 1, unit="a share", help="From this share on nothing starts before the limit's reset."
     )
 
 
 @dataclass(frozen=True, kw_only=True)
 class BudgetSettings:
-    day_usd: float = field(
-        default=0.0,
-        metadata=number(0, MOST_BUDGET, unit="dollars", help="What all work may cost on one day of UTC. 0: no limit."),
+    day_usd: float = number(
+        0.0, 0, MOST_BUDGET, unit="dollars", help="What all work may cost on one day of UTC. 0: no limit."
     )
-    project_usd: float = field(
-        default=0.0,
-        metadata=number(0, MOST_BUDGET, unit="dollars", help="What each project may cost in all. 0: no limit."),
+    project_usd: float = number(
+        0.0, 0, MOST_BUDGET, unit="dollars", help="What each project may cost in all. 0: no limit."
     )
-    epic_usd: float = field(
-        default=0.0,
-        metadata=number(0, MOST_BUDGET, unit="dollars", help="What each epic may cost in all. 0: no limit."),
-    )
+    epic_usd: float = number(0.0, 0, MOST_BUDGET, unit="dollars", help="What each epic may cost in all. 0: no limit.")
 
 
 @dataclass(frozen=True, kw_only=True)
 class StartSettings:
-    stagger: float = field(
-        default=0.0, metadata=number(0, 3600, unit="seconds", help="The least time between two starts of agents.")
+    stagger: float = number(0.0, 0, 3600, unit="seconds", help="The least time between two starts of agents.")
+    quiet: QuietHours | None = setting(
+        None,
+        allowed='hours such as "22:00-07:00", or empty',
+        help="Hours of your local time in which no agent starts; running agents continue.",
+        read=_hours,
+        show=_shown,
     )
-    quiet: QuietHours | None = field(
-        default=None,
-        metadata=setting(
-            SettingRule(
-                allowed='hours such as "22:00-07:00", or empty',
-                help="Hours of your local time in which no agent starts; running agents continue.",
-                read=_hours,
-                show=_shown,
-            )
-        ),
-    )
-    waiting: int = field(
-        default=0,
-        metadata=whole(0, 1000, help="How many tickets may wait for you before nothing new starts. 0: any number."),
-    )
+    waiting: int = whole(0, 0, 1000, help="How many tickets may wait for you before nothing new starts. 0: any number.")

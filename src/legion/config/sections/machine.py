@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import ipaddress
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
-from legion.config.base import settings
-from legion.config.base.settings import SettingRule, Unfit, choice, number, setting, text, texts, whole
+from legion.config.base.settings import Unfit, choice, flag, number, setting, text, texts, whole
 
 
 class SandboxMode(Enum):
@@ -79,7 +79,7 @@ def _pool(value: object) -> int | None:
     return value
 
 
-def _folders(help: str) -> settings.Metadata:
+def _folders(help: str) -> Any:  # noqa: ANN401
     return texts(
         allowed="a list of folders",
         fault=_folder_fault,
@@ -90,113 +90,86 @@ def _folders(help: str) -> settings.Metadata:
 
 @dataclass(frozen=True, kw_only=True)
 class DaemonSettings:
-    host: str = field(
-        default="127.0.0.1",
-        metadata=text(
-            allowed="an IP address of this machine or localhost",
-            fits=_is_host,
-            help="Where the API listens. Anything but loopback opens it to others, who still need the token.",
-        ),
+    host: str = text(
+        "127.0.0.1",
+        allowed="an IP address of this machine or localhost",
+        fits=_is_host,
+        help="Where the API listens. Anything but loopback opens it to others, who still need the token.",
     )
-    port: int = field(
-        default=6666,
-        metadata=whole(1, 65535, help="The API's port. Where it is taken, the next free one is used and recorded."),
+    port: int = whole(6666, 1, 65535, help="The API's port. Where it is taken, the next free one is used and recorded.")
+    mcp_port: int = whole(
+        6670,
+        1,
+        65535,
+        help="A second port of the API, for MCP, which browsers and node accept. If taken, the next free one.",
     )
-    mcp_port: int = field(
-        default=6670,
-        metadata=whole(
-            1,
-            65535,
-            help="A second port of the API, for MCP, which browsers and node accept. If taken, the next free one.",
-        ),
+    gateway_port: int = whole(
+        6671, 1, 65535, help="The gateway's port, on loopback. Where it is taken, the next free one is used."
     )
-    gateway_port: int = field(
-        default=6671,
-        metadata=whole(1, 65535, help="The gateway's port, on loopback. Where it is taken, the next free one is used."),
-    )
-    slots: int = field(
-        default=32, metadata=whole(1, 1024, help="How many agents work at once on this machine, in all projects.")
-    )
-    database: str = field(
-        default="",
-        metadata=text(
-            allowed="a postgresql:// URL, or empty for SQLite",
-            fits=_is_database,
-            show=_without_password,
-            secret=True,
-            help="Where the state is kept. Empty: in SQLite in the data folder.",
-        ),
+    slots: int = whole(32, 1, 1024, help="How many agents work at once on this machine, in all projects.")
+    database: str = text(
+        "",
+        allowed="a postgresql:// URL, or empty for SQLite",
+        fits=_is_database,
+        show=_without_password,
+        secret=True,
+        help="Where the state is kept. Empty: in SQLite in the data folder.",
     )
 
 
 @dataclass(frozen=True, kw_only=True)
 class SandboxSettings:
-    mode: SandboxMode = field(
-        default=SandboxMode.AUTO,
-        metadata=choice(
-            SandboxMode,
-            help='The sandbox. "auto": where it works, else with a warning; "require": or nothing runs.',
-        ),
+    mode: SandboxMode = choice(
+        SandboxMode.AUTO, help='The sandbox. "auto": where it works, else with a warning; "require": or nothing runs.'
     )
-    network: NetworkMode = field(
-        default=NetworkMode.OPEN,
-        metadata=choice(NetworkMode, help='What agents and checks can reach. "none": not even loopback.'),
+    network: NetworkMode = choice(NetworkMode.OPEN, help='What agents and checks can reach. "none": not even loopback.')
+    system_calls: SystemCalls = choice(
+        SystemCalls.FILTERED,
+        help='"filtered": no user namespaces, mounts, keyrings, kernel tracing, 32-bit programs; "all": no filter.',
     )
-    system_calls: SystemCalls = field(
-        default=SystemCalls.FILTERED,
-        metadata=choice(
-            SystemCalls,
-            help='"filtered": no user namespaces, mounts, keyrings, kernel tracing, 32-bit programs; "all": no filter.',
-        ),
+    read: tuple[Path, ...] = _folders(
+        "What agents may read in addition to their worktree and the toolchains on your PATH."
     )
-    read: tuple[Path, ...] = field(
-        default=(),
-        metadata=_folders("What agents may read in addition to their worktree and the toolchains on your PATH."),
+    write: tuple[Path, ...] = _folders(
+        "What agents may write in addition to their worktree, a download cache for example."
     )
-    write: tuple[Path, ...] = field(
-        default=(),
-        metadata=_folders("What agents may write in addition to their worktree, a download cache for example."),
-    )
-    env: tuple[str, ...] = field(
-        default=(),
-        metadata=texts(
-            allowed="a list of names of environment variables",
-            fault=_variable_fault,
-            help="Environment variables of yours that agents get, and can read.",
-        ),
+    env: tuple[str, ...] = texts(
+        allowed="a list of names of environment variables",
+        fault=_variable_fault,
+        help="Environment variables of yours that agents get, and can read.",
     )
 
 
 @dataclass(frozen=True, kw_only=True)
 class WorktreeSettings:
-    folder: str = field(
-        default="../{name}-legion",
-        metadata=text(
-            allowed="a folder with {name} in it, which stands for the repository's name",
-            fits=_is_template,
-            help="The folder of the worktrees. A relative folder starts at the root of the repository.",
-        ),
+    folder: str = text(
+        "../{name}-legion",
+        allowed="a folder with {name} in it, which stands for the repository's name",
+        fits=_is_template,
+        help="The folder of the worktrees. A relative folder starts at the root of the repository.",
     )
-    pool: int | None = field(
-        default=2,
-        metadata=setting(
-            SettingRule(
-                allowed='a whole number from 0 to 64 or "auto"',
-                help='Worktrees kept warm per project for quick starts. "auto": `agents.parallel` of them.',
-                read=_pool,
-                show=lambda trees: "auto" if trees is None else trees,
-            )
-        ),
+    pool: int | None = setting(
+        2,
+        allowed='a whole number from 0 to 64 or "auto"',
+        help='Worktrees kept warm per project for quick starts. "auto": `agents.parallel` of them.',
+        read=_pool,
+        show=lambda trees: "auto" if trees is None else trees,
     )
     """None: as many as the project's parallel agents."""
-    disk_gb: float = field(
-        default=10.0,
-        metadata=number(0, 100_000, unit="gigabytes", help="Most disk for the warm worktrees and trash of a project."),
+    disk_gb: float = number(
+        10.0, 0, 100_000, unit="gigabytes", help="Most disk for the warm worktrees and trash of a project."
     )
-    trash_days: float = field(
-        default=14.0, metadata=number(0, 3650, unit="days", help="How long a worktree stays in the trash.")
-    )
+    trash_days: float = number(14.0, 0, 3650, unit="days", help="How long a worktree stays in the trash.")
 
     def warm(self, parallel: int) -> int:
         """How many trees to keep warm for a project with so many parallel agents."""
         return parallel if self.pool is None else self.pool
+
+
+@dataclass(frozen=True, kw_only=True)
+class RewindSettings:
+    """Which states of an agent's work are kept from call to call."""
+
+    on: bool = flag(True, help="Whether the tree is saved after every call of Claude Code that can change it.")
+    keep: int = whole(200, 1, 10_000, help="At least this many of the latest states of a run are kept.")
+    disk_mb: float = number(500.0, 1, 1_000_000, unit="megabytes", help="Most disk for the kept states of a run.")

@@ -6,10 +6,11 @@ No repository can set these: they run as the person, outside of every sandbox.
 from __future__ import annotations
 
 import shlex
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from typing import Any
 from urllib.parse import urlsplit
 
-from legion.config.base.settings import Metadata, SettingRule, Unfit, flag, setting, text, texts
+from legion.config.base.settings import Unfit, flag, setting, text, texts
 from legion.domain.notifications import NotificationKind
 
 _NAMES = tuple(occasion.value for occasion in NotificationKind)
@@ -24,9 +25,9 @@ def _split_command(value: object) -> tuple[str, ...]:
         raise Unfit(value) from None
 
 
-def _command(help: str) -> Metadata:
+def _command(help: str) -> Any:  # noqa: ANN401
     allowed = "a command line with balanced quotes, or empty"
-    return setting(SettingRule(allowed=allowed, help=help, read=_split_command, show=shlex.join))
+    return setting((), allowed=allowed, help=help, read=_split_command, show=shlex.join)
 
 
 def _is_web(value: str) -> bool:
@@ -37,30 +38,28 @@ def _is_web(value: str) -> bool:
         return False
 
 
-def _web(help: str) -> Metadata:
-    return text(allowed="a http:// or https:// address, or empty", fits=_is_web, secret=True, help=help)
+def _web(help: str) -> Any:  # noqa: ANN401
+    return text("", allowed="a http:// or https:// address, or empty", fits=_is_web, secret=True, help=help)
 
 
 @dataclass(frozen=True, kw_only=True)
 class HookSettings:
     """Commands of the person's. No shell runs them; variables such as LEGION_EVENT describe the event."""
 
-    done: tuple[str, ...] = field(default=(), metadata=_command("Runs when a ticket has landed."))
-    failed: tuple[str, ...] = field(default=(), metadata=_command("Runs when a ticket has failed."))
-    question: tuple[str, ...] = field(default=(), metadata=_command("Runs when something waits for you."))
-    all_done: tuple[str, ...] = field(default=(), metadata=_command("Runs when every ticket of a project has ended."))
+    done: tuple[str, ...] = _command("Runs when a ticket has landed.")
+    failed: tuple[str, ...] = _command("Runs when a ticket has failed.")
+    question: tuple[str, ...] = _command("Runs when something waits for you.")
+    all_done: tuple[str, ...] = _command("Runs when every ticket of a project has ended.")
 
 
 @dataclass(frozen=True, kw_only=True)
 class NotifySettings:
-    on: tuple[str, ...] = field(
-        default=("failed", "question", "all_done"),
-        metadata=texts(
-            allowed="a list of done, failed, question and all_done",
-            fault=lambda name: None if name in _NAMES else f"is none of {', '.join(_NAMES)}",
-            help="The events to notify you of.",
-        ),
+    on: tuple[str, ...] = texts(
+        ("failed", "question", "all_done"),
+        allowed="a list of done, failed, question and all_done",
+        fault=lambda name: None if name in _NAMES else f"is none of {', '.join(_NAMES)}",
+        help="The events to notify you of.",
     )
-    desktop: bool = field(default=False, metadata=flag(help="Whether your desktop shows it."))
-    webhook: str = field(default="", metadata=_web("Gets it as JSON, by POST."))
-    ntfy: str = field(default="", metadata=_web("Your topic at a server of ntfy, such as https://ntfy.sh/my-topic."))
+    desktop: bool = flag(False, help="Whether your desktop shows it.")
+    webhook: str = _web("Gets it as JSON, by POST.")
+    ntfy: str = _web("Your topic at a server of ntfy, such as https://ntfy.sh/my-topic.")

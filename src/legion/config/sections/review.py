@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from legion.config.base.settings import choice, flag, text, texts, whole
 from legion.domain.review.path_patterns import glob_fault
@@ -13,28 +13,20 @@ from legion.domain.tickets.spec import ReviewPolicy
 class ReviewSettings:
     """[review] in legion.toml."""
 
-    policy: ReviewPolicy = field(
-        default=ReviewPolicy.OFF,
-        metadata=choice(
-            ReviewPolicy,
-            help='Whether an independent reviewer reads changes before they land. "risky": those that look risky.',
-        ),
+    policy: ReviewPolicy = choice(
+        ReviewPolicy.OFF,
+        help='Whether an independent reviewer reads changes before they land. "risky": those that look risky.',
     )
-    paths: tuple[str, ...] = field(
-        default=(),
-        metadata=texts(
-            allowed="a list of patterns for paths from the root of the repository",
-            fault=glob_fault,
-            help='Changes here are reviewed under "risky", too.',
-        ),
+    paths: tuple[str, ...] = texts(
+        allowed="a list of patterns for paths from the root of the repository",
+        fault=glob_fault,
+        help='Changes here are reviewed under "risky", too.',
     )
-    rounds: int = field(
-        default=3,
-        metadata=whole(1, 10, help="How many times reviewers may reject a change; after the last one you are asked."),
+    rounds: int = whole(
+        3, 1, 10, help="How many times reviewers may reject a change; after the last one you are asked."
     )
-    required: bool = field(
-        default=True,
-        metadata=flag(help="Whether a change waits for the approval. Without, it lands and the findings are shown."),
+    required: bool = flag(
+        True, help="Whether a change waits for the approval. Without, it lands and the findings are shown."
     )
 
 
@@ -42,17 +34,13 @@ class ReviewSettings:
 class ReviewerSettings:
     """[reviewer] in the person's own file."""
 
-    model: str = field(
-        default="",
-        metadata=text(
-            allowed="a model, or empty",
-            help="The reviewer's model. Empty: the strongest of `models.escalation` that the agent does not use.",
-        ),
+    model: str = text(
+        "",
+        allowed="a model, or empty",
+        help="The reviewer's model. Empty: the strongest of `models.escalation` that the agent does not use.",
     )
-    driver: str = field(
-        default="",
-        metadata=text(
-            allowed='"claude", the name of one of your [drivers.NAME], or empty',
-            help="The reviewer's program. Empty: Claude Code.",
-        ),
+    driver: str = text(
+        "",
+        allowed='"claude", the name of one of your [drivers.NAME], or empty',
+        help="The reviewer's program. Empty: Claude Code.",
     )

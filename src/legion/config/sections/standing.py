@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from typing import Any
 
-from legion.config.base.settings import Metadata, texts, whole
+from legion.config.base.settings import texts, whole
 from legion.domain.agents.agent import LEVELS, MOST, Rights
 from legion.domain.agents.extra_rights import ALL_ROLES, ExtraRight, ExtraRights, opened
 
@@ -13,29 +14,18 @@ def _role_fault(role: str) -> str | None:
     return None if role.strip() else "is no name of a role"
 
 
-def _roles(help: str) -> Metadata:
+def _roles(help: str) -> Any:  # noqa: ANN401
     return texts(allowed=f'a list of roles, or ["{ALL_ROLES}"]', fault=_role_fault, help=help)
 
 
 @dataclass(frozen=True, kw_only=True)
 class StandingSettings:
-    most: int = field(
-        default=MOST,
-        metadata=whole(1, 1000, help="How many standing agents there may be at once, in all projects together."),
-    )
-    levels: int = field(default=LEVELS, metadata=whole(1, 20, help="How deep the tree of agents may be."))
-    tell_anybody: tuple[str, ...] = field(
-        default=(), metadata=_roles("Roles that may write to every standing agent, in any project.")
-    )
-    interrupt_anybody: tuple[str, ...] = field(
-        default=(), metadata=_roles("Roles that may interrupt every agent except those above them.")
-    )
-    fire_anybody: tuple[str, ...] = field(
-        default=(), metadata=_roles("Roles that may fire every agent except those above them.")
-    )
-    choose_driver: tuple[str, ...] = field(
-        default=(), metadata=_roles("Roles whose tickets may name one of your drivers, or `standing`.")
-    )
+    most: int = whole(MOST, 1, 1000, help="How many standing agents there may be at once, in all projects together.")
+    levels: int = whole(LEVELS, 1, 20, help="How deep the tree of agents may be.")
+    tell_anybody: tuple[str, ...] = _roles("Roles that may write to every standing agent, in any project.")
+    interrupt_anybody: tuple[str, ...] = _roles("Roles that may interrupt every agent except those above them.")
+    fire_anybody: tuple[str, ...] = _roles("Roles that may fire every agent except those above them.")
+    choose_driver: tuple[str, ...] = _roles("Roles whose tickets may name one of your drivers, or `standing`.")
 
     @property
     def top(self) -> Rights:

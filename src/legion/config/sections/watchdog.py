@@ -4,7 +4,7 @@ take; the person decides whether the watchdog runs at all.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from legion.config.base.settings import DAY, flag, number, whole
 
@@ -13,44 +13,33 @@ from legion.config.base.settings import DAY, flag, number, whole
 class WatchdogSettings:
     """In legion.toml."""
 
-    on: bool = field(
-        default=True,
-        metadata=flag(help="Whether stuck runs are nudged, interrupted and replaced."),
+    on: bool = flag(True, help="Whether stuck runs are nudged, interrupted and replaced.")
+    repeats: int = whole(
+        5,
+        2,
+        1000,
+        help="How often an agent must repeat a call with the same result, and no new files, to count as looping.",
     )
-    repeats: int = field(
-        default=5,
-        metadata=whole(
-            2,
-            1000,
-            help="How often an agent must repeat a call with the same result, and no new files, to count as looping.",
-        ),
+    hang: float = number(
+        300.0,
+        0.5,
+        7 * DAY,
+        unit="seconds",
+        help="How long a tool may use no processor and move no byte before it counts as hanging.",
     )
-    hang: float = field(
-        default=300.0,
-        metadata=number(
-            0.5,
-            7 * DAY,
-            unit="seconds",
-            help="How long a tool may use no processor and move no byte before it counts as hanging.",
-        ),
+    program: float = number(
+        1800.0,
+        0.5,
+        7 * DAY,
+        unit="seconds",
+        help="The same for an agent that is a plain program, which may wait for a model of its own.",
     )
-    program: float = field(
-        default=1800.0,
-        metadata=number(
-            0.5,
-            7 * DAY,
-            unit="seconds",
-            help="The same for an agent that is a plain program, which may wait for a model of its own.",
-        ),
-    )
-    silence: float = field(
-        default=900.0,
-        metadata=number(
-            0.5,
-            7 * DAY,
-            unit="seconds",
-            help="How long an agent may have no call, no working process and no model request.",
-        ),
+    silence: float = number(
+        900.0,
+        0.5,
+        7 * DAY,
+        unit="seconds",
+        help="How long an agent may have no call, no working process and no model request.",
     )
 
 
@@ -58,7 +47,5 @@ class WatchdogSettings:
 class PersonalWatchdogSettings:
     """In the person's file."""
 
-    watch: bool = field(default=True, metadata=flag(help="Whether the watchdog runs, in all projects."))
-    every: float = field(
-        default=5.0, metadata=number(0.1, 3600, unit="seconds", help="How often the watchdog checks running agents.")
-    )
+    watch: bool = flag(True, help="Whether the watchdog runs, in all projects.")
+    every: float = number(5.0, 0.1, 3600, unit="seconds", help="How often the watchdog checks running agents.")

@@ -268,3 +268,18 @@ def _tier(allowed: Tier, wished: Tier | None) -> Tier:
 def tier_of(model: str, otherwise: Tier) -> Tier:
     """The tier of a model by its name; an unknown name counts as the highest that is allowed."""
     return next((tier for tier in reversed(TIERS) if tier.value in model.lower()), otherwise)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClaimedTicket:
+    """A ticket that a standing agent has claimed from the board, until it lands or is released."""
+
+    ticket: int
+    number: int
+    """Counts all claims: the start tree made for this one carries the number."""
+    agent: str
+    planted: bool
+    """The agent's worktree has the ticket's start tree."""
+    submitted: bool
+    """The agent reports that it is finished: the end of its turn judges the tree."""
+    since: float

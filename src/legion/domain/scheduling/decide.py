@@ -362,3 +362,19 @@ def _wake_times(snapshot: BoardSnapshot, now: float) -> list[float]:
     parked = [ticket.parked.until for ticket in snapshot.tickets if ticket.parked and ticket.parked.until is not None]
     held = [agent.held_until for agent in snapshot.agents if agent.wanted and agent.held_until is not None]
     return [time for time in [*parked, *held, *snapshot.resting.values()] if time > now]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Claim:
+    """The right to run one job. A later generation of a job voids the claim of the earlier one."""
+
+    id: int
+    kind: JobKind
+    subject: int
+    """The ticket (run, check, review), the project (land, baseline) or the agent (serve)."""
+    generation: int
+    """Counts the starts of this job; 1 is the first."""
+    machine: str
+    until: float | None
+    """When the claim lapses; None: it lasts until it is finished."""
+    active: bool

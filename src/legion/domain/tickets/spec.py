@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
+from legion.domain.agents.agent import Planning
 from legion.domain.tickets.evidence import Bound
 
 MOST_BUDGET = 100_000
@@ -70,3 +71,28 @@ class TicketSpec:
     crew: str = ""
     """The digest of the stored team as it was at dispatch; empty: one plain agent."""
     labels: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class TicketPlan:
+    """A ticket's plan: its agent may only read until a plan is approved.
+
+        wanted -> proposed -> approved
+           ^          |
+           +----------+        rejected, with a reason
+
+    The right to approve is checked elsewhere.
+    """
+
+    ticket: int
+    stage: Planning
+    text: str
+    """The text as last proposed."""
+    decided_by: str = ""
+    """The author of the last decision about it; empty before the first."""
+    decided_at: float | None = None
+    why: str = ""
+
+    @property
+    def only_reads(self) -> bool:
+        return self.stage is not Planning.APPROVED

@@ -78,23 +78,21 @@ def sentence(one: Weakening) -> str:
     return f"{one.sign.value}{where}: {one.words}"
 
 
-def find_weakenings(project_context: ProjectContext, ticket: Ticket, change: Change) -> tuple[Weakening, ...]:
+def find_weakenings(project: ProjectContext, ticket: Ticket, change: Change) -> tuple[Weakening, ...]:
     """Every sign in the change, declared or not."""
-    commands = [*(check.command for check in project_context.config.checks), *ticket.spec.proofs]
-    return weakenings(diffs.read(project_context.hub.patch(change.base, change.commit)), commands)
+    commands = [*(check.command for check in project.config.checks), *ticket.spec.proofs]
+    return weakenings(diffs.read(project.hub.patch(change.base, change.commit)), commands)
 
 
-def concern(
-    context: Context, project_context: ProjectContext, ticket: Ticket, change: Change
-) -> ApprovalConcern | None:
+def concern(context: Context, project: ProjectContext, ticket: Ticket, change: Change) -> ApprovalConcern | None:
     """None for a change that needs no approval."""
     if ticket.spec.undoes is not None:
         # A revert of a landed change is exactly what a person asked for.
         return None
-    hub = project_context.hub
+    hub = project.hub
     found = (*repository_files.repositories(hub, change, change.commit), *repository_files.links_into_git(hub, change))
     changed = hub.changed_files(change.base, change.commit)
-    stopped, weak = _undeclared(context, project_context, ticket, change)
+    stopped, weak = _undeclared(context, project, ticket, change)
     if not stopped and not weak and not found:
         return None
     paths = {*stopped, *(one.path for one in weak), *_inside(changed, found)}
@@ -102,14 +100,14 @@ def concern(
     return ApprovalConcern(key=key, protected=stopped, weakened=weak, repositories=found)
 
 
-def assembled_by_merge(project_context: ProjectContext, ticket: Ticket, candidate: str) -> ApprovalConcern | None:
+def assembled_by_merge(project: ProjectContext, ticket: Ticket, candidate: str) -> ApprovalConcern | None:
     """Repositories that are complete only together with what landed meanwhile. Those of the change itself have been
     settled before.
     """
     change = ticket.change
     if change is None or ticket.spec.undoes is not None:
         return None
-    hub = project_context.hub
+    hub = project.hub
     merged = repository_files.repositories(hub, change, candidate)
     new = tuple(path for path in merged if path not in repository_files.repositories(hub, change, change.commit))
     if not new:
@@ -121,7 +119,7 @@ def assembled_by_merge(project_context: ProjectContext, ticket: Ticket, candidat
 
 
 def _undeclared(
-    context: Context, project_context: ProjectContext, ticket: Ticket, change: Change
+    context: Context, project: ProjectContext, ticket: Ticket, change: Change
 ) -> tuple[tuple[str, ...], tuple[Weakening, ...]]:
     """Protected paths and signs of weaker tests that the ticket does not declare."""
     own = context.user.protection
@@ -129,10 +127,10 @@ def _undeclared(
         return (), ()
     # An agent that dispatches a ticket cannot declare files that a person has protected.
     declared = (*(() if ticket.spec.dispatcher else ticket.spec.files), *own.allow)
-    checks = [check.command for check in project_context.config.checks]
-    files = [touched(file) for file in project_context.hub.changed_files(change.base, change.commit)]
-    stopped = stopped_by(files, project_context.config.protected.paths, declared, checks, ticket.spec.proofs)
-    weak = [one for one in find_weakenings(project_context, ticket, change) if not matches(one.path, declared)]
+    checks = [check.command for check in project.config.checks]
+    files = [touched(file) for file in project.hub.changed_files(change.base, change.commit)]
+    stopped = stopped_by(files, project.config.protected.paths, declared, checks, ticket.spec.proofs)
+    weak = [one for one in find_weakenings(project, ticket, change) if not matches(one.path, declared)]
     return stopped, tuple(weak)
 
 

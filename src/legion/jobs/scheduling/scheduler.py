@@ -22,8 +22,7 @@ from legion.domain.events import EventKind
 from legion.domain.projects import Project
 from legion.domain.rules import Rule
 from legion.domain.scheduling.admission import AdmissionState
-from legion.domain.scheduling.claims import Claim
-from legion.domain.scheduling.decide import BoardSnapshot, Command, HandBack, JobKind, StartJob, Wake, decide
+from legion.domain.scheduling.decide import BoardSnapshot, Claim, Command, HandBack, JobKind, StartJob, Wake, decide
 from legion.domain.scheduling.throttle import ThrottleState
 from legion.domain.tickets.ticket import Inspect, Start, State, Unpark
 from legion.jobs.checks.job import check

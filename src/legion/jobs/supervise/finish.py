@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from legion.domain.runs import Outcome, Run
-from legion.domain.scheduling.claims import Claim
+from legion.domain.scheduling.decide import Claim
 from legion.jobs.agent import model_run
 from legion.jobs.context import Context
 from legion.jobs.supervise import questions

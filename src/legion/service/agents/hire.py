@@ -28,6 +28,7 @@ from legion.service.agents.claim import READ_ONLY
 from legion.service.agents.listing import AgentLines
 from legion.service.agents.mail import remembered, repeated
 from legion.service.projects import registry as project_cases
+from legion.service.shared.fragments import shaped
 from legion.store.board import projects
 from legion.store.database.transactions import ReadTransaction, Transaction
 from legion.store.staff import agents, mail
@@ -177,7 +178,7 @@ def _discard_tree(context: Context, agent: Agent, turn: Run | None) -> None:
     if turn is not None:
         launch.stop(context.data.runs / turn.name, grace=_STOP_GRACE)
         return
-    context.project_context(agent.project).worktrees.discard(agent_seat(agent.number))
+    context.project(agent.project).worktrees.discard(agent_seat(agent.number))
 
 
 def _below(context: Context, tx: Transaction, caller: str, word: str, right: ExtraRight) -> Agent:
@@ -227,19 +228,7 @@ def _notes(context: Context, tx: ReadTransaction, new: Agent) -> list[str]:
 
 
 def _hired(new: Agent, notes: list[str]) -> Hired:
-    rights = new.rights
-    return Hired(
-        id=new.id,
-        name=new.name,
-        parent=new.parent,
-        model=new.model,
-        tools=None if rights.tools is None else sorted(rights.tools),
-        budget=rights.budget,
-        headcount=rights.headcount,
-        depth=rights.depth,
-        message=f"Hired: {new.id}",
-        notes=notes,
-    )
+    return shaped(Hired, new, new.rights, message=f"Hired: {new.id}", notes=notes)
 
 
 def _ask(tx: Transaction, caller: str, agent: Agent, wanted: FireAgent) -> Fired:

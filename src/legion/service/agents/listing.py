@@ -19,8 +19,7 @@ from legion.jobs.agent.mail_prompt import name_of
 from legion.jobs.background.watchdog import describe_run
 from legion.jobs.context import Context
 from legion.runner.journal import read_tail
-from legion.service.shared.fragments import moment, run_line, usage_line
-from legion.service.shared.model_silence import silence
+from legion.service.shared.fragments import moment, run_line, shaped, silence, usage_line
 from legion.store.board import projects
 from legion.store.database.transactions import ReadTransaction
 from legion.store.staff import agents as store
@@ -68,26 +67,18 @@ class AgentLines:
         return store.own_spending(self._tx)
 
     def line(self, agent: Agent) -> AgentLine:
-        project, tools = self._projects.get(agent.project), agent.rights.tools
+        project = self._projects.get(agent.project)
         means = self._means.get(agent.id)
-        return AgentLine(
-            id=agent.id,
-            name=agent.name,
-            role=agent.role,
-            parent=agent.parent,
+        return shaped(
+            AgentLine,
+            agent,
+            agent.rights,
             project=project.name if project else "",
-            model=agent.model,
             working=agent.number in self._turns,
             doing=self._doing(agent),
             waiting=self._waiting.get(agent.id, 0),
-            hired_at=agent.hired_at,
-            tools=None if tools is None else sorted(tools),
-            budget=agent.rights.budget,
             left=means.money if means else None,
-            headcount=agent.rights.headcount,
-            depth=agent.rights.depth,
             spent=self._spent.get(agent.id, 0.0),
-            fired_at=agent.fired_at,
             delegate=agent.delegates,
         )
 
@@ -163,9 +154,9 @@ def agent(context: Context, caller: str, word: str) -> AgentPage:
         spent = usage.of_runs(tx, [run.id for run in turns])
         spent_in_all = usage.of_agent(tx, found.number)
         waiting = message_lines(tx, (*mail.offered(tx, found.id), *mail.waiting(tx, found.id)))
-        project = projects.get(tx, found.project)
-    project_context = context.project_context_of(project)
-    tree = project_context.worktrees.path(agent_seat(found.number))
+        record = projects.get(tx, found.project)
+    project = context.project_of(record)
+    tree = project.worktrees.path(agent_seat(found.number))
     return AgentPage(
         agent=line,
         task=found.task,
@@ -195,19 +186,12 @@ def message_lines(tx: ReadTransaction, messages: Iterable[Message], *, hide: str
     """Messages that still wait for the agent `hide` are shown without their text: its next turn delivers them, once."""
     names = store.names(tx)
     return [
-        MessageLine(
-            number=one.number,
-            id=one.id,
-            sender=one.sender,
+        shaped(
+            MessageLine,
+            one,
             sender_name=ROOT if one.sender == ROOT else names.get(one.sender, one.sender),
-            recipient=one.recipient,
             recipient_name=ROOT if one.recipient == ROOT else names.get(one.recipient, one.recipient),
-            kind=one.kind.value,
             text="(arrives with your next turn)" if _is_undelivered(one, hide) else one.text,
-            sent_at=one.sent_at,
-            delivery=one.delivery.value,
-            heard_at=one.heard_at,
-            about=one.about,
         )
         for one in messages
     ]

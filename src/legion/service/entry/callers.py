@@ -6,10 +6,12 @@ import threading
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from legion.domain.devices import Device
 from legion.domain.errors import NotAllowed
 from legion.domain.events import EventKind
 from legion.domain.runs import ticket_seat
 from legion.jobs.context import Context
+from legion.service import web
 from legion.service.entry.agent_rights import LimitedService
 from legion.service.entry.legion_cc import LegionCc
 from legion.service.entry.tools.registry import ToolRegistry
@@ -59,6 +61,13 @@ class CallerRegistry:
             return caller
         self.refused(caller, "any call", why)
         raise NotAllowed(why)
+
+    def accept_device(self, code: str, *, name: str, host: str) -> tuple[str, Device]:
+        return web.accept(self._context, code, name=name, host=host)
+
+    def device(self, secret: str, *, host: str) -> Device:
+        """The browser with this secret. Raises NotAllowed where it is not let in, or no longer."""
+        return web.known(self._context, secret, host=host)
 
     def refused(self, caller: Caller, asked: str, why: str) -> None:
         """Record a refused call; its repetitions are not recorded for a while."""

@@ -19,8 +19,7 @@ from typing import Protocol
 
 from legion.config.files import providers as config
 from legion.config.files.project import parse
-from legion.config.files.provider_templates import TEMPLATES, ProviderTemplate
-from legion.config.files.providers import ProviderApi, ProviderAuth, ProviderConfig
+from legion.config.files.providers import TEMPLATES, ProviderApi, ProviderAuth, ProviderConfig, ProviderTemplate
 from legion.domain.errors import BadInput, LegionError, NotAllowed, NotFound, StateConflict
 from legion.domain.scheduling.usage import ProviderLimit
 from legion.gateway.access.provider import NO_KEY, Provider
@@ -31,6 +30,7 @@ from legion.jobs.context import Context
 from legion.jobs.scheduling import provider_waits
 from legion.jobs.supervise import usage as run_usage
 from legion.service.projects import registry as project_cases
+from legion.service.shared.fragments import shaped
 from legion.store.work import runs, usage
 from legion.system import files
 from legion.wire.projects import Done
@@ -109,16 +109,14 @@ def listed(context: Context) -> Providers:
         limits = usage.limits(tx)
     chosen = _chosen(context)
     lines = [
-        ProviderLine(
+        shaped(
+            ProviderLine,
+            one,
             name=name,
-            url=one.url,
-            auth=one.auth.value,
             key=describe_key(context, name, one),
             found=model_access.key_found(context, one),
             default=name == chosen,
             limit=limit_line(limits.get(name)),
-            kind=one.kind.value,
-            model=one.model,
         )
         for name, one in model_access.known(context).items()
     ]
@@ -148,15 +146,7 @@ def describe_key(context: Context, name: str, one: ProviderConfig) -> str:
 
 
 def limit_line(limit: ProviderLimit | None) -> LimitLine | None:
-    if limit is None:
-        return None
-    return LimitLine(
-        at=limit.at,
-        status=limit.status,
-        window=limit.span,
-        utilization=limit.utilization,
-        resets_at=limit.resets_at,
-    )
+    return shaped(LimitLine, limit, window=limit.span) if limit is not None else None
 
 
 def known(context: Context, name: str) -> ProviderConfig:

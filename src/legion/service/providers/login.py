@@ -15,7 +15,7 @@ import uuid
 from dataclasses import dataclass
 from typing import Any
 
-from legion.config.files.provider_templates import COPILOT_CLIENT, COPILOT_TOKEN
+from legion.config.files.providers import COPILOT_CLIENT, COPILOT_TOKEN
 from legion.domain.errors import BadInput, LegionError, NotAllowed, NotFound
 from legion.jobs.context import Context
 from legion.service.providers import catalog

@@ -18,6 +18,7 @@ from legion.jobs.agent import model_access
 from legion.jobs.context import Context
 from legion.service.providers import catalog
 from legion.service.providers.probe import error_text
+from legion.service.shared.fragments import shaped
 from legion.wire.projects import Done
 from legion.wire.providers import Models, ModelsOf, RemoveRoute, RouteLine, Routes, SetRoute
 
@@ -27,18 +28,7 @@ _ONE_AT_A_TIME = threading.Lock()
 
 
 def listed(context: Context) -> Routes:
-    lines = [
-        RouteLine(
-            model=one.model,
-            provider=one.provider,
-            to=[target.spelled for target in one.to],
-            agent=one.agent,
-            role=one.role,
-            team=one.team,
-            most_usd=one.most_usd,
-        )
-        for one in config.load()
-    ]
+    lines = [shaped(RouteLine, one, to=[target.spelled for target in one.to]) for one in config.load()]
     return Routes(file=str(config.routes_file()), routes=lines)
 
 
@@ -48,15 +38,7 @@ def set_route(context: Context, wanted: SetRoute) -> Done:
         raise BadInput("A route needs a model and a provider: `legion route set 'claude-haiku-*' ollama`.")
     if wanted.most_usd is not None and not 0 <= wanted.most_usd < _DEAREST:
         raise BadInput("--most-usd must be dollars for a million tokens, such as 5.")
-    made = RouteConfig(
-        model=wanted.model,
-        provider=wanted.provider,
-        agent=wanted.agent,
-        role=wanted.role,
-        team=wanted.team,
-        most_usd=wanted.most_usd,
-        to=tuple(config.target(text) for text in wanted.to),
-    )
+    made = shaped(RouteConfig, wanted, to=tuple(config.target(text) for text in wanted.to))
     for name in (*(target.provider for target in made.to), *filter(None, (made.provider,))):
         catalog.known(context, name)
     with _ONE_AT_A_TIME:
@@ -71,9 +53,7 @@ def set_route(context: Context, wanted: SetRoute) -> Done:
 
 
 def remove_route(context: Context, wanted: RemoveRoute) -> Done:
-    gone = RouteConfig(
-        model=wanted.model, provider=wanted.provider, agent=wanted.agent, role=wanted.role, team=wanted.team, to=()
-    )
+    gone = shaped(RouteConfig, wanted, to=())
     with _ONE_AT_A_TIME:
         there = config.load()
         left = tuple(one for one in there if one.about != gone.about)

@@ -1,14 +1,24 @@
-"""Pieces that several pages show: a time, usage, a run, an event."""
+"""Pieces that several pages show (a time, usage, a run, an event), and shapes filled from records by name."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import fields
 from datetime import datetime
+from enum import Enum
+from pathlib import Path
+from typing import Any, TypeVar
 
 from legion.domain.events import Event
 from legion.domain.runs import Run
 from legion.domain.scheduling.usage import Usage
+from legion.runner.journal import JournalEvent, read_tail
 from legion.wire.tickets import EventLine, RunLine, UsageLine
+
+Shape = TypeVar("Shape")
+_TAIL = 16 * 1024
+"""Bytes. Every request for the board reads this much of every run; a journal entry about a retry takes a hundred."""
+_ANSWERS = frozenset({"said", "thought", "called", "result"})
 
 
 def moment(until: float | None, now: float) -> str:
@@ -28,42 +38,61 @@ def moment(until: float | None, now: float) -> str:
 
 def usage_line(spent: Usage | None) -> UsageLine | None:
     """None if no request was counted."""
-    if spent is None or not spent.requests:
-        return None
-    return UsageLine(
-        requests=spent.requests,
-        failed=spent.failed,
-        input=spent.input,
-        output=spent.output,
-        cache_read=spent.cache_read,
-        cache_write=spent.cache_write,
-        usd=spent.usd,
-        unpriced=spent.unpriced,
-    )
+    return shaped(UsageLine, spent) if spent is not None and spent.requests else None
 
 
 def run_line(run: Run, spent: Usage | None = None) -> RunLine:
-    return RunLine(
-        id=run.id,
-        attempt=run.attempt,
-        generation=run.generation,
-        started_at=run.started_at,
-        ended_at=run.ended_at,
-        outcome=run.outcome.value if run.outcome else None,
-        detail=run.detail,
-        saved=run.saved,
-        access=run.access,
-        role=run.role,
-        usage=usage_line(spent),
-    )
+    return shaped(RunLine, run, usage=usage_line(spent))
 
 
 def event_line(event: Event, names: Mapping[int, str]) -> EventLine:
-    return EventLine(
-        n=event.n,
-        at=event.at,
-        kind=event.kind.value,
-        project=names.get(event.project) if event.project is not None else None,
-        ticket=event.ticket,
-        data=dict(event.data),
-    )
+    return shaped(EventLine, event, project=names.get(event.project) if event.project is not None else None)
+
+
+def silence(run_dir: Path) -> str:
+    """A short text if the model failed to answer since its last reply; else an empty one."""
+    asked, why = 0, ""
+    for event in reversed(read_tail(run_dir, _TAIL)):
+        if event.kind in _ANSWERS:
+            break
+        if event.kind == "retry":
+            asked += 1
+            why = why or _why(event)
+    if not asked:
+        return ""
+    times = "once" if asked == 1 else f"{asked} times"
+    return f"the model does not answer{why}, asked {times}"
+
+
+def _why(retry: JournalEvent) -> str:
+    """The HTTP status, if there was an answer at all."""
+    status = retry.facts.get("status")
+    return f" ({status})" if isinstance(status, int) else ""
+
+
+def shaped(shape: type[Shape], *records: object, **others: object) -> Shape:
+    """A shape with `others`, and its remaining fields from the first record that has an attribute of that name.
+
+    A field that no record has needs a default in the shape. Enums travel as their text, collections as lists.
+    """
+    make: Callable[..., Shape] = shape
+    for field in fields(shape):  # type: ignore[arg-type]  # every shape is a dataclass
+        if field.name not in others:
+            record = next((one for one in records if hasattr(one, field.name)), None)
+            if record is not None:
+                others[field.name] = _plain(getattr(record, field.name))
+    return make(**others)
+
+
+def _plain(value: Any) -> Any:  # noqa: ANN401 - any field of any record
+    match value:
+        case Enum():
+            return value.value
+        case frozenset():
+            return sorted(value)
+        case tuple():
+            return list(value)
+        case Mapping():
+            return dict(value)
+        case _:
+            return value

@@ -12,10 +12,11 @@ from legion.domain.rules import Rule
 from legion.domain.tickets.ticket import AskReview, ParkReason, State, Ticket, Unpark
 from legion.jobs.attempts import review_rounds
 from legion.jobs.context import Context
+from legion.service.shared.fragments import shaped
 from legion.service.tickets import dispatch as cases
 from legion.store.board import questions, tickets, verdicts
 from legion.store.database.transactions import Transaction
-from legion.wire.reviews import CriterionLine, FindingLine, ReviewLine
+from legion.wire.page_parts import CriterionLine, FindingLine, ReviewLine
 from legion.wire.tickets import Acted
 
 _WHY = "a person asked for it"
@@ -101,26 +102,13 @@ def review_lines(ticket: Ticket, readings: Iterable[ReviewRequest]) -> list[Revi
 def _line(reading: ReviewRequest) -> ReviewLine:
     verdict = reading.verdict
     ruling = verdict.ruling.value if verdict is not None else "none" if reading.given_at is not None else ""
-    return ReviewLine(
-        reader=reading.reader,
-        round=reading.round,
-        attempt=reading.attempt,
-        commit=reading.commit,
-        binding=reading.binding,
-        why=reading.why,
-        asked_at=reading.asked_at,
-        given_at=reading.given_at,
+    return shaped(
+        ReviewLine,
+        reading,
         verdict=ruling,
         complaint=reading.complaint if verdict is None else "",
         summary=verdict.summary if verdict is not None else "",
-        findings=[
-            FindingLine(id=one.id, weight=one.weight.value, file=one.file, line=one.line, text=one.text)
-            for one in (verdict.findings if verdict is not None else ())
-        ],
-        criteria=[
-            CriterionLine(number=one.number, met=one.met, why=one.why)
-            for one in (verdict.criteria if verdict is not None else ())
-        ],
-        notes=list(reading.notes),
+        findings=[shaped(FindingLine, one) for one in (verdict.findings if verdict is not None else ())],
+        criteria=[shaped(CriterionLine, one) for one in (verdict.criteria if verdict is not None else ())],
         overruled=OVERRULED in reading.notes,
     )

@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-from legion.config import explain as explaining
 from legion.config.explain import explain
 from legion.config.files.project import FILE
 from legion.domain.runs import seated
 from legion.jobs.context import Context
 from legion.service.projects import registry
+from legion.service.shared.fragments import shaped
 from legion.store.board import tickets
 from legion.system import trees
 from legion.wire.projects import Config, SettingLine, WorktreeLine, WorktreeList
 
 
 def worktrees(context: Context, cwd: str) -> WorktreeList:
-    project = registry.find(context, cwd)
-    project_context = context.project_context_of(project)
+    record = registry.find(context, cwd)
+    project = context.project_of(record)
     # Trees first: a ticket exists before its tree.
-    found = project_context.worktrees.list()
+    found = project.worktrees.list()
     with context.store.read() as tx:
-        live = {ticket.id for ticket in tickets.live(tx, project=project.id)}
+        live = {ticket.id for ticket in tickets.live(tx, project=record.id)}
     users = {tree.name: _live_ticket(tree.name, live) for tree in found}
     lines = [
         WorktreeLine(
@@ -31,25 +31,25 @@ def worktrees(context: Context, cwd: str) -> WorktreeList:
         )
         for tree in found
     ]
-    return WorktreeList(root=project.worktrees, worktrees=lines, trash_bytes=trees.size(project_context.trash))
+    return WorktreeList(root=record.worktrees, worktrees=lines, trash_bytes=trees.size(project.trash))
 
 
 def config(context: Context, cwd: str | None) -> Config:
-    project = registry.find_or_none(context, cwd) if cwd else None
-    if project is None:
+    record = registry.find_or_none(context, cwd) if cwd else None
+    if record is None:
         return Config(
             user_file=context.user.origin,
             project_file="",
-            settings=_settings(explain(None, "", context.user)),
+            settings=[shaped(SettingLine, row) for row in explain(None, "", context.user)],
             trusted=False,
         )
-    project_context = context.project_context_of(project)
-    origin = f"{FILE} of the {project.config_origin.value}"
+    project = context.project_of(record)
+    origin = f"{FILE} of the {record.config_origin.value}"
     return Config(
         user_file=context.user.origin,
-        project_file=f"{project.root}/{FILE}",
-        settings=_settings(explain(project_context.config, origin, context.user)),
-        trusted=registry.is_trusted(context, project),
+        project_file=f"{record.root}/{FILE}",
+        settings=[shaped(SettingLine, row) for row in explain(project.config, origin, context.user)],
+        trusted=registry.is_trusted(context, record),
     )
 
 
@@ -57,7 +57,3 @@ def _live_ticket(seat: str, live: set[int]) -> int | None:
     """The live ticket whose agent or reviewer works in the tree of that seat."""
     found = seated(seat)
     return found[1] if found is not None and found[0] == "ticket" and found[1] in live else None
-
-
-def _settings(rows: list[explaining.ExplainedSetting]) -> list[SettingLine]:
-    return [SettingLine(key=row.key, value=row.value, origin=row.origin) for row in rows]

@@ -18,7 +18,7 @@ from legion.domain.tickets.ticket import State
 from legion.jobs.context import Context
 from legion.service.projects import registry as project_cases
 from legion.service.projects import trust
-from legion.service.shared.fragments import usage_line
+from legion.service.shared.fragments import shaped, usage_line
 from legion.service.views.ticket_line import TicketLines, describe_backoff, pending_backoffs
 from legion.store import events
 from legion.store.board import projects, questions, tickets
@@ -70,7 +70,7 @@ def _project_line(context: Context, tx: ReadTransaction, project: Project) -> Pr
     trusted = projects.is_trusted(tx, project.id, project.config_hash)
     unreadable = unreadable_settings(project)
     baseline = "none"
-    if not unreadable and context.project_context_of(project).config.checks:
+    if not unreadable and context.project_of(project).config.checks:
         baseline = project.baseline_verdict.value if project.baseline_known and project.baseline_verdict else "unknown"
     notes = []
     if not Path(project.common_dir).is_dir():
@@ -96,17 +96,7 @@ def _project_line(context: Context, tx: ReadTransaction, project: Project) -> Pr
         backoff = pending_backoffs(context).get((kind, project.id))
         if backoff is not None:
             notes.append(f"{work} is {describe_backoff(backoff, context.clock())}")
-    return ProjectLine(
-        name=project.name,
-        root=project.root,
-        branch=project.branch,
-        paused=project.paused,
-        trusted=trusted,
-        target=project.target,
-        baseline=baseline,
-        ahead=ahead(context, project),
-        notes=notes,
-    )
+    return shaped(ProjectLine, project, trusted=trusted, baseline=baseline, ahead=ahead(context, project), notes=notes)
 
 
 def unreadable_settings(project: Project) -> str:

@@ -23,8 +23,7 @@ from legion.jobs.context import Context
 from legion.jobs.landing import queue
 from legion.jobs.live_state import Backoff, Job
 from legion.jobs.run.job import run_dir
-from legion.service.shared.fragments import moment
-from legion.service.shared.model_silence import silence
+from legion.service.shared.fragments import moment, silence
 from legion.store.board import projects, questions, tickets
 from legion.store.database.transactions import ReadTransaction
 from legion.store.staff import agents, ticket_holders

@@ -3,44 +3,41 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import fields
-from typing import Any
+from pathlib import Path
 
 from legion.domain.agents.agent import Planning
 from legion.domain.checks import Receipt
 from legion.domain.events import Event, EventKind
+from legion.domain.runs import Run
 from legion.domain.scheduling.usage import total
-from legion.domain.tickets.spec import TicketSpec
 from legion.domain.tickets.ticket import Ticket
 from legion.jobs.context import Context, ProjectContext
+from legion.jobs.workspace import environment, quota, slots
+from legion.jobs.workspace.environment import HookRun
 from legion.jobs.workspace.save import worktree_name
 from legion.service import questions as question_cases
-from legion.service.shared.fragments import event_line, run_line, usage_line
+from legion.service.shared.fragments import event_line, run_line, shaped, usage_line
 from legion.service.tickets import crews, review
 from legion.service.views import evidence
-from legion.service.views.environment import environment_line
 from legion.service.views.ticket_line import TicketLines, predicted_conflicts
 from legion.store import events
 from legion.store.board import plan_approvals, projects, questions, receipts, tickets, verdicts
 from legion.store.work import runs, usage
-from legion.wire.page_parts import PredictedConflictLine
-from legion.wire.tickets import TICKET_FIELDS, ReceiptLine, TicketPage
-
-_SHARED = set(TICKET_FIELDS).intersection(*({field.name for field in fields(one)} for one in (TicketPage, TicketSpec)))
-"""Fields of a new ticket that its page shows under the same name."""
+from legion.wire.page_parts import CommandLine, EnvironmentLine, PredictedConflictLine
+from legion.wire.tickets import ReceiptLine, TicketPage
 
 
 def ticket_page(context: Context, ticket_id: int) -> TicketPage:
     with context.store.read() as tx:
         ticket = tickets.get(tx, ticket_id)
-        project_context = context.project_context_of(projects.get(tx, ticket.project))
+        project = context.project_of(projects.get(tx, ticket.project))
         line = TicketLines(context, tx, [ticket]).line(ticket)
         all_runs = runs.of_ticket(tx, ticket_id)
         proofs = receipts.of_ticket(tx, ticket_id)
         history = events.of_ticket(tx, ticket_id)
         named = receipts.get_many(tx, _named_receipts(history))
-        confirmed = evidence.confirmed(tx, project_context, ticket)
-        names = {project.id: project.name for project in projects.all(tx)}
+        confirmed = evidence.confirmed(tx, project, ticket)
+        names = {record.id: record.name for record in projects.all(tx)}
         spent = usage.of_runs(tx, [run.id for run in all_runs])
         asked = [question for question in questions.open_ones(tx) if question.ticket == ticket_id]
         waiting = question_cases.lines(tx, asked)
@@ -49,17 +46,16 @@ def ticket_page(context: Context, ticket_id: int) -> TicketPage:
         plan = plan_approvals.of_ticket(tx, ticket_id)
     latest = next((run for run in reversed(all_runs) if not run.role), None)
     spec, change = ticket.spec, ticket.change
-    worktree, changed = _on_disk(project_context, ticket)
-    return TicketPage(
+    worktree, changed = _on_disk(project, ticket)
+    return shaped(
+        TicketPage,
+        ticket,
+        spec,
         ticket=line,
-        **_like_named(spec),
         prove=list(spec.proofs),
-        feedback=ticket.feedback,
         cause=_cause(history),
         parked_until=ticket.parked.until if ticket.parked else None,
-        base=ticket.base,
         change=change.commit if change else None,
-        landed=ticket.landed,
         worktree=worktree,
         runs=[run_line(run, spent.get(run.id)) for run in all_runs],
         receipts=[_receipt_line(context, receipt) for receipt in _without_repeats((*proofs, *named, *confirmed))],
@@ -75,20 +71,15 @@ def ticket_page(context: Context, ticket_id: int) -> TicketPage:
         questions=waiting,
         undone_by=undone_by,
         clashes=_conflict_lines(context, ticket),
-        weakened=evidence.weakened(project_context, ticket),
+        weakened=evidence.weakened(project, ticket),
         accept=list(spec.acceptance),
-        crew=crews.crew_line(context, project_context, ticket, all_runs),
+        crew=crews.crew_line(context, project, ticket, all_runs),
         reversal=evidence.reversal(history),
         reviews=review.review_lines(ticket, read),
         evidence=evidence.lines(
-            project_context, ticket, history, _without_repeats((*proofs, *named, *confirmed)), read, changed
+            project, ticket, history, _without_repeats((*proofs, *named, *confirmed)), read, changed
         ),
     )
-
-
-def _like_named(spec: TicketSpec) -> dict[str, Any]:
-    values = {name: getattr(spec, name) for name in _SHARED}.items()
-    return {name: list(value) if isinstance(value, tuple) else value for name, value in values}
 
 
 def _conflict_lines(context: Context, ticket: Ticket) -> list[PredictedConflictLine]:
@@ -106,13 +97,13 @@ def _conflict_lines(context: Context, ticket: Ticket) -> list[PredictedConflictL
     ]
 
 
-def _on_disk(project_context: ProjectContext, ticket: Ticket) -> tuple[str | None, list[str]]:
+def _on_disk(project: ProjectContext, ticket: Ticket) -> tuple[str | None, list[str]]:
     """Its worktree and the paths that its change touches. A removed project has neither."""
-    if project_context.project.removed_at is not None:
+    if project.record.removed_at is not None:
         return None, []
-    tree = project_context.worktrees.path(worktree_name(ticket.id))
+    tree = project.worktrees.path(worktree_name(ticket.id))
     change = ticket.change
-    changed = project_context.hub.changed_files(change.base, change.commit) if change else ()
+    changed = project.hub.changed_files(change.base, change.commit) if change else ()
     return (str(tree) if tree.exists() else None), [file.path for file in changed]
 
 
@@ -133,15 +124,37 @@ def _without_repeats(all_receipts: Iterable[Receipt]) -> list[Receipt]:
 
 
 def _receipt_line(context: Context, receipt: Receipt) -> ReceiptLine:
-    return ReceiptLine(
-        name=receipt.name,
-        command=receipt.command,
-        commit=receipt.commit,
-        tree=receipt.tree,
-        verdict=receipt.verdict.value,
-        exit_code=receipt.exit_code,
-        duration=receipt.duration,
-        made_at=receipt.made_at,
-        tail=receipt.tail,
-        output=str(context.data.root / receipt.output) if receipt.output else "",
+    return shaped(ReceiptLine, receipt, output=str(context.data.root / receipt.output) if receipt.output else "")
+
+
+_MOST_COUNTED = 100_000
+"""More are not counted, because a person waits for the page."""
+
+
+def environment_line(context: Context, latest: Run | None, worktree: str | None) -> EnvironmentLine | None:
+    """None before the first run."""
+    if latest is None:
+        return None
+    slot = slots.held(context, latest)
+    record = environment.read_record(context, latest)
+    temp = slots.temp(context, latest.seat)
+    tree_size = quota.measure((Path(worktree),) if worktree else (), most=_MOST_COUNTED)
+    temp_size = quota.measure((temp,), most=_MOST_COUNTED)
+    return EnvironmentLine(
+        run=latest.id,
+        slot=slot.number if slot else None,
+        ports=list(slot.ports) if slot else [],
+        listening=list(slots.listening(slot.ports)) if slot else [],
+        temp=str(temp) if temp.exists() else None,
+        temp_bytes=temp_size.bytes,
+        worktree_bytes=tree_size.bytes,
+        all_counted=tree_size.whole and temp_size.whole,
+        limit_bytes=quota.limit(context, latest),
+        up=_command_line(record.up_result),
+        down=_command_line(record.down_result),
+        notes=list(record.notes),
     )
+
+
+def _command_line(ran: HookRun | None) -> CommandLine | None:
+    return None if ran is None else shaped(CommandLine, ran)

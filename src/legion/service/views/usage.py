@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from legion.domain.errors import BadInput
-from legion.domain.scheduling.usage import Usage, UsageBy, UsageSlice, report, summed
+from legion.domain.scheduling.usage import UsageBy, UsageSlice, report, summed
 from legion.jobs.context import Context
 from legion.jobs.supervise.usage import day_of
 from legion.service.projects import registry as project_cases
+from legion.service.shared.fragments import shaped
 from legion.store.work import usage
 from legion.wire.tickets import UsageLine
 from legion.wire.usage import UsageReport, UsageShare
@@ -38,28 +39,5 @@ def _cut(word: str) -> UsageBy:
 
 
 def share_line(share: UsageSlice, title: str = "") -> UsageShare:
-    return UsageShare(
-        key=share.key,
-        title=title,
-        usage=_sums(share.usage),
-        seconds=share.seconds,
-        runs=share.runs,
-        landed=share.landed,
-        usd_per_landed=share.usd_per_landed,
-        wasted=_sums(share.wasted),
-        wasted_seconds=share.wasted_seconds,
-        wasted_runs=share.wasted_runs,
-    )
-
-
-def _sums(spent: Usage) -> UsageLine:
-    return UsageLine(
-        requests=spent.requests,
-        failed=spent.failed,
-        input=spent.input,
-        output=spent.output,
-        cache_read=spent.cache_read,
-        cache_write=spent.cache_write,
-        usd=spent.usd,
-        unpriced=spent.unpriced,
-    )
+    usage, wasted = shaped(UsageLine, share.usage), shaped(UsageLine, share.wasted)
+    return shaped(UsageShare, share, title=title, usage=usage, wasted=wasted)

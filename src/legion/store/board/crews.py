@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import json
+from dataclasses import asdict, replace
 from typing import Any
 
 from sqlalchemy import insert, select
 
-from legion.domain.agents.teams import PLAIN, Crew, Origin, Role, RolePart, TeamStage
+from legion.domain.agents.teams import PLAIN, Advice, Crew, Origin, Role, RolePart, TeamStage
+from legion.domain.events import EventKind
 from legion.store.database import schema
 from legion.store.database.transactions import ReadTransaction, Transaction
 
@@ -73,3 +75,18 @@ def _stage(body: dict[str, Any]) -> TeamStage:
         file=body["file"],
     )
     return TeamStage(role=role, part=RolePart(body["part"]))
+
+
+_ADVICE = schema.advice.c
+
+
+def give_advice(tx: Transaction, project: int, advice: Advice) -> None:
+    tx.execute(insert(schema.advice), [asdict(replace(advice, given_at=tx.now))])
+    data = {"role": advice.role, "run": advice.run, "turn": advice.turn}
+    tx.record(EventKind.TICKET_ADVISED, project=project, ticket=advice.ticket, data=data)
+
+
+def advice_of(tx: ReadTransaction, ticket: int) -> tuple[Advice, ...]:
+    """In the order in which it was given."""
+    found = select(schema.advice).where(_ADVICE.ticket == ticket).order_by(_ADVICE.run)
+    return tuple(Advice(**row._mapping) for row in tx.execute(found))

@@ -8,7 +8,7 @@ from sqlalchemy import insert, select, update
 
 from legion.domain.agents.agent import Planning
 from legion.domain.events import EventKind
-from legion.domain.tickets.plan_approval import TicketPlan
+from legion.domain.tickets.spec import TicketPlan
 from legion.store.database import schema
 from legion.store.database.transactions import ReadTransaction, Transaction
 

@@ -6,8 +6,11 @@ import json
 from enum import Enum
 from typing import Any
 
-from sqlalchemy import Dialect, Integer, Text, TypeDecorator
+from sqlalchemy import Dialect, Integer, MetaData, Text, TypeDecorator
 from sqlalchemy import Enum as SqlEnum
+
+metadata = MetaData()
+"""All tables."""
 
 
 class AnyText(TypeDecorator[str]):

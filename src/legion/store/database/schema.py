@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from sqlalchemy import BigInteger, Column, Double, Integer, MetaData, Table, Text
+from sqlalchemy import BigInteger, Column, Double, Integer, Table, Text
 
-from legion.domain.agents.agent import Planning, Tier
-from legion.domain.agents.mail import Delivery, MessageKind
+from legion.domain.agents.agent import Planning
 from legion.domain.agents.teams import RolePart
 from legion.domain.checks import CheckResult
 from legion.domain.events import EventKind
@@ -17,9 +16,11 @@ from legion.domain.scheduling.decide import JobKind
 from legion.domain.tickets.spec import ReviewPolicy
 from legion.domain.tickets.ticket import State
 from legion.domain.watchdog.diagnosis import WatchdogStep
-from legion.store.database.columns import AnyText, Flag, Json, one_of
+from legion.store.database.columns import AnyText, Flag, Json, metadata, one_of
+from legion.store.database.schema_staff import agents, calls, devices, holdings, mail, tokens
 
-metadata = MetaData()
+__all__ = ["agents", "calls", "devices", "holdings", "mail", "metadata", "tokens"]
+"""Names that are defined elsewhere, for users of this module."""
 
 counters = Table("counters", metadata, Column("name", Text, primary_key=True), Column("value", Integer, nullable=False))
 
@@ -168,70 +169,6 @@ edges = Table(
     metadata,
     Column("ticket", Integer, primary_key=True, autoincrement=False),
     Column("after", Integer, primary_key=True, autoincrement=False),
-)
-
-agents = Table(
-    "agents",
-    metadata,
-    Column("number", Integer, primary_key=True, autoincrement=False),
-    Column("id", Text, nullable=False),
-    Column("project", Integer, nullable=False),
-    Column("parent", Text, nullable=False),
-    Column("name", AnyText, nullable=False),
-    Column("role", AnyText, nullable=False),
-    Column("task", AnyText, nullable=False),
-    Column("model", AnyText, nullable=False),
-    Column("tools", Json),
-    Column("budget", Double),
-    Column("headcount", Integer),
-    Column("depth", Integer),
-    Column("tier", one_of(Tier), nullable=False),
-    Column("base", Text),
-    Column("owes", Flag, nullable=False),
-    Column("held_until", Double),
-    Column("held_why", AnyText, nullable=False),
-    Column("hired_at", Double, nullable=False),
-    Column("fired_at", Double),
-    Column("plan", one_of(Planning), nullable=False),
-    Column("leaving", Text, nullable=False),
-    Column("hirer", Text, nullable=False),
-    Column("delegates", Flag, nullable=False),
-)
-
-holdings = Table(
-    "holdings",
-    metadata,
-    Column("ticket", Integer, primary_key=True, autoincrement=False),
-    Column("number", Integer, nullable=False),
-    Column("agent", Text, nullable=False),
-    Column("planted", Flag, nullable=False),
-    Column("submitted", Flag, nullable=False),
-    Column("since", Double, nullable=False),
-)
-
-mail = Table(
-    "mail",
-    metadata,
-    Column("number", Integer, primary_key=True, autoincrement=False),
-    Column("id", Text, nullable=False),
-    Column("sender", Text, nullable=False),
-    Column("recipient", Text, nullable=False),
-    Column("kind", one_of(MessageKind), nullable=False),
-    Column("text", AnyText, nullable=False),
-    Column("sent_at", Double, nullable=False),
-    Column("delivery", one_of(Delivery), nullable=False),
-    Column("batch", Text, nullable=False),
-    Column("heard_at", Double),
-    Column("about", Text, nullable=False),
-)
-
-calls = Table(
-    "calls",
-    metadata,
-    Column("caller", Text, primary_key=True),
-    Column("request", AnyText, primary_key=True),
-    Column("answer", Json, nullable=False),
-    Column("at", Double, nullable=False),
 )
 
 runs = Table(
@@ -393,17 +330,6 @@ questions = Table(
     Column("settled_by", one_of(SettledBy)),
     Column("choice", AnyText, nullable=False),
     Column("why", AnyText, nullable=False),
-)
-
-tokens = Table(
-    "tokens",
-    metadata,
-    Column("hash", Text, primary_key=True),
-    Column("agent", Text, nullable=False),
-    Column("ticket", Integer),
-    Column("run", Integer, nullable=False),
-    Column("issued_at", Double, nullable=False),
-    Column("revoked_at", Double),
 )
 
 watches = Table(

@@ -6,7 +6,7 @@ from dataclasses import asdict
 
 from sqlalchemy import delete, insert, select, update
 
-from legion.domain.agents.claimed_tickets import ClaimedTicket
+from legion.domain.agents.agent import ClaimedTicket
 from legion.domain.tickets.ticket import State
 from legion.store.database import schema
 from legion.store.database.transactions import ReadTransaction, Transaction

@@ -7,8 +7,7 @@ from dataclasses import asdict
 from sqlalchemy import ColumnElement, func, insert, literal_column, select, update
 
 from legion.domain.errors import StateConflict
-from legion.domain.scheduling.claims import Claim
-from legion.domain.scheduling.decide import JobKind
+from legion.domain.scheduling.decide import Claim, JobKind
 from legion.store.database import schema
 from legion.store.database.errors import StaleClaim
 from legion.store.database.fixed_query import FixedQuery, Stored

@@ -155,3 +155,9 @@ def _project(tx: ReadTransaction, ticket: int) -> int:
     if project is None:
         raise NotFound(f"There is no ticket {ticket}: see `legion status`.")
     return project
+
+
+def renew_conversation(tx: Transaction, run: int) -> None:
+    """Call it before the run's program starts, or it would have two."""
+    mine = update(schema.runs).where(schema.runs.c.id == run)
+    tx.execute(mine.values(conversation=str(uuid.uuid4())))

@@ -1,0 +1,178 @@
+"""Serves the page of `legion web`: its files, the login with a one-time code, and what the page knows about itself.
+
+The files hold nothing of anyone's and need no login; all data is behind the guard.
+"""
+
+from __future__ import annotations
+
+import functools
+import gzip
+import hashlib
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+from fastapi.concurrency import run_in_threadpool
+from pydantic import TypeAdapter, ValidationError
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from legion import __version__, web
+from legion.api import devices, problems
+from legion.domain.devices import Device, rights_of
+from legion.service.entry.callers import CallerRegistry
+from legion.wire.errors import BadInput, LegionError, NotAllowed, NotFound
+from legion.wire.tickets import TICKET_FIELDS
+from legion.wire.web import WebLogin, WebSession
+
+FOLDER = "/web/"
+OPEN_PATHS = frozenset({"/", "/sw.js", "/favicon.ico"})
+
+_TYPES = {
+    ".html": "text/html; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8",
+    ".mjs": "text/javascript; charset=utf-8",
+    ".css": "text/css; charset=utf-8",
+    ".svg": "image/svg+xml",
+    ".png": "image/png",
+    ".webmanifest": "application/manifest+json",
+    ".txt": "text/plain; charset=utf-8",
+}
+_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
+    "manifest-src 'self'; worker-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+_HEADERS = {
+    "cache-control": "no-cache",
+    "content-security-policy": _POLICY,
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+    "x-frame-options": "DENY",
+}
+_SMALLEST_TO_PACK = 500
+
+
+@dataclass(frozen=True, kw_only=True)
+class PageFile:
+    content: bytes
+    packed: bytes
+    """Compressed; empty where that saves nothing."""
+    kind: str
+    etag: str
+
+
+class PageFiles:
+    """The files of the page, each read once."""
+
+    def __init__(self, root: Path = web.STATIC) -> None:
+        self._root = root
+        self.get = functools.lru_cache(maxsize=200)(self._read)
+
+    def _read(self, name: str) -> PageFile:
+        kind = _TYPES.get(PurePosixPath(name).suffix)
+        path = self._root / name
+        if kind is None or ".." in PurePosixPath(name).parts or not path.is_file():
+            raise NotFound(f"There is no {name[:80]} in the page.")
+        content = path.read_bytes()
+        if name.endswith((".html", "sw.js")):
+            content = content.replace(b"%VERSION%", __version__.encode())
+        packed = gzip.compress(content, 9, mtime=0) if len(content) >= _SMALLEST_TO_PACK else b""
+        etag = f'"{hashlib.sha256(content).hexdigest()[:20]}"'
+        return PageFile(content=content, packed=packed, kind=kind, etag=etag)
+
+
+async def _file(request: Request, name: str) -> Response:
+    files: PageFiles = request.app.state.page
+    try:
+        file = await run_in_threadpool(files.get, name)
+    except LegionError as missing:
+        return problems.answer(missing)
+    headers = {**_HEADERS, "etag": file.etag, "vary": "accept-encoding"}
+    if request.headers.get("if-none-match") == file.etag:
+        return Response(status_code=304, headers=headers)
+    if file.packed and "gzip" in request.headers.get("accept-encoding", ""):
+        return Response(file.packed, media_type=file.kind, headers={**headers, "content-encoding": "gzip"})
+    return Response(file.content, media_type=file.kind, headers=headers)
+
+
+async def _index(request: Request) -> Response:
+    return await _file(request, "index.html")
+
+
+async def _worker(request: Request) -> Response:
+    return await _file(request, "sw.js")
+
+
+async def _icon(request: Request) -> Response:
+    return await _file(request, "icons/legion.svg")
+
+
+async def _asset(request: Request) -> Response:
+    return await _file(request, request.path_params["name"])
+
+
+_LOGIN = TypeAdapter(WebLogin)
+
+
+async def _login(request: Request) -> Response:
+    headers = request.scope["headers"]
+    try:
+        if not devices.sent_by_the_page(headers):
+            raise NotAllowed("Only Legion's own page may log in here.")
+        wanted = _LOGIN.validate_json(await request.body())
+        callers: CallerRegistry = request.app.state.callers
+        host = devices.host_of(headers)
+        secret, device = await run_in_threadpool(callers.accept_device, wanted.code, name=wanted.name, host=host)
+    except ValidationError:
+        return problems.answer(BadInput("Send the code of the link as {code: ...}."))
+    except LegionError as refusal:
+        return problems.answer(refusal)
+    answer = _session_answer(request, device)
+    name, value = devices.remember(headers, secret, encrypted=request.url.scheme == "https")
+    answer.headers[name.decode()] = value.decode()
+    return answer
+
+
+async def _session(request: Request) -> Response:
+    """Which device this browser is; 401 where it is none."""
+    headers = request.scope["headers"]
+    callers: CallerRegistry = request.app.state.callers
+    try:
+        if not devices.sent_by_the_page(headers):
+            raise NotAllowed("Only Legion's own page may ask this.")
+        secret, host = devices.secret_in(headers), devices.host_of(headers)
+        return _session_answer(request, await run_in_threadpool(callers.device, secret, host=host))
+    except NotAllowed as unknown:
+        return problems.answer(unknown, 401)
+
+
+def _session_answer(request: Request, device: Device) -> Response:
+    rights = rights_of(device, encrypted=request.url.scheme == "https")
+    session = WebSession(
+        version=__version__, device=device.id, name=device.name, read_only=device.read_only, rights=rights.value
+    )
+    return JSONResponse(vars(session))
+
+
+async def _fields(_: Request) -> Response:
+    """The fields of a new ticket, as `legion dispatch` has them: the page makes its form of them."""
+    return JSONResponse(
+        {
+            "fields": [
+                {"name": name, "kind": field.kind.value, "help": field.rule.help, "choices": field.rule.choices}
+                for name, field in TICKET_FIELDS.items()
+                if field.options or name == "text"
+            ]
+        }
+    )
+
+
+ROUTES = [
+    Route("/", _index, methods=["GET"]),
+    Route("/sw.js", _worker, methods=["GET"]),
+    Route("/favicon.ico", _icon, methods=["GET"]),
+    Route("/web/login", _login, methods=["POST"]),
+    Route("/web/session", _session, methods=["GET"]),
+    Route("/web/fields", _fields, methods=["GET"]),
+    Route("/web/{name:path}", _asset, methods=["GET"]),
+]

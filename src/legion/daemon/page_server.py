@@ -1,0 +1,175 @@
+"""Serves the page under one more address, for a phone or behind a proxy.
+
+Nothing but a device's cookie opens that address: the person's token is not valid there.
+The address is recorded, so that a daemon that is started again serves it again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import logging
+import secrets
+import socket
+import threading
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+
+import uvicorn
+
+from legion.api.guard import Guard
+from legion.daemon import listener
+from legion.domain.errors import BadInput, LegionError, Retryable
+from legion.system import files
+from legion.system.paths import DataDir
+from legion.wire.web import OpenWeb, WebAddresses
+
+log = logging.getLogger("legion")
+
+FIRST_PORT = 6680
+_START_SECONDS = 10.0
+
+MakeApp = Callable[[str, tuple[str, ...]], Guard]
+"""The API for a token and the host names under which it answers."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class OpenAddress:
+    """What is recorded in web.json."""
+
+    host: str
+    port: int
+    tls: bool
+    behind: str
+
+    @property
+    def url(self) -> str:
+        if self.behind:
+            return f"https://{self.behind}"
+        shown = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{'https' if self.tls else 'http'}://{shown}:{self.port}"
+
+
+class PageServer:
+    def __init__(self, data: DataDir, make_app: MakeApp, *, local: str) -> None:
+        self._record = data.root / "web.json"
+        self._keys = data.root / "web"
+        self._make_app = make_app
+        self._local = local
+        self._lock = threading.Lock()
+        self._served: tuple[OpenAddress, _Thread] | None = None
+        self._fingerprint = ""
+
+    def addresses(self) -> WebAddresses:
+        served = self._served
+        more = [] if served is None else [served[0].url]
+        proxied = "" if served is None or not served[0].behind else f"http://127.0.0.1:{served[0].port}"
+        return WebAddresses(local=self._local, more=more, proxied=proxied, fingerprint=self._fingerprint)
+
+    def open(self, wanted: OpenWeb) -> WebAddresses:
+        with self._lock:
+            self._end()
+            self._serve(_checked(wanted))
+        return self.addresses()
+
+    def close(self) -> WebAddresses:
+        with self._lock:
+            self._end()
+            self._record.unlink(missing_ok=True)
+        return self.addresses()
+
+    def reopen(self) -> None:
+        """Serve the recorded address again. A daemon starts without it where that is not possible."""
+        try:
+            known = json.loads(self._record.read_bytes())
+            with self._lock:
+                self._serve(_checked(OpenWeb(**known)))
+        except FileNotFoundError:
+            return
+        except (LegionError, OSError, ValueError, TypeError) as error:
+            log.warning("the page's address of %s is not served: %s", self._record, error)
+
+    def stop(self) -> None:
+        """Without forgetting the address."""
+        with self._lock:
+            self._end()
+
+    def _serve(self, wanted: OpenWeb) -> None:
+        bound = "127.0.0.1" if wanted.behind else wanted.host
+        socket_ = listener.on_port(bound, wanted.port or FIRST_PORT)
+        address = OpenAddress(host=bound, port=socket_.getsockname()[1], tls=wanted.tls, behind=wanted.behind)
+        chain = key = None
+        self._fingerprint = ""
+        if wanted.tls:
+            # Only for those who want TLS: the library takes a while to import.
+            from legion.daemon.certificate import Certificate  # noqa: PLC0415
+
+            certificate = Certificate.of(self._keys, wanted.host)
+            chain, key = str(certificate.chain), str(certificate.key)
+            self._fingerprint = certificate.fingerprint
+        # A token that is known nowhere: this address is opened by the cookie of a device alone.
+        app = self._make_app(secrets.token_urlsafe(32), (wanted.behind or wanted.host,))
+        thread = _Thread(app, socket_, chain, key)
+        thread.wait_until_up()
+        self._served = (address, thread)
+        files.write_atomic(self._record, json.dumps(asdict(address)))
+
+    def _end(self) -> None:
+        if self._served is not None:
+            self._served[1].stop()
+        self._served = None
+        self._fingerprint = ""
+
+
+class _Thread:
+    """A server with an event loop of its own."""
+
+    def __init__(self, app: Guard, listening: socket.socket, chain: str | None, key: str | None) -> None:
+        config = uvicorn.Config(
+            app,
+            log_level="warning",
+            access_log=False,
+            lifespan="off",
+            timeout_graceful_shutdown=1,
+            ssl_certfile=chain,
+            ssl_keyfile=key,
+        )
+        self._up = threading.Event()
+        self._server = _Server(config, self._up)
+        self._socket = listening
+        self._thread = threading.Thread(target=self._run, daemon=True, name="page")
+        self._thread.start()
+
+    def wait_until_up(self) -> None:
+        if not self._up.wait(_START_SECONDS) or not self._server.started:
+            raise Retryable("The page's address could not be opened; see daemon.log in the data directory.")
+
+    def stop(self) -> None:
+        self._server.should_exit = True
+        self._thread.join(5)
+
+    def _run(self) -> None:
+        try:
+            self._server.run(sockets=[self._socket])
+        finally:
+            self._up.set()
+            with contextlib.suppress(OSError):
+                self._socket.close()
+
+
+class _Server(uvicorn.Server):
+    def __init__(self, config: uvicorn.Config, up: threading.Event) -> None:
+        super().__init__(config)
+        self._up = up
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets=sockets)
+        self._up.set()
+
+
+def _checked(wanted: OpenWeb) -> OpenWeb:
+    if wanted.host in ("0.0.0.0", "::", ""):
+        raise BadInput("Name one address of this machine, not all: browsers must use exactly that one.")
+    if wanted.behind and wanted.tls:
+        raise BadInput("A proxy has its own certificate: leave --tls out.")
+    return wanted

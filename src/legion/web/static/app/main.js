@@ -1,0 +1,156 @@
+// The page's frame: login, navigation, keys, notifications.
+import { html, render, signal, useEffect, useState } from "./lib.js";
+import { post } from "./api.js";
+import { board, boardAt, choose, connection, mayAct, outdated, project, questions, session, shutOut, start, store, stored, subscribe } from "./state.js";
+import { Toasts } from "./parts.js";
+import { Board, StatusLine } from "./views/board.js";
+import { Inbox } from "./views/inbox.js";
+import { clock } from "./format.js";
+
+const route = signal(location.hash);
+const helping = signal(false);
+
+// The first view needs no more than the board and the inbox; the rest is loaded when it is opened.
+const VIEWS = {
+  board: { part: Board, args: ([view]) => ({ view: ["columns", "tree", "graph"].includes(view) ? view : undefined }) },
+  inbox: { part: Inbox },
+  ticket: { load: () => import("./views/ticket.js"), name: "Ticket", args: ([id, tab]) => ({ id: Number(id), tab }) },
+  new: { load: () => import("./views/forms.js"), name: "NewTicket" },
+  agents: { load: () => import("./views/agents.js"), name: "Agents" },
+  agent: { load: () => import("./views/agents.js"), name: "Agent", args: ([id]) => ({ id: decodeURIComponent(id) }) },
+  mail: { load: () => import("./views/agents.js"), name: "Mail" },
+  queue: { load: () => import("./views/queue.js"), name: "Queue" },
+  usage: { load: () => import("./views/usage.js"), name: "Usage", args: ([by]) => ({ by }) },
+  projects: { load: () => import("./views/more.js"), name: "Projects" },
+  models: { load: () => import("./views/more.js"), name: "Models" },
+  teams: { load: () => import("./views/more.js"), name: "Teams" },
+  events: { load: () => import("./views/more.js"), name: "Events" },
+  search: { load: () => import("./views/more.js"), name: "Search" },
+  page: { load: () => import("./views/more.js"), name: "Devices" },
+};
+const MAIN = [["board", "Board"], ["inbox", "Inbox"], ["agents", "Agents"], ["queue", "Queue"], ["usage", "Usage"]];
+const MORE = [["search", "Search"], ["projects", "Projects"], ["models", "Models"], ["teams", "Teams"], ["events", "Events"], ["page", "This page"]];
+const KEYS = [["?", "show these keys"], ["b", "board"], ["i", "inbox"], ["a", "agents"], ["u", "usage"], ["g", "merge queue"], ["n", "new ticket"], ["/", "filter, or search"], ["j k", "next and previous ticket"], ["Enter", "open it"], ["Esc", "back"]];
+
+function Page() {
+  if (shutOut.value) return html`<${Login} />`;
+  if (!session.value && !board.value) return html`<p class="starting">Connecting to Legion</p>`;
+  const [name, ...rest] = route.value.replace(/^#\/?/, "").split("/");
+  const view = VIEWS[name] ?? VIEWS.board;
+  const open = VIEWS[name] ? name : "board";
+  return html`<${Frame} open=${open}><${View} key=${view.name ?? open} view=${view} rest=${rest} /></${Frame}>`;
+}
+
+function View({ view, rest }) {
+  const [loaded, setLoaded] = useState(view.part ? { Part: view.part } : null);
+  const [failed, setFailed] = useState(false);
+  useEffect(() => {
+    if (!view.part) view.load().then((module) => setLoaded({ Part: module[view.name] }), () => setFailed(true));
+  }, [view]);
+  if (failed) return html`<p class="trouble" role="alert">This part could not be loaded. <button onClick=${() => location.reload()}>Reload</button></p>`;
+  return loaded && html`<${loaded.Part} ...${view.args?.(rest) ?? {}} />`;
+}
+
+function Frame({ open, children }) {
+  const waiting = questions.value.length;
+  const link = ([name, label]) => html`<a key=${name} href=${`#/${name}`} aria-current=${open === name ? "page" : undefined}>${label}${name === "inbox" && waiting > 0 && html` <span class="badge">${waiting}</span>`}</a>`;
+  return html`<a class="skip" href="#main">Skip to the content</a>
+    <header class="top">
+      <a class="logo" href="#/board">Legion</a>
+      <${ProjectChoice} />
+      <nav class="main" aria-label="Main">${MAIN.map(link)}
+        <details class="more"><summary>More</summary><div onClick=${(event) => event.currentTarget.parentElement.removeAttribute("open")}>${MORE.map(link)}</div></details></nav>
+      ${mayAct.value && html`<a class="button primary" href="#/new">New ticket</a>`}
+      <${Connection} />
+    </header>
+    ${outdated.value && html`<p class="banner">Legion is now version ${outdated.value}. <button onClick=${() => location.reload()}>Reload this page</button></p>`}
+    ${connection.value === "lost" && html`<p class="banner bad" role="alert">Not connected to Legion: trying again. ${board.value && `This is what it knew at ${clock(boardAt.value / 1000)}.`}</p>`}
+    <main id="main" tabindex="-1">${children}</main>
+    <footer><${StatusLine} /></footer>
+    <${Toasts} />${helping.value && html`<${Help} />`}`;
+}
+
+const Connection = () => html`<span class="connection ${connection.value}" role="status"><span class="dot"></span>${{ live: "live", lost: "not connected" }[connection.value] ?? "connecting"}</span>`;
+
+function ProjectChoice() {
+  const lines = board.value?.projects ?? [];
+  if (lines.length < 2) return html`<span class="project-name">${lines[0]?.name}</span>`;
+  return html`<select aria-label="Project" value=${project.value} onChange=${(event) => choose(event.target.value)}>
+    <option value="">All projects</option>${lines.map((one) => html`<option key=${one.root} value=${one.root}>${one.name}</option>`)}</select>`;
+}
+
+const Help = () => html`<div class="help" role="dialog" aria-label="Keys"><h2>Keys</h2><dl class="facts">${KEYS.map(([key, what]) => html`<div key=${key}><dt><kbd>${key}</kbd></dt><dd>${what}</dd></div>`)}</dl>
+  <button onClick=${() => { helping.value = false; }}>Close</button></div>`;
+
+function Login() {
+  const [fault, setFault] = useState("");
+  const code = /^#code=(.+)$/.exec(location.hash)?.[1];
+  useEffect(() => { if (code) exchange(code).catch((error) => setFault(error.message)); }, [code]);
+  return html`<main class="login"><h1>Legion</h1>
+    ${code && !fault ? html`<p>Letting this browser in</p>` : html`<p>${fault || "This browser is not let in yet."}</p>
+      <p>Run <code>legion web</code> on the machine where Legion runs, and open its link here. For a phone: <code>legion web --phone</code>.</p>`}</main>`;
+}
+
+async function exchange(code) {
+  // The code is valid once: it does not stay in the address bar or in the history.
+  history.replaceState(null, "", "/");
+  await post("/web/login", { code, name: nameOfBrowser() });
+  route.value = "#/board";
+  shutOut.value = "";
+  await start();
+}
+
+function nameOfBrowser() {
+  const agent = navigator.userAgent;
+  const system = ["iPhone", "iPad", "Android", "Macintosh", "Windows", "Linux"].find((name) => agent.includes(name)) ?? "browser";
+  const program = ["Firefox", "Edg", "Chrome", "Safari"].find((name) => agent.includes(name)) ?? "";
+  return `${system.replace("Macintosh", "Mac")} ${program.replace("Edg", "Edge")}`.trim();
+}
+
+function theme(name) {
+  if (name) document.documentElement.dataset.theme = name;
+  else delete document.documentElement.dataset.theme;
+  store("theme", name || null);
+}
+
+function onKey(event) {
+  if (event.ctrlKey || event.metaKey || event.altKey || /^(INPUT|TEXTAREA|SELECT)$/.test(event.target.tagName)) {
+    if (event.key === "Escape") event.target.blur();
+    return;
+  }
+  const go = { b: "board", i: "inbox", a: "agents", u: "usage", g: "queue", n: "new" }[event.key];
+  if (go) location.hash = `#/${go}`;
+  else if (event.key === "?") helping.value = !helping.value;
+  else if (event.key === "Escape") { if (helping.value) helping.value = false; else history.back(); }
+  else if (event.key === "/") { event.preventDefault(); const field = document.getElementById("filter"); if (field) field.focus(); else location.hash = "#/search"; }
+  else if (event.key === "j" || event.key === "k") move(event.key === "j" ? 1 : -1);
+}
+
+function move(step) {
+  const links = [...document.querySelectorAll(".card, .row, .wagon")];
+  const at = links.indexOf(document.activeElement);
+  links[Math.min(links.length - 1, Math.max(0, at + step))]?.focus();
+}
+
+// Questions, failures and the end of all work, while the page is in the background.
+function notify(batch) {
+  if (!document.hidden || !("Notification" in window) || Notification.permission !== "granted") return;
+  for (const one of batch) {
+    const text = one.kind === "question.asked" ? "asks you something" : one.kind === "ticket.moved" && one.data.to === "failed" ? "failed" : "";
+    if (!text) continue;
+    const notice = new Notification(`Legion${one.ticket ? `: ticket ${one.ticket}` : ""}`, { body: text, tag: `legion-${one.n}` });
+    notice.onclick = () => { window.focus(); location.hash = one.kind === "question.asked" ? "#/inbox" : `#/ticket/${one.ticket}`; };
+  }
+}
+
+theme(stored("theme", ""));
+window.addEventListener("legion-theme", (event) => theme(event.detail));
+window.addEventListener("hashchange", () => { route.value = location.hash; window.scrollTo(0, 0); });
+window.addEventListener("keydown", onKey);
+subscribe(notify);
+const root = document.getElementById("page");
+root.replaceChildren();
+render(html`<${Page} />`, root);
+if (location.hash.startsWith("#code=")) shutOut.value = "This browser is not let in yet.";
+else start();
+if ("serviceWorker" in navigator) navigator.serviceWorker.register("/sw.js");

@@ -1,0 +1,204 @@
+// What the page knows: the session, the connection, the board. The stream of events says when to read again.
+import { computed, signal, useEffect, useState } from "./lib.js";
+import { events, get, Problem, watchAnswers } from "./api.js";
+
+export const session = signal(null);
+export const shutOut = signal("");
+export const connection = signal("connecting"); // connecting, live, lost
+export const board = signal(null);
+export const boardAt = signal(0);
+export const questions = signal([]);
+export const outdated = signal("");
+export const project = signal(stored("project", ""));
+export const toasts = signal([]);
+export const mayAct = computed(() => session.value?.rights !== "read-only");
+export const isFull = computed(() => session.value?.rights === "full");
+
+const GAP = 300; // Milliseconds between two reads of the same data: a burst of events costs one.
+const SILENCE = 40_000; // The daemon sends a sign of life every 15 s.
+const RETRIES = [500, 1000, 2000, 5000];
+const listeners = new Set();
+const RECONNECTED = { kind: "reconnected", ticket: null };
+
+export function stored(key, otherwise) {
+  try {
+    return JSON.parse(localStorage.getItem(`legion.${key}`)) ?? otherwise;
+  } catch {
+    return otherwise;
+  }
+}
+
+export function store(key, value) {
+  try {
+    if (value === null) localStorage.removeItem(`legion.${key}`);
+    else localStorage.setItem(`legion.${key}`, JSON.stringify(value));
+  } catch { /* a browser that keeps nothing: the page works, and forgets */ }
+}
+
+export function toast(message, kind = "info") {
+  const one = { message, kind, id: Math.random() };
+  toasts.value = [...toasts.value.slice(-3), one];
+  setTimeout(() => dismiss(one), kind === "error" ? 12_000 : 6_000);
+}
+
+export const dismiss = (one) => { toasts.value = toasts.value.filter((other) => other !== one); };
+
+// Runs an action of the person, and reports how it ended.
+export async function act(action) {
+  try {
+    const answer = await action();
+    if (answer?.message) toast(answer.message);
+    for (const note of answer?.notes ?? []) toast(note);
+    return answer ?? true;
+  } catch (error) {
+    toast(error.message, "error");
+    return null;
+  }
+}
+
+export function subscribe(listener) {
+  listeners.add(listener);
+  return () => listeners.delete(listener);
+}
+
+// A function that runs `work` one at a time and not more often than every GAP; calls in between become one.
+export function paced(work) {
+  let running = false;
+  let wanted = false;
+  const run = async () => {
+    if (running) { wanted = true; return; }
+    running = true;
+    try { await work(); } finally {
+      setTimeout(() => {
+        running = false;
+        if (wanted) { wanted = false; run(); }
+      }, GAP);
+    }
+  };
+  return run;
+}
+
+// Data of the daemon, read again whenever an event matters to it.
+export function useLive(load, deps, wants = () => true) {
+  const [state, set] = useState({ data: null, error: null });
+  useEffect(() => {
+    let gone = false;
+    set({ data: null, error: null });
+    const run = paced(async () => {
+      if (gone) return;
+      try {
+        const data = await load();
+        if (!gone) set({ data, error: null });
+      } catch (error) {
+        if (!gone) set((old) => ({ data: old.data, error }));
+      }
+    });
+    const off = subscribe((batch) => { if (batch.some((one) => one.kind === "reconnected" || wants(one))) run(); });
+    run();
+    return () => { gone = true; off(); };
+  }, deps);
+  return state;
+}
+
+const readBoard = paced(async () => {
+  try {
+    const [status, inbox] = await Promise.all([get("/v1/status", { cwd: project.value }), get("/v1/inbox")]);
+    board.value = status;
+    boardAt.value = Date.now();
+    questions.value = inbox.questions;
+    store("last", { board: status, at: boardAt.value });
+  } catch (error) {
+    if (error.status === 404 && project.value) choose("");
+    else if (error.status >= 400) toast(error.message, "error");
+  }
+});
+
+export function choose(root) {
+  project.value = root;
+  store("project", root || null);
+  readBoard();
+}
+
+export const reread = readBoard;
+
+watchAnswers({ version: (version) => { outdated.value = version; }, shutOut: (message) => { shutOut.value = message; } });
+
+export async function start() {
+  const last = stored("last", null);
+  if (last) {
+    board.value = last.board;
+    boardAt.value = last.at;
+  }
+  await enter();
+}
+
+// Finds out which device this is, then follows the events.
+export async function enter() {
+  for (let failed = 0; ; failed += 1) {
+    try {
+      session.value = await get("/web/session");
+      shutOut.value = "";
+      break;
+    } catch (error) {
+      if (error instanceof Problem && error.status === 401) { shutOut.value = error.message; return; }
+      connection.value = "lost";
+      await pause(failed);
+    }
+  }
+  follow();
+}
+
+async function follow() {
+  let after = null;
+  for (let failed = 0; shutOut.value === ""; failed += 1) {
+    const abort = new AbortController();
+    let timer = 0;
+    const alive = () => {
+      clearTimeout(timer);
+      timer = setTimeout(() => abort.abort(), SILENCE);
+    };
+    try {
+      alive();
+      await readBoard();
+      // A new browser starts at the present; one that was cut off resumes behind the last event that it read.
+      after ??= board.value?.last_event ?? 0;
+      for await (const batch of events(after, abort.signal)) {
+        alive();
+        if (connection.value !== "live") {
+          connection.value = "live";
+          tell([RECONNECTED]);
+        }
+        failed = 0;
+        if (batch.length) {
+          after = batch[batch.length - 1].n;
+          tell(batch);
+        }
+      }
+    } catch (error) {
+      if (error.status === 404 && project.value) choose("");
+    }
+    clearTimeout(timer);
+    connection.value = "lost";
+    await pause(failed);
+  }
+}
+
+function tell(batch) {
+  readBoard();
+  for (const listener of listeners) listener(batch);
+}
+
+// Waits longer after each failure; a phone that wakes up or finds its network tries at once.
+function pause(failed) {
+  return new Promise((resolve) => {
+    const done = () => {
+      clearTimeout(timer);
+      window.removeEventListener("online", done);
+      document.removeEventListener("visibilitychange", done);
+      resolve();
+    };
+    const timer = setTimeout(done, RETRIES[Math.min(failed, RETRIES.length - 1)]);
+    window.addEventListener("online", done);
+    document.addEventListener("visibilitychange", done);
+  });
+}

@@ -1,0 +1,136 @@
+// The board: tickets as columns, as a tree, or as a graph.
+import { html, useMemo, useState } from "../lib.js";
+import { Act, Empty, Rows, State } from "../parts.js";
+import { board, mayAct, project, questions, store, stored } from "../state.js";
+import { get, post } from "../api.js";
+import { ago, dollars, plural } from "../format.js";
+
+const COLUMNS = [
+  ["Needs you", (one) => one.question || one.state === "parked" || one.state === "failed"],
+  ["Queued", (one) => one.state === "queued" || one.state === "draft"],
+  ["Working", (one) => one.state === "working"],
+  ["Checks and review", (one) => one.state === "checking" || one.state === "reviewing"],
+  ["Landing", (one) => one.state === "landing"],
+  ["Ended", (one) => one.state === "done" || one.state === "stopped"],
+];
+
+export function Board({ view = stored("view", "columns") }) {
+  const [filter, setFilter] = useState("");
+  const [epic, setEpic] = useState("");
+  const status = board.value;
+  const shown = useMemo(() => select(status?.tickets ?? [], filter, epic), [status, filter, epic]);
+  if (!status) return html`<${Empty}>Reading the board</${Empty}>`;
+  const epics = [...new Set(status.tickets.map((one) => one.epic).filter(Boolean))].sort();
+  store("view", view);
+  return html`<section>
+    <${NextSteps} status=${status} />
+    <div class="toolbar">
+      <nav class="tabs" aria-label="View">${["columns", "tree", "graph"].map((name) => html`
+        <a key=${name} href=${`#/board/${name}`} aria-current=${name === view ? "page" : undefined}>${name[0].toUpperCase() + name.slice(1)}</a>`)}</nav>
+      <input type="search" id="filter" aria-label="Filter tickets" placeholder="Filter ( / )" value=${filter}
+        onInput=${(event) => setFilter(event.target.value)} />
+      ${epics.length > 0 && html`<select aria-label="Epic" value=${epic} onChange=${(event) => setEpic(event.target.value)}>
+        <option value="">All epics</option>${epics.map((name) => html`<option key=${name}>${name}</option>`)}</select>`}
+    </div>
+    ${status.tickets.length === 0 && html`<${Empty}>No tickets yet. ${mayAct.value && html`<a href="#/new">Write the first one.</a>`}</${Empty}>`}
+    ${status.tickets.length > 0 && shown.length === 0 && html`<${Empty}>No ticket matches. <button onClick=${() => { setFilter(""); setEpic(""); }}>Show all</button></${Empty}>`}
+    ${shown.length > 0 && (view === "tree" ? html`<${Tree} tickets=${shown} />` : view === "graph" ? html`<${LazyGraph} shown=${shown} />` : html`<${Columns} tickets=${shown} />`)}
+    ${status.omitted > 0 && html`<p class="hint">${plural(status.omitted, "ended ticket")} not listed: <a href="#/search">search all</a>.</p>`}
+  </section>`;
+}
+
+function select(tickets, filter, epic) {
+  const words = filter.toLowerCase().split(/\s+/).filter(Boolean);
+  return tickets.filter((one) => {
+    const text = `#${one.id} ${one.title} ${one.state} ${one.epic} ${one.project} ${one.doing}`.toLowerCase();
+    return (!epic || one.epic === epic) && words.every((word) => text.includes(word));
+  });
+}
+
+// What to do next, in one place: questions, changes to collect, trust.
+function NextSteps({ status }) {
+  const lines = status.project ? [status.project] : status.projects;
+  return html`<div class="next">
+    ${questions.value.length > 0 && html`<p class="step needs"><a href="#/inbox">${plural(questions.value.length, "question")} ${questions.value.length === 1 ? "waits" : "wait"} for you</a></p>`}
+    ${lines.map((one) => html`<${ProjectSteps} line=${one} key=${one.root} />`)}
+    ${status.daemon.sandbox_missing && html`<p class="step bad">Agents run without a sandbox: ${status.daemon.sandbox}</p>`}
+  </div>`;
+}
+
+function ProjectSteps({ line }) {
+  const cwd = line.root;
+  return html`
+    ${line.ahead > 0 && html`<div class="step good"><span>${plural(line.ahead, "landed commit")} of ${line.name} ${line.ahead === 1 ? "is" : "are"} not in your branch yet.</span>
+      <${Act} run=${() => post("/v1/project/collect", { cwd })}>Collect</${Act}></div>`}
+    ${line.paused && html`<div class="step needs"><span>${line.name} is paused: nothing new starts.</span>
+      <${Act} run=${() => post("/v1/project/resume", { cwd })}>Resume</${Act}></div>`}
+    ${!line.trusted && html`<div class="step bad"><span>The settings of ${line.name} are not trusted, so nothing runs.</span> <a href="#/projects">Read and trust them</a></div>`}
+    ${line.baseline === "red" && html`<div class="step bad"><span>The checks fail on ${line.branch} of ${line.name} itself. <a href="#/queue">See the queue</a></span></div>`}
+    ${line.notes.map((note) => html`<p class="step needs" key=${note}>${note}</p>`)}`;
+}
+
+function Columns({ tickets }) {
+  const left = new Set(tickets);
+  const columns = COLUMNS.map(([name, wants]) => {
+    const inside = tickets.filter((one) => left.has(one) && wants(one));
+    inside.forEach((one) => left.delete(one));
+    return [name, name === "Ended" ? inside.sort((a, b) => b.moved_at - a.moved_at) : inside];
+  });
+  return html`<div class="columns">${columns.map(([name, inside]) => html`
+    <section class="column ${inside.length ? "" : "none"}" key=${name} aria-label=${name}>
+      <h2>${name} <span class="count">${inside.length}</span></h2>
+      ${inside.length > 60 ? html`<${Rows} items=${inside} height=${92} row=${(one) => html`<${Card} one=${one} key=${one.id} />`} />`
+        : inside.map((one) => html`<${Card} one=${one} key=${one.id} />`)}
+    </section>`)}</div>`;
+}
+
+export function Card({ one }) {
+  return html`<a class="card" href=${`#/ticket/${one.id}`}>
+    <span class="card-head"><span class="number">#${one.id}</span> <${State} of=${one.state} />
+      ${one.attempt > 1 && html`<span class="flag">attempt ${one.attempt} of ${one.max_attempts}</span>`}
+      <span class="age">${ago(one.moved_at)}</span></span>
+    <span class="title">${one.title}</span>
+    <span class="about">${one.question ? "asks you something" : one.reason || one.doing}</span>
+    ${(one.epic || one.conflicts_with.length > 0 || one.unproven > 0) && html`<span class="flags">
+      ${one.epic && html`<span class="flag">${one.epic}</span>`}
+      ${one.conflicts_with.length > 0 && html`<span class="flag needs">will conflict with ${one.conflicts_with.map((n) => (n ? `#${n}` : "landed code")).join(", ")}</span>`}
+      ${one.unproven > 0 && html`<span class="flag">${one.unproven} unproven</span>`}</span>`}
+  </a>`;
+}
+
+// Each ticket below the first one that it comes after.
+function Tree({ tickets }) {
+  const known = new Map(tickets.map((one) => [one.id, one]));
+  const below = new Map();
+  const roots = [];
+  for (const one of tickets) {
+    const parent = one.after.find((id) => known.has(id));
+    if (parent === undefined) roots.push(one);
+    else below.set(parent, [...(below.get(parent) ?? []), one]);
+  }
+  const rows = [];
+  const walk = (one, depth) => {
+    rows.push([one, depth]);
+    for (const child of below.get(one.id) ?? []) walk(child, depth + 1);
+  };
+  roots.forEach((one) => walk(one, 0));
+  return html`<${Rows} className="tree" items=${rows} height=${38} row=${([one, depth]) => html`
+    <a class="row" key=${one.id} href=${`#/ticket/${one.id}`} style=${{ paddingLeft: `${8 + Math.min(depth, 8) * 22}px` }}>
+      <span class="number">#${one.id}</span><${State} of=${one.state} /><span class="title">${one.title}</span>
+      <span class="about">${one.reason || one.doing}</span></a>`} />`;
+}
+
+function LazyGraph({ shown }) {
+  const [loaded, setLoaded] = useState(null);
+  useMemo(() => { import("./graph.js").then((module) => setLoaded(() => module.Graph)); }, []);
+  return loaded ? html`<${loaded} shown=${shown} cwd=${project.value || (board.value.projects.length === 1 ? board.value.projects[0].root : "")} />` : html`<${Empty}>Drawing</${Empty}>`;
+}
+
+export function StatusLine() {
+  const status = board.value;
+  if (!status) return null;
+  const order = ["working", "checking", "reviewing", "landing", "queued", "parked", "failed", "done", "stopped"];
+  return html`<p class="statusline">${order.filter((state) => status.counts[state]).map((state) => html`
+    <span key=${state}><b>${status.counts[state]}</b> <${State} of=${state} /></span>`)}
+    ${status.usage && html`<a href="#/usage">${dollars(status.usage.usd)} spent</a>`}</p>`;
+}

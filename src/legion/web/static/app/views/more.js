@@ -1,0 +1,106 @@
+// The rarely needed views: projects, models, teams, events, search, devices.
+import { html, useState } from "../lib.js";
+import { Act, Empty, Facts, Rows, State, Trouble } from "../parts.js";
+import { board, choose, isFull, mayAct, project, session, useLive } from "../state.js";
+import { call, get, post, withQuery } from "../api.js";
+import { ago, bytes, clock, day } from "../format.js";
+
+const never = () => false;
+const cwdOf = () => project.value || board.value?.projects[0]?.root || "";
+
+export function Projects() {
+  const lines = board.value?.projects ?? [];
+  const { data, error } = useLive(() => get("/v1/doctor", { cwd: cwdOf() }), [project.value], (one) => one.kind.startsWith("project."));
+  return html`<section><h1>Projects</h1>
+    ${lines.map((one) => html`<article class="project" key=${one.root}><h2>${one.name} <span class="state ${{ green: "good", red: "bad" }[one.baseline] ?? "quiet"}">${one.baseline}</span></h2>
+      <p class="hint">${one.root}, branch ${one.branch}</p>
+      <div class="actions"><button onClick=${() => choose(one.root)} disabled=${project.value === one.root}>Show only this</button>
+        ${one.paused ? html`<${Act} run=${() => post("/v1/project/resume", { cwd: one.root })}>Resume</${Act}>` : html`<${Act} run=${() => post("/v1/project/pause", { cwd: one.root })}>Pause</${Act}>`}
+        <${Act} ask=${`Stop every ticket of ${one.name}?`} run=${() => post("/v1/project/stop", { cwd: one.root })}>Stop all</${Act}>
+        <${Act} ask="Remove every ended ticket from the board?" run=${() => post("/v1/project/drop", { cwd: one.root })}>Clear ended</${Act}></div>
+      ${!one.trusted && html`<${Trusting} root=${one.root} />`}</article>`)}
+    <h2>Checkup</h2><${Trouble} error=${error} />
+    <ul class="findings">${(data?.findings ?? []).map((one) => html`<li key=${one.name}><span class="state ${one.ok ? "good" : "bad"}">${one.ok ? "ok" : "!"}</span> <b>${one.name}</b> ${one.detail} ${one.advice && html`<span class="hint">${one.advice}</span>`}</li>`)}</ul>
+  </section>`;
+}
+
+function Trusting({ root }) {
+  const { data, error } = useLive(() => get("/v1/project/trustable", { cwd: root }), [root], (one) => one.kind.startsWith("project."));
+  const open = (data?.texts ?? []).filter((one) => !one.trusted);
+  return html`<${Trouble} error=${error} />${open.map((one) => html`<div key=${one.hash}><h3>${one.file} <span class="hint">${one.place}</span></h3><pre class="output short" tabindex="0">${one.text}</pre></div>`)}
+    ${open.length > 0 && isFull.value && html`<${Act} kind="primary" ask="Let these commands run?" run=${() => post("/v1/project/trust", { cwd: root, hashes: open.map((one) => one.hash) })}>Trust what is shown</${Act}>`}`;
+}
+
+export function Models() {
+  const providers = useLive(() => get("/v1/providers"), [], never);
+  const routes = useLive(() => get("/v1/providers/routes"), [], never);
+  return html`<section><h1>Models</h1><${Trouble} error=${providers.error} />
+    <table><thead><tr><th>Provider</th><th>Address</th><th>Key</th><th>Model</th><th></th></tr></thead><tbody>${(providers.data?.providers ?? []).map((one) => html`<tr key=${one.name}>
+      <td>${one.name} ${one.default && html`<span class="flag">default</span>`}</td><td>${one.url}</td><td>${one.found === false ? html`<span class="state bad">missing</span> ` : ""}${one.key}</td><td>${one.model}</td>
+      <td><${Act} run=${() => post("/v1/providers/test", { name: one.name }, { waits: true })}>Test</${Act}></td></tr>`)}</tbody></table>
+    <h2>Routes</h2>${routes.data?.routes.length ? html`<table><thead><tr><th>Model</th><th>Answered by</th><th>Only for</th></tr></thead><tbody>${routes.data.routes.map((one, position) => html`<tr key=${position}>
+      <td>${one.model}</td><td>${one.to.join(", then ")}</td><td>${[one.provider, one.agent, one.role, one.team].filter(Boolean).join(", ")}</td></tr>`)}</tbody></table>` : html`<${Empty}>No routes: each model is requested from its own provider.</${Empty}>`}
+    <p class="hint">Keys are added with <code>legion provider add</code>: a key is never typed into a page.</p></section>`;
+}
+
+export function Teams() {
+  const teams = useLive(() => get("/v1/teams", { cwd: cwdOf() }), [project.value], never);
+  const roles = useLive(() => get("/v1/roles", { cwd: cwdOf() }), [project.value], never);
+  const [open, setOpen] = useState(null);
+  return html`<section><h1>Teams and roles</h1><${Trouble} error=${teams.error} />
+    <h2>Teams</h2><div class="tree">${(teams.data?.teams ?? []).map((one) => html`<button class="row" key=${one.name} onClick=${() => setOpen(["teams", one.name])}><b>${one.name}</b>${one.default && html`<span class="flag">default</span>`}
+      <span>${one.roles.join(" → ")}</span><span class="about">${one.fault || one.about}</span><span class="hint">${one.origin}</span></button>`)}</div>
+    <h2>Roles</h2><div class="tree">${(roles.data?.roles ?? []).map((one) => html`<button class="row" key=${one.name} onClick=${() => setOpen(["roles", one.name])}><b>${one.name}</b><span class="flag">${one.part}</span>
+      <span class="about">${one.fault || one.about}</span><span>${one.model}</span><span class="hint">${one.origin}</span></button>`)}</div>
+    ${open && html`<${Definition} key=${open.join()} room=${open[0]} name=${open[1]} close=${() => setOpen(null)} />`}</section>`;
+}
+
+function Definition({ room, name, close }) {
+  const { data, error } = useLive(() => get(`/v1/${room}/text`, { cwd: cwdOf(), name }), [room, name], never);
+  const [text, setText] = useState(null);
+  const now = text ?? data?.text ?? "";
+  return html`<div class="editor" role="dialog" aria-label=${name}><h2>${name} <span class="hint">${data?.file}</span></h2><${Trouble} error=${error} />
+    <textarea rows="16" spellcheck="false" aria-label="Its file" value=${now} readonly=${!isFull.value} onInput=${(event) => setText(event.target.value)}></textarea>
+    <div class="actions">${isFull.value && html`<${Act} kind="primary" disabled=${text === null} run=${async () => { const done = await post(`/v1/${room}`, { cwd: cwdOf(), name, text: now }); close(); return done; }}>Save</${Act}>`}<button onClick=${close}>Close</button></div></div>`;
+}
+
+export function Events() {
+  const { data, error } = useLive(() => get("/v1/history", { cwd: project.value, last: 1000 }), [project.value]);
+  const lines = [...(data?.lines ?? [])].reverse();
+  return html`<section><h1>Events</h1><${Trouble} error=${error} /><${Rows} className="history" items=${lines} height=${30} row=${(one) => html`<div class="event" key=${`${one.source}${one.run}${one.n}`}>
+    <time title=${day(one.at)}>${clock(one.at)}</time>${one.ticket ? html`<a href=${`#/ticket/${one.ticket}`}>#${one.ticket}</a>` : html`<span></span>`}<span class="about">${one.words}</span><span class="hint" title=${one.why}>${one.rule}</span></div>`} /></section>`;
+}
+
+export function Search() {
+  const [words, setWords] = useState("");
+  const { data, error } = useLive(() => get("/v1/status", { cwd: project.value, all: true }), [project.value], (one) => one.kind === "ticket.created");
+  const wanted = words.toLowerCase().split(/\s+/).filter(Boolean);
+  const found = (data?.tickets ?? []).filter((one) => wanted.every((word) => `#${one.id} ${one.title} ${one.state} ${one.epic} ${one.project} ${one.reason}`.toLowerCase().includes(word)));
+  return html`<section><h1>Search</h1><input type="search" autofocus aria-label="Search all tickets" placeholder="Number, title, state, epic" value=${words} onInput=${(event) => setWords(event.target.value)} />
+    <${Trouble} error=${error} /><p class="hint">${found.length} tickets</p>
+    <${Rows} className="tree" items=${found.reverse()} height=${38} row=${(one) => html`<a class="row" key=${one.id} href=${`#/ticket/${one.id}`}><span class="number">#${one.id}</span><${State} of=${one.state} /><span class="title">${one.title}</span><span class="about">${one.epic} ${ago(one.moved_at)} ago</span></a>`} /></section>`;
+}
+
+export function Devices() {
+  const { data, error } = useLive(() => get("/v1/web/devices"), [], (one) => one.kind.startsWith("device."));
+  const worktrees = useLive(() => (cwdOf() ? get("/v1/worktrees", { cwd: cwdOf() }) : Promise.resolve(null)), [project.value], never);
+  return html`<section><h1>This page</h1>
+    <${Facts} of=${{ device: `${session.value?.device} ${session.value?.name}`, rights: session.value?.rights, version: session.value?.version }} />
+    ${session.value?.rights === "limited" && html`<p class="step needs">This address is not encrypted: others on the network can read what you see. What decides which programs run on Legion's machine is closed here.</p>`}
+    <${Theme} /><${Notify} />
+    <h2>Devices</h2><${Trouble} error=${error} /><ul>${(data?.devices ?? []).map((one) => html`<li key=${one.id}><b>${one.name || "unnamed"}</b> ${one.read_only && html`<span class="flag">read-only</span>`} at ${one.host}, seen ${one.seen_at ? `${ago(one.seen_at)} ago` : "never"}
+      ${isFull.value && html` <${Act} ask="Shut it out?" run=${() => post("/v1/web/devices/revoke", { id: one.id })}>Revoke</${Act}>`}</li>`)}</ul>
+    <h2>Worktrees</h2><p class="hint">${worktrees.data?.root}, ${bytes(worktrees.data?.trash_bytes ?? 0)} in the trash</p>
+    <ul>${(worktrees.data?.worktrees ?? []).map((one) => html`<li key=${one.path}>${one.ticket && html`<a href=${`#/ticket/${one.ticket}`}>#${one.ticket}</a> `}${one.name} <span class="hint">${one.state}, ${bytes(one.bytes)}</span></li>`)}</ul></section>`;
+}
+
+function Theme() {
+  const [now, setNow] = useState(document.documentElement.dataset.theme ?? "");
+  const set = (theme) => { setNow(theme); window.dispatchEvent(new CustomEvent("legion-theme", { detail: theme })); };
+  return html`<p>Colours: ${["", "light", "dark"].map((theme) => html`<button key=${theme} aria-pressed=${now === theme} onClick=${() => set(theme)}>${theme || "as the system"}</button> `)}</p>`;
+}
+
+function Notify() {
+  if (!("Notification" in window) || !window.isSecureContext) return html`<p class="hint">Browsers show notifications only for addresses on this machine or behind TLS.</p>`;
+  return html`<p>Notifications: ${Notification.permission === "granted" ? "on: questions, failures, and when all is done." : html`<button onClick=${() => Notification.requestPermission()}>Allow them</button>`}</p>`;
+}

@@ -1,0 +1,159 @@
+// One ticket: live output, change, receipts, reviews, history; and what can be done about it.
+import { html, useEffect, useRef, useState } from "../lib.js";
+import { Act, Empty, Facts, Line, State, Tabs, Trouble, copy } from "../parts.js";
+import { act, mayAct, subscribe, toast, useLive } from "../state.js";
+import { get, post } from "../api.js";
+import { ENDED, ago, amount, clock, day, dollars, duration, plain, plural } from "../format.js";
+import { DiffView } from "./diff.js";
+import { Question } from "./inbox.js";
+
+const TABS = [["live", "Live"], ["diff", "Diff"], ["receipts", "Receipts"], ["review", "Review"], ["history", "History"], ["about", "About"]];
+const OUTPUT_EVERY = 1000; // Milliseconds. Output of agents is no event: it is read while this tab is looked at.
+
+export function Ticket({ id, tab = "live" }) {
+  const { data: page, error } = useLive(() => get(`/v1/tickets/${id}`), [id], (one) => one.ticket === id || one.kind.startsWith("question."));
+  if (!page) return html`<${Trouble} error=${error} />${!error && html`<${Empty}>Reading ticket ${id}</${Empty}>`}`;
+  const one = page.ticket;
+  const Part = { live: Live, diff: Change, receipts: Receipts, review: Reviews, history: History, about: About }[tab] ?? Live;
+  return html`<article class="ticket">
+    <header><p class="path"><a href="#/board">Board</a> / <span class="number">#${id}</span> <${State} of=${one.state} />
+      ${one.attempt > 1 && html`<span class="flag">attempt ${one.attempt} of ${one.max_attempts}</span>`}
+      ${one.epic && html`<span class="flag">${one.epic}</span>`}
+      ${page.usage && html`<span class="flag">${dollars(page.usage.usd)}${page.budget ? ` of ${dollars(page.budget)}` : ""}, ${amount(page.usage.output)} tokens out</span>`}</p>
+      <h1>${one.title}</h1>
+      <p class="about">${one.reason || one.doing}</p></header>
+    <${Trouble} error=${error} />
+    ${page.questions.map((question) => html`<${Question} one=${question} key=${question.id} />`)}
+    <${Actions} page=${page} />
+    <${Tabs} names=${TABS} now=${tab} base=${`#/ticket/${id}`} />
+    <${Part} page=${page} id=${id} />
+  </article>`;
+}
+
+function Actions({ page }) {
+  const one = page.ticket;
+  const go = (verb, body = {}) => () => post(`/v1/tickets/${one.id}/${verb}`, body, { waits: true });
+  const [saying, setSaying] = useState("");
+  if (!mayAct.value) return null;
+  const ended = ENDED.has(one.state);
+  const feedback = { retry: "What should it do differently? (may stay empty)", bounce: "What is wrong with its change?" };
+  return html`<div class="actions">
+    ${one.state === "working" && html`<${Act} run=${go("pause")}>Pause</${Act}>`}
+    ${one.state === "working" && html`<${Act} ask="Interrupt its agent?" run=${go("interrupt")}>Interrupt</${Act}>`}
+    ${one.state === "parked" && html`<${Act} kind="primary" run=${go("resume")}>Resume</${Act}>`}
+    ${!ended && html`<${Act} ask="Stop it? Its work is kept." run=${go("stop")}>Stop</${Act}>`}
+    ${(one.state === "failed" || one.state === "stopped") && html`<button class="primary" onClick=${() => setSaying(saying === "retry" ? "" : "retry")}>Retry</button>`}
+    ${page.change && one.state !== "done" && html`<button onClick=${() => setSaying(saying === "bounce" ? "" : "bounce")}>Send back</button>`}
+    ${page.change && one.state !== "done" && html`<${Act} run=${go("review")}>Request a review</${Act}>`}
+    ${page.planning === "proposed" && html`<${Act} kind="primary" run=${() => post("/v1/agents/verdict", { agent: String(one.id), approve: true })}>Approve its plan</${Act}>`}
+    ${one.state === "done" && page.landed && !page.undone_by.length && html`<${Act} ask="Revert it by a new ticket?" run=${go("undo")}>Undo</${Act}>`}
+    ${ended && html`<${Act} ask="Remove it from the board?" run=${async () => { const done = await go("drop")(); location.hash = "#/board"; return done; }}>Drop</${Act}>`}
+    ${saying && html`<${Say} label=${feedback[saying]} send=${async (text) => { const done = await go(saying, { feedback: text })(); setSaying(""); return done; }} />`}
+  </div>`;
+}
+
+function Say({ label, send }) {
+  const [text, setText] = useState("");
+  return html`<div class="say"><textarea rows="3" autofocus aria-label=${label} placeholder=${label} value=${text} onInput=${(event) => setText(event.target.value)}></textarea>
+    <${Act} kind="primary" run=${() => send(text)}>Send</${Act}></div>`;
+}
+
+function Live({ page, id }) {
+  const [lines, setLines] = useState("");
+  const [run, setRun] = useState(null);
+  const box = useRef(null);
+  const stays = useRef(true);
+  useEffect(() => {
+    let gone = false;
+    let timer = 0;
+    let offset = 0;
+    let known = null;
+    const read = async () => {
+      clearTimeout(timer);
+      if (gone) return;
+      if (!document.hidden) {
+        try {
+          let piece = await get(`/v1/tickets/${id}/log`, { offset });
+          if (piece.run !== known) {
+            known = piece.run;
+            if (offset > 0) piece = await get(`/v1/tickets/${id}/log`, { offset: 0 });
+            setLines("");
+          }
+          if (gone) return;
+          offset = piece.next_offset;
+          setRun(piece.run);
+          if (piece.text) setLines((old) => (old + plain(piece.text)).slice(-400_000));
+          if (piece.ended && !piece.text) return;
+        } catch { /* the connection's state says it */ }
+      }
+      timer = setTimeout(read, OUTPUT_EVERY);
+    };
+    const off = subscribe((batch) => { if (batch.some((one) => one.kind === "reconnected" || one.ticket === id)) read(); });
+    read();
+    return () => { gone = true; off(); clearTimeout(timer); };
+  }, [id]);
+  useEffect(() => { if (stays.current && box.current) box.current.scrollTop = box.current.scrollHeight; }, [lines]);
+  const scrolled = () => {
+    const element = box.current;
+    stays.current = element.scrollHeight - element.scrollTop - element.clientHeight < 40;
+  };
+  return html`<section>
+    ${run === null && html`<${Empty}>${page.ticket.checkpoint ? "A checkpoint: no agent works on it." : "No agent has started it yet."}</${Empty}>`}
+    ${run !== null && html`<pre class="output" ref=${box} onScroll=${scrolled} tabindex="0" aria-label="Output of its agent">${lines || "No output yet."}</pre>`}
+    ${page.ticket.state === "working" && html`<${Line} label="Send a message to its agent" send=${(text) => post(`/v1/tickets/${id}/tell`, { text }, { waits: true })} />`}
+  </section>`;
+}
+
+function Change({ page, id }) {
+  const { data, error } = useLive(() => get(`/v1/tickets/${id}/diff`), [id], (one) => one.ticket === id);
+  if (!data) return html`<${Trouble} error=${error} />`;
+  return html`<${DiffView} diff=${data} ticket=${id} canSendBack=${Boolean(page.change) && page.ticket.state !== "done"} />`;
+}
+
+function Receipts({ page }) {
+  return html`<section>
+    ${page.evidence.length > 0 && html`<h2>Criteria</h2><ul class="evidence">${page.evidence.map((one, position) => html`<li key=${position}>
+      <span class="state ${{ proven: "good", green: "good", red: "bad" }[one.backing] ?? "needs"}">${one.backing}</span> ${one.criterion}
+      ${one.by && html` <code>${one.by}</code>`}${one.idle && " (also green without the change)"}${one.own && " (decided by what the change itself wrote)"}</li>`)}</ul>`}
+    ${page.weakened.length > 0 && html`<h2>Weaker tests?</h2><ul>${page.weakened.map((one, position) => html`<li key=${position}><b>${one.sign}</b> ${one.path}${one.line ? `:${one.line}` : ""} ${one.words}</li>`)}</ul>`}
+    ${!page.receipts.length && html`<${Empty}>No check has run on its change yet.</${Empty}>`}
+    ${[...page.receipts].reverse().map((one, position) => html`<details class="receipt" key=${position} open=${position === 0 && one.verdict !== "passed"}>
+      <summary><span class="state ${one.verdict === "passed" ? "good" : "bad"}">${one.verdict}</span> <b>${one.name}</b> <span class="hint">${duration(one.duration)}, ${clock(one.made_at)}, ${one.commit.slice(0, 10)}</span></summary>
+      <p><code>${one.command}</code></p><pre class="output short" tabindex="0">${plain(one.tail) || "No output."}</pre><p class="hint">Complete output: ${one.output}</p></details>`)}
+  </section>`;
+}
+
+function Reviews({ page }) {
+  if (!page.reviews.length) return html`<${Empty}>No reviewer has read its change.</${Empty}>`;
+  return html`<section>${page.reviews.map((one, position) => html`<article class="review" key=${position}>
+    <h3>${one.reader} <span class="state ${{ approve: "good", changes: "bad" }[one.verdict] ?? "busy"}">${one.verdict || "reading"}</span>
+      <span class="hint">round ${one.round}${one.binding ? "" : ", not binding"}</span></h3>
+    <p class="hint">${one.why}</p>${one.complaint && html`<p>${one.complaint}</p>`}
+    <ul>${(one.findings ?? []).map((finding) => html`<li key=${finding.id}><b>${finding.weight}</b> ${finding.file && html`<code>${finding.file}${finding.line ? `:${finding.line}` : ""}</code>`} ${finding.text}</li>`)}</ul>
+  </article>`)}</section>`;
+}
+
+function History({ id }) {
+  const { data, error } = useLive(() => get("/v1/history", { ticket: id, last: 300 }), [id], (one) => one.ticket === id);
+  if (!data) return html`<${Trouble} error=${error} />`;
+  return html`<section>${data.omitted > 0 && html`<p class="hint">${plural(data.omitted, "older line")} not shown.</p>`}
+    <ol class="history">${[...data.lines].reverse().map((one) => html`<li key=${`${one.source}${one.run}${one.n}`}>
+      <time title=${day(one.at)}>${clock(one.at)}</time><span>${one.words}</span>${one.rule && html`<span class="hint" title=${one.why}>${one.rule}</span>`}
+      ${one.rewind && html`<${Act} ask="Go back to this moment?" run=${() => post(`/v1/tickets/${id}/rewind`, { to: one.rewind })}>Rewind</${Act}>`}</li>`)}</ol></section>`;
+}
+
+function About({ page }) {
+  const copied = (text) => act(async () => { await copy(text); toast("Copied."); });
+  return html`<section>
+    ${[["What it asks for", page.text], ["Context", page.context], ["Criteria", page.criteria], ["Plan", page.plan], ["Plan of its agent", page.proposal], ["Feedback to its last attempt", page.feedback]]
+      .filter(([, text]) => text).map(([name, text]) => html`<h2 key=${name}>${name}</h2><pre class="prose">${text}</pre>`)}
+    <${Facts} of=${{ project: page.ticket.project, driver: page.driver, model: page.model, team: page.crew?.team, labels: page.labels.join(", "), "comes after": page.ticket.after.map((n) => `#${n}`).join(", "),
+      proofs: page.prove.join("; "), "may touch": page.files.join(", "), worktree: page.worktree, change: page.change, landed: page.landed, access: page.access }} />
+    ${page.worktree && html`<button onClick=${() => copied(page.worktree)}>Copy the worktree's path</button>`}
+    ${page.changed_files.length > 0 && html`<h2>${plural(page.changed_files.length, "changed file")}</h2><ul>${page.changed_files.slice(0, 200).map((name) => html`<li key=${name}><code>${name}</code></li>`)}</ul>`}
+    <h2>Runs</h2>
+    <table><thead><tr><th>Run</th><th>Attempt</th><th>Role</th><th>Time</th><th>Ended</th><th>Cost</th></tr></thead><tbody>
+      ${page.runs.map((run) => html`<tr key=${run.id}><td>${run.id}</td><td>${run.attempt}</td><td>${run.role || "builds"}</td>
+        <td>${duration((run.ended_at ?? Date.now() / 1000) - run.started_at)}</td><td>${run.outcome ?? "at work"} ${run.detail}</td><td>${run.usage ? dollars(run.usage.usd) : ""}</td></tr>`)}</tbody></table>
+  </section>`;
+}

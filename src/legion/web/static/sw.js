@@ -1,0 +1,18 @@
+// Keeps the page's own files for moments without a connection. Data is never kept here; the page itself remembers the last board.
+const NAME = "legion-%VERSION%";
+const SHELL = ["/", "/web/app.css", "/web/app/main.js", "/web/app/lib.js", "/web/app/api.js", "/web/app/state.js", "/web/app/parts.js", "/web/app/format.js",
+  "/web/app/views/board.js", "/web/app/views/inbox.js", "/web/vendor/preact.mjs", "/web/vendor/hooks.mjs", "/web/vendor/htm.mjs",
+  "/web/vendor/signals.mjs", "/web/vendor/signals-core.mjs", "/web/icons/legion.svg", "/web/legion.webmanifest"];
+
+self.addEventListener("install", (event) => event.waitUntil(caches.open(NAME).then((cache) => cache.addAll(SHELL)).then(() => self.skipWaiting())));
+self.addEventListener("activate", (event) => event.waitUntil(
+  caches.keys().then((names) => Promise.all(names.filter((name) => name !== NAME).map((name) => caches.delete(name)))).then(() => self.clients.claim())));
+self.addEventListener("fetch", (event) => {
+  const url = new URL(event.request.url);
+  const ours = url.origin === location.origin && event.request.method === "GET" && (url.pathname === "/" || /^\/web\/.*\.(js|mjs|css|svg|png|webmanifest)$/.test(url.pathname));
+  if (!ours) return;
+  event.respondWith(fetch(event.request).then((answer) => {
+    if (answer.ok) { const copy = answer.clone(); caches.open(NAME).then((cache) => cache.put(event.request, copy)); }
+    return answer;
+  }).catch(() => caches.match(event.request)));
+});

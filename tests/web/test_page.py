@@ -1,0 +1,243 @@
+"""The page in a real browser: what a person sees and does, and what agents cannot do to it."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Literal
+
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import ViewportSize, expect
+
+from legion.domain.events import EventKind
+from legion.domain.questions import QuestionKind
+from legion.wire.agents import HireAgent
+from legion.wire.web import RevokeDevice
+from tests.api.serving import Served
+from tests.web.conftest import DESK, PHONE, Visitor
+
+EVIL = '<img src=x onerror="document.title=1"><script>document.title=2</script>"\'`${document.title=3}\x1b]0;4\x07'
+VIEWS = (
+    *("board", "board/tree", "board/graph", "inbox", "ticket/3", "ticket/2/diff", "ticket/5/receipts"),
+    *("ticket/3/review", "ticket/3/history", "ticket/3/about", "agents", "mail", "queue", "usage", "new"),
+    *("projects", "models", "teams", "events", "search", "page"),
+)
+
+
+def fill(served: Served) -> None:
+    board = served.board
+    board.put(1, "Add a login form", "done")
+    board.put(2, "Sign cookies", "landing", after=[1])
+    board.put(
+        3, f"Limit logins {EVIL}", "working", after=[1], epic=f"auth{EVIL}", text=EVIL, criteria=EVIL, context=EVIL
+    )
+    board.run(3, f"Reading\n{EVIL}\n", ended=False)
+    board.put(4, "Document it", "queued", after=[2, 3])
+    board.put(5, "Remove dead code", "failed", reason=f"a check failed: {EVIL}")
+    board.put(6, "Upgrade the parser", "parked")
+    board.ask(1, ticket=3, words=f"May it run {EVIL}", choices=("yes", "no"))
+    board.ask(2, ticket=5, kind=QuestionKind.ATTEMPTS, words="Try again?", choices=("retry", "leave"), fallback="leave")
+    board.service.hire(HireAgent(task=f"Lead. {EVIL}", name="ada", cwd=board.cwd))
+
+
+def test_every_view_at_both_sizes_in_both_colours_shows_text_as_text_and_is_accessible(
+    visitor: Visitor, served: Served, tmp_path: Path
+):
+    fill(served)
+    page = visitor.enter()
+    faults: list[str] = []
+    both = ("board", "inbox", "ticket/3", "ticket/2/diff", "new")
+    looks: tuple[tuple[Literal["light", "dark"], ViewportSize], ...] = (("light", DESK), ("dark", PHONE))
+    for scheme, size in looks:
+        page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
+        page.set_viewport_size(size)
+        for position, view in enumerate(VIEWS):
+            visitor.open(view)
+            page.wait_for_selector("main > *")
+            wide = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
+            if wide > 0:
+                faults.append(f"{view} at {size['width']}: {wide} px too wide")
+            if view not in both and (position % 2 == 0) != (size is DESK):
+                continue
+            found = Axe().run(page, options={"resultTypes": ["violations"]}).response["violations"]
+            faults += [
+                f"{view}, {scheme}: {one['id']}: {one['nodes'][0]['html'][:150]}"
+                for one in found
+                if one["impact"] in ("serious", "critical")
+            ]
+    assert not faults, "\n".join(faults)
+    assert page.title() == "Legion"
+    assert page.locator("img, script:not([src])").count() == 0
+
+
+def test_a_question_is_answered_in_two_taps_and_the_second_person_is_told(visitor: Visitor, served: Served):
+    fill(served)
+    page = visitor.enter()
+    page.get_by_role("link", name="Inbox").click()
+    question = page.locator(".question", has_text="Try again?")
+    box = question.get_by_role("button", name="leave").bounding_box()
+    assert box is not None
+    assert box["height"] >= 44
+    second = visitor.new_page()
+    second.goto(f"{visitor.url}/#/inbox")
+    other = second.locator(".question", has_text="Try again?")
+    expect(other).to_be_visible()
+    # Nothing reaches the second page until it has answered, too: its connection is cut.
+    second.route("**/v1/inbox", lambda route: route.abort())
+    question.get_by_role("button", name="leave").click()
+    expect(question).to_have_count(0)
+    expect(page.locator(".badge")).to_have_text("1")
+    other.get_by_role("button", name="retry").click()
+    expect(second.locator(".toast.error")).to_contain_text("already settled (leave)")
+    assert served.board.question(2).choice == "leave"
+
+
+def test_a_new_ticket_keeps_what_was_typed_and_appears_by_itself(visitor: Visitor, served: Served):
+    page = visitor.enter()
+    page.keyboard.press("n")
+    page.locator("textarea").first.fill("Make the start faster.\nMeasure it.")
+    page.goto(f"{visitor.url}/#/board")
+    page.goto(f"{visitor.url}/#/new")
+    expect(page.locator("textarea").first).to_have_value("Make the start faster.\nMeasure it.")
+    page.get_by_label(re.compile("^after")).fill("99")
+    page.get_by_role("button", name="Create the ticket").click()
+    expect(page.locator("form .trouble")).to_contain_text("99")
+    page.get_by_label(re.compile("^after")).fill("")
+    page.get_by_role("button", name="Create the ticket").click()
+    expect(page.locator("h1")).to_have_text("Make the start faster.")
+    (ticket,) = served.board.tickets.values()
+    assert ticket.spec.text == "Make the start faster.\nMeasure it."
+
+
+def test_the_board_follows_events_and_a_burst_is_cheap(visitor: Visitor, served: Served):
+    page = visitor.enter()
+    expect(page.locator(".empty")).to_contain_text("No tickets yet")
+    served.board.put(1, "First", "working")
+    served.board.happen(1)
+    expect(page.locator("section.column[aria-label=Working] .card")).to_contain_text("First")
+    page.evaluate(
+        "window.asked = 0; const real = fetch;window.fetch = (...all) => { window.asked += 1; return real(...all); }"
+    )
+    with served.board.store.write() as tx:
+        for _ in range(1000):
+            tx.record(EventKind.TICKET_REPORTED, project=1, ticket=1, data={})
+    served.board.put(2, "Second", "queued")
+    served.board.happen(2)
+    expect(page.locator(".card", has_text="Second")).to_be_visible()
+    assert page.evaluate("window.asked") <= 12
+
+
+def test_comments_on_lines_go_back_to_the_agent_as_one_feedback(visitor: Visitor, served: Served):
+    served.board.put(2, "Sign cookies", "landing")
+    served.board.run(2)
+    page = visitor.enter()
+    visitor.open("ticket/2/diff")
+    page.get_by_label("Comment on line 1").last.click()
+    page.get_by_label("Comment", exact=True).fill("Say hello to everyone.")
+    page.get_by_role("button", name="Keep").click()
+    page.reload()
+    expect(page.locator(".comment")).to_have_text("Say hello to everyone.")
+    page.get_by_role("button", name="Send back with all comments").click()
+    expect(page.locator(".toast")).to_be_visible()
+    assert "README.txt:1: Say hello to everyone." in served.board.tickets[2].feedback
+
+
+def test_output_is_followed_and_the_reader_stays_where_they_scrolled(visitor: Visitor, served: Served):
+    served.board.put(1, "Talks", "working")
+    run = served.board.run(1, "".join(f"line {n}\n" for n in range(200)), ended=False)
+    page = visitor.enter()
+    visitor.open("ticket/1")
+    output = page.locator("pre.output")
+    expect(output).to_contain_text("line 199")
+    output.evaluate("element => { element.scrollTop = 0; }")
+    served.board.print(run, "the last line\n")
+    expect(output).to_contain_text("the last line")
+    assert output.evaluate("element => element.scrollTop") == 0
+
+
+def test_a_read_only_device_sees_no_buttons_and_a_revoked_one_is_out(visitor: Visitor, served: Served):
+    fill(served)
+    page = visitor.enter(read_only=True)
+    visitor.open("ticket/3")
+    expect(page.locator("pre.output")).to_be_visible()
+    assert page.locator(".actions button, form.line, .thumbs").count() == 0
+    served.over_socket.revoke_device(RevokeDevice())
+    expect(page.locator(".login")).to_contain_text("legion web")
+
+
+def test_a_page_of_another_version_says_so(visitor: Visitor, served: Served):
+    visitor.context.route(
+        "**/v1/status*",
+        lambda route: route.fulfill(
+            response=(answer := route.fetch()), headers={**answer.headers, "legion-version": "9.9"}
+        ),
+    )
+    page = visitor.enter()
+    expect(page.locator(".banner")).to_contain_text("9.9")
+
+
+def test_a_lost_connection_shows_what_was_known_and_comes_back(visitor: Visitor, served: Served):
+    served.board.put(1, "First", "working")
+    page = visitor.enter()
+    expect(page.locator(".card")).to_contain_text("First")
+    visitor.context.set_offline(True)
+    page.reload()
+    expect(page.locator(".banner.bad")).to_contain_text("Not connected")
+    expect(page.locator(".card")).to_contain_text("First")
+    visitor.context.set_offline(False)
+    page.wait_for_selector(".connection.live")
+
+
+def test_keys_move_and_open(visitor: Visitor, served: Served):
+    fill(served)
+    page = visitor.enter()
+    expect(page.locator(".card").first).to_be_visible()
+    page.keyboard.press("?")
+    expect(page.get_by_role("dialog", name="Keys")).to_be_visible()
+    page.keyboard.press("Escape")
+    page.keyboard.press("j")
+    page.keyboard.press("Enter")
+    expect(page).to_have_url(re.compile("#/ticket/"))
+    page.keyboard.press("i")
+    expect(page).to_have_url(re.compile("#/inbox"))
+
+
+def test_another_site_cannot_use_the_browser(visitor: Visitor, served: Served, tmp_path: Path):
+    """A page of another origin in the same browser: no request, frame or form of it has an effect."""
+    served.board.put(1, "First", "working")
+    visitor.enter()
+    evil = visitor.context.new_page()
+    visitor.context.route(
+        "http://evil.test/", lambda route: route.fulfill(content_type="text/html", body=_attack(visitor.url))
+    )
+    evil.goto("http://evil.test/")
+    evil.wait_for_function("window.finished === true")
+    assert evil.evaluate("window.reached") == []
+    assert served.board.tickets[1].state.value == "working"
+
+
+def _attack(target: str) -> str:
+    """Everything that a foreign page can try. `reached` holds the numbers of those that worked."""
+    stop = f"{target}/v1/tickets/1/stop"
+    tries = (
+        f'fetch("{target}/v1/status", {{credentials: "include"}}).then((r) => r.text())',
+        f'fetch("{stop}", {{method: "POST", credentials: "include", headers: {{"legion-page": "1"}}}})',
+        f'fetch("{stop}", {{method: "POST", credentials: "include", mode: "no-cors"}}).then((r) => Promise.reject(r))',
+        (
+            f'new Promise((ok, no) => {{ const s = new WebSocket("{target}/ws".replace("http", "ws"));'
+            " s.onopen = ok; s.onerror = no; })"
+        ),
+        (
+            "new Promise((ok, no) => { document.querySelector('iframe').onload = () => {"
+            " try { ok(frames[0].document.body.innerHTML); } catch (e) { no(e); } }; })"
+        ),
+    )
+    calls = ", ".join(f"() => {one}" for one in tries)
+    return f"""<iframe src="{target}/"></iframe><iframe name="sink"></iframe>
+    <form id="form" method="post" target="sink" enctype="text/plain" action="{stop}"><input name="{{}}"></form>
+    <script>
+    window.reached = [];
+    document.getElementById("form").submit();
+    const note = (one, n) => one().then(() => window.reached.push(n), () => null);
+    Promise.all([{calls}].map(note)).then(() => {{ window.finished = true; }});
+    </script>"""
