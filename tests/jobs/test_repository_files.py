@@ -118,6 +118,19 @@ def test_a_fixture_that_the_target_holds_blocks_only_changes_of_what_git_runs_th
         one.office.close()
 
 
+def test_a_change_of_very_many_files_is_asked_about_by_their_number(landing: Landing):
+    change = landing.change({f"many/{number}": "" for number in range(12)})
+    user = landing.office.context.user
+    for most, asked in ((11, 12), (12, None), (0, None)):
+        own = replace(user, protection=ProtectionSettings(most_files=most))
+        context = replace(landing.office.context, settings=CurrentSettings(own))
+        about = approvals.concern(context, landing.project, landing.ticket(change), change)
+        assert (about.many if about is not None else None) == asked
+        if about is not None:
+            assert "- 12 files: more than `protection.most_files`" in about.question
+            assert about.reason == "it changes many files (12)"
+
+
 def test_a_link_into_a_git_folder_is_asked_about(landing: Landing):
     (landing.theirs.root / "out").symlink_to(".git/hooks")
     about = landing.concern(landing.change({}))

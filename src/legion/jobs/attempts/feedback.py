@@ -45,9 +45,13 @@ def gave_up(why: str) -> str:
     return _fit(f"You gave up the last time, for this reason:\n\n{_quote(why)}")
 
 
-def touched_protected(paths: Sequence[str], signs: Sequence[str] = (), reason: str = "") -> str:
-    """`signs`: how tests look weaker; `reason`: that of the person who refused it."""
-    parts = [f"You changed files that this ticket may not touch; put them back as they were:\n\n{_listed(paths)}"]
+def touched_protected(paths: Sequence[str], signs: Sequence[str] = (), reason: str = "", *, many: int = 0) -> str:
+    """`signs`: how tests look weaker; `reason`: that of the person who refused it; `many`: too many files."""
+    parts = [f"Your change has {many} files, which is too many; remove those that it does not need."] if many else []
+    if paths:
+        parts.append(
+            f"You changed files that this ticket may not touch; put them back as they were:\n\n{_listed(paths)}"
+        )
     if signs:
         parts.append(f"What was found in them:\n\n{_listed(signs)}")
     if reason:

@@ -42,12 +42,16 @@ class ApprovalConcern:
     """Signs in undeclared paths, protected or not."""
     repositories: tuple[str, ...] = ()
     """Folders that git takes for a repository, and links into one."""
+    many: int = 0
+    """How many files it changes, if that is more than the person's limit."""
 
     @property
     def question(self) -> str:
         undeclared = (*self.protected, *self.only_weakened)
         found = [f"{one.path}: {sentence(one)}" for one in self.weakened]
+        count = [f"{self.many} files: more than `protection.most_files` allows without a question"] if self.many else []
         parts = [
+            ("It is large:", count),
             ("It touches what its ticket does not declare (`--files`):", undeclared),
             ("Tests look weaker:", found),
             ("Git takes these for repositories and runs the programs that they name:", self.repositories),
@@ -61,6 +65,7 @@ class ApprovalConcern:
             ("it changed protected files", self.protected),
             ("tests look weaker", self.only_weakened),
             ("it holds a git repository", self.repositories),
+            ("it changes many files", (str(self.many),) if self.many else ()),
         ]
         return " and ".join(f"{what} ({first_paths(paths)})" for what, paths in parts if paths)
 
@@ -93,11 +98,13 @@ def concern(context: Context, project: ProjectContext, ticket: Ticket, change: C
     found = (*repository_files.repositories(hub, change, change.commit), *repository_files.links_into_git(hub, change))
     changed = hub.changed_files(change.base, change.commit)
     stopped, weak = _undeclared(context, project, ticket, change)
-    if not stopped and not weak and not found:
+    most = context.user.protection.most_files
+    many = len(changed) if most and len(changed) > most else 0
+    if not stopped and not weak and not found and not many:
         return None
-    paths = {*stopped, *(one.path for one in weak), *_inside(changed, found)}
+    paths = {*stopped, *(one.path for one in weak), *_inside(changed, ["."] if many else found)}
     key = _key(ticket, changed, paths)
-    return ApprovalConcern(key=key, protected=stopped, weakened=weak, repositories=found)
+    return ApprovalConcern(key=key, protected=stopped, weakened=weak, repositories=found, many=many)
 
 
 def assembled_by_merge(project: ProjectContext, ticket: Ticket, candidate: str) -> ApprovalConcern | None:
@@ -168,7 +175,8 @@ def refused(tx: ReadTransaction, ticket: Ticket, about: ApprovalConcern) -> Step
 
 def _sent_back(ticket: Ticket, about: ApprovalConcern, question: Question) -> Step:
     outcome = "unanswered" if question.settled_by is SettledBy.SILENCE else "and you said no"
-    text = feedback.touched_protected(about.paths, [sentence(one) for one in about.weakened], question.why)
+    signs = [sentence(one) for one in about.weakened]
+    text = feedback.touched_protected(about.paths, signs, question.why, many=about.many)
     return next_try(ticket, f"{about.reason}, {outcome}", text)
 
 
