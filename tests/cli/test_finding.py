@@ -111,6 +111,30 @@ def test_in_the_foreground_the_file_of_the_token_is_printed_and_the_token_is_not
     assert file.read_text().strip() not in "".join(lines)
 
 
+def test_of_three_that_serve_at_the_same_instant_one_wins_and_the_others_say_so(alone: dict[str, str]):
+    words = [sys.executable, "-m", "legion", "serve", "--port", "0", "--json"]
+    started = [
+        subprocess.Popen(words, env=alone, cwd="/", stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        for _ in range(3)
+    ]
+    try:
+        lines = [json.loads(one.stdout.readline()) for one in started if one.stdout is not None]
+        won = [one for one, line in zip(started, lines, strict=True) if line["schema"] == "legion.daemon/1"]
+        lost = [one for one in started if one not in won]
+        assert len(won) == 1
+        assert [one.wait(60) for one in lost] == [5, 5]
+        assert [line["code"] for line in lines if line["schema"] == "legion.problem/1"] == ["conflict"] * 2
+        assert all("Another Legion daemon already serves" in line["message"] for line in lines if "message" in line)
+        up = json.loads(legion(alone, "up", "--json").stdout)
+        assert (up["pid"], up["started"]) == (won[0].pid, False), "the losers have damaged nothing"
+        won[0].terminate()
+        assert won[0].wait(60) == 0
+    finally:
+        for one in started:
+            one.kill()
+            one.communicate()
+
+
 def test_a_daemon_that_cannot_start_says_why_and_doctor_lists_it(alone: dict[str, str]):
     Path(alone["LEGION_CONFIG"]).write_text("[daemon\n")
     ended = legion(alone, "status")

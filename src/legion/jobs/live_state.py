@@ -72,6 +72,10 @@ class Backoff:
     why: str
     """One line, for people."""
 
+    def ends_at(self, now: float) -> float:
+        """Its end; at once where the clock was set back, since it would take longer than it was meant to."""
+        return self.until if self.until - now <= self.length else now
+
 
 @dataclass(frozen=True, kw_only=True)
 class SchedulerState:

@@ -21,6 +21,7 @@ from legion.domain.landing.conflicts import AT_WORK, Overlap, ordered
 from legion.domain.runs import agent_seat
 from legion.domain.scheduling.admission import AdmissionRound, AdmissionState, HoldReason, StartCandidate
 from legion.domain.tickets import board
+from legion.domain.tickets.attempts import rests_too_long
 from legion.domain.tickets.ticket import ParkReason, State, Ticket
 
 
@@ -274,7 +275,8 @@ class _ProjectWork:
         for ticket in self._tickets:
             if ticket.parked is None:
                 continue
-            timed = ticket.parked.until is not None and ticket.parked.until <= now
+            until = ticket.parked.until
+            timed = until is not None and (until <= now or rests_too_long(ticket.parked, now))
             red_target = ticket.parked.reason is ParkReason.RED_BASELINE
             if timed or (red_target and self.project.baseline_known and not self.project.baseline_red):
                 wakes.append(Wake(ticket.id, ticket.version))

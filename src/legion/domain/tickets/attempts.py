@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from legion.domain.tickets.ticket import Cause, Fail, Park, ParkReason, StartPoint, Ticket, TryAgain
+from legion.domain.tickets.ticket import Cause, Fail, Park, Parked, ParkReason, StartPoint, Ticket, TryAgain
 
 
 def has_attempts(ticket: Ticket) -> bool:
@@ -50,6 +50,11 @@ def tries_of(ticket: Ticket) -> str:
 AT_ONCE = 3.0
 """Seconds: a program that ends sooner without a trace has probably not started properly."""
 _LONGEST_REST = 60.0
+
+
+def rests_too_long(parked: Parked, now: float) -> bool:
+    """No rest ends that late, so the clock was set back since it started."""
+    return parked.reason is ParkReason.RESTING and parked.until is not None and parked.until - now > _LONGEST_REST
 
 
 def rest(ticket: Ticket, why: str, now: float) -> Park:

@@ -66,6 +66,8 @@ _RECHECK_SETTINGS = 2.0
 _LONGEST_REASON = 500
 _PAUSE, _LONGEST_PAUSE = 4, 0.05
 """Deciding takes at most a fifth of a processor: events in quick succession are decided on together."""
+_LONGEST_SLEEP = 60.0
+"""Seconds after which the clock is read again: it may have been set, or the machine may have been asleep."""
 
 
 class UnreleasedClaims:
@@ -128,7 +130,7 @@ class Scheduler:
         wake_at: float | None = None
         not_before = 0.0
         while not self._stopping.is_set():
-            timeout = None if wake_at is None else max(0.0, wake_at - self.context.clock())
+            timeout = None if wake_at is None else min(max(0.0, wake_at - self.context.clock()), _LONGEST_SLEEP)
             self._wake.wait(timeout)
             if self._stopping.wait(max(0.0, not_before - time.monotonic())):
                 return
@@ -173,7 +175,8 @@ class Scheduler:
             else replace(view, readable=False)
             for view in facts.projects
         )
-        backoffs = {job: backoff.until for job, backoff in self._state.backoffs.current.items()}
+        now = self.context.clock()
+        backoffs = {job: backoff.ends_at(now) for job, backoff in self._state.backoffs.current.items()}
         return replace(facts, projects=views, resting=backoffs, admission=admission)
 
     def _configs(self, all_projects: Iterable[Project]) -> dict[int, ProjectConfig]:
