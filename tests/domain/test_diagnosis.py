@@ -295,3 +295,20 @@ def test_whatever_is_known_one_state_follows_and_a_step_only_ever_goes_up(facts,
 @given(FACTS, TIMES)
 def test_the_same_facts_give_the_same_answer(facts, now):
     assert judge(facts, PATIENCE, now) == judge(facts, PATIENCE, now)
+
+
+@pytest.mark.parametrize(
+    "facts",
+    [
+        RunFacts(course=Activity(open=(a_call(),), last_at=LONG_AGO), processes=2, idle_since=NOW - 3600),
+        RunFacts(talks=False, processes=1, idle_since=NOW - 3600),
+        RunFacts(dead_since=NOW - 3600),
+        RunFacts(course=Activity(last_at=NOW - 3600), thinks=False, processes=0),
+    ],
+    ids=["tool", "program", "dead", "silent"],
+)
+def test_an_hour_in_which_the_clock_was_set_or_the_machine_slept_proves_nothing(facts: RunFacts):
+    assert not isinstance(judge(facts, PATIENCE, NOW), Progress)
+    woken = replace(facts, clock_set_at=NOW - 1)
+    assert isinstance(judge(woken, PATIENCE, NOW), Progress)
+    assert not isinstance(judge(woken, PATIENCE, NOW + 3600), Progress), "later it counts again"

@@ -12,6 +12,7 @@ import pytest
 from legion.domain.questions import QuestionKind
 from legion.domain.tickets.attempts import rest
 from legion.domain.tickets.ticket import Park, ParkReason, Start, State, Ticket
+from legion.jobs.background.watchdog import ClockWatch
 from legion.jobs.live_state import Backoff
 from legion.jobs.scheduling import scheduler
 from legion.jobs.scheduling.scheduler import Scheduler
@@ -103,3 +104,12 @@ def test_a_deadline_that_a_jump_has_passed_is_seen_without_any_event(office: Off
         assert settled.wait(20)
     finally:
         deciding.stop()
+
+
+@pytest.mark.parametrize(("jump", "seen"), [(0.0, False), (10.0, False), (HOUR, True), (-HOUR, True)])
+def test_the_watchdog_sees_a_clock_that_was_set_and_a_machine_that_slept(jump: float, seen: bool):
+    times = iter([1000.0, 1015.0 + jump, 1030.0 + jump])
+    watch = ClockWatch(lambda: next(times))
+    for steady in (0.0, 15.0, 30.0):
+        watch.look(steady)
+    assert watch.set_at == (1015.0 + jump if seen else 0.0)

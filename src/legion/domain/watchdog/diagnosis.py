@@ -98,6 +98,8 @@ class RunFacts:
     """The number of the event since which its files are known to be unchanged."""
     tree_at: float = 0.0
     """When its files were last seen to change."""
+    clock_set_at: float = 0.0
+    """When the clock was last set, or the machine woke up. No time before that counts: nothing could be done in it."""
     taken: tuple[Intervention, ...] = ()
 
 
@@ -180,7 +182,7 @@ _STEPS: dict[type[State], tuple[WatchdogStep, ...]] = {
 
 def judge(facts: RunFacts, patience: WatchdogLimits, now: float) -> State:
     course, last = facts.course, facts.taken[-1] if facts.taken else None
-    step_at = 0.0 if last is None else last.taken_at or last.at
+    step_at = max(facts.clock_set_at, 0.0 if last is None else last.taken_at or last.at)
     if facts.dead_since is not None:
         since = max(facts.dead_since, step_at)
         return Dead(since=since) if now - since >= patience.hang else Progress(why="its program has just ended")
@@ -247,7 +249,7 @@ def _hanging(facts: RunFacts, patience: WatchdogLimits, step_at: float, now: flo
 def _looping(facts: RunFacts, patience: WatchdogLimits, after: int, now: float) -> Looping | None:
     returned = facts.course.returned
     found = repeats(returned, after=after)
-    waits = found is not None and (_watches(facts, found.call.tool) or _polls(found, patience, now))
+    waits = found is not None and (_watches(facts, found.call.tool) or _polls(found, facts, patience, now))
     if found is not None and found.times >= patience.repeats and not waits:
         # Files may have changed between two checks; only returns after the first of them count as proof.
         same_files = facts.tree_since is not None and returned[-1].number > facts.tree_since
@@ -268,10 +270,11 @@ def _watches(facts: RunFacts, tool: str) -> bool:
     return tool in LOOKS_ON and bool(facts.processes) and facts.idle_since is None
 
 
-def _polls(found: Repeats, patience: WatchdogLimits, now: float) -> bool:
+def _polls(found: Repeats, facts: RunFacts, patience: WatchdogLimits, now: float) -> bool:
     """It polls something that takes its time, and has not done so for too long."""
     call = found.call
-    return call.tool == "Bash" and bool(_SLEEPS.search(call.words)) and now - found.since < patience.silence
+    since = max(found.since, facts.clock_set_at)
+    return call.tool == "Bash" and bool(_SLEEPS.search(call.words)) and now - since < patience.silence
 
 
 def quoted(tool: str, words: str) -> str:

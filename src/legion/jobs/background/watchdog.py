@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 import uuid
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -43,6 +44,8 @@ log = logging.getLogger(__name__)
 
 _OFF = 1.0
 """Seconds until the settings are read again while the watchdog is switched off."""
+_JUMP = 30.0
+"""Seconds by which two clocks may differ between two checks before one of them was set."""
 _SHARE = 10
 """A check that took a second is followed by a pause of so many."""
 
@@ -72,6 +75,22 @@ class _JournalProgress:
         return self.spec.profile.capabilities.talks
 
 
+class ClockWatch:
+    """Notices that the clock was set, or that the machine was asleep, by a clock that does neither."""
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self._last: tuple[float, float] | None = None
+        self.set_at = 0.0
+        """When the last jump was seen."""
+
+    def look(self, steady: float) -> None:
+        now = self._clock()
+        if self._last is not None and abs((now - self._last[0]) - (steady - self._last[1])) > _JUMP:
+            self.set_at = now
+        self._last = (now, steady)
+
+
 class Watchdog:
     def __init__(self, context: Context) -> None:
         self.context = context
@@ -79,6 +98,7 @@ class Watchdog:
         self._stopping = threading.Event()
         self._seen: dict[int, _JournalProgress] = {}
         self._predictions: dict[int, Prediction] = {}
+        self._clock = ClockWatch(context.clock)
         self._thread = threading.Thread(target=self._watch, name="watchdog", daemon=True)
 
     def start(self) -> None:
@@ -104,6 +124,7 @@ class Watchdog:
 
     def check(self) -> None:
         """Check all active runs once."""
+        self._clock.look(time.monotonic())
         with self.context.store.read() as tx:
             # Advisors and reviewers change nothing and have a time limit of their own.
             active = {run.id: run for run in runs.active(tx) if run.part is RolePart.BUILD}
@@ -264,6 +285,7 @@ class Watchdog:
             idle_since=seen.watch.idle_since,
             tree_since=seen.watch.known_tree_since,
             tree_at=seen.watch.tree_at,
+            clock_set_at=self._clock.set_at,
             taken=taken,
         )
 
