@@ -79,6 +79,21 @@ def test_a_backoff_never_lasts_longer_than_it_was_meant_to(jump: float, over: bo
     assert (backoff.ends_at(now) <= now) is over
 
 
+class WatchedEvent(threading.Event):
+    """Says when a thread waits for it the second time: then the first decision is made."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.second = threading.Event()
+        self._waits = 0
+
+    def wait(self, timeout: float | None = None) -> bool:
+        self._waits += 1
+        if self._waits == 2:
+            self.second.set()
+        return super().wait(timeout)
+
+
 def test_a_deadline_that_a_jump_has_passed_is_seen_without_any_event(office: Office, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(scheduler, "_LONGEST_SLEEP", 0.05)
     jump = threading.Event()
@@ -98,8 +113,10 @@ def test_a_deadline_that_a_jump_has_passed_is_seen_without_any_event(office: Off
 
     context.store.on_commit(look)
     deciding = Scheduler(context)
+    deciding._wake = asleep = WatchedEvent()
     deciding.start()
     try:
+        assert asleep.second.wait(20)
         jump.set()
         assert settled.wait(20)
     finally:
