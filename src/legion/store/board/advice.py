@@ -4,14 +4,20 @@ from __future__ import annotations
 
 from dataclasses import asdict, replace
 
-from sqlalchemy import insert, select
+from sqlalchemy import bindparam, insert, select
 
 from legion.domain.agents.teams import Advice
 from legion.domain.events import EventKind
 from legion.store.database import schema
+from legion.store.database.fixed_query import FixedQuery
 from legion.store.database.transactions import ReadTransaction, Transaction
 
 _TABLE = schema.advice.c
+_OF_TICKET = FixedQuery(
+    select(schema.advice).where(_TABLE.ticket == bindparam("mine")).order_by(_TABLE.run),
+    lambda row: Advice(**vars(row)),
+    remember=50,
+)
 
 
 def give(tx: Transaction, project: int, advice: Advice) -> None:
@@ -22,5 +28,4 @@ def give(tx: Transaction, project: int, advice: Advice) -> None:
 
 def of_ticket(tx: ReadTransaction, ticket: int) -> tuple[Advice, ...]:
     """In the order in which it was given."""
-    found = select(schema.advice).where(_TABLE.ticket == ticket).order_by(_TABLE.run)
-    return tuple(Advice(**row._mapping) for row in tx.execute(found))
+    return _OF_TICKET.all(tx, mine=ticket)

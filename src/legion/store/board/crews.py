@@ -6,10 +6,11 @@ import hashlib
 import json
 from typing import Any
 
-from sqlalchemy import insert, select
+from sqlalchemy import bindparam, insert, select
 
 from legion.domain.agents.teams import PLAIN, Crew, Origin, Role, RolePart, TeamStage
 from legion.store.database import schema
+from legion.store.database.fixed_query import FixedQuery
 from legion.store.database.transactions import ReadTransaction, Transaction
 
 _TABLE = schema.crews.c
@@ -18,7 +19,7 @@ _TABLE = schema.crews.c
 def keep(tx: Transaction, crew: Crew) -> str:
     """Its digest, which a ticket refers to."""
     mine = digest(crew)
-    if tx.execute(select(_TABLE.digest).where(_TABLE.digest == mine)).one_or_none() is None:
+    if _GET.first(tx, wanted=mine) is None:
         tx.execute(insert(schema.crews), [{"digest": mine, "body": _body(crew)}])
     return mine
 
@@ -30,8 +31,7 @@ def digest(crew: Crew) -> str:
 
 def get(tx: ReadTransaction, digest: str) -> Crew:
     """One plain agent, where a ticket names none."""
-    row = tx.execute(select(_TABLE.body).where(_TABLE.digest == digest)).one_or_none() if digest else None
-    return PLAIN if row is None else _crew(row.body)
+    return (_GET.first(tx, wanted=digest) if digest else None) or PLAIN
 
 
 def _body(crew: Crew) -> dict[str, Any]:
@@ -73,3 +73,8 @@ def _stage(body: dict[str, Any]) -> TeamStage:
         file=body["file"],
     )
     return TeamStage(role=role, part=RolePart(body["part"]))
+
+
+_GET = FixedQuery(
+    select(_TABLE.body).where(_TABLE.digest == bindparam("wanted")), lambda row: _crew(row.body), remember=50
+)
