@@ -72,16 +72,20 @@ class Pool:
     def fill(self, count: int, commit: str, *, disk_cap_bytes: int, prepare: Callable[[Path], None] | None) -> int:
         """Make trees until `count` wait or the next one would pass the cap. Returns how many were made."""
         made = 0
+        size: int | None = None
         with self._filling:
+            self.waiting()
             while True:
-                waiting = self.waiting()
+                waiting = self._known_trees()
                 each = max((tree.bytes for tree in waiting), default=0) or self._hub.bytes_on_disk(commit)
                 if len(waiting) >= count or sum(tree.bytes for tree in waiting) + each > disk_cap_bytes:
                     return made
                 tree = self._make(commit)
                 if prepare is not None:
                     self._prepare(tree, commit, prepare)
-                self._put(tree, commit, files.tree_size(tree.path))
+                # Trees of one commit are equal, unless commands ran in them.
+                size = files.tree_size(tree.path) if size is None or prepare is not None else size
+                self._put(tree, commit, size)
                 made += 1
 
     def freshen(self, commit: str) -> int:
@@ -114,6 +118,10 @@ class Pool:
         with self._counting:
             self._known = {tree.token: tree for tree in found}
         return tuple(found)
+
+    def _known_trees(self) -> tuple[PooledTree, ...]:
+        with self._counting:
+            return tuple((self._known or {}).values())
 
     def _next(self, commit: str) -> PooledTree | None:
         """Choose a waiting tree, one that shows `commit` if there is any. No other thread is given the same."""

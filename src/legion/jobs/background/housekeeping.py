@@ -6,6 +6,7 @@ Runs in a thread of its own, after events and at intervals. Work that it leaves 
 from __future__ import annotations
 
 import logging
+import math
 import threading
 import time
 from pathlib import Path
@@ -33,6 +34,10 @@ log = logging.getLogger(__name__)
 _EVERY = 600.0
 _QUIET = 1.0
 _DAY = 86_400.0
+_LOW_PATIENCE = 10.0
+"""Seconds that the pool may stay nearly empty while runs start and changes land. A burst of tickets is over before, and
+trees that are made meanwhile would have to be moved once more.
+"""
 
 
 class Housekeeper:
@@ -53,6 +58,8 @@ class Housekeeper:
         """When all projects are tidied again, with or without events."""
         self._pending: set[int] = set()
         """Projects with events since they were tidied."""
+        self._low_since: dict[int, float] = {}
+        """By project: since when its pool is nearly empty and is not filled because the project is busy."""
         self._thread = threading.Thread(target=self._keep, name="housekeeper", daemon=True)
 
     def start(self) -> None:
@@ -84,7 +91,7 @@ class Housekeeper:
                     self._tidy(project)
             except LegionError as trouble:
                 log.warning("housekeeping failed, will retry: %s", trouble)
-            self._wake.wait(_EVERY)
+            self._wake.wait(_LOW_PATIENCE if self._low_since else _EVERY)
             # Warming worktrees must not slow down runs that start now.
             self._stopping.wait(_QUIET)
 
@@ -116,16 +123,22 @@ class Housekeeper:
             return
         try:
             project_context = self.context.project_context_of(project)
-            tidy(self.context, project_context)
+            low_since = self._low_since.get(project.id, math.inf)
+            low = tidy(self.context, project_context, patient=time.monotonic() - low_since < _LOW_PATIENCE)
             project_context.hub.tidy_if_crowded()
             self._backoffs.pop(project.id, None)
-            self._pending.discard(project.id)
+            if low:
+                self._low_since.setdefault(project.id, time.monotonic())
+            else:
+                self._low_since.pop(project.id, None)
+                self._pending.discard(project.id)
         except Exception as trouble:  # the next round may work, and no other part tidies up
             log.warning("housekeeping in %s failed, will retry: %s", project.name, " ".join(str(trouble).split()))
             self._backoffs[project.id] = (min(length * 4, _EVERY), now + min(length * 4, _EVERY))
 
 
-def tidy(context: Context, project_context: ProjectContext) -> None:
+def tidy(context: Context, project_context: ProjectContext, *, patient: bool = False) -> bool:
+    """True where the pool is nearly empty and was left so, because the project is busy and `patient` says to wait."""
     _put_away(context, project_context)
     rewind_points.clean(context, project_context)
     settings = context.user.worktrees
@@ -139,13 +152,17 @@ def tidy(context: Context, project_context: ProjectContext) -> None:
     def prepare(tree: Path) -> None:
         setup.ensure(context, project_context, tree, setup.record_of(project_context, tree))
 
-    if not busy or project_context.worktrees.waiting() * 4 < count:
+    low = project_context.worktrees.waiting() * 4 < count
+    if busy and low and patient:
+        return True
+    if not busy or low:
         project_context.worktrees.fill(
             count,
             project_context.target,
             disk_cap_bytes=cap,
             prepare=prepare if project_context.config.setup.run else None,
         )
+    return False
 
 
 def _is_busy(context: Context, project_context: ProjectContext) -> bool:
