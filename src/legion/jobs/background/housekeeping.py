@@ -34,9 +34,9 @@ log = logging.getLogger(__name__)
 _EVERY = 600.0
 _QUIET = 1.0
 _DAY = 86_400.0
-_LOW_PATIENCE = 10.0
-"""Seconds that the pool may stay nearly empty while runs start and changes land. A burst of tickets is over before, and
-trees that are made meanwhile would have to be moved once more.
+_BURST = 10.0
+"""Seconds for which the pool is left alone while runs start and changes land: trees that are made meanwhile cost others
+time, and have to be moved when the changes have landed.
 """
 
 
@@ -58,8 +58,8 @@ class Housekeeper:
         """When all projects are tidied again, with or without events."""
         self._pending: set[int] = set()
         """Projects with events since they were tidied."""
-        self._low_since: dict[int, float] = {}
-        """By project: since when its pool is nearly empty and is not filled because the project is busy."""
+        self._waiting_since: dict[int, float] = {}
+        """By project: since when its pool waits for the end of a burst of tickets."""
         self._thread = threading.Thread(target=self._keep, name="housekeeper", daemon=True)
 
     def start(self) -> None:
@@ -91,7 +91,7 @@ class Housekeeper:
                     self._tidy(project)
             except LegionError as trouble:
                 log.warning("housekeeping failed, will retry: %s", trouble)
-            self._wake.wait(_LOW_PATIENCE if self._low_since else _EVERY)
+            self._wake.wait(_BURST if self._waiting_since else _EVERY)
             # Warming worktrees must not slow down runs that start now.
             self._stopping.wait(_QUIET)
 
@@ -123,56 +123,51 @@ class Housekeeper:
             return
         try:
             project_context = self.context.project_context_of(project)
-            low_since = self._low_since.get(project.id, math.inf)
-            low = tidy(self.context, project_context, patient=time.monotonic() - low_since < _LOW_PATIENCE)
+            since = self._waiting_since.get(project.id, math.inf)
+            done = tidy(self.context, project_context, patient=time.monotonic() - since < _BURST)
             project_context.hub.tidy_if_crowded()
             self._backoffs.pop(project.id, None)
-            if low:
-                self._low_since.setdefault(project.id, time.monotonic())
-            else:
-                self._low_since.pop(project.id, None)
+            if done:
+                self._waiting_since.pop(project.id, None)
                 self._pending.discard(project.id)
+            else:
+                self._waiting_since.setdefault(project.id, time.monotonic())
         except Exception as trouble:  # the next round may work, and no other part tidies up
             log.warning("housekeeping in %s failed, will retry: %s", project.name, " ".join(str(trouble).split()))
             self._backoffs[project.id] = (min(length * 4, _EVERY), now + min(length * 4, _EVERY))
 
 
 def tidy(context: Context, project_context: ProjectContext, *, patient: bool = False) -> bool:
-    """True where the pool is nearly empty and was left so, because the project is busy and `patient` says to wait."""
+    """False where the pool was left alone because of a burst of tickets, as `patient` asks, and has to be seen to."""
     _put_away(context, project_context)
     rewind_points.clean(context, project_context)
     settings = context.user.worktrees
     cap = int(settings.disk_gb * 2**30)
     project_context.worktrees.empty_trash(older_than=settings.trash_days * _DAY, keep_bytes=cap, now=context.clock())
     count = settings.warm(project_context.config.agents.parallel)
-    busy = _is_busy(context, project_context)
-    if not busy:
+    with context.store.read() as tx:
+        live = tickets.live(tx, project_context.project.id)
+    # Runs start or changes land just now. The event of the last of them brings the housekeeper back.
+    moving = any(ticket.state in (State.QUEUED, State.CHECKING, State.LANDING) for ticket in live)
+    # Nothing does, but soon may: of many tickets that started together the first may end at any time.
+    started = any(ticket.state is State.WORKING and context.clock() - ticket.moved_at < _BURST for ticket in live)
+    low = project_context.worktrees.waiting() * 4 < count
+    if patient and (started or (moving and low)):
+        return False
+    if not moving:
         project_context.worktrees.freshen(project_context.target)
 
     def prepare(tree: Path) -> None:
         setup.ensure(context, project_context, tree, setup.record_of(project_context, tree))
 
-    low = project_context.worktrees.waiting() * 4 < count
-    if busy and low and patient:
-        return True
-    if not busy or low:
+    if low or not moving:
         project_context.worktrees.fill(
             count,
             project_context.target,
             disk_cap_bytes=cap,
             prepare=prepare if project_context.config.setup.run else None,
         )
-    return False
-
-
-def _is_busy(context: Context, project_context: ProjectContext) -> bool:
-    """Whether runs start or changes land just now: trees made ready meanwhile cost others time and are stale at once.
-
-    The event of the last of them brings the housekeeper back. A tree that is taken before is moved by its taker.
-    """
-    with context.store.read() as tx:
-        states = {ticket.state for ticket in tickets.live(tx, project_context.project.id)}
-    return not states.isdisjoint({State.QUEUED, State.CHECKING, State.LANDING})
+    return True
 
 
 def _put_away(context: Context, project_context: ProjectContext) -> None:
