@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 import threading
+import time
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -139,6 +140,7 @@ class Pool:
     def plant(self, tree: Tree, *, commit: str, branch: str | None) -> None:
         """Give a tree a fresh .git, whole or not at all."""
         half = tree.path.with_name(f"{tree.path.name}.git")
+        _settle(tree.index)
         write_private(half, hub=self._hub, commit=commit, branch=branch, index=tree.index, author=self._author)
         half.rename(tree.path / ".git")
 
@@ -204,3 +206,15 @@ class Pool:
     def _forget(self, token: str) -> None:
         for suffix in ("json", "index"):
             (self._side / f"{token}.{suffix}").unlink(missing_ok=True)
+
+
+def _settle(index: Path) -> None:
+    """Make the index younger than the files that it describes, where they were written before the present second.
+
+    git compares the two times by the second. Files as young as their index count as perhaps changed: it reads them all
+    again, and `git add` in a worktree, which cannot touch the hub, stores each of them once more. No program has had
+    the tree since, so a later change gives a file a later time.
+    """
+    now = time.time()
+    if int(index.stat().st_mtime) < int(now):
+        os.utime(index, (now, now))
