@@ -18,7 +18,8 @@ from legion.domain.runs import Run, seated
 from legion.domain.scheduling.decide import JobKind
 from legion.domain.tickets import board
 from legion.domain.tickets.evidence import bind, check_named
-from legion.domain.tickets.spec import ReviewPolicy, TicketSpec
+from legion.domain.tickets.policy import ReviewPolicy
+from legion.domain.tickets.spec import TicketSpec
 from legion.domain.tickets.ticket import ENDED, Park, ParkReason, Retry, State, Stop, Ticket, Unpark
 from legion.drivers import registry
 from legion.jobs.agent import plan_approval
