@@ -29,10 +29,10 @@ def send_back(
         tx.record(kind, project=ticket.project, ticket=ticket.id, data=data)
 
 
-def refuse_upstream(context: Context, project_context: ProjectContext, why: str, remedy: str) -> None:
+def refuse_upstream(context: Context, project: ProjectContext, why: str, remedy: str) -> None:
     """The person's commits do not enter the target before they commit again."""
     with context.store.write() as tx:
-        project = projects.get(tx, project_context.project.id)
-        refused = replace(project, person_refused=project_context.project.person_tip)
-        data = {"tip": project_context.project.person_tip, "why": why, "remedy": remedy}
+        record = projects.get(tx, project.id)
+        refused = replace(record, person_refused=project.record.person_tip)
+        data = {"tip": project.record.person_tip, "why": why, "remedy": remedy}
         projects.save(tx, refused, EventKind.NOT_ABSORBED, data)

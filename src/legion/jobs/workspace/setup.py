@@ -24,9 +24,9 @@ class SetupCutOff(LegionError):
     """Its runner was killed. The job backs off and tries again; nothing is known of the command."""
 
 
-def key_of(project_context: ProjectContext, tree: Path) -> str:
+def key_of(project: ProjectContext, tree: Path) -> str:
     """A digest of the command and the key files: if it changes, setup runs again."""
-    setup = project_context.config.setup
+    setup = project.config.setup
     digest = hashlib.sha256(setup.run.encode())
     for name in setup.key:
         file = tree / name
@@ -35,10 +35,10 @@ def key_of(project_context: ProjectContext, tree: Path) -> str:
     return digest.hexdigest()
 
 
-def record_of(project_context: ProjectContext, tree: Path) -> Path:
+def record_of(project: ProjectContext, tree: Path) -> Path:
     """The record that setup ran in this worktree, named by inode, which a rename keeps. The outputs of setup must still
     exist, so a reused inode number is detected."""
-    return project_context.folder / "setup" / f"{tree.stat().st_ino}.json"
+    return project.folder / "setup" / f"{tree.stat().st_ino}.json"
 
 
 def outputs(record: Path) -> tuple[str, ...]:
@@ -46,40 +46,40 @@ def outputs(record: Path) -> tuple[str, ...]:
     return _read(record).outputs
 
 
-def ensure(context: Context, project_context: ProjectContext, tree: Path, record: Path) -> None:
+def ensure(context: Context, project: ProjectContext, tree: Path, record: Path) -> None:
     """Run setup in the tree unless it has run there for the same key."""
-    if not project_context.config.setup.run:
+    if not project.config.setup.run:
         return
-    key = key_of(project_context, tree)
+    key = key_of(project, tree)
     last = _read(record)
     if last.key == key and all(os.path.lexists(tree / path) for path in last.outputs):
         return
     unfinished = last.before if last.place == str(tree) else None
-    before = untracked(project_context.hub, tree, project_context.target) if unfinished is None else unfinished
+    before = untracked(project.hub, tree, project.target) if unfinished is None else unfinished
     # From here on the tree is a mixture, which must not pass for the output of the last setup.
     _write(record, _Record(outputs=last.outputs, before=before, place=str(tree)))
     crash.reach(Point.SETUP_BEFORE_RUN)
-    project_context.cache.mkdir(parents=True, exist_ok=True)
+    project.cache.mkdir(parents=True, exist_ok=True)
     ended = command.run(
         context,
-        project_context,
+        project,
         name="setup",
-        command=project_context.config.setup.run,
+        command=project.config.setup.run,
         tree=tree,
-        timeout=project_context.config.setup.timeout,
-        writable=(project_context.cache,),
-        env={"XDG_CACHE_HOME": str(project_context.cache), "PIP_CACHE_DIR": str(project_context.cache / "pip")},
+        timeout=project.config.setup.timeout,
+        writable=(project.cache,),
+        env={"XDG_CACHE_HOME": str(project.cache), "PIP_CACHE_DIR": str(project.cache / "pip")},
     )
     if ended.lost:
         raise SetupCutOff(f"The project's setup was interrupted ({ended.how}) and runs again soon.")
     if ended.exit_code != 0:
         raise SetupFailed(
-            f"The [setup] command `{project_context.config.setup.run}` failed ({ended.how}): fix it in legion.toml; "
+            f"The [setup] command `{project.config.setup.run}` failed ({ended.how}): fix it in legion.toml; "
             f"its output ends with: {ended.tail[-400:].strip() or 'nothing'}"
         )
-    after = untracked(project_context.hub, tree, project_context.target)
+    after = untracked(project.hub, tree, project.target)
     made = sorted((set(last.outputs) & set(after)) | (set(after) - set(before)))
-    _leave_out_of_changes(project_context, made)
+    _leave_out_of_changes(project, made)
     _write(record, _Record(key=key, outputs=tuple(made)))
     crash.reach(Point.SETUP_AFTER_RECORD)
 
@@ -120,10 +120,10 @@ def _write(record: Path, known: _Record) -> None:
     files.write_atomic(record, json.dumps(asdict(known)))
 
 
-def _leave_out_of_changes(project_context: ProjectContext, paths: list[str]) -> None:
+def _leave_out_of_changes(project: ProjectContext, paths: list[str]) -> None:
     """By the hub's own exclude file, which snapshots use and no agent can reach."""
-    exclude = project_context.hub.path / "info" / "exclude"
-    with files.waiting_lock(project_context.folder / "exclude.lock"):
+    exclude = project.hub.path / "info" / "exclude"
+    with files.waiting_lock(project.folder / "exclude.lock"):
         lines = exclude.read_text().splitlines() if exclude.exists() else []
         new = [line for line in map(exactly, paths) if line not in lines]
         if new:
