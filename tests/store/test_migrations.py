@@ -32,7 +32,7 @@ from legion.domain.review.verdicts import Severity
 from legion.domain.runs import Outcome
 from legion.domain.scheduling.decide import JobKind
 from legion.domain.tickets.evidence import Bound
-from legion.domain.tickets.spec import ReviewPolicy
+from legion.domain.tickets.policy import ReviewPolicy
 from legion.domain.tickets.ticket import ParkReason, State
 from legion.domain.watchdog.diagnosis import WatchdogStep
 from legion.store import events, snapshot

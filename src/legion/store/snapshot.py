@@ -11,14 +11,19 @@ from legion.domain.projects import Project
 from legion.domain.scheduling.decide import AgentView, BoardSnapshot, ProjectView
 from legion.store.board import landings, projects, tickets, verdicts
 from legion.store.database import schema
+from legion.store.database.fixed_query import FixedQuery
 from legion.store.database.transactions import ReadTransaction
 from legion.store.staff import agents, mail, ticket_holders
 from legion.store.work import claims, runs
 
+_TRUSTED = FixedQuery(
+    select(schema.trusted.c.project, schema.trusted.c.hash), lambda row: (int(row.project), str(row.hash)), remember=100
+)
+
 
 def load(tx: ReadTransaction, slots: int, parallel: Mapping[int, int]) -> BoardSnapshot:
     """`parallel` says by project how many agents may work at once; a project that it leaves out has all the slots."""
-    trusted = {(row.project, row.hash) for row in tx.execute(select(schema.trusted))}
+    trusted = set(_TRUSTED.all(tx))
     landing = landings.begun(tx)
     views = tuple(
         _view(

@@ -6,6 +6,7 @@ Runs in a thread of its own, after events and at intervals. Work that it leaves 
 from __future__ import annotations
 
 import logging
+import math
 import threading
 import time
 from pathlib import Path
@@ -33,6 +34,10 @@ log = logging.getLogger(__name__)
 _EVERY = 600.0
 _QUIET = 1.0
 _DAY = 86_400.0
+_BURST = 10.0
+"""Seconds for which the pool is left alone while runs start and changes land: trees that are made meanwhile cost others
+time, and have to be moved when the changes have landed.
+"""
 
 
 class Housekeeper:
@@ -53,6 +58,8 @@ class Housekeeper:
         """When all projects are tidied again, with or without events."""
         self._pending: set[int] = set()
         """Projects with events since they were tidied."""
+        self._waiting_since: dict[int, float] = {}
+        """By project: since when its pool waits for the end of a burst of tickets."""
         self._thread = threading.Thread(target=self._keep, name="housekeeper", daemon=True)
 
     def start(self) -> None:
@@ -84,7 +91,7 @@ class Housekeeper:
                     self._tidy(project)
             except LegionError as trouble:
                 log.warning("housekeeping failed, will retry: %s", trouble)
-            self._wake.wait(_EVERY)
+            self._wake.wait(_BURST if self._waiting_since else _EVERY)
             # Warming worktrees must not slow down runs that start now.
             self._stopping.wait(_QUIET)
 
@@ -116,43 +123,48 @@ class Housekeeper:
             return
         try:
             project = self.context.project_of(record)
-            tidy(self.context, project)
+            since = self._waiting_since.get(record.id, math.inf)
+            done = tidy(self.context, project, patient=time.monotonic() - since < _BURST)
             project.hub.tidy_if_crowded()
             self._backoffs.pop(record.id, None)
-            self._pending.discard(record.id)
+            if done:
+                self._waiting_since.pop(record.id, None)
+                self._pending.discard(record.id)
+            else:
+                self._waiting_since.setdefault(record.id, time.monotonic())
         except Exception as trouble:  # the next round may work, and no other part tidies up
             log.warning("housekeeping in %s failed, will retry: %s", record.name, " ".join(str(trouble).split()))
             self._backoffs[record.id] = (min(length * 4, _EVERY), now + min(length * 4, _EVERY))
 
 
-def tidy(context: Context, project: ProjectContext) -> None:
+def tidy(context: Context, project: ProjectContext, *, patient: bool = False) -> bool:
+    """False where the pool was left alone because of a burst of tickets, as `patient` asks, and has to be seen to."""
     _put_away(context, project)
     rewind_points.clean(context, project)
     settings = context.user.worktrees
     cap = int(settings.disk_gb * 2**30)
     project.worktrees.empty_trash(older_than=settings.trash_days * _DAY, keep_bytes=cap, now=context.clock())
     count = settings.warm(project.config.agents.parallel)
-    busy = _is_busy(context, project)
-    if not busy:
+    with context.store.read() as tx:
+        live = tickets.live(tx, project.id)
+    # Runs start or changes land just now. The event of the last of them brings the housekeeper back.
+    moving = any(ticket.state in (State.QUEUED, State.CHECKING, State.LANDING) for ticket in live)
+    # Nothing does, but soon may: of many tickets that started together the first may end at any time.
+    started = any(ticket.state is State.WORKING and context.clock() - ticket.moved_at < _BURST for ticket in live)
+    low = project.worktrees.waiting() * 4 < count
+    if patient and (started or (moving and low)):
+        return False
+    if not moving:
         project.worktrees.freshen(project.target)
 
     def prepare(tree: Path) -> None:
         setup.ensure(context, project, tree, setup.record_of(project, tree))
 
-    if not busy or project.worktrees.waiting() * 4 < count:
+    if low or not moving:
         project.worktrees.fill(
             count, project.target, disk_cap_bytes=cap, prepare=prepare if project.config.setup.run else None
         )
-
-
-def _is_busy(context: Context, project: ProjectContext) -> bool:
-    """Whether runs start or changes land just now: trees made ready meanwhile cost others time and are stale at once.
-
-    The event of the last of them brings the housekeeper back. A tree that is taken before is moved by its taker.
-    """
-    with context.store.read() as tx:
-        states = {ticket.state for ticket in tickets.live(tx, project.id)}
-    return not states.isdisjoint({State.QUEUED, State.CHECKING, State.LANDING})
+    return True
 
 
 def _put_away(context: Context, project: ProjectContext) -> None:

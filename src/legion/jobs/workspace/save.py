@@ -77,7 +77,7 @@ def _snapshot(
     context: Context, project: ProjectContext, run: Run, tree: Path, *, base: str, keep_as: str, message: str
 ) -> TreeSnapshot:
     """The agent's own commits since the base, and on top of them everything else in the tree."""
-    parent = _own_commits(context, project, base, tree, f"{keep_as}-own") or base
+    parent = _own_commits(context, project, base, tree) or base
     crash.reach(Point.SAVE_BEFORE_SNAPSHOT)
     shot = snapshot(
         project.hub,
@@ -120,7 +120,7 @@ def _touched(path: Path, since: int) -> bool:
     return any(one.lstat().st_ctime_ns > since for one in inside)
 
 
-def _own_commits(context: Context, project: ProjectContext, base: str, tree: Path, keep_as: str) -> str | None:
+def _own_commits(context: Context, project: ProjectContext, base: str, tree: Path) -> str | None:
     """The agent's own commits, read inside its sandbox, since its .git is not trusted. None if there are none."""
     if is_at(tree, base):
         return None
@@ -133,4 +133,4 @@ def _own_commits(context: Context, project: ProjectContext, base: str, tree: Pat
         wrapped = wrap(argv, box, cwd=tree, env=env)
         return process.run(wrapped.argv, env=wrapped.env, timeout=_READING)
 
-    return agent_commits(project.hub, base=base, run_sandboxed=run_sandboxed, keep_as=keep_as)
+    return agent_commits(project.hub, base=base, run_sandboxed=run_sandboxed)

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import functools
 import json
 import os
+import re
 import shutil
 import socket
 import uuid
@@ -27,6 +29,7 @@ from legion.system import files
 
 _HIGHEST = 65535
 _LISTENS = "0A"
+_SLOT = re.compile(r"[0-9]+\.json")
 
 
 class NoPorts(LegionError):
@@ -124,12 +127,21 @@ def _temps(context: Context) -> Path:
 
 def _all(context: Context) -> list[Slot]:
     slots = []
-    for file in (context.data.root / "slots").glob("[0-9]*.json"):
-        # A file that a power cut emptied belongs to a run that ended with it.
-        with contextlib.suppress(FileNotFoundError, ValueError, KeyError):
-            facts = json.loads(file.read_bytes())
-            slots.append(Slot(number=int(file.stem), run=facts["run"], first=facts["first"], count=facts["count"]))
+    with os.scandir(context.data.root / "slots") as entries:
+        for entry in entries:
+            if _SLOT.fullmatch(entry.name):
+                # A file that a power cut emptied belongs to a run that ended with it.
+                with contextlib.suppress(FileNotFoundError, ValueError, KeyError):
+                    facts = entry.stat()
+                    slots.append(_read(entry.path, facts.st_ino, facts.st_mtime_ns))
     return slots
+
+
+@functools.lru_cache(maxsize=1000)
+def _read(path: str, _inode: int, _written_at: int) -> Slot:
+    """Read once: a slot that is given to another run is another file."""
+    facts = json.loads(Path(path).read_bytes())
+    return Slot(number=int(Path(path).stem), run=facts["run"], first=facts["first"], count=facts["count"])
 
 
 def _swept(context: Context) -> list[Slot]:

@@ -13,7 +13,7 @@ from legion.domain.events import EventKind
 from legion.domain.projects import Project
 from legion.domain.questions import MORE, Question, QuestionKind
 from legion.domain.runs import Run, agent_seat
-from legion.domain.tickets.spec import MOST_BUDGET
+from legion.domain.tickets.policy import MOST_BUDGET
 from legion.gateway.files.folder import GatewayFolder
 from legion.gateway.files.passes import set_budget
 from legion.jobs.agent import extra_rights, model_access, plan_approval

@@ -13,7 +13,7 @@ from legion.domain.questions import QuestionKind, SettledBy
 from legion.domain.rules import Rule
 from legion.domain.runs import Outcome
 from legion.domain.scheduling.decide import JobKind
-from legion.domain.tickets.spec import ReviewPolicy
+from legion.domain.tickets.policy import ReviewPolicy
 from legion.domain.tickets.ticket import State
 from legion.domain.watchdog.diagnosis import WatchdogStep
 from legion.store.database.columns import AnyText, Flag, Json, metadata, one_of

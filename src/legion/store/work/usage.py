@@ -8,12 +8,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from sqlalchemy import Row, func, insert, select, update
+from sqlalchemy import Row, bindparam, func, insert, select, update
 
 from legion.domain.scheduling.budgets import EpicSpending
 from legion.domain.scheduling.usage import AttemptFate, ProviderLimit, RunUsage, Spending, Usage, fate, total
 from legion.domain.tickets.ticket import State
 from legion.store.database import schema
+from legion.store.database.fixed_query import FixedQuery, Stored
+from legion.store.database.prepared import new, updating
 from legion.store.database.transactions import ReadTransaction, Transaction
 
 _TABLE = schema.usage.c
@@ -62,8 +64,7 @@ def of_runs(tx: ReadTransaction, runs: Iterable[int]) -> Mapping[int, Usage]:
 
 def of_ticket(tx: ReadTransaction, ticket: int) -> Usage:
     """What all runs of a ticket spent."""
-    runs = select(schema.runs.c.id).where(schema.runs.c.ticket == ticket)
-    return total(_usage(row) for row in tx.execute(select(schema.usage).where(_TABLE.run.in_(runs))))
+    return total(_OF_TICKET.all(tx, mine=ticket))
 
 
 def of_tickets(tx: ReadTransaction, project: int | None) -> Usage:
@@ -163,13 +164,11 @@ def spent(tx: ReadTransaction) -> tuple[EpicSpending, ...]:
 
 def read_up_to(tx: ReadTransaction, source: str) -> tuple[str, int]:
     """How far a source was read: a file's name and an offset."""
-    row = tx.execute(select(schema.readings).where(schema.readings.c.source == source)).one_or_none()
-    return ("", 0) if row is None else (row.file, row.place)
+    return _READ_UP_TO.first(tx, of_source=source) or ("", 0)
 
 
 def have_read(tx: Transaction, source: str, file: str, place: int) -> None:
-    mine = update(schema.readings).where(schema.readings.c.source == source).values(file=file, place=place)
-    if tx.execute(mine).rowcount == 0:
+    if tx.run(_HAVE_READ, {"of_source": source, **new({"file": file, "place": place})}) == 0:
         tx.execute(insert(schema.readings), [{"source": source, "file": file, "place": place}])
 
 
@@ -200,5 +199,20 @@ def _values(usage: Usage) -> dict[str, Any]:
     return {name: getattr(usage, name) for name in _COUNTS}
 
 
-def _usage(row: Row[Any]) -> Usage:
-    return Usage(**{name: row._mapping[name] for name in _COUNTS})
+def _usage(row: Stored) -> Usage:
+    return Usage(**{name: getattr(row, name) for name in _COUNTS})
+
+
+_OF_TICKET = FixedQuery(
+    select(schema.usage).where(
+        _TABLE.run.in_(select(schema.runs.c.id).where(schema.runs.c.ticket == bindparam("mine")))
+    ),
+    _usage,
+    remember=100,
+)
+_READ_UP_TO = FixedQuery(
+    select(schema.readings).where(schema.readings.c.source == bindparam("of_source")),
+    lambda row: (str(row.file), int(row.place)),
+    remember=10,
+)
+_HAVE_READ = updating(schema.readings, schema.readings.c.source == bindparam("of_source"), columns=("file", "place"))
