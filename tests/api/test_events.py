@@ -5,13 +5,19 @@ from __future__ import annotations
 import http.client
 import json
 import tempfile
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
+from legion.api.events import MOST_STREAMS
 from legion.client.http import NotRunning
 from legion.domain.errors import NotFound
+from legion.domain.events import EventKind
+from legion.service.shared.commit_signal import CommitSignal
+from legion.store.database.transactions import ReadTransaction, Store, sqlite_url
 from tests.api.serving import TOKEN, Served, serving
 
 
@@ -119,3 +125,70 @@ def test_many_who_wait_do_not_keep_others_from_their_answer(served: Served, base
         assert served.over_socket.ticket(1).ticket.id == 1
         served.board.put(1, state="done")
         assert all(done.result(timeout=20).settled for done in waiting)
+
+
+Opened = tuple[int, http.client.HTTPConnection, http.client.HTTPResponse]
+
+
+def opened(served: Served, path: str) -> Opened:
+    connection = http.client.HTTPConnection("127.0.0.1", served.port, timeout=20)
+    connection.request("GET", path, headers={"Authorization": f"Bearer {TOKEN}"})
+    answer = connection.getresponse()
+    return answer.status, connection, answer
+
+
+def test_a_caller_has_so_many_streams_and_may_open_another_when_one_is_closed(served: Served, base: int):
+    streams = [opened(served, f"/v1/events?after={base}") for _ in range(MOST_STREAMS)]
+    try:
+        refuse_another(served, base, streams)
+    finally:
+        for _, connection, answer in streams:
+            answer.close()
+            connection.close()
+    assert any(opens(served, base) for _ in range(500)), "the server sees the end of a stream a moment later"
+
+
+def refuse_another(served: Served, base: int, streams: list[Opened]) -> None:
+    assert {status for status, _, _ in streams} == {200}
+    for _ in streams:
+        assert served.board.news.waiting.acquire(timeout=20)
+    status, connection, answer = opened(served, f"/v1/events?after={base}")
+    content = json.loads(answer.read())
+    connection.close()
+    assert (status, content["code"]) == (429, "try_again")
+    assert f"has {MOST_STREAMS} streams of events open" in content["message"]
+    assert served.over_tcp.status(None).schema == "legion.status/1", "other requests are answered"
+    served.board.happen()
+    for _, _, one in streams:
+        lines = [one.readline() for _ in range(3)]
+        assert lines[2].startswith(b"id:")
+
+
+def opens(served: Served, base: int) -> bool:
+    status, connection, answer = opened(served, f"/v1/events?after={base}")
+    answer.close()
+    connection.close()
+    return status == 200
+
+
+class CountedStore(Store):
+    reads = 0
+
+    @contextmanager
+    def read(self) -> Iterator[ReadTransaction]:
+        self.reads += 1
+        with super().read() as tx:
+            yield tx
+
+
+def test_the_last_number_is_read_once_after_a_commit_however_many_ask(served: Served):
+    store = CountedStore(sqlite_url(served.board.data.database))
+    signal = CommitSignal(store)
+    assert {signal.last() for _ in range(50)} == {served.board.last_event}
+    assert store.reads == 1
+    with store.write() as tx:
+        tx.record(EventKind.TICKET_REPORTED, data={})
+    assert {signal.last() for _ in range(50)} == {served.board.last_event}
+    assert store.reads == 2
+    signal.close()
+    store.close()

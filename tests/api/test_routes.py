@@ -8,6 +8,7 @@ import json
 import re
 from dataclasses import replace
 from functools import partial
+from urllib.parse import urlencode
 
 import pytest
 
@@ -192,6 +193,24 @@ def test_a_mistake_of_ours_is_one_sentence_without_its_insides(served: Served):
     assert "secret" not in content["message"]
 
 
+LONG = {"name": "a" * 300, "path": "/a" * 2500, "line": "a\nb", "blank": " ", "surrogate": "\udcff/x"}
+
+
+@pytest.mark.parametrize("row", [row for row in OPERATIONS.values() if "Folder" in str(row.parameters)], ids=str)
+def test_no_folder_that_a_request_names_is_a_mistake_of_ours(served: Served, row: Operation):
+    for name, folder in LONG.items():
+        values = {one.name: 1 if "Id" in str(one.annotation) else "x" for one in row.in_path}
+        place = row.path.format(**values) + "?" + urlencode({"cwd": folder.encode("utf-8", "surrogatepass")})
+        status, content = raw(served, row.method, place, None if row.method == "GET" else {"cwd": folder})
+        assert status < 500, (name, content)
+
+
+def test_a_folder_in_a_body_that_is_too_long_is_the_callers_mistake(served: Served):
+    for path in ("/" + "a" * 300, "/a" * 2500):
+        status, content = raw(served, "POST", "/v1/projects", {"path": path})
+        assert (status, content["exit_code"]) == (422, 2), content
+
+
 def raw(
     served: Served, method: str, path: str, body: object = None, text: bytes | None = None, kind="application/json"
 ):
@@ -221,7 +240,16 @@ BAD_REQUESTS: list[tuple[str, str, object, int, str]] = [
     ("GET", "/v1/wait?id=a", None, 422, "`id[0]`"),
     ("GET", "/v1/events?after=x", None, 422, "`after`"),
     ("POST", "/v1/tickets", None, 422, "missing"),
-    ("POST", "/v1/tickets", [], 422, "not acceptable"),
+    ("POST", "/v1/tickets", [], 422, "must be a JSON object"),
+    ("GET", f"/v1/graph?cwd=/{'a' * 300}", None, 422, "`cwd` is too long"),
+    ("GET", f"/v1/graph?cwd={'/a' * 2500}", None, 422, "`cwd` is too long"),
+    ("GET", f"/v1/events?cwd=/{'a' * 5000}", None, 422, "`cwd` is too long"),
+    ("GET", "/v1/events?cwd=a%00b", None, 422, "NUL"),
+    ("GET", f"/v1/agents/{'a' * 5000}", None, 422, "at most 80 characters"),
+    ("GET", "/v1/tickets/1/log?offset=x", None, 422, "must be a whole number"),
+    ("GET", "/v1/status?all=perhaps", None, 422, "must be true or false"),
+    ("POST", "/v1/tickets", {"cwd": "/x", "tickets": "a"}, 422, "`tickets` must be a list."),
+    ("POST", "/v1/tickets", {"cwd": "/x", "tickets": [3]}, 422, "`tickets[0]` must be a JSON object."),
     ("POST", "/v1/tickets", {"cwd": "/x", "tickets": [{}]}, 422, "`tickets[0].title` is missing"),
     ("POST", "/v1/tickets", {"cwd": "/x", "tickets": [{"title": 5}]}, 422, "`tickets[0].title`"),
     ("POST", "/v1/tickets", {"cwd": "/x", "tickets": [{"title": "a", "titel": "b"}]}, 422, "`tickets[0].titel`"),
@@ -241,6 +269,7 @@ def test_bad_input_gets_one_sentence_and_reaches_nobody(served: Served, method, 
     assert said in content["message"]
     assert content["message"].endswith(".")
     assert "\n" not in content["message"]
+    assert not re.search(r"instance|dataclass|dictionary|str\b|integer|boolean", content["message"])
     assert served.board.callers.asked == []
 
 

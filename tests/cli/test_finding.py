@@ -65,6 +65,9 @@ def test_many_who_ask_at_once_start_one_daemon_and_it_goes_down_again(alone: dic
     others_see = [path.name for path in token.parent.iterdir() if path.stat().st_mode & 0o077]
     assert others_see == []
     assert len(token.read_text()) > 30
+    shown = legion(alone, "up")
+    assert token.read_text().strip() not in shown.stdout + shown.stderr + log
+    assert str(token) in shown.stderr
     second = legion(alone, "serve", "--port", "0")
     assert second.returncode == 5
     assert "another" in second.stderr.lower()
@@ -92,6 +95,20 @@ def test_in_the_foreground_json_is_one_line_when_it_answers_and_a_problem_when_i
     assert (rest, served.returncode) == ("", 0)
     problem = json.loads(second.stdout)
     assert (problem["schema"], problem["exit_code"], second.returncode) == ("legion.problem/1", 5, 5)
+
+
+def test_in_the_foreground_the_file_of_the_token_is_printed_and_the_token_is_not(alone: dict[str, str]):
+    words = [sys.executable, "-m", "legion", "serve", "--port", "0"]
+    with subprocess.Popen(words, env=alone, cwd="/", stdout=subprocess.PIPE, text=True) as served:
+        try:
+            assert served.stdout is not None
+            lines = [served.stdout.readline() for _ in range(3)]
+        finally:
+            served.kill()
+    file = Path(alone["LEGION_DATA_DIR"], "token")
+    assert lines[2].startswith("Ready at ")
+    assert str(file) in lines[2]
+    assert file.read_text().strip() not in "".join(lines)
 
 
 def test_a_daemon_that_cannot_start_says_why_and_doctor_lists_it(alone: dict[str, str]):

@@ -11,9 +11,12 @@ from pathlib import Path
 import pytest
 
 from legion.git.core.errors import GitTimedOut, TreeGone
+from legion.git.trees.unsaved import unsaved
+from legion.system import trees
 from legion.system.crash import Point
 from legion.system.process import run
 from tests.git.making import Grounds, Person, as_user, dies_at, photograph, program, save
+from tests.system.test_trees import nest
 
 # Filters, hooks, monitors, converters: everything by which a repository can name a program.
 DRIVERS = """\
@@ -363,3 +366,28 @@ def test_a_crash_in_a_snapshot_costs_nothing(grounds: Grounds, point: Point):
     again = grounds.save()
     assert grounds.hub.read_file(again.commit, "a") == b"1\n"
     assert grounds.save() == again
+
+
+def test_what_git_leaves_out_without_a_message_is_named_with_its_kind(grounds: Grounds):
+    agent = grounds.agent()
+    os.mkfifo(agent.path / "pipe")
+    os.mkfifo(agent.path / "ignored.log")
+    (agent.path / "src" / "made").mkdir()
+    with socket.socket(socket.AF_UNIX) as one:
+        one.bind(str(agent.path / "src" / "socket"))
+    os.mkfifo(agent.path / "src" / "made" / "pipe")
+    nest(agent.path, 1000)
+    agent.write("plain", "1\n")
+    assert grounds.save().unreadable == ()
+    found = unsaved(grounds.hub, agent.path, skip={".git", "src/made"})
+    deep = next(path for path in found if path.startswith("deeper/"))
+    assert len(deep) <= 120
+    assert found == {deep: "a path that is too long", "pipe": "a named pipe", "src/socket": "a socket"}
+    trees.remove(agent.path)
+
+
+def test_a_tree_of_plain_files_has_nothing_to_name(grounds: Grounds):
+    agent = grounds.agent()
+    agent.write("new", "1\n")
+    (agent.path / "link").symlink_to("missing")
+    assert unsaved(grounds.hub, agent.path, skip={".git"}) == {}

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from legion.git.core.errors import GitError
-from legion.system import files
+from legion.system import trees
 from legion.system.crash import Point
 from tests.git.making import Grounds, Person, change, dies_at, photograph
 
@@ -285,7 +285,7 @@ class TestDiscarding:
             assert grounds.worktrees.empty_trash(older_than=1e9, keep_bytes=PLENTY, now=0) == ()
             thrown = sorted(grounds.trash.iterdir())
         (grounds.trash / "a note of the person's").write_text("stays")
-        room = 2 * files.tree_size(thrown[0])
+        room = 2 * trees.size(thrown[0])
         assert grounds.worktrees.empty_trash(older_than=1e9, keep_bytes=room, now=0) == (thrown[0],)
         assert sorted(grounds.trash.iterdir()) == [*thrown[1:], grounds.trash / "a note of the person's"]
         assert grounds.worktrees.empty_trash(older_than=1e9, keep_bytes=room, now=0) == ()

@@ -45,3 +45,20 @@ def test_what_failed_is_listed_and_its_money_counts_however_much_has_ended_since
     assert len(shown.tickets) + shown.omitted == sum(shown.counts.values())
     assert shown.usage is not None
     assert shown.usage.usd == 2.5
+
+
+def test_a_ticket_whose_agent_has_ended_says_that_its_work_is_being_saved(office: Office):
+    with office.context.store.write() as tx:
+        ticket = add_ticket(tx, office.project).id
+        tickets.move(tx, ticket, Start(COMMIT))
+        run = runs.start(tx, ticket, 1)
+    folder = office.context.data.runs / run.name
+    folder.mkdir(parents=True)
+
+    def doing() -> str:
+        (line,) = status.status(office.context, DAEMON, str(office.root), False).tickets
+        return line.doing
+
+    assert "agent at work" in doing()
+    (folder / "result.json").write_text("{}")
+    assert doing().startswith("the agent has ended; its work is saved and judged for ")

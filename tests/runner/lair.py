@@ -94,7 +94,9 @@ def judge(
         "marker": marker,
     }
     python, code = Path(sys.base_prefix), Path(__file__).parent
-    sandbox = Sandbox(home=host.home, writable=(host.worktree,), readable=(host.readable, briefing, python, code))
+    sandbox = Sandbox(
+        home=host.home, writable=(host.worktree,), readable=(host.readable, briefing, python, code), filtered=True
+    )
     program = briefed(
         [str(Path(sys.executable).resolve()), str(code / "hostile.py"), name, json.dumps(facts)],
         cwd=host.worktree,

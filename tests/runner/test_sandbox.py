@@ -132,3 +132,12 @@ def test_processes_inside_see_only_each_other(sandboxed: Workbench):
     assert "/proc/1" in pids
     assert len(pids) <= 3
     assert f"/proc/{os.getpid()}" not in pids
+
+
+def test_a_run_has_the_filter_of_system_calls_where_its_sandbox_wants_it(sandboxed: Workbench):
+    if not probe().filters_calls:
+        pytest.skip("there is no filter for this machine")
+    script = "grep -E '^Seccomp:' /proc/self/status; unshare --user true 2> /dev/null || echo refused"
+    for filtered, said in ((True, ["Seccomp:\t2", "refused"]), (False, ["Seccomp:\t0"])):
+        sandbox = Sandbox(home=HOME, writable=(sandboxed.worktree,), filtered=filtered)
+        assert inside(sandboxed, script, sandbox) == said

@@ -85,6 +85,18 @@ def test_a_nested_repository_is_said_and_stays_on_disk(project: Project):
     assert project.kept(ticket, "inner/a.txt") == "in\n"
 
 
+def test_an_agent_that_leaves_only_what_git_cannot_store_hears_what_it_is(project: Project):
+    agent = """
+    if [ $LEGION_ATTEMPT = 1 ]; then mkfifo pipe; exit; fi
+    grep -q 'pipe (a named pipe)' "$LEGION_BRIEFING" && echo plain > plain.txt
+    """
+    ticket = project.dispatch("pipe", agent)
+    project.until_settled()
+    page = project.ticket(ticket)
+    assert (page.ticket.state, page.ticket.attempt, project.landed("plain.txt")) == ("done", 2, "plain\n")
+    assert [run.detail for run in page.runs] == ["exit code 0; not part of the change: pipe (a named pipe)"] * 2
+
+
 def test_an_agent_that_crashes_half_way_goes_on_with_what_it_left(project: Project):
     agent = """
     if [ -e half.txt ]; then grep -q 'exit code 3' "$LEGION_BRIEFING" && echo whole > whole.txt; exit; fi

@@ -6,7 +6,6 @@ import contextlib
 import json
 import os
 import re
-import shutil
 import socket
 import subprocess
 import sys
@@ -18,6 +17,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from legion.system import trees
 from tests.scenarios import hostile_agent
 from tests.support.legion import SOURCE, Project, Squad, new
 from tests.support.repository import Repository
@@ -151,7 +151,7 @@ def lair(request: pytest.FixtureRequest) -> Iterator[tuple[Lair, Project]]:
         yield place, place.start()
     finally:
         place.close()
-        shutil.rmtree(root, ignore_errors=True)
+        trees.remove(root)
 
 
 def living_with(marker: str) -> list[int]:
@@ -237,6 +237,7 @@ def plants(marks: Path, secret: Path, victim: Path) -> dict[str, str]:
 b' '"quoted"' ' ' 'é' ':(top)x' '*'
         """,
         "pipes": "rm $own; mkfifo $own; mkfifo pipe; touch instead.txt",
+        "deep": 'python3 -c \'import os\nfor _ in range(3000): os.mkdir("d"); os.chdir("d")\'; echo x >> $own',
         "shut": "mkdir shut; echo x > shut/file; chmod 000 shut; echo x >> $own; chmod 555 .",
     }
 
@@ -257,6 +258,10 @@ def test_nothing_that_an_agent_plants_ever_runs_and_its_change_lands_all_the_sam
     assert place.sprung() == []
     assert {name: line.reason for name, line in ended.items() if line.state != "done"} == {}
     assert place.victim.read_text() == SECRET
+    said = {name: project.ticket(ticket).runs[-1].detail for name, ticket in zip(place.plants, ids, strict=True)}
+    assert "pipe (a named pipe)" in said["pipes"]
+    assert "(a path that is too long)" in said["deep"]
+    assert project.squad.client.worktrees(str(project.repository.root)).trash_bytes > 3000 * 512, "deep ones count"
     words = ["git", f"--git-dir={project.hub}", "grep", "-l", SECRET, "refs/legion/target"]
     assert subprocess.run(words, capture_output=True, check=False).stdout == b""
     project.hub_git("fsck", "--strict", "--full")

@@ -33,6 +33,9 @@ def make_app(
     )
     app.state.callers = callers
     app.state.waiters = Waiters()
+    app.state.streams = events.Streams()
+    # Apart from long polls, so that streams cannot take all threads of those.
+    app.state.stream_waiters = Waiters()
     app.state.heartbeat = heartbeat
     app.state.page = page.PageFiles()
     problems.install(app)

@@ -1,54 +1,107 @@
-"""The stream of events, as server-sent events. A reader that was cut off resumes from the last number it read."""
+"""The stream of events, as server-sent events. A reader that was cut off resumes from the last number it read.
+
+Each stream holds a thread, and each event is read from the database for it, so a caller has only so many streams.
+"""
 
 from __future__ import annotations
 
 import json
+import threading
 import time
+from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from functools import partial
 from typing import Annotated
 
 from fastapi import Header, Query, Request
 from fastapi.concurrency import run_in_threadpool
-from fastapi.responses import StreamingResponse
+from fastapi.responses import Response, StreamingResponse
+from starlette.types import Receive, Scope, Send
 
 from legion.api import devices
 from legion.api.long_polls import Waiters
-from legion.api.routes import BIGGEST, caller_of
+from legion.api.problems import answer
+from legion.api.routes import BIGGEST, FOLDER, caller_of, refuse_unusable
 from legion.service.entry.callers import CallerRegistry
 from legion.service.operations import Service
+from legion.wire.errors import Retryable
 from legion.wire.tickets import EventLine
 
 HEARTBEAT = 15.0
 """Seconds between heartbeats, by which both ends notice a dead connection."""
 AT_ONCE = 500
+MOST_STREAMS = 50
+"""Open streams of one caller."""
 
 PATH = "/v1/events"
 SUMMARY = "Events after a number, then each as it happens (SSE)"
 
 
+class Streams:
+    """Counts the open streams of each caller."""
+
+    def __init__(self, most: int = MOST_STREAMS) -> None:
+        self.most = most
+        self._open: Counter[str] = Counter()
+        self._lock = threading.Lock()
+
+    def open(self, caller: str) -> bool:
+        """Count one more, unless the caller has as many as it may."""
+        with self._lock:
+            if self._open[caller] >= self.most:
+                return False
+            self._open[caller] += 1
+            return True
+
+    def close(self, caller: str) -> None:
+        with self._lock:
+            self._open[caller] -= 1
+            if not self._open[caller]:
+                del self._open[caller]
+
+
+class _EventResponse(StreamingResponse):
+    """Closes the stream of its caller however it ends, also before its first line."""
+
+    def __init__(self, lines: AsyncIterator[str], streams: Streams, caller: str) -> None:
+        super().__init__(lines, media_type="text/event-stream")
+        self._streams, self._caller = streams, caller
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            self._streams.close(self._caller)
+
+
 async def events(
     request: Request,
     after: Annotated[int, Query(ge=0, le=BIGGEST)] = 0,
-    cwd: Annotated[str | None, Query(min_length=1, description="any folder inside the project")] = None,
+    cwd: Annotated[FOLDER | None, Query()] = None,
     ticket: Annotated[int | None, Query(ge=1, le=BIGGEST)] = None,
     last_event_id: Annotated[int | None, Header(ge=0, le=BIGGEST)] = None,
-) -> StreamingResponse:
+) -> Response:
     callers: CallerRegistry = request.app.state.callers
-    service = callers.acting(caller_of(request))
+    caller = caller_of(request)
+    service = callers.acting(caller)
+    refuse_unusable(cwd, "cwd")
     start = after if last_event_id is None else last_event_id
     # A folder outside of any project gets an error answer, not a broken stream.
     await run_in_threadpool(service.events, start, 1, cwd, ticket)
+    streams: Streams = request.app.state.streams
+    if not streams.open(caller.id):
+        why = f"{caller.id} has {streams.most} streams of events open, which is the most; close one and try again."
+        return answer(Retryable(why), 429)
     lines = stream(
         service,
-        request.app.state.waiters,
+        request.app.state.stream_waiters,
         start,
         cwd,
         ticket,
         heartbeat=request.app.state.heartbeat,
         may_read=partial(devices.is_still_in, callers, request.scope),
     )
-    return StreamingResponse(lines, media_type="text/event-stream")
+    return _EventResponse(lines, streams, caller.id)
 
 
 async def stream(

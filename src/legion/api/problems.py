@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from fastapi import FastAPI, Request
 from fastapi.concurrency import run_in_threadpool
@@ -31,6 +32,7 @@ def install(app: FastAPI) -> None:
     app.add_exception_handler(LegionError, _on_legion_error)
     app.add_exception_handler(RequestValidationError, _on_invalid)
     app.add_exception_handler(HTTPException, _on_http)
+    app.add_exception_handler(OSError, _on_system_error)
     # Starlette raises the error again after this answer, so it also reaches the daemon's log.
     app.add_exception_handler(Exception, _on_mistake)
 
@@ -66,6 +68,14 @@ async def _on_http(request: Request, error: Exception) -> Response:
     return answer(BadInput(f"{asked} makes no sense: {error.detail}."), error.status_code)
 
 
+async def _on_system_error(_: Request, error: Exception) -> Response:
+    """A path of the request that no system can open is the caller's mistake; any other error is Legion's."""
+    assert isinstance(error, OSError)
+    if error.errno not in (errno.ENAMETOOLONG, errno.ELOOP):
+        raise error
+    return answer(BadInput("The request names a path that is too long or leads in a circle; send another path."))
+
+
 async def _on_mistake(_: Request, error: Exception) -> Response:
     kind = type(error).__name__
     return answer(LegionError(f"Legion itself failed ({kind}); daemon.log in the data directory says where."))
@@ -76,7 +86,6 @@ def sentence(errors: Sequence[dict[str, object]]) -> str:
     first = errors[0]
     place = _place(first.get("loc"))
     kind = str(first.get("type"))
-    message = str(first.get("msg", "is not valid")).removeprefix("Value error, ")
     more = f" ({len(errors) - 1} more like it)" if len(errors) > 1 else ""
     if kind == "json_invalid":
         return "The body is not valid JSON; send one JSON object."
@@ -86,7 +95,49 @@ def sentence(errors: Sequence[dict[str, object]]) -> str:
         return f"`{place}` is missing{more}; send it."
     if kind in ("extra_forbidden", "unexpected_keyword_argument"):
         return f"`{place}` is not a field of this request{more}; /v1/openapi.json lists its fields."
-    return f"`{place}` is not acceptable{more}: {message[:1].lower()}{message[1:]}."
+    return f"`{place}` {_expected(kind, first)}{more}."
+
+
+_EXPECTED = {
+    "dataclass": "must be a JSON object",
+    "dict": "must be a JSON object",
+    "mapping": "must be a JSON object",
+    "model": "must be a JSON object",
+    "list": "must be a list",
+    "tuple": "must be a list",
+    "string": "must be text",
+    "int": "must be a whole number",
+    "float": "must be a number",
+    "finite": "must be a number with an end",
+    "bool": "must be true or false",
+    "none": "must be null",
+}
+"""By the first word of the kind of error, in the order of pydantic's list."""
+_WITHIN = {
+    "string_too_short": "must have at least {min_length} characters",
+    "string_too_long": "must have at most {max_length} characters",
+    "too_short": "must have at least {min_length} entries",
+    "too_long": "must have at most {max_length} entries",
+    "greater_than": "must be more than {gt}",
+    "greater_than_equal": "must be at least {ge}",
+    "less_than": "must be less than {lt}",
+    "less_than_equal": "must be at most {le}",
+    "enum": "must be one of {expected}",
+    "literal_error": "must be one of {expected}",
+    "string_unicode": "must be valid Unicode",
+    "int_parsing_size": "is too large a number",
+}
+
+
+def _expected(kind: str, error: Mapping[str, object]) -> str:
+    """What the field must be, without a word about the program that reads it."""
+    limits = error.get("ctx")
+    if kind in _WITHIN:
+        return _WITHIN[kind].format(**(limits if isinstance(limits, dict) else {}))
+    if kind == "value_error":
+        message = str(error.get("msg", "")).removeprefix("Value error, ")
+        return f"is not acceptable: {message[:1].lower()}{message[1:]}"
+    return _EXPECTED.get(kind.partition("_")[0], "is not acceptable")
 
 
 def _place(loc: object) -> str:

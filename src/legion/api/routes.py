@@ -29,8 +29,10 @@ from legion.wire.projects import Problem
 from legion.wire.table import LONGEST_WAIT, Operation
 
 BIGGEST = 2**63 - 1
+_LONGEST_PATH, _LONGEST_NAME = 4095, 255
 Perform = Callable[[Request, Operation, Mapping[str, Any]], object]
 
+FOLDER = Annotated[str, Field(min_length=1, description="any folder inside the project")]
 _Id = Annotated[int, Field(ge=1, le=BIGGEST)]
 _PARAMETERS = {
     "TicketId": _Id,
@@ -40,7 +42,7 @@ _PARAMETERS = {
         str, Field(min_length=1, max_length=80, description="an id, its first characters, or a name")
     ],
     "ToolName": Annotated[str, Field(max_length=80)],
-    "Folder": Annotated[str, Field(min_length=1, description="any folder inside the project")],
+    "Folder": FOLDER,
     "Text": str,
     "Cursor": Annotated[str, Field(max_length=80)],
     "Number": Annotated[int, Field(ge=0, le=BIGGEST)],
@@ -107,6 +109,9 @@ def _endpoint(row: Operation, perform: Perform) -> Callable[..., Any]:
 
     def performed(request: Request, **arguments: Any) -> object:  # noqa: ANN401 - validated by FastAPI
         _refuse_unstorable(row, arguments)
+        for one in row.parameters:
+            if "Folder" in str(one.annotation):
+                refuse_unusable(arguments[one.name], one.name)
         return perform(request, row, {one.name: arguments[one.name] for one in row.parameters})
 
     async def waited(request: Request, **arguments: Any) -> object:  # noqa: ANN401 - validated by FastAPI
@@ -145,6 +150,16 @@ def _refuse_unstorable(row: Operation, arguments: Mapping[str, Any]) -> None:
     for name, value in arguments.items():
         inside = row.body is not None and name == row.body.name
         _inspect(value, "" if inside else name)
+
+
+def refuse_unusable(folder: str | None, name: str) -> None:
+    """Raises BadInput for a path that no system can open, before anything tries."""
+    if folder is None:
+        return
+    _inspect(folder, name)
+    raw = folder.encode()
+    if len(raw) > _LONGEST_PATH or any(len(part) > _LONGEST_NAME for part in raw.split(b"/")):
+        raise BadInput(f"`{name}` is too long for a folder; send the path of one that exists.")
 
 
 def _inspect(value: object, place: str) -> None:

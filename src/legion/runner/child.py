@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from legion.drivers import Program, StartFailed
-from legion.runner import tree
+from legion.runner import seccomp, tree
 from legion.runner.sandbox import Sandbox, SandboxMissing, Wrapped, is_setuid, wrap
 from legion.runner.spec import RunFolder
 from legion.system import kernel
@@ -73,7 +73,8 @@ class RunChild:
             errors, complained = _pipe(ours) if program.talks else (None, printed)
             stdin, input = _talking(ours) if program.talks else (ours.enter_context(_stdin(program, scratch)), None)
             try:
-                wrapped = _command(program, sandbox, said)
+                filter = _filter(ours, sandbox)
+                wrapped = _command(program, sandbox, said, filter)
                 # A sandbox dies with its runner by itself once bubblewrap runs, and until then is known by its mark.
                 bind = sandbox is None or is_setuid(wrapped.argv[0])
                 process = subprocess.Popen(
@@ -83,7 +84,7 @@ class RunChild:
                     stdin=stdin,
                     stdout=printed,
                     stderr=complained,
-                    pass_fds=() if said is None else (said.fileno(),),
+                    pass_fds=tuple(one.fileno() for one in (said, filter) if one is not None),
                     start_new_session=True,
                     # Without this function Python starts the program by vfork, which copies no page tables.
                     preexec_fn=_bind_to(os.getpid(), RunFolder(scratch).session) if bind else None,
@@ -140,7 +141,13 @@ class RunChild:
         raise StartFailed("The sandbox could not start the program.")
 
 
-def _command(program: Program, sandbox: Sandbox | None, status: BinaryIO | None) -> Wrapped:
+def _filter(ours: contextlib.ExitStack, sandbox: Sandbox | None) -> BinaryIO | None:
+    """The filter of system calls that the child gets and we then close; None where the sandbox has none."""
+    program = seccomp.program() if sandbox is not None and sandbox.filtered else None
+    return None if program is None else ours.enter_context(os.fdopen(seccomp.handle(program), "rb"))
+
+
+def _command(program: Program, sandbox: Sandbox | None, status: BinaryIO | None, filter: BinaryIO | None) -> Wrapped:
     if sandbox is None:
         return Wrapped(argv=program.argv, env=program.env)
     return wrap(
@@ -149,6 +156,7 @@ def _command(program: Program, sandbox: Sandbox | None, status: BinaryIO | None)
         cwd=program.cwd,
         env=program.env,
         status=None if status is None else status.fileno(),
+        filter=None if filter is None else filter.fileno(),
         without=tuple(tree.mark(Path())),
     )
 

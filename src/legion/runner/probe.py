@@ -15,11 +15,15 @@ from enum import Enum
 from pathlib import Path
 
 import legion
+from legion.runner import seccomp
 from legion.runner.sandbox import Sandbox, SandboxMissing, SandboxNetwork, find_bwrap, is_setuid, wrap
 from legion.system import kernel, process
+from legion.system.process import FinishedProcess
 
 PATIENCE = 20.0
-_LOOK_AROUND = "readlink /proc/self/ns/pid && grep -E '^CapEff:' /proc/self/status"
+_LOOK_AROUND = "readlink /proc/self/ns/pid && grep -E '^(CapEff|Seccomp):' /proc/self/status"
+_FILTERED = "2"
+"""The kernel's word for a process with a filter."""
 
 
 class SandboxKind(Enum):
@@ -41,6 +45,8 @@ class SandboxState:
     """Root inside can neither mount nor change the network."""
     no_abstract_sockets: bool = False
     """Sockets of the host that have no path do not answer inside."""
+    filters_calls: bool = False
+    """System calls that no build needs are refused."""
 
 
 @functools.cache
@@ -56,10 +62,13 @@ def probe() -> SandboxState:
         return _without(f"bubblewrap does not work here ({tried.complaint.rstrip('.')}).")
     facts = json.loads(tried.stdout)
     leaks = "" if facts["no_abstract_sockets"] else ", but host sockets without a path answer (Linux 6.12 closes them)"
+    open_calls = (
+        "" if facts["filters_calls"] else ", without a filter of system calls, which this machine does not have"
+    )
     return SandboxState(
         kind=SandboxKind.BUBBLEWRAP,
         works=facts["pid_namespace"] and facts["no_capabilities"],
-        why=f"bubblewrap works{leaks}.",
+        why=f"bubblewrap works{open_calls}{leaks}.",
         **facts,
     )
 
@@ -79,17 +88,27 @@ def _try() -> dict[str, bool]:
             closed = False
         except PermissionError:
             pass
-    sandbox = Sandbox(home=Path("/home/ada"), network=SandboxNetwork.OPEN)
-    wrapped = wrap(["sh", "-c", _LOOK_AROUND], sandbox, cwd=Path("/tmp"), env={"PATH": "/usr/bin:/bin"})
-    seen = process.run(wrapped.argv, env=wrapped.env, timeout=PATIENCE)
+    seen = _look_around(seccomp.program())
+    if seen.code != 0:
+        # A kernel without filters; the rest of the sandbox holds all the same.
+        seen = _look_around(None)
     if seen.code != 0:
         raise SandboxMissing(seen.complaint)
-    namespace, capabilities = seen.text.splitlines()
+    namespace, capabilities, filtered = seen.text.splitlines()
     return {
         "pid_namespace": namespace != str(Path("/proc/self/ns/pid").readlink()),
         "no_capabilities": int(capabilities.split()[1], 16) == 0,
         "no_abstract_sockets": closed,
+        "filters_calls": filtered.split()[1] == _FILTERED,
     }
+
+
+def _look_around(filter: bytes | None) -> FinishedProcess:
+    """bubblewrap reads the filter from the program's input."""
+    sandbox = Sandbox(home=Path("/home/ada"), network=SandboxNetwork.OPEN)
+    words, env = ["sh", "-c", _LOOK_AROUND], {"PATH": "/usr/bin:/bin"}
+    wrapped = wrap(words, sandbox, cwd=Path("/tmp"), env=env, filter=None if filter is None else 0)
+    return process.run(wrapped.argv, env=wrapped.env, stdin=filter or b"", timeout=PATIENCE)
 
 
 if __name__ == "__main__":

@@ -45,6 +45,8 @@ class Sandbox:
     """A prepared folder (`etc.sync`) to mount as /etc; without it every allowed entry of /etc is mounted by itself."""
     small: bool = False
     """Only the system's programs, /dev/null, one /tmp and the listed folders: for one short program of ours."""
+    filtered: bool = False
+    """System calls that no build needs are refused (`seccomp`)."""
 
     def __post_init__(self) -> None:
         for path in (self.home, *self.writable, *self.readable):
@@ -60,6 +62,7 @@ class Sandbox:
             "tmp_bytes": self.tmp_bytes,
             "etc": None if self.etc is None else str(self.etc),
             "small": self.small,
+            "filtered": self.filtered,
         }
 
     @staticmethod
@@ -73,6 +76,7 @@ class Sandbox:
             # A daemon of the last release does not write these.
             etc=None if facts.get("etc") is None else Path(facts["etc"]),
             small=facts.get("small", False),
+            filtered=facts.get("filtered", False),
         )
 
     def shows(self, folder: Path) -> bool:
@@ -121,9 +125,11 @@ def wrap(
     cwd: Path,
     env: Mapping[str, str],
     status: int | None = None,
+    filter: int | None = None,
     without: Sequence[str] = (),
 ) -> Wrapped:
-    """The command line that runs `argv` inside. bubblewrap writes how it went to the handle `status`.
+    """The command line that runs `argv` inside. bubblewrap writes how it went to the handle `status`, and reads the
+    filter of system calls from the handle `filter`.
 
     The variables named in `without` may be set for bubblewrap; the program does not get them.
     """
@@ -139,6 +145,7 @@ def wrap(
         *(word for name in without for word in ("--unsetenv", name)),
         *(word for name, value in loader.items() for word in ("--setenv", name, value)),
         *(() if status is None else ("--json-status-fd", str(status))),
+        *(() if filter is None else ("--seccomp", str(filter))),
     ]
     outside = {name: value for name, value in env.items() if name not in loader}
     return Wrapped(argv=(find_bwrap(), *options, "--", *argv), env=outside)

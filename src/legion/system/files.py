@@ -1,15 +1,16 @@
-"""Crash-safe file operations: atomic writes, locks, a trash folder, and the size of a tree."""
+"""Crash-safe file operations: atomic writes, locks, and a trash folder."""
 
 from __future__ import annotations
 
 import contextlib
 import fcntl
 import os
-import shutil
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+
+from legion.system import trees
 
 
 class AlreadyLocked(Exception):
@@ -86,7 +87,12 @@ def move_to_trash(path: Path, trash: Path) -> Path:
     """Move into the trash on the same file system: the only way to remove what an agent may have written."""
     trash.mkdir(parents=True, exist_ok=True)
     place = trash / f"{time.time_ns()}-{path.name}"
-    path.rename(place)
+    try:
+        path.rename(place)
+    except PermissionError:
+        # A folder that was made read-only cannot be moved.
+        path.chmod(0o700, follow_symlinks=not path.is_symlink())
+        path.rename(place)
     return place
 
 
@@ -97,28 +103,12 @@ def empty_trash(trash: Path, *, older_than: float, keep_bytes: int, now: float, 
     """
     discarded = {place: place.name.partition("-")[0] for place in trash.iterdir()} if trash.is_dir() else {}
     places = sorted((place for place, moment in discarded.items() if moment.isdecimal()), key=lambda place: place.name)
-    sizes.update({place.name: tree_size(place) for place in places if place.name not in sizes})
+    sizes.update({place.name: trees.size(place) for place in places if place.name not in sizes})
     total = sum(sizes[place.name] for place in places)
     gone = []
     for place in places:
         if now - int(discarded[place]) / 1e9 > older_than or total > keep_bytes:
-            shutil.rmtree(place, ignore_errors=True) if place.is_dir() else place.unlink()
+            trees.remove(place)
             total -= sizes.pop(place.name)
             gone.append(place)
     return gone
-
-
-def tree_size(path: Path) -> int:
-    """Bytes on disk below `path`; files that vanish meanwhile count as 0."""
-    total = 0
-    with contextlib.suppress(FileNotFoundError):
-        total = path.lstat().st_blocks * 512
-    folders = [str(path)] if path.is_dir() and not path.is_symlink() else []
-    while folders:
-        with contextlib.suppress(FileNotFoundError, PermissionError), os.scandir(folders.pop()) as entries:
-            for entry in entries:
-                with contextlib.suppress(FileNotFoundError):
-                    total += entry.stat(follow_symlinks=False).st_blocks * 512
-                if entry.is_dir(follow_symlinks=False):
-                    folders.append(entry.path)
-    return total

@@ -23,6 +23,7 @@ from legion.config.base.settings import (
     setting,
     text,
     texts,
+    whole,
 )
 from legion.domain.review.path_patterns import glob_fault
 
@@ -44,6 +45,7 @@ class ProtectionSettings:
         fault=glob_fault,
         help="Paths that every ticket of every project may touch, as if it declared them.",
     )
+    most_files: int = whole(10_000, 0, 10_000_000, help="A change of more files than this waits for you. 0: no limit.")
 
 
 @dataclass(frozen=True, kw_only=True)

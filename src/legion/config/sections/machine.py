@@ -26,6 +26,12 @@ class NetworkMode(Enum):
     NONE = "none"
 
 
+class SystemCalls(Enum):
+    FILTERED = "filtered"
+    """Without those that no build or test needs."""
+    ALL = "all"
+
+
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _PASSWORD = re.compile(r"(?<=://)([^/@:]*):.*@|(?<=[?&])(password=)[^&]*", re.IGNORECASE)
 
@@ -117,6 +123,10 @@ class SandboxSettings:
         SandboxMode.AUTO, help='The sandbox. "auto": where it works, else with a warning; "require": or nothing runs.'
     )
     network: NetworkMode = choice(NetworkMode.OPEN, help='What agents and checks can reach. "none": not even loopback.')
+    system_calls: SystemCalls = choice(
+        SystemCalls.FILTERED,
+        help='"filtered": no user namespaces, mounts, keyrings, kernel tracing, 32-bit programs; "all": no filter.',
+    )
     read: tuple[Path, ...] = _folders(
         "What agents may read in addition to their worktree and the toolchains on your PATH."
     )

@@ -15,6 +15,8 @@ same.
 
 from __future__ import annotations
 
+import functools
+import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
 
@@ -24,8 +26,20 @@ _Part = TypeVar("_Part")
 def matches(path: str, globs: Iterable[str], *, any_case: bool = False) -> bool:
     """Does one of the patterns cover the path?"""
     if any_case:
-        return any(_covers(glob.casefold(), path.casefold()) for glob in globs)
-    return any(_covers(glob, path) for glob in globs)
+        path, globs = path.casefold(), map(_folded, globs)
+    # Most patterns name something that most paths do not hold, and a change may have thousands of paths.
+    return any(_longest_text(glob) in path and _covers(glob, path) for glob in globs)
+
+
+@functools.lru_cache(maxsize=4096)
+def _folded(glob: str) -> str:
+    return glob.casefold()
+
+
+@functools.lru_cache(maxsize=4096)
+def _longest_text(glob: str) -> str:
+    """The longest piece of a pattern without wildcards: every path that it covers holds that."""
+    return max(re.split(r"[*?/]+", glob), key=len)
 
 
 def meet(some: Iterable[str], others: Iterable[str]) -> bool:

@@ -14,7 +14,7 @@ import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from legion.git.core.errors import GitError, GitMissing, GitTimedOut, GitTooOld
+from legion.git.core.errors import FolderGone, GitError, GitMissing, GitTimedOut, GitTooOld
 from legion.system.process import FinishedProcess, ProgramMissing, run
 
 MINIMUM = (2, 38, 0)
@@ -95,6 +95,11 @@ def git(
         finished = run((git_program(), *at, *args), env=env, stdin=stdin, timeout=timeout)
     except ProgramMissing:
         raise GitMissing from None
+    except (FileNotFoundError, NotADirectoryError):
+        place = cwd or work_tree or git_dir
+        if place is None:
+            raise
+        raise FolderGone(place) from None
     if finished.timed_out:
         raise GitTimedOut(_shown(args), timeout)
     if finished.code not in accept:

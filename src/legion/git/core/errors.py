@@ -5,6 +5,7 @@ GitProblem
 ├── GitError                          git ended with an unexpected exit code
 │   └── GitTimedOut
 ├── NotARepository, UnusableRepository, RepositoryGone, BranchGone      the person's repository
+├── FolderGone                        a folder in which git should run, a hub for example
 ├── TargetMoved                       another writer moved the target first
 ├── BoardMoved, BoardUnreadable       what the hub holds of the board
 ├── TreeGone                          a worktree is not where it should be
@@ -65,6 +66,11 @@ class RepositoryGone(GitProblem, StateConflict):
         super().__init__(
             f"The repository {common_dir} is gone; bring it back, or forget it with `legion init --remove`."
         )
+
+
+class FolderGone(GitProblem, StateConflict):
+    def __init__(self, folder: Path) -> None:
+        super().__init__(f"The folder {folder} is gone; bring it back, or let `legion doctor` say what to do.")
 
 
 class TargetMoved(GitProblem, Retryable):

@@ -220,8 +220,15 @@ class History:
         found = dict(_packed_tags(self.path)) | loose
         return b"".join(b"%b %b\n" % (found[name], name) for name in sorted(found))
 
+    def files(self, commit: str) -> tuple[str, ...]:
+        """The paths of all files, links and submodules."""
+        return tuple(as_text(path) for path in fields(self._paths(commit)))
+
     def count_files(self, commit: str) -> int:
-        return self._git("ls-tree", "-r", "-z", "--name-only", "--end-of-options", commit).stdout.count(b"\0")
+        return self._paths(commit).count(b"\0")
+
+    def _paths(self, commit: str) -> bytes:
+        return self._git("ls-tree", "-r", "-z", "--name-only", "--end-of-options", commit).stdout
 
     def bytes_on_disk(self, commit: str) -> int:
         """What the files of a commit take when checked out, counted in blocks."""

@@ -13,7 +13,7 @@ from collections import OrderedDict
 from pathlib import Path
 
 from legion.git.core.command import environment, git_program
-from legion.git.core.errors import GitError, GitMissing
+from legion.git.core.errors import FolderGone, GitError, GitMissing
 
 _MOST_READERS = 16
 _TYPES = (b"commit", b"tree", b"blob", b"tag")
@@ -87,7 +87,7 @@ class ObjectReader:
                 )
             except FileNotFoundError:
                 if not self._git_dir.exists():
-                    raise
+                    raise FolderGone(self._git_dir) from None
                 raise GitMissing from None
         return self._process
 
@@ -115,7 +115,10 @@ class _Readers:
 
     def of(self, git_dir: Path) -> ObjectReader:
         # Another folder at the same place is another repository.
-        key = (git_dir, git_dir.stat().st_ino)
+        try:
+            key = (git_dir, git_dir.stat().st_ino)
+        except (FileNotFoundError, NotADirectoryError):
+            raise FolderGone(git_dir) from None
         dropped = None
         with self._lock:
             reader = self._open.pop(key, None) or ObjectReader(git_dir)

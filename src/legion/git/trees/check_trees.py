@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import shutil
 import uuid
 from collections.abc import Sequence
 from pathlib import Path
@@ -20,7 +19,7 @@ from legion.git.hub.objects import Signature, tree_entries
 from legion.git.hub.repository import Hub
 from legion.git.trees.private_repository import write_private
 from legion.git.trees.tree import Tree, exactly
-from legion.system import crash, files
+from legion.system import crash, files, trees
 from legion.system.crash import Point
 
 _SLOT = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,100}")
@@ -54,7 +53,7 @@ class CheckTrees:
             tree = self._cold(slot, commit)
         crash.reach(Point.GIT_CHECK_TREE_AFTER_MOVE)
         fresh = self._scrap / f"{tree.index.stem}.git"
-        _remove(fresh)
+        trees.remove(fresh)
         write_private(fresh, hub=self._hub, commit=commit, branch=None, index=tree.index, author=_CHECKER)
         fresh.rename(tree.path / ".git")
         crash.reach(Point.GIT_CHECK_TREE_BEFORE_READY)
@@ -92,7 +91,7 @@ class CheckTrees:
         if os.path.lexists(place):
             place.rename(self._scrap / f"{token}.old")
         for old in (*self._scrap.glob(f"{slot}~*"), *self._side.glob(f"{slot}~*")):
-            _remove(old)
+            trees.remove(old)
         half = Tree(self._hub, self._scrap / token, self._side / f"{token}.index")
         half.path.mkdir()
         half.show(commit)
@@ -106,7 +105,7 @@ class CheckTrees:
         for mode, _, path in tree_entries(tree.git("ls-tree", "-r", "-d", "-z", commit).stdout):
             place = tree.path / os.fsdecode(path)
             if mode == _GITLINK:
-                _remove(place)
+                trees.remove(place)
                 place.mkdir(parents=True)
             else:
                 _remove_unseen(place)
@@ -120,11 +119,4 @@ def _remove_unseen(folder: Path) -> None:
         for entry in entries:
             plain = entry.is_symlink() or entry.is_file() or entry.is_dir()
             if entry.name == ".git" or not plain:
-                _remove(Path(entry.path))
-
-
-def _remove(place: Path) -> None:
-    if place.is_dir() and not place.is_symlink():
-        shutil.rmtree(place)
-    else:
-        place.unlink(missing_ok=True)
+                trees.remove(Path(entry.path))

@@ -21,7 +21,7 @@ from legion.git.hub.objects import Signature
 from legion.git.hub.repository import Hub
 from legion.git.trees.private_repository import write_private
 from legion.git.trees.tree import Tree
-from legion.system import crash, files
+from legion.system import crash, files, trees
 from legion.system.crash import Point
 
 
@@ -85,7 +85,7 @@ class Pool:
                 if prepare is not None:
                     self._prepare(tree, commit, prepare)
                 # Trees of one commit are equal, unless commands ran in them.
-                size = files.tree_size(tree.path) if size is None or prepare is not None else size
+                size = trees.size(tree.path) if size is None or prepare is not None else size
                 self._put(tree, commit, size)
                 made += 1
 

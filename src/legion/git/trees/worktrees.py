@@ -17,7 +17,7 @@ from pathlib import Path
 from legion.git.hub.objects import Signature
 from legion.git.hub.repository import Hub
 from legion.git.trees.pool import Pool
-from legion.system import crash, files
+from legion.system import crash, files, trees
 from legion.system.crash import Point
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,100}")
@@ -137,7 +137,7 @@ class Worktrees:
 
     def list(self) -> tuple[WorktreeFacts, ...]:
         named = [
-            WorktreeFacts(name=name, path=self._root / name, bytes=files.tree_size(self._root / name), in_pool=False)
+            WorktreeFacts(name=name, path=self._root / name, bytes=trees.size(self._root / name), in_pool=False)
             for name in self.names()
         ]
         pooled = [

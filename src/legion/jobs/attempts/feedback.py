@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from legion.domain.checks import Receipt
+from legion.domain.landing.repository_files import FaultyEntry
 from legion.domain.review.verdicts import Finding, Severity
 from legion.git.merge.conflicts import ConflictFile
 
 _MOST = 12_000
+_LONGEST_PATH = 200
 
 
 def program_failed(how: str, tail: str) -> str:
@@ -18,8 +20,15 @@ def program_failed(how: str, tail: str) -> str:
     )
 
 
-def changed_nothing(left_out: Sequence[str], denied: str = "") -> str:
-    """`left_out`: paths of [setup] that it edited; `denied`: what it was not allowed to do."""
+def changed_nothing(left_out: Sequence[str], denied: str = "", unsaved: Sequence[str] = ()) -> str:
+    """`left_out`: paths of [setup] that it edited; `denied`: what it was not allowed to do; `unsaved`: files that git
+    cannot store.
+    """
+    if unsaved:
+        return _fit(
+            "You changed nothing that can land: git cannot store what you made. Use plain files with shorter paths "
+            f"that you can read yourself:\n\n{_listed(unsaved)}"
+        )
     if left_out:
         listed = "\n".join(f"- {path}" for path in left_out)
         return _fit(
@@ -36,14 +45,23 @@ def gave_up(why: str) -> str:
     return _fit(f"You gave up the last time, for this reason:\n\n{_quote(why)}")
 
 
-def touched_protected(paths: Sequence[str], signs: Sequence[str] = (), reason: str = "") -> str:
-    """`signs`: how tests look weaker; `reason`: that of the person who refused it."""
-    parts = [f"You changed files that this ticket may not touch; put them back as they were:\n\n{_listed(paths)}"]
+def touched_protected(paths: Sequence[str], signs: Sequence[str] = (), reason: str = "", *, many: int = 0) -> str:
+    """`signs`: how tests look weaker; `reason`: that of the person who refused it; `many`: too many files."""
+    parts = [f"Your change has {many} files, which is too many; remove those that it does not need."] if many else []
+    if paths:
+        parts.append(
+            f"You changed files that this ticket may not touch; put them back as they were:\n\n{_listed(paths)}"
+        )
     if signs:
         parts.append(f"What was found in them:\n\n{_listed(signs)}")
     if reason:
         parts.append(f"A person read it and said no:\n\n{_quote(reason)}")
     return _fit("\n\n".join(parts))
+
+
+def repository_files(found: Sequence[FaultyEntry]) -> str:
+    listed = _listed([f"{one.path[:_LONGEST_PATH]}: {one.fault.value}" for one in found])
+    return _fit(f"Your change holds files that can never land; remove them or give them other names:\n\n{listed}")
 
 
 def reviewed(summary: str, findings: Sequence[Finding], reason: str = "") -> str:

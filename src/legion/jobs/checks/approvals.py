@@ -1,4 +1,5 @@
-"""Changes that need a person's approval: protected files that the ticket does not declare, and weakened tests.
+"""Changes that need a person's approval: protected files that the ticket does not declare, weakened tests, and folders
+that git takes for a repository.
 
 The question is asked once per change: its key is made of the content of those files. The ticket is parked meanwhile;
 when it returns to `checking` it finds the answer, or that the deadline has passed.
@@ -22,6 +23,7 @@ from legion.git.core.history import FileChange, FileStatus
 from legion.jobs.attempts import feedback
 from legion.jobs.context import Context, ProjectContext
 from legion.jobs.supervise.outcome import first_paths
+from legion.jobs.workspace import repository_files
 from legion.store.board import questions
 from legion.store.database.transactions import ReadTransaction, Transaction
 
@@ -38,24 +40,38 @@ class ApprovalConcern:
     """Paths that are protected and not declared."""
     weakened: tuple[Weakening, ...]
     """Signs in undeclared paths, protected or not."""
+    repositories: tuple[str, ...] = ()
+    """Folders that git takes for a repository, and links into one."""
+    many: int = 0
+    """How many files it changes, if that is more than the person's limit."""
 
     @property
     def question(self) -> str:
+        undeclared = (*self.protected, *self.only_weakened)
         found = [f"{one.path}: {sentence(one)}" for one in self.weakened]
-        signs = f"\nTests look weaker:\n{_list(found)}" if found else ""
-        return (
-            f"May this change land? It touches what its ticket does not declare (`--files`):\n{_list(self.paths)}"
-            f"{signs}\nA no sends it back with your words."
-        )
+        count = [f"{self.many} files: more than `protection.most_files` allows without a question"] if self.many else []
+        parts = [
+            ("It is large:", count),
+            ("It touches what its ticket does not declare (`--files`):", undeclared),
+            ("Tests look weaker:", found),
+            ("Git takes these for repositories and runs the programs that they name:", self.repositories),
+        ]
+        listed = "\n".join(f"{what}\n{_list(rows)}" for what, rows in parts if rows)
+        return f"May this change land? {listed}\nA no sends it back with your words."
 
     @property
     def reason(self) -> str:
-        parts = [("it changed protected files", self.protected), ("tests look weaker", self.only_weakened)]
+        parts = [
+            ("it changed protected files", self.protected),
+            ("tests look weaker", self.only_weakened),
+            ("it holds a git repository", self.repositories),
+            ("it changes many files", (str(self.many),) if self.many else ()),
+        ]
         return " and ".join(f"{what} ({first_paths(paths)})" for what, paths in parts if paths)
 
     @property
     def paths(self) -> tuple[str, ...]:
-        return (*self.protected, *self.only_weakened)
+        return (*self.protected, *self.only_weakened, *self.repositories)
 
     @property
     def only_weakened(self) -> tuple[str, ...]:
@@ -75,21 +91,60 @@ def find_weakenings(project: ProjectContext, ticket: Ticket, change: Change) -> 
 
 def concern(context: Context, project: ProjectContext, ticket: Ticket, change: Change) -> ApprovalConcern | None:
     """None for a change that needs no approval."""
-    own = context.user.protection
-    if own.mode is GuardMode.OFF or ticket.spec.undoes is not None:
+    if ticket.spec.undoes is not None:
         # A revert of a landed change is exactly what a person asked for.
         return None
+    hub = project.hub
+    found = (*repository_files.repositories(hub, change, change.commit), *repository_files.links_into_git(hub, change))
+    changed = hub.changed_files(change.base, change.commit)
+    stopped, weak = _undeclared(context, project, ticket, change)
+    most = context.user.protection.most_files
+    many = len(changed) if most and len(changed) > most else 0
+    if not stopped and not weak and not found and not many:
+        return None
+    paths = {*stopped, *(one.path for one in weak), *_inside(changed, ["."] if many else found)}
+    key = _key(ticket, changed, paths)
+    return ApprovalConcern(key=key, protected=stopped, weakened=weak, repositories=found, many=many)
+
+
+def assembled_by_merge(project: ProjectContext, ticket: Ticket, candidate: str) -> ApprovalConcern | None:
+    """Repositories that are complete only together with what landed meanwhile. Those of the change itself have been
+    settled before.
+    """
+    change = ticket.change
+    if change is None or ticket.spec.undoes is not None:
+        return None
+    hub = project.hub
+    merged = repository_files.repositories(hub, change, candidate)
+    new = tuple(path for path in merged if path not in repository_files.repositories(hub, change, change.commit))
+    if not new:
+        return None
+    changed = hub.changed_files(change.base, change.commit)
+    return ApprovalConcern(
+        key=_key(ticket, changed, _inside(changed, new)), protected=(), weakened=(), repositories=new
+    )
+
+
+def _undeclared(
+    context: Context, project: ProjectContext, ticket: Ticket, change: Change
+) -> tuple[tuple[str, ...], tuple[Weakening, ...]]:
+    """Protected paths and signs of weaker tests that the ticket does not declare."""
+    own = context.user.protection
+    if own.mode is GuardMode.OFF:
+        return (), ()
     # An agent that dispatches a ticket cannot declare files that a person has protected.
     declared = (*(() if ticket.spec.dispatcher else ticket.spec.files), *own.allow)
-    changed = project.hub.changed_files(change.base, change.commit)
     checks = [check.command for check in project.config.checks]
-    files = [touched(file) for file in changed]
+    files = [touched(file) for file in project.hub.changed_files(change.base, change.commit)]
     stopped = stopped_by(files, project.config.protected.paths, declared, checks, ticket.spec.proofs)
     weak = [one for one in find_weakenings(project, ticket, change) if not matches(one.path, declared)]
-    if not stopped and not weak:
-        return None
-    paths = {*stopped, *(one.path for one in weak)}
-    return ApprovalConcern(key=_key(ticket, changed, paths), protected=stopped, weakened=tuple(weak))
+    return stopped, tuple(weak)
+
+
+def _inside(changed: Sequence[FileChange], places: Sequence[str]) -> set[str]:
+    """The changed files that are one of these places or below one."""
+    whole = "." in places
+    return {file.path for file in changed if whole or any(f"{file.path}/".startswith(f"{one}/") for one in places)}
 
 
 def settle(tx: Transaction, ticket: Ticket, about: ApprovalConcern, within: float) -> Step | None:
@@ -120,7 +175,8 @@ def refused(tx: ReadTransaction, ticket: Ticket, about: ApprovalConcern) -> Step
 
 def _sent_back(ticket: Ticket, about: ApprovalConcern, question: Question) -> Step:
     outcome = "unanswered" if question.settled_by is SettledBy.SILENCE else "and you said no"
-    text = feedback.touched_protected(about.paths, [sentence(one) for one in about.weakened], question.why)
+    signs = [sentence(one) for one in about.weakened]
+    text = feedback.touched_protected(about.paths, signs, question.why, many=about.many)
     return next_try(ticket, f"{about.reason}, {outcome}", text)
 
 

@@ -20,13 +20,13 @@ from legion.git.hub.repository import TARGET
 from legion.git.merge import candidates
 from legion.git.merge.candidates import MergeCandidate, MergeConflict
 from legion.jobs.attempts import feedback
-from legion.jobs.checks import execution, held_out
+from legion.jobs.checks import approvals, execution, held_out
 from legion.jobs.checks.candidates import ChainLink, candidate, part
 from legion.jobs.checks.execution import CheckedCommit, WantedCheck
 from legion.jobs.checks.job import confirmed, refuse_broken, sent_back_for_conflict
 from legion.jobs.context import Context, ProjectContext
 from legion.jobs.landing import target
-from legion.jobs.landing.send_back import refuse_upstream, send_back
+from legion.jobs.landing.send_back import refuse_upstream, send_back, stop_for_approval
 from legion.jobs.landing.speculation import Speculation
 from legion.jobs.workspace.save import AUTHOR
 from legion.store.board import projects
@@ -80,7 +80,7 @@ class Batch:
 
         `others` are tickets that speculation leaves alone, apart from those of this batch.
         """
-        if not self._chain or self._refuse_unreadable_settings():
+        if not self._chain or self._refuse_unreadable_settings() or self._stop_for_repositories():
             return None
         self._project = self._with_upstream_settings()
         tip, taken = self._chain[-1].commit, others | self._tickets
@@ -162,6 +162,17 @@ class Batch:
                 step = next_try(link.ticket, f"its {FILE} cannot be read", feedback.unreadable_settings(wrong))
                 send_back(self._context, link.ticket, step)
             return True
+        return False
+
+    def _stop_for_repositories(self) -> bool:
+        """Two changes can be harmless alone and hold a repository together, so each link is looked at as it would
+        land."""
+        for link in self._chain:
+            if link.ticket is None:
+                continue
+            about = approvals.assembled_by_merge(self._project, link.ticket, link.commit)
+            if about is not None and stop_for_approval(self._context, link.ticket, about):
+                return True
         return False
 
     def _unreadable(self, commit: str) -> str | None:

@@ -9,6 +9,8 @@ from legion.domain.checks import Receipt
 from legion.domain.events import EventKind
 from legion.domain.tickets.ticket import Fail, Park, Ticket, TryAgain
 from legion.jobs.attempts import escalation
+from legion.jobs.checks import approvals
+from legion.jobs.checks.approvals import ApprovalConcern
 from legion.jobs.context import Context, ProjectContext
 from legion.store.board import projects, tickets
 
@@ -27,6 +29,20 @@ def send_back(
         why, rule = escalation.apply_step(context, tx, ticket, step)
         data = {"why": why, "receipts": [receipt.id for receipt in because], "rule": rule.value}
         tx.record(kind, project=ticket.project, ticket=ticket.id, data=data)
+
+
+def stop_for_approval(context: Context, ticket: Ticket, about: ApprovalConcern) -> bool:
+    """Ask a person before the change lands, or send it back after a no. False where they have said yes."""
+    with context.store.write() as tx:
+        if tickets.get(tx, ticket.id).version != ticket.version:
+            return True
+        step = approvals.settle(tx, ticket, about, context.user.questions.answer_within)
+        if step is None:
+            return False
+        why, rule = escalation.apply_step(context, tx, ticket, step)
+        data = {"why": why, "receipts": [], "rule": rule.value}
+        tx.record(EventKind.SENT_BACK, project=ticket.project, ticket=ticket.id, data=data)
+    return True
 
 
 def refuse_upstream(context: Context, project: ProjectContext, why: str, remedy: str) -> None:

@@ -139,6 +139,8 @@ def _left_out(saved: Saved) -> tuple[str, ...]:
         notes.append(f"not part of the change: nested repositories {', '.join(saved.nested)}")
     if saved.left_out:
         notes.append(f"not part of the change: what [setup] made ({judging.first_paths(saved.left_out)})")
+    if saved.unsaved:
+        notes.append(f"not part of the change: {judging.first_paths(saved.unsaved)}")
     return tuple(notes)
 
 

@@ -22,7 +22,7 @@ from legion.jobs.agent.final_message import output_end
 from legion.jobs.attempts import escalation, feedback
 from legion.jobs.context import Context, ProjectContext
 from legion.jobs.supervise.usage import stopped_for_budget
-from legion.jobs.workspace import environment, quota
+from legion.jobs.workspace import environment, quota, repository_files
 from legion.jobs.workspace.save import Saved
 from legion.runner.launch import EndedRun, LostRun
 from legion.runner.spec import RunFolder
@@ -141,7 +141,7 @@ def judge_change(
     if saved.tree == project.hub.tree_of(ticket.base):
         but = f" but what [setup] made ({first_paths(saved.left_out)})" if saved.left_out else ""
         why = f" (it was denied {', '.join(denials)})" if denials else ""
-        advice = feedback.changed_nothing(saved.left_out, why)
+        advice = feedback.changed_nothing(saved.left_out, why, saved.unsaved)
         again = _changed_nothing_before(context, project, ticket)
         return next_try_after_no_change(ticket, f"it changed nothing{but}{why}", advice, again=again)
     changed = [change.path for change in project.hub.changed_files(ticket.base, saved.commit)]
@@ -150,6 +150,9 @@ def judge_change(
         return next_try(
             ticket, f"it changed protected files ({first_paths(private)})", feedback.touched_protected(private)
         )
+    if found := repository_files.faults(project.hub, Change(base=ticket.base, commit=saved.commit)):
+        named = first_paths([one.path for one in found])
+        return next_try(ticket, f"it holds files that cannot land ({named})", feedback.repository_files(found))
     # The patch for programs has every added line, by a process that has run already; renames matter only where it hits.
     if _PLANTED_MARKER.search(project.hub.patch(ticket.base, saved.commit)) and _PLANTED_MARKER.search(
         project.hub.diff(ticket.base, saved.commit)

@@ -134,7 +134,9 @@ def _save(context: Context, project: ProjectContext, agent: Agent, this_run: Run
         then = (
             job.next_step_without_checks(context, project, ticket, step.change) if isinstance(step, Propose) else None
         )
-        return replace(end, saved=saved.commit, holding=held, step=step, then=then)
+        end = replace(end, holding=held, step=step, then=then)
+    if saved.unsaved:
+        end = replace(end, detail=f"{detail}; not part of the change: {judging.first_paths(saved.unsaved)}")
     return replace(end, saved=saved.commit)
 
 

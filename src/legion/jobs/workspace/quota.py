@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import contextlib
 import logging
-import os
 import threading
 import time
 from collections.abc import Iterable
@@ -21,7 +20,7 @@ from legion.jobs.workspace import slots
 from legion.runner import launch
 from legion.store.board import projects
 from legion.store.work import runs
-from legion.system import files
+from legion.system import files, trees
 
 log = logging.getLogger(__name__)
 
@@ -102,17 +101,14 @@ def enforce(context: Context) -> None:
 def measure(places: Iterable[Path], *, enough: int | None = None, most: int = _MOST_ENTRIES) -> TreeSize:
     """Bytes on disk below these folders. Counting stops above `enough` bytes, or at `most` files."""
     total = entries = 0
-    folders = [str(place) for place in places]
-    while folders:
-        with contextlib.suppress(OSError), os.scandir(folders.pop()) as found:
-            for entry in found:
-                with contextlib.suppress(OSError):
-                    total += entry.stat(follow_symlinks=False).st_blocks * 512
-                    if entry.is_dir(follow_symlinks=False):
-                        folders.append(entry.path)
+    for place in places:
+        with contextlib.closing(trees.walk(place)) as found:
+            for one in found:
+                facts = one.facts
+                total += facts.st_blocks * 512 if facts is not None else 0
                 entries += 1
-        if entries >= most or (enough is not None and total > enough):
-            return TreeSize(bytes=total, whole=not folders)
+                if entries >= most or (enough is not None and total > enough):
+                    return TreeSize(bytes=total, whole=False)
     return TreeSize(bytes=total, whole=True)
 
 

@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from legion.config.sections.machine import SandboxMode
+from legion.config.sections.machine import SandboxMode, SystemCalls
 from legion.domain.errors import NotAllowed
 from legion.git.core.command import git_program
 from legion.jobs.context import Context, ProjectContext
@@ -71,4 +71,5 @@ def sandbox(
         readable=(project.hub.objects, *tools, *readable),
         network=network,
         etc=etc.sync(context.data.root / "etc"),
+        filtered=context.sandbox.filters_calls and settings.system_calls is SystemCalls.FILTERED,
     )

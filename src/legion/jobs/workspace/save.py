@@ -14,11 +14,12 @@ from legion.git.hub.incoming import agent_commits, is_at
 from legion.git.hub.objects import Signature
 from legion.git.trees.snapshots import TreeSnapshot, snapshot
 from legion.git.trees.tree import kept_out
+from legion.git.trees.unsaved import unsaved
 from legion.jobs.context import Context, ProjectContext
 from legion.jobs.workspace import sandbox, setup
 from legion.runner.sandbox import wrap
 from legion.store.work import runs
-from legion.system import crash, process
+from legion.system import crash, process, trees
 from legion.system.crash import Point
 from legion.system.process import FinishedProcess
 
@@ -39,6 +40,8 @@ class Saved:
     """Repositories inside the tree; they stay on disk and are not part of the change."""
     left_out: tuple[str, ...]
     """Paths that [setup] made and that were edited since; they are not part of the change either."""
+    unsaved: tuple[str, ...] = ()
+    """What git cannot take into a change, each with its kind: pipes, unreadable files, paths that are too long."""
 
 
 worktree_name = ticket_seat
@@ -62,6 +65,7 @@ def save(context: Context, project: ProjectContext, ticket: Ticket, run: Run, tr
         changed=shot.tree != _found(context, project, ticket, ticket.base),
         nested=shot.nested,
         left_out=_edited(project, tree),
+        unsaved=_unsaved(project, tree, shot),
     )
 
 
@@ -110,14 +114,20 @@ def _edited(project: ProjectContext, tree: Path) -> tuple[str, ...]:
     return tuple(path for path in made if _touched(tree / path, since=record.stat().st_mtime_ns))
 
 
+def _unsaved(project: ProjectContext, tree: Path, shot: TreeSnapshot) -> tuple[str, ...]:
+    made = setup.outputs(setup.record_of(project, tree))
+    found = dict.fromkeys(shot.unreadable, "git cannot read or store it")
+    found |= unsaved(project.hub, tree, skip={".git", *made})
+    return tuple(f"{path} ({kind})" for path, kind in found.items())
+
+
 def _touched(path: Path, since: int) -> bool:
     """By the time of the inode: a program can set any other time of its files."""
     if not os.path.lexists(path) or path.lstat().st_ctime_ns > since:
         return True
     # A link may lead out of the tree; its target is not read.
-    folders = () if path.is_symlink() else os.walk(path)
-    inside = (Path(folder, name) for folder, names, files in folders for name in (*names, *files))
-    return any(one.lstat().st_ctime_ns > since for one in inside)
+    inside = (found.facts for found in trees.walk(path)) if path.is_dir() and not path.is_symlink() else ()
+    return any(facts is None or facts.st_ctime_ns > since for facts in inside)
 
 
 def _own_commits(context: Context, project: ProjectContext, base: str, tree: Path) -> str | None:

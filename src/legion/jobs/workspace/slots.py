@@ -12,7 +12,6 @@ import functools
 import json
 import os
 import re
-import shutil
 import socket
 import uuid
 from collections.abc import Collection, Iterator
@@ -25,7 +24,7 @@ from legion.jobs.context import Context
 from legion.store.board import tickets
 from legion.store.staff import agents
 from legion.store.work import runs
-from legion.system import files
+from legion.system import files, trees
 
 _HIGHEST = 65535
 _LISTENS = "0A"
@@ -217,15 +216,4 @@ def _remove(place: Path) -> None:
 
 def _empty(context: Context) -> None:
     for gone in _temps(context).glob(".gone-*"):
-        # Caches often contain read-only folders.
-        _open_up(gone)
-        for folder, names, _ in os.walk(gone):
-            for name in names:
-                _open_up(Path(folder, name))
-        shutil.rmtree(gone, ignore_errors=True)
-
-
-def _open_up(folder: Path) -> None:
-    if not folder.is_symlink():
-        with contextlib.suppress(OSError):
-            folder.chmod(0o700)
+        trees.remove(gone)

@@ -17,6 +17,8 @@ class CommitSignal:
         self._condition = threading.Condition()
         self._count = 0
         self._closed = False
+        self._newest = (-1, 0)
+        """The number of the last event, and the count at which it was read."""
         store.on_commit(self._notify)
 
     def _notify(self) -> None:
@@ -31,8 +33,15 @@ class CommitSignal:
             self._condition.notify_all()
 
     def last(self) -> int:
-        with self._store.read() as tx:
-            return events.last(tx)
+        """The number of the last event. Read once after a commit, however many threads ask."""
+        with self._condition:
+            count, (at, newest) = self._count, self._newest
+        if at != count:
+            with self._store.read() as tx:
+                newest = events.last(tx)
+            with self._condition:
+                self._newest = max(self._newest, (count, newest))
+        return newest
 
     def wait(self, after: int, timeout: float) -> bool:
         """Wait at most `timeout` seconds for an event later than `after`; return whether there is one."""

@@ -16,7 +16,7 @@ from legion.git.core import command as git
 from legion.git.core.errors import GitProblem
 from legion.jobs.agent import model_access, model_run
 from legion.jobs.agent.model_access import OwnLogin
-from legion.jobs.context import Context
+from legion.jobs.context import Context, ProjectContext
 from legion.jobs.workspace.save import worktree_name
 from legion.service.projects import registry as project_cases
 from legion.service.providers import catalog
@@ -189,6 +189,14 @@ def _limits(context: Context) -> list[DoctorFinding]:
     return findings
 
 
+def _hub(project: ProjectContext) -> DoctorFinding:
+    place = project.hub.path
+    if place.is_dir():
+        return DoctorFinding(name="hub", ok=True, detail=str(place))
+    advice = "put it back; if it is lost, `legion init` makes a new one from your branch, without uncollected work"
+    return DoctorFinding(name="hub", ok=False, detail=f"{place} is gone, so nothing can start or land", advice=advice)
+
+
 def _project(context: Context, project_id: int) -> list[DoctorFinding]:
     project = context.project(project_id)
     record = project.record
@@ -209,6 +217,7 @@ def _project(context: Context, project_id: int) -> list[DoctorFinding]:
     }
     unknown = project.worktrees.orphans(known | ended | staff | reviewers)
     return [
+        _hub(project),
         DoctorFinding(
             name="legion.toml",
             ok=trusted,

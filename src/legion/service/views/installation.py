@@ -9,7 +9,7 @@ from legion.jobs.context import Context
 from legion.service.projects import registry
 from legion.service.shared.fragments import shaped
 from legion.store.board import tickets
-from legion.system.files import tree_size
+from legion.system import trees
 from legion.wire.projects import Config, SettingLine, WorktreeLine, WorktreeList
 
 
@@ -17,10 +17,10 @@ def worktrees(context: Context, cwd: str) -> WorktreeList:
     record = registry.find(context, cwd)
     project = context.project_of(record)
     # Trees first: a ticket exists before its tree.
-    trees = project.worktrees.list()
+    found = project.worktrees.list()
     with context.store.read() as tx:
         live = {ticket.id for ticket in tickets.live(tx, project=record.id)}
-    users = {tree.name: _live_ticket(tree.name, live) for tree in trees}
+    users = {tree.name: _live_ticket(tree.name, live) for tree in found}
     lines = [
         WorktreeLine(
             name=tree.name,
@@ -29,9 +29,9 @@ def worktrees(context: Context, cwd: str) -> WorktreeList:
             ticket=users[tree.name],
             state="warm" if tree.in_pool else "in use" if users[tree.name] else "kept",
         )
-        for tree in trees
+        for tree in found
     ]
-    return WorktreeList(root=record.worktrees, worktrees=lines, trash_bytes=tree_size(project.trash))
+    return WorktreeList(root=record.worktrees, worktrees=lines, trash_bytes=trees.size(project.trash))
 
 
 def config(context: Context, cwd: str | None) -> Config:

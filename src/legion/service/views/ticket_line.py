@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
+from pathlib import Path
 
 from legion.config.files.project import parse
 from legion.domain.agents.agent import STANDING
@@ -23,6 +24,7 @@ from legion.jobs.context import Context
 from legion.jobs.landing import queue
 from legion.jobs.live_state import Backoff, Job
 from legion.jobs.run.job import run_dir
+from legion.runner.spec import RunFolder
 from legion.service.shared.fragments import moment, silence
 from legion.store.board import projects, questions, tickets
 from legion.store.database.transactions import ReadTransaction
@@ -122,6 +124,8 @@ class TicketLines:
     def _working(self, run: Run | None) -> str:
         if run is None:
             return "agent starts"
+        if (ended := _ended_at(run_dir(self._context, run))) is not None:
+            return f"the agent has ended; its work is saved and judged for {max(0, self._now - ended):.0f} s"
         # Only the journal of an agent with access to a model shows whether it answers.
         quiet = silence(run_dir(self._context, run)) if run.access else ""
         activity = f"{run.role} advises" if run.part is RolePart.ADVISE else "agent at work"
@@ -169,6 +173,14 @@ class TicketLines:
         if unreadable or parse(project.config_text).conflicts.overlap is not Overlap.RULE:
             return ()
         return overlapping(ticket, [one for one in self._at_work if one.project == project.id])
+
+
+def _ended_at(folder: Path) -> float | None:
+    """When the program of a run ended, if it did."""
+    try:
+        return RunFolder(folder).result.stat().st_mtime
+    except OSError:
+        return None
 
 
 def _places(context: Context, tx: ReadTransaction, wanted: Iterable[int]) -> dict[int, str]:

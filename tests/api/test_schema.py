@@ -1,0 +1,108 @@
+"""Every operation of the OpenAPI document with generated requests, on the real service: no answer is a mistake of ours.
+
+Schemathesis makes requests that fit the document and some that do not. Each is answered below 500, and with one
+sentence where it is refused. `make soak` tries many more.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+import schemathesis
+from hypothesis import HealthCheck, Phase, given, settings
+from schemathesis import GenerationMode
+from schemathesis.checks import not_a_server_error, response_schema_conformance
+
+from legion.api.app import make_app
+from legion.wire.operations import OPERATIONS
+from legion.wire.orchestrate import OrchestrateOperations
+from legion.wire.table import rows
+from tests.support.board import Board
+
+TOKEN = "a-token-for-tests"
+HEADERS = {"Authorization": f"Bearer {TOKEN}", "Host": "localhost"}
+ROWS = {f"{row.method} {row.path}": row for row in (*OPERATIONS.values(), *rows(OrchestrateOperations).values())}
+LEAVES_THE_PROCESS = {"try_provider", "begin_login", "finish_login", "open_web", "close_web"}
+"""They start programs, open ports or ask a provider."""
+TRIED = sorted(label for label, row in ROWS.items() if row.name not in LEAVES_THE_PROCESS)
+MANY = 100
+
+
+@pytest.fixture(scope="module")
+def board(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Board]:
+    folder = tmp_path_factory.mktemp("schema")
+    with pytest.MonkeyPatch.context() as patch:
+        # A relative folder in a request starts here, and settings that a request writes stay here.
+        patch.chdir(folder)
+        patch.setenv("LEGION_CONFIG", str(folder / "config.toml"))
+        patch.setenv("HOME", str(folder))
+        one = Board(folder)
+        one.put(1, "First", "done")
+        one.put(2, "Second", "working", after=[1])
+        one.put(3, "Third", "failed")
+        one.run(1, "hello\n")
+        yield one
+        one.close()
+
+
+@pytest.fixture(scope="module")
+def document(board: Board) -> Any:
+    app = make_app(board.callers, token=TOKEN, hosts=("localhost",))
+    return schemathesis.openapi.from_asgi("/v1/openapi.json", app, headers=HEADERS)
+
+
+def try_out(document: Any, board: Board, label: str, examples: int) -> None:
+    method, path = label.split(" ")
+    for mode in (GenerationMode.POSITIVE, GenerationMode.NEGATIVE):
+        try:
+            made = document[path][method].as_strategy(generation_mode=mode)
+        except schemathesis.errors.SchemathesisError:
+            continue
+        run = settings(
+            max_examples=examples,
+            derandomize=True,
+            database=None,
+            deadline=None,
+            phases=[Phase.generate],
+            suppress_health_check=list(HealthCheck),
+        )(given(made)(_asked(board)))
+        run()
+
+
+def _asked(board: Board) -> Callable[[Any], None]:
+    def ask(case: Any) -> None:
+        if ROWS[f"{case.operation.method.upper()} {case.operation.path}"].waits and isinstance(case.query, dict):
+            case.query["timeout"] = 0
+        if case.query and "cwd" in case.query and len(str(case.query["cwd"])) % 2:
+            case.query["cwd"] = board.cwd
+        answer = case.call(headers=HEADERS)
+        if not case.operation.path.startswith("/v1/"):
+            # The routes of legion_cc answer in its own shapes.
+            assert answer.status_code < 500, answer.content
+            return
+        case.validate_response(answer, checks=[not_a_server_error, response_schema_conformance])
+        if answer.status_code >= 400:
+            message = json.loads(answer.content)["message"]
+            assert message.endswith((".", "?", "`")), message
+
+    return ask
+
+
+@pytest.mark.parametrize("label", TRIED)
+def test_no_generated_request_is_a_mistake_of_ours(document: Any, board: Board, label: str):
+    try_out(document, board, label, 5)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("label", TRIED)
+def test_many_generated_requests_are_answered(document: Any, board: Board, label: str):
+    try_out(document, board, label, MANY)
+
+
+def test_every_operation_of_the_document_is_tried_or_named(document: Any):
+    found = {f"{method.upper()} {path}" for path in document for method in document[path]}
+    others = {label for label, row in ROWS.items() if row.name in LEAVES_THE_PROCESS}
+    assert found - set(TRIED) - others <= {"GET /health", "GET /v1/events"}
