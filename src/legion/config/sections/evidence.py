@@ -11,7 +11,19 @@ from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
 
-from legion.config.base.settings import DAY, NAME, SettingRule, Unfit, choice, number, plain_text, setting, text, texts
+from legion.config.base.settings import (
+    DAY,
+    NAME,
+    SettingRule,
+    Unfit,
+    choice,
+    flag,
+    number,
+    plain_text,
+    setting,
+    text,
+    texts,
+)
 from legion.domain.review.path_patterns import glob_fault
 
 
@@ -35,6 +47,10 @@ class ProtectionSettings:
             fault=glob_fault,
             help="Paths that every ticket of every project may touch, as if it declared them.",
         ),
+    )
+    canary: bool = field(
+        default=True,
+        metadata=flag(help="Whether new checks run once with every source file empty, to report one that stays green."),
     )
 
 

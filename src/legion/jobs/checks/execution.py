@@ -119,23 +119,35 @@ def _record_flaky(context: Context, red: Receipt, green: Receipt) -> None:
         tx.record(EventKind.FLAKY, project=green.project, ticket=green.ticket, data=data)
 
 
-def try_out(context: Context, project_context: ProjectContext, commit: str, check: Check) -> int | None:
-    """The exit code of a check on a commit that will never land, without a receipt. None: it did not finish."""
+def try_out(
+    context: Context,
+    project_context: ProjectContext,
+    commit: str,
+    check: Check,
+    *,
+    why: str = "reversal",
+    prepared_on: str = "",
+) -> int | None:
+    """The exit code of a check on a commit that will never land, without a receipt. None: it did not finish.
+
+    With `prepared_on`, setup has run on that commit before, as it has in a tree that is warm.
+    """
     slot = context.check_slots.take(project_context.project.id, project_context.config.landing.checks_at_once)
     try:
         record = project_context.folder / f"check-setup-{slot}.json"
         setup.forget_cut_off(record)
-        made = setup.outputs(record)
-        place = project_context.check_trees.prepare(str(slot), commit, keep=made)
         try:
-            setup.ensure(context, project_context, place, record)
+            for shown in filter(None, (prepared_on, commit)):
+                made = setup.outputs(record)
+                place = project_context.check_trees.prepare(str(slot), shown, keep=made)
+                setup.ensure(context, project_context, place, record)
         except setup.SetupFailed:
             return None
         made = setup.outputs(record)
         ended = commands.run(
             context,
             project_context,
-            name=f"reversal {check.name}",
+            name=f"{why} {check.name}",
             command=check.command,
             tree=place,
             timeout=check.timeout,

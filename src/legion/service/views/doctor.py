@@ -16,7 +16,8 @@ from legion.git.core import command as git
 from legion.git.core.errors import GitProblem
 from legion.jobs.agent import model_access, model_run
 from legion.jobs.agent.model_access import OwnLogin
-from legion.jobs.context import Context
+from legion.jobs.checks import canary
+from legion.jobs.context import Context, ProjectContext
 from legion.jobs.workspace.save import worktree_name
 from legion.service.projects import registry as project_cases
 from legion.service.providers import catalog
@@ -189,6 +190,16 @@ def _limits(context: Context) -> list[DoctorFinding]:
     return findings
 
 
+def _canary(context: Context, project_context: ProjectContext) -> list[DoctorFinding]:
+    """Whether the checks notice that the source is gone."""
+    name, blind = "checks see the code", canary.found(project_context)
+    if blind is not None:
+        return [DoctorFinding(name=name, ok=False, detail=blind.sentence, advice=blind.remedy)]
+    if not project_context.config.checks or not context.user.protection.canary:
+        return []
+    return [DoctorFinding(name=name, ok=True, detail=canary.state(project_context))]
+
+
 def _project(context: Context, project_id: int) -> list[DoctorFinding]:
     project_context = context.project_context(project_id)
     project = project_context.project
@@ -221,6 +232,7 @@ def _project(context: Context, project_id: int) -> list[DoctorFinding]:
             detail=checks or "none: landed tickets will show `unchecked`",
             advice="" if checks else "add [checks.test] to legion.toml",
         ),
+        *_canary(context, project_context),
         DoctorFinding(
             name="flaky checks",
             ok=not flaky,

@@ -15,6 +15,7 @@ from legion.domain.projects import Project
 from legion.domain.scheduling.decide import JobKind
 from legion.domain.tickets import board
 from legion.domain.tickets.ticket import State
+from legion.jobs.checks import canary
 from legion.jobs.context import Context
 from legion.service.projects import registry as project_cases
 from legion.service.projects import trust
@@ -70,7 +71,8 @@ def _project_line(context: Context, tx: ReadTransaction, project: Project) -> Pr
     trusted = projects.is_trusted(tx, project.id, project.config_hash)
     unreadable = unreadable_settings(project)
     baseline = "none"
-    if not unreadable and context.project_context_of(project).config.checks:
+    project_context = None if unreadable else context.project_context_of(project)
+    if project_context is not None and project_context.config.checks:
         baseline = project.baseline_verdict.value if project.baseline_known and project.baseline_verdict else "unknown"
     notes = []
     if not Path(project.common_dir).is_dir():
@@ -90,6 +92,8 @@ def _project_line(context: Context, tx: ReadTransaction, project: Project) -> Pr
         notes.append(f"your commit {project.person_refused[:8]} is not in the target: {detail}")
     if project.baseline_red:
         notes.append("the target itself fails its checks; no ticket is blamed for it")
+    if project_context is not None and (blind := canary.found(project_context)) is not None:
+        notes.append(f"{blind.sentence}: {blind.remedy}")
     for command, times in flaky(context, tx, project.id).items():
         notes.append(f"the check `{command}` is flaky: red, then green on the same tree ({times})")
     for kind, work in ((JobKind.LAND, "landing"), (JobKind.BASELINE, "checking the target")):
